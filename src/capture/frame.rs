@@ -1,0 +1,22 @@
+//! One frame as the capture holds it.
+
+use crate::model::{FramePos, LinkType, Timestamp};
+
+/// A captured frame, borrowed from the chunk that holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Where the frame stands: capture of the run and number from 1 within it, as Wireshark counts.
+    pub pos: FramePos,
+    /// When it was captured; [`Timestamp::UNKNOWN`] where the capture does not say.
+    pub time: Timestamp,
+    /// Length on the wire as the capture states it (with the FCS only if `fcs_bytes` is not zero).
+    pub wire_bytes: u32,
+    /// The captured octets; shorter than `wire_bytes` where a snapshot length cut them.
+    pub data: &'a [u8],
+    /// Link type of the interface it was captured on.
+    pub link: LinkType,
+    /// Index of the pcapng interface within its section; 0 in pcap.
+    pub interface: u32,
+    /// Octets of frame check sequence at the end of the frame, as link type, `if_fcslen` or the packet flags say; 0 where nothing says so.
+    pub fcs_bytes: u8,
+}

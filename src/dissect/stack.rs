@@ -1,0 +1,357 @@
+//! What dissection found in one frame.
+
+use super::layer::LayerKind;
+use crate::model::{Address, Encapsulation, Protocol, Spi};
+
+/// The layers of one frame that parsed, the facts later floors need, and where and why parsing stopped.
+///
+/// A stack is reused from frame to frame ([`Stack::clear`]); its vectors keep their memory. All offsets count from the
+/// first captured octet of the frame. "Outer" means after mirror shells were peeled.
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    /// The shape of the stack: what layers in what order, shells and truncation of the list included.
+    pub shape: Shape,
+    /// Every layer with its header's octets, outermost first; after a mirror shell only what the shell carries.
+    pub layers: Vec<Layer>,
+    /// IP headers, outermost first. A header quoted in an ICMP error is not among them.
+    pub ips: Vec<IpHeader>,
+    /// AH, ESP and IPComp headers, outermost first, then in wire order (several ESP messages in one TCP segment).
+    pub sas: Vec<SaHeader>,
+    /// Source and destination MAC of the outermost Ethernet header after shells, `None` on links without.
+    pub macs: Option<([u8; 6], [u8; 6])>,
+    /// Offset of the first octet of what the length figures describe: 0, or behind the mirror shell.
+    pub start: u32,
+    /// Octets on the wire of the frame that the figures describe, without FCS: the captured frame's, or the mirrored frame's inside a shell.
+    pub frame_bytes: u32,
+    /// Octets behind the outermost IP packet inside the frame (Ethernet padding or trailer) and where they begin; captured part only.
+    pub trailer: Option<Span>,
+    /// Octets on the wire behind the outermost IP packet, captured or not.
+    pub trailer_bytes: u32,
+    /// The encapsulated packet's index in `ips` where it is visible, by the rule of the overhead figures: the first IP header inside
+    /// the outermost IPsec or tunnel stack, up to the last consecutive encapsulation that shares its endpoints.
+    /// `None` where nothing is encapsulated or the inner packet is not visible.
+    pub encapsulated: Option<u8>,
+    /// Octets of each visible encapsulating header between the outermost IP header and the encapsulated packet.
+    pub costs: Costs,
+    /// What else the frame says: rare evidence, empty for almost all frames.
+    pub notes: Vec<Note>,
+    /// Properties that hold or not.
+    pub flags: StackFlags,
+    /// Where and why parsing ended early, if it did.
+    pub stop: Option<Stop>,
+}
+
+impl Stack {
+    /// Makes the stack empty, keeping its memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.shape = Shape::default();
+        self.layers.clear();
+        self.ips.clear();
+        self.sas.clear();
+        self.macs = None;
+        self.start = 0;
+        self.frame_bytes = 0;
+        self.trailer = None;
+        self.trailer_bytes = 0;
+        self.encapsulated = None;
+        self.costs = Costs::default();
+        self.notes.clear();
+        self.flags = StackFlags::default();
+        self.stop = None;
+    }
+
+    /// The outermost IP header, `None` for frames without IP.
+    #[inline]
+    #[must_use]
+    pub fn outer(&self) -> Option<&IpHeader> {
+        self.ips.first()
+    }
+}
+
+/// The order of layers as one comparable word: six bits a layer, up to twenty layers, and the mirror shell peeled off.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Shape {
+    /// Six bits a layer, the first layer in the highest used bits.
+    pub layers: u128,
+    /// The mirror shell peeled off (the last, where several were nested), by the number of its [`LayerKind`]; 0 for none.
+    pub shell: u8,
+}
+
+/// Octets from `start`, `bytes` long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Span {
+    /// Offset of the first octet in the captured frame.
+    pub start: u32,
+    /// How many octets.
+    pub bytes: u32,
+}
+
+/// One header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layer {
+    /// What it is.
+    pub kind: LayerKind,
+    /// Its octets; only the captured part.
+    pub span: Span,
+}
+
+/// An IP header, IPv4 (RFC 791) or IPv6 with its extension headers (RFC 8200).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpHeader {
+    /// Source address.
+    pub src: Address,
+    /// Destination address.
+    pub dst: Address,
+    /// Offset of the first octet of the header.
+    pub offset: u32,
+    /// Octets of the fixed header with IPv4 options or IPv6 extension headers (fragment header included), up to the upper layer.
+    pub header_bytes: u32,
+    /// Octets of the whole packet as the header states them: IPv4 total length, or 40 + IPv6 payload length.
+    /// Where the field is 0 (segmentation offload, RFC 2675 jumbograms) the length the frame leaves for it.
+    pub total_bytes: u32,
+    /// The upper-layer protocol behind all extension headers.
+    pub protocol: u8,
+    /// 4 or 6.
+    pub version: u8,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Type of service or traffic class: DSCP and ECN.
+    pub tos: u8,
+    /// IPv4 don't fragment.
+    pub dont_fragment: bool,
+    /// More fragments follow (IPv4 flag, or IPv6 fragment header).
+    pub more_fragments: bool,
+    /// Fragment offset in octets; 0 for the first or an unfragmented packet.
+    pub fragment_offset: u32,
+    /// IPv4 identification, or that of the IPv6 fragment header, 0 without one.
+    pub identification: u32,
+}
+
+impl IpHeader {
+    /// Whether the packet is a fragment at all.
+    #[inline]
+    #[must_use]
+    pub const fn is_fragment(&self) -> bool {
+        self.more_fragments || self.fragment_offset != 0
+    }
+}
+
+/// One AH, ESP or IPComp header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SaHeader {
+    /// Which protocol.
+    pub protocol: Protocol,
+    /// SPI, or the CPI of IPComp.
+    pub spi: Spi,
+    /// Sequence number; 0 for IPComp. See `sequence_seen`.
+    pub sequence: u32,
+    /// False where the capture was cut before the sequence number, and for IPComp.
+    pub sequence_seen: bool,
+    /// Index in `ips` of the IP header that encloses it.
+    pub ip: u8,
+    /// How it is carried.
+    pub encapsulation: Encapsulation,
+    /// Offset of its first octet.
+    pub offset: u32,
+    /// AH: octets of the AH header as its length field says. ESP and IPComp: octets from the header to the end of what the lengths of the
+    /// enclosing headers give it, captured or not. A fragment's share only, where the packet is fragmented.
+    pub bytes: u32,
+    /// Source and destination port where `encapsulation` is UDP or TCP, else 0.
+    pub ports: (u16, u16),
+}
+
+/// Octets of visible encapsulating headers, in the terms of the overhead figures.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Costs {
+    /// The outermost IP header with options or extension headers, and every further IP header outside the encapsulated packet.
+    pub outer_ip: u16,
+    /// UDP headers, and WESP headers or RFC 9329 length prefixes.
+    pub udp: u16,
+    /// TCP headers.
+    pub tcp: u16,
+    /// GRE headers with their options.
+    pub gre: u16,
+    /// AH headers.
+    pub ah: u16,
+    /// IPComp headers.
+    pub ipcomp: u16,
+}
+
+/// Properties of a frame that hold or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StackFlags {
+    /// A control frame: PAUSE, PFC, STP, CDP, LLDP, LOOP, LACP or a NAT keepalive.
+    pub control: bool,
+    /// Captured octets are fewer than the wire's.
+    pub cut_by_snaplen: bool,
+    /// Longer than 9,600 octets, or an IP total length of 0: never on the wire like this (segmentation offload).
+    pub offloaded: bool,
+    /// The link is not Ethernet: figures that need an Ethernet frame are computed as for an untagged one.
+    pub not_ethernet: bool,
+    /// The destination MAC is a group or the broadcast address.
+    pub multicast: bool,
+    /// A TCP segment on a port of RFC 9329 encapsulation that does not begin and end with whole messages.
+    pub tcp_continuation: bool,
+}
+
+/// Rare evidence in a frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Note {
+    /// The payload of `sas[sa]` (ESP) is consistent with ESP-NULL under a candidate.
+    Null {
+        /// Index in `sas`.
+        sa: u8,
+        /// What the payload would be.
+        support: NullSupport,
+    },
+    /// `sas[sa]` (ESP) was checked against every ESP-NULL candidate (whatever came out).
+    NullChecked {
+        /// Index in `sas`.
+        sa: u8,
+    },
+    /// An ICMP or ICMPv6 error says that a packet was too big (RFC 1191 section 4, RFC 4443 section 3.2).
+    TooBig {
+        /// Next-hop MTU stated; 0 where the router states none.
+        mtu: u32,
+        /// Addresses of the quoted packet.
+        src: Address,
+        /// Addresses of the quoted packet.
+        dst: Address,
+        /// The SA header quoted, if the quoted packet has one: protocol, SPI.
+        sa: Option<(Protocol, Spi)>,
+    },
+    /// An IKE message, and what its clear part says (RFC 2408 sections 3.1 and 3.14, RFC 7296 sections 3.1 and 3.10).
+    Ike {
+        /// Major version of IKE: 1 or 2.
+        version: u8,
+        /// A notify INVALID-SPI (IKEv1 and IKEv2: 11) in clear, with the SPI it carries.
+        invalid_spi: Option<Option<Spi>>,
+        /// A delete payload in clear, with its first SPI of four octets.
+        delete: Option<Option<Spi>>,
+    },
+    /// An 802.3x PAUSE frame or one class of a PFC frame.
+    Pause {
+        /// PFC priority class, `None` for plain PAUSE.
+        class: Option<u8>,
+        /// Quanta of 512 bit times.
+        quanta: u16,
+    },
+    /// UDP that could be ESP on an unusual port: payload of at least 20 octets in whole words, first word at least 256.
+    UdpCandidate {
+        /// First word: what the SPI would be.
+        spi: Spi,
+        /// Second word: what the sequence number would be.
+        sequence: u32,
+        /// Ports, source then destination.
+        ports: (u16, u16),
+        /// Offset of the payload.
+        offset: u32,
+        /// Octets of the payload.
+        bytes: u32,
+    },
+    /// The endpoint showed an IKE header or the non-ESP marker on this UDP port.
+    IkeEndpoint {
+        /// The endpoint.
+        address: Address,
+        /// Its port.
+        port: u16,
+    },
+    /// An AH length field that is impossible: shorter than the fixed part, longer than the packet, or (IPv6) not a multiple of 8 octets.
+    AhLength {
+        /// Index in `sas`.
+        sa: u8,
+    },
+    /// An ESP payload too short, or (unfragmented, native or UDP) not a whole number of 32-bit words.
+    EspLength {
+        /// Index in `sas`.
+        sa: u8,
+    },
+    /// Lengths that contradict each other: the named layer claims `claims` octets, `has` are there on the wire.
+    LengthMismatch {
+        /// The layer whose length field is contradicted.
+        layer: LayerKind,
+        /// What its length field says.
+        claims: u32,
+        /// What the enclosing layer leaves.
+        has: u32,
+    },
+}
+
+/// How one ESP payload supports one ESP-NULL candidate (RFC 5879).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NullSupport {
+    /// Octets of ICV assumed: 0, 12, 16, 24 or 32.
+    pub icv_bytes: u8,
+    /// Octets of IV assumed: 0, or 8 for NULL-AUTH-AES-GMAC.
+    pub iv_bytes: u8,
+    /// Bits of evidence that this is no accident.
+    pub bits: u8,
+    /// Pad length found (TFC excluded); `None` where the capture was cut before the trailer.
+    pub pad_bytes: Option<u8>,
+    /// Octets of TFC padding between the inner packet and the ESP padding (RFC 4303 section 2.7).
+    pub tfc_bytes: u16,
+    /// Whether the ESP padding is 1, 2, 3, ... (RFC 4303 section 2.4); true for no padding.
+    pub pad_monotonic: bool,
+    /// Next header found: 4 or 41 (tunnel), a transport protocol, or 59 (dummy).
+    pub next_header: u8,
+    /// Octets of the inner packet (tunnel: its IP length; transport: octets of the upper layer).
+    pub inner_bytes: u16,
+    /// Inner addresses in tunnel mode.
+    pub inner: Option<(Address, Address)>,
+}
+
+/// Where and why dissection ended early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// The layer that could not be read.
+    pub layer: LayerKind,
+    /// Where it begins.
+    pub offset: u32,
+    /// Why.
+    pub cause: StopCause,
+}
+
+/// Why a layer could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum StopCause {
+    /// The header needs more octets than there are.
+    TooShort {
+        /// Octets the header needs.
+        needed: u32,
+        /// Octets there were.
+        had: u32,
+        /// What limited them.
+        limit: Limit,
+    },
+    /// A field has a value that cannot be.
+    BadValue {
+        /// The field, in words.
+        field: &'static str,
+        /// What it must be, in words.
+        expected: &'static str,
+        /// What it is.
+        actual: u32,
+    },
+    /// More layers than [`super::MAX_LAYERS`].
+    TooDeep,
+    /// A link type, ethertype or PPP protocol that is not read.
+    Unknown {
+        /// Its number.
+        number: u32,
+    },
+}
+
+/// What limited the octets of a layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The snapshot length of the capture.
+    Snaplen,
+    /// The end of the frame on the wire.
+    Frame,
+    /// The length field of an enclosing header.
+    Length(LayerKind),
+}

@@ -1,0 +1,55 @@
+//! The one error of the library, and damage found in a capture.
+
+use std::path::PathBuf;
+
+/// Why something could not be done at all. Damage inside a capture that could be read up to there is [`Damage`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input could not be opened or read.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The input as it was named; `-` is standard input.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The input is not a capture that can be read, or not one at all.
+    #[error("{path}: {what}", path = path.display())]
+    Format {
+        /// The input as it was named.
+        path: PathBuf,
+        /// What was found, what was expected and what to do, as one sentence.
+        what: String,
+    },
+    /// The run was asked for something that makes no sense.
+    #[error("{0}")]
+    Usage(String),
+}
+
+/// What kind of damage ended or interrupted the reading of a capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum DamageKind {
+    /// The file ends in the middle of a record: an interrupted capture or copy.
+    Cut,
+    /// A record or block cannot be what it claims to be.
+    Corrupt,
+    /// The operating system or a decompressor failed half-way.
+    Read,
+}
+
+/// The first damage found in a capture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// What kind it is.
+    pub kind: DamageKind,
+    /// Byte offset in the decompressed stream where the damaged record or block begins.
+    pub offset: u64,
+    /// Number that the next frame would have had, from 1.
+    pub frame: u64,
+    /// What was found and what was expected, as a clause without a full stop: `the record claims 3221225472 bytes, the limit is 262144`.
+    pub what: String,
+    /// How many further places were damaged after this one (pcapng reading resumes at the next block).
+    pub further: u64,
+}

@@ -1,0 +1,17 @@
+//! The words every floor uses: addresses, security associations, times, frame positions, errors.
+//!
+//! Nothing here reads a file, a clock or the environment, and there is no logic to speak of.
+
+mod address;
+mod error;
+mod link;
+mod position;
+mod sa;
+mod time;
+
+pub use address::Address;
+pub use error::{Damage, DamageKind, Error};
+pub use link::LinkType;
+pub use position::{CaptureId, FramePos, Shift};
+pub use sa::{Encapsulation, Protocol, SaKey, Spi};
+pub use time::Timestamp;

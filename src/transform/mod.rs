@@ -1,0 +1,1 @@
+//! Size arithmetic and wire constants; pure.
