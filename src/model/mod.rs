@@ -6,6 +6,7 @@ mod address;
 mod error;
 mod link;
 mod position;
+pub mod report;
 mod sa;
 mod time;
 

@@ -1,5 +1,3 @@
-//! The [`Report`] and its text, JSON, CSV and markdown forms: pure functions of the report.
+//! The [`Report`] in its text, JSON, CSV and markdown forms: pure functions of the report.
 
-mod schema;
-
-pub use schema::*;
+pub use crate::model::report::*;

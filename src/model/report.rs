@@ -572,8 +572,8 @@ pub struct Bin {
     pub l2_bytes: u64,
     /// Layer 3 octets.
     pub l3_bytes: u64,
-    /// Visible inner octets.
-    pub goodput_bytes: u64,
+    /// Visible inner octets; null where an SA is opaque.
+    pub goodput_bytes: Option<u64>,
     /// Control frames.
     pub control_frames: u64,
 }
