@@ -39,8 +39,6 @@ pub struct Stack {
     pub flags: StackFlags,
     /// Where and why parsing ended early, if it did.
     pub stop: Option<Stop>,
-    /// n
-    pub null: Option<NullSupport>,
 }
 
 impl Stack {
