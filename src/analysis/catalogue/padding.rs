@@ -45,7 +45,7 @@ pub(super) const ESP_IRREGULAR: Entry = Entry {
     code: "esp-padding-irregular",
     severity: Severity::Note,
     severity_note: "",
-    title: "ESP padding is not 1, 2, 3, ...",
+    title: "ESP padding does not count 1, 2, 3",
     meaning: "Unless the cipher says otherwise, ESP padding counts 1, 2, 3, ... and the receiver may check it. Here it is something else.",
     causes: &[
         "A sender that pads with zeros or random octets.",
