@@ -11,6 +11,7 @@
 //! move when a span is appended. Nothing here reads files, clocks or the environment, starts threads or prints.
 
 mod candidates;
+pub mod catalogue;
 mod copies;
 mod flows;
 mod fragments;
