@@ -1,6 +1,6 @@
 //! Records of a pcap: a walk that checks their headers, and the cheap reading of records that were checked.
 
-use super::super::frame::Frame;
+use super::super::frame::{Frame, wire_bytes};
 use super::super::walk::{End, Walked};
 use super::header::{Header, Lengths};
 use crate::model::{CaptureId, DamageKind, FramePos, Timestamp};
@@ -84,22 +84,15 @@ pub(crate) fn walk(header: &Header, bytes: &[u8], at_end: bool) -> Walked {
 /// Tells a zero-filled tail from a record of length zero.
 ///
 /// A disk that ran full, or a file that was preallocated, leaves zeros where record headers should be, and each 16 of
-/// them look like an empty record of 1970-01-01. One such header may be a record; one that more zeros follow is not.
+/// them look like an empty record of 1970-01-01. One such header may be a record; one that another follows is not.
 /// `None` says that it is a record.
 fn zeros(rest: &[u8], size: usize, at_end: bool) -> Option<End> {
-    let (first, after) = rest.split_at_checked(size)?;
-    if first.iter().any(|&b| b != 0) {
+    let both = rest.get(..2 * size).unwrap_or(rest);
+    if both.iter().any(|&b| b != 0) {
         return None;
     }
-    let next = after.get(..size).unwrap_or(after);
-    if next.iter().any(|&b| b != 0) {
-        return None;
-    }
-    if next.len() < size && !at_end {
-        return Some(End::More { need: 2 * size, cut: None });
-    }
-    if next.is_empty() {
-        return None;
+    if both.len() < 2 * size {
+        return if at_end { None } else { Some(End::More { need: 2 * size, cut: None }) };
     }
     Some(End::Damaged {
         kind: DamageKind::Corrupt,
@@ -137,7 +130,7 @@ impl<'a> Iterator for Records<'a> {
         Some(Frame {
             pos,
             time: record.time(self.header.nanoseconds),
-            wire_bytes: record.original,
+            wire_bytes: wire_bytes(record.original),
             data,
             link: self.header.link,
             interface: 0,
