@@ -35,6 +35,8 @@ mod buffer;
 mod byte_order;
 mod chunk;
 mod compression;
+#[cfg(test)]
+mod craft;
 mod format;
 mod frame;
 mod head;

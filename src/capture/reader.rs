@@ -177,8 +177,11 @@ impl CaptureReader {
         let (mut start, mut filled) = chunk.buffer.prepare(&self.carry, room);
         let mut walked = start;
         let mut sections = Vec::new();
+        // Whole records may have been read ahead, and a live input may have no more for a long time.
+        let mut look_first = self.live;
         loop {
-            let ended = self.read(&mut chunk.buffer, &mut filled);
+            let ended = if look_first { None } else { self.read(&mut chunk.buffer, &mut filled) };
+            look_first = false;
             let place =
                 Place { offset: self.offset + (walked - start) as u64, frame: self.info.frames + chunk.frames + 1 };
             let bytes = chunk.buffer.span_mut(walked, filled);
@@ -277,3 +280,6 @@ impl CaptureReader {
         self.info.damaged(Damage { kind, offset, frame, what, further: 0 });
     }
 }
+
+#[cfg(test)]
+mod tests;
