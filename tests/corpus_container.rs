@@ -5,6 +5,7 @@
 //! nothing and say so; where `CI` is set they must be there.
 
 use std::collections::BTreeMap;
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use spiglass::capture::{CaptureInfo, CaptureReader, Chunk, Source};
@@ -83,7 +84,28 @@ struct Seen {
 }
 
 fn read(path: &Path) -> Result<(Vec<Seen>, CaptureInfo), Error> {
-    let mut reader = CaptureReader::open(&Source::Path(path.to_path_buf()), 3)?;
+    drain(CaptureReader::open(&Source::Path(path.to_path_buf()), 3)?, path)
+}
+
+/// Delivers a capture in pieces of `step` octets, as a pipe may.
+struct Pieces {
+    bytes: Cursor<Vec<u8>>,
+    step: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let step = self.step.min(buffer.len());
+        self.bytes.read(&mut buffer[..step])
+    }
+}
+
+fn read_in_pieces(path: &Path, step: usize) -> Result<(Vec<Seen>, CaptureInfo), Error> {
+    let pieces = Pieces { bytes: Cursor::new(std::fs::read(path).unwrap()), step };
+    drain(CaptureReader::from_reader(path, Box::new(pieces), 3)?, path)
+}
+
+fn drain(mut reader: CaptureReader, path: &Path) -> Result<(Vec<Seen>, CaptureInfo), Error> {
     let mut chunk = Chunk::new();
     let mut seen = Vec::new();
     while reader.next_chunk(&mut chunk) {
@@ -159,6 +181,13 @@ fn every_capture_of_the_corpus_reads_as_tshark_reads_it() {
 
 fn check(corpus: &Path, name: &str, damaged: bool) -> Result<(), String> {
     let outcome = read(&corpus.join(name));
+    for step in [11, 4097] {
+        match (&outcome, read_in_pieces(&corpus.join(name), step)) {
+            (Ok((seen, info)), Ok((again, info_again))) if *seen == again && info.damage == info_again.damage => {}
+            (Err(error), Err(again)) if error.to_string() == again.to_string() => {}
+            _ => return Err(format!("differs when it arrives {step} octets at a time")),
+        }
+    }
     if let Some((_, instead, _)) = DIFFERENCES.iter().find(|(file, ..)| *file == name) {
         let truth = truth(&corpus.join(format!("{name}.frames.csv")));
         return match (instead, outcome) {

@@ -249,7 +249,6 @@ impl CaptureReader {
                         break;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Some(Some(error)),
             }
         }
