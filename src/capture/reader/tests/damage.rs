@@ -74,6 +74,17 @@ fn a_damaged_description_keeps_the_numbers_of_later_interfaces() {
 }
 
 #[test]
+fn a_second_file_header_is_damage_and_not_a_frame() {
+    for pen in [LE, BE] {
+        let (seen, info) = read(&[a_pcap(pen, 4), a_pcap(LE, 4)].concat());
+        assert_eq!((seen.len(), info.damage.as_ref().map(|damage| damage.frame)), (4, Some(5)));
+        assert!(info.damage.is_some_and(|damage| damage.what.contains("mergecap")));
+    }
+    let (seen, info) = read(&[a_pcapng(LE, 4), a_pcapng(BE, 4)].concat());
+    assert_eq!((seen.len(), info.damage), (8, None), "pcapng may be joined");
+}
+
+#[test]
 fn interfaces_are_bounded() {
     let mut bytes = LE.section(&[]);
     for _ in 0..MAX_INTERFACES + 3 {
