@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::frame::Frame;
+use super::super::frame::{Frame, wire_bytes};
 use super::blocks::{
     ENHANCED_PACKET, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET, TRAILER, fcs_of_flags, padded,
 };
@@ -56,7 +56,7 @@ impl<'a> Packets<'a> {
         Some(Frame {
             pos: self.position(),
             time: interface.clock.time(ticks),
-            wire_bytes: original,
+            wire_bytes: wire_bytes(original),
             data,
             link: interface.link,
             interface: id,
@@ -72,7 +72,7 @@ impl<'a> Packets<'a> {
         Some(Frame {
             pos: self.position(),
             time: Timestamp::UNKNOWN,
-            wire_bytes: original,
+            wire_bytes: wire_bytes(original),
             data,
             link: interface.link,
             interface: 0,
