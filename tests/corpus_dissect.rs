@@ -39,6 +39,11 @@ const DIFFERENCES: &[Difference] = &[
     Difference { file: "tcpdump__nhrp-trace.pcap", frames: &[1], reason: "packets quoted by NHRP are not read" },
     Difference { file: "zeek__gre-aruba.pcap", frames: &[], reason: "IEEE 802.11 in GRE is not read" },
     Difference { file: "zeek__gre-aruba-amsdu.pcap", frames: &[1], reason: "IEEE 802.11 in GRE is not read" },
+    Difference {
+        file: "zeek__mpls-6in6-broken.pcap",
+        frames: &[417, 427, 1088],
+        reason: "fuzzed: IPv4 options that run past the frame, or a guess at a pseudowire, hide the addresses from tshark",
+    },
     Difference { file: "zeek__gtp_ext_header.pcap", frames: &[1], reason: "GTP is not read" },
 ];
 

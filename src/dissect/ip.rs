@@ -71,7 +71,7 @@ fn ipv4_header(walk: &mut Walk<'_, '_>, header: &Ipv4HeaderSlice<'_>, header_byt
     Next::Ip(protocol)
 }
 
-/// An IPv4 header that is not whole. Where a snapshot length cut its options, the rest is read as if there were none.
+/// An IPv4 header that is not whole. Where only options are missing, the rest is read as if there were none.
 #[cold]
 fn ipv4_broken(walk: &mut Walk<'_, '_>, bytes: &[u8]) -> Next {
     let Some(fixed) = bytes.first_chunk::<IPV4_BYTES>() else {
@@ -86,9 +86,6 @@ fn ipv4_broken(walk: &mut Walk<'_, '_>, bytes: &[u8]) -> Next {
     }
     if header_bytes < IPV4_BYTES {
         return walk.bad_value(LayerKind::Ipv4, "header length", "at least 20", header_bytes as u32);
-    }
-    if walk.wire_bytes() < header_bytes {
-        return walk.too_short(LayerKind::Ipv4, header_bytes);
     }
     let mut without_options = *fixed;
     without_options[0] = 0x45;
