@@ -118,6 +118,8 @@ pub struct DamageReport {
     pub frame: u64,
     /// What was found.
     pub what: String,
+    /// `cut` (the file ends inside a record), `corrupt`, or `read` (the operating system or a decompressor failed).
+    pub kind: &'static str,
 }
 
 /// A point on the wire.

@@ -1,0 +1,162 @@
+//! The closed list of finding codes: what each means, what causes it and what to do about it.
+//!
+//! Codes are stable once released. The texts are what users read, so they speak to the engineer at the router, say
+//! what to type, and never claim more than a passive observer can know: "lost" always means "not seen at this TAP".
+
+mod capture;
+mod config;
+mod ike;
+mod padding;
+mod sequence;
+mod size;
+mod spi;
+mod transform;
+mod tunnel;
+
+use crate::model::report::Severity;
+
+/// One finding code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The code, as every output prints it.
+    pub code: &'static str,
+    /// How much it matters, unless the finding's own circumstances say otherwise (`severity_note`).
+    pub severity: Severity,
+    /// When a finding of this code has another severity; empty where it never has.
+    pub severity_note: &'static str,
+    /// One line, without a full stop.
+    pub title: &'static str,
+    /// What it means, in whole sentences.
+    pub meaning: &'static str,
+    /// What causes it, likeliest first, each a whole sentence.
+    pub causes: &'static [&'static str],
+    /// What to do, in order, each a whole sentence. Commands stand between backticks.
+    pub remedy: &'static [&'static str],
+    /// Lines to type or to compare with, as a router or shell takes them; words in capitals are to be filled in.
+    pub lines: &'static [&'static str],
+    /// Documents that say so.
+    pub references: &'static [&'static str],
+}
+
+impl Entry {
+    /// The likeliest cause, for the `cause` of a finding.
+    #[must_use]
+    pub fn cause(&self) -> &'static str {
+        self.causes.first().copied().unwrap_or_default()
+    }
+
+    /// What to do in one paragraph, for the `remedy` of a finding.
+    #[must_use]
+    pub fn remedy_text(&self) -> String {
+        self.remedy.join(" ")
+    }
+}
+
+/// The entry of a code, `None` for a word that is not a finding code.
+#[must_use]
+pub fn lookup(code: &str) -> Option<&'static Entry> {
+    all().iter().find(|entry| entry.code == code)
+}
+
+/// Every finding code, in the order of the documentation.
+#[must_use]
+pub fn all() -> &'static [Entry] {
+    &ENTRIES
+}
+
+static ENTRIES: [Entry; 49] = [
+    spi::ZERO,
+    spi::RESERVED,
+    spi::SHARED,
+    spi::UNEXPECTED,
+    spi::MISTYPED,
+    tunnel::NEVER_SEEN,
+    tunnel::WRONG_PROTOCOL,
+    tunnel::WRONG_DIRECTION,
+    tunnel::ONE_WAY,
+    tunnel::INNER_ONE_WAY,
+    capture::ONE_DIRECTION,
+    capture::GATEWAY_VIEW,
+    tunnel::CLEAR_TRAFFIC,
+    sequence::GAP,
+    sequence::DUPLICATE,
+    sequence::LATE,
+    sequence::RESTART,
+    sequence::WRAP,
+    capture::TAP_COPIES,
+    transform::MISMATCH,
+    transform::ICV_INVALID,
+    padding::ETHERNET_LEAK,
+    padding::AH_LEAK,
+    padding::ESP_IRREGULAR,
+    size::AH_LENGTH,
+    size::ESP_LENGTH,
+    padding::TFC,
+    size::OUTER_FRAGMENTATION,
+    size::PMTU_ICMP,
+    capture::PAUSE_FRAMES,
+    ike::INVALID_SPI,
+    ike::DELETE,
+    tunnel::PLAINTEXT_LEAK,
+    config::UNUSED_KEY,
+    config::SPI_MISMATCH,
+    config::PEER_MISMATCH,
+    config::ACL_MISMATCH,
+    config::KEY_MISMATCH,
+    config::KEY_LENGTH,
+    config::TRANSFORM_MISMATCH,
+    config::IKE_MISMATCH,
+    config::STALE,
+    transform::WEAK,
+    capture::CUT,
+    capture::DAMAGED,
+    capture::SNAPLEN,
+    capture::CLOCK_BACK,
+    capture::DROPS,
+    capture::HOLE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_words_with_hyphens() {
+        let mut codes: Vec<_> = all().iter().map(|entry| entry.code).collect();
+        assert!(codes.iter().all(|code| code.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')));
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), all().len());
+    }
+
+    #[test]
+    fn every_text_is_whole_sentences_of_plain_ascii() {
+        for entry in all() {
+            let sentences = entry.causes.iter().chain(entry.remedy).chain([&entry.meaning]);
+            for sentence in sentences.clone() {
+                assert!(sentence.ends_with('.'), "{}: {sentence}", entry.code);
+                assert_eq!(sentence.trim(), *sentence, "{}", entry.code);
+                assert!(!sentence.contains("  "), "{}: {sentence}", entry.code);
+                assert_eq!(sentence.matches('`').count() % 2, 0, "{}: {sentence}", entry.code);
+            }
+            assert!(!entry.causes.is_empty() && !entry.remedy.is_empty(), "{}", entry.code);
+            assert!(!entry.title.ends_with('.') && entry.title.len() <= 72, "{}: {}", entry.code, entry.title);
+            assert!(entry.lines.iter().all(|line| line.len() <= 76), "{}", entry.code);
+            let texts =
+                sentences.chain(entry.lines).chain(entry.references).chain([&entry.title, &entry.severity_note]);
+            for text in texts {
+                assert!(text.is_ascii(), "{}: {text}", entry.code);
+            }
+        }
+    }
+
+    #[test]
+    fn a_zero_spi_names_its_cause_and_what_to_type() {
+        let entry = lookup("spi-zero").unwrap();
+        assert_eq!(entry.severity, Severity::Error);
+        assert!(entry.cause().contains("transform set"));
+        assert!(entry.remedy_text().contains("%CRYPTO-4-RECVD_PKT_INV_SPI"));
+        assert!(entry.lines.iter().any(|line| line.contains("set session-key inbound esp")));
+        assert_eq!(lookup("spi-nought"), None);
+    }
+}

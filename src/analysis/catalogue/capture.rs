@@ -1,0 +1,186 @@
+//! Findings about the capture itself: what it cannot show, shows twice, or shows wrongly.
+
+use super::Entry;
+use crate::model::report::Severity;
+
+pub(super) const ONE_DIRECTION: Entry = Entry {
+    code: "capture-one-direction",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "The tap shows one direction only",
+    meaning: "All IP traffic of this tap runs one way. Nothing can be said about answers, so one-way tunnels are not reported apart.",
+    causes: &[
+        "Only one of the two monitor ports of a passive TAP was captured.",
+        "A SPAN session with rx or tx instead of both.",
+    ],
+    remedy: &[
+        "Capture both monitor ports and name them as one tap: `--tap NAME=port-a.pcap,port-b.pcap`.",
+        "For SPAN: `monitor session 1 source interface INTERFACE both`.",
+    ],
+    lines: &["monitor session 1 source interface GigabitEthernet0/1 both"],
+    references: &[],
+};
+
+pub(super) const GATEWAY_VIEW: Entry = Entry {
+    code: "gateway-view",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "The capture was made on a gateway and shows packets twice",
+    meaning: "Received packets appear as ESP or AH and once more decapsulated, as the host's own capture shows them. Rates of that direction \
+              count both; on the wire was only the first.",
+    causes: &["tcpdump on the gateway's own interface: Linux hands a decapsulated packet to the capture again."],
+    remedy: &[
+        "For rates, capture on a TAP or SPAN port beside the gateway.",
+        "On the gateway, use a filter `esp or ah or udp port 4500`, or capture the plaintext on an XFRM interface of its own.",
+    ],
+    lines: &[],
+    references: &[],
+};
+
+pub(super) const TAP_COPIES: Entry = Entry {
+    code: "tap-copies",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "The TAP or SPAN port delivers frames twice",
+    meaning: "At least a fifth of the tap's frames are copies of another frame within 10 ms, equal from the IP header on. Sequence numbers, sizes, \
+              rates and overhead are given without the copies; totals of frames are not changed.",
+    causes: &[
+        "A SPAN session that mirrors both the ingress and the egress port of the same path.",
+        "An aggregation TAP that feeds one link into the monitor port twice, or two captures joined in one file.",
+    ],
+    remedy: &[
+        "Mirror one interface, or several with rx only.",
+        "If the copies come from two places, capture them apart and name two taps: `--tap A=... --tap B=...`.",
+    ],
+    lines: &["monitor session 1 source interface GigabitEthernet0/1 rx"],
+    references: &[],
+};
+
+pub(super) const PAUSE_FRAMES: Entry = Entry {
+    code: "pause-frames",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "PAUSE frames on the link",
+    meaning: "802.3x or priority flow control is at work: a device asks its neighbour to stop sending. The frames themselves take bandwidth in their \
+              direction (50 Mbit/s and more were seen in router tests), and a rate test then measures the flow control and not the device.",
+    causes: &[
+        "The sender of the PAUSE frames cannot take what it is sent: the rate is above what the device forwards.",
+        "Flow control is on by default on the switch or network card.",
+    ],
+    remedy: &[
+        "Take the L1 rate without control frames for the traffic, and the one with control frames for the link; both are in the rates table.",
+        "For benchmarks switch flow control off: `no flowcontrol receive` or `flowcontrol receive off` (Cisco switches), \
+         `ethtool -A INTERFACE rx off tx off` (Linux).",
+        "`--link-rate` makes spiglass compute how long the sender was stopped.",
+    ],
+    lines: &["ethtool -A INTERFACE rx off tx off"],
+    references: &["IEEE 802.3 annex 31B", "IEEE 802.1Qbb", "RFC 2544 section 5"],
+};
+
+pub(super) const CUT: Entry = Entry {
+    code: "capture-cut",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "The capture ends in the middle of a record",
+    meaning: "The file stops inside a frame. Everything before is whole and is reported; what came after is not in the file.",
+    causes: &[
+        "The capture was interrupted, or is still being written.",
+        "The disk was full, or a copy of the file was broken off.",
+    ],
+    remedy: &[
+        "Compare the file's size with the original and copy it again, or stop the capture first.",
+        "`--accept-cut` lets a run over files in progress end with status 0.",
+        "`tcpdump -U` writes whole records.",
+    ],
+    lines: &[],
+    references: &[],
+};
+
+pub(super) const DAMAGED: Entry = Entry {
+    code: "capture-damaged",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "The capture is damaged",
+    meaning: "A record or block cannot be what it claims to be. In pcap everything from there on is unreadable; in pcapng reading resumes at the \
+              next block whose two length fields agree. The evidence names byte offset and frame.",
+    causes: &[
+        "A transfer in text mode, a bad disk, or a compressed file whose end is missing.",
+        "Two writers in one file, or files joined with `cat` instead of `mergecap`.",
+    ],
+    remedy: &[
+        "Fetch the file again from where it was captured and compare checksums.",
+        "To join captures give them all to spiglass, or use `mergecap -w OUT IN...`.",
+    ],
+    lines: &[],
+    references: &["draft-ietf-opsawg-pcap", "draft-ietf-opsawg-pcapng"],
+};
+
+pub(super) const SNAPLEN: Entry = Entry {
+    code: "capture-snaplen",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Frames were cut by the snapshot length",
+    meaning: "Not all octets of the frames were captured. Lengths and rates are right, for the original length is recorded; what needs the end of \
+              a packet (ESP trailer, padding, ICV) or deep headers may be missing.",
+    causes: &[
+        "A capture with `-s` or a TAP that slices frames.",
+        "A cloud mirror that cuts packets to the target's MTU.",
+    ],
+    remedy: &[
+        "Capture whole frames: `tcpdump -s 0`.",
+        "128 octets are enough for SPIs, sequence numbers and sizes of most tunnels.",
+    ],
+    lines: &[],
+    references: &[],
+};
+
+pub(super) const CLOCK_BACK: Entry = Entry {
+    code: "capture-clock-back",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "The capture's clock stepped back",
+    meaning: "A frame has an earlier time than the one before it in the same stream. Order is taken from the file, so sequence figures are right; \
+              rates around the step are not.",
+    causes: &[
+        "NTP or PTP set the clock of the capture host while it ran.",
+        "Frames of several queues or interfaces were written without sorting; then the steps are tiny and many.",
+    ],
+    remedy: &[
+        "Let the clock be slewed and not stepped while capturing (chrony without makestep).",
+        "For tiny steps `reordercap IN OUT` sorts a file by time.",
+    ],
+    lines: &[],
+    references: &[],
+};
+
+pub(super) const DROPS: Entry = Entry {
+    code: "capture-drops",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "The capturing host says that it lost frames",
+    meaning: "The capture's own statistics count packets that were seen but not written. Gaps in sequence numbers may be these and not loss on the \
+              wire.",
+    causes: &["The host or its disk was too slow for the rate.", "A capture buffer that is too small."],
+    remedy: &[
+        "Enlarge the buffer (`tcpdump -B 65536`, in KiB), shorten the snapshot length, or write to a faster disk.",
+        "Capture with a filter for the tunnel, or use a capture card.",
+    ],
+    lines: &[],
+    references: &["draft-ietf-opsawg-pcapng (interface statistics block)"],
+};
+
+pub(super) const HOLE: Entry = Entry {
+    code: "capture-hole",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "A time without capture between two files of one tap",
+    meaning: "Files of one rotation do not join: between the end of one and the start of the next something is missing. Sequence gaps at that \
+              place are missing files rather than loss.",
+    causes: &[
+        "A file of the rotation is missing or was overwritten (`tcpdump -W`).",
+        "The capture was stopped and started again.",
+    ],
+    remedy: &["Give all files of the rotation.", "If the pause is real, report the parts apart."],
+    lines: &[],
+    references: &[],
+};

@@ -1,0 +1,149 @@
+//! Findings about which SAs and which traffic are there, and in which direction.
+
+use super::Entry;
+use crate::model::report::Severity;
+
+pub(super) const NEVER_SEEN: Entry = Entry {
+    code: "sa-never-seen",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "An expected SA carried no packet in this capture",
+    meaning: "The configuration names an SA of which the capture shows nothing. It may be idle, or its packets may take another way or \
+              another SPI.",
+    causes: &[
+        "No traffic matched the tunnel's access list while the capture ran.",
+        "The sender uses another SPI or protocol; then spi-unexpected, spi-mistyped or sa-wrong-protocol stands beside this finding.",
+        "The TAP is on a link that this direction does not use.",
+    ],
+    remedy: &[
+        "On the sender look whether the counters move: `show crypto ipsec sa` (`#pkts encaps`) or `ip -s xfrm state`.",
+        "If they move, look for the packets at the TAP with a capture filter `ip proto 50 or ip proto 51 or udp port 4500`.",
+        "If they do not, check the crypto map's access list or the XFRM policy, and the route towards the peer.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.4"],
+};
+
+pub(super) const WRONG_PROTOCOL: Entry = Entry {
+    code: "sa-wrong-protocol",
+    severity: Severity::Error,
+    severity_note: "",
+    title: "The expected SPI is on the wire in the other protocol",
+    meaning: "Source, destination and SPI are as configured, but the packets are ESP where AH is expected, or the reverse. SAs of different \
+              protocols are different SAs, so the receiver drops the packets.",
+    causes: &[
+        "The transform sets of the two routers differ: one has ah-*, the other esp-*.",
+        "Manual keys were entered for one protocol while the transform set asks for the other.",
+    ],
+    remedy: &[
+        "Compare `show crypto ipsec transform-set` and `show running-config | section crypto map` on both routers.",
+        "Make transform set and `set session-key` lines agree, then `clear crypto sa` on both.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.1"],
+};
+
+pub(super) const WRONG_DIRECTION: Entry = Entry {
+    code: "sa-wrong-direction",
+    severity: Severity::Error,
+    severity_note: "",
+    title: "An expected SPI is used in the opposite direction",
+    meaning: "The SPI that is configured from one router to the other is on the wire the other way round. Each receiver waits for the other \
+              number and drops what comes.",
+    causes: &[
+        "Inbound and outbound were swapped on one router: the local inbound SPI must equal the peer's outbound SPI.",
+        "The configuration was copied from one router to the other without swapping the two lines.",
+    ],
+    remedy: &[
+        "On one router only, swap the SPIs and keys of `set session-key inbound` and `set session-key outbound`.",
+        "Then `clear crypto sa` there and see `#pkts decaps` of `show crypto ipsec sa` grow on both.",
+    ],
+    lines: &[
+        "R1:  set session-key inbound esp 2001 ...",
+        "R1:  set session-key outbound esp 1002 ...",
+        "R2:  set session-key inbound esp 1002 ...",
+        "R2:  set session-key outbound esp 2001 ...",
+    ],
+    references: &["RFC 4301 section 4.1"],
+};
+
+pub(super) const ONE_WAY: Entry = Entry {
+    code: "sa-one-way",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "IPsec packets in one direction only",
+    meaning: "One endpoint sends at least ten packets of this protocol and the other sends none back, while other IP traffic of the tap runs \
+              both ways.",
+    causes: &[
+        "The far side drops the packets (unknown SPI, failed authentication) and so has nothing to answer.",
+        "The traffic is one-way by nature: a load generator, syslog, multicast.",
+        "The way back does not pass this TAP (asymmetric routing), or leaves in clear: see clear-traffic.",
+    ],
+    remedy: &[
+        "On the receiver: `show crypto ipsec sa` (`#pkts decaps`, `#recv errors`) or `ip -s xfrm state` and /proc/net/xfrm_stat.",
+        "If decaps stays at 0, compare SPI, protocol and keys with the sender: its outbound SA must be the receiver's inbound SA.",
+        "If decaps grows, look for the answers: routing on the far side, and its access list that selects traffic for the tunnel.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.1"],
+};
+
+pub(super) const INNER_ONE_WAY: Entry = Entry {
+    code: "inner-one-way",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "Traffic inside a tunnel has no answer in any SA back",
+    meaning: "The packets inside the tunnel are visible, and for these inner addresses nothing comes back inside any SA of the opposite \
+              direction, although SAs in both directions are alive.",
+    causes: &[
+        "The far side's access list or policy does not select the answers for the tunnel: they leave in clear or are dropped.",
+        "The inner destination is down, or its route back does not lead to the gateway.",
+    ],
+    remedy: &[
+        "Compare the crypto access lists of both routers: each must be the mirror of the other. `show crypto ipsec sa` prints them as \
+         local ident and remote ident.",
+        "Look for the inner addresses in clear on the far side's links.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.4.1"],
+};
+
+pub(super) const CLEAR_TRAFFIC: Entry = Entry {
+    code: "clear-traffic",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Unprotected IP traffic beside the tunnel",
+    meaning: "Between the tunnel's endpoints, or on the same link and direction, IP packets travel without IPsec. That can be right \
+              (management, routing protocols); it is reported so that nobody takes it for tunnelled traffic in a rate.",
+    causes: &[
+        "Traffic that the access list or policy does not select for the tunnel.",
+        "Routing protocols, BFD, NTP or SSH between the gateways themselves.",
+    ],
+    remedy: &[
+        "Look which addresses and sizes they are: `spiglass frames --format csv` lists every frame with its stack.",
+        "If they should be protected, widen the access list on both routers (mirrored) or the XFRM policies.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.4.1"],
+};
+
+pub(super) const PLAINTEXT_LEAK: Entry = Entry {
+    code: "plaintext-leak",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "Packets of protected addresses travel in clear",
+    meaning: "Addresses that were also seen inside a tunnel, or that the configuration protects, appear in packets without IPsec on the same \
+              side of the gateway.",
+    causes: &[
+        "The access list selects only part of the traffic: one direction, one protocol, or only some hosts.",
+        "A second path or a failed-over link has no crypto map.",
+        "Packets left before the SA was up.",
+    ],
+    remedy: &[
+        "Check that the crypto map is on every interface that can carry the traffic: `show crypto map` lists them.",
+        "Compare `show ip access-lists` hit counters of the crypto access list on both routers.",
+        "On Linux: `ip xfrm policy`, and a policy of action block for what must never leave in clear.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.4.1"],
+};

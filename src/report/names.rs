@@ -1,0 +1,117 @@
+//! How things are called in text for people: SAs, times, transforms.
+
+use jiff::tz::TimeZone;
+
+use super::escape::printable;
+use crate::model::report::{FrameRef, Report, Sa, TransformReport};
+
+/// An SA's id as people write it: `ESP 0x000003e9  192.168.1.1 > 192.168.1.2`. Anything that is no SA id stays as it is.
+#[must_use]
+pub fn sa_title(id: &str) -> String {
+    match sa_parts(id) {
+        Some((protocol, spi, direction)) => format!("{protocol} {spi}  {direction}"),
+        None => printable(id).into_owned(),
+    }
+}
+
+/// Protocol, SPI and `from > to` of an SA's id; `None` for anything else.
+#[must_use]
+pub fn sa_parts(id: &str) -> Option<(&'static str, &str, String)> {
+    let mut parts = id.split('/');
+    let protocol = match parts.next()? {
+        "esp" => "ESP",
+        "ah" => "AH",
+        "ipcomp" => "IPComp",
+        _ => return None,
+    };
+    let (src, dst, spi) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() || !spi.starts_with("0x") || !spi.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return None;
+    }
+    Some((protocol, spi, format!("{} > {}", printable(src), printable(dst))))
+}
+
+/// What is known of a transform, in one cell.
+#[must_use]
+pub fn transform(sa: &Sa) -> String {
+    let TransformReport { basis, name, candidates } = &sa.transform;
+    let text = match (name, candidates.as_slice()) {
+        (Some(name), _) => name.clone(),
+        (None, []) => return if *basis == "unknown" { "unknown".to_owned() } else { (*basis).to_owned() },
+        (None, [one]) => one.clone(),
+        (None, [one, two]) => format!("{one} or {two}"),
+        (None, [one, rest @ ..]) => format!("{one} or {} others", rest.len()),
+    };
+    let text = printable(&text).into_owned();
+    if *basis == "inferred" { format!("{text} (inferred)") } else { text }
+}
+
+/// A moment as `2026-11-21 04:41:02 UTC`, in the given zone.
+#[must_use]
+pub fn moment(ns: i64, zone: &TimeZone) -> String {
+    zoned(ns, zone, "%Y-%m-%d %H:%M:%S %Z")
+}
+
+/// A moment within a day the reader knows: `04:41:02.123456`.
+#[must_use]
+pub fn time_of_day(ns: i64, zone: &TimeZone) -> String {
+    zoned(ns, zone, "%H:%M:%S%.6f")
+}
+
+fn zoned(ns: i64, zone: &TimeZone, format: &str) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(ns))
+        .map_or_else(|_| format!("{ns} ns"), |time| time.to_zoned(zone.clone()).strftime(format).to_string())
+}
+
+/// A frame as `frame 38`, with its capture where there are several.
+#[must_use]
+pub fn frame(report: &Report, frame: FrameRef) -> String {
+    let number = super::number::grouped(frame.frame);
+    match report.captures.get(frame.capture as usize) {
+        Some(capture) if report.captures.len() > 1 => format!("frame {number} of {}", printable(&capture.path)),
+        _ => format!("frame {number}"),
+    }
+}
+
+/// A link type in the words of a sentence.
+#[must_use]
+pub fn link_type(name: &str) -> String {
+    match name {
+        "ETHERNET" => "Ethernet".to_owned(),
+        "LINUX_SLL" => "Linux cooked".to_owned(),
+        "LINUX_SLL2" => "Linux cooked v2".to_owned(),
+        "RAW" | "IPV4" | "IPV6" => format!(
+            "raw {}",
+            if name == "RAW" {
+                "IP"
+            } else if name == "IPV4" {
+                "IPv4"
+            } else {
+                "IPv6"
+            }
+        ),
+        name if name.bytes().all(|b| b.is_ascii_digit()) => format!("link type {name} (not read)"),
+        name => printable(name).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_become_titles_and_other_text_stays() {
+        assert_eq!(sa_title("esp/192.168.1.1/192.168.1.2/0x000003ea"), "ESP 0x000003ea  192.168.1.1 > 192.168.1.2");
+        assert_eq!(sa_title("ah/fd00::1/fd00::2/0x00000100"), "AH 0x00000100  fd00::1 > fd00::2");
+        assert_eq!(sa_title("10.0.0.1 > 10.0.0.2"), "10.0.0.1 > 10.0.0.2");
+        assert_eq!(sa_title("esp/a/b/0x1\x1b[2J"), "esp/a/b/0x1\\u{1b}[2J");
+    }
+
+    #[test]
+    fn moments_are_in_the_zone_asked_for() {
+        assert_eq!(moment(1_795_236_062_000_000_000, &TimeZone::UTC), "2026-11-21 04:41:02 UTC");
+        assert_eq!(time_of_day(1_795_236_062_123_456_789, &TimeZone::UTC), "04:41:02.123456");
+        let zone = TimeZone::fixed(jiff::tz::offset(1));
+        assert!(moment(1_795_236_062_000_000_000, &zone).starts_with("2026-11-21 05:41:02"));
+    }
+}

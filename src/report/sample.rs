@@ -1,0 +1,344 @@
+//! Reports made by hand, for the tests of the renderers.
+
+use std::collections::BTreeMap;
+
+use crate::model::report::*;
+
+const START: i64 = 1_795_236_062_000_000_000;
+const A: &str = "192.168.1.1";
+const B: &str = "192.168.1.2";
+
+fn direction(from: &str, to: &str) -> String {
+    format!("{from} > {to}")
+}
+
+fn time(ns: i64) -> Option<String> {
+    jiff::Timestamp::from_nanosecond(ns.into()).ok().map(|time| format!("{time:.9}"))
+}
+
+/// A capture of one tap.
+pub(crate) fn capture(path: &str, tap: &str, frames: u64) -> Capture {
+    Capture {
+        path: path.into(),
+        tap: tap.into(),
+        format: "pcap".into(),
+        compression: None,
+        link_types: vec!["ETHERNET".into()],
+        interfaces: vec![Interface { name: None, link_type: "ETHERNET".into(), snaplen: Some(262_144), drops: None }],
+        frames,
+        bytes: frames * 150,
+        first: time(START),
+        last: time(START + 15_020_000_000),
+        first_ns: Some(START),
+        last_ns: Some(START + 15_020_000_000),
+        complete: true,
+        damage: None,
+    }
+}
+
+/// A row of exact overhead.
+pub(crate) fn size(inner: u64, overhead: u64) -> Size {
+    let plain = (14 + inner).max(60) + 24;
+    let tunnel = (14 + inner + overhead).max(60) + 24;
+    Size {
+        tap: "tunnel".into(),
+        direction: direction(A, B),
+        sa: Some(sa_id("esp", 1002)),
+        encapsulation: "ipv4/esp".into(),
+        inner_bytes: inner,
+        outer_bytes_min: inner + overhead,
+        outer_bytes_max: inner + overhead,
+        outer_bytes_mean: (inner + overhead) as f64,
+        frames: 8490,
+        frames_per_s: Some(8490.0),
+        overhead_min_bytes: overhead as i64,
+        overhead_max_bytes: overhead as i64,
+        overhead_mean_bytes: overhead as f64,
+        overhead_of_inner_pct: overhead as f64 / inner as f64 * 100.0,
+        overhead_of_l1_pct: overhead as f64 / tunnel as f64 * 100.0,
+        circuit_share_pct: plain as f64 / tunnel as f64 * 100.0,
+        l1_plain_bytes: plain,
+        l1_tunnel_bytes: tunnel as f64,
+        l1_plain_bps: Some(8490.0 * plain as f64 * 8.0),
+        l1_tunnel_bps: Some(8490.0 * tunnel as f64 * 8.0),
+        parts: Parts {
+            outer_ip: 20.0,
+            esp_header: 8.0,
+            iv: 8.0,
+            esp_pad: 6.0,
+            esp_trailer: 2.0,
+            icv: 12.0,
+            ..Parts::default()
+        },
+        basis: "decrypted",
+    }
+}
+
+fn sa_id(proto: &str, spi: u32) -> String {
+    format!("{proto}/{A}/{B}/0x{spi:08x}")
+}
+
+/// An SA from A to B.
+pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
+    Sa {
+        id: sa_id(proto, spi),
+        tap: "tunnel".into(),
+        proto,
+        spi,
+        spi_hex: format!("0x{spi:08x}"),
+        src: A.into(),
+        dst: B.into(),
+        encapsulation: "native",
+        mode: "tunnel",
+        frames: 1485,
+        fragments: 0,
+        outer_bytes: 200_000,
+        copies_removed: 0,
+        first: time(START),
+        last: time(START + 15_020_000_000),
+        first_ns: Some(START),
+        last_ns: Some(START + 15_020_000_000),
+        first_frame: FrameRef { capture: 0, frame: 1 },
+        last_frame: FrameRef { capture: 0, frame: 1545 },
+        sequence: Some(Sequence {
+            first: 1,
+            last: 1500,
+            highest: 1500,
+            lost,
+            gaps: lost,
+            longest_gap: 1,
+            duplicate: 0,
+            late: 3,
+            restarts: 0,
+            wraps: 0,
+            replay_window: vec![ReplayWindow { size: 32, would_drop: 3 }, ReplayWindow { size: 64, would_drop: 1 }],
+        }),
+        transform: TransformReport {
+            basis: "inferred",
+            name: None,
+            candidates: vec!["AES-CBC, 96-bit ICV".into(), "AES-GCM-16".into(), "AES-CTR, 96-bit ICV".into()],
+        },
+        icv_bytes: Some(12),
+        rate: SaRate { frames_per_s: Some(98.9), l1_bps: Some(1.2e5) },
+        protection_bytes: Some(MinMax { min: 38, max: 53 }),
+        overhead: Overhead { basis: "modelled", min_bytes: Some(58), max_bytes: Some(73), mean_bytes: None },
+    }
+}
+
+/// A finding about an SA.
+pub(crate) fn finding(code: &'static str, spi: u32) -> Finding {
+    let entry = crate::analysis::catalogue::lookup(code).unwrap();
+    Finding {
+        code,
+        severity: entry.severity,
+        title: entry.title.into(),
+        tap: "tunnel".into(),
+        sa: Some(sa_id("esp", spi)),
+        count: 15,
+        first_frame: Some(FrameRef { capture: 0, frame: 38 }),
+        last_frame: Some(FrameRef { capture: 0, frame: 1400 }),
+        first: time(START + 400_000_000),
+        last: time(START + 14_000_000_000),
+        first_ns: Some(START + 400_000_000),
+        last_ns: Some(START + 14_000_000_000),
+        evidence: "15 of 1 500 numbers never seen at this TAP (1.0 %), 15 gaps, longest 1.".into(),
+        cause: entry.cause().into(),
+        remedy: entry.remedy_text(),
+        config: Vec::new(),
+        fix: Vec::new(),
+    }
+}
+
+fn rate(from: &str, to: &str) -> DirectionRate {
+    DirectionRate {
+        tap: "tunnel".into(),
+        direction: direction(from, to),
+        from: from.into(),
+        to: to.into(),
+        seconds: Some(15.02),
+        frames: 127_519,
+        frames_per_s: Some(8490.0),
+        l1_bps: Some(10.73e6),
+        l1_with_control_bps: Some(68.9e6),
+        l2_bps: Some(9.3e6),
+        l3_bps: Some(8.15e6),
+        goodput_bps: Some(4.35e6),
+        goodput_min_bps: None,
+        goodput_max_bps: None,
+        clear_bps: Some(0.0),
+        control_l1_bps: Some(58.2e6),
+        utilisation_pct: Some(68.9),
+        peak: Some(Peak { start_ns: START, l1_bps: 11.0e6, frames_per_s: 8700.0 }),
+        l1_basis: "measured",
+    }
+}
+
+/// An empty report: 120 frames without IPsec.
+pub(crate) fn empty() -> Report {
+    Report {
+        schema: SCHEMA,
+        tool: Tool { name: "spiglass", version: "0.0.0" },
+        exactness: Exactness::Exact,
+        degraded_why: Vec::new(),
+        captures: vec![capture("plain.pcap", "plain", 120)],
+        taps: vec![Tap { name: "plain".into(), captures: vec![0], role: "plain" }],
+        totals: Totals { frames: 120, ip_frames: 120, ..Totals::default() },
+        layers: Vec::new(),
+        sas: Vec::new(),
+        tunnels: Vec::new(),
+        sizes: Vec::new(),
+        outer_sizes: Vec::new(),
+        padding: Padding::default(),
+        rates: Rates::default(),
+        events: Vec::new(),
+        findings: Vec::new(),
+        exit_status: 0,
+    }
+}
+
+/// A report with something in every section.
+pub(crate) fn report() -> Report {
+    let cut = DamageReport {
+        offset: 231_750,
+        frame: 1546,
+        what: "the record claims 134 bytes, 20 are left".into(),
+        kind: "cut",
+    };
+    Report {
+        captures: vec![Capture { complete: false, damage: Some(cut), ..capture("tunnel.pcap", "tunnel", 1545) }],
+        taps: vec![Tap { name: "tunnel".into(), captures: vec![0], role: "tunnel" }],
+        totals: Totals { frames: 1545, ipsec_frames: 1485, ip_frames: 1500, control_frames: 45, ..Totals::default() },
+        layers: vec![Layer { tap: "tunnel".into(), stack: "eth/ipv4/esp".into(), frames: 1485, wire_bytes: 200_000 }],
+        sas: vec![sa("esp", 0, 0), sa("esp", 1001, 15), sa("ah", 1002, 0)],
+        tunnels: vec![Tunnel {
+            tap: "tunnel".into(),
+            a: A.into(),
+            b: B.into(),
+            sas_a_to_b: vec![sa_id("esp", 1001)],
+            sas_b_to_a: Vec::new(),
+            first_ns: Some(START),
+            last_ns: Some(START + 15_020_000_000),
+        }],
+        sizes: [64, 128, 1420].map(|inner| size(inner, 56)).to_vec(),
+        outer_sizes: [104, 168, 296]
+            .map(|outer_bytes| OuterSize { tap: "tunnel".into(), sa: sa_id("esp", 1001), outer_bytes, frames: 165 })
+            .to_vec(),
+        padding: Padding {
+            ethernet: vec![EthernetPadding {
+                tap: "tunnel".into(),
+                direction: direction("50:57:a8:bb:55:6d", "e0:5f:b9:90:ac:43"),
+                frames: 60,
+                pad_bytes_min: 6,
+                pad_bytes_max: 18,
+                pattern: "ff",
+                examples: vec![FrameRef { capture: 0, frame: 7 }],
+            }],
+            esp: vec![EspPadding {
+                tap: "tunnel".into(),
+                sa: sa_id("esp", 1001),
+                basis: "visible",
+                pad_lengths: BTreeMap::from([(0, 100), (2, 1385)]),
+                monotonic: 1485,
+                other: 0,
+                longer_than_needed: 0,
+            }],
+            ah: vec![AhPadding { tap: "tunnel".into(), sa: sa_id("ah", 1002), frames: 60, nonzero: 60 }],
+        },
+        rates: Rates {
+            bin_ns: 1_000_000_000,
+            directions: vec![
+                rate("50:57:a8:bb:55:6d", "e0:5f:b9:90:ac:43"),
+                rate("e0:5f:b9:90:ac:43", "50:57:a8:bb:55:6d"),
+            ],
+            pause: vec![PauseRate {
+                tap: "tunnel".into(),
+                direction: direction("e0:5f:b9:90:ac:43", "01:80:c2:00:00:01"),
+                class: None,
+                frames: 45,
+                quanta: 2_949_075,
+                stopped_ns: None,
+            }],
+            bins: vec![Bin {
+                direction: 0,
+                start_ns: START,
+                frames: 8700,
+                l1_bytes: 1_375_000,
+                l2_bytes: 1_200_000,
+                l3_bytes: 1_044_000,
+                goodput_bytes: Some(556_800),
+                control_frames: 3,
+            }],
+        },
+        events: vec![Event {
+            time: time(START),
+            time_ns: Some(START),
+            tap: "tunnel".into(),
+            what: "rekey",
+            sa: sa_id("esp", 1001),
+            from_sa: Some(sa_id("esp", 0)),
+            frame: FrameRef { capture: 0, frame: 9 },
+        }],
+        findings: vec![finding("spi-zero", 0), finding("sequence-gap", 1001)],
+        ..empty()
+    }
+}
+
+/// Two taps, IPv6 endpoints, a UDP-encapsulated SA and more sizes than rows.
+pub(crate) fn two_taps() -> Report {
+    let mut report = report();
+    report.captures.push(capture("far-side-with-a-rather-long-name-2026-11-21.pcapng", "far", 1_000_000));
+    report.taps.push(Tap { name: "far".into(), captures: vec![1], role: "tunnel" });
+    let (a, b) = ("2001:db8:1111:2222:3333:4444:5555:6666", "2001:db8:1111:2222:3333:4444:5555:7777");
+    report.sas.push(Sa {
+        id: format!("esp/{a}/{b}/0xc0ffee00"),
+        tap: "far".into(),
+        src: a.into(),
+        dst: b.into(),
+        encapsulation: "udp",
+        copies_removed: 2,
+        overhead: Overhead { basis: "unknown", min_bytes: None, max_bytes: None, mean_bytes: None },
+        ..sa("esp", 0xc0ff_ee00, 4)
+    });
+    report.sizes.extend((100..160).map(|inner| Size {
+        tap: "far".into(),
+        direction: direction(a, b),
+        sa: Some(format!("esp/{a}/{b}/0xc0ffee00")),
+        ..size(inner, 61)
+    }));
+    report.findings.extend((0..9).map(|n| Finding {
+        sa: Some(format!("esp/{a}/{b}/0xc0ffee{n:02x}")),
+        tap: "far".into(),
+        ..finding("sa-one-way", n)
+    }));
+    report
+}
+
+/// Names that try to reach the terminal or a spreadsheet.
+pub(crate) fn hostile() -> Report {
+    let mut report = report();
+    let evil = "=cmd|'/C calc'!A0\x1b]0;owned\x07\n\u{202e}";
+    for capture in &mut report.captures {
+        capture.path = evil.into();
+        capture.tap = evil.into();
+        capture.link_types = vec![evil.into()];
+        for interface in &mut capture.interfaces {
+            interface.name = Some(evil.into());
+        }
+    }
+    for tap in &mut report.taps {
+        tap.name = evil.into();
+    }
+    for sa in &mut report.sas {
+        sa.tap = evil.into();
+        sa.transform.name = Some(evil.into());
+    }
+    for finding in &mut report.findings {
+        finding.evidence = evil.into();
+        finding.sa = Some(evil.into());
+    }
+    for size in &mut report.sizes {
+        size.tap = evil.into();
+        size.direction = evil.into();
+    }
+    report
+}

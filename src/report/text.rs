@@ -1,0 +1,111 @@
+//! The report as text: what matters first.
+//!
+//! Text may change freely between versions; scripts read JSON or CSV.
+
+mod captures;
+mod events;
+mod findings;
+mod overhead;
+mod padding;
+pub(in crate::report) mod page;
+mod rates;
+mod sas;
+mod table;
+
+pub use page::{TextOptions, Theme};
+
+use crate::model::report::Report;
+use page::Page;
+
+/// The whole report.
+#[must_use]
+pub fn render(report: &Report, options: &TextOptions) -> String {
+    let mut page = Page::new(options);
+    captures::print(&mut page, report);
+    findings::print(&mut page, report);
+    sas::print(&mut page, report);
+    overhead::print(&mut page, report);
+    padding::print(&mut page, report);
+    rates::print(&mut page, report);
+    events::print(&mut page, report);
+    page.into_text()
+}
+
+/// Captures and findings only: the text of `check`.
+#[must_use]
+pub fn render_findings(report: &Report, options: &TextOptions) -> String {
+    let mut page = Page::new(options);
+    captures::print(&mut page, report);
+    findings::print(&mut page, report);
+    page.into_text()
+}
+
+/// `tap` where the report has several, for headings.
+fn tap_suffix(report: &Report, tap: &str) -> String {
+    if report.taps.len() > 1 && !tap.is_empty() {
+        format!("   at tap {}", super::escape::printable(tap))
+    } else {
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+    use crate::report::sample;
+
+    fn text(report: &Report, width: usize) -> String {
+        render(report, &TextOptions { width, ..TextOptions::default() })
+    }
+
+    #[test]
+    fn every_line_fits_the_width() {
+        for report in [sample::report(), sample::two_taps(), sample::empty()] {
+            for width in [80, 100, 140] {
+                for line in text(&report, width).lines() {
+                    assert!(line.width() <= width, "{} > {width}: {line}", line.width());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_escape_and_no_control_character_without_colour() {
+        let text = text(&sample::hostile(), 100);
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+        let options = TextOptions { theme: Theme::color(), ..TextOptions::default() };
+        assert!(render(&sample::report(), &options).contains("\x1b["));
+    }
+
+    #[test]
+    fn what_matters_comes_first() {
+        let text = text(&sample::report(), 100);
+        let at = |needle: &str| text.find(needle).unwrap_or_else(|| panic!("{needle} is missing in\n{text}"));
+        assert!(at("tunnel.pcap") < at("Findings"));
+        assert!(at("Findings") < at("Security associations"));
+        assert!(at("Security associations") < at("Overhead by packet size"));
+        assert!(at("Overhead by packet size") < at("Padding"));
+        assert!(at("Padding") < at("Rates"));
+        assert!(at("spi-zero") < at("sequence-gap"), "errors before warnings");
+        assert!(text.contains("spiglass explain"));
+    }
+
+    #[test]
+    fn the_tables_of_the_source_documents_are_there() {
+        // Cisco 892, ESP-DES-MD5 under AH: 8490 packets/s of 64 octets are 6.93 Mbit/s end to end and 10.73 on the circuit.
+        let text = text(&sample::report(), 100);
+        let row = text.lines().find(|line| line.trim_start().starts_with("64 ") && line.contains("8 490")).unwrap();
+        for figure in ["120", "56", "87.5", "102", "158", "6.93", "10.73", "64.6"] {
+            assert!(row.split_whitespace().any(|cell| cell == figure), "{figure} in {row}");
+        }
+    }
+
+    #[test]
+    fn a_capture_without_ipsec_says_so_in_one_line() {
+        let text = text(&sample::empty(), 100);
+        assert!(text.contains("No IPsec or IP tunnel seen in 120 frames."), "{text}");
+        assert!(!text.contains("Security associations"));
+    }
+}

@@ -1,0 +1,92 @@
+//! Findings with their evidence; errors also with cause and remedy.
+
+use std::collections::BTreeMap;
+
+use super::page::{Page, Tone};
+use crate::model::report::{Finding, Report, Severity};
+use crate::report::escape::printable;
+use crate::report::names;
+use crate::report::number::count;
+
+/// Of one code at most this many findings are printed; the rest are counted.
+const PER_CODE: usize = 5;
+
+pub(super) fn print(page: &mut Page<'_>, report: &Report) {
+    page.heading("Findings");
+    if report.findings.is_empty() {
+        page.wrapped(2, 2, "None.");
+        return;
+    }
+    let code_width = report.findings.iter().map(|finding| finding.code.len()).max().unwrap_or(0);
+    let mut printed: BTreeMap<&str, usize> = BTreeMap::new();
+    for (n, finding) in report.findings.iter().enumerate() {
+        let so_far = printed.entry(finding.code).or_default();
+        *so_far += 1;
+        if *so_far <= PER_CODE {
+            one(page, report, finding, code_width, *so_far == 1);
+        }
+        // Findings are sorted by severity and code, so the last of a code is followed by another code.
+        let last = report.findings.get(n + 1).is_none_or(|next| next.code != finding.code);
+        if last && *so_far > PER_CODE {
+            let more = *so_far - PER_CODE;
+            page.wrapped(11, 11, &format!("and {} {} like it; `--format json` lists all.", more, finding.code));
+        }
+    }
+    let mut codes: Vec<&str> = printed.into_keys().collect();
+    codes.sort_unstable();
+    page.blank();
+    match codes.as_slice() {
+        [code] => page.wrapped(2, 2, &format!("`spiglass explain {code}` says what causes it and what to do.")),
+        _ => page.wrapped(2, 2, "`spiglass explain CODE` says what causes a finding and what to do."),
+    }
+}
+
+fn one(page: &mut Page<'_>, report: &Report, finding: &Finding, code_width: usize, first_of_code: bool) {
+    const INDENT: usize = 11;
+    let concerns = finding.sa.as_deref().map(names::sa_title).unwrap_or_default();
+    let tap = super::tap_suffix(report, &finding.tap);
+    let head = format!("  {:code_width$}  {concerns}{tap}", finding.code);
+    let width = page.width();
+    if unicode_width::UnicodeWidthStr::width(head.as_str()) + 9 <= width {
+        page.tagged(Tone::Finding(finding.severity), 2, &format!("{:7}", finding.severity.name()), head.trim_end());
+    } else {
+        page.tagged(
+            Tone::Finding(finding.severity),
+            2,
+            &format!("{:7}", finding.severity.name()),
+            &format!("  {}", finding.code),
+        );
+        page.wrapped(INDENT, INDENT, &format!("{concerns}{tap}"));
+    }
+    page.wrapped(INDENT, INDENT, &sentence(finding, report));
+    for line in &finding.config {
+        let place = format!("{} line {} ({})", printable(&line.file), line.line, printable(&line.host));
+        page.wrapped(INDENT, INDENT + 4, &format!("{place}: {}", line.text));
+    }
+    if finding.severity == Severity::Error && first_of_code {
+        if !finding.cause.is_empty() {
+            page.wrapped(INDENT, INDENT, &format!("Cause: {}", finding.cause));
+        }
+        if !finding.remedy.is_empty() && finding.fix.is_empty() {
+            page.wrapped(INDENT, INDENT, &format!("Do: {}", finding.remedy));
+        }
+    }
+    for fix in &finding.fix {
+        page.wrapped(INDENT, INDENT, &format!("On {} type:", fix.host));
+        for line in &fix.lines {
+            page.indented(INDENT + 4, &printable(line));
+        }
+    }
+}
+
+/// The evidence; where it is empty the title; with the count and first frame unless the evidence names a frame.
+fn sentence(finding: &Finding, report: &Report) -> String {
+    let mut text = if finding.evidence.is_empty() { format!("{}.", finding.title) } else { finding.evidence.clone() };
+    if !text.contains("frame ")
+        && let Some(frame) = finding.first_frame
+    {
+        let times = if finding.count > 1 { format!(", {}", count(finding.count, "time")) } else { String::new() };
+        text = format!("{} First at {}{times}.", text.trim_end(), names::frame(report, frame));
+    }
+    text
+}

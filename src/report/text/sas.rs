@@ -1,0 +1,128 @@
+//! The SA table.
+
+use super::page::Page;
+use super::table::{Column, Fit, Table};
+use crate::model::report::{Report, Sa};
+use crate::report::escape::printable;
+use crate::report::names;
+use crate::report::number::{count, grouped, range};
+
+/// At most this many rows; thousands of SAs are for JSON and CSV.
+const ROWS: usize = 200;
+
+pub(super) fn print(page: &mut Page<'_>, report: &Report) {
+    if report.sas.is_empty() {
+        return;
+    }
+    page.heading("Security associations");
+    for tap in &report.taps {
+        let sas: Vec<&Sa> = report.sas.iter().filter(|sa| sa.tap == tap.name).collect();
+        if sas.is_empty() {
+            continue;
+        }
+        if report.taps.len() > 1 {
+            page.indented(0, &super::tap_suffix(report, &tap.name));
+        }
+        let mut table = Table::new(vec![
+            Column::left("SA"),
+            Column::left("from > to").fit(Fit::Above),
+            Column::right("frames"),
+            Column::right("frags"),
+            Column::right("lost"),
+            Column::right("dup"),
+            Column::right("late"),
+            Column::left("mode").fit(Fit::Below),
+            Column::left("carried in").fit(Fit::Below),
+            Column::left("transform").fit(Fit::Below),
+            Column::left("overhead").fit(Fit::Below),
+        ]);
+        for sa in sas.iter().take(ROWS) {
+            table.row(row(sa));
+        }
+        table.print(page);
+        if sas.len() > ROWS {
+            let more = (sas.len() - ROWS) as u64;
+            page.wrapped(2, 2, &format!("and {} more; `--table sas --format csv` lists all.", grouped(more)));
+        }
+        for sa in sas.iter().take(ROWS) {
+            remarks(page, sa);
+        }
+    }
+}
+
+fn row(sa: &Sa) -> [String; 11] {
+    let sequence = |pick: fn(&crate::model::report::Sequence) -> u64| {
+        sa.sequence.as_ref().map_or_else(|| "-".to_owned(), |sequence| grouped(pick(sequence)))
+    };
+    let protocol = match sa.proto {
+        "esp" => "ESP",
+        "ah" => "AH",
+        "ipcomp" => "IPComp",
+        other => other,
+    };
+    [
+        format!("{protocol} {}", printable(&sa.spi_hex)),
+        format!("{} > {}", printable(&sa.src), printable(&sa.dst)),
+        grouped(sa.frames),
+        if sa.fragments > 0 { grouped(sa.fragments) } else { String::new() },
+        sequence(|s| s.lost),
+        sequence(|s| s.duplicate),
+        sequence(|s| s.late),
+        if sa.mode == "unknown" { String::new() } else { sa.mode.to_owned() },
+        if sa.encapsulation == "native" { String::new() } else { sa.encapsulation.to_uppercase() },
+        names::transform(sa),
+        overhead(sa),
+    ]
+}
+
+/// `58-73 B modelled`; where only the protection is known, that.
+fn overhead(sa: &Sa) -> String {
+    let known = &sa.overhead;
+    match (known.min_bytes, known.max_bytes, &sa.protection_bytes) {
+        (Some(min), Some(max), _) => {
+            let basis = if known.basis == "visible" { "" } else { known.basis };
+            format!("{} B {basis}", range(min, max)).trim_end().to_owned()
+        }
+        (_, _, Some(protection)) => {
+            let range = range(
+                i64::try_from(protection.min).unwrap_or(i64::MAX),
+                i64::try_from(protection.max).unwrap_or(i64::MAX),
+            );
+            format!("ESP {range} B, + 20 B if tunnel mode, + GRE if any")
+        }
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What the columns have no room for: restarts, wraps, windows that would drop, copies.
+fn remarks(page: &mut Page<'_>, sa: &Sa) {
+    let mut parts = Vec::new();
+    if sa.copies_removed > 0 {
+        parts.push(format!(
+            "{} left out of these figures",
+            count(sa.copies_removed, "TAP copy").replace("copys", "copies")
+        ));
+    }
+    if let Some(sequence) = &sa.sequence {
+        if sequence.gaps > 0 {
+            parts.push(format!("{}, longest {}", count(sequence.gaps, "gap"), grouped(sequence.longest_gap)));
+        }
+        if sequence.restarts > 0 {
+            parts.push(count(sequence.restarts, "counter restart"));
+        }
+        if sequence.wraps > 0 {
+            parts.push(count(sequence.wraps, "counter wrap"));
+        }
+        let windows: Vec<String> = sequence
+            .replay_window
+            .iter()
+            .map(|window| format!("{} would drop {}", window.size, grouped(window.would_drop)))
+            .collect();
+        if !windows.is_empty() {
+            parts.push(format!("an anti-replay window of {}", windows.join(", of ")));
+        }
+    }
+    if !parts.is_empty() {
+        page.wrapped(2, 6, &format!("{}: {}.", names::sa_title(&sa.id).replace("  ", " "), parts.join("; ")));
+    }
+}
