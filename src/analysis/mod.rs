@@ -1,3 +1,34 @@
-//! Accumulators over observations, and findings. Pure: no files, no clock, no threads, no printing.
+//! Mergeable accumulators over observations, and what follows from them.
+//!
+//! Fix the settings and one stream; order is capture order, not timestamp. Every accumulator obeys
+//!
+//! * *homomorphism*: for every split `s = a ++ b`, the state of `a` merged with the state of `b` is the state of `s`;
+//! * *identity*: the empty state on either side changes nothing;
+//! * *associativity*: any bracketing gives the same state. It is not commutative: the argument is the later span.
+//!
+//! So every figure is defined by a set, a sum, an absolute time bin, an adjacent pair or a bounded window, never by
+//! "the state so far". States hold integers; ratios are computed in `finish`. Positions are relative to the span and
+//! move when a span is appended. Nothing here reads files, clocks or the environment, starts threads or prints.
 
+mod candidates;
 pub mod catalogue;
+mod copies;
+mod flows;
+mod fragments;
+mod intern;
+mod interval;
+mod limits;
+mod notices;
+mod observation;
+mod padding;
+mod partial;
+mod rates;
+mod sas;
+mod seen;
+mod sequence;
+mod settings;
+mod sizes;
+mod tables;
+
+pub use partial::{MergeError, Partial};
+pub use settings::Settings;

@@ -63,7 +63,65 @@ pub enum LayerKind {
     NoNext,
     /// An overlay's own Ethernet inside a tunnel (GRE 0x6558, EtherIP, L2TPv3).
     InnerEthernet,
+    /// Cisco metadata, ethertype 0x8909: a security group tag in front of the real ethertype.
+    CiscoMetadata,
 }
+
+/// Every kind, in the order of their numbers.
+const ALL: [LayerKind; LayerKind::CiscoMetadata as usize] = {
+    use LayerKind::*;
+    [
+        Ethernet,
+        Vlan,
+        Macsec,
+        Mpls,
+        PppoeDiscovery,
+        Pppoe,
+        Ppp,
+        Sll,
+        Sll2,
+        Null,
+        Llc,
+        Snap,
+        Chdlc,
+        Raw,
+        Arp,
+        Ipv4,
+        Ipv6,
+        Ipv6Options,
+        Ipv6Fragment,
+        Ah,
+        Esp,
+        IpComp,
+        Wesp,
+        Gre,
+        Udp,
+        Tcp,
+        TcpEncap,
+        Ike,
+        NatKeepalive,
+        Icmp,
+        Icmpv6,
+        Fragment,
+        Vxlan,
+        Geneve,
+        Erspan,
+        Tzsp,
+        L2tp,
+        EtherIp,
+        Pause,
+        Pfc,
+        Stp,
+        Cdp,
+        Lldp,
+        Loop,
+        Lacp,
+        Eapol,
+        NoNext,
+        InnerEthernet,
+        CiscoMetadata,
+    ]
+};
 
 impl LayerKind {
     /// The word used in stacks: `eth`, `vlan`, `ipv4`, `esp`, ...
@@ -117,6 +175,29 @@ impl LayerKind {
             Self::Lacp => "lacp",
             Self::Eapol => "eapol",
             Self::NoNext => "no-next",
+            Self::CiscoMetadata => "cmd",
         }
+    }
+
+    /// The kind with this number, `None` for 0 and numbers that no kind has.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        if number == 0 || number as usize > ALL.len() { None } else { Some(ALL[number as usize - 1]) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lead_back_to_their_kinds_and_fit_six_bits() {
+        for (index, kind) in ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, index + 1);
+            assert_eq!(LayerKind::from_number(*kind as u8), Some(*kind));
+        }
+        assert!(ALL.len() < 64);
+        assert_eq!(LayerKind::from_number(0), None);
+        assert_eq!(LayerKind::from_number(63), None);
     }
 }

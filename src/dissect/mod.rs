@@ -1,12 +1,78 @@
 //! A frame becomes a [`Stack`]: the layers that parsed, and where and why parsing stopped. Never fails.
+//!
+//! [`dissect`] walks a frame header by header. Lengths on the wire and captured octets are kept apart: what enclosing
+//! length fields allow decides what belongs to a packet, the snapshot length only what of it can be read.
+//!
+//! - A later IP fragment ends the walk ([`LayerKind::Fragment`]); a first fragment is walked as far as it goes.
+//! - Mirror shells (VXLAN, GENEVE, ERSPAN, TZSP) outside every tunnel are peeled: the stack begins again with the
+//!   mirrored frame. Inside a tunnel they are payload, and the walk ends with them.
+//! - ESP is opaque, unless one frame alone shows beyond doubt that it is ESP-NULL ([`Stack::null`]).
+//! - A packet quoted in an ICMP error is never part of the stack; what it says is in [`Note::TooBig`].
 
+mod control;
+mod esp_port;
+mod ethernet;
+mod gre;
+mod icmp;
+mod ike;
+mod ip;
+mod ipsec;
 mod layer;
+mod link;
+mod name;
+mod null;
+mod overlay;
 mod stack;
+mod tcp;
+mod udp;
+mod walk;
 
 pub use layer::LayerKind;
+pub use name::stack_name;
+pub use null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
 pub use stack::{
     Costs, IpHeader, Layer, Limit, Note, NullSupport, SaHeader, Shape, Span, Stack, StackFlags, Stop, StopCause,
 };
 
+use crate::capture::Frame;
+use walk::{Next, Walk};
+
 /// The most layers a stack holds; deeper frames stop with [`StopCause::TooDeep`].
 pub const MAX_LAYERS: usize = 20;
+
+/// Frames longer than this many octets were never on the wire like this: segmentation offload.
+pub const LONGEST_FRAME: u32 = 9_600;
+
+/// What the user knows about the network that frames do not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DissectOptions {
+    /// UDP ports besides 500 and 4500 that carry ESP in UDP (RFC 3948), on either side.
+    pub udp_ports: Vec<u16>,
+    /// VXLAN and GENEVE outside IPsec are overlay tunnels, not mirror shells.
+    pub overlay: bool,
+}
+
+/// Dissects one frame into `stack`, which is cleared first and keeps its memory.
+pub fn dissect(frame: &Frame<'_>, options: &DissectOptions, stack: &mut Stack) {
+    stack.clear();
+    // A capture that holds more octets than it says were on the wire is wrong about the wire.
+    let wire = (frame.wire_bytes as usize).max(frame.data.len()).saturating_sub(usize::from(frame.fcs_bytes));
+    let data = frame.data.get(..wire).unwrap_or(frame.data);
+    stack.captured_bytes = data.len() as u32;
+    stack.flags.cut_by_snaplen = data.len() < wire;
+    let mut walk = Walk::new(data, wire, options, stack);
+    walk.begin();
+    let mut next = link::first(&mut walk, frame.link);
+    loop {
+        next = match next {
+            Next::Done => break,
+            Next::Ethernet(kind) => ethernet::ethernet(&mut walk, kind),
+            Next::EtherType(number) => ethernet::by_ethertype(&mut walk, number),
+            Next::Ip(protocol) => ip::by_protocol(&mut walk, protocol),
+            Next::AnyIp => ip::by_version(&mut walk),
+            Next::Llc => ethernet::llc(&mut walk),
+            Next::Ppp => link::ppp(&mut walk),
+            Next::Mirrored(shell) => overlay::mirrored(&mut walk, shell),
+        };
+    }
+}

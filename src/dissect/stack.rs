@@ -39,6 +39,11 @@ pub struct Stack {
     pub flags: StackFlags,
     /// Where and why parsing ended early, if it did.
     pub stop: Option<Stop>,
+    /// The ESP-NULL candidate that was followed into the packet ESP carries: one frame alone showed it beyond doubt.
+    /// `None` where ESP was left opaque.
+    pub null: Option<NullSupport>,
+    /// Octets of the frame that were captured, without FCS and from its first octet on, shells included.
+    pub captured_bytes: u32,
 }
 
 impl Stack {
@@ -59,6 +64,21 @@ impl Stack {
         self.notes.clear();
         self.flags = StackFlags::default();
         self.stop = None;
+        self.null = None;
+        self.captured_bytes = 0;
+    }
+
+    /// Whether `sa` was checked against the ESP-NULL candidates: an ESP header with its sequence number and at least 8
+    /// octets of payload, in an IP packet that is no fragment, captured whole or at least as far as an IPv6 header
+    /// behind an IV of 8 octets reaches. A checked header without a [`Note::Null`] for a candidate contradicts it.
+    #[must_use]
+    pub fn null_checked(&self, sa: &SaHeader) -> bool {
+        let captured = self.captured_bytes.saturating_sub(sa.offset).min(sa.bytes);
+        sa.protocol == Protocol::Esp
+            && sa.sequence_seen
+            && sa.bytes >= 16
+            && (captured == sa.bytes || captured >= 8 + 8 + 40)
+            && self.ips.iter().take(usize::from(sa.ip) + 1).all(|ip| !ip.is_fragment())
     }
 
     /// The outermost IP header, `None` for frames without IP.
@@ -176,6 +196,8 @@ pub struct Costs {
     pub ah: u16,
     /// IPComp headers.
     pub ipcomp: u16,
+    /// Link-layer headers inside the tunnel: inner Ethernet with its tags, PPP, EtherIP, L2TP, and VXLAN or GENEVE as overlays.
+    pub link: u16,
 }
 
 /// Properties of a frame that hold or not.
@@ -205,11 +227,6 @@ pub enum Note {
         sa: u8,
         /// What the payload would be.
         support: NullSupport,
-    },
-    /// `sas[sa]` (ESP) was checked against every ESP-NULL candidate (whatever came out).
-    NullChecked {
-        /// Index in `sas`.
-        sa: u8,
     },
     /// An ICMP or ICMPv6 error says that a packet was too big (RFC 1191 section 4, RFC 4443 section 3.2).
     TooBig {

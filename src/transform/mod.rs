@@ -1,1 +1,3 @@
 //! Size arithmetic and wire constants; pure.
+
+pub mod ethernet;

@@ -1,1 +1,13 @@
-//! .
+//! Byte views of single headers: those that etherparse lacks, or where it reads more than is there.
+//!
+//! A view wraps a reference to an array of exactly the fixed octets of its header. Its accessors take constant indices
+//! into that array, so once a view exists no accessor can panic; `read` answers `None` where the octets do not suffice.
+//! A view judges nothing: impossible values are for the floor above to name.
+
+pub mod checksum;
+pub mod gre;
+pub mod ike;
+pub mod ipsec;
+pub mod link;
+pub mod mirror;
+pub mod tunnel;

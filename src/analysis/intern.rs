@@ -1,0 +1,91 @@
+//! Keys become small numbers, in order of first appearance.
+//!
+//! First-appearance order is what makes numbered tables mergeable: the order in `a ++ b` is `a`'s keys, then `b`'s new ones.
+
+use std::hash::Hash;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+/// No number: the key was not admitted, or there is nothing to number.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A table of keys numbered from 0, bounded.
+#[derive(Clone, Debug)]
+pub(crate) struct Interner<K> {
+    ids: HashMap<K, u32, RandomState>,
+    keys: Vec<K>,
+    limit: usize,
+    last: Option<(K, u32)>,
+    /// How often a key was refused because the table was full.
+    pub(crate) refused: u64,
+}
+
+impl<K: Copy + Eq + Hash> Interner<K> {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { ids: HashMap::default(), keys: Vec::new(), limit, last: None, refused: 0 }
+    }
+
+    /// The number of `key`, or [`NONE`] if the table is full.
+    #[inline]
+    pub(crate) fn intern(&mut self, key: K) -> u32 {
+        if let Some((last, id)) = &self.last
+            && *last == key
+        {
+            return *id;
+        }
+        self.intern_slow(key)
+    }
+
+    #[inline(never)]
+    fn intern_slow(&mut self, key: K) -> u32 {
+        let id = match self.ids.get(&key) {
+            Some(&id) => id,
+            None if self.keys.len() < self.limit => {
+                let id = self.keys.len() as u32;
+                self.keys.push(key);
+                self.ids.insert(key, id);
+                id
+            }
+            None => {
+                self.refused += 1;
+                return NONE;
+            }
+        };
+        self.last = Some((key, id));
+        id
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Option<&K> {
+        self.keys.get(id as usize)
+    }
+
+    pub(crate) fn find(&self, key: &K) -> Option<u32> {
+        self.ids.get(key).copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &K)> {
+        self.keys.iter().enumerate().map(|(id, key)| (id as u32, key))
+    }
+
+    /// Admits the keys of a later table, changed by `map`; returns the new number of each of its keys.
+    pub(crate) fn absorb(&mut self, later: &Self, map: impl Fn(K) -> K) -> Vec<u32> {
+        self.refused += later.refused;
+        later.keys.iter().map(|&key| self.intern(map(key))).collect()
+    }
+}
+
+impl<K: PartialEq> PartialEq for Interner<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.keys == other.keys && self.refused == other.refused
+    }
+}
+
+/// The number of a later table's `id` after [`Interner::absorb`].
+pub(crate) fn remap(map: &[u32], id: u32) -> u32 {
+    map.get(id as usize).copied().unwrap_or(NONE)
+}

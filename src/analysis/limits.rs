@@ -1,0 +1,44 @@
+//! Every bound of the analysis state, in one place. A bound that is hit is counted and makes the report `degraded`.
+
+/// One second in nanoseconds.
+pub(crate) const SECOND_NS: i64 = 1_000_000_000;
+
+/// Security associations held; headers of further ones are counted, not tracked.
+pub(crate) const MAX_SAS: usize = 200_000;
+/// Ways a packet travels (SA, direction, stack, header costs) held.
+pub(crate) const MAX_PATHS: usize = 400_000;
+/// Distinct stacks held.
+pub(crate) const MAX_STACKS: usize = 4_096;
+/// Directions held; the rest is summed as `other`.
+pub(crate) const MAX_DIRECTIONS: usize = 64;
+/// Pairs of addresses held, inner and clear together.
+pub(crate) const MAX_FLOWS: usize = 65_536;
+/// Size cells held (path, inner size, outer size, padding).
+pub(crate) const MAX_SIZE_CELLS: usize = 1_000_000;
+/// Time bins held; beyond, neighbouring bins are joined.
+pub(crate) const MAX_BINS: usize = 100_000;
+/// UDP flows watched for ESP on unusual ports.
+pub(crate) const MAX_UDP_CANDIDATES: usize = 4_096;
+/// Fragment groups held at once.
+pub(crate) const MAX_FRAGMENT_GROUPS: usize = 65_536;
+/// Distinct ICMP, IKE and PAUSE observations held.
+pub(crate) const MAX_NOTICES: usize = 4_096;
+/// Entries of the window that recognises copies.
+pub(crate) const MAX_COPY_WINDOW: usize = 1 << 20;
+/// Runs of one SA's sequence numbers.
+pub(crate) const MAX_RUNS: usize = 256;
+/// Intervals of one SA's coverage before old gaps are folded into counters.
+pub(crate) const MAX_INTERVALS: usize = 1 << 16;
+/// How far behind the maximum gaps are kept when an SA's coverage is folded.
+pub(crate) const FOLD_BEHIND: i64 = 1 << 20;
+
+/// A sequence step backwards after this much silence starts a new run.
+pub(crate) const RUN_GAP_NS: i64 = 10 * SECOND_NS;
+/// A sequence step further than this, either way, starts a new run.
+pub(crate) const RUN_STEP: i32 = 1 << 24;
+/// Frames with the same octets within this time are copies.
+pub(crate) const COPY_WINDOW_NS: i64 = 10_000_000;
+/// Backward clock steps up to this size are tolerated by the windows; a larger one starts them afresh.
+pub(crate) const CLOCK_TOLERANCE_NS: i64 = 10_000_000;
+/// Fragments of one datagram follow each other within this time.
+pub(crate) const FRAGMENT_GAP_NS: i64 = 2 * SECOND_NS;

@@ -1,0 +1,180 @@
+//! Things that are said about tunnels: ICMP errors, IKE notifications, PAUSE frames.
+
+use std::collections::BTreeMap;
+
+use super::intern::remap;
+use super::limits::MAX_NOTICES;
+use super::observation::Observation;
+use super::seen::Seen;
+use crate::dissect::{Note, Stack};
+use crate::model::{Address, Protocol, Shift, Spi};
+
+/// Notices of a span.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Notices {
+    pub(crate) too_big: BTreeMap<TooBig, Seen>,
+    pub(crate) ike: BTreeMap<IkeNotice, Seen>,
+    pub(crate) pause: BTreeMap<(u32, Option<u8>), Pauses>,
+    pub(crate) ike_endpoints: BTreeMap<(Address, u16), ()>,
+    pub(crate) length_mismatch: Seen,
+    pub(crate) tcp_continuations: Seen,
+    pub(crate) too_deep: Seen,
+    pub(crate) refused: u64,
+}
+
+/// An ICMP error that says a packet was too big, by what it quotes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TooBig {
+    pub(crate) router: Address,
+    pub(crate) mtu: u32,
+    pub(crate) src: Address,
+    pub(crate) dst: Address,
+    pub(crate) sa: Option<(Protocol, Spi)>,
+}
+
+/// An IKE notification seen in clear.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct IkeNotice {
+    pub(crate) src: Address,
+    pub(crate) dst: Address,
+    pub(crate) kind: IkeKind,
+    pub(crate) spi: Option<Spi>,
+}
+
+/// Which notification.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum IkeKind {
+    InvalidSpi,
+    Delete,
+}
+
+/// PAUSE frames of one direction and class.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Pauses {
+    pub(crate) seen: Seen,
+    pub(crate) quanta: u64,
+    /// Time stopped by all but the last: each until its quanta end or the next one comes.
+    stopped_ns: u64,
+    last_quanta: u16,
+}
+
+impl Pauses {
+    fn add(&mut self, quanta: u16, o: &Observation, link_rate_bps: Option<u64>) {
+        if let Some(ends) = self.seen.ends() {
+            self.stopped_ns += stopped(self.last_quanta, o.time.since(ends.last_time), link_rate_bps);
+        }
+        self.seen.add(o.pos, o.time);
+        self.quanta += u64::from(quanta);
+        self.last_quanta = quanta;
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift, link_rate_bps: Option<u64>) {
+        let Self { seen, quanta, stopped_ns, last_quanta } = later;
+        if let (Some(own), Some(theirs)) = (self.seen.ends(), seen.ends()) {
+            self.stopped_ns += stopped(self.last_quanta, theirs.first_time.since(own.last_time), link_rate_bps);
+        }
+        if seen.count > 0 {
+            self.last_quanta = last_quanta;
+        }
+        self.seen.merge(seen, shift);
+        self.quanta += quanta;
+        self.stopped_ns += stopped_ns;
+    }
+
+    /// Time stopped in all, the last PAUSE taken at its word.
+    pub(crate) fn stopped_ns(&self, link_rate_bps: Option<u64>) -> Option<u64> {
+        link_rate_bps?;
+        Some(self.stopped_ns + stopped(self.last_quanta, None, link_rate_bps))
+    }
+}
+
+/// What one PAUSE stops: its quanta of 512 bit times, at most until the next one.
+fn stopped(quanta: u16, until_next: Option<i64>, link_rate_bps: Option<u64>) -> u64 {
+    let Some(rate) = link_rate_bps.filter(|&r| r > 0) else { return 0 };
+    let bits = u128::from(quanta) * u128::from(crate::transform::ethernet::QUANTUM_BITS);
+    let full = u64::try_from(bits * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX);
+    until_next.map_or(full, |ns| full.min(u64::try_from(ns).unwrap_or(0)))
+}
+
+impl Notices {
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, link_rate_bps: Option<u64>) {
+        if stack.flags.tcp_continuation {
+            self.tcp_continuations.add(o.pos, o.time);
+        }
+        if let Some(stop) = &stack.stop
+            && matches!(stop.cause, crate::dissect::StopCause::TooDeep)
+        {
+            self.too_deep.add(o.pos, o.time);
+        }
+        for note in &stack.notes {
+            self.note(note, o, stack, link_rate_bps);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, note: &Note, o: &Observation, stack: &Stack, link_rate_bps: Option<u64>) {
+        let Some(outer) = stack.ips.last() else {
+            if let Note::Pause { class, quanta } = note {
+                self.pause.entry((o.direction, *class)).or_default().add(*quanta, o, link_rate_bps);
+            }
+            return;
+        };
+        match *note {
+            Note::TooBig { mtu, src, dst, sa } => {
+                let key = TooBig { router: outer.src, mtu, src, dst, sa };
+                if let Some(seen) = bounded(&mut self.too_big, key, &mut self.refused) {
+                    seen.add(o.pos, o.time);
+                }
+            }
+            Note::Ike { invalid_spi, delete, .. } => {
+                for (kind, spi) in [(IkeKind::InvalidSpi, invalid_spi), (IkeKind::Delete, delete)] {
+                    let Some(spi) = spi else { continue };
+                    let key = IkeNotice { src: outer.src, dst: outer.dst, kind, spi };
+                    if let Some(seen) = bounded(&mut self.ike, key, &mut self.refused) {
+                        seen.add(o.pos, o.time);
+                    }
+                }
+            }
+            Note::IkeEndpoint { address, port } => {
+                bounded(&mut self.ike_endpoints, (address, port), &mut self.refused);
+            }
+            Note::LengthMismatch { .. } => self.length_mismatch.add(o.pos, o.time),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32], link_rate_bps: Option<u64>) {
+        let Self { too_big, ike, pause, ike_endpoints, length_mismatch, tcp_continuations, too_deep, refused } = later;
+        self.refused += refused;
+        for (key, seen) in too_big {
+            if let Some(own) = bounded(&mut self.too_big, key, &mut self.refused) {
+                own.merge(seen, shift);
+            }
+        }
+        for (key, seen) in ike {
+            if let Some(own) = bounded(&mut self.ike, key, &mut self.refused) {
+                own.merge(seen, shift);
+            }
+        }
+        for ((direction, class), pauses) in pause {
+            let key = (remap(directions, direction), class);
+            self.pause.entry(key).or_default().merge(pauses, shift, link_rate_bps);
+        }
+        for (key, ()) in ike_endpoints {
+            bounded(&mut self.ike_endpoints, key, &mut self.refused);
+        }
+        self.length_mismatch.merge(length_mismatch, shift);
+        self.tcp_continuations.merge(tcp_continuations, shift);
+        self.too_deep.merge(too_deep, shift);
+    }
+}
+
+/// The value of `key`, made if there is room.
+fn bounded<'m, K: Ord, V: Default>(map: &'m mut BTreeMap<K, V>, key: K, refused: &mut u64) -> Option<&'m mut V> {
+    if map.len() >= MAX_NOTICES && !map.contains_key(&key) {
+        *refused += 1;
+        return None;
+    }
+    Some(map.entry(key).or_default())
+}

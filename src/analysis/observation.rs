@@ -1,0 +1,288 @@
+//! A frame's stack becomes an observation: small, owned, all that the accumulators see of most frames.
+
+use super::intern::NONE;
+use super::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
+use crate::capture::Frame;
+use crate::dissect::{IpHeader, LayerKind, Note, SaHeader, Stack};
+use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
+use crate::transform::ethernet;
+
+/// What analysis knows of one frame. Numbers refer to the [`Tables`] of the span.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Observation {
+    pub(crate) pos: FramePos,
+    pub(crate) time: Timestamp,
+    /// Digest of the packet from the IP header on, TTL and checksum masked; 0 for frames without IP.
+    pub(crate) digest: u64,
+    /// As the capture states it.
+    pub(crate) wire_bytes: u32,
+    pub(crate) captured_bytes: u32,
+    /// With FCS, at least 64.
+    pub(crate) l2_bytes: u32,
+    /// Outermost IP packet, 0 without IP.
+    pub(crate) l3_bytes: u32,
+    pub(crate) stack: u32,
+    pub(crate) direction: u32,
+    /// The encapsulation, where the inner packet is visible; else [`NONE`].
+    pub(crate) path: u32,
+    /// Inner packet, 0 where it is not visible.
+    pub(crate) inner_bytes: u32,
+    /// Addresses of the inner or of the clear packet.
+    pub(crate) flow: u32,
+    pub(crate) class: Class,
+}
+
+impl Observation {
+    pub(crate) fn l1_bytes(&self) -> u64 {
+        u64::from(self.l2_bytes) + ethernet::PREAMBLE_AND_IFG
+    }
+}
+
+/// What kind of frame it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Class {
+    pub(crate) ip: bool,
+    pub(crate) ipsec: bool,
+    pub(crate) control: bool,
+    /// The outermost IP packet is a fragment.
+    pub(crate) fragment: bool,
+    pub(crate) cut_by_snaplen: bool,
+    pub(crate) offloaded: bool,
+    pub(crate) undissected: bool,
+    /// Unicast IP that is neither encapsulated nor part of keeping a tunnel up.
+    pub(crate) clear: bool,
+    pub(crate) l1_assumed: bool,
+}
+
+/// One AH, ESP or IPComp header of the frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct SaSight {
+    pub(crate) sa: u32,
+    pub(crate) protocol: Protocol,
+    pub(crate) sequence: Option<u32>,
+    /// AH: header octets. ESP, IPComp: octets from the header to the end.
+    pub(crate) bytes: u32,
+    /// Length of the IP packet that encloses it.
+    pub(crate) outer_bytes: u32,
+    pub(crate) encapsulation: Encapsulation,
+    /// What follows: tunnel or transport mode, where that is visible.
+    pub(crate) mode: Mode,
+    /// The packet inside is hidden.
+    pub(crate) opaque: bool,
+    /// The last four octets of an AH ICV field, where they could be padding.
+    pub(crate) ah_tail: Option<u32>,
+}
+
+/// The mode of an SA as one packet shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    Tunnel,
+    Transport,
+    Unknown,
+}
+
+/// Reads the observation off a stack, numbering what is new; SA headers go to `sights`.
+pub(crate) fn observe(
+    frame: &Frame<'_>,
+    stack: &Stack,
+    tables: &mut Tables,
+    sights: &mut Vec<SaSight>,
+) -> Observation {
+    sights.clear();
+    let outer = stack.outer();
+    let l3_bytes = outer.map_or(0, |ip| ip.total_bytes);
+    let ethernet_bytes = if stack.flags.not_ethernet {
+        if outer.is_some() { ethernet::HEADER + l3_bytes } else { stack.frame_bytes }
+    } else {
+        stack.frame_bytes
+    };
+    let shape = tables.stacks.intern(stack.shape);
+    let direction = tables.directions.intern(direction_key(stack));
+    let mut class = Class {
+        ip: outer.is_some(),
+        ipsec: !stack.sas.is_empty(),
+        control: stack.flags.control,
+        fragment: outer.is_some_and(IpHeader::is_fragment),
+        cut_by_snaplen: stack.flags.cut_by_snaplen,
+        offloaded: stack.flags.offloaded,
+        undissected: outer.is_none() && stack.stop.is_some() && !stack.flags.control,
+        clear: false,
+        l1_assumed: stack.flags.not_ethernet || stack.flags.offloaded,
+    };
+    let mut observation = Observation {
+        pos: frame.pos,
+        time: frame.time,
+        digest: 0,
+        wire_bytes: frame.wire_bytes,
+        captured_bytes: frame.data.len() as u32,
+        l2_bytes: ethernet_bytes.max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS,
+        l3_bytes,
+        stack: shape,
+        direction,
+        path: NONE,
+        inner_bytes: 0,
+        flow: NONE,
+        class,
+    };
+    let Some(outer) = outer else { return observation };
+    observation.digest = digest(frame, stack, outer);
+    for header in &stack.sas {
+        sights.push(sight(frame, stack, header, tables));
+    }
+    let inner = inner_packet(stack, outer);
+    if let Some((encapsulated, inner_bytes)) = inner {
+        let owner = stack.sas.iter().zip(sights.iter()).find(|(h, _)| h.ip < encapsulated.max(1));
+        let pair = tables.pairs.intern((outer.src, outer.dst));
+        observation.path = tables.paths.intern(PathKey {
+            sa: owner.map_or(NONE, |(_, s)| s.sa),
+            pair,
+            direction,
+            stack: shape,
+            encapsulated,
+            costs: stack.costs,
+        });
+        observation.inner_bytes = inner_bytes;
+        if let Some(ip) = stack.ips.get(usize::from(encapsulated))
+            && encapsulated > 0
+        {
+            observation.flow = tables.flows.intern(FlowKey { src: ip.src, dst: ip.dst, inner: true });
+        }
+    } else if stack.sas.is_empty() && !outer.dst.is_multicast() && !class.control && !is_upkeep(stack) {
+        class.clear = true;
+        observation.class = class;
+        if outer.fragment_offset == 0 || stack.ips.len() == 1 {
+            observation.flow = tables.flows.intern(FlowKey { src: outer.src, dst: outer.dst, inner: false });
+        }
+    }
+    observation
+}
+
+/// The encapsulated packet, where it is visible: which IP header (0: the outer one, in transport mode) and its length.
+fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
+    if outer.fragment_offset != 0 {
+        return None;
+    }
+    if let Some(encapsulated) = stack.encapsulated {
+        let ip = stack.ips.get(usize::from(encapsulated))?;
+        return Some((encapsulated, ip.total_bytes));
+    }
+    // AH in transport mode hides nothing: the packet without its AH headers is the inner packet (RFC 4302 section 3.1.1).
+    let all_ah = stack.sas.iter().all(|sa| sa.protocol == Protocol::Ah && sa.ip == 0);
+    if all_ah && !stack.sas.is_empty() && !outer.is_fragment() {
+        let ah: u32 = stack.sas.iter().map(|sa| sa.bytes).sum();
+        return Some((0, outer.total_bytes.checked_sub(ah)?));
+    }
+    None
+}
+
+fn sight(frame: &Frame<'_>, stack: &Stack, header: &SaHeader, tables: &mut Tables) -> SaSight {
+    let ip = stack.ips.get(usize::from(header.ip));
+    let sa = ip.map_or(NONE, |ip| {
+        tables.sas.intern(SaKey { protocol: header.protocol, src: ip.src, dst: ip.dst, spi: header.spi })
+    });
+    let mut mode = Mode::Unknown;
+    let mut opaque = header.protocol != Protocol::Ah;
+    let mut ah_tail = None;
+    match header.protocol {
+        Protocol::Ah => {
+            if let Some(next) = layer_behind(stack, header.offset) {
+                mode = match next {
+                    LayerKind::Ipv4 | LayerKind::Ipv6 => Mode::Tunnel,
+                    _ => Mode::Transport,
+                };
+                // Behind an AH in front of ESP everything is as hidden as the ESP makes it.
+                opaque = matches!(next, LayerKind::Esp | LayerKind::IpComp) && stack.null.is_none();
+            }
+            ah_tail = ah_padding_tail(frame, header);
+        }
+        Protocol::Esp => {
+            if let Some(null) = &stack.null {
+                mode = if matches!(null.next_header, 4 | 41) { Mode::Tunnel } else { Mode::Transport };
+            }
+        }
+        Protocol::IpComp => {}
+    }
+    SaSight {
+        sa,
+        protocol: header.protocol,
+        sequence: header.sequence_seen.then_some(header.sequence),
+        bytes: header.bytes,
+        outer_bytes: ip.map_or(0, |ip| ip.total_bytes),
+        encapsulation: header.encapsulation,
+        mode,
+        opaque,
+        ah_tail,
+    }
+}
+
+/// The layer that begins behind the one at `offset`.
+fn layer_behind(stack: &Stack, offset: u32) -> Option<LayerKind> {
+    let at = stack.layers.iter().position(|l| l.kind == LayerKind::Ah && l.span.start == offset)?;
+    stack.layers.get(at + 1).map(|l| l.kind)
+}
+
+/// The last four octets of the ICV field where the field is longer than a common ICV by just that: 16 + 4, 24 + 4 or 32 + 4
+/// (RFC 4868 truncations, padded to 64 bits).
+fn ah_padding_tail(frame: &Frame<'_>, header: &SaHeader) -> Option<u32> {
+    if !matches!(header.bytes, 32 | 40 | 48) {
+        return None;
+    }
+    let end = (header.offset + header.bytes) as usize;
+    let octets = frame.data.get(end.checked_sub(4)?..end)?;
+    octets.try_into().ok().map(u32::from_be_bytes)
+}
+
+fn direction_key(stack: &Stack) -> DirectionKey {
+    match (stack.macs, stack.outer()) {
+        (Some((src, _)), _) if stack.flags.multicast => DirectionKey::Mac(src, GROUP),
+        (Some((src, dst)), _) => DirectionKey::Mac(src, dst),
+        (None, Some(ip)) => DirectionKey::Ip(ip.src, ip.dst),
+        (None, None) => DirectionKey::Unknown,
+    }
+}
+
+/// Whether a frame without IPsec serves to keep a tunnel up: IKE, or an ICMP error about path MTU.
+fn is_upkeep(stack: &Stack) -> bool {
+    stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
+        || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. } | Note::TooBig { .. }))
+}
+
+/// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets, TTL (hop limit)
+/// and IPv4 header checksum masked, with the original length. Fixed for ever, because states of several machines merge.
+#[inline]
+fn digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
+    let start = outer.offset as usize;
+    let bytes = frame.data.get(start..).unwrap_or_default();
+    let bytes = bytes.get(..(outer.total_bytes as usize).min(bytes.len())).unwrap_or(bytes);
+    let mut hash = mix(SEED, u64::from(outer.total_bytes) | u64::from(outer.tos) << 32);
+    // Behind an AH or ESP header stand octets that differ between any two packets: a few words decide.
+    let (head, rest) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
+        let at = (sa.offset as usize).saturating_sub(start);
+        (4..8, bytes.get(at..(at + 40).min(bytes.len())).unwrap_or_default())
+    } else if outer.version == 4 {
+        (4..8, bytes.get(12..bytes.len().min(128)).unwrap_or_default())
+    } else {
+        (0..4, bytes.get(8..bytes.len().min(128)).unwrap_or_default())
+    };
+    if let Some(word) = bytes.get(head).and_then(|b| b.try_into().ok()) {
+        hash = mix(hash, u64::from(u32::from_be_bytes(word)) | u64::from(outer.protocol) << 32);
+    }
+    let mut words = rest.chunks_exact(8);
+    for word in &mut words {
+        if let Ok(word) = word.try_into() {
+            hash = mix(hash, u64::from_le_bytes(word));
+        }
+    }
+    for &octet in words.remainder() {
+        hash = mix(hash, u64::from(octet));
+    }
+    hash
+}
+
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    let wide = u128::from(hash ^ word).wrapping_mul(0x2d35_8dcc_aa6c_78a5_u128 << 1 | 1);
+    ((wide as u64) ^ ((wide >> 64) as u64)).wrapping_add(SEED)
+}

@@ -1,0 +1,429 @@
+//! The mergeable state of a span of frames of one stream.
+
+use super::candidates::Candidates;
+use super::copies::{CopyWindow, stepped_back};
+use super::flows::Flows;
+use super::fragments::Fragments;
+use super::intern::NONE;
+use super::notices::Notices;
+use super::observation::{Observation, SaSight, observe};
+use super::padding::EthernetPadding;
+use super::rates::Rates;
+use super::sas::Sas;
+use super::seen::Seen;
+use super::settings::Settings;
+use super::sizes::Sizes;
+use super::tables::{Remap, Tables};
+use crate::capture::Frame;
+use crate::dissect::{DissectOptions, Stack, dissect};
+use crate::model::{Shift, Timestamp};
+
+/// The state of an analysis over a span of frames of one stream, in capture order.
+///
+/// `analyse(a ++ b) == analyse(a).merge(analyse(b))` for every way of cutting a stream in two: the law that threads, rotated
+/// files and partial states of many machines rest on. Figures are computed from it in `finish`, never kept in it.
+#[derive(Clone, Debug)]
+pub struct Partial {
+    settings: Settings,
+    options: DissectOptions,
+    pub(crate) span: Span,
+    pub(crate) tables: Tables,
+    pub(crate) totals: Totals,
+    pub(crate) sas: Sas,
+    pub(crate) sizes: Sizes,
+    pub(crate) rates: Rates,
+    pub(crate) padding: EthernetPadding,
+    pub(crate) copies: CopyWindow,
+    pub(crate) notices: Notices,
+    pub(crate) flows: Flows,
+    pub(crate) fragments: Fragments,
+    pub(crate) candidates: Candidates,
+    scratch: Scratch,
+}
+
+/// Reused between frames; no part of the state.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    stack: Stack,
+    sights: Vec<SaSight>,
+}
+
+/// What stretch of which captures a state covers.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Span {
+    /// Frames offered per capture, in order (those that filters left out included: positions count them).
+    pub(crate) captures: Vec<u64>,
+    /// Whether the first capture's beginning lies in an earlier span.
+    pub(crate) continues: bool,
+    pub(crate) earliest: Option<Timestamp>,
+    pub(crate) latest: Option<Timestamp>,
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+    /// Frames whose time lies before the time of the frame before them.
+    pub(crate) backward: Seen,
+    pub(crate) backward_most_ns: i64,
+}
+
+/// Sums over all frames of the span.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) sums: Sums,
+    /// Frames and wire octets per stack number.
+    pub(crate) stacks: Vec<(u64, u64)>,
+    pub(crate) snaplen: Seen,
+    pub(crate) offloaded: Seen,
+    pub(crate) undissected: Seen,
+}
+
+/// Plain sums.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) frames: u64,
+    pub(crate) captured_bytes: u64,
+    pub(crate) wire_bytes: u64,
+    pub(crate) l1_bytes: u64,
+    pub(crate) ip_frames: u64,
+    pub(crate) ipsec_frames: u64,
+    pub(crate) control_frames: u64,
+    pub(crate) fragments: u64,
+}
+
+/// Why two states cannot be merged.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// They were made with different settings.
+    #[error("the states were made with different settings: {0}; make one of them again. Nothing was merged.")]
+    Settings(String),
+    /// They overlap in time.
+    #[error("the states overlap in time; analyse these captures in one run. Nothing was merged.")]
+    Overlap,
+}
+
+impl Partial {
+    /// The empty state: the identity of [`Partial::merge`].
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.clone(),
+            options: settings.dissect_options(),
+            span: Span::default(),
+            tables: Tables::default(),
+            totals: Totals::default(),
+            sas: Sas::default(),
+            sizes: Sizes::default(),
+            rates: Rates::new(settings.bin_ns),
+            padding: EthernetPadding::default(),
+            copies: CopyWindow::default(),
+            notices: Notices::default(),
+            flows: Flows::default(),
+            fragments: Fragments::default(),
+            candidates: Candidates::default(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// The settings the state was made with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Frames in the state, those left out by filters not counted.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.totals.sums.frames
+    }
+
+    /// Times of the earliest and the latest frame.
+    #[must_use]
+    pub fn times(&self) -> Option<(Timestamp, Timestamp)> {
+        self.span.earliest.zip(self.span.latest)
+    }
+
+    /// Declares that this state begins in the middle of a capture: its first capture is the last one of the span before it.
+    pub fn continue_capture(&mut self) {
+        self.span.continues = true;
+    }
+
+    /// Takes in the next frame of the stream.
+    #[inline]
+    pub fn observe(&mut self, frame: &Frame<'_>) {
+        self.span.count(frame);
+        if !self.settings.admits_time(frame.time) {
+            return;
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        dissect(frame, &self.options, &mut scratch.stack);
+        if self.settings.admits(&scratch.stack) {
+            self.take_in(frame, &scratch.stack, &mut scratch.sights);
+        }
+        self.scratch = scratch;
+    }
+
+    #[inline]
+    fn take_in(&mut self, frame: &Frame<'_>, stack: &Stack, sights: &mut Vec<SaSight>) {
+        let o = observe(frame, stack, &mut self.tables, sights);
+        self.span.time(&o);
+        self.totals.observe(&o);
+        self.sas.observe(&o, sights, &stack.notes);
+        self.sizes.observe(&o, sights, &stack.notes);
+        self.rates.observe(&o);
+        self.padding.observe(&o, stack, frame.data);
+        self.notices.observe(&o, stack, self.settings.link_rate_bps);
+        self.flows.observe(&o, sights);
+        if o.class.fragment
+            && let Some(outer) = stack.outer()
+        {
+            self.fragments.observe(&o, outer, sights, &mut self.sizes);
+        }
+        if !stack.notes.is_empty() {
+            self.candidates.observe(&o, stack);
+        }
+        if self.copies.observe(&o, sights, &stack.notes) {
+            self.count_copy(&o, sights, &stack.notes);
+        }
+    }
+
+    fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[crate::dissect::Note]) {
+        self.sas.count_copy(o, sights);
+        self.sizes.count_copy(o, sights, notes);
+        self.rates.count_copy(o);
+    }
+
+    /// Appends the state of the span that follows.
+    ///
+    /// # Errors
+    /// [`MergeError`] if the two do not belong together; nothing is merged then.
+    pub fn merge(mut self, later: Self) -> Result<Self, MergeError> {
+        if let Some(difference) = self.settings.difference(&later.settings) {
+            return Err(MergeError::Settings(difference));
+        }
+        let Self {
+            settings: _,
+            options: _,
+            span,
+            tables,
+            totals,
+            sas,
+            sizes,
+            rates,
+            padding,
+            copies,
+            notices,
+            flows,
+            fragments,
+            candidates,
+            scratch: _,
+        } = later;
+        let shift = self.span.merge(span);
+        let map = self.tables.absorb(&tables);
+        self.totals.merge(totals, shift, &map);
+        self.sas.merge(sas, shift, &map);
+        self.sizes.merge(sizes, shift, &map);
+        self.rates.merge(rates, shift, &map.directions);
+        self.padding.merge(padding, shift, &map.directions);
+        self.notices.merge(notices, shift, &map.directions, self.settings.link_rate_bps);
+        self.flows.merge(flows, shift, &map);
+        self.fragments.merge(fragments, shift, &map, &mut self.sizes);
+        self.candidates.merge(candidates, shift, &map);
+        for frame in self.copies.merge(copies, shift, &map) {
+            self.count_copy(&frame.observation, &frame.sights, &frame.notes);
+        }
+        Ok(self)
+    }
+
+    /// Brings the state into the one form that equal streams share: nothing half-done is left in caches.
+    pub fn settle(&mut self) {
+        self.rates.flush();
+        self.fragments.sweep(&mut self.sizes);
+        self.sizes.settle();
+    }
+
+    /// Which limits were hit, one sentence each.
+    pub(crate) fn degraded(&self) -> Vec<String> {
+        let mut why = self.tables.refusals();
+        why.extend(self.sizes.refusals());
+        why.extend(self.rates.degraded());
+        if self.notices.refused > 0 {
+            why.push(format!("{} ICMP or IKE notices beyond the limit were not kept", self.notices.refused));
+        }
+        if self.fragments.refused > 0 {
+            why.push(format!("{} fragments beyond the limit on groups were not put together", self.fragments.refused));
+        }
+        if self.copies.dropped > 0 {
+            why.push(format!("{} frames found no room in the window that recognises copies", self.copies.dropped));
+        }
+        why
+    }
+}
+
+impl PartialEq for Partial {
+    /// Equality of states, not of caches; both sides should be settled.
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            settings,
+            options: _,
+            span,
+            tables,
+            totals,
+            sas,
+            sizes,
+            rates,
+            padding,
+            copies,
+            notices,
+            flows,
+            fragments,
+            candidates,
+            scratch: _,
+        } = self;
+        settings.difference(&other.settings).is_none()
+            && *span == other.span
+            && *tables == other.tables
+            && *totals == other.totals
+            && *sas == other.sas
+            && *sizes == other.sizes
+            && *rates == other.rates
+            && *padding == other.padding
+            && *copies == other.copies
+            && *notices == other.notices
+            && *flows == other.flows
+            && *fragments == other.fragments
+            && *candidates == other.candidates
+    }
+}
+
+impl Span {
+    #[inline]
+    fn count(&mut self, frame: &Frame<'_>) {
+        let capture = frame.pos.capture() as usize;
+        if capture >= self.captures.len() {
+            self.captures.resize(capture + 1, 0);
+        }
+        if let Some(frames) = self.captures.get_mut(capture) {
+            *frames += 1;
+        }
+    }
+
+    #[inline]
+    fn time(&mut self, o: &Observation) {
+        if o.time == Timestamp::UNKNOWN {
+            return;
+        }
+        if let Some(last) = self.last
+            && let Some(step) = stepped_back(last, o.time)
+        {
+            self.backward.add(o.pos, o.time);
+            self.backward_most_ns = self.backward_most_ns.max(step);
+        }
+        self.first.get_or_insert(o.time);
+        self.last = Some(o.time);
+        self.earliest = Some(self.earliest.map_or(o.time, |t| t.min(o.time)));
+        self.latest = Some(self.latest.map_or(o.time, |t| t.max(o.time)));
+    }
+
+    fn merge(&mut self, later: Self) -> Shift {
+        let Self { captures, continues, earliest, latest, first, last, backward, backward_most_ns } = later;
+        let own = self.captures.len() as u32;
+        let shift = if continues && own > 0 {
+            Shift { captures: own - 1, frames: self.captures.last().copied().unwrap_or(0) }
+        } else {
+            Shift { captures: own, frames: 0 }
+        };
+        if own == 0 {
+            self.continues = continues;
+        }
+        let mut more = captures.into_iter();
+        if continues
+            && let Some(open) = self.captures.last_mut()
+        {
+            *open += more.next().unwrap_or(0);
+        }
+        self.captures.extend(more);
+        if let (Some(before), Some(after)) = (self.last, first)
+            && let Some(step) = stepped_back(before, after)
+        {
+            // The frame that shows the step is the later span's first with a time.
+            self.backward.add(crate::model::FramePos::new(shift.captures, shift.frames + 1), after);
+            self.backward_most_ns = self.backward_most_ns.max(step);
+        }
+        self.backward.merge(backward, shift);
+        self.backward_most_ns = self.backward_most_ns.max(backward_most_ns);
+        self.earliest = [self.earliest, earliest].into_iter().flatten().min();
+        self.latest = [self.latest, latest].into_iter().flatten().max();
+        self.first = self.first.or(first);
+        self.last = last.or(self.last);
+        shift
+    }
+}
+
+impl Totals {
+    #[inline]
+    fn observe(&mut self, o: &Observation) {
+        let sums = &mut self.sums;
+        sums.frames += 1;
+        sums.captured_bytes += u64::from(o.captured_bytes);
+        sums.wire_bytes += u64::from(o.wire_bytes);
+        sums.l1_bytes += o.l1_bytes();
+        sums.ip_frames += u64::from(o.class.ip);
+        sums.ipsec_frames += u64::from(o.class.ipsec);
+        sums.control_frames += u64::from(o.class.control);
+        sums.fragments += u64::from(o.class.fragment);
+        if o.class.cut_by_snaplen {
+            self.snaplen.add(o.pos, o.time);
+        }
+        if o.class.offloaded {
+            self.offloaded.add(o.pos, o.time);
+        }
+        if o.class.undissected {
+            self.undissected.add(o.pos, o.time);
+        }
+        if o.stack != NONE {
+            let at = o.stack as usize;
+            if at >= self.stacks.len() {
+                self.stacks.resize(at + 1, (0, 0));
+            }
+            if let Some((frames, bytes)) = self.stacks.get_mut(at) {
+                *frames += 1;
+                *bytes += u64::from(o.wire_bytes);
+            }
+        }
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
+        let Self { sums, stacks, snaplen, offloaded, undissected } = later;
+        self.sums.add(&sums);
+        for ((frames, bytes), &id) in stacks.into_iter().zip(&map.stacks) {
+            if id == NONE {
+                continue;
+            }
+            let at = id as usize;
+            if at >= self.stacks.len() {
+                self.stacks.resize(at + 1, (0, 0));
+            }
+            if let Some(own) = self.stacks.get_mut(at) {
+                own.0 += frames;
+                own.1 += bytes;
+            }
+        }
+        self.snaplen.merge(snaplen, shift);
+        self.offloaded.merge(offloaded, shift);
+        self.undissected.merge(undissected, shift);
+    }
+}
+
+impl Sums {
+    fn add(&mut self, later: &Self) {
+        let Self { frames, captured_bytes, wire_bytes, l1_bytes, ip_frames, ipsec_frames, control_frames, fragments } =
+            *later;
+        self.frames += frames;
+        self.captured_bytes += captured_bytes;
+        self.wire_bytes += wire_bytes;
+        self.l1_bytes += l1_bytes;
+        self.ip_frames += ip_frames;
+        self.ipsec_frames += ipsec_frames;
+        self.control_frames += control_frames;
+        self.fragments += fragments;
+    }
+}

@@ -1,0 +1,349 @@
+//! What is known of each SA besides its sequence numbers and sizes.
+
+use std::collections::BTreeMap;
+
+use super::intern::NONE;
+use super::observation::{Mode, Observation, SaSight};
+use super::seen::Seen;
+use super::sequence::SequenceState;
+use super::tables::Remap;
+use crate::dissect::{Note, NullSupport};
+use crate::model::{Encapsulation, Shift, Timestamp};
+
+/// State of all SAs of a span, indexed by SA number.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Sas {
+    states: Vec<SaState>,
+}
+
+/// State of one SA.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct SaState {
+    pub(crate) seen: Seen,
+    pub(crate) outer_bytes: u64,
+    pub(crate) l1_bytes: u64,
+    pub(crate) copies: Copies,
+    pub(crate) sequence: SequenceState,
+    /// Frames per encapsulation, in the order of [`Encapsulation`].
+    pub(crate) encapsulations: [u64; 4],
+    pub(crate) tunnel: u64,
+    pub(crate) transport: u64,
+    /// Frames whose inner packet is hidden.
+    pub(crate) opaque: u64,
+    /// Directions at the tap it was seen in, one bit each.
+    pub(crate) directions: u64,
+    /// AH: frames per header length.
+    pub(crate) ah_lengths: BTreeMap<u32, u64>,
+    pub(crate) ah_tail: AhTail,
+    pub(crate) bad_length: Seen,
+    /// Evidence for ESP-NULL, by candidate; `None` while no frame supported any.
+    pub(crate) null: Option<Box<BTreeMap<NullCandidate, NullVotes>>>,
+    /// Frames checked against the candidates.
+    pub(crate) null_checked: u64,
+}
+
+/// Sums over frames recognised as TAP copies: part of the sums beside them.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Copies {
+    pub(crate) frames: u64,
+    pub(crate) outer_bytes: u64,
+    pub(crate) l1_bytes: u64,
+}
+
+/// The last four octets of AH ICV fields that may hold padding, frame after frame.
+///
+/// A MAC's octets change from packet to packet, padding does not: the evidence is equal neighbours.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct AhTail {
+    pub(crate) frames: u64,
+    pub(crate) zero: u64,
+    pub(crate) equal_neighbours: u64,
+    first: Option<u32>,
+    last: Option<u32>,
+}
+
+/// An ESP-NULL layout.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub(crate) struct NullCandidate {
+    pub(crate) icv_bytes: u8,
+    pub(crate) iv_bytes: u8,
+}
+
+/// Evidence for one ESP-NULL layout.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct NullVotes {
+    /// Frames consistent with it.
+    pub(crate) frames: u64,
+    /// Sum of their bits.
+    pub(crate) bits: u64,
+    /// Of these, frames with next header 4 or 41.
+    pub(crate) tunnel: u64,
+    /// Of these, dummy packets: next header 59 (RFC 4303 section 2.6).
+    pub(crate) dummy: u64,
+    pub(crate) monotonic: u64,
+    /// Frames with more padding than 32-bit alignment needs, or TFC padding.
+    pub(crate) longer_than_needed: u64,
+    /// Frames with TFC padding.
+    pub(crate) tfc: u64,
+    /// Frames by pad length; 0 to 255.
+    pub(crate) pads: SmallCounts,
+}
+
+/// Counts of pad lengths 0 to 15 apart, the rest together.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct SmallCounts {
+    pub(crate) counts: [u64; 16],
+    pub(crate) beyond: u64,
+}
+
+/// Bits a candidate loses with each frame that contradicts it.
+pub(crate) const NULL_PENALTY_BITS: u64 = 8;
+/// Bits, net, that make a verdict.
+pub(crate) const NULL_VERDICT_BITS: i64 = 40;
+
+impl NullVotes {
+    fn add(&mut self, support: &NullSupport) {
+        self.frames += 1;
+        self.bits += u64::from(support.bits);
+        self.tunnel += u64::from(matches!(support.next_header, 4 | 41));
+        self.dummy += u64::from(support.next_header == 59);
+        if let Some(pad) = support.pad_bytes {
+            self.monotonic += u64::from(support.pad_monotonic);
+            self.longer_than_needed += u64::from(pad > 3 || support.tfc_bytes > 0);
+            self.tfc += u64::from(support.tfc_bytes > 0);
+            match self.pads.counts.get_mut(usize::from(pad)) {
+                Some(count) => *count += 1,
+                None => self.pads.beyond += 1,
+            }
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        let Self { frames, bits, tunnel, dummy, monotonic, longer_than_needed, tfc, pads } = later;
+        self.frames += frames;
+        self.bits += bits;
+        self.tunnel += tunnel;
+        self.dummy += dummy;
+        self.monotonic += monotonic;
+        self.longer_than_needed += longer_than_needed;
+        self.tfc += tfc;
+        let SmallCounts { counts, beyond } = pads;
+        self.pads.beyond += beyond;
+        for (own, theirs) in self.pads.counts.iter_mut().zip(counts) {
+            *own += theirs;
+        }
+    }
+
+    /// Bits for, less bits lost to the `checked` frames that did not support it.
+    pub(crate) fn net_bits(&self, checked: u64) -> i64 {
+        let against = checked.saturating_sub(self.frames).saturating_mul(NULL_PENALTY_BITS);
+        i64::try_from(self.bits).unwrap_or(i64::MAX).saturating_sub(i64::try_from(against).unwrap_or(i64::MAX))
+    }
+}
+
+impl AhTail {
+    fn add(&mut self, tail: u32) {
+        self.frames += 1;
+        self.zero += u64::from(tail == 0);
+        self.equal_neighbours += u64::from(self.last == Some(tail));
+        self.first = self.first.or(Some(tail));
+        self.last = Some(tail);
+    }
+
+    fn merge(&mut self, later: Self) {
+        let Self { frames, zero, equal_neighbours, first, last } = later;
+        self.frames += frames;
+        self.zero += zero;
+        self.equal_neighbours += equal_neighbours + u64::from(first.is_some() && self.last == first);
+        self.first = self.first.or(first);
+        self.last = last.or(self.last);
+    }
+
+    /// Whether the four octets are padding: at least half of the neighbours are equal, or all are zero.
+    /// A 32-bit part of a MAC repeats with a chance of 2^-32.
+    pub(crate) fn is_padding(&self) -> bool {
+        self.frames > 0 && (self.zero == self.frames || self.equal_neighbours * 2 >= self.frames && self.frames > 1)
+    }
+}
+
+impl SaState {
+    pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight) {
+        self.seen.add(o.pos, o.time);
+        self.outer_bytes += u64::from(sight.outer_bytes);
+        self.l1_bytes += o.l1_bytes();
+        if let Some(sequence) = sight.sequence {
+            self.sequence.observe(sequence, o.pos, o.time);
+        }
+        let slot = match sight.encapsulation {
+            Encapsulation::Native => 0,
+            Encapsulation::Udp => 1,
+            Encapsulation::Tcp => 2,
+            Encapsulation::Wesp => 3,
+        };
+        if let Some(count) = self.encapsulations.get_mut(slot) {
+            *count += 1;
+        }
+        match sight.mode {
+            Mode::Tunnel => self.tunnel += 1,
+            Mode::Transport => self.transport += 1,
+            Mode::Unknown => {}
+        }
+        self.opaque += u64::from(sight.opaque);
+        if o.direction < 64 {
+            self.directions |= 1 << o.direction;
+        }
+        match sight.protocol {
+            crate::model::Protocol::Ah => {
+                *self.ah_lengths.entry(sight.bytes).or_default() += 1;
+                if let Some(tail) = sight.ah_tail {
+                    self.ah_tail.add(tail);
+                }
+            }
+            crate::model::Protocol::Esp => self.null_checked += u64::from(sight.sequence.is_some()),
+            crate::model::Protocol::IpComp => {}
+        }
+    }
+
+    /// Takes in a frame recognised as a copy, which `observe` has counted.
+    pub(crate) fn count_copy(&mut self, o: &Observation, sight: &SaSight) {
+        self.copies.frames += 1;
+        self.copies.outer_bytes += u64::from(sight.outer_bytes);
+        self.copies.l1_bytes += o.l1_bytes();
+    }
+
+    pub(crate) fn support(&mut self, support: &NullSupport) {
+        let candidate = NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes };
+        self.null.get_or_insert_default().entry(candidate).or_default().add(support);
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
+        let Self {
+            seen,
+            outer_bytes,
+            l1_bytes,
+            copies,
+            sequence,
+            encapsulations,
+            tunnel,
+            transport,
+            opaque,
+            directions: theirs,
+            ah_lengths,
+            ah_tail,
+            bad_length,
+            null,
+            null_checked,
+        } = later;
+        self.seen.merge(seen, shift);
+        self.outer_bytes += outer_bytes;
+        self.l1_bytes += l1_bytes;
+        self.copies.frames += copies.frames;
+        self.copies.outer_bytes += copies.outer_bytes;
+        self.copies.l1_bytes += copies.l1_bytes;
+        self.sequence.merge(sequence, shift);
+        for (own, more) in self.encapsulations.iter_mut().zip(encapsulations) {
+            *own += more;
+        }
+        self.tunnel += tunnel;
+        self.transport += transport;
+        self.opaque += opaque;
+        for (bit, &id) in directions.iter().enumerate().take(64) {
+            if theirs >> bit & 1 == 1 && id < 64 {
+                self.directions |= 1 << id;
+            }
+        }
+        for (length, count) in ah_lengths {
+            *self.ah_lengths.entry(length).or_default() += count;
+        }
+        self.ah_tail.merge(ah_tail);
+        self.bad_length.merge(bad_length, shift);
+        if let Some(null) = null {
+            let own = self.null.get_or_insert_default();
+            for (candidate, votes) in *null {
+                own.entry(candidate).or_default().merge(votes);
+            }
+        }
+        self.null_checked += null_checked;
+    }
+
+    /// The ESP-NULL layout the evidence decides for, if it decides.
+    pub(crate) fn null_verdict(&self) -> Option<(NullCandidate, &NullVotes)> {
+        self.null
+            .as_deref()?
+            .iter()
+            .filter(|(_, votes)| votes.net_bits(self.null_checked) >= NULL_VERDICT_BITS)
+            .max_by_key(|(candidate, votes)| (votes.net_bits(self.null_checked), std::cmp::Reverse(**candidate)))
+            .map(|(candidate, votes)| (*candidate, votes))
+    }
+
+    /// Nanoseconds between first and last frame.
+    pub(crate) fn duration_ns(&self) -> Option<i64> {
+        self.seen.duration_ns()
+    }
+
+    pub(crate) fn first_time(&self) -> Timestamp {
+        self.seen.ends().map_or(Timestamp::UNKNOWN, |e| e.first_time)
+    }
+
+    pub(crate) fn last_time(&self) -> Timestamp {
+        self.seen.ends().map_or(Timestamp::UNKNOWN, |e| e.last_time)
+    }
+}
+
+impl Sas {
+    /// The state of SA number `id`, made if it is new; `None` for [`NONE`].
+    #[inline]
+    pub(crate) fn state_mut(&mut self, id: u32) -> Option<&mut SaState> {
+        if id == NONE {
+            return None;
+        }
+        let at = id as usize;
+        if at >= self.states.len() {
+            self.states.resize_with(at + 1, SaState::default);
+        }
+        self.states.get_mut(at)
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Option<&SaState> {
+        self.states.get(id as usize)
+    }
+
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
+        for sight in sights {
+            if let Some(state) = self.state_mut(sight.sa) {
+                state.observe(o, sight);
+            }
+        }
+        for note in notes {
+            match note {
+                Note::Null { sa, support } => {
+                    if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
+                        state.support(support);
+                    }
+                }
+                Note::AhLength { sa } | Note::EspLength { sa } => {
+                    if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
+                        state.bad_length.add(o.pos, o.time);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight]) {
+        for sight in sights {
+            if let Some(state) = self.state_mut(sight.sa) {
+                state.count_copy(o, sight);
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, remap: &Remap) {
+        for (state, &id) in later.states.into_iter().zip(&remap.sas) {
+            if let Some(own) = self.state_mut(id) {
+                own.merge(state, shift, &remap.directions);
+            }
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Sequence numbers of one SA: what was lost, doubled, late, restarted or wrapped.
+//!
+//! Every figure is a set or an adjacent pair, so that states of adjoining spans merge exactly:
+//! coverage (numbers seen) is an interval set, lateness is a family of subsets of it, and runs are cut by a rule over
+//! adjacent frames of the SA. `merge` is checked against a plain re-computation by the property test below.
+
+use super::interval::IntervalSet;
+use super::limits::{FOLD_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP};
+use crate::model::{FramePos, Shift, Timestamp};
+
+/// Anti-replay window sizes judged, in packets (RFC 4303 section 3.4.3 asks for 32 and prefers 64; 4096 is the largest in the field).
+pub(crate) const WINDOWS: [u32; 7] = [32, 64, 128, 256, 512, 1024, 4096];
+
+/// Lateness classes: 1 is "late" itself, the others are the windows.
+const CLASSES: [i64; 8] = [1, 32, 64, 128, 256, 512, 1024, 4096];
+
+/// The state of one SA's sequence numbers over a span.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct SequenceState {
+    /// Runs in capture order; the last is the current one.
+    runs: Vec<Run>,
+    /// Frames beyond the limit on runs.
+    refused: u64,
+}
+
+/// A stretch of numbers without a restart.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Run {
+    pub(crate) first: Edge,
+    pub(crate) last: Edge,
+    pub(crate) frames: u64,
+    /// Largest unwrapped number, always in `coverage` once flushed.
+    max: i64,
+    coverage: IntervalSet,
+    /// Per lateness class: numbers whose first sighting was that far below the maximum. `None` while nothing was late.
+    late: Option<Box<[IntervalSet; CLASSES.len()]>>,
+    folded: Folded,
+}
+
+/// One end of a run: a frame with its number as sent and unwrapped.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Edge {
+    pub(crate) pos: FramePos,
+    pub(crate) time: Timestamp,
+    pub(crate) raw: u32,
+    pub(crate) unwrapped: i64,
+}
+
+/// Coverage far behind the maximum, reduced to counters.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Folded {
+    /// Numbers below this are folded; `None` while nothing is.
+    below: Option<i64>,
+    min: i64,
+    covered: u64,
+    gaps: u64,
+    longest_gap: u64,
+    beyond_horizon: u64,
+}
+
+/// The figures of an SA's sequence numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct SequenceFigures {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) highest: u64,
+    pub(crate) lost: u64,
+    pub(crate) gaps: u64,
+    pub(crate) longest_gap: u64,
+    pub(crate) duplicate: u64,
+    pub(crate) late: u64,
+    pub(crate) restarts: Vec<Edge>,
+    pub(crate) wraps: u64,
+    pub(crate) outliers: u64,
+    /// Per window of [`WINDOWS`].
+    pub(crate) would_drop: [u64; WINDOWS.len()],
+    /// The first frame behind a hole: the last number before it, raw.
+    pub(crate) degraded: Option<String>,
+}
+
+impl SequenceState {
+    /// Takes in one frame of the SA.
+    #[inline]
+    pub(crate) fn observe(&mut self, raw: u32, pos: FramePos, time: Timestamp) {
+        if let Some(run) = self.runs.last_mut()
+            && let Some(step) = continues(&run.last, raw, time)
+        {
+            let unwrapped = run.last.unwrapped + i64::from(step);
+            run.last = Edge { pos, time, raw, unwrapped };
+            run.frames += 1;
+            if unwrapped == run.max + 1 && run.folded.below.is_none() {
+                run.max = unwrapped;
+                run.coverage.insert(unwrapped);
+            } else {
+                run.cover(unwrapped);
+            }
+            return;
+        }
+        self.start_run(raw, pos, time);
+    }
+
+    #[cold]
+    fn start_run(&mut self, raw: u32, pos: FramePos, time: Timestamp) {
+        if self.runs.len() >= MAX_RUNS {
+            self.refused += 1;
+            return;
+        }
+        let unwrapped = i64::from(raw);
+        let edge = Edge { pos, time, raw, unwrapped };
+        self.runs.push(Run {
+            first: edge,
+            last: edge,
+            frames: 1,
+            max: unwrapped,
+            coverage: IntervalSet::single(unwrapped, unwrapped + 1),
+            late: None,
+            folded: Folded::default(),
+        });
+    }
+
+    /// Appends the state of the span that follows.
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift) {
+        let Self { runs, refused } = later;
+        self.refused += refused;
+        for mut run in runs {
+            run.shift_positions(shift);
+            match self.runs.last_mut() {
+                Some(own) => match continues(&own.last, run.first.raw, run.first.time) {
+                    // Only the border between the two states can join; inside `later` the rule has already been applied.
+                    Some(step) => {
+                        let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
+                        own.append(run, by);
+                    }
+                    None if self.runs.len() < MAX_RUNS => self.runs.push(run),
+                    None => self.refused += run.frames,
+                },
+                None => self.runs.push(run),
+            }
+        }
+    }
+
+    /// The figures; `copies` frames of the SA are TAP copies and do not count as duplicates.
+    pub(crate) fn finish(&self, copies: u64) -> Option<SequenceFigures> {
+        let first = self.runs.first()?.first.raw;
+        let last = self.runs.last()?.last.raw;
+        let (runs, outliers) = self.joined();
+        let mut figures = SequenceFigures {
+            first,
+            last,
+            highest: 0,
+            lost: 0,
+            gaps: 0,
+            longest_gap: 0,
+            duplicate: 0,
+            late: 0,
+            restarts: Vec::new(),
+            wraps: 0,
+            outliers,
+            would_drop: [0; WINDOWS.len()],
+            degraded: (self.refused > 0)
+                .then(|| format!("{} frames beyond {MAX_RUNS} runs of sequence numbers", self.refused)),
+        };
+        let mut previous: Option<Edge> = None;
+        for run in &runs {
+            run.add_to(&mut figures);
+            if let Some(before) = previous
+                && run.first.raw < before.raw
+            {
+                figures.restarts.push(run.first);
+            }
+            previous = Some(run.last);
+        }
+        figures.highest = u64::try_from(runs.last().map_or(0, |run| run.max)).unwrap_or(0);
+        figures.duplicate = figures.duplicate.saturating_sub(copies);
+        for dropped in &mut figures.would_drop {
+            *dropped = dropped.saturating_sub(copies);
+        }
+        Some(figures)
+    }
+
+    /// The first frame behind each hole is not kept; the first hole's place is: the number before it.
+    pub(crate) fn first_gap(&self) -> Option<i64> {
+        self.runs.iter().find_map(|run| match run.coverage.parts() {
+            [first, _, ..] => Some(first.1 - 1),
+            _ => None,
+        })
+    }
+
+    /// Runs without outliers: one frame far from both neighbours is none of the SA's numbers (a damaged header), and
+    /// the runs on its two sides are one if they would have been adjacent.
+    fn joined(&self) -> (Vec<Run>, u64) {
+        let mut runs: Vec<Run> = Vec::with_capacity(self.runs.len());
+        let mut outliers = 0;
+        for (at, run) in self.runs.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|i| self.runs.get(i));
+            let after = self.runs.get(at + 1);
+            let far = |a: u32, b: u32| (b.wrapping_sub(a) as i32).unsigned_abs() > RUN_STEP.unsigned_abs();
+            if run.frames == 1
+                && let (Some(before), Some(after)) = (before, after)
+                && far(before.last.raw, run.first.raw)
+                && far(run.first.raw, after.first.raw)
+            {
+                outliers += 1;
+                continue;
+            }
+            match runs.last_mut() {
+                Some(own) if outliers > 0 => match continues(&own.last, run.first.raw, run.first.time) {
+                    Some(step) => {
+                        let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
+                        own.append(run.clone(), by);
+                    }
+                    None => runs.push(run.clone()),
+                },
+                _ => runs.push(run.clone()),
+            }
+        }
+        (runs, outliers)
+    }
+}
+
+impl Run {
+    /// Adds a number that is not simply the next.
+    #[cold]
+    fn cover(&mut self, n: i64) {
+        if self.folded.below.is_some_and(|below| n < below) {
+            self.folded.beyond_horizon += 1;
+            return;
+        }
+        let new = self.coverage.insert(n);
+        if n > self.max {
+            self.max = n;
+        } else if new {
+            let lateness = self.max - n;
+            let late = self.late.get_or_insert_default();
+            for (set, class) in late.iter_mut().zip(CLASSES) {
+                if lateness >= class {
+                    set.insert(n);
+                }
+            }
+        }
+        if self.coverage.parts().len() > MAX_INTERVALS {
+            self.fold();
+        }
+    }
+
+    /// Reduces gaps far behind the maximum to counters.
+    fn fold(&mut self) {
+        let dropped = self.coverage.drop_below(self.max - FOLD_BEHIND);
+        let Some(&(first, _)) = dropped.first() else { return };
+        if self.folded.below.is_none() {
+            self.folded.min = first;
+        }
+        let mut previous = self.folded.below;
+        for &(start, end) in &dropped {
+            self.folded.covered += start.abs_diff(end);
+            if let Some(previous) = previous {
+                self.folded.gaps += 1;
+                self.folded.longest_gap = self.folded.longest_gap.max(previous.abs_diff(start));
+            }
+            previous = Some(end);
+        }
+        self.folded.below = previous;
+    }
+
+    /// Appends the run that continues this one; its numbers move by `by`.
+    fn append(&mut self, mut later: Self, by: i64) {
+        later.coverage.shift(by);
+        if let Some(late) = &mut later.late {
+            late.iter_mut().for_each(|set| set.shift(by));
+        }
+        later.last.unwrapped += by;
+        later.max += by;
+        self.folded.beyond_horizon += later.folded.beyond_horizon;
+        if later.folded.below.is_some() {
+            // A folded later run no longer knows its numbers; its counters are added as they are.
+            self.folded.covered += later.folded.covered;
+            self.folded.gaps += later.folded.gaps;
+            self.folded.longest_gap = self.folded.longest_gap.max(later.folded.longest_gap);
+            self.folded.min = if self.folded.below.is_some() {
+                self.folded.min
+            } else {
+                self.coverage.min().unwrap_or(later.folded.min + by)
+            };
+            let own = std::mem::take(&mut self.coverage);
+            self.folded.covered += own.len();
+            self.folded.below = later.folded.below.map(|below| below + by);
+        }
+        let max = self.max;
+        let overlaps = later.coverage.min().is_some_and(|min| min <= max);
+        if overlaps || later.late.is_some() {
+            let mut classes = self.late.take().unwrap_or_default();
+            for (at, class) in CLASSES.iter().enumerate() {
+                let mut theirs = later.late.as_ref().and_then(|l| l.get(at)).cloned().unwrap_or_default();
+                theirs.union(&later.coverage.up_to(max - class));
+                if let Some(own) = classes.get_mut(at) {
+                    own.union(&theirs.minus(&self.coverage));
+                }
+            }
+            self.late = classes.iter().any(|set| !set.is_empty()).then_some(classes);
+        }
+        self.coverage.union(&later.coverage);
+        self.max = self.max.max(later.max);
+        self.frames += later.frames;
+        self.last = later.last;
+        if self.coverage.parts().len() > MAX_INTERVALS {
+            self.fold();
+        }
+    }
+
+    fn shift_positions(&mut self, shift: Shift) {
+        self.first.pos = self.first.pos.shifted(shift);
+        self.last.pos = self.last.pos.shifted(shift);
+    }
+
+    fn add_to(&self, figures: &mut SequenceFigures) {
+        let covered = self.coverage.len() + self.folded.covered;
+        let min = if self.folded.below.is_some() { self.folded.min } else { self.coverage.min().unwrap_or(self.max) };
+        figures.lost += (min.abs_diff(self.max) + 1).saturating_sub(covered);
+        figures.gaps += self.folded.gaps;
+        figures.longest_gap = figures.longest_gap.max(self.folded.longest_gap);
+        let mut previous = self.folded.below;
+        for &(start, end) in self.coverage.parts() {
+            if let Some(previous) = previous
+                && previous != start
+            {
+                figures.gaps += 1;
+                figures.longest_gap = figures.longest_gap.max(previous.abs_diff(start));
+            }
+            previous = Some(end);
+        }
+        let duplicate = self.frames.saturating_sub(covered + self.folded.beyond_horizon);
+        figures.duplicate += duplicate;
+        let class = |at: usize| self.late.as_ref().and_then(|l| l.get(at)).map_or(0, IntervalSet::len);
+        figures.late += class(0);
+        for (at, dropped) in figures.would_drop.iter_mut().enumerate() {
+            *dropped += duplicate + class(at + 1);
+        }
+        figures.wraps += ((self.max >> 32) - (min >> 32)).unsigned_abs();
+        if self.folded.below.is_some() {
+            figures.degraded = Some(format!(
+                "coverage beyond {MAX_INTERVALS} intervals was folded; {} frames fell into folded ground",
+                self.folded.beyond_horizon
+            ));
+        }
+    }
+}
+
+/// Whether a frame continues the run that `last` ends: the signed step to it, or `None` where a new run begins.
+#[inline]
+fn continues(last: &Edge, raw: u32, time: Timestamp) -> Option<i32> {
+    let step = raw.wrapping_sub(last.raw) as i32;
+    if step == 1 {
+        return Some(step);
+    }
+    let silent = time.since(last.time).unwrap_or(0) >= RUN_GAP_NS;
+    let far = step.unsigned_abs() > RUN_STEP.unsigned_abs();
+    (!(far || step < 0 && silent)).then_some(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn state(frames: &[(u32, i64)]) -> SequenceState {
+        let mut state = SequenceState::default();
+        for (at, &(seq, ms)) in frames.iter().enumerate() {
+            state.observe(seq, FramePos::new(0, at as u64 + 1), Timestamp::from_ns(ms * 1_000_000));
+        }
+        state
+    }
+
+    fn numbers(seqs: &[u32]) -> SequenceFigures {
+        let frames: Vec<_> = seqs.iter().enumerate().map(|(at, &s)| (s, at as i64)).collect();
+        state(&frames).finish(0).unwrap()
+    }
+
+    #[test]
+    fn counts_losses_gaps_duplicates_and_lateness() {
+        let f = numbers(&[1, 2, 5, 4, 4, 9, 10]);
+        assert_eq!((f.lost, f.gaps, f.longest_gap), (4, 2, 3));
+        assert_eq!((f.duplicate, f.late), (1, 1));
+        assert_eq!((f.first, f.last, f.highest), (1, 10, 10));
+        assert_eq!(f.would_drop[0], 1);
+    }
+
+    #[test]
+    fn a_wrap_is_not_a_loss() {
+        let f = numbers(&[0xffff_fffe, 0xffff_ffff, 0, 1]);
+        assert_eq!((f.lost, f.wraps, f.restarts.len()), (0, 1, 0));
+        assert_eq!(f.highest, 0x1_0000_0001);
+    }
+
+    #[test]
+    fn a_step_back_after_silence_is_a_restart_and_without_it_a_replay() {
+        let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
+        frames.extend((1..=260).map(|s| (s, 13_500 + i64::from(s))));
+        let f = state(&frames).finish(0).unwrap();
+        assert_eq!((f.lost, f.duplicate, f.restarts.len(), f.highest), (0, 0, 1, 260));
+        let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
+        frames.extend((6..=45).map(|s| (s, 500 + i64::from(s))));
+        let f = state(&frames).finish(0).unwrap();
+        assert_eq!((f.lost, f.duplicate, f.restarts.len()), (0, 40, 0));
+    }
+
+    #[test]
+    fn one_far_number_is_an_outlier_that_loses_nothing() {
+        let f = numbers(&[1, 2, 3, 0x8000_0000, 4, 5, 7]);
+        assert_eq!((f.lost, f.outliers, f.restarts.len(), f.highest), (1, 1, 0, 7));
+    }
+
+    proptest! {
+        #[test]
+        fn merging_any_split_equals_the_whole(
+            steps in prop::collection::vec((prop_oneof![8 => Just(1i64), 2 => -20i64..40, 1 => -5000i64..5000, 1 => any::<i32>().prop_map(i64::from)], prop_oneof![20 => 0i64..50, 1 => 9_000i64..12_000]), 1..120),
+            start in prop_oneof![Just(1u32), Just(0xffff_fff0), any::<u32>()],
+            cuts in prop::collection::vec(0usize..121, 0..4),
+        ) {
+            let (mut seq, mut ms) = (start, 0);
+            let frames: Vec<(u32, i64)> = steps.iter().map(|&(step, wait)| {
+                seq = seq.wrapping_add(step as u32);
+                ms += wait;
+                (seq, ms)
+            }).collect();
+            let whole = state(&frames);
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(frames.len())).chain([0, frames.len()]).collect();
+            cuts.sort_unstable();
+            let mut merged = SequenceState::default();
+            for pair in cuts.windows(2) {
+                merged.merge(state(&frames[pair[0]..pair[1]]), Shift { captures: 0, frames: pair[0] as u64 });
+            }
+            prop_assert_eq!(&merged, &whole);
+            prop_assert_eq!(merged.finish(0), whole.finish(0));
+        }
+
+        #[test]
+        fn windows_drop_what_an_rfc_4303_receiver_would(
+            steps in prop::collection::vec(prop_oneof![6 => Just(1i64), 3 => -100i64..120, 1 => -3000i64..3000], 1..300),
+        ) {
+            let mut n = 10_000i64;
+            let seqs: Vec<u32> = steps.iter().map(|s| { n = (n + s).max(1); n as u32 }).collect();
+            let figures = numbers(&seqs);
+            for (at, window) in WINDOWS.iter().enumerate() {
+                let (mut max, mut got, mut dropped) = (0i64, BTreeSet::new(), 0u64);
+                for &s in &seqs {
+                    let s = i64::from(s);
+                    if s <= max - i64::from(*window) || !got.insert(s) {
+                        dropped += 1;
+                        got.insert(s);
+                    }
+                    max = max.max(s);
+                }
+                prop_assert_eq!(figures.would_drop[at], dropped, "window {}", window);
+            }
+        }
+    }
+}

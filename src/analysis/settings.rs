@@ -1,0 +1,90 @@
+//! What a run was asked for that changes its figures. Part of every state: states of different settings do not merge.
+
+use crate::dissect::{DissectOptions, Stack};
+use crate::model::{Address, Spi, Timestamp};
+
+/// Settings of an analysis.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// Width of a time bin, in nanoseconds.
+    pub bin_ns: u64,
+    /// Leave out frames before this time.
+    pub from: Option<Timestamp>,
+    /// Leave out frames at and after this time.
+    pub to: Option<Timestamp>,
+    /// Keep only frames with this address in one of their IP headers.
+    pub peer: Option<Address>,
+    /// Keep only frames with this SPI.
+    pub spi: Option<Spi>,
+    /// Further UDP ports that carry ESP.
+    pub udp_ports: Vec<u16>,
+    /// Treat VXLAN and GENEVE as tunnels, not as mirror shells.
+    pub overlay: bool,
+    /// Rate of the link, in bits per second.
+    pub link_rate_bps: Option<u64>,
+    /// Lost share of an SA's numbers from which `sequence-gap` is a warning, in per cent.
+    pub max_loss_pct: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            bin_ns: 1_000_000_000,
+            from: None,
+            to: None,
+            peer: None,
+            spi: None,
+            udp_ports: Vec::new(),
+            overlay: false,
+            link_rate_bps: None,
+            max_loss_pct: 0.1,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn dissect_options(&self) -> DissectOptions {
+        DissectOptions { udp_ports: self.udp_ports.clone(), overlay: self.overlay, ..DissectOptions::default() }
+    }
+
+    /// Whether a frame of this time is wanted. A frame without a time is, unless a limit was given.
+    #[inline]
+    pub(crate) fn admits_time(&self, time: Timestamp) -> bool {
+        if self.from.is_none() && self.to.is_none() {
+            return true;
+        }
+        time != Timestamp::UNKNOWN && self.from.is_none_or(|from| time >= from) && self.to.is_none_or(|to| time < to)
+    }
+
+    /// Whether the filters want a frame.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, stack: &Stack) -> bool {
+        (self.peer.is_none() && self.spi.is_none()) || self.admits_slow(stack)
+    }
+
+    #[cold]
+    fn admits_slow(&self, stack: &Stack) -> bool {
+        let peer = self.peer.is_none_or(|peer| stack.ips.iter().any(|ip| ip.src == peer || ip.dst == peer));
+        let spi = self.spi.is_none_or(|spi| stack.sas.iter().any(|sa| sa.spi == spi));
+        peer && spi
+    }
+
+    /// In which setting the two differ, in words.
+    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
+        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct } = self;
+        let different = [
+            ("--bin", *bin_ns != other.bin_ns),
+            ("--from", *from != other.from),
+            ("--to", *to != other.to),
+            ("--peer", *peer != other.peer),
+            ("--spi", *spi != other.spi),
+            ("--udp-port", *udp_ports != other.udp_ports),
+            ("--overlay", *overlay != other.overlay),
+            ("--link-rate", *link_rate_bps != other.link_rate_bps),
+            ("--max-loss", *max_loss_pct != other.max_loss_pct),
+        ];
+        let names: Vec<_> = different.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+}

@@ -1,0 +1,276 @@
+//! How large packets are before and after encapsulation.
+
+use std::hash::Hash;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::intern::{NONE, remap};
+use super::limits::MAX_SIZE_CELLS;
+use super::observation::{Observation, SaSight};
+use super::sas::NullCandidate;
+use super::seen::Seen;
+use super::tables::Remap;
+use crate::dissect::{Note, NullSupport};
+use crate::model::Shift;
+
+/// Size cells of a span: sums over packets that agree in everything that matters to a size.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Sizes {
+    /// Packets whose inner packet is visible.
+    pub(crate) visible: Cells<VisibleKey>,
+    /// Packets of SAs whose inner packet is hidden, by SA and outer length.
+    pub(crate) opaque: Cells<OpaqueKey>,
+    /// ESP packets as an ESP-NULL layout would have them; which layout holds is decided in the end.
+    pub(crate) null: Cells<NullKey>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct VisibleKey {
+    pub(crate) path: u32,
+    pub(crate) inner_bytes: u32,
+    pub(crate) outer_bytes: u32,
+    /// IP fragments the packet travelled in; 1 for a whole one.
+    pub(crate) fragments: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct OpaqueKey {
+    pub(crate) sa: u32,
+    pub(crate) outer_bytes: u32,
+    pub(crate) fragments: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct NullKey {
+    pub(crate) sa: u32,
+    pub(crate) stack: u32,
+    pub(crate) direction: u32,
+    pub(crate) candidate: NullCandidate,
+    pub(crate) tunnel: bool,
+    pub(crate) inner_bytes: u32,
+    pub(crate) outer_bytes: u32,
+    /// Octets of the ESP part, from its header to the ICV's end.
+    pub(crate) esp_bytes: u32,
+    /// Pad length with TFC padding; `u16::MAX` where the trailer was cut off.
+    pub(crate) pad_bytes: u16,
+}
+
+/// Sums over the packets of one cell.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) seen: Seen,
+    pub(crate) l1_bytes: u64,
+    pub(crate) copies: u64,
+    pub(crate) copies_l1_bytes: u64,
+}
+
+impl Cell {
+    #[inline]
+    fn add(&mut self, o: &Observation) {
+        self.seen.add(o.pos, o.time);
+        self.l1_bytes += o.l1_bytes();
+    }
+
+    fn add_copy(&mut self, o: &Observation) {
+        self.copies += 1;
+        self.copies_l1_bytes += o.l1_bytes();
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift) {
+        let Self { seen, l1_bytes, copies, copies_l1_bytes } = later;
+        self.seen.merge(seen, shift);
+        self.l1_bytes += l1_bytes;
+        self.copies += copies;
+        self.copies_l1_bytes += copies_l1_bytes;
+    }
+}
+
+/// A bounded map of cells with a memory for the last one used.
+#[derive(Clone, Debug)]
+pub(crate) struct Cells<K> {
+    ids: HashMap<K, u32, RandomState>,
+    cells: Vec<(K, Cell)>,
+    last: u32,
+    pub(crate) refused: u64,
+}
+
+impl<K> Default for Cells<K> {
+    fn default() -> Self {
+        Self { ids: HashMap::default(), cells: Vec::new(), last: 0, refused: 0 }
+    }
+}
+
+impl<K: PartialEq> PartialEq for Cells<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cells == other.cells && self.refused == other.refused
+    }
+}
+
+impl<K: Copy + Eq + Hash> Cells<K> {
+    #[inline]
+    fn cell(&mut self, key: K) -> Option<&mut Cell> {
+        let hit = self.cells.get(self.last as usize).is_some_and(|(k, _)| *k == key);
+        if !hit {
+            self.last = match self.ids.get(&key) {
+                Some(&id) => id,
+                None if self.cells.len() < MAX_SIZE_CELLS => {
+                    let id = self.cells.len() as u32;
+                    self.cells.push((key, Cell::default()));
+                    self.ids.insert(key, id);
+                    id
+                }
+                None => {
+                    self.refused += 1;
+                    return None;
+                }
+            };
+        }
+        self.cells.get_mut(self.last as usize).map(|(_, cell)| cell)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, Cell)> {
+        self.cells.iter()
+    }
+
+    fn settle(&mut self)
+    where
+        K: Ord,
+    {
+        self.cells.sort_unstable_by_key(|(key, _)| *key);
+        self.ids = self.cells.iter().enumerate().map(|(id, (key, _))| (*key, id as u32)).collect();
+        self.last = 0;
+    }
+
+    pub(crate) fn add(&mut self, key: K, o: &Observation) {
+        if let Some(cell) = self.cell(key) {
+            cell.add(o);
+        }
+    }
+
+    /// Adds a whole packet that was put together from fragments: first seen with its first fragment.
+    pub(crate) fn add_train(&mut self, key: K, seen: Seen, l1_bytes: u64) {
+        if let Some(cell) = self.cell(key) {
+            cell.seen.count += 1;
+            let mut ends = seen;
+            ends.count = 0;
+            cell.seen.join(&ends);
+            cell.l1_bytes += l1_bytes;
+        }
+    }
+
+    fn add_copy(&mut self, key: K, o: &Observation) {
+        if let Some(cell) = self.cell(key) {
+            cell.add_copy(o);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: impl Fn(K) -> K) {
+        self.refused += later.refused;
+        for (key, theirs) in later.cells {
+            if let Some(cell) = self.cell(map(key)) {
+                cell.merge(theirs, shift);
+            }
+        }
+    }
+}
+
+impl Sizes {
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
+        // A fragment is not a packet; whole trains are added when they are complete.
+        if o.class.fragment {
+            return;
+        }
+        self.each_key(o, sights, notes, Op::Add);
+    }
+
+    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
+        if o.class.fragment {
+            return;
+        }
+        self.each_key(o, sights, notes, Op::Copy);
+    }
+
+    #[inline]
+    fn each_key(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], op: Op) {
+        let followed_null = sights.iter().any(|s| s.protocol == crate::model::Protocol::Esp && !s.opaque);
+        if o.path != NONE && !followed_null {
+            let key =
+                VisibleKey { path: o.path, inner_bytes: o.inner_bytes, outer_bytes: o.l3_bytes, fragments: 1 };
+            match op {
+                Op::Add => self.visible.add(key, o),
+                Op::Copy => self.visible.add_copy(key, o),
+            }
+        }
+        for sight in sights.iter().filter(|s| s.opaque) {
+            let key = OpaqueKey { sa: sight.sa, outer_bytes: sight.outer_bytes, fragments: 1 };
+            match op {
+                Op::Add => self.opaque.add(key, o),
+                Op::Copy => self.opaque.add_copy(key, o),
+            }
+        }
+        for note in notes {
+            if let Note::Null { sa, support } = note
+                && let Some(sight) = sights.get(usize::from(*sa))
+            {
+                let key = null_key(o, sight, support);
+                match op {
+                    Op::Add => self.null.add(key, o),
+                    Op::Copy => self.null.add_copy(key, o),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
+        let Self { visible, opaque, null } = later;
+        self.visible.merge(visible, shift, |k| VisibleKey { path: remap(&map.paths, k.path), ..k });
+        self.opaque.merge(opaque, shift, |k| OpaqueKey { sa: remap(&map.sas, k.sa), ..k });
+        self.null.merge(null, shift, |k| NullKey {
+            sa: remap(&map.sas, k.sa),
+            stack: remap(&map.stacks, k.stack),
+            direction: remap(&map.directions, k.direction),
+            ..k
+        });
+    }
+
+    /// Orders the cells by key, so that equal states are equal whatever order cells were first used in.
+    pub(crate) fn settle(&mut self) {
+        self.visible.settle();
+        self.opaque.settle();
+        self.null.settle();
+    }
+
+    pub(crate) fn refusals(&self) -> Option<String> {
+        let refused = self.visible.refused + self.opaque.refused + self.null.refused;
+        (refused > 0).then(|| format!("{refused} packets of sizes beyond {MAX_SIZE_CELLS} cells are in no size table"))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Op {
+    Add,
+    Copy,
+}
+
+fn null_key(o: &Observation, sight: &SaSight, support: &NullSupport) -> NullKey {
+    let tunnel = matches!(support.next_header, 4 | 41);
+    // In transport mode the inner packet is the IP packet without what ESP added.
+    let inner_bytes = if tunnel {
+        u32::from(support.inner_bytes)
+    } else {
+        sight.outer_bytes.saturating_sub(sight.bytes) + u32::from(support.inner_bytes)
+    };
+    NullKey {
+        sa: sight.sa,
+        stack: o.stack,
+        direction: o.direction,
+        candidate: NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes },
+        tunnel,
+        inner_bytes,
+        outer_bytes: sight.outer_bytes,
+        esp_bytes: sight.bytes,
+        pad_bytes: support.pad_bytes.map_or(u16::MAX, |pad| u16::from(pad).saturating_add(support.tfc_bytes)),
+    }
+}

@@ -1,0 +1,122 @@
+//! The keys of a span, numbered: stacks, directions, SAs, paths and pairs of addresses.
+
+use super::intern::{Interner, NONE, remap};
+use super::limits::{MAX_DIRECTIONS, MAX_FLOWS, MAX_PATHS, MAX_SAS, MAX_STACKS};
+use crate::dissect::{Costs, Shape};
+use crate::model::{Address, SaKey};
+
+/// A direction of traffic at a tap.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum DirectionKey {
+    /// Source MAC to destination MAC; group destinations are all [`GROUP`].
+    Mac([u8; 6], [u8; 6]),
+    /// Source address to destination address, on links without MACs.
+    Ip(Address, Address),
+    /// Frames without MAC and without IP.
+    Unknown,
+    /// Everything beyond the limit on directions.
+    Other,
+}
+
+/// Stands for every group and broadcast destination of a sender.
+pub(crate) const GROUP: [u8; 6] = [0xff; 6];
+
+/// One way a packet is encapsulated.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct PathKey {
+    /// Outermost SA around the encapsulated packet, or [`NONE`].
+    pub(crate) sa: u32,
+    /// Outer source and destination, as a number of `pairs`.
+    pub(crate) pair: u32,
+    /// Direction at the tap.
+    pub(crate) direction: u32,
+    /// The whole stack of the frame.
+    pub(crate) stack: u32,
+    /// Which of its IP headers is the encapsulated packet; 0 where it is the outer packet itself (transport mode).
+    pub(crate) encapsulated: u8,
+    /// Octets of the visible encapsulating headers.
+    pub(crate) costs: Costs,
+}
+
+/// Two addresses that talk, inside a tunnel or in clear.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct FlowKey {
+    pub(crate) src: Address,
+    pub(crate) dst: Address,
+    /// Whether it was seen inside an encapsulation.
+    pub(crate) inner: bool,
+}
+
+/// All numbered keys of a span.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Tables {
+    pub(crate) stacks: Interner<Shape>,
+    pub(crate) directions: Interner<DirectionKey>,
+    pub(crate) sas: Interner<SaKey>,
+    pub(crate) pairs: Interner<(Address, Address)>,
+    pub(crate) paths: Interner<PathKey>,
+    pub(crate) flows: Interner<FlowKey>,
+}
+
+/// How a later span's numbers translate after [`Tables::absorb`].
+pub(crate) struct Remap {
+    pub(crate) stacks: Vec<u32>,
+    pub(crate) directions: Vec<u32>,
+    pub(crate) sas: Vec<u32>,
+    pub(crate) paths: Vec<u32>,
+    pub(crate) flows: Vec<u32>,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            stacks: Interner::new(MAX_STACKS),
+            directions: Interner::new(MAX_DIRECTIONS),
+            sas: Interner::new(MAX_SAS),
+            pairs: Interner::new(MAX_PATHS),
+            paths: Interner::new(MAX_PATHS),
+            flows: Interner::new(MAX_FLOWS),
+        }
+    }
+}
+
+impl Tables {
+    /// Admits the keys of the span that follows, in its order.
+    pub(crate) fn absorb(&mut self, later: &Self) -> Remap {
+        let Self { stacks, directions, sas, pairs, paths, flows } = later;
+        let stacks = self.stacks.absorb(stacks, |k| k);
+        let directions = self.directions.absorb(directions, |k| k);
+        let sas = self.sas.absorb(sas, |k| k);
+        let pairs = self.pairs.absorb(pairs, |k| k);
+        let paths = self.paths.absorb(paths, |k| PathKey {
+            sa: remap(&sas, k.sa),
+            pair: remap(&pairs, k.pair),
+            direction: remap(&directions, k.direction),
+            stack: remap(&stacks, k.stack),
+            ..k
+        });
+        let flows = self.flows.absorb(flows, |k| k);
+        Remap { stacks, directions, sas, paths, flows }
+    }
+
+    /// What was refused for lack of room, one sentence a table.
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        let mut why = Vec::new();
+        for (refused, what) in [
+            (self.sas.refused, format!("headers of security associations beyond {MAX_SAS}")),
+            (self.paths.refused, format!("packets on encapsulations beyond {MAX_PATHS}")),
+            (self.pairs.refused, format!("packets of endpoint pairs beyond {MAX_PATHS}")),
+            (self.stacks.refused, format!("frames with stacks beyond {MAX_STACKS}")),
+            (self.flows.refused, format!("packets of address pairs beyond {MAX_FLOWS}")),
+        ] {
+            if refused > 0 {
+                why.push(format!("{refused} {what} were counted, not analysed"));
+            }
+        }
+        why
+    }
+
+    pub(crate) fn pair_of(&self, path: &PathKey) -> Option<(Address, Address)> {
+        if path.pair == NONE { None } else { self.pairs.get(path.pair).copied() }
+    }
+}

@@ -1,0 +1,115 @@
+//! A span of whole records with all that is needed to read it alone.
+
+use std::sync::Arc;
+
+use super::buffer::Buffer;
+use super::frame::Frame;
+use super::pcap::{self, Records};
+use super::pcapng::{Packets, Section};
+use crate::model::CaptureId;
+
+/// A span of whole records of one capture, filled by [`super::CaptureReader::next_chunk`].
+///
+/// It owns its buffer and shares the context of its sections, so it may be handed to another thread. Give it back to
+/// `next_chunk` to have its buffer used again.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    pub(super) buffer: Buffer,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) capture: CaptureId,
+    /// Number of the first frame.
+    pub(super) first: u64,
+    pub(super) frames: u64,
+    pub(super) context: Context,
+}
+
+/// What the records of a chunk need to be read.
+#[derive(Debug, Default)]
+pub(super) enum Context {
+    #[default]
+    Empty,
+    Pcap(pcap::Header),
+    /// The section that the chunk begins in, and one more for each section header in it.
+    Pcapng(Vec<Arc<Section>>),
+}
+
+impl Chunk {
+    /// An empty chunk; its buffer is allocated when it is first filled.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The frames of the chunk in capture order. Every record was checked when the chunk was filled, so there is no error.
+    #[inline]
+    #[must_use]
+    pub fn frames(&self) -> Frames<'_> {
+        let bytes = self.buffer.span(self.start, self.end);
+        Frames(match &self.context {
+            Context::Empty => Kind::Empty,
+            Context::Pcap(header) => Kind::Pcap(Records::new(*header, bytes, self.capture, self.first)),
+            Context::Pcapng(sections) => {
+                Packets::new(bytes, sections, self.capture, self.first).map_or(Kind::Empty, Kind::Pcapng)
+            }
+        })
+    }
+
+    /// How many frames [`Chunk::frames`] yields.
+    #[must_use]
+    pub const fn frame_count(&self) -> u64 {
+        self.frames
+    }
+
+    /// Number of the chunk's first frame within its capture, from 1.
+    #[must_use]
+    pub const fn first_frame(&self) -> u64 {
+        self.first
+    }
+
+    /// Octets of the chunk's records with their headers.
+    #[must_use]
+    pub const fn byte_count(&self) -> usize {
+        self.end - self.start
+    }
+
+    pub(super) fn clear(&mut self, capture: CaptureId, first: u64) {
+        (self.start, self.end, self.frames) = (0, 0, 0);
+        (self.capture, self.first) = (capture, first);
+        self.context = Context::Empty;
+    }
+}
+
+/// The frames of a [`Chunk`].
+#[derive(Clone, Debug)]
+pub struct Frames<'a>(Kind<'a>);
+
+#[derive(Clone, Debug)]
+enum Kind<'a> {
+    Empty,
+    Pcap(Records<'a>),
+    Pcapng(Packets<'a>),
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Frame<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Frame<'a>> {
+        match &mut self.0 {
+            Kind::Empty => None,
+            Kind::Pcap(records) => records.next(),
+            Kind::Pcapng(packets) => packets.next(),
+        }
+    }
+
+    /// One match for the whole chunk instead of one per frame.
+    #[inline]
+    fn fold<B, F: FnMut(B, Frame<'a>) -> B>(self, init: B, f: F) -> B {
+        match self.0 {
+            Kind::Empty => init,
+            Kind::Pcap(records) => records.fold(init, f),
+            Kind::Pcapng(packets) => packets.fold(init, f),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Compressed captures: which compressor wrote the bytes, and a reader of what it packed.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// Octets that a decompressor takes from the raw input at once.
+const INPUT_BYTES: usize = 64 << 10;
+
+/// Most memory that an xz stream may ask for: four times what its highest preset needs. (zstd has such a limit by default.)
+const XZ_MEMORY: u64 = 256 << 20;
+
+/// A compressor whose output is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+    Lz4,
+    Xz,
+    Bzip2,
+}
+
+impl Compression {
+    /// From the first octets of the input (RFC 1952, RFC 8878, the LZ4 frame, .xz and bzip2 formats).
+    pub(crate) fn sniff(bytes: &[u8]) -> Option<Self> {
+        Some(match bytes {
+            [0x1f, 0x8b, 0x08, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            // Skippable frames are shared by zstd and lz4; in front of a stream only zstd's tools (pzstd) write them.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0x04, 0x22, 0x4d, 0x18, ..] => Self::Lz4,
+            [0xfd, b'7', b'z', b'X', b'Z', 0x00, ..] => Self::Xz,
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
+            _ => return None,
+        })
+    }
+
+    /// The name that reports use.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Lz4 => "lz4",
+            Self::Xz => "xz",
+            Self::Bzip2 => "bzip2",
+        }
+    }
+
+    /// A reader of the decompressed stream. All five read on through concatenated members, frames or streams,
+    /// as rotated and then joined captures have them.
+    pub(crate) fn reader(self, input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+        let input = BufReader::with_capacity(INPUT_BYTES, input);
+        Ok(match self {
+            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
+            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
+            Self::Lz4 => Box::new(Lz4Frames::new(input)),
+            Self::Xz => {
+                let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, liblzma::stream::CONCATENATED)?;
+                Box::new(liblzma::bufread::XzDecoder::new_stream(input, stream))
+            }
+            Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
+        })
+    }
+}
+
+/// Concatenated LZ4 frames.
+///
+/// `lz4_flex` answers `Ok(0)` at the end of every frame, and also where the input ends between two blocks of an
+/// unfinished frame; this tells the three cases apart.
+struct Lz4Frames<R: Read> {
+    frames: lz4_flex::frame::FrameDecoder<EndSeen<BufReader<R>>>,
+}
+
+/// Notes whether the input was asked for octets at its end.
+struct EndSeen<R> {
+    input: R,
+    ended: bool,
+}
+
+impl<R: Read> Read for EndSeen<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.input.read(buffer)?;
+        self.ended |= n == 0 && !buffer.is_empty();
+        Ok(n)
+    }
+}
+
+impl<R: Read> Lz4Frames<R> {
+    fn new(input: BufReader<R>) -> Self {
+        Self { frames: lz4_flex::frame::FrameDecoder::new(EndSeen { input, ended: false }) }
+    }
+}
+
+impl<R: Read> Read for Lz4Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match self.frames.read(buffer) {
+                Ok(0) => {
+                    let inner = self.frames.get_mut();
+                    if inner.ended {
+                        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the lz4 frame is not complete"));
+                    }
+                    if inner.input.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                }
+                Ok(n) => return Ok(n),
+                Err(error) => {
+                    let Some(length) = skippable(&error) else { return Err(error) };
+                    let inner = self.frames.get_mut();
+                    let skipped = io::copy(&mut inner.by_ref().take(length), &mut io::sink())?;
+                    if skipped < length || inner.input.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The length of the skippable frame that made the decoder stop, if one did.
+fn skippable(error: &io::Error) -> Option<u64> {
+    match error.get_ref()?.downcast_ref::<lz4_flex::frame::Error>()? {
+        lz4_flex::frame::Error::SkippableFrame(length) => Some(u64::from(*length)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use super::*;
+
+    fn pack(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+        match compression {
+            Compression::Gzip => {
+                let mut w = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                w.write_all(bytes).unwrap();
+                w.finish().unwrap()
+            }
+            Compression::Zstd => zstd::stream::encode_all(bytes, 1).unwrap(),
+            Compression::Lz4 => {
+                let mut w = lz4_flex::frame::FrameEncoder::new(Vec::new());
+                w.write_all(bytes).unwrap();
+                w.finish().unwrap()
+            }
+            Compression::Xz => {
+                let mut w = liblzma::write::XzEncoder::new(Vec::new(), 1);
+                w.write_all(bytes).unwrap();
+                w.finish().unwrap()
+            }
+            Compression::Bzip2 => {
+                let mut w = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+                w.write_all(bytes).unwrap();
+                w.finish().unwrap()
+            }
+        }
+    }
+
+    const ALL: [Compression; 5] =
+        [Compression::Gzip, Compression::Zstd, Compression::Lz4, Compression::Xz, Compression::Bzip2];
+
+    fn noise(n: usize) -> Vec<u8> {
+        let mut x = 1_u32;
+        std::iter::repeat_with(|| {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (x >> 24) as u8
+        })
+        .take(n)
+        .collect()
+    }
+
+    #[test]
+    fn concatenated_parts_read_as_one_stream() {
+        for compression in ALL {
+            let mut packed = pack(compression, b"first ");
+            packed.extend(pack(compression, b""));
+            packed.extend(pack(compression, b"second"));
+            assert_eq!(Compression::sniff(&packed), Some(compression));
+            let mut out = String::new();
+            compression.reader(Box::new(Cursor::new(packed))).unwrap().read_to_string(&mut out).unwrap();
+            assert_eq!(out, "first second", "{compression:?}");
+        }
+    }
+
+    /// A cut stream ends in an error at every length, never as if it were whole, and what came before it is delivered.
+    #[test]
+    fn a_cut_stream_is_an_error_after_what_could_be_read() {
+        let bytes = noise(300_000);
+        for compression in ALL {
+            let packed = pack(compression, &bytes);
+            for cut in [packed.len() - 1, packed.len() - 4, packed.len() - 9, packed.len() / 2] {
+                let mut out = Vec::new();
+                let input = Cursor::new(packed[..cut].to_vec());
+                let error = compression.reader(Box::new(input)).unwrap().read_to_end(&mut out).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{compression:?} cut at {cut}: {error}");
+                assert_eq!(out, bytes[..out.len()]);
+            }
+        }
+    }
+
+    #[test]
+    fn an_lz4_frame_cut_between_blocks_is_an_error() {
+        let mut w = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        w.write_all(&noise(5_000_000)).unwrap();
+        w.flush().unwrap();
+        // No end mark yet: the input stops where a block may begin.
+        let cut = w.get_ref().clone();
+        let mut out = Vec::new();
+        let error = Compression::Lz4.reader(Box::new(Cursor::new(cut))).unwrap().read_to_end(&mut out).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(out.len(), 5_000_000);
+    }
+
+    #[test]
+    fn skippable_lz4_frames_are_skipped() {
+        let mut packed = pack(Compression::Lz4, b"one ");
+        packed.extend([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 9, 9, 9]);
+        packed.extend(pack(Compression::Lz4, b"two"));
+        let mut out = String::new();
+        Compression::Lz4.reader(Box::new(Cursor::new(packed))).unwrap().read_to_string(&mut out).unwrap();
+        assert_eq!(out, "one two");
+    }
+}

@@ -1,0 +1,83 @@
+//! What a capture says of itself, as far as it has been read.
+
+use std::path::PathBuf;
+
+use super::Resolution;
+use crate::model::{Damage, LinkType};
+
+/// Facts about a capture. They grow as reading goes on and are complete once [`super::CaptureReader::next_chunk`] answers `false`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CaptureInfo {
+    /// The capture as it was named; `-` is standard input.
+    pub path: PathBuf,
+    /// `pcap` or `pcapng`.
+    pub format: &'static str,
+    /// `gzip`, `zstd`, `lz4`, `xz` or `bzip2`, `None` where the capture is not compressed.
+    pub compression: Option<&'static str>,
+    /// Distinct link types of the interfaces, in the order in which they were described.
+    pub link_types: Vec<LinkType>,
+    /// The interfaces of all sections in file order, at most [`super::limits::MAX_INTERFACES`]; a pcap has one.
+    pub interfaces: Vec<InterfaceInfo>,
+    /// Largest snapshot length of the interfaces in octets; `None` where one of them states no limit, or none is described.
+    pub snaplen: Option<u32>,
+    /// Frames delivered.
+    pub frames: u64,
+    /// Octets read of the decompressed stream, headers included.
+    pub bytes_read: u64,
+    /// Octets taken from the raw input, for progress against `bytes_total`.
+    pub bytes_consumed: u64,
+    /// Size of the raw input in octets; `None` for pipes.
+    pub bytes_total: Option<u64>,
+    /// The first damage found, `None` while the capture is sound.
+    pub damage: Option<Damage>,
+}
+
+/// An interface that packets were captured on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct InterfaceInfo {
+    /// Index of the pcapng section that describes it, from 0; 0 in pcap.
+    pub section: u32,
+    /// Index within its section, as frames state it.
+    pub index: u32,
+    /// `if_name`, at most 256 characters.
+    pub name: Option<String>,
+    /// Link type.
+    pub link: LinkType,
+    /// Snapshot length in octets; 0 is no limit.
+    pub snaplen: u32,
+    /// Length of a timestamp's tick.
+    pub resolution: Resolution,
+    /// Packets that the interface dropped for lack of resources, by the last interface statistics block (`isb_ifdrop`).
+    pub drops: Option<u64>,
+    /// Packets that the operating system dropped, by the last interface statistics block (`isb_osdrop`).
+    pub os_drops: Option<u64>,
+}
+
+impl CaptureInfo {
+    /// Takes note of an interface.
+    pub(crate) fn describe(&mut self, interface: InterfaceInfo) {
+        let unlimited = interface.snaplen == 0;
+        self.snaplen = match self.snaplen {
+            _ if unlimited => None,
+            None if self.link_types.is_empty() => Some(interface.snaplen),
+            None => None,
+            Some(snaplen) => Some(snaplen.max(interface.snaplen)),
+        };
+        if !self.link_types.contains(&interface.link) {
+            self.link_types.push(interface.link);
+        }
+        if self.interfaces.len() < super::limits::MAX_INTERFACES {
+            self.interfaces.push(interface);
+        }
+    }
+
+    /// Takes note of damage: the first is kept, later ones are counted.
+    pub(crate) fn damaged(&mut self, damage: Damage) {
+        match &mut self.damage {
+            None => self.damage = Some(damage),
+            Some(first) => first.further += 1,
+        }
+    }
+}

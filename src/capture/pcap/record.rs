@@ -1,0 +1,147 @@
+//! Records of a pcap: a walk that checks their headers, and the cheap reading of records that were checked.
+
+use super::super::frame::Frame;
+use super::super::walk::{End, Walked};
+use super::header::{Header, Lengths};
+use crate::model::{CaptureId, DamageKind, FramePos, Timestamp};
+
+/// The fields of a record header as the frame needs them.
+struct Record {
+    seconds: u32,
+    fraction: u32,
+    captured: u32,
+    original: u32,
+}
+
+impl Record {
+    /// `None` where `bytes` is shorter than the 16 octets that every variant begins with.
+    #[inline(always)]
+    fn read(header: &Header, bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.first_chunk::<16>()?;
+        let order = header.order;
+        let (first, second) = (order.u32_at(bytes, 8)?, order.u32_at(bytes, 12)?);
+        let swapped = match header.lengths {
+            Lengths::CapturedFirst => false,
+            Lengths::OriginalFirst => true,
+            Lengths::SmallerIsCaptured => first > second,
+        };
+        let (captured, original) = if swapped { (second, first) } else { (first, second) };
+        Some(Self { seconds: order.u32_at(bytes, 0)?, fraction: order.u32_at(bytes, 4)?, captured, original })
+    }
+
+    /// The time, with a fraction beyond one second carried over.
+    ///
+    /// A fraction of 2^31 ns or more is garbage that no clock wrote; it is computed in 32 bits as Wireshark does, so
+    /// that both show the same time. Seconds are unsigned: 1970 to 2106.
+    #[inline(always)]
+    fn time(&self, nanoseconds: bool) -> Timestamp {
+        let fraction = if nanoseconds { self.fraction } else { self.fraction.wrapping_mul(1000) };
+        Timestamp::from_ns(i64::from(self.seconds) * 1_000_000_000 + i64::from(fraction as i32))
+    }
+}
+
+/// Walks over the records of `bytes`, which begin with a record header. `at_end` says that no more bytes will follow.
+pub(crate) fn walk(header: &Header, bytes: &[u8], at_end: bool) -> Walked {
+    let size = header.record_header;
+    let (mut at, mut frames) = (0_usize, 0_u64);
+    let end = loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        if rest.len() < size {
+            break End::More {
+                need: size,
+                cut: if rest.is_empty() {
+                    None
+                } else {
+                    Some(format!("the capture ends inside a record header, {} of {size} octets", rest.len()))
+                },
+            };
+        }
+        let Some(record) = Record::read(header, rest) else { break End::More { need: size, cut: None } };
+        if record.captured == 0
+            && record.original == 0
+            && let Some(end) = zeros(rest, size, at_end)
+        {
+            break end;
+        }
+        if record.captured > header.limit {
+            break End::Damaged {
+                kind: DamageKind::Corrupt,
+                what: format!("the record claims {} bytes, the limit is {}", record.captured, header.limit),
+            };
+        }
+        let need = size + record.captured as usize;
+        if rest.len() < need {
+            let has = rest.len() - size;
+            let cut = Some(format!("the record claims {} bytes, {has} are left", record.captured));
+            break End::More { need, cut };
+        }
+        at += need;
+        frames += 1;
+    };
+    Walked { bytes: at, frames, end }
+}
+
+/// Tells a zero-filled tail from a record of length zero.
+///
+/// A disk that ran full, or a file that was preallocated, leaves zeros where record headers should be, and each 16 of
+/// them look like an empty record of 1970-01-01. One such header may be a record; one that more zeros follow is not.
+/// `None` says that it is a record.
+fn zeros(rest: &[u8], size: usize, at_end: bool) -> Option<End> {
+    let (first, after) = rest.split_at_checked(size)?;
+    if first.iter().any(|&b| b != 0) {
+        return None;
+    }
+    let next = after.get(..size).unwrap_or(after);
+    if next.iter().any(|&b| b != 0) {
+        return None;
+    }
+    if next.len() < size && !at_end {
+        return Some(End::More { need: 2 * size, cut: None });
+    }
+    if next.is_empty() {
+        return None;
+    }
+    Some(End::Damaged {
+        kind: DamageKind::Corrupt,
+        what: "zeros stand where a record header should be, as a full disk or an interrupted writer leaves them".into(),
+    })
+}
+
+/// The frames of a span of whole records that [`walk`] has checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Records<'a> {
+    header: Header,
+    rest: &'a [u8],
+    capture: CaptureId,
+    number: u64,
+}
+
+impl<'a> Records<'a> {
+    /// The frames of `bytes`, the first of which has `number`.
+    pub(crate) fn new(header: Header, bytes: &'a [u8], capture: CaptureId, number: u64) -> Self {
+        Self { header, rest: bytes, capture, number }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Frame<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Frame<'a>> {
+        let record = Record::read(&self.header, self.rest)?;
+        let (_, rest) = self.rest.split_at_checked(self.header.record_header)?;
+        let (data, rest) = rest.split_at_checked(record.captured as usize)?;
+        self.rest = rest;
+        let pos = FramePos::new(self.capture, self.number);
+        self.number += 1;
+        Some(Frame {
+            pos,
+            time: record.time(self.header.nanoseconds),
+            wire_bytes: record.original,
+            data,
+            link: self.header.link,
+            interface: 0,
+            fcs_bytes: self.header.fcs_bytes,
+        })
+    }
+}

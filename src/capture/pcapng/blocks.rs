@@ -1,0 +1,97 @@
+//! Block types and the parts of a block that every reader of it needs.
+
+use super::super::byte_order::ByteOrder;
+use super::super::limits::MAX_PACKET_OPTIONS;
+
+/// Section header; a palindrome, so it reads the same in either byte order.
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+/// Interface description.
+pub(super) const INTERFACE: u32 = 1;
+/// The obsolete packet block.
+pub(super) const PACKET: u32 = 2;
+/// Simple packet: no time, no interface.
+pub(super) const SIMPLE_PACKET: u32 = 3;
+/// Interface statistics.
+pub(super) const STATISTICS: u32 = 5;
+/// Enhanced packet.
+pub(super) const ENHANCED_PACKET: u32 = 6;
+/// A reserved type that no writer uses: the walker gives it to blocks that it found damaged, so that they are skipped
+/// when the frames of the chunk are read.
+pub(super) const SKIPPED: u32 = 0;
+
+/// Octets in front of the packet data of an enhanced or obsolete packet block.
+pub(super) const PACKET_HEADER: usize = 28;
+/// Octets in front of the packet data of a simple packet block.
+pub(super) const SIMPLE_HEADER: usize = 12;
+/// Octets of the length that ends every block.
+pub(super) const TRAILER: usize = 4;
+
+/// `length` with padding to a multiple of four. Some early writers state lengths without the padding that they write.
+#[inline(always)]
+pub(super) const fn padded(length: usize) -> usize {
+    length.saturating_add(3) & !3
+}
+
+/// The byte order of the section whose header begins `bytes` (16 octets are enough), if its version is read.
+///
+/// Versions 1.0 and 1.2 are the same format (draft-ietf-opsawg-pcapng section 4.1); Wireshark refuses others too.
+pub(crate) fn section_order(bytes: &[u8]) -> Result<ByteOrder, String> {
+    let magic = bytes.get(8..12).unwrap_or_default();
+    let order = match magic {
+        [0x4d, 0x3c, 0x2b, 0x1a] => ByteOrder::Little,
+        [0x1a, 0x2b, 0x3c, 0x4d] => ByteOrder::Big,
+        _ => return Err("the pcapng section header has no byte-order magic; the file is damaged".into()),
+    };
+    match (order.u16_at(bytes, 12), order.u16_at(bytes, 14)) {
+        (Some(1), Some(0 | 2)) => Ok(order),
+        (Some(major), Some(minor)) => {
+            Err(format!("this is pcapng version {major}.{minor}; versions 1.0 and 1.2 are read"))
+        }
+        _ => Err("the file ends inside the pcapng section header".into()),
+    }
+}
+
+/// The octets of frame check sequence that the flags option of a packet block states (bits 5 to 8); 0 says nothing.
+///
+/// `options` is what lies between the packet data and the trailer of the block.
+#[cold]
+pub(super) fn fcs_of_flags(order: ByteOrder, mut options: &[u8]) -> u8 {
+    const END: u16 = 0;
+    const FLAGS: u16 = 2;
+    for _ in 0..MAX_PACKET_OPTIONS {
+        let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) else { break };
+        match code {
+            END => break,
+            FLAGS => return order.u32_at(options, 4).map_or(0, |flags| (flags >> 5 & 0xf) as u8),
+            _ => options = options.get(4 + padded(usize::from(length))..).unwrap_or_default(),
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_other_than_one_are_refused_with_their_number() {
+        let mut header = [0; 16];
+        header[8..12].copy_from_slice(&[0x1a, 0x2b, 0x3c, 0x4d]);
+        header[13] = 1;
+        assert_eq!(section_order(&header), Ok(ByteOrder::Big));
+        header[15] = 2;
+        assert_eq!(section_order(&header), Ok(ByteOrder::Big));
+        header[15] = 1;
+        assert!(section_order(&header).unwrap_err().contains("1.1"));
+        header[8] = 0;
+        assert!(section_order(&header).unwrap_err().contains("magic"));
+    }
+
+    #[test]
+    fn flags_are_found_behind_other_options() {
+        let options = [1, 0, 3, 0, b'h', b'e', b'y', 0, 2, 0, 4, 0, 0x80, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(fcs_of_flags(ByteOrder::Little, &options), 4);
+        assert_eq!(fcs_of_flags(ByteOrder::Little, &options[..10]), 0);
+        assert_eq!(fcs_of_flags(ByteOrder::Little, &[0, 0, 0, 0, 2, 0, 4, 0, 0x80, 0, 0, 0]), 0);
+    }
+}

@@ -1,0 +1,123 @@
+//! The frames of a span of blocks that the walker has checked.
+
+use std::sync::Arc;
+
+use super::super::frame::Frame;
+use super::blocks::{
+    ENHANCED_PACKET, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET, TRAILER, fcs_of_flags, padded,
+};
+use super::section::Section;
+use crate::model::{CaptureId, FramePos, Timestamp};
+
+/// Iterates over the frames of checked blocks, following the sections they belong to.
+#[derive(Clone, Debug)]
+pub(crate) struct Packets<'a> {
+    rest: &'a [u8],
+    section: &'a Section,
+    later: std::slice::Iter<'a, Arc<Section>>,
+    capture: CaptureId,
+    number: u64,
+}
+
+impl Section {
+    /// The captured length of a simple packet of `original` bytes.
+    #[inline]
+    pub(super) fn simple_captured(&self, original: u32) -> u32 {
+        match self.interfaces.first().map(|interface| interface.snaplen) {
+            None | Some(0) => original,
+            Some(snaplen) => original.min(snaplen),
+        }
+    }
+}
+
+impl<'a> Packets<'a> {
+    /// The frames of `bytes`, the first of which has `number`. `sections` holds the section that `bytes` begins in and
+    /// one more for every section header in `bytes`; `None` where it is empty.
+    pub(crate) fn new(bytes: &'a [u8], sections: &'a [Arc<Section>], capture: CaptureId, number: u64) -> Option<Self> {
+        let mut later = sections.iter();
+        Some(Self { rest: bytes, section: later.next()?, later, capture, number })
+    }
+
+    #[inline(always)]
+    fn packet(&mut self, block: &'a [u8], id: u32) -> Option<Frame<'a>> {
+        let order = self.section.order;
+        let interface = self.section.interfaces.get(id as usize)?;
+        let ticks = u64::from(order.u32_at(block, 12)?) << 32 | u64::from(order.u32_at(block, 16)?);
+        let (captured, original) = (order.u32_at(block, 20)? as usize, order.u32_at(block, 24)?);
+        let data = block.get(PACKET_HEADER..PACKET_HEADER + captured)?;
+        let options = PACKET_HEADER + padded(captured);
+        let mut fcs_bytes = interface.fcs_bytes;
+        if block.len() > options + TRAILER {
+            let stated = fcs_of_flags(order, block.get(options..block.len() - TRAILER)?);
+            if stated != 0 {
+                fcs_bytes = stated;
+            }
+        }
+        Some(Frame {
+            pos: self.position(),
+            time: interface.clock.time(ticks),
+            wire_bytes: original,
+            data,
+            link: interface.link,
+            interface: id,
+            fcs_bytes,
+        })
+    }
+
+    fn simple_packet(&mut self, block: &'a [u8]) -> Option<Frame<'a>> {
+        let interface = self.section.interfaces.first()?;
+        let original = self.section.order.u32_at(block, 8)?;
+        let captured = self.section.simple_captured(original) as usize;
+        let data = block.get(SIMPLE_HEADER..SIMPLE_HEADER + captured)?;
+        Some(Frame {
+            pos: self.position(),
+            time: Timestamp::UNKNOWN,
+            wire_bytes: original,
+            data,
+            link: interface.link,
+            interface: 0,
+            fcs_bytes: interface.fcs_bytes,
+        })
+    }
+
+    #[inline(always)]
+    fn position(&mut self) -> FramePos {
+        let pos = FramePos::new(self.capture, self.number);
+        self.number += 1;
+        pos
+    }
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = Frame<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Frame<'a>> {
+        loop {
+            let rest = self.rest;
+            let kind = self.section.order.u32_at(rest, 0)?;
+            if kind == SECTION_HEADER {
+                // A section header's length is in the byte order of the section that it begins.
+                self.section = self.later.next()?;
+            }
+            let length = self.section.order.u32_at(rest, 4)?;
+            let (block, rest) = rest.split_at_checked(padded(length as usize))?;
+            self.rest = rest;
+            let frame = match kind {
+                ENHANCED_PACKET => {
+                    let id = self.section.order.u32_at(block, 8)?;
+                    self.packet(block, id)
+                }
+                PACKET => {
+                    let id = self.section.order.u16_at(block, 8)?;
+                    self.packet(block, u32::from(id))
+                }
+                SIMPLE_PACKET => self.simple_packet(block),
+                _ => None,
+            };
+            if frame.is_some() {
+                return frame;
+            }
+        }
+    }
+}

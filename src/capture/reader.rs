@@ -1,0 +1,279 @@
+//! Reading a capture chunk by chunk.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::buffer::Buffer;
+use super::chunk::{Chunk, Context};
+use super::compression::Compression;
+use super::format::{Format, REFUSAL_BYTES, refusal};
+use super::head::Head;
+use super::info::{CaptureInfo, InterfaceInfo};
+use super::pcap;
+use super::pcapng::{self, Place};
+use super::source::{Counted, Opened, Source};
+use super::walk::{End, Walked};
+use crate::model::{CaptureId, Damage, DamageKind, Error};
+
+/// Reads one capture, from its first octet to its last or to damage that ends the reading.
+pub struct CaptureReader {
+    input: Box<dyn io::Read + Send>,
+    consumed: Arc<AtomicU64>,
+    live: bool,
+    format: Walker,
+    capture: CaptureId,
+    /// Octets that were read and not delivered: the head of a record that the last chunk cut.
+    carry: Vec<u8>,
+    /// How many octets the record that `carry` begins needs in all, as far as is known.
+    need: usize,
+    /// Offset of `carry` in the decompressed stream.
+    offset: u64,
+    done: bool,
+    info: CaptureInfo,
+}
+
+enum Walker {
+    Pcap(pcap::Header),
+    Pcapng(pcapng::Walker),
+}
+
+/// Octets of a compressed stream's magic that tell it from others.
+const MAGIC_BYTES: usize = 6;
+/// Octets of a pcapng section header that say whether it can be read.
+const SECTION_BYTES: usize = 16;
+
+impl CaptureReader {
+    /// Opens a capture. Compression and format are decided by content, never by name. `capture` goes into the position
+    /// of every frame.
+    ///
+    /// # Errors
+    /// Only where nothing can be read at all: [`Error::Io`] where the source cannot be opened or its first octets not
+    /// be read, [`Error::Format`] where it is not a capture of a kind that is read. Everything found later is
+    /// [`CaptureInfo::damage`].
+    pub fn open(source: &Source, capture: CaptureId) -> Result<Self, Error> {
+        let name = source.name();
+        let opened = source.open().map_err(|source| Error::Io { path: name.to_path_buf(), source })?;
+        Self::begin(name, opened, capture)
+    }
+
+    /// Reads a capture from `input`, which may deliver in pieces of any size; `name` is what messages call it.
+    /// What is complete is delivered before a chunk is full.
+    ///
+    /// # Errors
+    /// As [`CaptureReader::open`].
+    pub fn from_reader(name: &Path, input: Box<dyn io::Read + Send>, capture: CaptureId) -> Result<Self, Error> {
+        Self::begin(name, Opened { input, total: None, live: true }, capture)
+    }
+
+    fn begin(path: &Path, opened: Opened, capture: CaptureId) -> Result<Self, Error> {
+        let refuse = |what: String| Error::Format { path: path.to_path_buf(), what };
+        let consumed = Arc::new(AtomicU64::new(0));
+        let mut head = Head::new(Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }));
+        head.fill(MAGIC_BYTES).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
+        if head.bytes().is_empty() {
+            return Err(refuse("the file is empty; a capture begins with a pcap or pcapng header".into()));
+        }
+        let compression = Compression::sniff(head.bytes());
+        if let Some(compression) = compression {
+            let unreadable =
+                |error: io::Error| refuse(format!("the {} stream cannot be read: {error}", compression.name()));
+            head = Head::new(compression.reader(head.unread()).map_err(unreadable)?);
+            head.fill(MAGIC_BYTES).map_err(unreadable)?;
+            if head.bytes().is_empty() {
+                return Err(refuse(format!("the {} stream holds nothing; name a capture", compression.name())));
+            }
+            if let Some(inner) = Compression::sniff(head.bytes()) {
+                return Err(refuse(format!(
+                    "this is {} inside {}, one compression is undone; unpack it once before",
+                    inner.name(),
+                    compression.name()
+                )));
+            }
+        }
+        let io = |source| Error::Io { path: path.to_path_buf(), source };
+        let mut info = CaptureInfo {
+            path: path.to_path_buf(),
+            format: "pcapng",
+            compression: compression.map(Compression::name),
+            link_types: Vec::new(),
+            interfaces: Vec::new(),
+            snaplen: None,
+            frames: 0,
+            bytes_read: 0,
+            bytes_consumed: consumed.load(Ordering::Relaxed),
+            bytes_total: opened.total,
+            damage: None,
+        };
+        let (format, header_bytes) = match Format::sniff(head.bytes()) {
+            Some(Format::Pcap(magic)) => {
+                head.fill(magic.header_bytes()).map_err(io)?;
+                let header = pcap::Header::parse(magic, head.bytes()).map_err(refuse)?;
+                info.format = "pcap";
+                info.describe(InterfaceInfo {
+                    section: 0,
+                    index: 0,
+                    name: None,
+                    link: header.link,
+                    snaplen: header.snaplen,
+                    resolution: header.resolution(),
+                    drops: None,
+                    os_drops: None,
+                });
+                (Walker::Pcap(header), magic.header_bytes())
+            }
+            Some(Format::Pcapng) => {
+                head.fill(SECTION_BYTES).map_err(io)?;
+                pcapng::section_order(head.bytes()).map_err(refuse)?;
+                (Walker::Pcapng(pcapng::Walker::new()), 0)
+            }
+            None => {
+                head.fill(REFUSAL_BYTES).map_err(io)?;
+                return Err(refuse(refusal(head.bytes())));
+            }
+        };
+        info.bytes_read = head.bytes().len() as u64;
+        let (bytes, input) = head.into_parts();
+        Ok(Self {
+            input,
+            consumed,
+            live: opened.live,
+            format,
+            capture,
+            carry: bytes.get(header_bytes..).unwrap_or_default().to_vec(),
+            need: 0,
+            offset: header_bytes as u64,
+            done: false,
+            info,
+        })
+    }
+
+    /// What the capture says of itself and how far it has been read.
+    #[must_use]
+    pub fn info(&self) -> &CaptureInfo {
+        &self.info
+    }
+
+    /// Fills `chunk` with the next span of whole records, at least one frame of it, using the chunk's buffer again.
+    /// `false` at the end of the input, or at damage that ends the reading ([`CaptureInfo::damage`]).
+    ///
+    /// A file is read in chunks of [`super::limits::CHUNK_BYTES`]; from a pipe, what is complete is delivered at once.
+    pub fn next_chunk(&mut self, chunk: &mut Chunk) -> bool {
+        while !self.done {
+            chunk.clear(self.capture, self.info.frames + 1);
+            self.fill_chunk(chunk);
+            self.info.bytes_consumed = self.consumed.load(Ordering::Relaxed);
+            if chunk.frames > 0 {
+                return true;
+            }
+        }
+        chunk.clear(self.capture, self.info.frames + 1);
+        false
+    }
+
+    fn fill_chunk(&mut self, chunk: &mut Chunk) {
+        let room = self.need.saturating_sub(self.carry.len());
+        let (mut start, mut filled) = chunk.buffer.prepare(&self.carry, room);
+        let mut walked = start;
+        let mut sections = Vec::new();
+        loop {
+            let ended = self.read(&mut chunk.buffer, &mut filled);
+            let place =
+                Place { offset: self.offset + (walked - start) as u64, frame: self.info.frames + chunk.frames + 1 };
+            let bytes = chunk.buffer.span_mut(walked, filled);
+            let Walked { bytes, frames, end } = match &mut self.format {
+                Walker::Pcap(header) => pcap::walk(header, bytes, ended.is_some()),
+                Walker::Pcapng(walker) => walker.walk(bytes, place, &mut self.info, &mut sections),
+            };
+            walked += bytes;
+            chunk.frames += frames;
+            match (end, ended) {
+                (End::Damaged { kind, what }, _) => {
+                    self.damaged(place, bytes, frames, kind, what);
+                    break;
+                }
+                (End::More { cut, .. }, Some(failure)) => {
+                    self.done = true;
+                    if let Some((kind, what)) = self.ending(failure, cut, walked < filled) {
+                        self.damaged(place, bytes, frames, kind, what);
+                    }
+                    break;
+                }
+                (End::More { need, .. }, None) => {
+                    self.need = need;
+                    if chunk.frames > 0 {
+                        break;
+                    }
+                    if filled == chunk.buffer.len() {
+                        if walked > start {
+                            break;
+                        }
+                        // One record fills the whole buffer and goes on.
+                        (start, filled) = chunk.buffer.grow(start, filled, need);
+                        walked = start;
+                    }
+                }
+            }
+        }
+        self.carry.clear();
+        if !self.done {
+            self.carry.extend_from_slice(chunk.buffer.span(walked, filled));
+        }
+        self.offset += (walked - start) as u64;
+        self.info.frames += chunk.frames;
+        (chunk.start, chunk.end) = (start, walked);
+        chunk.context = match &self.format {
+            Walker::Pcap(header) => Context::Pcap(*header),
+            Walker::Pcapng(walker) => {
+                sections.push(walker.section());
+                Context::Pcapng(sections)
+            }
+        };
+    }
+
+    /// Reads into the buffer behind `filled`: all there is room for, or what a live input has.
+    /// Answers how the input ended if it did: `Some(None)` is an ordinary end.
+    fn read(&mut self, buffer: &mut Buffer, filled: &mut usize) -> Option<Option<io::Error>> {
+        let room = buffer.len();
+        while *filled < room {
+            match self.input.read(buffer.span_mut(*filled, room)) {
+                Ok(0) => return Some(None),
+                Ok(n) => {
+                    *filled += n;
+                    self.info.bytes_read += n as u64;
+                    if self.live {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Some(Some(error)),
+            }
+        }
+        None
+    }
+
+    /// The damage that an end of the input means, if any: `cut` says what it ended in the middle of.
+    fn ending(&self, failure: Option<io::Error>, cut: Option<String>, left_over: bool) -> Option<(DamageKind, String)> {
+        let Some(error) = failure else {
+            let cut = cut.or_else(|| left_over.then(|| "the capture ends inside a record".into()));
+            return cut.map(|what| (DamageKind::Cut, what));
+        };
+        Some(match (self.info.compression, error.kind()) {
+            (Some(compression), io::ErrorKind::UnexpectedEof) => {
+                (DamageKind::Cut, format!("the {compression} stream ends before it is complete"))
+            }
+            (Some(compression), _) => {
+                (DamageKind::Read, format!("the {compression} stream cannot be read on: {error}"))
+            }
+            (None, _) => (DamageKind::Read, format!("reading failed: {error}")),
+        })
+    }
+
+    /// Notes damage that ends the reading, `bytes` and `frames` behind `place`.
+    fn damaged(&mut self, place: Place, bytes: usize, frames: u64, kind: DamageKind, what: String) {
+        self.done = true;
+        let (offset, frame) = (place.offset + bytes as u64, place.frame + frames);
+        self.info.damaged(Damage { kind, offset, frame, what, further: 0 });
+    }
+}

@@ -1,0 +1,95 @@
+//! Where a capture comes from.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A capture as it was named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// A file, or anything else with a path that can be read from its beginning, such as a named pipe.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+impl Source {
+    /// From an argument: `-` is standard input, everything else a path.
+    #[must_use]
+    pub fn from_arg(arg: &OsStr) -> Self {
+        if arg == "-" { Self::Stdin } else { Self::Path(PathBuf::from(arg)) }
+    }
+
+    /// The source as messages and reports name it; `-` is standard input.
+    #[must_use]
+    pub fn name(&self) -> &Path {
+        match self {
+            Self::Path(path) => path,
+            Self::Stdin => Path::new("-"),
+        }
+    }
+
+    /// Opens the source for reading.
+    pub(crate) fn open(&self) -> io::Result<Opened> {
+        match self {
+            Self::Stdin => Ok(Opened { input: Box::new(io::stdin()), total: None, live: true }),
+            Self::Path(path) => {
+                let file = File::open(path)?;
+                let metadata = file.metadata()?;
+                if metadata.is_dir() {
+                    return Err(io::Error::new(
+                        io::ErrorKind::IsADirectory,
+                        "this is a directory; name the capture files in it",
+                    ));
+                }
+                let regular = metadata.is_file();
+                Ok(Opened { input: Box::new(file), total: regular.then_some(metadata.len()), live: !regular })
+            }
+        }
+    }
+}
+
+/// An opened source.
+pub(crate) struct Opened {
+    pub(crate) input: Box<dyn Read + Send>,
+    /// Size of a regular file.
+    pub(crate) total: Option<u64>,
+    /// Whether more may come later: then what is complete is delivered before a buffer is full.
+    pub(crate) live: bool,
+}
+
+/// Counts what is read from the raw input, below any decompression.
+pub(crate) struct Counted {
+    pub(crate) input: Box<dyn Read + Send>,
+    pub(crate) count: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.input.read(buffer)?;
+        // A progress figure: nothing is ordered by it.
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dash_is_standard_input() {
+        assert_eq!(Source::from_arg(OsStr::new("-")), Source::Stdin);
+        assert_eq!(Source::from_arg(OsStr::new("-")).name(), Path::new("-"));
+        assert_eq!(Source::from_arg(OsStr::new("a.pcap")), Source::Path("a.pcap".into()));
+    }
+
+    #[test]
+    fn a_directory_is_refused_in_words() {
+        let error = Source::Path(std::env::temp_dir()).open().err().expect("a directory cannot be opened");
+        assert!(error.to_string().contains("directory"), "{error}");
+    }
+}

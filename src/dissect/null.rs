@@ -1,0 +1,439 @@
+//! ESP-NULL: does an ESP payload lie there in clear? (RFC 4303, RFC 5879)
+//!
+//! Votes are bits of evidence: a support of n bits is one that random octets would give with a probability of at most
+//! 2^-n. Candidates are pairs of ICV (0, 12, 16, 24 or 32 octets) and IV (0, or 8 for NULL-AUTH-AES-GMAC, RFC 4543).
+//! Where the trailer of a candidate has to be is known, so each candidate is one look at pad length and next header;
+//! [`worth_a_look`] sends almost all encrypted frames away with five.
+//!
+//! One frame alone decides ([`NULL_DECISIVE`]) only where a checksum over it verifies; everything else stays below and adds
+//! up per SA, where every checked frame without support counts against a candidate.
+
+use super::stack::NullSupport;
+use crate::model::Address;
+use crate::wire::checksum::Sum;
+use crate::wire::ipsec::{Esp, Wesp};
+
+/// Octets of ICV that are tried.
+pub const NULL_ICVS: [u8; 5] = [0, 12, 16, 24, 32];
+/// Octets of IV that are tried.
+pub const NULL_IVS: [u8; 2] = [0, 8];
+/// From this many bits on, one frame alone decides.
+pub const NULL_DECISIVE: u8 = 40;
+/// The most that one frame without a verified checksum counts.
+const UNVERIFIED: u8 = 39;
+/// The most that an inner IPv4 header with a wrong checksum counts: it contradicts as much as it supports.
+const CONTRADICTED: u8 = 32;
+/// Supports of fewer bits are not worth a note.
+const LEAST: u8 = 12;
+/// Monotonic padding counts up to this many octets.
+const PAD_CAP: usize = 4;
+
+/// Next headers that are looked for. Sixteen of 256, so that finding one is four bits.
+const fn plausible(next_header: u8) -> bool {
+    matches!(next_header, 1 | 2 | 4 | 6 | 17 | 41 | 47 | 51 | 58 | 59 | 89 | 103 | 112 | 132)
+}
+
+const PLAUSIBLE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut number = 0;
+    while number < 256 {
+        table[number] = plausible(number as u8);
+        number += 1;
+    }
+    table
+};
+
+/// What a WESP header says about the ESP packet behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Declared {
+    iv_bytes: u8,
+    icv_bytes: u8,
+    next_header: u8,
+}
+
+impl Declared {
+    /// Where payload and ICV are, if the header is consistent (RFC 5840 section 2).
+    pub(super) fn by(header: Wesp<'_>) -> Option<Self> {
+        let esp = header.header_bytes() + Esp::BYTES;
+        let iv = usize::from(header.payload_offset()).checked_sub(esp)?;
+        Some(Self {
+            iv_bytes: u8::try_from(iv).ok()?,
+            icv_bytes: header.trailer_bytes(),
+            next_header: header.next_header(),
+        })
+    }
+}
+
+/// The candidates that one payload supports.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    supports: [Option<NullSupport>; NULL_ICVS.len() * NULL_IVS.len()],
+    count: usize,
+}
+
+impl Found {
+    fn add(&mut self, support: Option<NullSupport>) {
+        if let Some(support) = support
+            && support.bits >= LEAST
+            && let Some(slot) = self.supports.get_mut(self.count)
+        {
+            *slot = Some(support);
+            self.count += 1;
+        }
+    }
+
+    /// An inner packet of exact length leaves no room for readings of the same octets with TFC padding.
+    fn settle(&mut self) {
+        if self.iter().any(|s| s.inner.is_some() && s.tfc_bytes == 0) {
+            for slot in &mut self.supports {
+                if slot.is_some_and(|s| s.tfc_bytes != 0) {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &NullSupport> {
+        self.supports.iter().flatten()
+    }
+
+    /// The candidate that is beyond doubt.
+    pub(super) fn decided(&self) -> Option<NullSupport> {
+        self.iter().copied().filter(|s| s.bits >= NULL_DECISIVE).max_by_key(|s| s.bits)
+    }
+}
+
+const fn ip_version(octet: u8) -> bool {
+    (octet >= 0x45 && octet <= 0x4f) || octet >> 4 == 6
+}
+
+/// Whether a payload (everything behind the sequence number) could be in clear at all, by a few single octets.
+/// `whole`: its end was captured.
+#[inline]
+pub(super) fn worth_a_look(payload: &[u8], whole: bool) -> bool {
+    if !whole {
+        let at = |index: usize| payload.get(index).is_some_and(|octet| ip_version(*octet));
+        return at(0) || at(8);
+    }
+    if let Some(tail) = payload.last_chunk::<33>() {
+        let at = |index: usize| PLAUSIBLE[usize::from(tail[index])];
+        // Not short-circuited: five loads cost less than a branch that goes wrong.
+        at(32) | at(20) | at(16) | at(8) | at(0)
+    } else {
+        payload.len() >= 2
+    }
+}
+
+/// All candidates that `payload` supports. `wire_bytes`: its length on the wire. `endpoints`: of the enclosing IP header.
+pub(super) fn check(
+    payload: &[u8],
+    wire_bytes: usize,
+    endpoints: Option<(Address, Address)>,
+    declared: Option<Declared>,
+) -> Found {
+    let mut found = Found::default();
+    if payload.len() < wire_bytes {
+        for iv_bytes in NULL_IVS {
+            found.add(cut_tunnel(payload, wire_bytes, iv_bytes));
+        }
+        return found;
+    }
+    if let Some(declared) = declared {
+        found.add(declared_candidate(payload, endpoints, declared));
+        return found;
+    }
+    for icv_bytes in NULL_ICVS {
+        let Some(end) = wire_bytes.checked_sub(usize::from(icv_bytes)) else { break };
+        let Some(&[ref rest @ .., pad_bytes, next_header]) = payload.get(..end) else { break };
+        if !PLAUSIBLE[usize::from(next_header)] {
+            continue;
+        }
+        for iv_bytes in NULL_IVS {
+            found.add(candidate(rest, pad_bytes, next_header, icv_bytes, iv_bytes, endpoints));
+        }
+    }
+    found.settle();
+    found
+}
+
+/// The one candidate that WESP declares; its word is worth 24 bits where the trailer keeps it.
+fn declared_candidate(
+    payload: &[u8],
+    endpoints: Option<(Address, Address)>,
+    declared: Declared,
+) -> Option<NullSupport> {
+    let end = payload.len().checked_sub(usize::from(declared.icv_bytes))?;
+    let &[ref rest @ .., pad_bytes, next_header] = payload.get(..end)? else { return None };
+    if next_header != declared.next_header {
+        return None;
+    }
+    let mut support = candidate(rest, pad_bytes, next_header, declared.icv_bytes, declared.iv_bytes, endpoints)?;
+    support.bits = support.bits.saturating_add(24);
+    Some(support)
+}
+
+/// One candidate of a whole payload. `rest`: IV, inner packet, TFC and padding, without pad length and next header.
+fn candidate(
+    rest: &[u8],
+    pad_bytes: u8,
+    next_header: u8,
+    icv_bytes: u8,
+    iv_bytes: u8,
+    endpoints: Option<(Address, Address)>,
+) -> Option<NullSupport> {
+    let body = rest.get(usize::from(iv_bytes)..)?;
+    let space = body.len().checked_sub(usize::from(pad_bytes))?;
+    let (inner, pad) = body.split_at_checked(space)?;
+    let pad_monotonic = pad.iter().zip(1u8..).all(|(octet, expected)| *octet == expected);
+    let pad_bits = if pad_monotonic { 8 * pad.len().min(PAD_CAP) as u8 } else { 0 };
+    let support = NullSupport {
+        icv_bytes,
+        iv_bytes,
+        bits: 0,
+        pad_bytes: Some(pad_bytes),
+        tfc_bytes: 0,
+        pad_monotonic,
+        next_header,
+        inner_bytes: u16::try_from(space).ok()?,
+        inner: None,
+    };
+    match next_header {
+        4 => tunnel_v4(inner, pad_bits, support),
+        41 => tunnel_v6(inner, pad_bits, support),
+        // Dummy packets (RFC 4303 section 2.6) hold anything; only next header and padding speak.
+        59 if pad_monotonic => Some(NullSupport { bits: (16 + pad_bits).min(UNVERIFIED), ..support }),
+        59 => None,
+        _ => {
+            let upper = upper_layer(inner, next_header, endpoints)?;
+            // Next header 4, pad length 8 where padding follows from it, and what the upper layer shows.
+            let trailer = 4 + if pad_monotonic { 8 + pad_bits } else { 0 };
+            let bits = trailer + upper.bits;
+            let cap = if upper.verified { u8::MAX } else { UNVERIFIED };
+            Some(NullSupport { bits: bits.min(cap), ..support })
+        }
+    }
+}
+
+/// The start of an inner IPv4 packet.
+struct InnerV4 {
+    total_bytes: usize,
+    header_bits: u8,
+    verified: bool,
+    addresses: (Address, Address),
+}
+
+fn inner_v4(inner: &[u8]) -> Option<InnerV4> {
+    let fixed = inner.first_chunk::<20>()?;
+    let [first, _, high, low, .., s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
+    let header_bytes = usize::from(first & 0x0f) * 4;
+    if first >> 4 != 4 || header_bytes < 20 {
+        return None;
+    }
+    let header = inner.get(..header_bytes)?;
+    Some(InnerV4 {
+        total_bytes: usize::from(u16::from_be_bytes([high, low])),
+        header_bits: if first == 0x45 { 8 } else { 4 },
+        verified: Sum::default().octets(header).verifies(),
+        addresses: (Address::v4([s0, s1, s2, s3]), Address::v4([d0, d1, d2, d3])),
+    })
+}
+
+fn tunnel_v4(inner: &[u8], pad_bits: u8, support: NullSupport) -> Option<NullSupport> {
+    let header = inner_v4(inner)?;
+    let tfc = inner.len().checked_sub(header.total_bytes)?;
+    if header.total_bytes < 20 || (tfc != 0 && !header.verified) {
+        return None;
+    }
+    // Version and header length, next header 8, checksum 16, and where no TFC padding leaves it open, the length 16.
+    let mut bits = header.header_bits + 8 + pad_bits;
+    if tfc == 0 {
+        bits += 16;
+    }
+    let bits = if header.verified { bits + 16 } else { bits.min(CONTRADICTED) };
+    Some(NullSupport {
+        bits,
+        tfc_bytes: u16::try_from(tfc).ok()?,
+        inner_bytes: u16::try_from(header.total_bytes).ok()?,
+        inner: Some(header.addresses),
+        ..support
+    })
+}
+
+/// The start of an inner IPv6 packet.
+struct InnerV6 {
+    total_bytes: usize,
+    next_header: u8,
+    addresses: (Address, Address),
+}
+
+fn inner_v6(inner: &[u8]) -> Option<InnerV6> {
+    let (fixed, addresses) = inner.first_chunk::<40>()?.split_first_chunk::<8>()?;
+    let [first, _, _, _, high, low, next_header, _] = *fixed;
+    if first >> 4 != 6 {
+        return None;
+    }
+    let (source, rest) = addresses.split_first_chunk::<16>()?;
+    let destination = rest.first_chunk::<16>()?;
+    Some(InnerV6 {
+        total_bytes: 40 + usize::from(u16::from_be_bytes([high, low])),
+        next_header,
+        addresses: (Address::v6(*source), Address::v6(*destination)),
+    })
+}
+
+fn tunnel_v6(inner: &[u8], pad_bits: u8, support: NullSupport) -> Option<NullSupport> {
+    let header = inner_v6(inner)?;
+    let tfc = inner.len().checked_sub(header.total_bytes)?;
+    let known = known_v6(header.next_header);
+    let payload = inner.get(40..header.total_bytes)?;
+    let verified = matches!(header.next_header, 6 | 17 | 58)
+        && upper_layer(payload, header.next_header, Some(header.addresses)).is_some_and(|upper| upper.verified);
+    if tfc != 0 && !verified {
+        return None;
+    }
+    // Version 4, next header 8, length 16 unless TFC padding leaves it open, inner next header 4, checksum 16.
+    let length = if tfc == 0 { 16 } else { 0 };
+    let bits = 4 + 8 + length + if known { 4 } else { 0 } + pad_bits;
+    let bits = if verified { bits + 16 } else { bits.min(UNVERIFIED) };
+    Some(NullSupport {
+        bits,
+        tfc_bytes: u16::try_from(tfc).ok()?,
+        inner_bytes: u16::try_from(header.total_bytes).ok()?,
+        inner: Some(header.addresses),
+        ..support
+    })
+}
+
+const fn known_v6(next_header: u8) -> bool {
+    plausible(next_header) || matches!(next_header, 0 | 43 | 44 | 60 | 50)
+}
+
+/// What an upper layer in transport mode shows.
+struct Upper {
+    bits: u8,
+    verified: bool,
+}
+
+/// What the octets show if they are a whole `protocol` header and payload; `None` where they cannot be.
+fn upper_layer(bytes: &[u8], protocol: u8, endpoints: Option<(Address, Address)>) -> Option<Upper> {
+    let over_pseudo_header = || {
+        endpoints.is_some_and(|(src, dst)| {
+            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+            Sum::default().pseudo_header(src, dst, protocol, length).octets(bytes).verifies()
+        })
+    };
+    let plain = || Sum::default().octets(bytes).verifies();
+    match protocol {
+        17 => {
+            let [_, _, _, _, length @ .., c0, c1] = *bytes.first_chunk::<8>()?;
+            if usize::from(u16::from_be_bytes(length)) != bytes.len() {
+                return None;
+            }
+            let verified = [c0, c1] != [0, 0] && over_pseudo_header();
+            Some(Upper { bits: if verified { 32 } else { 16 }, verified })
+        }
+        6 => {
+            let header = bytes.first_chunk::<20>()?;
+            let header_bytes = usize::from(header[12] >> 4) * 4;
+            let flags = header[13];
+            let (syn, fin, rst, ack) = (flags & 2 != 0, flags & 1 != 0, flags & 4 != 0, flags & 16 != 0);
+            let sane = header[12] & 0x0e == 0 && !(syn && (fin || rst)) && (syn || rst || ack);
+            if header_bytes < 20 || header_bytes > bytes.len() || !sane {
+                return None;
+            }
+            let verified = over_pseudo_header();
+            Some(Upper { bits: if verified { 22 } else { 6 }, verified })
+        }
+        1 | 2 => {
+            let &[kind, ..] = bytes.first_chunk::<8>()?;
+            let known = match protocol {
+                1 => matches!(kind, 0 | 3 | 5 | 8 | 11..=14),
+                _ => matches!(kind, 0x11 | 0x12 | 0x16 | 0x17 | 0x22),
+            };
+            // The type's 4 bits and the checksum's 16.
+            (known && plain()).then_some(Upper { bits: 20, verified: true })
+        }
+        58 => {
+            let &[kind, ..] = bytes.first_chunk::<4>()?;
+            let known = matches!(kind, 1..=4 | 128..=137 | 143);
+            (known && over_pseudo_header()).then_some(Upper { bits: 20, verified: true })
+        }
+        // OSPF: version and the length of the packet (RFC 2328 section A.3.1, RFC 5340 section A.3.1).
+        89 => {
+            let &[version, kind, length @ ..] = bytes.first_chunk::<4>()?;
+            let length = usize::from(u16::from_be_bytes(length));
+            let sane = matches!(version, 2 | 3) && matches!(kind, 1..=5) && length == bytes.len();
+            sane.then_some(Upper { bits: 28, verified: false })
+        }
+        // PIM: version 2, and a checksum of the whole packet, with a pseudo header in IPv6 (RFC 7761 section 4.9).
+        103 => {
+            let &[first] = bytes.first_chunk::<1>()?;
+            (first >> 4 == 2 && (plain() || over_pseudo_header())).then_some(Upper { bits: 19, verified: true })
+        }
+        // VRRP: version 2 or 3, type advertisement, and the same two ways of a checksum (RFC 5798 section 5.2).
+        112 => {
+            let &[first, ..] = bytes.first_chunk::<8>()?;
+            (matches!(first, 0x21 | 0x31) && (plain() || over_pseudo_header()))
+                .then_some(Upper { bits: 22, verified: true })
+        }
+        // GRE: no reserved bits, version 0, and an ethertype that is carried.
+        47 => {
+            let &[first, second, high, low] = bytes.first_chunk::<4>()?;
+            let carried = matches!(u16::from_be_bytes([high, low]), 0x0800 | 0x86dd | 0x6558 | 0x8847 | 0x2001);
+            (first & 0x4f == 0 && second == 0 && carried).then_some(Upper { bits: 24, verified: false })
+        }
+        // AH: reserved field zero and a length that fits (RFC 4302 section 2).
+        51 => {
+            let &[next, words, r0, r1, ..] = bytes.first_chunk::<12>()?;
+            let header_bytes = (usize::from(words) + 2) * 4;
+            let sane = plausible(next) && [r0, r1] == [0, 0] && (24..=76).contains(&header_bytes);
+            (sane && header_bytes < bytes.len()).then_some(Upper { bits: 20, verified: false })
+        }
+        // SCTP: the first chunk's type and length (RFC 9260 section 3.2).
+        132 => {
+            let &[_, _, _, _, _, _, _, _, _, _, _, _, kind, _, high, low] = bytes.first_chunk::<16>()?;
+            let length = usize::from(u16::from_be_bytes([high, low]));
+            (kind <= 14 && (4..=bytes.len() - 12).contains(&length)).then_some(Upper { bits: 6, verified: false })
+        }
+        _ => None,
+    }
+}
+
+/// A payload whose end a snapshot length cut: an inner IPv4 header with a valid checksum whose total length leaves
+/// exactly what a whole-word ESP with least padding and one of the ICVs needs. Trailer and padding stay unknown.
+fn cut_tunnel(payload: &[u8], wire_bytes: usize, iv_bytes: u8) -> Option<NullSupport> {
+    let inner = payload.get(usize::from(iv_bytes)..)?;
+    let space = wire_bytes.checked_sub(usize::from(iv_bytes))?;
+    let (total_bytes, next_header, bits, addresses) = match inner.first()? >> 4 {
+        4 => {
+            let header = inner_v4(inner)?;
+            if !header.verified || header.total_bytes < 20 {
+                return None;
+            }
+            // Version and header length, checksum 16; twenty of 65536 lengths fit an ICV: 11.
+            (header.total_bytes, 4, header.header_bits + 16 + 11, header.addresses)
+        }
+        6 => {
+            let header = inner_v6(inner)?;
+            if !known_v6(header.next_header) {
+                return None;
+            }
+            (header.total_bytes, 41, 4 + 11 + 4, header.addresses)
+        }
+        _ => return None,
+    };
+    let least_pad = (4 - (total_bytes + 2) % 4) % 4;
+    let icv = space.checked_sub(total_bytes + least_pad + 2)?;
+    let icv_bytes = NULL_ICVS.into_iter().find(|candidate| usize::from(*candidate) == icv)?;
+    Some(NullSupport {
+        icv_bytes,
+        iv_bytes,
+        bits: bits.min(UNVERIFIED),
+        pad_bytes: None,
+        tfc_bytes: 0,
+        pad_monotonic: true,
+        next_header,
+        inner_bytes: u16::try_from(total_bytes).ok()?,
+        inner: Some(addresses),
+    })
+}

@@ -1,0 +1,208 @@
+//! The cursor that walks over one frame, and the few operations every layer is made of.
+
+use super::layer::LayerKind;
+use super::stack::{Costs, Layer, Limit, Note, Span, Stack, Stop, StopCause};
+use super::{DissectOptions, MAX_LAYERS};
+
+/// What stands at the cursor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// Nothing that is read further.
+    Done,
+    /// An Ethernet header: the frame's own, or one inside a tunnel.
+    Ethernet(LayerKind),
+    /// What an ethertype says.
+    EtherType(u16),
+    /// What an IP protocol number says.
+    Ip(u8),
+    /// An IPv4 or IPv6 packet, told apart by its version.
+    AnyIp,
+    /// An LLC header.
+    Llc,
+    /// A PPP protocol field, possibly behind address and control.
+    Ppp,
+    /// A GRE payload whose mirrored Ethernet frame begins here.
+    Mirrored(LayerKind),
+}
+
+/// A walk over one frame. All positions are offsets in the captured frame.
+pub(super) struct Walk<'a, 's> {
+    /// The captured octets without FCS.
+    pub(super) data: &'a [u8],
+    /// Where the next header begins.
+    pub(super) pos: usize,
+    /// Where, on the wire, what the enclosing headers allow ends.
+    pub(super) end: usize,
+    /// What set `end`.
+    pub(super) limit: Limit,
+    /// Where the frame, or the mirrored frame, ends on the wire.
+    pub(super) frame_end: usize,
+    /// An enclosing IP packet is a first fragment: inner lengths exceed what is here.
+    pub(super) fragmented: bool,
+    /// A tunnel or IPsec header was passed: mirror shells are payload from here on.
+    pub(super) tunnelled: bool,
+    /// The length of what is here is not stated anywhere (IP total length 0): whole-word rules say nothing.
+    pub(super) length_unknown: bool,
+    /// The encapsulated packet is known and stays what it is.
+    settled: bool,
+    /// Costs of everything passed.
+    pub(super) costs: Costs,
+    pub(super) stack: &'s mut Stack,
+    pub(super) options: &'s DissectOptions,
+}
+
+impl<'a, 's> Walk<'a, 's> {
+    #[inline]
+    pub(super) fn new(data: &'a [u8], wire: usize, options: &'s DissectOptions, stack: &'s mut Stack) -> Self {
+        Self {
+            data,
+            pos: 0,
+            end: wire,
+            limit: Limit::Frame,
+            frame_end: wire,
+            fragmented: false,
+            tunnelled: false,
+            length_unknown: false,
+            settled: false,
+            costs: Costs::default(),
+            stack,
+            options,
+        }
+    }
+
+    /// The captured octets from the cursor to what the enclosing headers allow.
+    #[inline]
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        let end = self.end.min(self.data.len());
+        self.data.get(self.pos..end).unwrap_or_default()
+    }
+
+    /// Octets on the wire from the cursor to what the enclosing headers allow.
+    #[inline]
+    pub(super) const fn wire_bytes(&self) -> usize {
+        self.end.saturating_sub(self.pos)
+    }
+
+    /// Whether everything the enclosing headers allow was captured.
+    #[inline]
+    pub(super) const fn captured(&self) -> bool {
+        self.end <= self.data.len()
+    }
+
+    /// Records a layer whose header is `bytes` long and moves behind it. False where the stack is full.
+    #[inline]
+    pub(super) fn push(&mut self, kind: LayerKind, bytes: usize) -> bool {
+        if self.stack.layers.len() >= MAX_LAYERS {
+            self.stop(kind, StopCause::TooDeep);
+            return false;
+        }
+        let captured = self.end.min(self.data.len()).saturating_sub(self.pos).min(bytes);
+        let span = Span { start: self.pos as u32, bytes: captured as u32 };
+        self.stack.layers.push(Layer { kind, span });
+        self.stack.shape.layers = self.stack.shape.layers << 6 | kind as u128;
+        self.pos += bytes;
+        true
+    }
+
+    /// Ends the walk: the layer at the cursor could not be read.
+    #[cold]
+    pub(super) fn stop(&mut self, layer: LayerKind, cause: StopCause) -> Next {
+        self.stack.stop = Some(Stop { layer, offset: self.pos as u32, cause });
+        Next::Done
+    }
+
+    /// Ends the walk: the header at the cursor needs `needed` octets and they are not there.
+    #[cold]
+    pub(super) fn too_short(&mut self, layer: LayerKind, needed: usize) -> Next {
+        let limit = if self.wire_bytes() >= needed { Limit::Snaplen } else { self.limit };
+        let had = self.bytes().len() as u32;
+        self.stop(layer, StopCause::TooShort { needed: needed as u32, had, limit })
+    }
+
+    /// Ends the walk: a field of the header at the cursor cannot be what it is.
+    #[cold]
+    pub(super) fn bad_value(
+        &mut self,
+        layer: LayerKind,
+        field: &'static str,
+        expected: &'static str,
+        actual: u32,
+    ) -> Next {
+        self.stop(layer, StopCause::BadValue { field, expected, actual })
+    }
+
+    /// Ends the walk behind `layer`: what follows is of a number that is not read.
+    pub(super) fn unknown(&mut self, layer: LayerKind, number: u32) -> Next {
+        self.stop(layer, StopCause::Unknown { number })
+    }
+
+    /// Lets `bytes` from the cursor be all there is, as the header `layer` states.
+    /// Where that is more than there is, what is there remains, and outside fragments the contradiction is noted.
+    #[inline]
+    pub(super) fn limit_to(&mut self, layer: LayerKind, from: usize, bytes: usize) {
+        let end = from + bytes;
+        if end <= self.end {
+            self.end = end;
+            self.limit = Limit::Length(layer);
+        } else {
+            self.contradiction(layer, bytes, self.end.saturating_sub(from));
+        }
+    }
+
+    #[cold]
+    fn contradiction(&mut self, layer: LayerKind, claims: usize, has: usize) {
+        self.length_unknown = true;
+        if !self.fragmented {
+            self.stack.notes.push(Note::LengthMismatch { layer, claims: claims as u32, has: has as u32 });
+        }
+    }
+
+    /// An IPsec or tunnel header was passed, and its cost counted.
+    #[inline]
+    pub(super) fn enter_tunnel(&mut self) {
+        self.tunnelled = true;
+        if !self.settled {
+            self.stack.encapsulated = None;
+            self.stack.costs = self.costs;
+        }
+    }
+
+    /// An IP header inside another was met and stands at `index` of the IP headers.
+    /// It is the encapsulated packet unless it shares its endpoints with the outermost and encapsulates further.
+    pub(super) fn enter_inner_ip(&mut self, index: usize) {
+        self.tunnelled = true;
+        if self.settled {
+            return;
+        }
+        self.stack.encapsulated = Some(index as u8);
+        self.stack.costs = self.costs;
+        if let (Some(outer), Some(inner)) = (self.stack.ips.first(), self.stack.ips.get(index)) {
+            self.settled = outer.src != inner.src || outer.dst != inner.dst;
+        }
+    }
+
+    /// A mirror shell was passed: the frame at the cursor is what the figures describe, and the stack begins again.
+    pub(super) fn peel(&mut self, shell: LayerKind) {
+        let cut_by_snaplen = self.stack.flags.cut_by_snaplen;
+        let captured_bytes = self.stack.captured_bytes;
+        self.stack.clear();
+        self.stack.captured_bytes = captured_bytes;
+        self.stack.flags.cut_by_snaplen = cut_by_snaplen;
+        self.stack.shape.shell = shell as u8;
+        self.frame_end = self.end;
+        self.limit = Limit::Frame;
+        self.costs = Costs::default();
+        self.settled = false;
+        self.tunnelled = false;
+        self.begin();
+    }
+
+    /// States where the described frame begins and how long it is on the wire.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        let bytes = self.frame_end.saturating_sub(self.pos) as u32;
+        self.stack.start = self.pos as u32;
+        self.stack.frame_bytes = bytes;
+        self.stack.flags.offloaded = bytes > super::LONGEST_FRAME;
+    }
+}

@@ -1,0 +1,34 @@
+//! Ethernet wire constants (IEEE 802.3 clauses 3 and 4) and the lengths computed from them.
+
+/// Destination, source and type, in octets.
+pub const HEADER: u32 = 14;
+/// Frame check sequence, in octets; captures normally lack it.
+pub const FCS: u32 = 4;
+/// The shortest frame without FCS, in octets: shorter packets are padded to it.
+pub const MINIMUM_WITHOUT_FCS: u32 = 60;
+/// Preamble and start frame delimiter (8) and the interframe gap (12), in octets of layer 1.
+pub const PREAMBLE_AND_IFG: u64 = 20;
+/// One PAUSE quantum, in bit times (IEEE 802.3 annex 31B).
+pub const QUANTUM_BITS: u64 = 512;
+/// The longest frame taken to have been on the wire, in octets; longer ones come from segmentation offload.
+pub const LONGEST_ON_WIRE: u32 = 9_600;
+
+/// Layer 1 octets of an IP packet in an untagged Ethernet frame.
+#[must_use]
+pub const fn l1_of_packet(ip_bytes: u64) -> u64 {
+    let frame = HEADER as u64 + ip_bytes;
+    let frame = if frame < MINIMUM_WITHOUT_FCS as u64 { MINIMUM_WITHOUT_FCS as u64 } else { frame };
+    frame + FCS as u64 + PREAMBLE_AND_IFG
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_64_byte_packet_takes_102_octets_of_layer_1() {
+        assert_eq!(l1_of_packet(64), 102);
+        assert_eq!(l1_of_packet(40), 84);
+        assert_eq!(l1_of_packet(46), 84);
+    }
+}
