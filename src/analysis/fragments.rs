@@ -223,8 +223,18 @@ impl Group {
     }
 
     fn append(&mut self, later: Self) {
-        let Self { key: _, seen, first_time: _, last_time, ranges, end, ip_bytes, l1_bytes, header_bytes, first_fragment } =
-            later;
+        let Self {
+            key: _,
+            seen,
+            first_time: _,
+            last_time,
+            ranges,
+            end,
+            ip_bytes,
+            l1_bytes,
+            header_bytes,
+            first_fragment,
+        } = later;
         self.seen.merge(seen, Shift::default());
         self.last_time = last_time;
         self.ranges.union(&ranges);

@@ -82,12 +82,7 @@ pub(crate) enum Mode {
 }
 
 /// Reads the observation off a stack, numbering what is new; SA headers go to `sights`.
-pub(crate) fn observe(
-    frame: &Frame<'_>,
-    stack: &Stack,
-    tables: &mut Tables,
-    sights: &mut Vec<SaSight>,
-) -> Observation {
+pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sights: &mut Vec<SaSight>) -> Observation {
     sights.clear();
     let outer = stack.outer();
     let l3_bytes = outer.map_or(0, |ip| ip.total_bytes);

@@ -335,9 +335,7 @@ impl Span {
             self.continues = continues;
         }
         let mut more = captures.into_iter();
-        if continues
-            && let Some(open) = self.captures.last_mut()
-        {
+        if continues && let Some(open) = self.captures.last_mut() {
             *open += more.next().unwrap_or(0);
         }
         self.captures.extend(more);

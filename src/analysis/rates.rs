@@ -114,9 +114,8 @@ impl Rates {
     }
 
     pub(crate) fn degraded(&self) -> Option<String> {
-        (self.joined > 1).then(|| {
-            format!("more than {MAX_BINS} time bins: {} neighbours each were joined into one", self.joined)
-        })
+        (self.joined > 1)
+            .then(|| format!("more than {MAX_BINS} time bins: {} neighbours each were joined into one", self.joined))
     }
 
     fn slot(&mut self, direction: u32) -> &mut Direction {

@@ -196,8 +196,7 @@ impl Sizes {
     fn each_key(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], op: Op) {
         let followed_null = sights.iter().any(|s| s.protocol == crate::model::Protocol::Esp && !s.opaque);
         if o.path != NONE && !followed_null {
-            let key =
-                VisibleKey { path: o.path, inner_bytes: o.inner_bytes, outer_bytes: o.l3_bytes, fragments: 1 };
+            let key = VisibleKey { path: o.path, inner_bytes: o.inner_bytes, outer_bytes: o.l3_bytes, fragments: 1 };
             match op {
                 Op::Add => self.visible.add(key, o),
                 Op::Copy => self.visible.add_copy(key, o),
