@@ -3,6 +3,7 @@
 pub mod classes;
 pub mod csv;
 pub mod escape;
+pub mod explain;
 pub mod frame_row;
 pub mod json;
 pub mod markdown;
