@@ -136,6 +136,19 @@ impl<'a> Page<'a> {
         self.end();
     }
 
+    /// A paragraph that begins in a colour.
+    pub(super) fn tagged_text(&mut self, tone: Tone, tag: &str, rest: &str) {
+        let text = printable(rest);
+        let room = self.width().saturating_sub(tag.width());
+        for (n, line) in wrap(&text, room, self.width().saturating_sub(4)).into_iter().enumerate() {
+            if n == 0 {
+                self.tagged(tone, 0, tag, &line);
+            } else {
+                self.indented(4, &line);
+            }
+        }
+    }
+
     /// Text broken between words: the first line indented by `first`, the others by `next`.
     pub(super) fn wrapped(&mut self, first: usize, next: usize, text: &str) {
         let text = printable(text);
