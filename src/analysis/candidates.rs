@@ -95,6 +95,7 @@ impl Candidates {
             encapsulation: Encapsulation::Udp,
             mode: Mode::Unknown,
             opaque: true,
+            null_checked: false,
             ah_tail: None,
         };
         state.observe(o, &sight);

@@ -8,7 +8,7 @@ use super::intern::remap;
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_WINDOW};
 use super::observation::{Observation, SaSight};
 use super::tables::Remap;
-use crate::dissect::Note;
+use crate::dissect::{Costs, Note};
 use crate::model::{Shift, Timestamp};
 
 /// How far back a digest can matter: the window and the backward steps it must survive.
@@ -48,6 +48,7 @@ pub(crate) struct HeadFrame {
     pub(crate) observation: Observation,
     pub(crate) sights: Box<[SaSight]>,
     pub(crate) notes: Box<[Note]>,
+    pub(crate) costs: Costs,
 }
 
 impl Default for CopyWindow {
@@ -69,7 +70,7 @@ impl Default for CopyWindow {
 impl CopyWindow {
     /// Whether the frame is a copy of one seen shortly before.
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) -> bool {
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) -> bool {
         if o.digest == 0 || o.class.control {
             return false;
         }
@@ -91,6 +92,7 @@ impl CopyWindow {
                 if self.first_epoch && time <= first.saturating_add(HORIZON_NS) {
                     self.head.push(HeadFrame {
                         observation: *o,
+                        costs,
                         sights: sights.into(),
                         notes: notes.iter().filter(|n| matches!(n, Note::Null { .. })).copied().collect(),
                     });

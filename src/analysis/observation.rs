@@ -49,6 +49,8 @@ pub(crate) struct Class {
     pub(crate) cut_by_snaplen: bool,
     pub(crate) offloaded: bool,
     pub(crate) undissected: bool,
+    /// ESP-NULL by the evidence of this frame alone: what is inside was read.
+    pub(crate) null_read: bool,
     /// Unicast IP that is neither encapsulated nor part of keeping a tunnel up.
     pub(crate) clear: bool,
     pub(crate) l1_assumed: bool,
@@ -67,8 +69,10 @@ pub(crate) struct SaSight {
     pub(crate) encapsulation: Encapsulation,
     /// What follows: tunnel or transport mode, where that is visible.
     pub(crate) mode: Mode,
-    /// The packet inside is hidden.
+    /// The packet inside is hidden, unless the SA turns out to be ESP-NULL.
     pub(crate) opaque: bool,
+    /// ESP: the payload was checked against the ESP-NULL candidates.
+    pub(crate) null_checked: bool,
     /// The last four octets of an AH ICV field, where they could be padding.
     pub(crate) ah_tail: Option<u32>,
 }
@@ -101,6 +105,7 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
         cut_by_snaplen: stack.flags.cut_by_snaplen,
         offloaded: stack.flags.offloaded,
         undissected: outer.is_none() && stack.stop.is_some() && !stack.flags.control,
+        null_read: stack.null.is_some(),
         clear: false,
         l1_assumed: stack.flags.not_ethernet || stack.flags.offloaded,
     };
@@ -186,7 +191,7 @@ fn sight(frame: &Frame<'_>, stack: &Stack, header: &SaHeader, tables: &mut Table
                     _ => Mode::Transport,
                 };
                 // Behind an AH in front of ESP everything is as hidden as the ESP makes it.
-                opaque = matches!(next, LayerKind::Esp | LayerKind::IpComp) && stack.null.is_none();
+                opaque = matches!(next, LayerKind::Esp | LayerKind::IpComp);
             }
             ah_tail = ah_padding_tail(frame, header);
         }
@@ -206,6 +211,7 @@ fn sight(frame: &Frame<'_>, stack: &Stack, header: &SaHeader, tables: &mut Table
         encapsulation: header.encapsulation,
         mode,
         opaque,
+        null_checked: header.protocol == Protocol::Esp && stack.null_checked(header),
         ah_tail,
     }
 }

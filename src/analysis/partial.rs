@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::sizes::Sizes;
 use super::tables::{Remap, Tables};
 use crate::capture::Frame;
-use crate::dissect::{DissectOptions, Stack, dissect};
+use crate::dissect::{Costs, DissectOptions, Note, Stack, dissect};
 use crate::model::{Shift, Timestamp};
 
 /// The state of an analysis over a span of frames of one stream, in capture order.
@@ -167,7 +167,7 @@ impl Partial {
         self.span.time(&o);
         self.totals.observe(&o);
         self.sas.observe(&o, sights, &stack.notes);
-        self.sizes.observe(&o, sights, &stack.notes);
+        self.sizes.observe(&o, sights, &stack.notes, stack.costs);
         self.rates.observe(&o);
         self.padding.observe(&o, stack, frame.data);
         self.notices.observe(&o, stack, self.settings.link_rate_bps);
@@ -180,14 +180,14 @@ impl Partial {
         if !stack.notes.is_empty() {
             self.candidates.observe(&o, stack);
         }
-        if self.copies.observe(&o, sights, &stack.notes) {
-            self.count_copy(&o, sights, &stack.notes);
+        if self.copies.observe(&o, sights, &stack.notes, stack.costs) {
+            self.count_copy(&o, sights, &stack.notes, stack.costs);
         }
     }
 
-    fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[crate::dissect::Note]) {
+    fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) {
         self.sas.count_copy(o, sights);
-        self.sizes.count_copy(o, sights, notes);
+        self.sizes.count_copy(o, sights, notes, costs);
         self.rates.count_copy(o);
     }
 
@@ -228,7 +228,7 @@ impl Partial {
         self.fragments.merge(fragments, shift, &map, &mut self.sizes);
         self.candidates.merge(candidates, shift, &map);
         for frame in self.copies.merge(copies, shift, &map) {
-            self.count_copy(&frame.observation, &frame.sights, &frame.notes);
+            self.count_copy(&frame.observation, &frame.sights, &frame.notes, frame.costs);
         }
         Ok(self)
     }

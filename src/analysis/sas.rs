@@ -70,7 +70,7 @@ pub(crate) struct NullCandidate {
 }
 
 /// Evidence for one ESP-NULL layout.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct NullVotes {
     /// Frames consistent with it.
     pub(crate) frames: u64,
@@ -85,15 +85,8 @@ pub(crate) struct NullVotes {
     pub(crate) longer_than_needed: u64,
     /// Frames with TFC padding.
     pub(crate) tfc: u64,
-    /// Frames by pad length; 0 to 255.
-    pub(crate) pads: SmallCounts,
-}
-
-/// Counts of pad lengths 0 to 15 apart, the rest together.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct SmallCounts {
-    pub(crate) counts: [u64; 16],
-    pub(crate) beyond: u64,
+    /// Frames by pad length.
+    pub(crate) pads: BTreeMap<u8, u64>,
 }
 
 /// Bits a candidate loses with each frame that contradicts it.
@@ -111,10 +104,7 @@ impl NullVotes {
             self.monotonic += u64::from(support.pad_monotonic);
             self.longer_than_needed += u64::from(pad > 3 || support.tfc_bytes > 0);
             self.tfc += u64::from(support.tfc_bytes > 0);
-            match self.pads.counts.get_mut(usize::from(pad)) {
-                Some(count) => *count += 1,
-                None => self.pads.beyond += 1,
-            }
+            *self.pads.entry(pad).or_default() += 1;
         }
     }
 
@@ -127,10 +117,8 @@ impl NullVotes {
         self.monotonic += monotonic;
         self.longer_than_needed += longer_than_needed;
         self.tfc += tfc;
-        let SmallCounts { counts, beyond } = pads;
-        self.pads.beyond += beyond;
-        for (own, theirs) in self.pads.counts.iter_mut().zip(counts) {
-            *own += theirs;
+        for (length, frames) in pads {
+            *self.pads.entry(length).or_default() += frames;
         }
     }
 
@@ -199,7 +187,7 @@ impl SaState {
                     self.ah_tail.add(tail);
                 }
             }
-            crate::model::Protocol::Esp => self.null_checked += u64::from(sight.sequence.is_some()),
+            crate::model::Protocol::Esp => self.null_checked += u64::from(sight.null_checked),
             crate::model::Protocol::IpComp => {}
         }
     }

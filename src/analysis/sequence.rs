@@ -35,7 +35,12 @@ pub(crate) struct Run {
     /// Per lateness class: numbers whose first sighting was that far below the maximum. `None` while nothing was late.
     late: Option<Box<[IntervalSet; CLASSES.len()]>>,
     folded: Folded,
+    /// First frames behind a crossing of 2^32, at most [`MAX_WRAPS`].
+    wraps: Vec<Edge>,
 }
+
+/// Crossings of 2^32 whose frames are kept, per run.
+const MAX_WRAPS: usize = 16;
 
 /// One end of a run: a frame with its number as sent and unwrapped.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,10 +76,11 @@ pub(crate) struct SequenceFigures {
     pub(crate) late: u64,
     pub(crate) restarts: Vec<Edge>,
     pub(crate) wraps: u64,
+    pub(crate) wrap_edges: Vec<Edge>,
     pub(crate) outliers: u64,
     /// Per window of [`WINDOWS`].
     pub(crate) would_drop: [u64; WINDOWS.len()],
-    /// The first frame behind a hole: the last number before it, raw.
+    /// Why the figures are not exact.
     pub(crate) degraded: Option<String>,
 }
 
@@ -88,6 +94,9 @@ impl SequenceState {
             let unwrapped = run.last.unwrapped + i64::from(step);
             run.last = Edge { pos, time, raw, unwrapped };
             run.frames += 1;
+            if unwrapped >> 32 != run.max >> 32 && unwrapped > run.max {
+                run.wrap();
+            }
             if unwrapped == run.max + 1 && run.folded.below.is_none() {
                 run.max = unwrapped;
                 run.coverage.insert(unwrapped);
@@ -115,6 +124,7 @@ impl SequenceState {
             coverage: IntervalSet::single(unwrapped, unwrapped + 1),
             late: None,
             folded: Folded::default(),
+            wraps: Vec::new(),
         });
     }
 
@@ -155,6 +165,7 @@ impl SequenceState {
             late: 0,
             restarts: Vec::new(),
             wraps: 0,
+            wrap_edges: Vec::new(),
             outliers,
             would_drop: [0; WINDOWS.len()],
             degraded: (self.refused > 0)
@@ -178,7 +189,7 @@ impl SequenceState {
         Some(figures)
     }
 
-    /// The first frame behind each hole is not kept; the first hole's place is: the number before it.
+    /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
         self.runs.iter().find_map(|run| match run.coverage.parts() {
             [first, _, ..] => Some(first.1 - 1),
@@ -243,6 +254,14 @@ impl Run {
         }
     }
 
+    /// Takes note of the last frame as the first behind a crossing of 2^32.
+    #[cold]
+    fn wrap(&mut self) {
+        if self.wraps.len() < MAX_WRAPS {
+            self.wraps.push(self.last);
+        }
+    }
+
     /// Reduces gaps far behind the maximum to counters.
     fn fold(&mut self) {
         let dropped = self.coverage.drop_below(self.max - FOLD_BEHIND);
@@ -268,7 +287,18 @@ impl Run {
         if let Some(late) = &mut later.late {
             late.iter_mut().for_each(|set| set.shift(by));
         }
+        later.first.unwrapped += by;
         later.last.unwrapped += by;
+        let level = self.max >> 32;
+        let border = (later.first.unwrapped >> 32 > level).then_some(later.first);
+        for mut edge in border.into_iter().chain(later.wraps) {
+            if border.is_none_or(|b| b.pos != edge.pos) {
+                edge.unwrapped += by;
+            }
+            if edge.unwrapped >> 32 > level && self.wraps.len() < MAX_WRAPS {
+                self.wraps.push(edge);
+            }
+        }
         later.max += by;
         self.folded.beyond_horizon += later.folded.beyond_horizon;
         if later.folded.below.is_some() {
@@ -308,6 +338,9 @@ impl Run {
     }
 
     fn shift_positions(&mut self, shift: Shift) {
+        for edge in &mut self.wraps {
+            edge.pos = edge.pos.shifted(shift);
+        }
         self.first.pos = self.first.pos.shifted(shift);
         self.last.pos = self.last.pos.shifted(shift);
     }
@@ -335,6 +368,7 @@ impl Run {
         for (at, dropped) in figures.would_drop.iter_mut().enumerate() {
             *dropped += duplicate + class(at + 1);
         }
+        figures.wrap_edges.extend_from_slice(&self.wraps);
         figures.wraps += ((self.max >> 32) - (min >> 32)).unsigned_abs();
         if self.folded.below.is_some() {
             figures.degraded = Some(format!(

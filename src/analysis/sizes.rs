@@ -11,7 +11,7 @@ use super::observation::{Observation, SaSight};
 use super::sas::NullCandidate;
 use super::seen::Seen;
 use super::tables::Remap;
-use crate::dissect::{Note, NullSupport};
+use crate::dissect::{Costs, Note, NullSupport};
 use crate::model::Shift;
 
 /// Size cells of a span: sums over packets that agree in everything that matters to a size.
@@ -44,6 +44,9 @@ pub(crate) struct OpaqueKey {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NullKey {
     pub(crate) sa: u32,
+    /// The outermost SA around it; the same where there is only one.
+    pub(crate) owner: u32,
+    pub(crate) costs: Costs,
     pub(crate) stack: u32,
     pub(crate) direction: u32,
     pub(crate) candidate: NullCandidate,
@@ -177,25 +180,25 @@ impl<K: Copy + Eq + Hash> Cells<K> {
 
 impl Sizes {
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) {
         // A fragment is not a packet; whole trains are added when they are complete.
         if o.class.fragment {
             return;
         }
-        self.each_key(o, sights, notes, Op::Add);
+        self.each_key(o, sights, notes, costs, Op::Add);
     }
 
-    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
+    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) {
         if o.class.fragment {
             return;
         }
-        self.each_key(o, sights, notes, Op::Copy);
+        self.each_key(o, sights, notes, costs, Op::Copy);
     }
 
     #[inline]
-    fn each_key(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], op: Op) {
-        let followed_null = sights.iter().any(|s| s.protocol == crate::model::Protocol::Esp && !s.opaque);
-        if o.path != NONE && !followed_null {
+    fn each_key(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs, op: Op) {
+        // ESP-NULL packets are sized by the verdict over the whole SA, below.
+        if o.path != NONE && !o.class.null_read {
             let key = VisibleKey { path: o.path, inner_bytes: o.inner_bytes, outer_bytes: o.l3_bytes, fragments: 1 };
             match op {
                 Op::Add => self.visible.add(key, o),
@@ -213,7 +216,7 @@ impl Sizes {
             if let Note::Null { sa, support } = note
                 && let Some(sight) = sights.get(usize::from(*sa))
             {
-                let key = null_key(o, sight, support);
+                let key = null_key(o, sights, sight, support, costs);
                 match op {
                     Op::Add => self.null.add(key, o),
                     Op::Copy => self.null.add_copy(key, o),
@@ -228,6 +231,7 @@ impl Sizes {
         self.opaque.merge(opaque, shift, |k| OpaqueKey { sa: remap(&map.sas, k.sa), ..k });
         self.null.merge(null, shift, |k| NullKey {
             sa: remap(&map.sas, k.sa),
+            owner: remap(&map.sas, k.owner),
             stack: remap(&map.stacks, k.stack),
             direction: remap(&map.directions, k.direction),
             ..k
@@ -253,7 +257,7 @@ enum Op {
     Copy,
 }
 
-fn null_key(o: &Observation, sight: &SaSight, support: &NullSupport) -> NullKey {
+fn null_key(o: &Observation, sights: &[SaSight], sight: &SaSight, support: &NullSupport, costs: Costs) -> NullKey {
     let tunnel = matches!(support.next_header, 4 | 41);
     // In transport mode the inner packet is the IP packet without what ESP added.
     let inner_bytes = if tunnel {
@@ -263,6 +267,8 @@ fn null_key(o: &Observation, sight: &SaSight, support: &NullSupport) -> NullKey 
     };
     NullKey {
         sa: sight.sa,
+        owner: sights.first().map_or(sight.sa, |s| s.sa),
+        costs,
         stack: o.stack,
         direction: o.direction,
         candidate: NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes },

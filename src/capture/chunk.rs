@@ -61,6 +61,12 @@ impl Chunk {
         self.frames
     }
 
+    /// The capture that the chunk is of, as [`super::CaptureReader::open`] was told.
+    #[must_use]
+    pub const fn capture(&self) -> CaptureId {
+        self.capture
+    }
+
     /// Number of the chunk's first frame within its capture, from 1.
     #[must_use]
     pub const fn first_frame(&self) -> u64 {
@@ -111,5 +117,18 @@ impl<'a> Iterator for Frames<'a> {
             Kind::Pcap(records) => records.fold(init, f),
             Kind::Pcapng(packets) => packets.fold(init, f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_and_readers_can_go_to_other_threads() {
+        fn send<T: Send>() {}
+        send::<Chunk>();
+        send::<super::super::CaptureReader>();
+        assert_eq!(Chunk::new().frames().count(), 0);
     }
 }

@@ -9,7 +9,8 @@ pub struct Frame<'a> {
     pub pos: FramePos,
     /// When it was captured; [`Timestamp::UNKNOWN`] where the capture does not say.
     pub time: Timestamp,
-    /// Length on the wire as the capture states it (with the FCS only if `fcs_bytes` is not zero).
+    /// Length on the wire as the capture states it (with the FCS only if `fcs_bytes` is not zero); lengths beyond
+    /// 2^31 - 1 stick there.
     pub wire_bytes: u32,
     /// The captured octets; shorter than `wire_bytes` where a snapshot length cut them.
     pub data: &'a [u8],
@@ -19,4 +20,11 @@ pub struct Frame<'a> {
     pub interface: u32,
     /// Octets of frame check sequence at the end of the frame, as link type, `if_fcslen` or the packet flags say; 0 where nothing says so.
     pub fcs_bytes: u8,
+}
+
+/// The length on the wire that a stated one stands for. No frame has 2^31 bytes or more, so such a length is garbage; it
+/// sticks at the value that Wireshark shows for it.
+#[inline(always)]
+pub(super) const fn wire_bytes(stated: u32) -> u32 {
+    if stated > i32::MAX as u32 { i32::MAX as u32 } else { stated }
 }

@@ -26,11 +26,9 @@ impl Head {
     pub(crate) fn fill(&mut self, n: usize) -> io::Result<()> {
         let mut step = [0; STEP_BYTES];
         while self.bytes.len() < n {
-            match self.input.read(&mut step) {
-                Ok(0) => break,
-                Ok(read) => self.bytes.extend_from_slice(step.get(..read).unwrap_or_default()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            match self.input.read(&mut step)? {
+                0 => break,
+                read => self.bytes.extend_from_slice(step.get(..read).unwrap_or_default()),
             }
         }
         Ok(())

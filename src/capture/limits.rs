@@ -18,8 +18,8 @@ pub const MAX_RECORD_RAISED: u32 = 16 << 20;
 /// Largest pcapng block: the largest record with 128 KiB for its fixed part and options.
 pub const MAX_BLOCK: u32 = MAX_RECORD_RAISED + 131_072;
 
-/// Largest section header, interface description or interface statistics block. Their options are decoded into a
-/// list, so this bounds the list.
+/// Largest interface description or interface statistics block. Their options are decoded into a list, so this bounds
+/// the list.
 pub const MAX_DESCRIPTION: u32 = 1 << 20;
 
 /// Most interfaces of one pcapng section, and most that [`super::CaptureInfo::interfaces`] lists.

@@ -29,12 +29,15 @@
 //!
 //! Everything before damage is delivered, and the damage is named in [`CaptureInfo::damage`]. In pcap nothing behind it
 //! can be trusted, so reading ends. In pcapng a block whose two length fields agree can be skipped, and reading goes on
-//! behind it. A magic is never searched for. Every claimed length is checked against [`limits`] before it is believed.
+//! behind it. A magic is never searched for. pcapng files may be joined octet by octet; where a second pcap header stands
+//! in the place of a record, that is named. Every claimed length is checked against [`limits`] before it is believed.
 
 mod buffer;
 mod byte_order;
 mod chunk;
 mod compression;
+#[cfg(test)]
+mod craft;
 mod format;
 mod frame;
 mod head;

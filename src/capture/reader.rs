@@ -39,6 +39,16 @@ enum Walker {
     Pcapng(pcapng::Walker),
 }
 
+/// What reading on has brought.
+enum Supply {
+    /// There may be more.
+    More,
+    /// The input has ended.
+    Ended,
+    /// The system or the decompressor cannot go on.
+    Failed(io::Error),
+}
+
 /// Octets of a compressed stream's magic that tell it from others.
 const MAGIC_BYTES: usize = 6;
 /// Octets of a pcapng section header that say whether it can be read.
@@ -77,8 +87,15 @@ impl CaptureReader {
         }
         let compression = Compression::sniff(head.bytes());
         if let Some(compression) = compression {
-            let unreadable =
-                |error: io::Error| refuse(format!("the {} stream cannot be read: {error}", compression.name()));
+            let unreadable = |error: io::Error| {
+                let name = compression.name();
+                refuse(match error.kind() {
+                    io::ErrorKind::UnexpectedEof => {
+                        format!("the file is cut: the {name} stream ends before anything in it can be unpacked")
+                    }
+                    _ => format!("the {name} stream cannot be read: {error}"),
+                })
+            };
             head = Head::new(compression.reader(head.unread()).map_err(unreadable)?);
             head.fill(MAGIC_BYTES).map_err(unreadable)?;
             if head.bytes().is_empty() {
@@ -177,30 +194,40 @@ impl CaptureReader {
         let (mut start, mut filled) = chunk.buffer.prepare(&self.carry, room);
         let mut walked = start;
         let mut sections = Vec::new();
+        // Whole records may have been read ahead, and a live input may have no more for a long time.
+        let mut look_first = self.live;
         loop {
-            let ended = self.read(&mut chunk.buffer, &mut filled);
+            let supply = if look_first { Supply::More } else { self.read(&mut chunk.buffer, &mut filled) };
+            let at_end = !matches!(supply, Supply::More);
+            look_first = false;
             let place =
                 Place { offset: self.offset + (walked - start) as u64, frame: self.info.frames + chunk.frames + 1 };
             let bytes = chunk.buffer.span_mut(walked, filled);
             let Walked { bytes, frames, end } = match &mut self.format {
-                Walker::Pcap(header) => pcap::walk(header, bytes, ended.is_some()),
+                Walker::Pcap(header) => pcap::walk(header, bytes, at_end),
                 Walker::Pcapng(walker) => walker.walk(bytes, place, &mut self.info, &mut sections),
             };
             walked += bytes;
             chunk.frames += frames;
-            match (end, ended) {
+            match (end, supply) {
                 (End::Damaged { kind, what }, _) => {
                     self.damaged(place, bytes, frames, kind, what);
                     break;
                 }
-                (End::More { cut, .. }, Some(failure)) => {
+                (End::More { cut, .. }, Supply::Ended) => {
                     self.done = true;
-                    if let Some((kind, what)) = self.ending(failure, cut, walked < filled) {
-                        self.damaged(place, bytes, frames, kind, what);
+                    let cut = cut.or_else(|| (walked < filled).then(|| "the capture ends inside a record".into()));
+                    if let Some(what) = cut {
+                        self.damaged(place, bytes, frames, DamageKind::Cut, what);
                     }
                     break;
                 }
-                (End::More { need, .. }, None) => {
+                (End::More { .. }, Supply::Failed(error)) => {
+                    let (kind, what) = self.failure(&error);
+                    self.damaged(place, bytes, frames, kind, what);
+                    break;
+                }
+                (End::More { need, .. }, Supply::More) => {
                     self.need = need;
                     if chunk.frames > 0 {
                         break;
@@ -233,12 +260,11 @@ impl CaptureReader {
     }
 
     /// Reads into the buffer behind `filled`: all there is room for, or what a live input has.
-    /// Answers how the input ended if it did: `Some(None)` is an ordinary end.
-    fn read(&mut self, buffer: &mut Buffer, filled: &mut usize) -> Option<Option<io::Error>> {
+    fn read(&mut self, buffer: &mut Buffer, filled: &mut usize) -> Supply {
         let room = buffer.len();
         while *filled < room {
             match self.input.read(buffer.span_mut(*filled, room)) {
-                Ok(0) => return Some(None),
+                Ok(0) => return Supply::Ended,
                 Ok(n) => {
                     *filled += n;
                     self.info.bytes_read += n as u64;
@@ -246,20 +272,15 @@ impl CaptureReader {
                         break;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Some(Some(error)),
+                Err(error) => return Supply::Failed(error),
             }
         }
-        None
+        Supply::More
     }
 
-    /// The damage that an end of the input means, if any: `cut` says what it ended in the middle of.
-    fn ending(&self, failure: Option<io::Error>, cut: Option<String>, left_over: bool) -> Option<(DamageKind, String)> {
-        let Some(error) = failure else {
-            let cut = cut.or_else(|| left_over.then(|| "the capture ends inside a record".into()));
-            return cut.map(|what| (DamageKind::Cut, what));
-        };
-        Some(match (self.info.compression, error.kind()) {
+    /// The damage that a failure half-way means. A compressed stream that ends early is a cut file.
+    fn failure(&self, error: &io::Error) -> (DamageKind, String) {
+        match (self.info.compression, error.kind()) {
             (Some(compression), io::ErrorKind::UnexpectedEof) => {
                 (DamageKind::Cut, format!("the {compression} stream ends before it is complete"))
             }
@@ -267,7 +288,7 @@ impl CaptureReader {
                 (DamageKind::Read, format!("the {compression} stream cannot be read on: {error}"))
             }
             (None, _) => (DamageKind::Read, format!("reading failed: {error}")),
-        })
+        }
     }
 
     /// Notes damage that ends the reading, `bytes` and `frames` behind `place`.
@@ -277,3 +298,6 @@ impl CaptureReader {
         self.info.damaged(Damage { kind, offset, frame, what, further: 0 });
     }
 }
+
+#[cfg(test)]
+mod tests;

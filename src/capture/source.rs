@@ -61,7 +61,8 @@ pub(crate) struct Opened {
     pub(crate) live: bool,
 }
 
-/// Counts what is read from the raw input, below any decompression.
+/// Counts what is read from the raw input, below any decompression, and retries interrupted reads there: not every
+/// decompressor survives one.
 pub(crate) struct Counted {
     pub(crate) input: Box<dyn Read + Send>,
     pub(crate) count: Arc<AtomicU64>,
@@ -69,7 +70,12 @@ pub(crate) struct Counted {
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.input.read(buffer)?;
+        let n = loop {
+            match self.input.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => break outcome?,
+            }
+        };
         // A progress figure: nothing is ordered by it.
         self.count.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)

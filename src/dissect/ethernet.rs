@@ -113,17 +113,11 @@ fn cisco_metadata(walk: &mut Walk<'_, '_>) -> Next {
     let Some(header) = CiscoMetadata::read(walk.bytes()) else {
         return walk.too_short(LayerKind::CiscoMetadata, CiscoMetadata::BYTES);
     };
-    if !header.is_valid() {
-        return walk.unknown(LayerKind::CiscoMetadata, 0x8909);
-    }
+    let Some(protocol) = header.protocol() else { return walk.unknown(LayerKind::CiscoMetadata, 0x8909) };
     if walk.tunnelled {
         walk.costs.link += CiscoMetadata::BYTES as u16;
     }
-    if walk.push(LayerKind::CiscoMetadata, CiscoMetadata::BYTES) {
-        behind_tag(walk, header.protocol())
-    } else {
-        Next::Done
-    }
+    if walk.push(LayerKind::CiscoMetadata, CiscoMetadata::BYTES) { behind_tag(walk, protocol) } else { Next::Done }
 }
 
 /// A label stack (RFC 3032); behind the last label IP shows itself by its version. Anything else is a pseudowire that

@@ -71,7 +71,7 @@ fn ipv4_header(walk: &mut Walk<'_, '_>, header: &Ipv4HeaderSlice<'_>, header_byt
     Next::Ip(protocol)
 }
 
-/// An IPv4 header that is not whole. Where only options are missing, everything else is read as if there were none.
+/// An IPv4 header that is not whole. Where only options are missing, the rest is read as if there were none.
 #[cold]
 fn ipv4_broken(walk: &mut Walk<'_, '_>, bytes: &[u8]) -> Next {
     let Some(fixed) = bytes.first_chunk::<IPV4_BYTES>() else {

@@ -30,8 +30,10 @@ impl LinkType {
     pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture, version 1.
     pub const LINUX_SLL: Self = Self(113);
+    /// PPP in HDLC-like framing whose address octet (0xff) was replaced by a direction, as Linux pppd writes it.
+    pub const PPP_PPPD: Self = Self(166);
     /// PPP with a direction octet in front.
-    pub const PPP_WITH_DIR: Self = Self(166);
+    pub const PPP_WITH_DIR: Self = Self(204);
     /// Raw IPv4.
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.
@@ -52,6 +54,7 @@ impl LinkType {
             Self::C_HDLC => "C_HDLC",
             Self::LOOP => "LOOP",
             Self::LINUX_SLL => "LINUX_SLL",
+            Self::PPP_PPPD => "PPP_PPPD",
             Self::PPP_WITH_DIR => "PPP_WITH_DIR",
             Self::IPV4 => "IPV4",
             Self::IPV6 => "IPV6",

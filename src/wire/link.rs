@@ -219,7 +219,10 @@ impl<'a> CiscoHdlc<'a> {
     }
 }
 
-/// A Cisco metadata header (ethertype 0x8909), which carries a security group tag in front of the real ethertype.
+/// A Cisco metadata header (ethertype 0x8909), which carries a security group tag beside the real ethertype.
+///
+/// Behind Ethernet the real ethertype comes last, behind GRE first; version 1 and a length of 1 stand before the one
+/// option there is in all that was seen.
 #[derive(Clone, Copy, Debug)]
 pub struct CiscoMetadata<'a>(&'a [u8; CiscoMetadata::BYTES]);
 
@@ -233,16 +236,13 @@ impl<'a> CiscoMetadata<'a> {
         bytes.first_chunk().map(Self)
     }
 
-    /// Whether this is version 1 with one option, the only form seen.
+    /// Ethertype of what follows; `None` in a form that was never seen.
     #[must_use]
-    pub const fn is_valid(self) -> bool {
-        self.0[0] == 1 && self.0[1] == 1
-    }
-
-    /// Ethertype of what follows.
-    #[must_use]
-    pub const fn protocol(self) -> u16 {
-        u16::from_be_bytes([self.0[6], self.0[7]])
+    pub const fn protocol(self) -> Option<u16> {
+        match *self.0 {
+            [1, 1, _, _, _, _, high, low] | [high, low, 1, 1, ..] => Some(u16::from_be_bytes([high, low])),
+            _ => None,
+        }
     }
 }
 
@@ -280,7 +280,9 @@ mod tests {
         assert!(SecTag::read(&[0x0c, 0, 0, 0, 0, 1]).is_some_and(SecTag::encrypted));
         let hdlc = CiscoHdlc::read(&[0x0f, 0, 8, 0]).unwrap();
         assert!(hdlc.is_valid() && hdlc.protocol() == 0x0800);
-        let metadata = CiscoMetadata::read(&[1, 1, 0, 1, 0, 9, 8, 0]).unwrap();
-        assert!(metadata.is_valid() && metadata.protocol() == 0x0800);
+        let metadata = |bytes: [u8; 8]| CiscoMetadata::read(&bytes).and_then(CiscoMetadata::protocol);
+        assert_eq!(metadata([1, 1, 0, 1, 0, 9, 8, 0]), Some(0x0800));
+        assert_eq!(metadata([8, 0, 1, 1, 0, 1, 0, 0]), Some(0x0800));
+        assert_eq!(metadata([2, 1, 0, 1, 0, 9, 8, 0]), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Records of a pcap: a walk that checks their headers, and the cheap reading of records that were checked.
 
-use super::super::frame::Frame;
+use super::super::frame::{Frame, wire_bytes};
 use super::super::walk::{End, Walked};
-use super::header::{Header, Lengths};
+use super::header::{Header, Lengths, Magic};
 use crate::model::{CaptureId, DamageKind, FramePos, Timestamp};
 
 /// The fields of a record header as the frame needs them.
@@ -59,7 +59,7 @@ pub(crate) fn walk(header: &Header, bytes: &[u8], at_end: bool) -> Walked {
         let Some(record) = Record::read(header, rest) else { break End::More { need: size, cut: None } };
         if record.captured == 0
             && record.original == 0
-            && let Some(end) = zeros(rest, size, at_end)
+            && let Some(end) = no_record(rest, size, at_end)
         {
             break end;
         }
@@ -81,25 +81,26 @@ pub(crate) fn walk(header: &Header, bytes: &[u8], at_end: bool) -> Walked {
     Walked { bytes: at, frames, end }
 }
 
-/// Tells a zero-filled tail from a record of length zero.
+/// Tells a zero-filled tail and a second file header from a record of length zero; `None` says that it is a record.
 ///
 /// A disk that ran full, or a file that was preallocated, leaves zeros where record headers should be, and each 16 of
-/// them look like an empty record of 1970-01-01. One such header may be a record; one that more zeros follow is not.
-/// `None` says that it is a record.
-fn zeros(rest: &[u8], size: usize, at_end: bool) -> Option<End> {
-    let (first, after) = rest.split_at_checked(size)?;
-    if first.iter().any(|&b| b != 0) {
+/// them look like an empty record of 1970-01-01. One such header may be a record; one that another follows is not.
+/// Captures that were joined octet by octet have a file header where a record should be, which looks like an empty
+/// record of 2055.
+#[cold]
+fn no_record(rest: &[u8], size: usize, at_end: bool) -> Option<End> {
+    if Magic::sniff(rest).is_some() {
+        return Some(End::Damaged {
+            kind: DamageKind::Corrupt,
+            what: "another pcap begins here; captures are not joined with cat but with `mergecap -a`".into(),
+        });
+    }
+    let both = rest.get(..2 * size).unwrap_or(rest);
+    if both.iter().any(|&b| b != 0) {
         return None;
     }
-    let next = after.get(..size).unwrap_or(after);
-    if next.iter().any(|&b| b != 0) {
-        return None;
-    }
-    if next.len() < size && !at_end {
-        return Some(End::More { need: 2 * size, cut: None });
-    }
-    if next.is_empty() {
-        return None;
+    if both.len() < 2 * size {
+        return if at_end { None } else { Some(End::More { need: 2 * size, cut: None }) };
     }
     Some(End::Damaged {
         kind: DamageKind::Corrupt,
@@ -137,7 +138,7 @@ impl<'a> Iterator for Records<'a> {
         Some(Frame {
             pos,
             time: record.time(self.header.nanoseconds),
-            wire_bytes: record.original,
+            wire_bytes: wire_bytes(record.original),
             data,
             link: self.header.link,
             interface: 0,

@@ -1,0 +1,112 @@
+//! What is wrong with the captures themselves.
+
+use super::super::time::duration;
+use super::{CaptureFacts, Draft, Tap, percent, plural};
+use crate::model::report::{Finding, FrameRef, Report};
+use crate::model::{DamageKind, Timestamp};
+
+/// A pause between the files of a rotation that is longer than this, and than ten times the busiest pause to expect, is a hole.
+const HOLE_NS: i64 = 1_000_000_000;
+
+pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
+    let partial = tap.partial;
+    let frames = partial.totals.sums.frames;
+    let snaplen = &partial.totals.snaplen;
+    if snaplen.count > 0 {
+        let evidence = format!(
+            "{} of {frames} frames ({}) were cut by the snapshot length. Lengths are the original ones; what lies behind the cut \
+             (ICVs, ESP trailers, padding) was not seen.",
+            snaplen.count,
+            percent(snaplen.count, frames)
+        );
+        findings.push(Draft::new("capture-snaplen", evidence).seen(tap, snaplen).done());
+    }
+    let backward = &partial.span.backward;
+    if backward.count > 0 {
+        let evidence = format!(
+            "{} carry a time before the frame in front of them, {} at the most. Order is taken from the file.",
+            plural(backward.count, "frame"),
+            duration(partial.span.backward_most_ns)
+        );
+        findings.push(Draft::new("capture-clock-back", evidence).seen(tap, backward).done());
+    }
+    add_holes(findings, tap, report);
+}
+
+/// Times between the files of a rotation that no file covers.
+fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
+    let captures: Vec<_> =
+        tap.captures.iter().filter_map(|&id| Some((id, report.captures.get(id as usize)?))).collect();
+    for pair in captures.windows(2) {
+        let [(before_id, before), (after_id, after)] = pair else { continue };
+        let (Some(last), Some(first), Some(begin)) = (before.last_ns, after.first_ns, before.first_ns) else {
+            continue;
+        };
+        let hole = first.saturating_sub(last);
+        let usual = last.saturating_sub(begin) / i64::try_from(before.frames.max(1)).unwrap_or(1);
+        if hole < HOLE_NS || hole < usual.saturating_mul(10) {
+            continue;
+        }
+        let evidence = format!(
+            "{} between the last frame of {} and the first of {}; on average a frame came every {}.",
+            duration(hole),
+            before.path,
+            after.path,
+            duration(usual)
+        );
+        findings.push(
+            Draft::new("capture-hole", evidence)
+                .at(tap)
+                .between(
+                    FrameRef { capture: *before_id, frame: before.frames },
+                    Timestamp::from_ns(last),
+                    FrameRef { capture: *after_id, frame: 1 },
+                    Timestamp::from_ns(first),
+                )
+                .done(),
+        );
+    }
+}
+
+pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
+    for (id, facts) in captures.iter().enumerate() {
+        let capture = &facts.capture;
+        let here = |frame| FrameRef { capture: id as u32, frame };
+        if let (Some(damage), Some(kind)) = (&capture.damage, facts.damage) {
+            let code = if kind == DamageKind::Cut { "capture-cut" } else { "capture-damaged" };
+            let mut evidence = format!(
+                "{}: byte {} (frame {}): {}. {} read.",
+                capture.path,
+                damage.offset,
+                damage.frame,
+                damage.what,
+                if capture.frames == 1 { "1 frame was".into() } else { format!("{} frames were", capture.frames) }
+            );
+            if facts.further_damage > 0 {
+                evidence.push_str(&format!(" {} more were skipped.", plural(facts.further_damage, "damaged block")));
+            }
+            let mut draft = Draft::new(code, evidence).count(1 + facts.further_damage);
+            if damage.frame > 1 {
+                let last = capture.last_ns.map_or(Timestamp::UNKNOWN, Timestamp::from_ns);
+                let at = here(damage.frame - 1);
+                draft = draft.between(at, last, at, last);
+            }
+            let mut finding = draft.done();
+            finding.tap.clone_from(&capture.tap);
+            findings.push(finding);
+        }
+        let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).sum();
+        if drops > 0 {
+            let evidence = format!(
+                "{}: the capturing host says it dropped {} (pcapng interface statistics) beside {} captured. Numbers missing here \
+                 may have been on the wire.",
+                capture.path,
+                plural(drops, "packet"),
+                capture.frames
+            );
+            let mut finding = Draft::new("capture-drops", evidence).count(drops).done();
+            finding.tap.clone_from(&capture.tap);
+            findings.push(finding);
+        }
+    }
+}

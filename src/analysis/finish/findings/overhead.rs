@@ -1,0 +1,36 @@
+//! Outer fragmentation and TFC padding.
+
+use super::{Draft, Tap, plural};
+use crate::model::report::Finding;
+
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    for sa in &tap.sas {
+        if let Some(sums) = &sa.fragments {
+            let packets = sums.complete + sums.incomplete;
+            let mut evidence = format!(
+                "{} of {} {} left the gateway in pieces: {} more, which cost {} octets of IP headers and as many frames' layer 1 overhead.",
+                packets,
+                sa.state.seen.count,
+                if sa.state.seen.count == 1 { "packet" } else { "packets" },
+                plural(sums.later, "fragment"),
+                sums.extra_header_bytes
+            );
+            if sums.incomplete > 0 {
+                evidence.push_str(&format!(" Of {} some fragments were not seen.", plural(sums.incomplete, "packet")));
+            }
+            let mut seen = sums.seen;
+            seen.count = packets;
+            findings.push(Draft::new("outer-fragmentation", evidence).of(sa.name.clone()).seen(tap, &seen).done());
+        }
+        if let Some((_, votes)) = sa.null
+            && votes.tfc > 0
+        {
+            let evidence = format!(
+                "{} of {} carry padding behind the inner packet (traffic flow confidentiality, TFC).",
+                plural(votes.tfc, "packet"),
+                votes.frames
+            );
+            findings.push(Draft::new("tfc-padding", evidence).about(tap, sa).count(votes.tfc).done());
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Padding that says more than it should, or less than the RFC asks.
+
+use super::super::directions::direction_name;
+use super::{Draft, Tap, plural};
+use crate::analysis::padding::Pattern;
+use crate::model::report::Finding;
+
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    for (direction, pattern, cell) in tap.partial.padding.iter() {
+        // Behind a frame longer than the minimum stand trailers, such as a frame check sequence nobody declared.
+        if pattern == Pattern::Zero || cell.in_short_frames == 0 {
+            continue;
+        }
+        let what = match pattern {
+            Pattern::Ff => "octets 0xff, which say nothing about memory but are not the zeros the standard asks for",
+            Pattern::Repeated => "one repeated octet, which says nothing about memory but is not zero",
+            _ => "octets that may be stale memory",
+        };
+        let direction = direction_name(tap, direction);
+        let evidence = format!(
+            "{} of {direction} are padded behind the IP packet with {} to {} {what}.",
+            plural(cell.seen.count, "frame"),
+            cell.shortest,
+            cell.longest
+        );
+        findings.push(Draft::new("ethernet-padding-leak", evidence).of(direction).seen(tap, &cell.seen).done());
+    }
+    for sa in &tap.sas {
+        let tail = &sa.state.ah_tail;
+        if tail.is_padding() && tail.zero < tail.frames {
+            let evidence = format!(
+                "{} of {} have an AH whose last four octets are padding and not zero; they repeat from packet to packet, so they are stale memory, not ICV.",
+                plural(tail.frames - tail.zero, "frame"),
+                sa.state.seen.count
+            );
+            let draft = Draft::new("ah-padding-leak", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen);
+            findings.push(draft.count(tail.frames - tail.zero).done());
+        }
+        if let Some((_, votes)) = sa.null {
+            let sized: u64 = votes.pads.values().sum();
+            let other = sized - votes.monotonic;
+            if other > 0 {
+                let evidence =
+                    format!("{} of {sized} have ESP padding that is not 1, 2, 3, ...", plural(other, "packet"));
+                findings.push(Draft::new("esp-padding-irregular", evidence).about(tap, sa).count(other).done());
+            }
+        }
+    }
+}

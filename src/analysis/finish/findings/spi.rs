@@ -1,0 +1,81 @@
+//! SPIs that should not be there, and headers that cannot be.
+
+use super::{Draft, Tap, plural};
+use crate::model::Protocol;
+use crate::model::report::Finding;
+
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    for sa in &tap.sas {
+        let frames = sa.state.seen.count;
+        let title = sa.key.protocol.title();
+        let (src, dst) = (sa.key.src, sa.key.dst);
+        if sa.key.protocol != Protocol::IpComp && sa.key.spi.is_zero() {
+            let evidence = format!(
+                "{} from {src} to {dst} {} SPI 0, which must never be sent.",
+                plural(frames, &format!("{title} frame")),
+                if frames == 1 { "carries" } else { "carry" }
+            );
+            findings.push(Draft::new("spi-zero", evidence).about(tap, sa).count(frames).done());
+        }
+        if sa.key.protocol != Protocol::IpComp && sa.key.spi.is_reserved() {
+            let evidence = format!(
+                "{} from {src} to {dst} with SPI {} ({}); 1 to 255 are reserved.",
+                plural(frames, &format!("{title} frame")),
+                sa.key.spi.0,
+                sa.key.spi
+            );
+            findings.push(Draft::new("spi-reserved", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen).done());
+        }
+        if sa.state.bad_length.count > 0 {
+            let n = sa.state.bad_length.count;
+            let (code, evidence) = match sa.key.protocol {
+                Protocol::Ah => {
+                    let lengths: Vec<String> = sa.state.ah_lengths.keys().map(u32::to_string).collect();
+                    let rule = if src.is_v4() { "a multiple of 4" } else { "a multiple of 8" };
+                    let evidence = format!(
+                        "{} of {} carry an AH of impossible length (lengths seen: {} octets; it must be {rule} and fit the packet).",
+                        plural(n, "frame"),
+                        frames,
+                        lengths.join(", ")
+                    );
+                    ("ah-length-invalid", evidence)
+                }
+                _ => {
+                    let evidence = format!(
+                        "{} of {} have an ESP part that is too short or no whole number of 32-bit words.",
+                        plural(n, "frame"),
+                        frames
+                    );
+                    ("esp-length-invalid", evidence)
+                }
+            };
+            findings.push(Draft::new(code, evidence).of(sa.name.clone()).seen(tap, &sa.state.bad_length).done());
+        }
+    }
+    add_shared(findings, tap);
+}
+
+/// One SPI in both directions: legal with manual keys, each direction with a counter of its own.
+fn add_shared(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    for sa in tap.sas.iter().filter(|sa| sa.key.src < sa.key.dst && sa.key.protocol != Protocol::IpComp) {
+        let back = tap.sas.iter().find(|other| {
+            other.key.protocol == sa.key.protocol
+                && other.key.spi == sa.key.spi
+                && (other.key.src, other.key.dst) == (sa.key.dst, sa.key.src)
+        });
+        if let Some(back) = back.filter(|_| !sa.key.spi.is_zero()) {
+            let evidence = format!(
+                "{} SPI {} is used from {} to {} ({}) and back ({}); the two directions are counted apart.",
+                sa.key.protocol.title(),
+                sa.key.spi,
+                sa.key.src,
+                sa.key.dst,
+                plural(sa.state.seen.count, "frame"),
+                plural(back.state.seen.count, "frame")
+            );
+            let mut both = sa.state.seen;
+            both.join(&back.state.seen);
+            findings.push(Draft::new("spi-shared", evidence).of(sa.name.clone()).seen(tap, &both).done());
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Who answers whom, and what runs beside the tunnel.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Draft, Tap, percent, plural};
+use crate::analysis::seen::Seen;
+use crate::analysis::tables::{DirectionKey, GROUP};
+use crate::model::report::Finding;
+use crate::model::{Address, Protocol};
+
+/// Fewer frames one way say nothing about the other.
+const ENOUGH: u64 = 10;
+/// Address pairs named in an evidence.
+const NAMED: usize = 3;
+
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let one_direction = runs_one_way(tap);
+    if let Some(seen) = one_direction {
+        let evidence = format!(
+            "All {} of this tap run one way; what the other direction does is not known.",
+            plural(seen.count, "IP frame")
+        );
+        findings.push(Draft::new("capture-one-direction", evidence).seen(tap, &seen).done());
+    } else {
+        add_one_way(findings, tap);
+        add_inner_one_way(findings, tap);
+    }
+    add_copies(findings, tap);
+    let gateway = add_gateway_view(findings, tap);
+    if !gateway {
+        add_clear(findings, tap);
+    }
+}
+
+/// Whether all IP traffic of the tap runs one way (and there is enough of it to say so).
+fn runs_one_way(tap: &Tap<'_>) -> Option<Seen> {
+    let tables = &tap.partial.tables;
+    let mut seen = Seen::default();
+    let mut keys: BTreeSet<DirectionKey> = BTreeSet::new();
+    for (id, direction) in tap.partial.rates.iter().filter(|(_, d)| d.ip_frames > 0) {
+        keys.insert(*tables.directions.get(id)?);
+        let mut here = direction.seen;
+        here.count = direction.ip_frames;
+        seen.join(&here);
+    }
+    let answered = keys.iter().any(|key| match *key {
+        DirectionKey::Mac(src, dst) => keys.iter().any(|other| match *other {
+            // Group traffic from the other side is an answer of sorts: the TAP sees that side.
+            DirectionKey::Mac(s, d) => s == dst && (d == src || d == GROUP) || s != src && dst == GROUP,
+            _ => false,
+        }),
+        DirectionKey::Ip(src, dst) => keys.contains(&DirectionKey::Ip(dst, src)),
+        _ => true,
+    });
+    (!answered && seen.count >= ENOUGH).then_some(seen)
+}
+
+/// Traffic of one protocol between two endpoints, both ways.
+fn add_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let mut ways: BTreeMap<(Protocol, Address, Address), (Seen, Vec<String>)> = BTreeMap::new();
+    for sa in &tap.sas {
+        let (seen, names) = ways.entry((sa.key.protocol, sa.key.src, sa.key.dst)).or_default();
+        seen.join(&sa.state.seen);
+        names.push(sa.name.clone());
+    }
+    for ((protocol, src, dst), (seen, names)) in &ways {
+        if dst.is_multicast() || seen.count < ENOUGH || ways.contains_key(&(*protocol, *dst, *src)) {
+            continue;
+        }
+        let title = protocol.title();
+        let evidence = format!(
+            "{} from {src} to {dst}, and no {title} from {dst} back at this TAP.",
+            plural(seen.count, &format!("{title} frame"))
+        );
+        let name = names.first().cloned().unwrap_or_default();
+        findings.push(Draft::new("sa-one-way", evidence).of(name).seen(tap, seen).done());
+    }
+}
+
+/// Inner traffic that nothing inside any SA answers.
+fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let flows = &tap.partial.tables.flows;
+    let mut unanswered: Vec<(u64, Address, Address)> = Vec::new();
+    let mut seen = Seen::default();
+    for (id, key) in flows.iter().filter(|(_, key)| key.inner && !key.dst.is_multicast()) {
+        let back = crate::analysis::tables::FlowKey { src: key.dst, dst: key.src, inner: true };
+        let Some(flow) = tap.partial.flows.get(id) else { continue };
+        if flow.seen.count >= ENOUGH && flows.find(&back).is_none() {
+            unanswered.push((flow.seen.count, key.src, key.dst));
+            seen.join(&flow.seen);
+        }
+    }
+    if unanswered.is_empty() {
+        return;
+    }
+    let evidence = format!(
+        "{} inside the tunnel have no answer inside any SA back: {}.",
+        plural(seen.count, "packet"),
+        named(unanswered)
+    );
+    findings.push(Draft::new("inner-one-way", evidence).seen(tap, &seen).done());
+}
+
+/// The busiest pairs, in words.
+fn named(mut pairs: Vec<(u64, Address, Address)>) -> String {
+    pairs.sort_unstable_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let more = pairs.len().saturating_sub(NAMED);
+    let mut words: Vec<String> = pairs.iter().take(NAMED).map(|(n, src, dst)| format!("{src} > {dst} ({n})")).collect();
+    if more > 0 {
+        words.push(format!("{more} more"));
+    }
+    words.join(", ")
+}
+
+fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    if !tap.copying {
+        return;
+    }
+    let (copies, frames) = (tap.partial.copies.copies, tap.partial.totals.sums.frames);
+    let evidence = format!(
+        "{copies} of {frames} frames ({}) repeat a packet seen within the last 10 ms. Sequence figures, sizes, rates and overhead \
+         are given without them; totals count them.",
+        percent(copies, frames)
+    );
+    findings.push(Draft::new("tap-copies", evidence).at(tap).count(copies).done());
+}
+
+/// A gateway's own capture shows what it decapsulates right behind the ESP packet; true if this is one.
+fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
+    let (clear, out) = (&tap.partial.flows.clear, &tap.partial.flows.decapsulated);
+    let is = out.count >= ENOUGH && out.count.saturating_mul(2) >= clear.count;
+    if is {
+        let evidence = format!(
+            "{} in clear directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
+             which shows inbound packets twice. They are no clear traffic on the wire.",
+            plural(out.count, "packet")
+        );
+        findings.push(Draft::new("gateway-view", evidence).seen(tap, out).done());
+    }
+    is
+}
+
+/// Traffic in clear beside the tunnel.
+fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let clear = &tap.partial.flows.clear;
+    let tunnelled = tap.tunnelled_frames();
+    if clear.count == 0 || tunnelled == 0 {
+        return;
+    }
+    let flows = tap.partial.tables.flows.iter().filter(|(_, key)| !key.inner);
+    let pairs: Vec<_> = flows
+        .filter_map(|(id, key)| Some((tap.partial.flows.get(id)?.seen.count, key.src, key.dst)))
+        .filter(|(n, _, _)| *n > 0)
+        .collect();
+    let evidence = format!(
+        "{} of unicast IP in clear beside {}: {}.",
+        plural(clear.count, "frame"),
+        plural(tunnelled, "tunnelled frame"),
+        named(pairs)
+    );
+    findings.push(Draft::new("clear-traffic", evidence).seen(tap, clear).done());
+}

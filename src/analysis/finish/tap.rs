@@ -1,0 +1,154 @@
+//! One tap's state with the verdicts that need all of it.
+
+use std::collections::BTreeMap;
+
+use super::TapState;
+use crate::analysis::Partial;
+use crate::analysis::candidates::FlowKey;
+use crate::analysis::fragments::FragmentSums;
+use crate::analysis::intern::NONE;
+use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
+use crate::analysis::sequence::SequenceFigures;
+use crate::analysis::sizes::{Cell, Cells, OpaqueKey, Sizes};
+use crate::model::report::FrameRef;
+use crate::model::{FramePos, Protocol, SaKey};
+
+/// At least this share of a tap's frames, one in so many, makes it a copying TAP.
+const COPYING_TAP: u64 = 5;
+
+/// A tap, its verdicts reached.
+pub(crate) struct Tap<'a> {
+    pub(crate) name: String,
+    pub(crate) captures: Vec<u32>,
+    pub(crate) partial: &'a Partial,
+    /// Copies are so many that the TAP or SPAN makes them: figures leave them out.
+    pub(crate) copying: bool,
+    /// With all fragments put together.
+    pub(crate) sizes: Sizes,
+    pub(crate) fragments: BTreeMap<u32, FragmentSums>,
+    /// In the order of their keys.
+    pub(crate) sas: Vec<SaView<'a>>,
+}
+
+/// One SA with its verdicts.
+pub(crate) struct SaView<'a> {
+    /// Its number, [`NONE`] for a UDP flow that turned out to be ESP.
+    pub(crate) id: u32,
+    pub(crate) key: SaKey,
+    pub(crate) name: String,
+    pub(crate) state: &'a SaState,
+    pub(crate) sequence: Option<SequenceFigures>,
+    pub(crate) null: Option<(NullCandidate, &'a NullVotes)>,
+    pub(crate) fragments: Option<FragmentSums>,
+    /// Sizes of a UDP flow that turned out to be ESP.
+    pub(crate) flow_sizes: Option<&'a Cells<OpaqueKey>>,
+    /// Ports of such a flow.
+    pub(crate) flow: Option<FlowKey>,
+}
+
+impl<'a> Tap<'a> {
+    pub(crate) fn new(state: &TapState<'a>) -> Self {
+        let partial = state.partial;
+        let frames = partial.totals.sums.frames;
+        let copying = frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames;
+        let mut sizes = partial.sizes.clone();
+        let fragments = partial.fragments.clone().finish(&mut sizes);
+        let mut sas: Vec<SaView<'a>> = partial
+            .tables
+            .sas
+            .iter()
+            .filter_map(|(id, &key)| Some((id, key, partial.sas.get(id)?)))
+            .filter(|(_, _, state)| state.seen.count > 0)
+            .map(|(id, key, state)| SaView::new(id, key, state, copying, fragments.get(&id).cloned()))
+            .collect();
+        let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
+        for (flow, candidate) in partial.candidates.accepted(speaks_ike) {
+            let Some(state) = candidate.state.as_deref() else { continue };
+            let key = SaKey { protocol: Protocol::Esp, src: flow.src, dst: flow.dst, spi: candidate.spi };
+            let mut view = SaView::new(NONE, key, state, copying, None);
+            view.flow_sizes = Some(&candidate.sizes);
+            view.flow = Some(flow);
+            sas.push(view);
+        }
+        sas.sort_by_key(|sa| (sa.key, sa.flow));
+        Self { name: state.name.clone(), captures: state.captures.clone(), partial, copying, sizes, fragments, sas }
+    }
+
+    /// Where a frame stands in the run's captures.
+    pub(crate) fn frame(&self, pos: FramePos) -> FrameRef {
+        FrameRef { capture: self.captures.get(pos.capture() as usize).copied().unwrap_or(0), frame: pos.number() }
+    }
+
+    /// `plain`, `tunnel`, `mixed` or `unknown`, by what its IP frames are.
+    pub(crate) fn role(&self) -> &'static str {
+        let ip = self.partial.totals.sums.ip_frames;
+        let clear = self.partial.flows.clear.count;
+        let tunnelled = self.tunnelled_frames();
+        match (tunnelled, clear) {
+            _ if ip == 0 => "unknown",
+            (0, 0) => "unknown",
+            (0, _) => "plain",
+            (t, c) if c.saturating_mul(10) <= t => "tunnel",
+            _ => "mixed",
+        }
+    }
+
+    /// Frames that carry IPsec or a tunnel.
+    pub(crate) fn tunnelled_frames(&self) -> u64 {
+        let ipsec = self.partial.totals.sums.ipsec_frames;
+        let tunnels: u64 = self
+            .sizes
+            .visible
+            .iter()
+            .filter(|(key, _)| self.partial.tables.paths.get(key.path).is_some_and(|p| p.sa == NONE))
+            .map(|(_, cell)| cell.seen.count)
+            .sum();
+        let flows: u64 = self.sas.iter().filter(|sa| sa.flow.is_some()).map(|sa| sa.state.seen.count).sum();
+        ipsec + tunnels + flows
+    }
+
+    pub(crate) fn sa(&self, id: u32) -> Option<&SaView<'a>> {
+        self.sas.iter().find(|sa| sa.id == id && id != NONE)
+    }
+
+    /// Packets of a cell that count, and their layer 1 octets.
+    pub(crate) fn counted(&self, cell: &Cell) -> (u64, u64) {
+        if self.copying {
+            (cell.seen.count.saturating_sub(cell.copies), cell.l1_bytes.saturating_sub(cell.copies_l1_bytes))
+        } else {
+            (cell.seen.count, cell.l1_bytes)
+        }
+    }
+
+    pub(crate) fn degraded(&self) -> Vec<String> {
+        let mut why = self.partial.degraded();
+        for sa in &self.sas {
+            if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded.as_ref()) {
+                why.push(format!("{}: {reason}", sa.name));
+            }
+        }
+        why
+    }
+}
+
+impl<'a> SaView<'a> {
+    fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<FragmentSums>) -> Self {
+        let copies = if copying { state.copies.frames } else { 0 };
+        Self {
+            id,
+            key,
+            name: key.to_string(),
+            state,
+            sequence: if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) },
+            null: state.null_verdict(),
+            fragments,
+            flow_sizes: None,
+            flow: None,
+        }
+    }
+
+    /// Whether nothing of what it carries can be seen.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.state.opaque > 0 && self.null.is_none()
+    }
+}
