@@ -102,16 +102,16 @@ pub(super) struct ReportArgs {
     pub(super) filter: FilterArgs,
     #[command(flatten)]
     pub(super) analysis: AnalysisArgs,
-    /// Form of the report
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", help_heading = "Output")]
+    /// Form: text, json, csv, ndjson or markdown
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub(super) format: Format,
     /// Which table, for csv [default: sas]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
     pub(super) table: Option<TableName>,
     #[command(flatten)]
     pub(super) output: OutputArgs,
-    /// Exit with 1 if a finding is at least this severe
-    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", help_heading = "Exit status")]
+    /// Exit with 1 for findings of error, warning, note or above; or never
+    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
     pub(super) fail_on: FailOn,
     #[command(flatten)]
     pub(super) run: RunArgs,
@@ -125,16 +125,16 @@ pub(super) struct CheckArgs {
     pub(super) filter: FilterArgs,
     #[command(flatten)]
     pub(super) analysis: AnalysisArgs,
-    /// Form of the findings; json is the whole report
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", help_heading = "Output")]
+    /// Form: text, json, csv, ndjson or markdown; json is the whole report
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub(super) format: Format,
     /// Which table, for csv [default: findings]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
     pub(super) table: Option<TableName>,
     #[command(flatten)]
     pub(super) output: OutputArgs,
-    /// Exit with 1 if a finding is at least this severe
-    #[arg(long, value_enum, default_value_t = FailOn::Warning, value_name = "SEVERITY", help_heading = "Exit status")]
+    /// Exit with 1 for findings of error, warning, note or above; or never
+    #[arg(long, value_enum, default_value_t = FailOn::Warning, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
     pub(super) fail_on: FailOn,
     #[command(flatten)]
     pub(super) run: RunArgs,
@@ -149,7 +149,7 @@ pub(super) struct FramesArgs {
     /// Form of the rows
     #[arg(long, value_enum, default_value_t = RowsFormat::Csv, value_name = "FORMAT", help_heading = "Output")]
     pub(super) format: RowsFormat,
-    /// Write to FILE instead of standard output; it appears when it is complete
+    /// Write to FILE; it appears when it is complete [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     #[command(flatten)]
@@ -167,9 +167,9 @@ pub(super) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct InputArgs {
-    /// Captures: pcap or pcapng, plain or gzip, zstd, lz4, xz, bzip2; `-` is standard input
+    /// Captures: pcap or pcapng, plain or compressed; `-` is standard input
     ///
-    /// Content decides the format, never the name. Captures whose times do not overlap are read as one tap in rotation,
+    /// Compression may be gzip, zstd, lz4, xz or bzip2. Content decides the format, never the name. Captures whose times do not overlap are read as one tap in rotation,
     /// overlapping ones as separate taps; --tap says it outright.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     pub(super) captures: Vec<OsString>,
@@ -178,7 +178,7 @@ pub(super) struct InputArgs {
     /// Files that overlap in time (the two monitor ports of a passive TAP) are merged frame by frame.
     #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = values::tap, help_heading = "Input")]
     pub(super) tap: Vec<TapArg>,
-    /// Read the names of further captures from FILE, one a line; `-` is standard input
+    /// Names of further captures, one a line; `-` is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(super) files_from: Option<OsString>,
     /// Names in --files-from end with NUL instead of a line end
@@ -191,42 +191,44 @@ pub(super) struct InputArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
-    /// Only frames from this time on: RFC 3339, or `+30s` from the first frame [default: all]
-    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Filters")]
+    /// Only frames from then on: RFC 3339, or `+30s` from the first [default: all]
+    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Filters and dissection")]
     pub(super) from: Option<TimeBound>,
-    /// Only frames before this time: RFC 3339, or `+30s` from the first frame [default: all]
-    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Filters")]
+    /// Only frames before: RFC 3339, or `+30s` from the first [default: all]
+    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Filters and dissection")]
     pub(super) to: Option<TimeBound>,
-    /// Only frames with this IPv4 or IPv6 address in one of their IP headers [default: all]
-    #[arg(long, value_name = "ADDRESS", value_parser = values::address, help_heading = "Filters")]
+    /// Only frames with this address in any IP header [default: all]
+    #[arg(long, value_name = "ADDRESS", value_parser = values::address, help_heading = "Filters and dissection")]
     pub(super) peer: Option<Address>,
     /// Only frames with this SPI, decimal or hex with 0x [default: all]
-    #[arg(long, value_name = "N", value_parser = values::spi, help_heading = "Filters")]
+    #[arg(long, value_name = "N", value_parser = values::spi, help_heading = "Filters and dissection")]
     pub(super) spi: Option<Spi>,
-    /// A further UDP port that carries ESP besides 500 and 4500; repeatable [default: none]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Dissection")]
+    /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Filters and dissection")]
     pub(super) udp_port: Vec<u16>,
-    /// VXLAN and GENEVE outside IPsec are tunnels of the network, not mirror shells to be peeled
-    #[arg(long, help_heading = "Dissection")]
+    /// VXLAN and GENEVE outside IPsec are tunnels, not mirror shells
+    #[arg(long, help_heading = "Filters and dissection")]
     pub(super) overlay: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct AnalysisArgs {
-    /// Width of a time bin, for peaks and time series: `100ms`, `1s`, `5m`
+    /// Width of a time bin, for peaks: `100ms`, `5m`
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::bin, help_heading = "Analysis")]
     pub(super) bin: u64,
-    /// Rate of the link in bit/s, for utilisation and PAUSE times: `100M`, `1G` [default: unknown]
+    /// Rate of the link in bit/s: `100M`, `1G` [default: unknown]
+    ///
+    /// Needed for utilisation and for the time that PAUSE frames stopped a sender.
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Analysis")]
     pub(super) link_rate: Option<u64>,
-    /// Share of lost sequence numbers above which a gap is a warning, in per cent
+    /// Lost share above which a sequence gap is a warning, per cent
     #[arg(long, value_name = "PCT", default_value = "0.1", value_parser = values::per_cent, help_heading = "Analysis")]
     pub(super) max_loss: f64,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
-    /// Write the report to FILE instead of standard output; it appears when it is complete
+    /// Write to FILE; it appears when it is complete [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// Show times in UTC (the default)
@@ -241,20 +243,20 @@ pub(super) struct OutputArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ColorArgs {
-    /// Colours in text; auto is only on a terminal
-    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN", help_heading = "Output")]
+    /// Colours: auto (on a terminal), always, never
+    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN", hide_possible_values = true, help_heading = "Output")]
     pub(super) color: When,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Threads to use [default: as many as serve]; the output does not depend on it
+    /// Threads; the output does not depend on it [default: as many as serve]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Run")]
     pub(super) jobs: Option<u16>,
-    /// Progress on standard error; auto is after a second and only on a terminal
-    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN", help_heading = "Run")]
+    /// Progress: auto (on a terminal, after a second), always, never
+    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN", hide_possible_values = true, help_heading = "Run")]
     pub(super) progress: When,
-    /// No progress and no warnings; errors and the exit status are still explained
+    /// No progress and no warnings; errors are still told
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Run")]
     pub(super) quiet: bool,
     /// Say on standard error what was read

@@ -46,7 +46,7 @@ fn man() -> io::Result<Vec<u8>> {
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut out)?;
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        let man = clap_mangen::Man::new(sub.clone().name(format!("spiglass-{}", sub.get_name())));
+        let man = clap_mangen::Man::new(sub.clone());
         out.extend(format!(".SH \"SPIGLASS {}\"\n", sub.get_name().to_uppercase()).as_bytes());
         man.render_description_section(&mut out)?;
         man.render_options_section(&mut out)?;
@@ -71,7 +71,7 @@ mod tests {
         for name in ["report", "check", "frames", "explain"] {
             let sub = command.find_subcommand_mut(name).unwrap();
             let help = sub.render_help().to_string();
-            assert!(help.lines().count() <= 60, "{name}: {} lines\n{help}", help.lines().count());
+            assert!(help.lines().count() <= 50, "{name}: {} lines\n{help}", help.lines().count());
             assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
         }
     }
