@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
+use super::start::start_of;
 use crate::analysis;
-use crate::capture::{CaptureInfo, CaptureReader, Chunk, Frame, Source};
+use crate::capture::{CaptureInfo, CaptureReader, Chunk, Frame};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::model::{CaptureId, Error, Timestamp};
 use crate::report::frame_row::{FrameRows, RowFormat};
@@ -36,7 +37,7 @@ pub fn frames(
     let mut outcome = FramesOutcome::default();
     let start = start_of(inputs, settings);
     let mut pass = Pass {
-        filter: filter(settings, start),
+        filter: resolved(settings, start),
         pending: settings.clone(),
         options: DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay },
         stack: Stack::default(),
@@ -107,7 +108,7 @@ impl<W: Write> Pass<W> {
 
     fn frame(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         if self.filter.is_none() {
-            self.filter = filter(&self.pending, frame.time);
+            self.filter = resolved(&self.pending, frame.time);
         }
         let Some(filter) = &self.filter else { return Ok(()) };
         if !filter.admits_time(frame.time) {
@@ -122,44 +123,16 @@ impl<W: Write> Pass<W> {
     }
 }
 
-/// Whether a limit counts from the first frame.
-fn is_relative(settings: &Settings) -> bool {
-    [settings.from, settings.to].iter().flatten().any(|bound| matches!(bound, super::TimeBound::Relative(_)))
-}
-
 /// The filters with all limits as moments; `None` where one counts from a start that is not known.
-fn filter(settings: &Settings, start: Timestamp) -> Option<analysis::Settings> {
-    if is_relative(settings) && start == Timestamp::UNKNOWN {
-        return None;
-    }
-    Some(analysis::Settings {
-        from: settings.from.map(|bound| bound.resolve(start)),
-        to: settings.to.map(|bound| bound.resolve(start)),
-        peer: settings.peer,
-        spi: settings.spi,
-        ..analysis::Settings::default()
-    })
-}
-
-/// The earliest first frame of the captures that can be read twice, where a limit counts from it.
-fn start_of(inputs: &[Input], settings: &Settings) -> Timestamp {
-    if !is_relative(settings) {
-        return Timestamp::UNKNOWN;
-    }
-    let first = |source: &Source| {
-        // A pipe can be read only once: its first frame decides when it comes.
-        let regular = matches!(source, Source::Path(path) if path.is_file());
-        let mut reader = CaptureReader::open(source, 0).ok().filter(|_| regular)?;
-        let mut chunk = Chunk::new();
-        reader.next_chunk(&mut chunk).then(|| chunk.frames().find_map(|frame| frame.time.ns())).flatten()
-    };
-    inputs.iter().filter_map(|input| first(&input.source)).min().map_or(Timestamp::UNKNOWN, Timestamp::from_ns)
+fn resolved(settings: &Settings, start: Timestamp) -> Option<analysis::Settings> {
+    (!settings.is_relative() || start != Timestamp::UNKNOWN).then(|| settings.resolve(start))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Quiet;
     use super::*;
+    use crate::capture::Source;
 
     /// Four ARP-less Ethernet frames, one a second.
     fn capture() -> Vec<u8> {

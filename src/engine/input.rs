@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::analysis;
 use crate::capture::Source;
 use crate::model::report::Report;
 use crate::model::{Address, Error, Spi, Timestamp};
@@ -50,6 +51,29 @@ impl Default for Settings {
             overlay: false,
             link_rate_bps: None,
             max_loss_pct: 0.1,
+        }
+    }
+}
+
+impl Settings {
+    /// Whether a limit counts from the first frame of the run.
+    pub(crate) fn is_relative(&self) -> bool {
+        [self.from, self.to].iter().flatten().any(|bound| matches!(bound, TimeBound::Relative(_)))
+    }
+
+    /// The settings of the analysis, all limits as moments, where the run begins at `start`.
+    pub(crate) fn resolve(&self, start: Timestamp) -> analysis::Settings {
+        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct } = self;
+        analysis::Settings {
+            bin_ns: *bin_ns,
+            from: from.map(|bound| bound.resolve(start)),
+            to: to.map(|bound| bound.resolve(start)),
+            peer: *peer,
+            spi: *spi,
+            udp_ports: udp_ports.clone(),
+            overlay: *overlay,
+            link_rate_bps: *link_rate_bps,
+            max_loss_pct: *max_loss_pct,
         }
     }
 }

@@ -2,6 +2,11 @@
 
 mod frames;
 mod input;
+mod interleave;
+mod rotation;
+mod run;
+mod start;
 
 pub use frames::{FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
+pub use run::run;

@@ -1,0 +1,257 @@
+//! A finding never claims more than the capture shows: made-up captures at the edges of what may be said.
+
+mod support;
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use support::build::{self, Noise, R1, R2, START};
+use support::writer::{Out, plain_pcap};
+use support::{at, items, number, text};
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// A capture of frames one millisecond apart.
+fn capture(test: &str, frames: Vec<Vec<u8>>) -> PathBuf {
+    let frames: Vec<Out> =
+        frames.into_iter().zip(0..).map(|(frame, n)| Out::whole(START + n * MILLISECOND, frame)).collect();
+    support::write_file(&support::scratch(test), "made-up.pcap", &plain_pcap(&frames))
+}
+
+fn report(path: &Path, options: &[&str]) -> Value {
+    let mut args = vec!["report", "--format", "json"];
+    args.extend(options);
+    args.push(path.to_str().expect("UTF-8"));
+    support::spiglass(&args).expect(0).json()
+}
+
+/// Code, severity and count of every finding, notes about weak transforms left out.
+fn findings(report: &Value) -> Vec<(&str, &str, u64)> {
+    items(report, "findings")
+        .iter()
+        .filter(|finding| text(finding, "code") != "weak-transform")
+        .map(|finding| (text(finding, "code"), text(finding, "severity"), number(finding, "count")))
+        .collect()
+}
+
+fn above_note(report: &Value) -> Vec<(&str, &str, u64)> {
+    findings(report).into_iter().filter(|(_, severity, _)| *severity != "note").collect()
+}
+
+/// Both directions of a tunnel: frames of `(from R1, SPI, sequence)`, each with noise of one length.
+fn esp_frames(noise: &mut Noise, numbers: impl IntoIterator<Item = (bool, u32, u32)>) -> Vec<Vec<u8>> {
+    numbers
+        .into_iter()
+        .map(|(from_r1, spi, sequence)| {
+            let (src, dst) = if from_r1 { (R1, R2) } else { (R2, R1) };
+            build::esp(src, dst, spi, sequence, &noise.bytes(104))
+        })
+        .collect()
+}
+
+#[test]
+fn one_spi_in_both_directions_is_two_associations_and_at_most_a_note() {
+    let mut noise = Noise(1);
+    // Each direction has a counter of its own, far apart from the other: as one stream this would be chaos.
+    let numbers = (0..500).flat_map(|n| [(true, 1002, 1 + n), (false, 1002, 900_000 + n)]);
+    let path = capture("shared-spi", esp_frames(&mut noise, numbers));
+    let report = report(&path, &[]);
+    let rows: Vec<(&str, u64, u64, u64)> = items(&report, "sas")
+        .iter()
+        .map(|sa| (text(sa, "id"), number(sa, "frames"), number(sa, "sequence.lost"), number(sa, "sequence.duplicate")))
+        .collect();
+    assert_eq!(
+        rows,
+        [("esp/192.168.1.1/192.168.1.2/0x000003ea", 500, 0, 0), ("esp/192.168.1.2/192.168.1.1/0x000003ea", 500, 0, 0),]
+    );
+    assert_eq!(above_note(&report), []);
+    assert!(findings(&report).iter().any(|(code, severity, _)| (*code, *severity) == ("spi-shared", "note")));
+}
+
+#[test]
+fn random_payloads_are_never_taken_for_null_encryption() {
+    let mut noise = Noise(2);
+    let frames: Vec<Vec<u8>> = (0..100_000_u32)
+        .map(|n| {
+            let (src, dst, spi) = if n % 2 == 0 { (R1, R2, 0x1001) } else { (R2, R1, 0x2001) };
+            // Every length that ESP can have, so that every length of ICV and IV can be supposed.
+            let bytes = 20 + 4 * usize::try_from(noise.below(40)).expect("small");
+            build::esp(src, dst, spi, 1 + n / 2, &noise.bytes(bytes))
+        })
+        .collect();
+    let path = capture("random-payloads", frames);
+    let report = report(&path, &[]);
+    assert_eq!(number(&report, "totals.frames"), 100_000);
+    assert_eq!(items(&report, "sizes").len(), 0, "no inner packet is visible: {}", at(&report, "sizes.0"));
+    for sa in items(&report, "sas") {
+        assert_ne!(text(sa, "overhead.basis"), "visible");
+        let name = at(sa, "transform.name").as_str().unwrap_or_default().to_lowercase();
+        assert!(!name.contains("null"), "{name}");
+        assert_eq!((number(sa, "frames"), number(sa, "sequence.lost")), (50_000, 0));
+    }
+    assert_eq!(above_note(&report), []);
+    for row in support::frames(&path) {
+        assert_eq!((row.get("inner_bytes"), row.get("esp_pad_bytes")), ("", ""), "frame {}", row.get("frame"));
+    }
+}
+
+#[test]
+fn random_datagrams_are_never_taken_for_esp_in_udp() {
+    let mut noise = Noise(3);
+    let frames: Vec<Vec<u8>> = (0..2_000_u16)
+        .map(|n| build::udp(R1, R2, (40_000, 40_001), n, &noise.bytes(100)))
+        .chain((0..2_000_u16).map(|n| {
+            // One flow whose first word is fixed, as an SPI would be, and whose second is noise.
+            let mut payload = vec![0x12, 0x34, 0x56, 0x78];
+            payload.extend(Noise(u64::from(n)).bytes(96));
+            build::udp(R2, R1, (50_000, 50_001), n, &payload)
+        }))
+        .collect();
+    let report = report(&capture("random-datagrams", frames), &[]);
+    assert_eq!(items(&report, "sas").len(), 0, "{}", at(&report, "sas"));
+    assert_eq!(above_note(&report), []);
+}
+
+#[test]
+fn a_thousand_frames_captured_twice_are_one_finding() {
+    let mut noise = Noise(4);
+    let numbers = (0..500).flat_map(|n| [(true, 0x1001, 1 + n), (false, 0x2001, 1 + n)]);
+    let twice: Vec<Out> = esp_frames(&mut noise, numbers)
+        .into_iter()
+        .zip(0..)
+        .flat_map(|(frame, n)| {
+            // A SPAN session copies a frame within microseconds, and the copy may be one hop further.
+            let copy = build::one_hop_further(&frame);
+            let at = START + n * MILLISECOND;
+            [Out::whole(at, frame), Out::whole(at + 3_000, copy)]
+        })
+        .collect();
+    let path = support::write_file(&support::scratch("captured-twice"), "twice.pcap", &plain_pcap(&twice));
+    let report = report(&path, &[]);
+    assert_eq!(number(&report, "totals.frames"), 2_000, "totals never change");
+    assert_eq!(findings(&report), [("tap-copies", "note", 1_000)]);
+    for sa in items(&report, "sas") {
+        assert_eq!(number(sa, "copies_removed"), 500);
+        for field in ["lost", "duplicate", "late", "restarts"] {
+            assert_eq!(number(sa, &format!("sequence.{field}")), 0, "{field} of {}", text(sa, "id"));
+        }
+        assert_eq!(at(sa, "sequence.replay_window"), &Value::Array(Vec::new()));
+    }
+    let frames: u64 = items(&report, "outer_sizes").iter().map(|row| number(row, "frames")).sum();
+    assert_eq!(frames, 1_000, "sizes are given without the copies");
+    support::spiglass(&["check", path.to_str().expect("UTF-8")]).expect(0);
+}
+
+#[test]
+fn a_few_frames_that_come_twice_are_duplicates_of_unknown_source() {
+    let mut noise = Noise(5);
+    let mut frames = esp_frames(&mut noise, (0..200).flat_map(|n| [(true, 0x1001, 1 + n), (false, 0x2001, 1 + n)]));
+    // Twenty of R1's frames again, each right behind itself.
+    for n in (0..20_usize).rev() {
+        let at = n * 10;
+        frames.insert(at + 1, frames[at].clone());
+    }
+    let report = report(&capture("few-duplicates", frames), &[]);
+    assert_eq!(above_note(&report), [("sequence-duplicate", "warning", 20)]);
+    let duplicates: Vec<u64> = items(&report, "sas").iter().map(|sa| number(sa, "sequence.duplicate")).collect();
+    assert_eq!(duplicates, [20, 0]);
+}
+
+#[test]
+fn loss_is_a_warning_only_above_the_tolerated_share() {
+    let mut noise = Noise(6);
+    let mut with_holes = |test: &str, holes: &[u32]| {
+        let sent = (0..2_000).filter(|n| !holes.contains(n)).map(|n| (true, 0x1001, 1 + n));
+        let back = (0..20).map(|n| (false, 0x2001, 1 + n));
+        let frames = esp_frames(&mut noise, back.chain(sent));
+        capture(test, frames)
+    };
+    let one = with_holes("one-of-2000", &[1_000]);
+    assert_eq!(findings(&report(&one, &[])), [("sequence-gap", "note", 1)]);
+    let five = with_holes("five-of-2000", &[100, 200, 300, 400, 500]);
+    assert_eq!(findings(&report(&five, &[])), [("sequence-gap", "warning", 5)]);
+    assert_eq!(findings(&report(&five, &["--max-loss", "1"])), [("sequence-gap", "note", 5)]);
+}
+
+#[test]
+fn a_reserved_spi_is_a_warning() {
+    let mut noise = Noise(7);
+    let frames = esp_frames(&mut noise, (0..50).flat_map(|n| [(true, 255, 1 + n), (false, 256, 1 + n)]));
+    let report = report(&capture("reserved-spi", frames), &[]);
+    assert_eq!(above_note(&report), [("spi-reserved", "warning", 50)]);
+    let finding =
+        items(&report, "findings").iter().find(|finding| text(finding, "code") == "spi-reserved").expect("just seen");
+    assert_eq!(at(finding, "sa").as_str(), Some("esp/192.168.1.1/192.168.1.2/0x000000ff"));
+}
+
+#[test]
+fn one_way_needs_ten_frames_and_an_answer_of_another_kind() {
+    let mut noise = Noise(8);
+    let mut mixed = |test: &str, protected: u32, answers: u16| {
+        let mut frames = esp_frames(&mut noise, (0..protected).map(|n| (true, 0x1001, 1 + n)));
+        frames.extend((0..answers).map(|n| build::ipv4(R2, R1, 254, n, &[0xff; 100])));
+        report(&capture(test, frames), &[])
+    };
+    let codes = |report: &Value| -> Vec<String> {
+        findings(report).iter().map(|(code, severity, _)| format!("{severity} {code}")).collect()
+    };
+    assert!(codes(&mixed("ten-one-way", 10, 5)).contains(&"note sa-one-way".to_owned()));
+    assert!(!codes(&mixed("nine-one-way", 9, 5)).contains(&"note sa-one-way".to_owned()));
+    let all = codes(&mixed("all-one-way", 50, 0));
+    assert_eq!(all, ["note capture-one-direction"]);
+}
+
+#[test]
+fn a_clock_that_steps_back_is_told_and_order_stays_as_captured() {
+    let mut noise = Noise(9);
+    let frames = esp_frames(&mut noise, (0..100).flat_map(|n| [(true, 0x1001, 1 + n), (false, 0x2001, 1 + n)]));
+    let frames: Vec<Out> = frames
+        .into_iter()
+        .zip(0..)
+        // Half a second back in the middle.
+        .map(|(frame, n)| {
+            Out::whole(
+                START + 2_000 * MILLISECOND + n * MILLISECOND - if n < 100 { 0 } else { 500 * MILLISECOND },
+                frame,
+            )
+        })
+        .collect();
+    let path = support::write_file(&support::scratch("clock-back"), "made-up.pcap", &plain_pcap(&frames));
+    let report = report(&path, &[]);
+    assert_eq!(findings(&report), [("capture-clock-back", "note", 1)]);
+    let finding = at(&report, "findings.0");
+    assert_eq!(number(finding, "first_frame.frame"), 101);
+    for sa in items(&report, "sas") {
+        assert_eq!(
+            (number(sa, "sequence.lost"), number(sa, "sequence.late")),
+            (0, 0),
+            "order is capture order, not time"
+        );
+    }
+}
+
+#[test]
+fn a_quoted_packet_is_no_observation() {
+    // R2 quotes an ESP packet in an ICMP error: fragmentation needed, next-hop MTU 1400.
+    let quoted = build::esp(R1, R2, 0x1001, 77, &[0; 8]);
+    let mut icmp = vec![3, 4, 0, 0, 0, 0];
+    icmp.extend(1_400_u16.to_be_bytes());
+    icmp.extend(&quoted[14..14 + 28]);
+    let router = Ipv4Addr::new(10, 0, 0, 1);
+    let frames = vec![build::ipv4(router, R1, 1, 1, &icmp), build::ipv4(router, R1, 1, 2, &icmp)];
+    let report = report(&capture("quoted", frames), &[]);
+    assert_eq!(items(&report, "sas").len(), 0);
+    let stacks: Vec<(&str, u64)> =
+        items(&report, "layers").iter().map(|row| (text(row, "stack"), number(row, "frames"))).collect();
+    assert_eq!(stacks, [("eth/ipv4/icmp", 2)]);
+    assert_eq!(above_note(&report), [("pmtu-icmp", "warning", 2)]);
+    let finding =
+        items(&report, "findings").iter().find(|finding| text(finding, "code") == "pmtu-icmp").expect("just seen");
+    let evidence = text(finding, "evidence");
+    assert!(
+        evidence.contains("1400") && evidence.contains("0x00001001"),
+        "the MTU and the quoted SA are told: {evidence}"
+    );
+}
