@@ -141,7 +141,7 @@ mod tests {
             }
             assert!(!entry.causes.is_empty() && !entry.remedy.is_empty(), "{}", entry.code);
             assert!(!entry.title.ends_with('.') && entry.title.len() <= 72, "{}: {}", entry.code, entry.title);
-            assert!(entry.lines.iter().all(|line| line.len() <= 76), "{}", entry.code);
+            assert!(entry.lines.iter().all(|line| line.len() <= 74), "{}", entry.code);
             let texts =
                 sentences.chain(entry.lines).chain(entry.references).chain([&entry.title, &entry.severity_note]);
             for text in texts {

@@ -31,5 +31,5 @@ mod settings;
 mod sizes;
 mod tables;
 
-pub use partial::{MergeError, Partial};
+pub use partial::{CaptureSpan, MergeError, Partial};
 pub use settings::Settings;

@@ -51,17 +51,24 @@ struct Scratch {
 /// What stretch of which captures a state covers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Span {
-    /// Frames offered per capture, in order (those that filters left out included: positions count them).
-    pub(crate) captures: Vec<u64>,
+    /// The captures of the span, in order.
+    pub(crate) captures: Vec<CaptureSpan>,
     /// Whether the first capture's beginning lies in an earlier span.
     pub(crate) continues: bool,
-    pub(crate) earliest: Option<Timestamp>,
-    pub(crate) latest: Option<Timestamp>,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
     /// Frames whose time lies before the time of the frame before them.
     pub(crate) backward: Seen,
     pub(crate) backward_most_ns: i64,
+}
+
+/// A capture's share of a span; frames that filters left out included, because positions count them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CaptureSpan {
+    /// Frames.
+    pub frames: u64,
+    /// Times of the earliest and the latest frame that has one.
+    pub times: Option<(Timestamp, Timestamp)>,
 }
 
 /// Sums over all frames of the span.
@@ -135,10 +142,17 @@ impl Partial {
         self.totals.sums.frames
     }
 
-    /// Times of the earliest and the latest frame.
+    /// The captures of the span, in the order that positions count them.
     #[must_use]
-    pub fn times(&self) -> Option<(Timestamp, Timestamp)> {
-        self.span.earliest.zip(self.span.latest)
+    pub fn captures(&self) -> &[CaptureSpan] {
+        &self.span.captures
+    }
+
+    /// Declares that the span has (at least) `count` captures, though the last of them may hold no frames.
+    pub fn declare_captures(&mut self, count: usize) {
+        if self.span.captures.len() < count {
+            self.span.captures.resize(count, CaptureSpan::default());
+        }
     }
 
     /// Declares that this state begins in the middle of a capture: its first capture is the last one of the span before it.
@@ -294,15 +308,32 @@ impl PartialEq for Partial {
     }
 }
 
+impl CaptureSpan {
+    fn append(&mut self, later: Self) {
+        let Self { frames, times } = later;
+        self.frames += frames;
+        self.times = match (self.times, times) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (own, theirs) => own.or(theirs),
+        };
+    }
+}
+
 impl Span {
     #[inline]
     fn count(&mut self, frame: &Frame<'_>) {
         let capture = frame.pos.capture() as usize;
         if capture >= self.captures.len() {
-            self.captures.resize(capture + 1, 0);
+            self.captures.resize(capture + 1, CaptureSpan::default());
         }
-        if let Some(frames) = self.captures.get_mut(capture) {
-            *frames += 1;
+        if let Some(span) = self.captures.get_mut(capture) {
+            span.frames += 1;
+            if frame.time != Timestamp::UNKNOWN {
+                span.times = Some(match span.times {
+                    Some((earliest, latest)) => (earliest.min(frame.time), latest.max(frame.time)),
+                    None => (frame.time, frame.time),
+                });
+            }
         }
     }
 
@@ -319,15 +350,13 @@ impl Span {
         }
         self.first.get_or_insert(o.time);
         self.last = Some(o.time);
-        self.earliest = Some(self.earliest.map_or(o.time, |t| t.min(o.time)));
-        self.latest = Some(self.latest.map_or(o.time, |t| t.max(o.time)));
     }
 
     fn merge(&mut self, later: Self) -> Shift {
-        let Self { captures, continues, earliest, latest, first, last, backward, backward_most_ns } = later;
+        let Self { captures, continues, first, last, backward, backward_most_ns } = later;
         let own = self.captures.len() as u32;
         let shift = if continues && own > 0 {
-            Shift { captures: own - 1, frames: self.captures.last().copied().unwrap_or(0) }
+            Shift { captures: own - 1, frames: self.captures.last().map_or(0, |c| c.frames) }
         } else {
             Shift { captures: own, frames: 0 }
         };
@@ -336,7 +365,7 @@ impl Span {
         }
         let mut more = captures.into_iter();
         if continues && let Some(open) = self.captures.last_mut() {
-            *open += more.next().unwrap_or(0);
+            open.append(more.next().unwrap_or_default());
         }
         self.captures.extend(more);
         if let (Some(before), Some(after)) = (self.last, first)
@@ -348,8 +377,6 @@ impl Span {
         }
         self.backward.merge(backward, shift);
         self.backward_most_ns = self.backward_most_ns.max(backward_most_ns);
-        self.earliest = [self.earliest, earliest].into_iter().flatten().min();
-        self.latest = [self.latest, latest].into_iter().flatten().max();
         self.first = self.first.or(first);
         self.last = last.or(self.last);
         shift

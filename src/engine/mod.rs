@@ -1,1 +1,12 @@
-//! .
+//! A run: captures in, a report or rows out.
+
+mod frames;
+mod input;
+mod interleave;
+mod rotation;
+mod run;
+mod start;
+
+pub use frames::{FramesOutcome, frames};
+pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
+pub use run::run;

@@ -39,6 +39,18 @@ pub enum DamageKind {
     Read,
 }
 
+impl DamageKind {
+    /// The word used in every output: `cut`, `corrupt` or `read`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::Corrupt => "corrupt",
+            Self::Read => "read",
+        }
+    }
+}
+
 /// The first damage found in a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {

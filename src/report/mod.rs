@@ -1,7 +1,12 @@
 //! The [`Report`] in its text, JSON, CSV and markdown forms: pure functions of the report.
 
 pub mod classes;
+pub mod csv;
 pub mod escape;
+pub mod explain;
+pub mod frame_row;
+pub mod json;
+pub mod markdown;
 pub mod names;
 pub mod number;
 pub mod text;

@@ -53,7 +53,7 @@ pub(super) const OUTER_FRAGMENTATION: Entry = Entry {
         "TCP inside negotiates its segment size without knowing of the tunnel.",
     ],
     remedy: &[
-        "Clamp the segment size on the inside interface: `ip tcp adjust-mss 1360` (IOS), or the nftables line below.",
+        "Clamp the segment size on the inside interface: `ip tcp adjust-mss 1360` (IOS), or the iptables line below.",
         "Let the gateway fragment before encryption: `crypto ipsec fragmentation before-encryption` (IOS).",
         "Or raise the MTU of the link between the gateways by the overhead: `spiglass report` shows it per packet size.",
         "On the receiver look at `show ip traffic` (reassembly timeouts) and `show crypto ipsec sa` (path mtu, ip mtu).",
@@ -61,7 +61,8 @@ pub(super) const OUTER_FRAGMENTATION: Entry = Entry {
     lines: &[
         "interface INSIDE",
         " ip tcp adjust-mss 1360",
-        "nft add rule ip mangle forward tcp flags syn tcp option maxseg size set rt mtu",
+        "iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN \\",
+        "  -j TCPMSS --clamp-mss-to-pmtu",
     ],
     references: &["RFC 4301 section 8", "RFC 4303 section 3.3.4", "RFC 791"],
 };
@@ -79,10 +80,10 @@ pub(super) const PMTU_ICMP: Entry = Entry {
     ],
     remedy: &[
         "Let ICMP type 3 code 4 (IPv6: ICMPv6 type 2) through to the gateway and to the hosts.",
-        "Clamp the TCP segment size on the inside interface: `ip tcp adjust-mss 1360`, or the nftables line below.",
+        "Clamp the TCP segment size on the inside interface: `ip tcp adjust-mss 1360`, or the iptables line below.",
         "For hosts that set DF wrongly: `crypto ipsec df-bit clear` (IOS), at the price of outer fragments.",
         "See what the gateway believes: `show crypto ipsec sa` (path mtu), `ip route get ADDRESS` (mtu).",
     ],
-    lines: &["nft add rule ip mangle forward tcp flags syn tcp option maxseg size set rt mtu"],
+    lines: &["iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN \\", "  -j TCPMSS --clamp-mss-to-pmtu"],
     references: &["RFC 1191", "RFC 8201", "RFC 4301 section 8.2", "RFC 2923"],
 };

@@ -16,6 +16,7 @@ use crate::model::report::{Capture, Exactness, Report, SCHEMA, Tap as TapReport,
 use crate::{dissect::stack_name, model::report};
 
 pub(crate) use tap::Tap;
+pub(crate) use time::rfc3339;
 
 /// The state of one tap, to be reported.
 #[derive(Debug)]

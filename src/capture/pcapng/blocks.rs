@@ -54,6 +54,7 @@ pub(crate) fn section_order(bytes: &[u8]) -> Result<ByteOrder, String> {
 /// The octets of frame check sequence that the flags option of a packet block states (bits 5 to 8); 0 says nothing.
 ///
 /// `options` is what lies between the packet data and the trailer of the block.
+#[inline(never)]
 pub(super) fn fcs_of_flags(order: ByteOrder, mut options: &[u8]) -> u8 {
     const END: u16 = 0;
     const FLAGS: u16 = 2;

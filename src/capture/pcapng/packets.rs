@@ -39,11 +39,14 @@ impl<'a> Packets<'a> {
     }
 
     #[inline(always)]
-    fn packet(&mut self, block: &'a [u8], id: u32) -> Option<Frame<'a>> {
+    fn packet(&mut self, block: &'a [u8], enhanced: bool) -> Option<Frame<'a>> {
         let order = self.section.order;
+        // One bounds check for all fields.
+        let header = block.first_chunk::<PACKET_HEADER>()?;
+        let id = if enhanced { order.u32_at(header, 8)? } else { u32::from(order.u16_at(header, 8)?) };
         let interface = self.section.interfaces.get(id as usize)?;
-        let ticks = u64::from(order.u32_at(block, 12)?) << 32 | u64::from(order.u32_at(block, 16)?);
-        let (captured, original) = (order.u32_at(block, 20)? as usize, order.u32_at(block, 24)?);
+        let ticks = u64::from(order.u32_at(header, 12)?) << 32 | u64::from(order.u32_at(header, 16)?);
+        let (captured, original) = (order.u32_at(header, 20)? as usize, order.u32_at(header, 24)?);
         let data = block.get(PACKET_HEADER..PACKET_HEADER + captured)?;
         let options = PACKET_HEADER + padded(captured);
         let mut fcs_bytes = interface.fcs_bytes;
@@ -95,23 +98,18 @@ impl<'a> Iterator for Packets<'a> {
     fn next(&mut self) -> Option<Frame<'a>> {
         loop {
             let rest = self.rest;
-            let kind = self.section.order.u32_at(rest, 0)?;
+            let header = rest.first_chunk::<8>()?;
+            let kind = self.section.order.u32_at(header, 0)?;
             if kind == SECTION_HEADER {
                 // A section header's length is in the byte order of the section that it begins.
                 self.section = self.later.next()?;
             }
-            let length = self.section.order.u32_at(rest, 4)?;
+            let length = self.section.order.u32_at(header, 4)?;
             let (block, rest) = rest.split_at_checked(padded(length as usize))?;
             self.rest = rest;
             let frame = match kind {
-                ENHANCED_PACKET => {
-                    let id = self.section.order.u32_at(block, 8)?;
-                    self.packet(block, id)
-                }
-                PACKET => {
-                    let id = self.section.order.u16_at(block, 8)?;
-                    self.packet(block, u32::from(id))
-                }
+                ENHANCED_PACKET => self.packet(block, true),
+                PACKET => self.packet(block, false),
                 SIMPLE_PACKET => self.simple_packet(block),
                 _ => None,
             };

@@ -74,9 +74,8 @@ impl Walker {
                 Err(end) => break end,
             };
             let whole = rest.get(..block.size).unwrap_or_default();
-            let order = self.section.order;
             let verdict = match block.kind {
-                ENHANCED_PACKET => self.packet(whole, order.u32_at(whole, 8)).map(|()| true),
+                ENHANCED_PACKET => self.packet(whole, true).map(|()| true),
                 SECTION_HEADER => {
                     match section_order(whole) {
                         Ok(order) => ended.push(std::mem::replace(&mut self.section, Arc::new(Section::new(order)))),
@@ -88,7 +87,7 @@ impl Walker {
                 }
                 INTERFACE => self.interface(whole, info).map(|()| false),
                 STATISTICS => self.statistics(whole, info).map(|()| false),
-                PACKET => self.packet(whole, order.u16_at(whole, 8).map(u32::from)).map(|()| true),
+                PACKET => self.packet(whole, false).map(|()| true),
                 SIMPLE_PACKET => self.simple_packet(whole).map(|()| true),
                 _ => Ok(false),
             };
@@ -156,10 +155,12 @@ impl Walker {
 
     /// Checks an enhanced or obsolete packet block: both keep their lengths in the same place.
     #[inline]
-    fn packet(&self, block: &[u8], interface: Option<u32>) -> Result<(), String> {
-        let (Some(id), Some(captured)) = (interface, self.section.order.u32_at(block, 20)) else {
-            return Err(format!("a packet block of {} bytes is too short for its header", block.len()));
-        };
+    fn packet(&self, block: &[u8], enhanced: bool) -> Result<(), String> {
+        let order = self.section.order;
+        let short = || format!("a packet block of {} bytes is too short for its header", block.len());
+        let header = block.first_chunk::<PACKET_HEADER>().ok_or_else(short)?;
+        let id = if enhanced { order.u32_at(header, 8) } else { order.u16_at(header, 8).map(u32::from) };
+        let (Some(id), Some(captured)) = (id, order.u32_at(header, 20)) else { return Err(short()) };
         let limit = self.limit(id)?;
         if captured > limit {
             return Err(format!("the packet claims {captured} bytes, the limit is {limit}"));

@@ -23,27 +23,19 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
     }
     for capture in &report.captures {
         if let Some(damage) = &capture.damage {
-            let kind = if damage.kind == "cut" { "cut" } else { "damaged" };
-            page.tagged(
-                Tone::Finding(if damage.kind == "cut" { Severity::Note } else { Severity::Warning }),
-                0,
+            let (kind, severity) =
+                if damage.kind == "cut" { ("cut", Severity::Note) } else { ("damaged", Severity::Warning) };
+            let read = if capture.frames == 1 { "frame was" } else { "frames were" };
+            page.tagged_text(
+                Tone::Finding(severity),
                 kind,
-                "",
-            );
-            page.wrapped(
-                4,
-                4,
                 &format!(
-                    "{}: byte {} (frame {}): {}; {} read.",
+                    ": {}: byte {} (frame {}): {}; {} {read} read.",
                     printable(&capture.path),
                     damage.offset,
                     damage.frame,
-                    printable(&damage.what),
-                    if capture.frames == 1 {
-                        "1 frame was".to_owned()
-                    } else {
-                        format!("{} frames were", grouped(capture.frames))
-                    }
+                    damage.what,
+                    grouped(capture.frames),
                 ),
             );
         }

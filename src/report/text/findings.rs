@@ -1,4 +1,4 @@
-//! Findings with their evidence; errors also with cause and remedy.
+//! Findings with their evidence; errors also with their cause and lines to type.
 
 use std::collections::BTreeMap;
 
@@ -67,8 +67,12 @@ fn one(page: &mut Page<'_>, report: &Report, finding: &Finding, code_width: usiz
         if !finding.cause.is_empty() {
             page.wrapped(INDENT, INDENT, &format!("Cause: {}", finding.cause));
         }
-        if !finding.remedy.is_empty() && finding.fix.is_empty() {
-            page.wrapped(INDENT, INDENT, &format!("Do: {}", finding.remedy));
+        if finding.fix.is_empty() {
+            page.wrapped(
+                INDENT,
+                INDENT,
+                &format!("Do: `spiglass explain {}` says what to check and what to type.", finding.code),
+            );
         }
     }
     for fix in &finding.fix {

@@ -14,7 +14,10 @@ use crate::report::number::{RateUnit, count, decimal, grouped, range};
 pub(super) fn print(page: &mut Page<'_>, report: &Report) {
     if !report.sizes.is_empty() {
         page.heading("Overhead by packet size");
-        for group in groups(&report.sizes) {
+        for (n, group) in groups(&report.sizes).into_iter().enumerate() {
+            if n > 0 {
+                page.blank();
+            }
             one(page, report, &group);
         }
     }
@@ -37,12 +40,12 @@ fn groups(sizes: &[Size]) -> Vec<Vec<&Size>> {
 
 fn one(page: &mut Page<'_>, report: &Report, group: &[&Size]) {
     let Some(first) = group.first() else { return };
-    let sa = first.sa.as_deref().and_then(names::sa_parts).map(|(protocol, spi, _)| format!("   {protocol} {spi}"));
+    let sa = first.sa.as_deref().and_then(names::sa_parts).map(|(protocol, spi, _)| format!(", {protocol} {spi}"));
     page.wrapped(
         2,
         6,
         &format!(
-            "{}   {}{}   {}{}",
+            "{}, {}{}, {}{}",
             printable(&first.direction),
             printable(&first.encapsulation),
             sa.unwrap_or_default(),
@@ -96,7 +99,6 @@ fn one(page: &mut Page<'_>, report: &Report, group: &[&Size]) {
             ),
         );
     }
-    page.blank();
 }
 
 /// A range short enough for a column: `58-73`; negative ends need the word.

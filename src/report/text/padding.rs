@@ -52,11 +52,15 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
         Column::right("other"),
         Column::right("longer than\nneeded"),
         Column::left("basis"),
-        Column::left("octets: frames").fit(Fit::Below),
+        Column::left("pad octets").fit(Fit::Below),
     ]);
     for row in &padding.esp {
-        let mut lengths: Vec<String> =
-            row.pad_lengths.iter().take(16).map(|(octets, frames)| format!("{octets}: {}", grouped(*frames))).collect();
+        let mut lengths: Vec<String> = row
+            .pad_lengths
+            .iter()
+            .take(16)
+            .map(|(octets, frames)| format!("{octets} ({} frames)", grouped(*frames)))
+            .collect();
         if row.pad_lengths.len() > 16 {
             lengths.push(format!("{} more lengths", row.pad_lengths.len() - 16));
         }
@@ -71,6 +75,9 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
         ]);
     }
     if !esp.is_empty() {
+        if !ethernet.is_empty() {
+            page.blank();
+        }
         esp.print(page);
     }
 
@@ -84,6 +91,9 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
         ah.row([names::sa_title(&row.sa), tap(&row.tap), grouped(row.frames), grouped(row.nonzero)]);
     }
     if !ah.is_empty() {
+        if !ethernet.is_empty() || !esp.is_empty() {
+            page.blank();
+        }
         ah.print(page);
     }
 }

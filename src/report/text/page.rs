@@ -57,7 +57,7 @@ impl Theme {
 
 /// What a line is, for its colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Tone {
+pub(in crate::report) enum Tone {
     Heading,
     Faint,
     Finding(Severity),
@@ -65,30 +65,30 @@ pub(super) enum Tone {
 
 /// A report on its way to text.
 #[derive(Debug)]
-pub(super) struct Page<'a> {
+pub(in crate::report) struct Page<'a> {
     text: String,
     options: &'a TextOptions,
 }
 
 impl<'a> Page<'a> {
-    pub(super) fn new(options: &'a TextOptions) -> Self {
+    pub(in crate::report) fn new(options: &'a TextOptions) -> Self {
         Self { text: String::new(), options }
     }
 
-    pub(super) fn width(&self) -> usize {
+    pub(in crate::report) fn width(&self) -> usize {
         self.options.width.max(60)
     }
 
-    pub(super) fn zone(&self) -> &TimeZone {
+    pub(in crate::report) fn zone(&self) -> &TimeZone {
         &self.options.zone
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub(in crate::report) fn into_text(self) -> String {
         self.text
     }
 
     /// A section's heading, with a blank line before it.
-    pub(super) fn heading(&mut self, title: &str) {
+    pub(in crate::report) fn heading(&mut self, title: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
@@ -96,7 +96,7 @@ impl<'a> Page<'a> {
     }
 
     /// A heading with a remark behind it, set apart and below where it does not fit.
-    pub(super) fn heading_with(&mut self, title: &str, remark: &str) {
+    pub(in crate::report) fn heading_with(&mut self, title: &str, remark: &str) {
         self.heading(title);
         if !remark.is_empty() {
             self.wrapped(2, 2, remark);
@@ -104,14 +104,14 @@ impl<'a> Page<'a> {
     }
 
     /// One line as it is.
-    pub(super) fn indented(&mut self, indent: usize, line: &str) {
+    pub(in crate::report) fn indented(&mut self, indent: usize, line: &str) {
         self.spaces(indent);
         self.text.push_str(line.trim_end());
         self.end();
     }
 
     /// One line in a colour.
-    pub(super) fn styled(&mut self, tone: Tone, indent: usize, line: &str) {
+    pub(in crate::report) fn styled(&mut self, tone: Tone, indent: usize, line: &str) {
         self.spaces(indent);
         let style = self.style(tone);
         let line = line.trim_end();
@@ -124,7 +124,7 @@ impl<'a> Page<'a> {
     }
 
     /// A line that begins in a colour and goes on without.
-    pub(super) fn tagged(&mut self, tone: Tone, indent: usize, tag: &str, rest: &str) {
+    pub(in crate::report) fn tagged(&mut self, tone: Tone, indent: usize, tag: &str, rest: &str) {
         self.spaces(indent);
         let style = self.style(tone);
         if style == Style::new() {
@@ -136,8 +136,34 @@ impl<'a> Page<'a> {
         self.end();
     }
 
+    /// A paragraph that begins in a colour.
+    pub(in crate::report) fn tagged_text(&mut self, tone: Tone, tag: &str, rest: &str) {
+        let text = printable(rest);
+        let room = self.width().saturating_sub(tag.width());
+        for (n, line) in wrap(&text, room, self.width().saturating_sub(4)).into_iter().enumerate() {
+            if n == 0 {
+                self.tagged(tone, 0, tag, &line);
+            } else {
+                self.indented(4, &line);
+            }
+        }
+    }
+
+    /// A coloured word with text behind it; the text's further lines stand below its first.
+    pub(in crate::report) fn tagged_line(&mut self, tone: Tone, indent: usize, tag: &str, text: &str) {
+        let column = indent + tag.width() + 2;
+        let room = self.width().saturating_sub(column);
+        for (n, line) in wrap(&printable(text), room, room).into_iter().enumerate() {
+            if n == 0 {
+                self.tagged(tone, indent, tag, &format!("  {line}"));
+            } else {
+                self.indented(column, &line);
+            }
+        }
+    }
+
     /// Text broken between words: the first line indented by `first`, the others by `next`.
-    pub(super) fn wrapped(&mut self, first: usize, next: usize, text: &str) {
+    pub(in crate::report) fn wrapped(&mut self, first: usize, next: usize, text: &str) {
         let text = printable(text);
         let width = self.width();
         for (n, line) in wrap(&text, width.saturating_sub(first), width.saturating_sub(next)).into_iter().enumerate() {
@@ -146,7 +172,7 @@ impl<'a> Page<'a> {
     }
 
     /// An empty line.
-    pub(super) fn blank(&mut self) {
+    pub(in crate::report) fn blank(&mut self) {
         self.text.push('\n');
     }
 

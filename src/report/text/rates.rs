@@ -28,7 +28,6 @@ fn directions(page: &mut Page<'_>, report: &Report) {
         Column::left("from > to").fit(Fit::Above),
         Column::left("tap"),
         Column::right("frames"),
-        Column::right("seconds").fit(Fit::Below),
         Column::right("frames/s"),
         Column::right("L1"),
         Column::right("L1 with\ncontrol"),
@@ -38,6 +37,7 @@ fn directions(page: &mut Page<'_>, report: &Report) {
         Column::right("clear\nL3"),
         Column::right("peak\nL1"),
         Column::right("of link\n%"),
+        Column::left("").fit(Fit::Remark),
     ]);
     for direction in &rates.directions {
         let with_control = direction.control_l1_bps.is_some_and(|bps| bps > 0.0);
@@ -45,7 +45,6 @@ fn directions(page: &mut Page<'_>, report: &Report) {
             printable(&direction.direction).into_owned(),
             if report.taps.len() > 1 { printable(&direction.tap).into_owned() } else { String::new() },
             grouped(direction.frames),
-            direction.seconds.map_or_else(|| "-".to_owned(), |seconds| decimal(seconds, 2)),
             direction.frames_per_s.map_or_else(|| "-".to_owned(), |rate| decimal(rate, 1)),
             unit.show(direction.l1_bps),
             if with_control { unit.show(direction.l1_with_control_bps) } else { String::new() },
@@ -55,6 +54,7 @@ fn directions(page: &mut Page<'_>, report: &Report) {
             direction.clear_bps.filter(|bps| *bps > 0.0).map_or_else(String::new, |bps| unit.show(Some(bps))),
             unit.show(direction.peak.map(|peak| peak.l1_bps)),
             direction.utilisation_pct.map_or_else(|| "-".to_owned(), |pct| decimal(pct, 2)),
+            remark(page, direction),
         ]);
     }
     table.print(page);
@@ -65,22 +65,16 @@ fn directions(page: &mut Page<'_>, report: &Report) {
             "L1 and L2 of some frames are assumed: the link is not Ethernet, or segmentation offload made the frames.",
         );
     }
-    for direction in &rates.directions {
-        if let Some(peak) = direction.peak {
-            page.wrapped(
-                2,
-                6,
-                &format!(
-                    "peak of {}: {} {} and {} frames/s at {}",
-                    printable(&direction.direction),
-                    unit.show(Some(peak.l1_bps)),
-                    unit.name,
-                    decimal(peak.frames_per_s, 0),
-                    names::time_of_day(peak.start_ns, page.zone())
-                ),
-            );
-        }
-    }
+}
+
+/// `over 15.02 s; peak at 04:41:02.000000 with 8 700 frames/s`
+fn remark(page: &Page<'_>, direction: &DirectionRate) -> String {
+    let over = direction.seconds.map(|seconds| format!("over {} s", decimal(seconds, 2)));
+    let peak = direction.peak.map(|peak| {
+        let at = names::time_of_day(peak.start_ns, page.zone());
+        format!("peak at {at} with {} frames/s", decimal(peak.frames_per_s, 0))
+    });
+    over.into_iter().chain(peak).collect::<Vec<_>>().join("; ")
 }
 
 /// Exact, or the range that a transform allows.

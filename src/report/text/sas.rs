@@ -21,7 +21,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
             continue;
         }
         if report.taps.len() > 1 {
-            page.indented(0, &super::tap_suffix(report, &tap.name));
+            page.wrapped(2, 6, &format!("Tap {}", tap.name));
         }
         let mut table = Table::new(vec![
             Column::left("SA"),
@@ -35,6 +35,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
             Column::left("carried in").fit(Fit::Below),
             Column::left("transform").fit(Fit::Below),
             Column::left("overhead").fit(Fit::Below),
+            Column::left("").fit(Fit::Remark),
         ]);
         for sa in sas.iter().take(ROWS) {
             table.row(row(sa));
@@ -44,13 +45,10 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
             let more = (sas.len() - ROWS) as u64;
             page.wrapped(2, 2, &format!("and {} more; `--table sas --format csv` lists all.", grouped(more)));
         }
-        for sa in sas.iter().take(ROWS) {
-            remarks(page, sa);
-        }
     }
 }
 
-fn row(sa: &Sa) -> [String; 11] {
+fn row(sa: &Sa) -> [String; 12] {
     let sequence = |pick: fn(&crate::model::report::Sequence) -> u64| {
         sa.sequence.as_ref().map_or_else(|| "-".to_owned(), |sequence| grouped(pick(sequence)))
     };
@@ -72,6 +70,7 @@ fn row(sa: &Sa) -> [String; 11] {
         if sa.encapsulation == "native" { String::new() } else { sa.encapsulation.to_uppercase() },
         names::transform(sa),
         overhead(sa),
+        remarks(sa),
     ]
 }
 
@@ -80,8 +79,8 @@ fn overhead(sa: &Sa) -> String {
     let known = &sa.overhead;
     match (known.min_bytes, known.max_bytes, &sa.protection_bytes) {
         (Some(min), Some(max), _) => {
-            let basis = if known.basis == "visible" { "" } else { known.basis };
-            format!("{} B {basis}", range(min, max)).trim_end().to_owned()
+            let basis = if known.basis == "visible" { String::new() } else { format!(" ({})", known.basis) };
+            format!("{} B{basis}", range(min, max))
         }
         (_, _, Some(protection)) => {
             let range = range(
@@ -95,7 +94,7 @@ fn overhead(sa: &Sa) -> String {
 }
 
 /// What the columns have no room for: restarts, wraps, windows that would drop, copies.
-fn remarks(page: &mut Page<'_>, sa: &Sa) {
+fn remarks(sa: &Sa) -> String {
     let mut parts = Vec::new();
     if sa.copies_removed > 0 {
         parts.push(format!(
@@ -122,7 +121,5 @@ fn remarks(page: &mut Page<'_>, sa: &Sa) {
             parts.push(format!("an anti-replay window of {}", windows.join(", of ")));
         }
     }
-    if !parts.is_empty() {
-        page.wrapped(2, 6, &format!("{}: {}.", names::sa_title(&sa.id).replace("  ", " "), parts.join("; ")));
-    }
+    parts.join("; ")
 }

@@ -23,6 +23,8 @@ pub(super) enum Fit {
     Below,
     /// It moves to a line of its own above the row.
     Above,
+    /// It always stands below its row, without its name.
+    Remark,
 }
 
 /// One column: its heading may have several lines.
@@ -80,6 +82,7 @@ impl<'a> Table<'a> {
             Fit::Drop => !layout.drop,
             Fit::Below => !layout.below,
             Fit::Above => !layout.above,
+            Fit::Remark => false,
         };
         let shown: Vec<(usize, &Column<'_>, usize)> = self
             .columns
@@ -91,6 +94,12 @@ impl<'a> Table<'a> {
             .collect();
 
         let head_lines = shown.iter().map(|(_, column, _)| column.head.lines().count()).max().unwrap_or(0);
+        if layout.above {
+            let above = self.columns.iter().filter(|column| column.fit == Fit::Above);
+            let names: Vec<&str> = above.map(|column| column.head).collect();
+            page.styled(Tone::Faint, INDENT, &names.join("  "));
+        }
+        let extra = if layout.above { 2 } else { 0 };
         for n in 0..head_lines {
             let cells = shown.iter().map(|(_, column, width)| {
                 // Short headings stand at the bottom, next to their numbers.
@@ -98,7 +107,7 @@ impl<'a> Table<'a> {
                 let text = n.checked_sub(skip).and_then(|n| column.head.lines().nth(n)).unwrap_or("");
                 (text, column.align, *width)
             });
-            page.styled(Tone::Faint, INDENT, &join(cells, layout.gap));
+            page.styled(Tone::Faint, INDENT + extra, &join(cells, layout.gap));
         }
         for row in &self.rows {
             for (column, cell) in self.columns.iter().zip(row) {
@@ -108,7 +117,6 @@ impl<'a> Table<'a> {
             }
             let cells =
                 shown.iter().map(|(i, column, width)| (row.get(*i).map_or("", String::as_str), column.align, *width));
-            let extra = if layout.above { 2 } else { 0 };
             page.indented(INDENT + extra, &join(cells, layout.gap));
             if layout.below {
                 let moved: Vec<String> = self
@@ -120,6 +128,11 @@ impl<'a> Table<'a> {
                     .collect();
                 if !moved.is_empty() {
                     page.wrapped(INDENT + 4, INDENT + 6, &moved.join(", "));
+                }
+            }
+            for (column, cell) in self.columns.iter().zip(row) {
+                if column.fit == Fit::Remark && !cell.is_empty() {
+                    page.wrapped(INDENT + 4, INDENT + 6, cell);
                 }
             }
         }
@@ -153,6 +166,7 @@ impl<'a> Table<'a> {
                         Fit::Drop => !layout.drop,
                         Fit::Below => !layout.below,
                         Fit::Above => !layout.above,
+                        Fit::Remark => false,
                     }
             });
             let (mut sum, mut n) = (if layout.above { 2 } else { 0 }, 0);

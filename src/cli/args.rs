@@ -1,0 +1,320 @@
+//! What can be typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use super::values::{self, TapArg};
+use crate::engine::TimeBound;
+use crate::model::{Address, Spi};
+
+/// Reads captures from passive TAPs and says what IPsec costs and what is wrong with it
+#[derive(Debug, Parser)]
+#[command(name = "spiglass", version, max_term_width = 100, propagate_version = false)]
+#[command(after_help = TOP_HELP, after_long_help = TOP_LONG_HELP)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+const TOP_HELP: &str = "`spiglass COMMAND --help` explains a command with examples.";
+
+const TOP_LONG_HELP: &str = "\
+Exit status:
+  0    the captures were read; nothing at or above --fail-on
+  1    the captures were read; there are findings at or above --fail-on
+  2    an input could not be read, is damaged or cut, or the command line is wrong
+  130  interrupted; what was read so far is reported
+
+Examples:
+  spiglass report tunnel.pcap
+  tcpdump -i eth1 -w - | spiglass report -
+  spiglass check --format json -o nightly.json /captures/*.pcap.gz
+  spiglass frames --format csv tunnel.pcap > frames.csv
+  spiglass explain spi-zero";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// SAs, findings, overhead by packet size, padding and rates of captures
+    #[command(after_long_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
+    /// Findings only, with an exit status for scripts and nightly jobs
+    #[command(after_long_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// One row per frame as CSV or JSON lines, streaming
+    #[command(after_long_help = FRAMES_EXAMPLES)]
+    Frames(FramesArgs),
+    /// What a finding code, an SPI or a pasted router log line means
+    #[command(after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+    /// Completions for a shell, on standard output
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// The manual page, on standard output
+    Man,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  spiglass report tunnel.pcap
+  spiglass report --tap west=a.pcap,b.pcap --tap east=c.pcapng
+  spiglass report --link-rate 1G --bin 100ms tunnel.pcap
+  spiglass report --from 2026-11-21T04:41:00Z --to +30s --peer 192.168.1.2 tunnel.pcap
+  spiglass report --format csv --table sizes tunnel.pcap > sizes.csv
+  tcpdump -i eth1 -w - 'ip proto 50 or udp port 4500' | spiglass report -";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  spiglass check tunnel.pcap || echo 'look at the tunnel'
+  spiglass check --fail-on error --format ndjson -o findings.ndjson *.pcap.zst
+  find /captures -name '*.pcap*' -print0 | spiglass check --files-from - -0";
+
+const FRAMES_EXAMPLES: &str = "\
+Columns:
+  capture,frame,time_ns,interface,wire_bytes,captured_bytes,stack,outer_src,outer_dst,outer_bytes,
+  encapsulation,ah_spi,ah_sequence,ah_bytes,esp_spi,esp_sequence,inner_src,inner_dst,inner_bytes,
+  overhead_bytes,ethernet_pad_bytes,esp_pad_bytes,fragment,stop
+
+  Absent is empty. Several AH or ESP headers in one frame are joined with `;`, outermost first.
+  `fragment` is offset:more, the offset in octets and 1 where more fragments follow. Inner columns of
+  ESP are filled only where the frame alone proves ESP-NULL: a subset of what `report` knows.
+
+Examples:
+  spiglass frames tunnel.pcap > frames.csv
+  spiglass frames --format ndjson --spi 1002 tunnel.pcap | jq .esp_sequence";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  spiglass explain
+  spiglass explain sequence-gap
+  spiglass explain 0x3ea
+  spiglass explain '%CRYPTO-4-RECVD_PKT_INV_SPI: decaps: rec'\\''d IPSEC packet has invalid spi for
+     destaddr=192.168.1.2, prot=50, spi=0x0(0), srcaddr=192.168.1.1'";
+
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    #[command(flatten)]
+    pub(super) filter: FilterArgs,
+    #[command(flatten)]
+    pub(super) analysis: AnalysisArgs,
+    /// Form: text, json, csv, ndjson or markdown
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Which table, for csv [default: sas]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
+    pub(super) table: Option<TableName>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// Exit with 1 for findings of error, warning, note or above; or never
+    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
+    pub(super) fail_on: FailOn,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    #[command(flatten)]
+    pub(super) filter: FilterArgs,
+    #[command(flatten)]
+    pub(super) analysis: AnalysisArgs,
+    /// Form: text, json, csv, ndjson or markdown; json is the whole report
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Which table, for csv [default: findings]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
+    pub(super) table: Option<TableName>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// Exit with 1 for findings of error, warning, note or above; or never
+    #[arg(long, value_enum, default_value_t = FailOn::Warning, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
+    pub(super) fail_on: FailOn,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FramesArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    #[command(flatten)]
+    pub(super) filter: FilterArgs,
+    /// Form of the rows
+    #[arg(long, value_enum, default_value_t = RowsFormat::Csv, value_name = "FORMAT", help_heading = "Output")]
+    pub(super) format: RowsFormat,
+    /// Write to FILE; it appears when it is complete [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// A finding code, an SPI (decimal, or hex with 0x) or a log line; without one, all codes are listed
+    #[arg(value_name = "WORD", num_args = 0..)]
+    pub(super) words: Vec<String>,
+    #[command(flatten)]
+    pub(super) color: ColorArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InputArgs {
+    /// Captures: pcap or pcapng, plain or compressed; `-` is standard input
+    ///
+    /// Compression may be gzip, zstd, lz4, xz or bzip2. Content decides the format, never the name. Captures whose times do not overlap are read as one tap in rotation,
+    /// overlapping ones as separate taps; --tap says it outright.
+    #[arg(value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
+    pub(super) captures: Vec<OsString>,
+    /// Captures of one tap, by name; repeatable
+    ///
+    /// Files that overlap in time (the two monitor ports of a passive TAP) are merged frame by frame.
+    #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = values::tap, help_heading = "Input")]
+    pub(super) tap: Vec<TapArg>,
+    /// Names of further captures, one a line; `-` is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(super) files_from: Option<OsString>,
+    /// Names in --files-from end with NUL instead of a line end
+    #[arg(short = '0', long = "null", requires = "files_from", help_heading = "Input")]
+    pub(super) null: bool,
+    /// A capture cut in its last record is no reason for exit status 2
+    #[arg(long, help_heading = "Input")]
+    pub(super) accept_cut: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FilterArgs {
+    /// Only frames from then on: RFC 3339, or `+30s` from the first [default: all]
+    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Filters and dissection")]
+    pub(super) from: Option<TimeBound>,
+    /// Only frames before: RFC 3339, or `+30s` from the first [default: all]
+    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Filters and dissection")]
+    pub(super) to: Option<TimeBound>,
+    /// Only frames with this address in any IP header [default: all]
+    #[arg(long, value_name = "ADDRESS", value_parser = values::address, help_heading = "Filters and dissection")]
+    pub(super) peer: Option<Address>,
+    /// Only frames with this SPI, decimal or hex with 0x [default: all]
+    #[arg(long, value_name = "N", value_parser = values::spi, help_heading = "Filters and dissection")]
+    pub(super) spi: Option<Spi>,
+    /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Filters and dissection")]
+    pub(super) udp_port: Vec<u16>,
+    /// VXLAN and GENEVE outside IPsec are tunnels, not mirror shells
+    #[arg(long, help_heading = "Filters and dissection")]
+    pub(super) overlay: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AnalysisArgs {
+    /// Width of a time bin, for peaks: `100ms`, `5m`
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::bin, help_heading = "Analysis")]
+    pub(super) bin: u64,
+    /// Rate of the link in bit/s: `100M`, `1G` [default: unknown]
+    ///
+    /// Needed for utilisation and for the time that PAUSE frames stopped a sender.
+    #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Analysis")]
+    pub(super) link_rate: Option<u64>,
+    /// Lost share above which a sequence gap is a warning, per cent
+    #[arg(long, value_name = "PCT", default_value = "0.1", value_parser = values::per_cent, help_heading = "Analysis")]
+    pub(super) max_loss: f64,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// Write to FILE; it appears when it is complete [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    /// Show times in UTC (the default)
+    #[arg(long, overrides_with = "local", help_heading = "Output")]
+    pub(super) utc: bool,
+    /// Show times of the text and markdown report in the local time zone
+    #[arg(long, overrides_with = "utc", help_heading = "Output")]
+    pub(super) local: bool,
+    #[command(flatten)]
+    pub(super) color: ColorArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ColorArgs {
+    /// Colours: auto (on a terminal), always, never
+    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN", hide_possible_values = true, help_heading = "Output")]
+    pub(super) color: When,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Threads; the output does not depend on it [default: as many as serve]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Run")]
+    pub(super) jobs: Option<u16>,
+    /// Progress: auto (on a terminal, after a second), always, never
+    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN", hide_possible_values = true, help_heading = "Run")]
+    pub(super) progress: When,
+    /// No progress and no warnings; errors are still told
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Run")]
+    pub(super) quiet: bool,
+    /// Say on standard error what was read
+    #[arg(short, long, help_heading = "Run")]
+    pub(super) verbose: bool,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Text,
+    /// One object
+    Json,
+    /// One table
+    Csv,
+    /// One object per row
+    Ndjson,
+    /// For tickets and wikis
+    Markdown,
+}
+
+/// Forms of rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum RowsFormat {
+    /// With a header row
+    Csv,
+    /// One object per line
+    Ndjson,
+}
+
+/// Tables for CSV.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[allow(missing_docs)]
+pub(super) enum TableName {
+    Findings,
+    Sas,
+    Tunnels,
+    Sizes,
+    Padding,
+    Rates,
+    Layers,
+    Captures,
+}
+
+/// From which severity on a finding is a failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum FailOn {
+    Error,
+    Warning,
+    Note,
+    Never,
+}
+
+/// When to do something that suits terminals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum When {
+    Auto,
+    Always,
+    Never,
+}

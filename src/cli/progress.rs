@@ -1,0 +1,136 @@
+//! How far a run has come, on standard error; and the interrupt key.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::args::{RunArgs, When};
+use crate::engine::{Progress, ProgressUpdate};
+use crate::report::escape::printable;
+use crate::report::number::{bytes, count};
+
+/// Runs shorter than this show no progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(1);
+
+/// Set by the first interrupt; the second ends the program at once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Listens for the interrupt key.
+    pub(super) fn listen() -> Self {
+        let interrupt = Self::default();
+        let flag = Arc::clone(&interrupt.0);
+        // Without a handler the key ends the program as usual: nothing to tell.
+        let _ = ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        interrupt
+    }
+
+    pub(super) fn happened(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Shows progress, or does not.
+pub(super) struct Display {
+    interrupt: Interrupt,
+    kind: Kind,
+    started: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Hidden,
+    Bar,
+    /// Asked for where there is no terminal: a line a second.
+    Lines,
+}
+
+#[derive(Default)]
+struct State {
+    bar: Option<ProgressBar>,
+    last_line: Option<Instant>,
+}
+
+impl Display {
+    pub(super) fn new(run: &RunArgs, interrupt: Interrupt) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let kind = match run.progress {
+            _ if run.quiet => Kind::Hidden,
+            When::Never => Kind::Hidden,
+            When::Auto if terminal => Kind::Bar,
+            When::Auto => Kind::Hidden,
+            When::Always if terminal => Kind::Bar,
+            When::Always => Kind::Lines,
+        };
+        Self { interrupt, kind, started: Instant::now(), state: Mutex::default() }
+    }
+
+    /// Takes the bar away, before anything else is printed.
+    pub(super) fn finish(&self) {
+        if let Some(bar) = self.state.lock().unwrap_or_else(PoisonError::into_inner).bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for Display {
+    fn update(&self, progress: &ProgressUpdate<'_>) {
+        if self.kind == Kind::Hidden || self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = progress.path.to_string_lossy();
+        let path = printable(&path);
+        if self.kind == Kind::Lines {
+            if state.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+                state.last_line = Some(Instant::now());
+                let of = progress.bytes_total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
+                eprintln!("{path}: {}{of}, {}", bytes(progress.bytes_done), count(progress.frames, "frame"));
+            }
+            return;
+        }
+        let bar = state.bar.get_or_insert_with(bar);
+        match progress.bytes_total {
+            Some(total) => bar.set_length(total),
+            None => bar.unset_length(),
+        }
+        bar.set_message(format!("{path}  {}", count(progress.frames, "frame")));
+        bar.set_position(progress.bytes_done);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.happened()
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+    // The template is checked by a test.
+    if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+const TEMPLATE: &str = "{bar:20} {bytes} of {total_bytes}  {bytes_per_sec}  {wide_msg}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_valid() {
+        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
+    }
+}

@@ -1,0 +1,225 @@
+//! The commands.
+
+use std::io::{self, Write};
+
+use super::args::{AnalysisArgs, CheckArgs, FilterArgs, InputArgs, OutputArgs, ReportArgs, RunArgs, TableName};
+use super::args::{Cli, Command, ExplainArgs, FailOn, Format, FramesArgs, RowsFormat};
+use super::options;
+use super::progress::{Display, Interrupt};
+use super::sink::Sink;
+use super::verdict::Verdict;
+use crate::engine;
+use crate::model::Error;
+use crate::model::report::Report;
+use crate::report::csv::Table;
+use crate::report::escape::printable;
+use crate::report::frame_row::RowFormat;
+use crate::report::number::{count, grouped};
+use crate::report::{csv, explain, json, markdown, text};
+
+/// Runs what was asked for.
+pub(super) fn run(cli: Cli) -> Verdict {
+    match cli.command {
+        Command::Report(args) => report(Asked::from(args)),
+        Command::Check(args) => report(Asked::from(args)),
+        Command::Frames(args) => frames(&args),
+        Command::Explain(args) => explain(&args),
+        Command::Completions { shell } => print(&super::completions(shell)),
+        Command::Man => match super::man() {
+            Ok(page) => print(&page),
+            Err(error) => failed(&Error::Io { path: "man".into(), source: error }),
+        },
+    }
+}
+
+/// `report` and `check` differ in what they print and from which severity on they fail.
+struct Asked {
+    input: InputArgs,
+    filter: FilterArgs,
+    analysis: AnalysisArgs,
+    format: Format,
+    table: Option<TableName>,
+    output: OutputArgs,
+    fail_on: FailOn,
+    run: RunArgs,
+    findings_only: bool,
+}
+
+impl From<ReportArgs> for Asked {
+    fn from(args: ReportArgs) -> Self {
+        let ReportArgs { input, filter, analysis, format, table, output, fail_on, run } = args;
+        Self { input, filter, analysis, format, table, output, fail_on, run, findings_only: false }
+    }
+}
+
+impl From<CheckArgs> for Asked {
+    fn from(args: CheckArgs) -> Self {
+        let CheckArgs { input, filter, analysis, format, table, output, fail_on, run } = args;
+        Self { input, filter, analysis, format, table, output, fail_on, run, findings_only: true }
+    }
+}
+
+fn report(asked: Asked) -> Verdict {
+    let default_table = if asked.findings_only { Table::Findings } else { Table::Sas };
+    let prepared = options::table(asked.format, asked.table, default_table).and_then(|table| {
+        let settings = options::settings(&asked.filter, Some(&asked.analysis))?;
+        Ok((table, settings, options::inputs(&asked.input)?, Sink::open(asked.output.output.as_deref())?))
+    });
+    let (table, settings, inputs, sink) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let interrupt = Interrupt::listen();
+    let display = Display::new(&asked.run, interrupt.clone());
+    let engine::Outcome { mut report, errors } = engine::run(&inputs, &settings, &display);
+    display.finish();
+
+    errors.iter().for_each(complain);
+    let mut verdict = Verdict::default();
+    verdict.interrupted(interrupt.happened());
+    verdict.errors(&errors);
+    verdict.report(&report, asked.input.accept_cut, options::threshold(asked.fail_on));
+    report.exit_status = verdict.status();
+    if !asked.run.quiet {
+        warn_of_damage(&report);
+    }
+    if asked.run.verbose {
+        for capture in &report.captures {
+            eprintln!(
+                "{}: {} read, tap {}",
+                printable(&capture.path),
+                count(capture.frames, "frame"),
+                printable(&capture.tap)
+            );
+        }
+    }
+    write(sink, &mut verdict, |sink| show(&report, &asked, table, sink));
+    verdict
+}
+
+/// The report in the form that was asked for.
+fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Result<()> {
+    let zone = options::zone(&asked.output);
+    match (asked.format, asked.findings_only) {
+        (Format::Json, _) => json::write(report, sink),
+        (Format::Ndjson, _) => json::write_lines(report, sink),
+        (Format::Csv, _) => csv::write(report, table, sink),
+        (Format::Text, false) => sink.write_all(text::render(report, &options::report_look(&asked.output)).as_bytes()),
+        (Format::Text, true) => {
+            sink.write_all(text::render_findings(report, &options::report_look(&asked.output)).as_bytes())
+        }
+        (Format::Markdown, false) => sink.write_all(markdown::render(report, &zone).as_bytes()),
+        (Format::Markdown, true) => sink.write_all(markdown::render_findings(report, &zone).as_bytes()),
+    }
+}
+
+/// Damage is in the report too, but whoever reads only standard error must not miss it.
+fn warn_of_damage(report: &Report) {
+    for capture in &report.captures {
+        if let Some(damage) = &capture.damage {
+            warn(&capture.path, damage.offset, damage.frame, &damage.what, damage.kind == "cut", capture.frames);
+        }
+    }
+}
+
+/// `trace.pcapng: byte 1048576 (frame 8123): the record claims ...; the file is damaged from here on. 8122 frames were read.`
+fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64) {
+    let state = if cut { "the file is cut" } else { "the file is damaged from here on" };
+    let were = if frames == 1 { "frame was" } else { "frames were" };
+    eprintln!(
+        "{}: byte {offset} (frame {frame}): {}; {state}. {} {were} read.",
+        printable(path),
+        printable(what),
+        grouped(frames)
+    );
+}
+
+fn frames(args: &FramesArgs) -> Verdict {
+    let prepared = options::settings(&args.filter, None)
+        .and_then(|settings| Ok((settings, options::inputs(&args.input)?, Sink::open(args.output.as_deref())?)));
+    let (settings, inputs, mut sink) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let format = match args.format {
+        RowsFormat::Csv => RowFormat::Csv,
+        RowsFormat::Ndjson => RowFormat::Ndjson,
+    };
+    let interrupt = Interrupt::listen();
+    let display = Display::new(&args.run, interrupt.clone());
+    let result = engine::frames(&inputs, &settings, format, &mut sink, &display);
+    display.finish();
+    let mut verdict = Verdict::default();
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(source) => {
+            complain(&Error::Io { path: sink.name(), source });
+            verdict.failed_output();
+            return verdict;
+        }
+    };
+    if outcome.closed {
+        // Whoever reads has had enough: success, whatever the rest of the captures would have said.
+        return verdict;
+    }
+    outcome.errors.iter().for_each(complain);
+    verdict.interrupted(interrupt.happened());
+    verdict.errors(&outcome.errors);
+    for info in &outcome.captures {
+        if let Some(damage) = &info.damage {
+            verdict.damage(damage, args.input.accept_cut);
+            if !args.run.quiet {
+                let cut = damage.kind == crate::model::DamageKind::Cut;
+                warn(&info.path.to_string_lossy(), damage.offset, damage.frame, &damage.what, cut, info.frames);
+            }
+        }
+        if args.run.verbose {
+            eprintln!("{}: {} read", printable(&info.path.to_string_lossy()), count(info.frames, "frame"));
+        }
+    }
+    write(sink, &mut verdict, |_| Ok(()));
+    verdict
+}
+
+fn explain(args: &ExplainArgs) -> Verdict {
+    let look = options::look(args.color.color, false);
+    if args.words.is_empty() {
+        return print(explain::list(&look).as_bytes());
+    }
+    match explain::explain(&args.words.join(" "), &look) {
+        Ok(text) => print(text.as_bytes()),
+        Err(why) => failed(&Error::Usage(why)),
+    }
+}
+
+/// To standard output.
+fn print(text: &[u8]) -> Verdict {
+    let mut verdict = Verdict::default();
+    write(Sink::Stdout(io::stdout()), &mut verdict, |sink| sink.write_all(text));
+    verdict
+}
+
+/// Fills and finishes a sink. A closed pipe is success: whoever reads has had enough.
+fn write(mut sink: Sink, verdict: &mut Verdict, fill: impl FnOnce(&mut Sink) -> io::Result<()>) {
+    let path = sink.name();
+    match fill(&mut sink).and_then(|()| sink.finish()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *verdict = Verdict::default(),
+        Err(source) => {
+            complain(&Error::Io { path, source });
+            verdict.failed_output();
+        }
+    }
+}
+
+/// An error that ends the command before it began.
+fn failed(error: &Error) -> Verdict {
+    complain(error);
+    let mut verdict = Verdict::default();
+    verdict.errors(std::slice::from_ref(error));
+    verdict
+}
+
+fn complain(error: &Error) {
+    eprintln!("spiglass: {}", printable(&error.to_string()));
+}

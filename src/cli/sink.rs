@@ -1,0 +1,116 @@
+//! Where a report goes: standard output, or a file that appears when it is complete.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::model::Error;
+
+/// An open destination.
+pub(super) enum Sink {
+    Stdout(io::Stdout),
+    /// A device or pipe that cannot be replaced.
+    Direct(PathBuf, File),
+    /// A file under a temporary name beside the one that was asked for.
+    Replaced {
+        target: PathBuf,
+        temporary: PathBuf,
+        file: BufWriter<File>,
+    },
+}
+
+impl Sink {
+    /// Opens it now, so that a wrong path is known before hours of reading.
+    pub(super) fn open(path: Option<&Path>) -> Result<Self, Error> {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(Self::Stdout(io::stdout())) };
+        let fail = |source| Error::Io { path: path.to_path_buf(), source };
+        // A link stays a link: what it points to is replaced.
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        if std::fs::metadata(&target).is_ok_and(|meta| !meta.is_file()) {
+            let file = File::options().write(true).open(&target).map_err(fail)?;
+            return Ok(Self::Direct(target, file));
+        }
+        let name = target.file_name().ok_or_else(|| fail(io::ErrorKind::InvalidInput.into()))?;
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.part", std::process::id()));
+        let temporary = target.with_file_name(hidden);
+        let file = File::create(&temporary).map_err(fail)?;
+        Ok(Self::Replaced { target, temporary, file: BufWriter::new(file) })
+    }
+
+    /// Puts the file in place of the one that was asked for.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        if let Self::Replaced { target, temporary, file } = &self {
+            if let Ok(meta) = std::fs::metadata(target) {
+                // As the file was; where that is not possible, as new files are.
+                let _ = std::fs::set_permissions(temporary, meta.permissions());
+            }
+            file.get_ref().sync_all()?;
+            std::fs::rename(temporary, target)?;
+        }
+        Ok(())
+    }
+
+    /// What messages call it.
+    pub(super) fn name(&self) -> PathBuf {
+        match self {
+            Self::Stdout(_) => PathBuf::from("standard output"),
+            Self::Direct(path, _) | Self::Replaced { target: path, .. } => path.clone(),
+        }
+    }
+}
+
+impl Drop for Sink {
+    /// What was not finished leaves nothing behind.
+    fn drop(&mut self) {
+        if let Self::Replaced { temporary, .. } = self {
+            // After a rename there is nothing to remove.
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::Direct(_, file) => file.write(bytes),
+            Self::Replaced { file, .. } => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::Direct(_, file) => file.flush(),
+            Self::Replaced { file, .. } => file.flush(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_only_when_finished() {
+        let dir = std::env::temp_dir().join(format!("spiglass-sink-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let target = dir.join("report.json");
+        std::fs::write(&target, "old").unwrap();
+        let mut sink = Sink::open(Some(&target)).unwrap();
+        sink.write_all(b"half").unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"old");
+        drop(sink);
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "nothing is left behind");
+        let mut sink = Sink::open(Some(&target)).unwrap();
+        sink.write_all(b"new").unwrap();
+        sink.finish().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+        assert!(Sink::open(Some(&dir.join("missing/report.json"))).is_err());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,205 @@
+//! Several captures of one tap as one stream, frame by frame in time order.
+//!
+//! Ties go to the capture named first. A frame without a time keeps its place behind the frame before it. Files are
+//! opened when their first frame's time has come, so that a long rotation does not hold them all open.
+
+use super::input::Input;
+use super::start::first_time;
+use crate::capture::{CaptureReader, Chunk, Frame};
+use crate::model::{CaptureId, Error, FramePos, Timestamp};
+
+/// The captures of one tap.
+pub(super) struct Interleave<'i> {
+    members: Vec<Member<'i>>,
+    current: Option<usize>,
+}
+
+struct Member<'i> {
+    order: usize,
+    input: &'i Input,
+    first: Timestamp,
+    state: State,
+}
+
+enum State {
+    Waiting,
+    Open(Box<Open>),
+    Ended(Box<CaptureReader>),
+    Failed,
+}
+
+struct Open {
+    reader: CaptureReader,
+    chunk: Chunk,
+    /// Times of the chunk's frames, each at least that of the frame before it where it has none.
+    times: Vec<Timestamp>,
+    at: usize,
+}
+
+impl<'i> Interleave<'i> {
+    pub(super) fn open(inputs: &[(usize, &'i Input)], errors: &mut Vec<Error>) -> Self {
+        let mut members: Vec<Member<'i>> = inputs
+            .iter()
+            .filter_map(|&(order, input)| {
+                let known = first_time(&input.source);
+                let mut member =
+                    Member { order, input, first: known.unwrap_or(Timestamp::UNKNOWN), state: State::Waiting };
+                // What can be read only once, or not at all, shows it now.
+                if known.is_none() {
+                    member.begin(errors);
+                    if matches!(member.state, State::Failed) {
+                        return None;
+                    }
+                }
+                Some(member)
+            })
+            .collect();
+        members.sort_by_key(|m| (m.first, m.order));
+        Self { members, current: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub(super) fn first_time(&self) -> Timestamp {
+        self.members.iter().map(|m| m.first).filter(|t| *t != Timestamp::UNKNOWN).min().unwrap_or(Timestamp::UNKNOWN)
+    }
+
+    /// Hands frames to `observe` until the capture whose turn it is changes or ends its chunk; false at the end of all.
+    pub(super) fn next(&mut self, mut observe: impl FnMut(&Frame<'_>)) -> bool {
+        let mut errors = Vec::new();
+        // Open what is due: everything that may hold the earliest frame.
+        loop {
+            let open = self.members.iter().filter_map(Member::time).min();
+            let due = self
+                .members
+                .iter_mut()
+                .find(|m| matches!(m.state, State::Waiting) && open.is_none_or(|time| m.first <= time));
+            match due {
+                Some(member) => member.begin(&mut errors),
+                None => break,
+            }
+        }
+        let turn = self
+            .members
+            .iter()
+            .enumerate()
+            .filter_map(|(at, m)| Some((m.time()?, m.order, at)))
+            .min()
+            .map(|(_, _, at)| at);
+        let Some(at) = turn else { return false };
+        self.current = Some(at);
+        let limit = self
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at)
+            .filter_map(|(_, m)| match m.state {
+                State::Waiting => Some((m.first, m.order)),
+                _ => Some((m.time()?, m.order)),
+            })
+            .min();
+        if let Some(member) = self.members.get_mut(at) {
+            member.deliver(at as CaptureId, limit, &mut observe);
+        }
+        true
+    }
+
+    pub(super) fn current(&self) -> Option<&CaptureReader> {
+        match &self.members.get(self.current?)?.state {
+            State::Open(open) => Some(&open.reader),
+            State::Ended(reader) => Some(reader),
+            _ => None,
+        }
+    }
+
+    /// Places of the captures on the command line, in the order that positions count them.
+    pub(super) fn orders(&self) -> Vec<usize> {
+        self.members.iter().map(|m| m.order).collect()
+    }
+
+    pub(super) fn into_readers(self) -> Vec<(usize, CaptureReader)> {
+        self.members
+            .into_iter()
+            .filter_map(|m| match m.state {
+                State::Open(open) => Some((m.order, open.reader)),
+                State::Ended(reader) => Some((m.order, *reader)),
+                // Interrupted before its turn came: it is opened to be named in the report, with no frames.
+                State::Waiting => CaptureReader::open(&m.input.source, 0).ok().map(|reader| (m.order, reader)),
+                State::Failed => None,
+            })
+            .collect()
+    }
+}
+
+impl Member<'_> {
+    fn begin(&mut self, errors: &mut Vec<Error>) {
+        self.state = match CaptureReader::open(&self.input.source, 0) {
+            Ok(reader) => {
+                let mut open = Box::new(Open { reader, chunk: Chunk::new(), times: Vec::new(), at: 0 });
+                if open.refill() {
+                    if self.first == Timestamp::UNKNOWN {
+                        self.first = open.times.first().copied().unwrap_or(Timestamp::UNKNOWN);
+                    }
+                    State::Open(open)
+                } else {
+                    State::Ended(Box::new(open.reader))
+                }
+            }
+            Err(error) => {
+                errors.push(error);
+                State::Failed
+            }
+        };
+    }
+
+    /// Time of the next frame.
+    fn time(&self) -> Option<Timestamp> {
+        match &self.state {
+            State::Open(open) => open.times.get(open.at).copied(),
+            _ => None,
+        }
+    }
+
+    /// Delivers frames while they are not later than `limit` (time and command line order of the next capture).
+    fn deliver(&mut self, capture: CaptureId, limit: Option<(Timestamp, usize)>, observe: &mut impl FnMut(&Frame<'_>)) {
+        let order = self.order;
+        let State::Open(open) = &mut self.state else { return };
+        let mut at = open.at;
+        for frame in open.chunk.frames().skip(at) {
+            let time = open.times.get(at).copied().unwrap_or(Timestamp::UNKNOWN);
+            if at > open.at && limit.is_some_and(|limit| (time, order) > limit) {
+                break;
+            }
+            observe(&Frame { pos: FramePos::new(capture, frame.pos.number()), ..frame });
+            at += 1;
+        }
+        open.at = at;
+        if open.at >= open.times.len() && !open.refill() {
+            let ended = std::mem::replace(&mut self.state, State::Failed);
+            if let State::Open(open) = ended {
+                self.state = State::Ended(Box::new(open.reader));
+            }
+        }
+    }
+}
+
+impl Open {
+    fn refill(&mut self) -> bool {
+        let before = self.times.last().copied().unwrap_or(Timestamp::UNKNOWN);
+        self.times.clear();
+        self.at = 0;
+        while self.reader.next_chunk(&mut self.chunk) {
+            let mut last = before;
+            for frame in self.chunk.frames() {
+                last = if frame.time == Timestamp::UNKNOWN { last } else { frame.time };
+                self.times.push(last);
+            }
+            if !self.times.is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+}

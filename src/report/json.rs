@@ -1,0 +1,113 @@
+//! The report as JSON, and as one JSON object per row.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::model::report::Report;
+
+/// The whole report as one object, indented, with a line end.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = io::BufWriter::new(out);
+    serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// One object per line: first `{"row":"report",...}` with the run's own figures, then every row of every table with `row` saying
+/// which: `capture`, `tap`, `layer`, `sa`, `tunnel`, `size`, `outer_size`, `padding_ethernet`, `padding_esp`, `padding_ah`,
+/// `direction`, `pause`, `bin`, `event`, `finding`. The other members are those of the JSON report.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = io::BufWriter::new(out);
+    line(
+        &mut out,
+        "report",
+        &Head {
+            schema: report.schema,
+            tool: &report.tool,
+            exactness: report.exactness,
+            degraded_why: &report.degraded_why,
+            totals: &report.totals,
+            bin_ns: report.rates.bin_ns,
+            exit_status: report.exit_status,
+        },
+    )?;
+    lines(&mut out, "capture", &report.captures)?;
+    lines(&mut out, "tap", &report.taps)?;
+    lines(&mut out, "layer", &report.layers)?;
+    lines(&mut out, "sa", &report.sas)?;
+    lines(&mut out, "tunnel", &report.tunnels)?;
+    lines(&mut out, "size", &report.sizes)?;
+    lines(&mut out, "outer_size", &report.outer_sizes)?;
+    lines(&mut out, "padding_ethernet", &report.padding.ethernet)?;
+    lines(&mut out, "padding_esp", &report.padding.esp)?;
+    lines(&mut out, "padding_ah", &report.padding.ah)?;
+    lines(&mut out, "direction", &report.rates.directions)?;
+    lines(&mut out, "pause", &report.rates.pause)?;
+    lines(&mut out, "bin", &report.rates.bins)?;
+    lines(&mut out, "event", &report.events)?;
+    lines(&mut out, "finding", &report.findings)?;
+    out.flush()
+}
+
+/// What belongs to the run and not to a row.
+#[derive(Serialize)]
+struct Head<'a> {
+    schema: &'static str,
+    tool: &'a crate::model::report::Tool,
+    exactness: crate::model::report::Exactness,
+    degraded_why: &'a [String],
+    totals: &'a crate::model::report::Totals,
+    bin_ns: u64,
+    exit_status: u8,
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    row: &'static str,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+fn lines<T: Serialize>(out: &mut impl Write, row: &'static str, values: &[T]) -> io::Result<()> {
+    values.iter().try_for_each(|value| line(out, row, value))
+}
+
+fn line<T: Serialize>(out: &mut impl Write, row: &'static str, value: &T) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Line { row, value }).map_err(io::Error::from)?;
+    out.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn the_json_report_is_one_object_with_the_published_names() {
+        let mut out = Vec::new();
+        write(&sample::report(), &mut out).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(json["schema"], "spiglass.report/1");
+        assert_eq!(json["sas"][1]["sequence"]["lost"], 15);
+        assert_eq!(json["padding"]["esp"][0]["pad_lengths"]["2"], 1385);
+        assert_eq!(json["findings"][0]["severity"], "error");
+    }
+
+    #[test]
+    fn every_line_is_an_object_that_says_what_it_is() {
+        let mut out = Vec::new();
+        write_lines(&sample::report(), &mut out).unwrap();
+        let rows: Vec<serde_json::Value> =
+            out.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect();
+        assert_eq!(rows[0]["row"], "report");
+        assert!(rows.iter().all(|row| row["row"].is_string()));
+        assert_eq!(rows.iter().filter(|row| row["row"] == "finding").count(), 2);
+    }
+}
