@@ -27,7 +27,7 @@ const SHUT: &[(&str, &str, &[&str], &str)] = &[
 const ONLY: &[(&str, &[&str], &str)] = &[
     ("std::thread", &["engine"], "only the engine has threads"),
     ("std::fs", &["capture", "engine", "cli"], "files are opened by whoever reads captures or writes results"),
-    ("std::env", &["cli"], "what was typed and set is the command line's business"),
+    ("std::env", &["cli", "main"], "what was typed and set is the command line's business"),
     ("std::process", &["cli", "main"], "only the command line ends the process"),
     ("std::time::Instant", &["engine", "cli"], "time comes from the capture"),
     ("std::time::SystemTime", &["engine", "cli"], "time comes from the capture"),
