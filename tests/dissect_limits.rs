@@ -155,3 +155,14 @@ fn a_capture_that_holds_more_than_the_wire_is_believed_about_its_octets() {
     dissect(&frame, &DissectOptions::default(), &mut stack);
     assert_eq!((stack.frame_bytes as usize, stack.sas.len()), (data.len(), 1));
 }
+
+#[test]
+fn ipv4_options_that_are_not_there_leave_the_addresses() {
+    let mut packet = ipv4(A, B, 59, &[]);
+    packet[0] = 0x46;
+    packet[3] = 24;
+    let stack = whole(&ethernet(0x0800, &packet));
+    assert_eq!((stack.ips.len(), stack.ips[0].src), (1, spiglass::model::Address::v4(A)));
+    let cause = StopCause::TooShort { needed: 24, had: 20, limit: Limit::Frame };
+    assert_eq!(stack.stop, Some(Stop { layer: LayerKind::Ipv4, offset: 14, cause }));
+}

@@ -105,7 +105,7 @@ fn beginning(cut: &Stack, whole: &Stack) {
         return;
     }
     assert!(cut.layers.len() <= whole.layers.len(), "{cut:?}\n{whole:?}");
-    assert!(cut.layers.iter().zip(&whole.layers).all(|(a, b)| a.kind == b.kind && a.span.start == b.span.start));
+    assert!(cut.layers.iter().zip(&whole.layers).all(|(a, b)| a.kind == b.kind && a.span.start <= b.span.start));
     for (a, b) in cut.sas.iter().zip(&whole.sas) {
         assert_eq!((a.protocol, a.spi, a.offset, a.bytes), (b.protocol, b.spi, b.offset, b.bytes));
         assert!(!a.sequence_seen || a.sequence == b.sequence);
@@ -117,7 +117,7 @@ fn beginning(cut: &Stack, whole: &Stack) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_cut_at_any_octet_adds_nothing(frame in built(), overlay in any::<bool>()) {

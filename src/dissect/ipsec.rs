@@ -116,7 +116,8 @@ pub(super) fn esp(
     }
 }
 
-/// Notes every ESP-NULL candidate that the payload supports; answers the one that is beyond doubt.
+/// Notes every ESP-NULL candidate that the payload supports (few frames come here); answers the one that is beyond doubt.
+#[cold]
 fn check_null(
     walk: &mut Walk<'_, '_>,
     sa: u8,

@@ -96,8 +96,10 @@ impl<'a, 's> Walk<'a, 's> {
             self.stop(kind, StopCause::TooDeep);
             return false;
         }
-        let captured = self.end.min(self.data.len()).saturating_sub(self.pos).min(bytes);
-        let span = Span { start: self.pos as u32, bytes: captured as u32 };
+        // What was cut away begins where the capture ends.
+        let start = self.pos.min(self.data.len());
+        let captured = self.end.min(self.data.len()).saturating_sub(start).min(bytes);
+        let span = Span { start: start as u32, bytes: captured as u32 };
         self.stack.layers.push(Layer { kind, span });
         self.stack.shape.layers = self.stack.shape.layers << 6 | kind as u128;
         self.pos += bytes;
