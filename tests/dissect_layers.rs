@@ -291,6 +291,20 @@ fn shells_are_peeled_outside_tunnels_only() {
 }
 
 #[test]
+fn a_fragmented_shell_leaves_the_mirrored_frame_its_length() {
+    let mirrored = ethernet(0x0800, &ipv4(X, Y, 50, &esp(0x1234_5678, 7, &[0x9c; 1448])));
+    let mut packet = ipv4(A, B, 17, &udp(50_000, 4789, &[&[8, 0, 0, 0, 0, 0, 1, 0][..], &mirrored].concat()));
+    packet.truncate(1500);
+    packet[2..4].copy_from_slice(&1500u16.to_be_bytes());
+    packet[6] = 0x20;
+    let stack = read(&ethernet(0x0800, &packet));
+    assert_eq!(stack_name(stack.shape), "[vxlan]/eth/ipv4/esp");
+    assert_eq!((stack.frame_bytes as usize, stack.trailer_bytes, stack.notes.len()), (mirrored.len(), 0, 0));
+    assert_eq!((stack.sas[0].bytes, stack.ips[0].total_bytes), (1456, 1476));
+    assert!(stack.flags.cut_by_snaplen && stack.null_checked(&stack.sas[0]));
+}
+
+#[test]
 fn control_frames_are_told_apart() {
     let cdp = [
         &[1u8, 0, 0x0c, 0xcc, 0xcc, 0xcc, 2, 0, 0, 0, 0, 1, 0, 12][..],

@@ -125,11 +125,8 @@ fn check_null(
     declared: Option<null::Declared>,
 ) -> Option<NullSupport> {
     let endpoints = walk.stack.ips.last().map(|ip| (ip.src, ip.dst));
-    let found = null::check(payload, walk.wire_bytes(), endpoints, declared);
-    for support in found.iter() {
-        walk.stack.notes.push(Note::Null { sa, support: *support });
-    }
-    found.decided()
+    let suspect = null::Suspect { sa, payload, wire_bytes: walk.wire_bytes(), endpoints, declared };
+    suspect.check(&mut walk.stack.notes)
 }
 
 /// Goes on into the packet that ESP-NULL carries.

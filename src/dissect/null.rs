@@ -8,7 +8,7 @@
 //! One frame alone decides ([`NULL_DECISIVE`]) only where a checksum over it verifies; everything else stays below and adds
 //! up per SA, where every checked frame without support counts against a candidate.
 
-use super::stack::NullSupport;
+use super::stack::{Note, NullSupport};
 use crate::model::Address;
 use crate::wire::checksum::Sum;
 use crate::wire::ipsec::{Esp, Wesp};
@@ -71,43 +71,31 @@ impl Declared {
     }
 }
 
-/// The candidates that one payload supports.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
-    supports: [Option<NullSupport>; NULL_ICVS.len() * NULL_IVS.len()],
-    count: usize,
+/// Adds a support that is worth a note.
+fn note(notes: &mut Vec<Note>, sa: u8, support: Option<NullSupport>) {
+    if let Some(support) = support
+        && support.bits >= LEAST
+    {
+        notes.push(Note::Null { sa, support });
+    }
 }
 
-impl Found {
-    fn add(&mut self, support: Option<NullSupport>) {
-        if let Some(support) = support
-            && support.bits >= LEAST
-            && let Some(slot) = self.supports.get_mut(self.count)
-        {
-            *slot = Some(support);
-            self.count += 1;
-        }
+/// Settles what was noted from `first` on: an inner packet of exact length leaves no room for readings of the same
+/// octets with TFC padding. Answers the candidate that is beyond doubt.
+fn settle(notes: &mut Vec<Note>, first: usize) -> Option<NullSupport> {
+    let supports = |notes: &[Note]| -> Option<NullSupport> {
+        let found = notes.iter().skip(first).filter_map(Note::null_support);
+        found.filter(|s| s.bits >= NULL_DECISIVE).max_by_key(|s| s.bits)
+    };
+    let exact = |note: &Note| note.null_support().is_some_and(|s| s.inner.is_some() && s.tfc_bytes == 0);
+    if notes.len() > first + 1 && notes.iter().skip(first).any(exact) {
+        let mut index = 0;
+        notes.retain(|note| {
+            index += 1;
+            index <= first || note.null_support().is_none_or(|s| s.tfc_bytes == 0)
+        });
     }
-
-    /// An inner packet of exact length leaves no room for readings of the same octets with TFC padding.
-    fn settle(&mut self) {
-        if self.iter().any(|s| s.inner.is_some() && s.tfc_bytes == 0) {
-            for slot in &mut self.supports {
-                if slot.is_some_and(|s| s.tfc_bytes != 0) {
-                    *slot = None;
-                }
-            }
-        }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &NullSupport> {
-        self.supports.iter().flatten()
-    }
-
-    /// The candidate that is beyond doubt.
-    pub(super) fn decided(&self) -> Option<NullSupport> {
-        self.iter().copied().filter(|s| s.bits >= NULL_DECISIVE).max_by_key(|s| s.bits)
-    }
+    supports(notes)
 }
 
 const fn ip_version(octet: u8) -> bool {
@@ -152,36 +140,48 @@ fn trailer_plausible(payload: &[u8], icv: usize, tunnel: bool) -> bool {
     plausible(next_header) && padded && usize::from(pad_bytes) <= rest.len()
 }
 
-/// All candidates that `payload` supports. `wire_bytes`: its length on the wire. `endpoints`: of the enclosing IP header.
-pub(super) fn check(
-    payload: &[u8],
-    wire_bytes: usize,
-    endpoints: Option<(Address, Address)>,
-    declared: Option<Declared>,
-) -> Found {
-    let mut found = Found::default();
-    if payload.len() < wire_bytes {
-        for iv_bytes in NULL_IVS {
-            found.add(cut_tunnel(payload, wire_bytes, iv_bytes));
+/// One ESP payload to be checked.
+pub(super) struct Suspect<'a> {
+    /// Index of its header in the stack's `sas`.
+    pub(super) sa: u8,
+    /// Everything captured behind the sequence number.
+    pub(super) payload: &'a [u8],
+    /// Octets of that on the wire.
+    pub(super) wire_bytes: usize,
+    /// Endpoints of the enclosing IP header.
+    pub(super) endpoints: Option<(Address, Address)>,
+    /// What a WESP header says.
+    pub(super) declared: Option<Declared>,
+}
+
+impl Suspect<'_> {
+    /// Notes all candidates that the payload supports; answers the one that is beyond doubt.
+    pub(super) fn check(&self, notes: &mut Vec<Note>) -> Option<NullSupport> {
+        let first = notes.len();
+        if self.payload.len() < self.wire_bytes {
+            for iv_bytes in NULL_IVS {
+                note(notes, self.sa, cut_tunnel(self.payload, self.wire_bytes, iv_bytes));
+            }
+        } else if let Some(declared) = self.declared {
+            note(notes, self.sa, declared_candidate(self.payload, self.endpoints, declared));
+        } else {
+            self.check_whole(notes);
         }
-        return found;
+        settle(notes, first)
     }
-    if let Some(declared) = declared {
-        found.add(declared_candidate(payload, endpoints, declared));
-        return found;
-    }
-    for icv_bytes in NULL_ICVS {
-        let Some(end) = wire_bytes.checked_sub(usize::from(icv_bytes)) else { break };
-        let Some(&[ref rest @ .., pad_bytes, next_header]) = payload.get(..end) else { break };
-        if !plausible(next_header) {
-            continue;
+
+    fn check_whole(&self, notes: &mut Vec<Note>) {
+        for icv_bytes in NULL_ICVS {
+            let Some(end) = self.payload.len().checked_sub(usize::from(icv_bytes)) else { break };
+            let Some(&[ref rest @ .., pad_bytes, next_header]) = self.payload.get(..end) else { break };
+            if !plausible(next_header) {
+                continue;
+            }
+            for iv_bytes in NULL_IVS {
+                note(notes, self.sa, candidate(rest, pad_bytes, next_header, icv_bytes, iv_bytes, self.endpoints));
+            }
         }
-        for iv_bytes in NULL_IVS {
-            found.add(candidate(rest, pad_bytes, next_header, icv_bytes, iv_bytes, endpoints));
-        }
     }
-    found.settle();
-    found
 }
 
 /// The one candidate that WESP declares; its word is worth 24 bits where the trailer keeps it.
