@@ -26,6 +26,7 @@ mod overlay;
 mod stack;
 mod tcp;
 mod udp;
+mod upper;
 mod walk;
 
 pub use layer::LayerKind;
