@@ -50,7 +50,7 @@ fn one(page: &mut Page<'_>, report: &Report, group: &[&Size]) {
             printable(&first.encapsulation),
             sa.unwrap_or_default(),
             first.basis,
-            super::tap_suffix(report, &first.tap)
+            super::tap_suffix(report, &first.tap).replace("   at", ", at"),
         ),
     );
     page.wrapped(2, 6, &parts_line(group));
