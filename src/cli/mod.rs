@@ -52,7 +52,13 @@ fn man() -> io::Result<Vec<u8>> {
         man.render_options_section(&mut out)?;
         man.render_extra_section(&mut out)?;
     }
-    Ok(out)
+    // All commands are on this page, not on pages of their own.
+    let mut page = String::from_utf8_lossy(&out).into_owned();
+    for sub in command.get_subcommands() {
+        let name = sub.get_name();
+        page = page.replace(&format!("spiglass\\-{name}(1)"), &format!("spiglass {name}"));
+    }
+    Ok(page.into_bytes())
 }
 
 #[cfg(test)]

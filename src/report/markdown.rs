@@ -166,10 +166,13 @@ fn sizes(page: &mut Page, report: &Report) {
     for size in &report.sizes {
         groups.entry((&size.tap, &size.direction, &size.sa, &size.encapsulation, size.basis)).or_default().push(size);
     }
-    for ((tap, direction, sa, encapsulation, basis), mut group) in groups {
+    for (n, ((tap, direction, sa, encapsulation, basis), mut group)) in groups.into_iter().enumerate() {
+        if n > 0 {
+            page.line("");
+        }
         group.sort_by_key(|size| size.inner_bytes);
-        let sa = sa.as_deref().map(|sa| format!(", {}", safe(&names::sa_title(sa)))).unwrap_or_default();
-        page.line(&format!("\n{}, {}{sa}, {basis}, tap {}\n", safe(direction), safe(encapsulation), safe(tap)));
+        let sa = sa.as_deref().map(|sa| format!(", {}", safe(&sa_short(sa)))).unwrap_or_default();
+        page.line(&format!("{}, {}{sa}, {basis}, tap {}\n", safe(direction), safe(encapsulation), safe(tap)));
         let rows = if group.len() > classes::EXACT_ROWS { classes::fold(&group) } else { classes::exact(&group) };
         let unit = RateUnit::for_rates(rows.iter().map(|row| row.l1_tunnel_bps));
         let mut end_to_end = String::from(">end to end ");
@@ -208,6 +211,11 @@ fn sizes(page: &mut Page, report: &Report) {
             }),
         );
     }
+}
+
+/// `ESP 0x000003ea`; the direction stands beside it.
+fn sa_short(id: &str) -> String {
+    names::sa_parts(id).map_or_else(|| id.to_owned(), |(protocol, spi, _)| format!("{protocol} {spi}"))
 }
 
 fn padding(page: &mut Page, report: &Report) {

@@ -73,6 +73,26 @@ pub fn frame(report: &Report, frame: FrameRef) -> String {
     }
 }
 
+/// Several frames: `frames 4, 7, 8`, each with its capture where they are of several.
+#[must_use]
+pub fn frames(report: &Report, frames: &[FrameRef]) -> String {
+    let one_capture = frames.windows(2).all(|pair| matches!(pair, [a, b] if a.capture == b.capture));
+    match frames {
+        [] => String::new(),
+        [one] => frame(report, *one),
+        [first, .., last] if one_capture => {
+            let before = frames.iter().take(frames.len() - 1).map(|frame| super::number::grouped(frame.frame));
+            format!(
+                "frames {} and {}",
+                before.collect::<Vec<_>>().join(", "),
+                frame(report, FrameRef { capture: first.capture, ..*last })
+            )
+            .replace("and frame ", "and ")
+        }
+        _ => frames.iter().map(|one| frame(report, *one)).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// A link type in the words of a sentence.
 #[must_use]
 pub fn link_type(name: &str) -> String {

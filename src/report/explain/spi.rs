@@ -44,9 +44,12 @@ pub(super) fn print(page: &mut Page<'_>, written: &Written) {
     let spi = written.spi;
     page.styled(Tone::Heading, 0, &format!("SPI {} = {spi}", spi.0));
     page.wrapped(2, 2, kind(spi));
-    page.heading("If it was mistyped, the number meant may be");
-    for (reading, meant) in readings(spi) {
-        page.wrapped(2, 4, &format!("{:>10} = {meant}   {reading}", meant.0));
+    let readings = readings(spi);
+    if !readings.is_empty() {
+        page.heading("If it was mistyped, the number meant may be");
+    }
+    for (reading, meant) in readings {
+        page.indented(2, &format!("{:>10} = {meant}  {reading}", meant.0));
     }
     page.blank();
     page.wrapped(
@@ -83,7 +86,7 @@ pub(super) const fn kind(spi: Spi) -> &'static str {
 
 /// What the number becomes by common slips; only readings that differ from it.
 fn readings(spi: Spi) -> Vec<(&'static str, Spi)> {
-    let mut readings = vec![("octets in reverse order (host instead of network order)", Spi(spi.0.swap_bytes()))];
+    let mut readings = vec![("octets in reverse (host instead of network order)", Spi(spi.0.swap_bytes()))];
     if let Ok(value) = u32::from_str_radix(&spi.0.to_string(), 16) {
         readings.push(("its decimal digits read as hex", Spi(value)));
     }
@@ -95,8 +98,5 @@ fn readings(spi: Spi) -> Vec<(&'static str, Spi)> {
         readings.push(("its upper half alone", Spi(spi.0 >> 16)));
     }
     readings.retain(|(_, meant)| *meant != spi);
-    if readings.is_empty() {
-        readings.push(("no other reading", spi));
-    }
     readings
 }

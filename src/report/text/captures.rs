@@ -21,7 +21,9 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
     } else {
         summed(page, report);
     }
-    for capture in &report.captures {
+    // Findings name damage too; where there is none of that kind (a filtered list), it must not go unsaid.
+    let told = report.findings.iter().any(|finding| matches!(finding.code, "capture-cut" | "capture-damaged"));
+    for capture in report.captures.iter().filter(|_| !told) {
         if let Some(damage) = &capture.damage {
             let (kind, severity) =
                 if damage.kind == "cut" { ("cut", Severity::Note) } else { ("damaged", Severity::Warning) };
@@ -64,6 +66,7 @@ fn describe(page: &Page<'_>, capture: &Capture) -> String {
 /// ` in 15.02 s from 2026-11-21 04:41:02 UTC`, or nothing where no time is known.
 fn span(page: &Page<'_>, first: Option<i64>, last: Option<i64>) -> String {
     match (first, last) {
+        (Some(first), Some(last)) if first == last => format!(" at {}", names::moment(first, page.zone())),
         (Some(first), Some(last)) => {
             let ns = u64::try_from(last.saturating_sub(first)).unwrap_or(0);
             format!(" in {} from {}", duration(ns), names::moment(first, page.zone()))

@@ -32,12 +32,21 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
             page.wrapped(11, 11, &format!("and {} {} like it; `--format json` lists all.", more, finding.code));
         }
     }
-    let mut codes: Vec<&str> = printed.into_keys().collect();
+    // Errors carry their own hint.
+    let plain = |finding: &&Finding| finding.severity != Severity::Error || !finding.fix.is_empty();
+    let mut codes: Vec<&str> = report.findings.iter().filter(plain).map(|finding| finding.code).collect();
     codes.sort_unstable();
-    page.blank();
+    codes.dedup();
     match codes.as_slice() {
-        [code] => page.wrapped(2, 2, &format!("`spiglass explain {code}` says what causes it and what to do.")),
-        _ => page.wrapped(2, 2, "`spiglass explain CODE` says what causes a finding and what to do."),
+        [] => {}
+        [code] => {
+            page.blank();
+            page.wrapped(2, 2, &format!("`spiglass explain {code}` says what causes it and what to do."));
+        }
+        _ => {
+            page.blank();
+            page.wrapped(2, 2, "`spiglass explain CODE` says what causes a finding and what to do.");
+        }
     }
 }
 

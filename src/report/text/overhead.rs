@@ -50,7 +50,7 @@ fn one(page: &mut Page<'_>, report: &Report, group: &[&Size]) {
             printable(&first.encapsulation),
             sa.unwrap_or_default(),
             first.basis,
-            super::tap_suffix(report, &first.tap)
+            super::tap_suffix(report, &first.tap).replace("   at", ", at"),
         ),
     );
     page.wrapped(2, 6, &parts_line(group));
@@ -113,7 +113,8 @@ fn mean(value: f64) -> String {
 
 /// `parts: outer IP 20, AH 24, padding 2 to 6, ... B`, over all sizes of the group.
 fn parts_line(group: &[&Size]) -> String {
-    let named: [(&str, fn(&Parts) -> f64); 11] = [
+    type Pick = fn(&Parts) -> f64;
+    let named: [(&str, Pick); 11] = [
         ("outer IP", |p| p.outer_ip),
         ("UDP", |p| p.udp),
         ("TCP", |p| p.tcp),
@@ -164,6 +165,6 @@ fn outer(page: &mut Page<'_>, report: &Report) {
         } else {
             sizes.iter().map(|size| format!("{} B: {}", size.outer_bytes, grouped(size.frames))).collect()
         };
-        page.wrapped(6, 6, &cells.join(", "));
+        page.items(6, &cells);
     }
 }

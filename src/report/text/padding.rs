@@ -5,7 +5,7 @@ use super::table::{Column, Fit, Table};
 use crate::model::report::Report;
 use crate::report::escape::printable;
 use crate::report::names;
-use crate::report::number::{grouped, range};
+use crate::report::number::{count, grouped, range};
 
 pub(super) fn print(page: &mut Page<'_>, report: &Report) {
     let padding = &report.padding;
@@ -25,7 +25,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
         Column::left("examples").fit(Fit::Below),
     ]);
     for row in &padding.ethernet {
-        let examples: Vec<String> = row.examples.iter().take(3).map(|frame| names::frame(report, *frame)).collect();
+        let examples = names::frames(report, row.examples.get(..3).unwrap_or(&row.examples));
         ethernet.row([
             printable(&row.direction).into_owned(),
             tap(&row.tap),
@@ -38,7 +38,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
                 _ => "other",
             }
             .to_owned(),
-            examples.join(", "),
+            examples,
         ]);
     }
     if !ethernet.is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
             .pad_lengths
             .iter()
             .take(16)
-            .map(|(octets, frames)| format!("{octets} ({} frames)", grouped(*frames)))
+            .map(|(octets, frames)| format!("{octets} in {}", count(*frames, "frame")))
             .collect();
         if row.pad_lengths.len() > 16 {
             lengths.push(format!("{} more lengths", row.pad_lengths.len() - 16));

@@ -171,6 +171,25 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// A list of short items, broken only between them.
+    pub(in crate::report) fn items(&mut self, indent: usize, items: &[String]) {
+        let room = self.width().saturating_sub(indent);
+        let mut line = String::new();
+        for (n, item) in items.iter().enumerate() {
+            let comma = if n + 1 < items.len() { "," } else { "" };
+            if !line.is_empty() && line.width() + 1 + item.width() + comma.len() > room {
+                self.indented(indent, &line);
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(item);
+            line.push_str(comma);
+        }
+        self.indented(indent, &line);
+    }
+
     /// An empty line.
     pub(in crate::report) fn blank(&mut self) {
         self.text.push('\n');

@@ -28,6 +28,7 @@ fn directions(page: &mut Page<'_>, report: &Report) {
         Column::left("from > to").fit(Fit::Above),
         Column::left("tap"),
         Column::right("frames"),
+        Column::right("seconds").fit(Fit::Drop),
         Column::right("frames/s"),
         Column::right("L1"),
         Column::right("L1 with\ncontrol"),
@@ -45,6 +46,7 @@ fn directions(page: &mut Page<'_>, report: &Report) {
             printable(&direction.direction).into_owned(),
             if report.taps.len() > 1 { printable(&direction.tap).into_owned() } else { String::new() },
             grouped(direction.frames),
+            direction.seconds.map_or_else(|| "-".to_owned(), |seconds| decimal(seconds, 2)),
             direction.frames_per_s.map_or_else(|| "-".to_owned(), |rate| decimal(rate, 1)),
             unit.show(direction.l1_bps),
             if with_control { unit.show(direction.l1_with_control_bps) } else { String::new() },
@@ -67,14 +69,12 @@ fn directions(page: &mut Page<'_>, report: &Report) {
     }
 }
 
-/// `over 15.02 s; peak at 04:41:02.000000 with 8 700 frames/s`
+/// `peak at 04:41:02.000000 with 8 700 frames/s`
 fn remark(page: &Page<'_>, direction: &DirectionRate) -> String {
-    let over = direction.seconds.map(|seconds| format!("over {} s", decimal(seconds, 2)));
-    let peak = direction.peak.map(|peak| {
+    direction.peak.map_or_else(String::new, |peak| {
         let at = names::time_of_day(peak.start_ns, page.zone());
         format!("peak at {at} with {} frames/s", decimal(peak.frames_per_s, 0))
-    });
-    over.into_iter().chain(peak).collect::<Vec<_>>().join("; ")
+    })
 }
 
 /// Exact, or the range that a transform allows.
