@@ -4,12 +4,16 @@
 //! The captures are other projects' files and lie beside this repository, not in it. Without them the tests check
 //! nothing and say so; where `CI` is set they must be there.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use spiglass::capture::{CaptureInfo, CaptureReader, Chunk, Source};
 use spiglass::model::{DamageKind, Error, LinkType};
+
+use support::shared;
 
 /// What is deliberately read otherwise than tshark 4.0 reads it.
 enum Instead {
@@ -63,17 +67,6 @@ const DIFFERENCES: &[(&str, Instead, &str)] = &[
     ("container/wireshark-wiki__tcpshake.cap", Refused, "NetXray"),
     ("container/wireshark-wiki__icmp.ntar", Refused, "a JPEG image, which tshark shows as one MIME frame"),
 ];
-
-/// The directory that holds the captures, `None` where it is absent.
-fn shared(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(name);
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is absent", path.display());
-    eprintln!("{} is absent: nothing is checked", path.display());
-    None
-}
 
 /// A frame as both sides state it. The time is in nanoseconds, `None` where there is none.
 #[derive(PartialEq, Eq, Debug, Clone)]

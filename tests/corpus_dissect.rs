@@ -3,6 +3,8 @@
 //! The captures are other projects' files and no part of the repository; where they are absent this test checks
 //! nothing and says so, except in CI, where it fails.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -54,18 +56,6 @@ struct Reading {
     v6: Vec<(String, String)>,
     ah: Vec<(u32, u32, u32)>,
     esp: Vec<(u32, u32)>,
-}
-
-fn corpus() -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|directory| directory.join("shared/corpus/ipsec"))
-        .find(|directory| directory.is_dir());
-    if found.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "the corpus must be there in CI");
-        eprintln!("no corpus: nothing was checked");
-    }
-    found
 }
 
 /// tshark's reading of one frame, without what it adds that is not on the wire in that form: headers quoted in ICMP
@@ -135,7 +125,7 @@ fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {
 
 #[test]
 fn spis_sequences_lengths_and_addresses_equal_tsharks() {
-    let Some(directory) = corpus() else { return };
+    let Some(directory) = support::shared("corpus/ipsec") else { return };
     let mut captures: Vec<PathBuf> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())

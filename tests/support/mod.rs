@@ -6,9 +6,10 @@ pub mod oracle;
 pub mod writer;
 
 use std::fmt::Debug;
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -76,7 +77,10 @@ pub fn spiglass<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Run {
     spiglass_with_input(args, None)
 }
 
-/// Runs the binary with `args` and feeds it `input`.
+/// No run on a small capture takes this long: one that does hangs.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Runs the binary with `args` and feeds it `input`. A run that does not end is killed, and the test fails.
 pub fn spiglass_with_input<S: AsRef<std::ffi::OsStr>>(args: &[S], input: Option<&[u8]>) -> Run {
     let words: Vec<String> = args.iter().map(|arg| arg.as_ref().to_string_lossy().into_owned()).collect();
     let command = format!("spiglass {}", words.join(" "));
@@ -93,16 +97,38 @@ pub fn spiglass_with_input<S: AsRef<std::ffi::OsStr>>(args: &[S], input: Option<
         // A child that stops reading early closes the pipe; its exit status tells what happened.
         std::thread::spawn(move || drop(pipe.write_all(&bytes)))
     });
-    let output = child.wait_with_output().unwrap_or_else(|error| panic!("`{command}` ends: {error}"));
+    // Both pipes are drained at once, or a child that fills one would wait for ever.
+    let stdout = drain(child.stdout.take().expect("piped"));
+    let stderr = drain(child.stderr.take().expect("piped"));
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap_or_else(|error| panic!("`{command}` ends: {error}")) {
+            break status;
+        }
+        if begun.elapsed() > DEADLINE {
+            child.kill().expect("a child of this test can be killed");
+            panic!("`{command}` did not end within {DEADLINE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
     if let Some(feeder) = feeder {
         feeder.join().expect("the feeder does not panic");
     }
     Run {
-        status: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        status: status.code().unwrap_or(-1),
+        stdout: stdout.join().expect("the reader does not panic"),
+        stderr: String::from_utf8_lossy(&stderr.join().expect("the reader does not panic")).into_owned(),
         command,
     }
+}
+
+/// Reads a pipe to its end beside the test.
+fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("a pipe can be read");
+        bytes
+    })
 }
 
 /// `report --format json` of some captures, whatever the exit status.
