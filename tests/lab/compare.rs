@@ -436,6 +436,9 @@ fn check_rates(checks: &mut Checks, report: &Value, known: &Known) {
         let frames: u64 = mine.iter().map(|(_, row)| number(row, "frames")).sum();
         checks.eq(&format!("rates {from} frames"), frames, want.frames);
         let [(index, row)] = mine.as_slice() else { continue };
+        if want.frames == 0 {
+            continue;
+        }
         let bins: Vec<&Value> =
             items(report, "rates.bins").iter().filter(|bin| number(bin, "direction") == *index as u64).collect();
         checks.eq(

@@ -147,9 +147,9 @@ pub fn shared(what: &str) -> Option<PathBuf> {
     None
 }
 
-/// A scratch directory of one test.
+/// A scratch directory of one test: the same in every run, so that runs do not pile up and a failure can be looked at.
 pub fn scratch(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     std::fs::create_dir_all(&path).expect("a scratch directory can be made");
     path
 }

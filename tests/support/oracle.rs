@@ -190,7 +190,7 @@ pub struct Packet {
     pub outer: Option<Ip>,
     /// The layers up to the encapsulated IP header or the last header before opaque octets.
     pub stack: Vec<&'static str>,
-    /// Octets of the frame behind the outer IP packet.
+    /// Octets of an Ethernet frame behind the outer IP packet. A cooked frame holds them too, but it is no Ethernet frame.
     pub trailer: Vec<u8>,
     pub sas: Vec<SaSeen>,
     /// `native` or `udp`.
@@ -306,7 +306,9 @@ pub fn dissect(number: u64, record: &Record, null_icv: Option<usize>) -> Packet 
     push_ip(&mut packet.stack, &outer);
     packet.outer = Some(outer);
     let end = (ip_at + outer.bytes as usize).min(data.len());
-    packet.trailer = data[end..].to_vec();
+    if packet.macs.is_some() {
+        packet.trailer = data[end..].to_vec();
+    }
     packet.masked = masked(&data[ip_at..end], outer.version);
     if outer.fragment_offset == 0 {
         upper(&mut packet, outer.protocol, &data[ip_at + outer.header_bytes..end], null_icv);
@@ -667,14 +669,14 @@ pub fn count_sas(packets: &[Packet]) -> BTreeMap<SaId, SaCount> {
                 encapsulation: packet.encapsulation.to_owned(),
                 ..SaCount::default()
             });
-            count.frames += 1;
-            count.outer_bytes += outer.bytes;
             count.last_ns = packet.time_ns;
             count.last_frame = packet.frame;
             count.visible |= packet.inner.is_some();
             if removed {
                 count.copies_removed += 1;
             } else {
+                count.frames += 1;
+                count.outer_bytes += outer.bytes;
                 numbers.entry(*id).or_default().push((sa.sequence, packet.time_ns));
             }
         }
@@ -762,16 +764,22 @@ pub struct DirectionCount {
     pub has_ike: bool,
 }
 
-/// Sums per sender: its MAC as text, or its address on links without.
+/// Sums per sender: its MAC as text, or its address on links without. On a copying tap the copies are left out; a sender
+/// of nothing but copies has no frames.
 pub fn count_directions(packets: &[Packet]) -> BTreeMap<String, DirectionCount> {
+    let copied = copies(packets);
+    let copying = copying_tap(packets, &copied);
     let mut directions: BTreeMap<String, DirectionCount> = BTreeMap::new();
-    for packet in packets {
+    for (index, packet) in packets.iter().enumerate() {
         let from = match (packet.macs, packet.outer) {
             (Some((src, _)), _) => mac_text(src),
             (None, Some(ip)) => ip.src.to_string(),
             (None, None) => continue,
         };
         let sum = directions.entry(from).or_default();
+        if copying && copied.contains(&index) {
+            continue;
+        }
         if sum.frames == 0 {
             (sum.first_ns, sum.last_ns) = (packet.time_ns, packet.time_ns);
         }

@@ -1,0 +1,277 @@
+//! Writes a large capture of made-up ESP for measurements, the same octets for the same options:
+//!
+//!     cargo run --release --example generate -- --frames 8000000 --size 134 -o /tmp/esp.pcap
+//!
+//! Gateways exchange opaque ESP; the payload is noise from a pool, so it costs nothing to make and does not compress.
+//! A size of 134 is a 64-octet packet in ESP-DES-MD5 (outer IP packet 120), 1434 one of 1364. What a report must find is
+//! printed on standard error: frames, octets, numbers never seen, numbers seen late.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+#[derive(Parser)]
+#[command(about = "Write a large capture of made-up ESP", version)]
+pub struct Options {
+    /// Frames to write
+    #[arg(long, default_value_t = 1_000_000)]
+    pub frames: u64,
+    /// Octets of each frame without FCS: 14 of Ethernet, 20 of IP, 8 of ESP, the rest noise
+    #[arg(long, default_value_t = 134, value_parser = clap::value_parser!(u16).range(62..=9_014))]
+    pub size: u16,
+    /// Security associations, every other one in the other direction
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub sas: u32,
+    /// Leave out every n-th frame; 0 for none
+    #[arg(long, default_value_t = 0, value_parser = not_all)]
+    pub loss_every: u64,
+    /// Leave out frames at random, in per cent
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
+    pub loss: f64,
+    /// Let the next frame of the same association overtake, at random, in per cent
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
+    pub reorder: f64,
+    /// Container
+    #[arg(long, value_enum, default_value_t = Format::Pcap)]
+    pub format: Format,
+    /// Nanoseconds from frame to frame
+    #[arg(long, default_value_t = 1_000)]
+    pub gap_ns: u64,
+    /// Another seed, another capture
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The file to write; `-` for standard output
+    #[arg(short, long)]
+    pub output: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Pcap,
+    Pcapng,
+}
+
+/// A share that leaves something, in per cent.
+fn share(words: &str) -> Result<f64, String> {
+    let percent: f64 = words.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..100.0).contains(&percent) { Ok(percent) } else { Err("must be at least 0 and below 100".to_owned()) }
+}
+
+/// Every so many, but not every one.
+fn not_all(words: &str) -> Result<u64, String> {
+    match words.parse() {
+        Ok(1) => Err("1 would leave nothing".to_owned()),
+        Ok(every) => Ok(every),
+        Err(_) => Err("not a whole number".to_owned()),
+    }
+}
+
+/// 2026-01-01 00:00:00 UTC.
+const START_NS: u64 = 1_767_225_600_000_000_000;
+
+const BUFFER: usize = 1 << 20;
+
+const POOL: usize = 1 << 16;
+
+#[allow(dead_code)] // a test includes this file for `generate`
+fn main() -> io::Result<()> {
+    let options = Options::parse();
+    let sink: Box<dyn Write> = if options.output.as_os_str() == "-" {
+        Box::new(io::stdout().lock())
+    } else {
+        Box::new(File::create(&options.output)?)
+    };
+    let mut sink = BufWriter::with_capacity(BUFFER, sink);
+    let made = generate(&options, &mut sink)?;
+    sink.flush()?;
+    eprintln!(
+        "{} frames, {} octets in them, {} numbers never seen, {} seen late",
+        made.frames,
+        made.frames * u64::from(options.size),
+        made.lost,
+        made.late
+    );
+    Ok(())
+}
+
+/// What a report of the capture must find.
+#[derive(Default)]
+pub struct Made {
+    pub frames: u64,
+    pub lost: u64,
+    pub late: u64,
+}
+
+/// One association's counter, and the number it holds back.
+#[derive(Clone, Copy, Default)]
+struct Counter {
+    next: u32,
+    held: Option<u32>,
+    lowest: Option<u32>,
+    highest: u32,
+    written: u64,
+}
+
+pub fn generate(options: &Options, sink: &mut dyn Write) -> io::Result<Made> {
+    let mut noise = Noise(options.seed);
+    let mut pool = vec![0; POOL + usize::from(options.size)];
+    for chunk in pool.chunks_mut(8) {
+        chunk.copy_from_slice(&noise.word().to_le_bytes()[..chunk.len()]);
+    }
+    let mut writer = Writer::begin(options.format, sink)?;
+    let mut counters = vec![Counter { next: 1, ..Counter::default() }; options.sas as usize];
+    let mut frame = template(options.size);
+    let mut made = Made::default();
+    let mut sent = 0_u64;
+    let mut turn = 0_usize;
+    let (loss, reorder) = (threshold(options.loss), threshold(options.reorder));
+    let mut ready = VecDeque::new();
+    while made.frames < options.frames {
+        let sa = turn;
+        turn = if turn + 1 == counters.len() { 0 } else { turn + 1 };
+        let counter = &mut counters[sa];
+        let sequence = counter.next;
+        counter.next = sequence.wrapping_add(1);
+        sent += 1;
+        let dropped = options.loss_every > 0 && sent.is_multiple_of(options.loss_every) || noise.word() < loss;
+        if dropped {
+            continue;
+        }
+        match counter.held.take() {
+            Some(held) => ready.extend([sequence, held]),
+            None if noise.word() < reorder => counter.held = Some(sequence),
+            None => ready.push_back(sequence),
+        }
+        while let Some(sequence) = ready.pop_front() {
+            if made.frames == options.frames {
+                break;
+            }
+            fill(&mut frame, sa, sequence, made.frames, &pool);
+            writer.frame(START_NS + made.frames * options.gap_ns, &frame)?;
+            made.frames += 1;
+            made.late += u64::from(counter.written > 0 && sequence < counter.highest);
+            counter.written += 1;
+            counter.lowest = Some(counter.lowest.map_or(sequence, |lowest| lowest.min(sequence)));
+            counter.highest = counter.highest.max(sequence);
+        }
+    }
+    made.lost = counters
+        .iter()
+        .filter_map(|counter| Some(u64::from(counter.highest - counter.lowest?) + 1 - counter.written))
+        .sum();
+    Ok(made)
+}
+
+/// A share of all 64-bit words.
+fn threshold(percent: f64) -> u64 {
+    (percent / 100.0 * u64::MAX as f64) as u64
+}
+
+/// Ethernet, IPv4 and ESP with everything that does not change.
+fn template(size: u16) -> Vec<u8> {
+    let mut frame = vec![0; usize::from(size)];
+    frame[12..14].copy_from_slice(&[0x08, 0x00]);
+    frame[14] = 0x45;
+    frame[16..18].copy_from_slice(&(size - 14).to_be_bytes());
+    frame[22] = 64;
+    frame[23] = 50;
+    frame
+}
+
+/// Addresses, identification, checksum, SPI, sequence number and payload of one frame.
+fn fill(frame: &mut [u8], sa: usize, sequence: u32, number: u64, pool: &[u8]) {
+    // The gateways of a pair: one pair for every 64 associations, so that many associations are many peers.
+    let pair = u16::try_from(sa / 64 % 65_536).expect("sixteen bits").to_be_bytes();
+    let forward = [10, pair[0], pair[1], 1];
+    let reverse = [10, pair[0], pair[1], 2];
+    let (src, dst) = if sa.is_multiple_of(2) { (forward, reverse) } else { (reverse, forward) };
+    frame[..6].copy_from_slice(&[0x02, 0, dst[0], dst[1], dst[2], dst[3]]);
+    frame[6..12].copy_from_slice(&[0x02, 0, src[0], src[1], src[2], src[3]]);
+    frame[18..20].copy_from_slice(&number.to_be_bytes()[6..]);
+    frame[24..26].fill(0);
+    frame[26..30].copy_from_slice(&src);
+    frame[30..34].copy_from_slice(&dst);
+    let sum: u32 = frame[14..34].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !(((folded & 0xffff) + (folded >> 16)) as u16);
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+    let spi = 0x1000_0001 + u32::try_from(sa).expect("at most a million");
+    frame[34..38].copy_from_slice(&spi.to_be_bytes());
+    frame[38..42].copy_from_slice(&sequence.to_be_bytes());
+    // An odd stride visits the pool's offsets in an order that no frame repeats soon.
+    let from = usize::try_from(number.wrapping_mul(40_503) % POOL as u64).expect("below the pool's size");
+    let payload = frame.len() - 42;
+    frame[42..].copy_from_slice(&pool[from..from + payload]);
+}
+
+/// Writes records of one container.
+struct Writer<'a> {
+    format: Format,
+    sink: &'a mut dyn Write,
+}
+
+impl<'a> Writer<'a> {
+    fn begin(format: Format, sink: &'a mut dyn Write) -> io::Result<Self> {
+        match format {
+            Format::Pcap => {
+                // Magic of nanosecond pcap, version 2.4, no zone, no accuracy, snapshot length, Ethernet.
+                for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, 1_u32] {
+                    sink.write_all(&word.to_le_bytes())?;
+                }
+            }
+            Format::Pcapng => {
+                // A section of unknown length, then one Ethernet interface with if_tsresol 9.
+                let section = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 0x0000_0001, u32::MAX, u32::MAX, 28];
+                let interface = [1, 32, 1, 262_144, 0x0001_0009, 9, 0, 32_u32];
+                for word in section.into_iter().chain(interface) {
+                    sink.write_all(&word.to_le_bytes())?;
+                }
+            }
+        }
+        Ok(Self { format, sink })
+    }
+
+    fn frame(&mut self, time_ns: u64, frame: &[u8]) -> io::Result<()> {
+        let bytes = frame.len() as u32;
+        match self.format {
+            Format::Pcap => {
+                let mut head = [0; 16];
+                let words = [(time_ns / 1_000_000_000) as u32, (time_ns % 1_000_000_000) as u32, bytes, bytes];
+                put(&mut head, &words);
+                self.sink.write_all(&head)?;
+                self.sink.write_all(frame)
+            }
+            Format::Pcapng => {
+                let padded = bytes.next_multiple_of(4);
+                let mut head = [0; 28];
+                put(&mut head, &[6, 32 + padded, 0, (time_ns >> 32) as u32, time_ns as u32, bytes, bytes]);
+                self.sink.write_all(&head)?;
+                self.sink.write_all(frame)?;
+                self.sink.write_all(&[0; 3][..(padded - bytes) as usize])?;
+                self.sink.write_all(&(32 + padded).to_le_bytes())
+            }
+        }
+    }
+}
+
+fn put(head: &mut [u8], words: &[u32]) {
+    for (place, word) in head.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+/// Repeatable noise (SplitMix64).
+struct Noise(u64);
+
+impl Noise {
+    fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
