@@ -80,8 +80,9 @@ impl<K: Copy + Eq + Hash> Interner<K> {
 }
 
 impl<K: PartialEq> PartialEq for Interner<K> {
+    /// What was refused does not count: a table that was full in the whole may have had room in each part.
     fn eq(&self, other: &Self) -> bool {
-        self.keys == other.keys && self.refused == other.refused
+        self.keys == other.keys
     }
 }
 

@@ -10,7 +10,10 @@ pub(crate) const MAX_PATHS: usize = 400_000;
 /// Distinct stacks held.
 pub(crate) const MAX_STACKS: usize = 4_096;
 /// Directions held; the rest is summed as `other`.
-pub(crate) const MAX_DIRECTIONS: usize = 64;
+pub(crate) const MAX_DIRECTIONS: usize = 4_096;
+/// Directions reported, in order of first appearance; the rest is summed as `other`. More are held than reported, so that
+/// which ones are reported does not depend on how a stream is cut.
+pub(crate) const REPORTED_DIRECTIONS: usize = 64;
 /// Pairs of addresses held, inner and clear together.
 pub(crate) const MAX_FLOWS: usize = 65_536;
 /// Size cells held (path, inner size, outer size, padding).

@@ -16,7 +16,7 @@ use super::sizes::Sizes;
 use super::tables::{Remap, Tables};
 use crate::capture::Frame;
 use crate::dissect::{Costs, DissectOptions, Note, Stack, dissect};
-use crate::model::{Shift, Timestamp};
+use crate::model::{FramePos, Shift, Timestamp};
 
 /// The state of an analysis over a span of frames of one stream, in capture order.
 ///
@@ -55,7 +55,8 @@ pub(crate) struct Span {
     pub(crate) captures: Vec<CaptureSpan>,
     /// Whether the first capture's beginning lies in an earlier span.
     pub(crate) continues: bool,
-    first: Option<Timestamp>,
+    /// The first frame with a time, and the time of the last one.
+    first: Option<(FramePos, Timestamp)>,
     last: Option<Timestamp>,
     /// Frames whose time lies before the time of the frame before them.
     pub(crate) backward: Seen,
@@ -272,9 +273,10 @@ impl Partial {
     }
 }
 
-impl PartialEq for Partial {
-    /// Equality of states, not of caches; both sides should be settled.
-    fn eq(&self, other: &Self) -> bool {
+impl Partial {
+    /// Which part of the states differs, `None` where they are equal: of states, not of caches; both should be settled.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let Self {
             settings,
             options: _,
@@ -292,19 +294,28 @@ impl PartialEq for Partial {
             candidates,
             scratch: _,
         } = self;
-        settings.difference(&other.settings).is_none()
-            && *span == other.span
-            && *tables == other.tables
-            && *totals == other.totals
-            && *sas == other.sas
-            && *sizes == other.sizes
-            && *rates == other.rates
-            && *padding == other.padding
-            && *copies == other.copies
-            && *notices == other.notices
-            && *flows == other.flows
-            && *fragments == other.fragments
-            && *candidates == other.candidates
+        let parts = [
+            ("settings", settings.difference(&other.settings).is_none()),
+            ("span", *span == other.span),
+            ("tables", *tables == other.tables),
+            ("totals", *totals == other.totals),
+            ("sas", *sas == other.sas),
+            ("sizes", *sizes == other.sizes),
+            ("rates", *rates == other.rates),
+            ("padding", *padding == other.padding),
+            ("copies", *copies == other.copies),
+            ("notices", *notices == other.notices),
+            ("flows", *flows == other.flows),
+            ("fragments", *fragments == other.fragments),
+            ("candidates", *candidates == other.candidates),
+        ];
+        parts.iter().find(|(_, equal)| !equal).map(|(name, _)| *name)
+    }
+}
+
+impl PartialEq for Partial {
+    fn eq(&self, other: &Self) -> bool {
+        self.difference(other).is_none()
     }
 }
 
@@ -348,7 +359,7 @@ impl Span {
             self.backward.add(o.pos, o.time);
             self.backward_most_ns = self.backward_most_ns.max(step);
         }
-        self.first.get_or_insert(o.time);
+        self.first.get_or_insert((o.pos, o.time));
         self.last = Some(o.time);
     }
 
@@ -368,11 +379,11 @@ impl Span {
             open.append(more.next().unwrap_or_default());
         }
         self.captures.extend(more);
-        if let (Some(before), Some(after)) = (self.last, first)
+        let first = first.map(|(pos, time)| (pos.shifted(shift), time));
+        if let (Some(before), Some((pos, after))) = (self.last, first)
             && let Some(step) = stepped_back(before, after)
         {
-            // The frame that shows the step is the later span's first with a time.
-            self.backward.add(crate::model::FramePos::new(shift.captures, shift.frames + 1), after);
+            self.backward.add(pos, after);
             self.backward_most_ns = self.backward_most_ns.max(step);
         }
         self.backward.merge(backward, shift);

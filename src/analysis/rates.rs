@@ -7,7 +7,7 @@ use super::observation::Observation;
 use super::seen::Seen;
 use crate::model::{Shift, Timestamp};
 
-/// Traffic of a span, indexed by direction number; the last slot is `other`.
+/// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Rates {
     /// Width of a bin asked for.

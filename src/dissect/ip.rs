@@ -32,7 +32,7 @@ pub(super) fn ipv4(walk: &mut Walk<'_, '_>) -> Next {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn ipv4_header(walk: &mut Walk<'_, '_>, header: &Ipv4HeaderSlice<'_>, header_bytes: usize) -> Next {
     let offset = walk.pos;
     let claims = usize::from(header.total_len());
@@ -63,6 +63,10 @@ fn ipv4_header(walk: &mut Walk<'_, '_>, header: &Ipv4HeaderSlice<'_>, header_byt
     };
     if !record(walk, LayerKind::Ipv4, ip, header_bytes) {
         return Next::Done;
+    }
+    if walk.pos > walk.end {
+        walk.pos = offset;
+        return walk.too_short(LayerKind::Ipv4, header_bytes);
     }
     // Before anything else: a later fragment of protocol 51 begins with no AH.
     if ip.is_fragment() {
@@ -146,7 +150,7 @@ pub(super) fn ipv6(walk: &mut Walk<'_, '_>) -> Next {
 }
 
 /// Records an IP header at the cursor and moves behind it.
-#[inline]
+#[inline(always)]
 fn record(walk: &mut Walk<'_, '_>, kind: LayerKind, ip: IpHeader, header_bytes: usize) -> bool {
     if !walk.push(kind, header_bytes) {
         return false;

@@ -116,7 +116,8 @@ pub(super) fn esp(
     }
 }
 
-/// Notes every ESP-NULL candidate that the payload supports; answers the one that is beyond doubt.
+/// Notes every ESP-NULL candidate that the payload supports (few frames come here); answers the one that is beyond doubt.
+#[cold]
 fn check_null(
     walk: &mut Walk<'_, '_>,
     sa: u8,
@@ -124,11 +125,8 @@ fn check_null(
     declared: Option<null::Declared>,
 ) -> Option<NullSupport> {
     let endpoints = walk.stack.ips.last().map(|ip| (ip.src, ip.dst));
-    let found = null::check(payload, walk.wire_bytes(), endpoints, declared);
-    for support in found.iter() {
-        walk.stack.notes.push(Note::Null { sa, support: *support });
-    }
-    found.decided()
+    let suspect = null::Suspect { sa, payload, wire_bytes: walk.wire_bytes(), endpoints, declared };
+    suspect.check(&mut walk.stack.notes)
 }
 
 /// Goes on into the packet that ESP-NULL carries.

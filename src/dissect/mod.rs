@@ -12,6 +12,7 @@
 mod control;
 mod esp_port;
 mod ethernet;
+mod fast;
 mod gre;
 mod icmp;
 mod ike;
@@ -25,6 +26,7 @@ mod overlay;
 mod stack;
 mod tcp;
 mod udp;
+mod upper;
 mod walk;
 
 pub use layer::LayerKind;
@@ -35,6 +37,7 @@ pub use stack::{
 };
 
 use crate::capture::Frame;
+use crate::model::LinkType;
 use walk::{Next, Walk};
 
 /// The most layers a stack holds; deeper frames stop with [`StopCause::TooDeep`].
@@ -53,16 +56,30 @@ pub struct DissectOptions {
 }
 
 /// Dissects one frame into `stack`, which is cleared first and keeps its memory.
+#[inline]
 pub fn dissect(frame: &Frame<'_>, options: &DissectOptions, stack: &mut Stack) {
-    stack.clear();
     // A capture that holds more octets than it says were on the wire is wrong about the wire.
     let wire = (frame.wire_bytes as usize).max(frame.data.len()).saturating_sub(usize::from(frame.fcs_bytes));
     let data = frame.data.get(..wire).unwrap_or(frame.data);
+    begin(data, wire, stack);
+    if frame.link != LinkType::ETHERNET || !fast::ethernet_ipv4_esp(data, wire, stack) {
+        general(data, wire, frame.link, options, stack);
+    }
+}
+
+/// A clear stack that knows what of the frame was captured.
+#[inline]
+fn begin(data: &[u8], wire: usize, stack: &mut Stack) {
+    stack.clear();
     stack.captured_bytes = data.len() as u32;
     stack.flags.cut_by_snaplen = data.len() < wire;
+}
+
+/// The walk over any frame, header by header.
+fn general(data: &[u8], wire: usize, link: LinkType, options: &DissectOptions, stack: &mut Stack) {
     let mut walk = Walk::new(data, wire, options, stack);
     walk.begin();
-    let mut next = link::first(&mut walk, frame.link);
+    let mut next = link::first(&mut walk, link);
     loop {
         next = match next {
             Next::Done => break,

@@ -3,12 +3,13 @@
 //! Votes are bits of evidence: a support of n bits is one that random octets would give with a probability of at most
 //! 2^-n. Candidates are pairs of ICV (0, 12, 16, 24 or 32 octets) and IV (0, or 8 for NULL-AUTH-AES-GMAC, RFC 4543).
 //! Where the trailer of a candidate has to be is known, so each candidate is one look at pad length and next header;
-//! [`worth_a_look`] sends almost all encrypted frames away with five.
+//! [`worth_a_look`] sends almost all encrypted frames away after a handful of octets.
 //!
 //! One frame alone decides ([`NULL_DECISIVE`]) only where a checksum over it verifies; everything else stays below and adds
 //! up per SA, where every checked frame without support counts against a candidate.
 
-use super::stack::NullSupport;
+use super::stack::{Note, NullSupport};
+use super::upper::{plausible, upper_layer};
 use crate::model::Address;
 use crate::wire::checksum::Sum;
 use crate::wire::ipsec::{Esp, Wesp};
@@ -28,16 +29,18 @@ const LEAST: u8 = 12;
 /// Monotonic padding counts up to this many octets.
 const PAD_CAP: usize = 4;
 
-/// Next headers that are looked for. Sixteen of 256, so that finding one is four bits.
-const fn plausible(next_header: u8) -> bool {
-    matches!(next_header, 1 | 2 | 4 | 6 | 17 | 41 | 47 | 51 | 58 | 59 | 89 | 103 | 112 | 132)
-}
+/// What a next header would mean: nothing, an upper layer or a dummy, or an IP packet.
+const NOTHING: u8 = 0;
+const TRANSPORT: u8 = 1;
+const TUNNEL: u8 = 2;
 
-const PLAUSIBLE: [bool; 256] = {
-    let mut table = [false; 256];
+const PLAUSIBLE: [u8; 256] = {
+    let mut table = [NOTHING; 256];
     let mut number = 0;
     while number < 256 {
-        table[number] = plausible(number as u8);
+        if plausible(number as u8) {
+            table[number] = if matches!(number, 4 | 41) { TUNNEL } else { TRANSPORT };
+        }
         number += 1;
     }
     table
@@ -64,47 +67,35 @@ impl Declared {
     }
 }
 
-/// The candidates that one payload supports.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
-    supports: [Option<NullSupport>; NULL_ICVS.len() * NULL_IVS.len()],
-    count: usize,
+/// Adds a support that is worth a note.
+fn note(notes: &mut Vec<Note>, sa: u8, support: Option<NullSupport>) {
+    if let Some(support) = support
+        && support.bits >= LEAST
+    {
+        notes.push(Note::Null { sa, support });
+    }
 }
 
-impl Found {
-    fn add(&mut self, support: Option<NullSupport>) {
-        if let Some(support) = support
-            && support.bits >= LEAST
-            && let Some(slot) = self.supports.get_mut(self.count)
-        {
-            *slot = Some(support);
-            self.count += 1;
-        }
+/// Settles what was noted from `first` on: an inner packet of exact length leaves no room for readings of the same
+/// octets with TFC padding. Answers the candidate that is beyond doubt.
+fn settle(notes: &mut Vec<Note>, first: usize) -> Option<NullSupport> {
+    let supports = |notes: &[Note]| -> Option<NullSupport> {
+        let found = notes.iter().skip(first).filter_map(Note::null_support);
+        found.filter(|s| s.bits >= NULL_DECISIVE).max_by_key(|s| s.bits)
+    };
+    let exact = |note: &Note| note.null_support().is_some_and(|s| s.inner.is_some() && s.tfc_bytes == 0);
+    if notes.len() > first + 1 && notes.iter().skip(first).any(exact) {
+        let mut index = 0;
+        notes.retain(|note| {
+            index += 1;
+            index <= first || note.null_support().is_none_or(|s| s.tfc_bytes == 0)
+        });
     }
-
-    /// An inner packet of exact length leaves no room for readings of the same octets with TFC padding.
-    fn settle(&mut self) {
-        if self.iter().any(|s| s.inner.is_some() && s.tfc_bytes == 0) {
-            for slot in &mut self.supports {
-                if slot.is_some_and(|s| s.tfc_bytes != 0) {
-                    *slot = None;
-                }
-            }
-        }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &NullSupport> {
-        self.supports.iter().flatten()
-    }
-
-    /// The candidate that is beyond doubt.
-    pub(super) fn decided(&self) -> Option<NullSupport> {
-        self.iter().copied().filter(|s| s.bits >= NULL_DECISIVE).max_by_key(|s| s.bits)
-    }
+    supports(notes)
 }
 
 const fn ip_version(octet: u8) -> bool {
-    (octet >= 0x45 && octet <= 0x4f) || octet >> 4 == 6
+    (octet.wrapping_sub(0x45) <= 0x0a) | (octet >> 4 == 6)
 }
 
 /// Whether a payload (everything behind the sequence number) could be in clear at all, by a few single octets.
@@ -115,45 +106,78 @@ pub(super) fn worth_a_look(payload: &[u8], whole: bool) -> bool {
         let at = |index: usize| payload.get(index).is_some_and(|octet| ip_version(*octet));
         return at(0) || at(8);
     }
-    if let Some(tail) = payload.last_chunk::<33>() {
-        let at = |index: usize| PLAUSIBLE[usize::from(tail[index])];
-        // Not short-circuited: five loads cost less than a branch that goes wrong.
-        at(32) | at(20) | at(16) | at(8) | at(0)
-    } else {
-        payload.len() >= 2
-    }
+    let Some(tail) = payload.last_chunk::<35>() else { return trailers_plausible(payload) };
+    let tunnel =
+        payload.iter().step_by(8).take(2).fold(0, |found, octet| found | (u8::from(ip_version(*octet)) * TUNNEL));
+    // Masks and no branches: one that goes wrong for a quarter of random payloads costs more than all of this.
+    let at = |index: usize| {
+        let (last, pad_bytes) = (tail[index - 2], tail[index - 1]);
+        let padded = u8::from(pad_bytes == 0) | u8::from(last == pad_bytes) | u8::from(last == 0);
+        PLAUSIBLE[usize::from(tail[index])] & ((padded * TRANSPORT) | tunnel)
+    };
+    at(34) | at(22) | at(18) | at(10) | at(2) != 0
 }
 
-/// All candidates that `payload` supports. `wire_bytes`: its length on the wire. `endpoints`: of the enclosing IP header.
-pub(super) fn check(
-    payload: &[u8],
-    wire_bytes: usize,
-    endpoints: Option<(Address, Address)>,
-    declared: Option<Declared>,
-) -> Found {
-    let mut found = Found::default();
-    if payload.len() < wire_bytes {
-        for iv_bytes in NULL_IVS {
-            found.add(cut_tunnel(payload, wire_bytes, iv_bytes));
-        }
-        return found;
+/// The same look at a payload shorter than a trailer with the longest ICV.
+fn trailers_plausible(payload: &[u8]) -> bool {
+    let tunnel = [0, 8].into_iter().any(|index| payload.get(index).is_some_and(|octet| ip_version(*octet)));
+    NULL_ICVS.into_iter().any(|icv| trailer_plausible(payload, icv.into(), tunnel))
+}
+
+/// Whether, with an ICV of `icv` octets, a trailer stands in front of it: a next header that fits a payload that
+/// begins like IP or not, and padding whose last octet is its number, or zero.
+fn trailer_plausible(payload: &[u8], icv: usize, tunnel: bool) -> bool {
+    let Some(end) = payload.len().checked_sub(icv) else { return false };
+    let Some(&[ref rest @ .., pad_bytes, next_header]) = payload.get(..end) else { return false };
+    if matches!(next_header, 4 | 41) {
+        return tunnel && usize::from(pad_bytes) <= rest.len();
     }
-    if let Some(declared) = declared {
-        found.add(declared_candidate(payload, endpoints, declared));
-        return found;
-    }
-    for icv_bytes in NULL_ICVS {
-        let Some(end) = wire_bytes.checked_sub(usize::from(icv_bytes)) else { break };
-        let Some(&[ref rest @ .., pad_bytes, next_header]) = payload.get(..end) else { break };
-        if !PLAUSIBLE[usize::from(next_header)] {
-            continue;
+    let padded = pad_bytes == 0 || rest.last().is_some_and(|last| *last == pad_bytes || *last == 0);
+    plausible(next_header) && padded && usize::from(pad_bytes) <= rest.len()
+}
+
+/// One ESP payload to be checked.
+pub(super) struct Suspect<'a> {
+    /// Index of its header in the stack's `sas`.
+    pub(super) sa: u8,
+    /// Everything captured behind the sequence number.
+    pub(super) payload: &'a [u8],
+    /// Octets of that on the wire.
+    pub(super) wire_bytes: usize,
+    /// Endpoints of the enclosing IP header.
+    pub(super) endpoints: Option<(Address, Address)>,
+    /// What a WESP header says.
+    pub(super) declared: Option<Declared>,
+}
+
+impl Suspect<'_> {
+    /// Notes all candidates that the payload supports; answers the one that is beyond doubt.
+    pub(super) fn check(&self, notes: &mut Vec<Note>) -> Option<NullSupport> {
+        let first = notes.len();
+        if self.payload.len() < self.wire_bytes {
+            for iv_bytes in NULL_IVS {
+                note(notes, self.sa, cut_tunnel(self.payload, self.wire_bytes, iv_bytes));
+            }
+        } else if let Some(declared) = self.declared {
+            note(notes, self.sa, declared_candidate(self.payload, self.endpoints, declared));
+        } else {
+            self.check_whole(notes);
         }
-        for iv_bytes in NULL_IVS {
-            found.add(candidate(rest, pad_bytes, next_header, icv_bytes, iv_bytes, endpoints));
+        settle(notes, first)
+    }
+
+    fn check_whole(&self, notes: &mut Vec<Note>) {
+        for icv_bytes in NULL_ICVS {
+            let Some(end) = self.payload.len().checked_sub(usize::from(icv_bytes)) else { break };
+            let Some(&[ref rest @ .., pad_bytes, next_header]) = self.payload.get(..end) else { break };
+            if !plausible(next_header) {
+                continue;
+            }
+            for iv_bytes in NULL_IVS {
+                note(notes, self.sa, candidate(rest, pad_bytes, next_header, icv_bytes, iv_bytes, self.endpoints));
+            }
         }
     }
-    found.settle();
-    found
 }
 
 /// The one candidate that WESP declares; its word is worth 24 bits where the trailer keeps it.
@@ -306,97 +330,6 @@ fn tunnel_v6(inner: &[u8], pad_bits: u8, support: NullSupport) -> Option<NullSup
 
 const fn known_v6(next_header: u8) -> bool {
     plausible(next_header) || matches!(next_header, 0 | 43 | 44 | 60 | 50)
-}
-
-/// What an upper layer in transport mode shows.
-struct Upper {
-    bits: u8,
-    verified: bool,
-}
-
-/// What the octets show if they are a whole `protocol` header and payload; `None` where they cannot be.
-fn upper_layer(bytes: &[u8], protocol: u8, endpoints: Option<(Address, Address)>) -> Option<Upper> {
-    let over_pseudo_header = || {
-        endpoints.is_some_and(|(src, dst)| {
-            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-            Sum::default().pseudo_header(src, dst, protocol, length).octets(bytes).verifies()
-        })
-    };
-    let plain = || Sum::default().octets(bytes).verifies();
-    match protocol {
-        17 => {
-            let [_, _, _, _, length @ .., c0, c1] = *bytes.first_chunk::<8>()?;
-            if usize::from(u16::from_be_bytes(length)) != bytes.len() {
-                return None;
-            }
-            let verified = [c0, c1] != [0, 0] && over_pseudo_header();
-            Some(Upper { bits: if verified { 32 } else { 16 }, verified })
-        }
-        6 => {
-            let header = bytes.first_chunk::<20>()?;
-            let header_bytes = usize::from(header[12] >> 4) * 4;
-            let flags = header[13];
-            let (syn, fin, rst, ack) = (flags & 2 != 0, flags & 1 != 0, flags & 4 != 0, flags & 16 != 0);
-            let sane = header[12] & 0x0e == 0 && !(syn && (fin || rst)) && (syn || rst || ack);
-            if header_bytes < 20 || header_bytes > bytes.len() || !sane {
-                return None;
-            }
-            let verified = over_pseudo_header();
-            Some(Upper { bits: if verified { 22 } else { 6 }, verified })
-        }
-        1 | 2 => {
-            let &[kind, ..] = bytes.first_chunk::<8>()?;
-            let known = match protocol {
-                1 => matches!(kind, 0 | 3 | 5 | 8 | 11..=14),
-                _ => matches!(kind, 0x11 | 0x12 | 0x16 | 0x17 | 0x22),
-            };
-            // The type's 4 bits and the checksum's 16.
-            (known && plain()).then_some(Upper { bits: 20, verified: true })
-        }
-        58 => {
-            let &[kind, ..] = bytes.first_chunk::<4>()?;
-            let known = matches!(kind, 1..=4 | 128..=137 | 143);
-            (known && over_pseudo_header()).then_some(Upper { bits: 20, verified: true })
-        }
-        // OSPF: version and the length of the packet (RFC 2328 section A.3.1, RFC 5340 section A.3.1).
-        89 => {
-            let &[version, kind, length @ ..] = bytes.first_chunk::<4>()?;
-            let length = usize::from(u16::from_be_bytes(length));
-            let sane = matches!(version, 2 | 3) && matches!(kind, 1..=5) && length == bytes.len();
-            sane.then_some(Upper { bits: 28, verified: false })
-        }
-        // PIM: version 2, and a checksum of the whole packet, with a pseudo header in IPv6 (RFC 7761 section 4.9).
-        103 => {
-            let &[first] = bytes.first_chunk::<1>()?;
-            (first >> 4 == 2 && (plain() || over_pseudo_header())).then_some(Upper { bits: 19, verified: true })
-        }
-        // VRRP: version 2 or 3, type advertisement, and the same two ways of a checksum (RFC 5798 section 5.2).
-        112 => {
-            let &[first, ..] = bytes.first_chunk::<8>()?;
-            (matches!(first, 0x21 | 0x31) && (plain() || over_pseudo_header()))
-                .then_some(Upper { bits: 22, verified: true })
-        }
-        // GRE: no reserved bits, version 0, and an ethertype that is carried.
-        47 => {
-            let &[first, second, high, low] = bytes.first_chunk::<4>()?;
-            let carried = matches!(u16::from_be_bytes([high, low]), 0x0800 | 0x86dd | 0x6558 | 0x8847 | 0x2001);
-            (first & 0x4f == 0 && second == 0 && carried).then_some(Upper { bits: 24, verified: false })
-        }
-        // AH: reserved field zero and a length that fits (RFC 4302 section 2).
-        51 => {
-            let &[next, words, r0, r1, ..] = bytes.first_chunk::<12>()?;
-            let header_bytes = (usize::from(words) + 2) * 4;
-            let sane = plausible(next) && [r0, r1] == [0, 0] && (24..=76).contains(&header_bytes);
-            (sane && header_bytes < bytes.len()).then_some(Upper { bits: 20, verified: false })
-        }
-        // SCTP: the first chunk's type and length (RFC 9260 section 3.2).
-        132 => {
-            let &[_, _, _, _, _, _, _, _, _, _, _, _, kind, _, high, low] = bytes.first_chunk::<16>()?;
-            let length = usize::from(u16::from_be_bytes([high, low]));
-            (kind <= 14 && (4..=bytes.len() - 12).contains(&length)).then_some(Upper { bits: 6, verified: false })
-        }
-        _ => None,
-    }
 }
 
 /// A payload whose end a snapshot length cut: an inner IPv4 header with a valid checksum whose total length leaves

@@ -31,7 +31,8 @@ pub struct Stack {
     /// the outermost IPsec or tunnel stack, up to the last consecutive encapsulation that shares its endpoints.
     /// `None` where nothing is encapsulated or the inner packet is not visible.
     pub encapsulated: Option<u8>,
-    /// Octets of each visible encapsulating header between the outermost IP header and the encapsulated packet.
+    /// Octets of each visible encapsulating header from the outermost IP header to the encapsulated packet. Where that is not
+    /// visible: to the innermost IPsec or tunnel header. All zero in frames without either.
     pub costs: Costs,
     /// What else the frame says: rare evidence, empty for almost all frames.
     pub notes: Vec<Note>,
@@ -294,6 +295,17 @@ pub enum Note {
         /// What the enclosing layer leaves.
         has: u32,
     },
+}
+
+impl Note {
+    /// What a [`Note::Null`] says, `None` for other notes.
+    #[must_use]
+    pub const fn null_support(&self) -> Option<NullSupport> {
+        match self {
+            Self::Null { support, .. } => Some(*support),
+            _ => None,
+        }
+    }
 }
 
 /// How one ESP payload supports one ESP-NULL candidate (RFC 5879).

@@ -16,8 +16,8 @@ const UDP_BYTES: usize = 8;
 /// The least that counts as possible ESP on an unusual port: header, one block, and an ICV.
 const CANDIDATE_LEAST: usize = 20;
 
-/// Ports on which another protocol is at home, so that ESP is not looked for: DNS, DHCP, TFTP, NTP, NetBIOS, SNMP,
-/// QUIC, syslog, RIP, RADIUS, GTP, BFD, multicast DNS, Teredo, STUN, SIP, RTCP of none.
+/// Ports on which another protocol is at home, so that ESP is not looked for: DNS, DHCP, TFTP, Kerberos, NTP, NetBIOS,
+/// SNMP, LDAP, QUIC, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE.
 const OTHERS: [u16; 30] = [
     53, 67, 68, 69, 88, 123, 137, 138, 161, 162, 389, 443, 514, 520, 521, 1701, 1812, 1813, 1900, 2123, 2152, 3478,
     3544, 3784, 3785, 4789, 5060, 5353, 5355, 6081,

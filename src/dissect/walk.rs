@@ -43,6 +43,8 @@ pub(super) struct Walk<'a, 's> {
     pub(super) tunnelled: bool,
     /// The length of what is here is not stated anywhere (IP total length 0): whole-word rules say nothing.
     pub(super) length_unknown: bool,
+    /// The mirror shell was a first fragment: the mirrored frame goes on in octets that are not here.
+    shell_fragmented: bool,
     /// The encapsulated packet is known and stays what it is.
     settled: bool,
     /// Costs of everything passed.
@@ -63,6 +65,7 @@ impl<'a, 's> Walk<'a, 's> {
             fragmented: false,
             tunnelled: false,
             length_unknown: false,
+            shell_fragmented: false,
             settled: false,
             costs: Costs::default(),
             stack,
@@ -96,8 +99,10 @@ impl<'a, 's> Walk<'a, 's> {
             self.stop(kind, StopCause::TooDeep);
             return false;
         }
-        let captured = self.end.min(self.data.len()).saturating_sub(self.pos).min(bytes);
-        let span = Span { start: self.pos as u32, bytes: captured as u32 };
+        // What was cut away begins where the capture ends.
+        let start = self.pos.min(self.data.len());
+        let captured = self.end.min(self.data.len()).saturating_sub(start).min(bytes);
+        let span = Span { start: start as u32, bytes: captured as u32 };
         self.stack.layers.push(Layer { kind, span });
         self.stack.shape.layers = self.stack.shape.layers << 6 | kind as u128;
         self.pos += bytes;
@@ -144,9 +149,22 @@ impl<'a, 's> Walk<'a, 's> {
         if end <= self.end {
             self.end = end;
             self.limit = Limit::Length(layer);
+        } else if self.shell_fragmented && self.stack.ips.is_empty() {
+            self.extend_mirrored(end);
         } else {
             self.contradiction(layer, bytes, self.end.saturating_sub(from));
         }
+    }
+
+    /// The mirrored frame is longer than the fragment of the shell that holds its beginning: what is missing counts as
+    /// on the wire and not captured.
+    #[cold]
+    fn extend_mirrored(&mut self, end: usize) {
+        self.end = end;
+        self.frame_end = end;
+        self.stack.frame_bytes = end.saturating_sub(self.stack.start as usize) as u32;
+        self.stack.flags.cut_by_snaplen = true;
+        self.stack.flags.offloaded |= self.stack.frame_bytes > super::LONGEST_FRAME;
     }
 
     #[cold]
@@ -183,17 +201,20 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// A mirror shell was passed: the frame at the cursor is what the figures describe, and the stack begins again.
     pub(super) fn peel(&mut self, shell: LayerKind) {
-        let cut_by_snaplen = self.stack.flags.cut_by_snaplen;
-        let captured_bytes = self.stack.captured_bytes;
+        // What was captured behind the shell's end is not the mirrored frame's.
+        self.data = self.data.get(..self.end).unwrap_or(self.data);
         self.stack.clear();
-        self.stack.captured_bytes = captured_bytes;
-        self.stack.flags.cut_by_snaplen = cut_by_snaplen;
+        self.stack.captured_bytes = self.data.len() as u32;
+        self.stack.flags.cut_by_snaplen = self.data.len() < self.end;
         self.stack.shape.shell = shell as u8;
         self.frame_end = self.end;
         self.limit = Limit::Frame;
         self.costs = Costs::default();
         self.settled = false;
         self.tunnelled = false;
+        self.length_unknown = false;
+        self.shell_fragmented |= self.fragmented;
+        self.fragmented = false;
         self.begin();
     }
 

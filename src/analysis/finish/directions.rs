@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::sizes::null_cells;
 use super::tap::Tap;
 use super::time::{bits_per_second, per_second};
+use crate::analysis::limits::REPORTED_DIRECTIONS;
 use crate::analysis::rates::{BinSums, Direction, Sums};
 use crate::analysis::seen::Seen;
 use crate::analysis::settings::Settings;
@@ -82,14 +83,21 @@ fn mac(octets: [u8; 6]) -> String {
 
 /// Directions in the order of their keys, each sender's group traffic added to its busiest direction.
 fn folded(tap: &Tap<'_>) -> Vec<Folded> {
-    let key = |id| tap.partial.tables.directions.get(id).copied().unwrap_or(DirectionKey::Other);
+    let key = |id| match tap.partial.tables.directions.get(id) {
+        Some(key) if (id as usize) < REPORTED_DIRECTIONS => *key,
+        _ => DirectionKey::Other,
+    };
     let mut rows: Vec<(u32, DirectionKey, &Direction)> =
         tap.partial.rates.iter().map(|(id, direction)| (id, key(id), direction)).collect();
     rows.sort_by_key(|(id, key, _)| (*key, *id));
     let is_group = |key: &DirectionKey| matches!(key, DirectionKey::Mac(_, GROUP));
     let mut folded: Vec<Folded> = Vec::new();
     for (id, key, direction) in rows.iter().filter(|(_, key, _)| !is_group(key)) {
-        folded.push(Folded::new(tap, *id, *key, direction));
+        match folded.last_mut() {
+            // All that is beyond the limit sorts together.
+            Some(other) if *key == DirectionKey::Other && other.key == *key => other.take_in(tap, *id, direction),
+            _ => folded.push(Folded::new(tap, *id, *key, direction)),
+        }
     }
     for (id, key, direction) in rows.iter().filter(|(_, key, _)| is_group(key)) {
         let DirectionKey::Mac(sender, _) = *key else { continue };
@@ -141,7 +149,8 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let (from, to) = ends(direction.key);
     let ns = direction.seen.duration_ns();
     let sums = &direction.sums;
-    let opaque = carries(tap, direction, |sa| sa.is_opaque());
+    // Which SAs travel in what is beyond the limit is not kept.
+    let opaque = direction.key == DirectionKey::Other || carries(tap, direction, |sa| sa.is_opaque());
     let goodput = (!opaque).then(|| goodput_bytes(tap, direction)).and_then(|bytes| bits_per_second(bytes, ns));
     let with_control = bits_per_second(sums.l1_bytes + sums.control_l1_bytes, ns);
     DirectionRate {

@@ -1,0 +1,186 @@
+//! The law that everything rests on: the state of a stream is the merge of the states of its pieces, however it is cut.
+//!
+//! Short streams are cut everywhere, long ones at random places, in two and in many pieces, merged in random trees.
+
+mod support;
+
+use spiglass::analysis::{Partial, Settings};
+use spiglass::capture::{CaptureReader, Chunk, Frame, Source};
+use spiglass::model::{FramePos, LinkType, Timestamp};
+
+/// A frame that outlives its chunk.
+struct Owned {
+    time: Timestamp,
+    wire_bytes: u32,
+    data: Vec<u8>,
+    link: LinkType,
+    interface: u32,
+    fcs_bytes: u8,
+}
+
+fn read(path: &std::path::Path) -> Vec<Owned> {
+    let Ok(mut reader) = CaptureReader::open(&Source::Path(path.into()), 0) else { return Vec::new() };
+    let mut chunk = Chunk::new();
+    let mut frames = Vec::new();
+    while reader.next_chunk(&mut chunk) {
+        frames.extend(chunk.frames().map(|f| Owned {
+            time: f.time,
+            wire_bytes: f.wire_bytes,
+            data: f.data.to_vec(),
+            link: f.link,
+            interface: f.interface,
+            fcs_bytes: f.fcs_bytes,
+        }));
+    }
+    frames
+}
+
+/// The state of a piece; `continues` where the stream's beginning lies in an earlier piece.
+fn state(frames: &[Owned], continues: bool) -> Partial {
+    let mut partial = Partial::new(&Settings { link_rate_bps: Some(1_000_000_000), ..Settings::default() });
+    if continues {
+        partial.continue_capture();
+    }
+    for (at, f) in frames.iter().enumerate() {
+        partial.observe(&Frame {
+            pos: FramePos::new(0, at as u64 + 1),
+            time: f.time,
+            wire_bytes: f.wire_bytes,
+            data: &f.data,
+            link: f.link,
+            interface: f.interface,
+            fcs_bytes: f.fcs_bytes,
+        });
+    }
+    partial
+}
+
+/// Cuts the stream at `cuts` and merges the pieces in a tree that `random` picks.
+fn merged(frames: &[Owned], cuts: &[usize], random: &mut Random) -> Partial {
+    let mut bounds: Vec<usize> = cuts.iter().copied().chain([0, frames.len()]).collect();
+    bounds.sort_unstable();
+    let mut pieces: Vec<Partial> =
+        bounds.windows(2).map(|pair| state(&frames[pair[0]..pair[1]], pair[0] > 0)).collect();
+    while pieces.len() > 1 {
+        let at = random.below(pieces.len() - 1);
+        let later = pieces.remove(at + 1);
+        let earlier = pieces.remove(at);
+        pieces.insert(at, earlier.merge(later).expect("pieces of one stream merge"));
+    }
+    let mut whole = pieces.pop().expect("there is at least one piece");
+    whole.settle();
+    whole
+}
+
+/// A small deterministic generator (xorshift64*), so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n.max(1)
+    }
+}
+
+/// Checks the law on one stream.
+fn check(name: &str, frames: &[Owned]) {
+    let mut random = Random(0x5eed_0000 + frames.len() as u64);
+    let mut whole = state(frames, false);
+    whole.settle();
+    let cuts: Vec<usize> = if frames.len() <= 40 {
+        (0..=frames.len()).collect()
+    } else {
+        (0..6).map(|_| random.below(frames.len() + 1)).collect()
+    };
+    for cut in cuts {
+        check_cut(name, frames, &[cut], &mut random, &whole);
+    }
+    for pieces in [3, 8, 30] {
+        let cuts: Vec<usize> = (0..pieces).map(|_| random.below(frames.len() + 1)).collect();
+        check_cut(name, frames, &cuts, &mut random, &whole);
+    }
+}
+
+fn check_cut(name: &str, frames: &[Owned], cuts: &[usize], random: &mut Random, whole: &Partial) {
+    let difference = merged(frames, cuts, random).difference(whole);
+    assert!(difference.is_none(), "{name}: {difference:?} differ when cut at {cuts:?} of {}", frames.len());
+}
+
+fn check_folder(folder: &std::path::Path) -> usize {
+    let mut checked = 0;
+    for path in captures_below(folder) {
+        let frames = read(&path);
+        if !frames.is_empty() {
+            check(&path.display().to_string(), &frames);
+            checked += 1;
+        }
+    }
+    checked
+}
+
+#[test]
+fn every_fixture_can_be_cut_anywhere() {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    assert!(check_folder(&fixtures) > 0);
+}
+
+#[test]
+fn every_lab_capture_can_be_cut_anywhere() {
+    let Some(lab) = support::shared("lab") else { return };
+    assert!(check_folder(&lab) > 200);
+}
+
+#[test]
+fn every_public_capture_can_be_cut_anywhere() {
+    let Some(corpus) = support::shared("corpus") else { return };
+    assert!(check_folder(&corpus) > 300);
+}
+
+#[test]
+fn the_empty_state_changes_nothing_on_either_side() {
+    let frames: Vec<Owned> = (0..50u8)
+        .map(|n| Owned {
+            time: Timestamp::from_ns(i64::from(n) * 1_000_000),
+            wire_bytes: 60,
+            data: vec![n; 60],
+            link: LinkType::ETHERNET,
+            interface: 0,
+            fcs_bytes: 0,
+        })
+        .collect();
+    let mut whole = state(&frames, false);
+    whole.settle();
+    let mut left = Partial::new(whole.settings()).merge(state(&frames, false)).expect("same settings");
+    let mut right = state(&frames, false).merge(Partial::new(whole.settings())).expect("same settings");
+    left.settle();
+    right.settle();
+    assert!(left == whole && right == whole);
+}
+
+#[test]
+fn states_of_different_settings_do_not_merge() {
+    let a = Partial::new(&Settings::default());
+    let b = Partial::new(&Settings { bin_ns: 1, ..Settings::default() });
+    let error = a.merge(b).expect_err("the bins differ");
+    assert!(error.to_string().contains("--bin"), "{error}");
+}
+
+/// Every file below a folder that can be opened as a capture, in the order of their names.
+fn captures_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the folder can be listed") {
+            let path = entry.expect("its entries can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
