@@ -4,7 +4,7 @@
 //! adjacent pairs, so it merges: a state keeps the digests of its last window (its tail, for what follows) and the
 //! frames at its start that had no predecessor (its head, for what came before).
 
-use super::intern::remap;
+use super::intern::{NONE, remap};
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_WINDOW};
 use super::observation::{Observation, SaSight};
 use super::tables::Remap;
@@ -237,6 +237,9 @@ impl HeadFrame {
         o.pos = o.pos.shifted(shift);
         o.stack = remap(&map.stacks, o.stack);
         o.direction = remap(&map.directions, o.direction);
+        if o.lane != 0 {
+            o.lane = if o.direction == NONE { NONE } else { o.direction + 1 };
+        }
         o.path = remap(&map.paths, o.path);
         o.flow = remap(&map.flows, o.flow);
         for sight in &mut self.sights {

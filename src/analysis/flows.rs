@@ -1,10 +1,12 @@
 //! Who talks to whom, inside tunnels and in clear.
 
-use super::intern::NONE;
+use std::collections::BTreeMap;
+
+use super::intern::{NONE, remap};
 use super::observation::Observation;
 use super::seen::Seen;
 use super::tables::Remap;
-use crate::model::{Protocol, Shift, Timestamp};
+use crate::model::{Shift, Timestamp};
 
 use super::observation::SaSight;
 
@@ -12,11 +14,12 @@ use super::observation::SaSight;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Flows {
     flows: Vec<Flow>,
-    /// Per direction number: the latest ESP or IPComp packet, to recognise a gateway's own capture.
+    /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
+    /// without MACs, all of the tap: there the packet that comes out has other addresses than the one it came in.
     latest: Vec<Latest>,
     pub(crate) clear: Seen,
-    /// Clear packets that directly follow, in their direction, the encapsulated packet they could have come out of.
-    pub(crate) decapsulated: Seen,
+    /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
+    pub(crate) decapsulated: BTreeMap<u32, Seen>,
 }
 
 /// Traffic of one pair.
@@ -26,17 +29,17 @@ pub(crate) struct Flow {
     pub(crate) bytes: u64,
 }
 
-/// The first and the last packet of a direction that matter to the gateway rule.
+/// The first and the last packet of a lane that matter to the gateway rule.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Latest {
     first: Option<Passed>,
     last: Option<Passed>,
 }
 
-/// A packet of a direction: encapsulated, or clear.
+/// A packet of a lane: of an SA, or clear ([`NONE`]).
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Passed {
-    tunnelled: bool,
+    sa: u32,
     bytes: u32,
     time: Timestamp,
     pos: crate::model::FramePos,
@@ -63,20 +66,14 @@ impl Flows {
                 flow.bytes += u64::from(if o.inner_bytes > 0 { o.inner_bytes } else { o.l3_bytes });
             }
         }
-        let tunnelled = sights.iter().any(|s| s.protocol != Protocol::Ah || s.sequence.is_some());
-        if (tunnelled || o.class.clear) && o.direction != NONE {
-            let passed = Passed { tunnelled, bytes: o.l3_bytes, time: o.time, pos: o.pos };
-            let at = o.direction as usize;
-            if at >= self.latest.len() {
-                self.latest.resize_with(at + 1, Latest::default);
-            }
-            if let Some(latest) = self.latest.get_mut(at) {
-                let follows = latest.last.is_some_and(|before| came_out_of(&before, &passed));
-                latest.first = latest.first.or(Some(passed));
-                latest.last = Some(passed);
-                if follows {
-                    self.decapsulated.add(o.pos, o.time);
-                }
+        let sa = sights.first().map_or(NONE, |s| s.sa);
+        if (sa != NONE || o.class.clear) && o.lane != NONE {
+            let passed = Passed { sa, bytes: o.l3_bytes, time: o.time, pos: o.pos };
+            let latest = slot(&mut self.latest, o.lane);
+            let before = latest.last.replace(passed);
+            latest.first = latest.first.or(Some(passed));
+            if let Some(before) = before.filter(|before| came_out_of(before, &passed)) {
+                self.decapsulated.entry(before.sa).or_default().add(o.pos, o.time);
             }
         }
     }
@@ -102,39 +99,40 @@ impl Flows {
             }
         }
         self.clear.merge(clear, shift);
-        let mut border = Seen::default();
-        for (theirs, &id) in latest.into_iter().zip(&map.directions) {
-            // A direction that nothing passed in has no slot of its own: states of one stream must look alike.
-            if id == NONE || theirs.first.is_none() {
-                continue;
+        // The border's own packet comes before those the later span found.
+        let lanes = map.lanes();
+        for (theirs, lane) in latest.into_iter().zip(lanes) {
+            let Some(first) = theirs.first.filter(|_| lane != NONE) else { continue };
+            let moved = |p: Passed| Passed { pos: p.pos.shifted(shift), sa: remap(&map.sas, p.sa), ..p };
+            let own = slot(&mut self.latest, lane);
+            let after = moved(first);
+            let before = std::mem::replace(&mut own.last, theirs.last.map(moved));
+            own.first = own.first.or(Some(after));
+            if let Some(before) = before.filter(|before| came_out_of(before, &after)) {
+                self.decapsulated.entry(before.sa).or_default().add(after.pos, after.time);
             }
-            let at = id as usize;
-            if at >= self.latest.len() {
-                self.latest.resize_with(at + 1, Latest::default);
-            }
-            let Some(own) = self.latest.get_mut(at) else { continue };
-            let moved = |p: Passed| Passed { pos: p.pos.shifted(shift), ..p };
-            if let (Some(before), Some(after)) = (own.last, theirs.first.map(moved))
-                && came_out_of(&before, &after)
-            {
-                let mut one = Seen::default();
-                one.add(after.pos, after.time);
-                border.join(&one);
-            }
-            own.first = own.first.or(theirs.first.map(moved));
-            own.last = theirs.last.map(moved).or(own.last);
         }
-        let mut joined = Seen::default();
-        joined.merge(decapsulated, shift);
-        joined.join(&border);
-        self.decapsulated.join(&joined);
+        for (sa, seen) in decapsulated {
+            let mut shifted = Seen::default();
+            shifted.merge(seen, shift);
+            self.decapsulated.entry(remap(&map.sas, sa)).or_default().join(&shifted);
+        }
     }
+}
+
+/// The slot of a lane, made if it is new.
+fn slot(latest: &mut Vec<Latest>, lane: u32) -> &mut Latest {
+    let at = lane as usize;
+    if at >= latest.len() {
+        latest.resize_with(at + 1, Latest::default);
+    }
+    &mut latest[at] // just made
 }
 
 /// Whether the clear packet `after` can be what the encapsulated packet `before` carried.
 fn came_out_of(before: &Passed, after: &Passed) -> bool {
-    before.tunnelled
-        && !after.tunnelled
+    before.sa != NONE
+        && after.sa == NONE
         && after.time.since(before.time).is_some_and(|ns| (0..=GATEWAY_NS).contains(&ns))
         && GATEWAY_ADDS.contains(&(i64::from(before.bytes) - i64::from(after.bytes)))
 }

@@ -64,10 +64,6 @@ impl<K: Copy + Eq + Hash> Interner<K> {
         self.ids.get(key).copied()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &K)> {
         self.keys.iter().enumerate().map(|(id, key)| (id as u32, key))
     }

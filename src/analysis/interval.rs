@@ -28,10 +28,6 @@ impl IntervalSet {
         self.parts.first().map(|p| p.0)
     }
 
-    pub(crate) fn max(&self) -> Option<i64> {
-        self.parts.last().map(|p| p.1 - 1)
-    }
-
     /// Adds one number; false if it was there.
     pub(crate) fn insert(&mut self, n: i64) -> bool {
         // Numbers mostly arrive at or near the end.
@@ -92,11 +88,6 @@ impl IntervalSet {
             }
         }
         self.parts.splice(from..to.max(from), [(low, high)]);
-    }
-
-    pub(crate) fn contains(&self, n: i64) -> bool {
-        let at = self.parts.partition_point(|p| p.1 <= n);
-        self.parts.get(at).is_some_and(|p| p.0 <= n)
     }
 
     /// The union of both.
@@ -211,7 +202,6 @@ mod tests {
             prop_assert_eq!(members(&ia), sa.clone());
             prop_assert!(ia.parts().windows(2).all(|w| w[0].1 < w[1].0));
             prop_assert_eq!(ia.len(), sa.len() as u64);
-            prop_assert_eq!(ia.contains(n), sa.contains(&n));
             let mut union = ia.clone();
             union.union(&ib);
             prop_assert_eq!(members(&union), sa.union(&sb).copied().collect());

@@ -23,6 +23,8 @@ pub(crate) struct Observation {
     pub(crate) l3_bytes: u32,
     pub(crate) stack: u32,
     pub(crate) direction: u32,
+    /// What its neighbours are looked for in: 0 for the whole tap on links without MACs, else one more than the direction.
+    pub(crate) lane: u32,
     /// The encapsulation, where the inner packet is visible; else [`NONE`].
     pub(crate) path: u32,
     /// Inner packet, 0 where it is not visible.
@@ -119,6 +121,11 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
         l3_bytes,
         stack: shape,
         direction,
+        lane: match stack.macs {
+            None => 0,
+            Some(_) if direction == NONE => NONE,
+            Some(_) => direction + 1,
+        },
         path: NONE,
         inner_bytes: 0,
         flow: NONE,
@@ -147,7 +154,7 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
         {
             observation.flow = tables.flows.intern(FlowKey { src: ip.src, dst: ip.dst, inner: true });
         }
-    } else if stack.sas.is_empty() && !outer.dst.is_multicast() && !class.control && !is_upkeep(stack) {
+    } else if stack.sas.is_empty() && !outer.dst.is_multicast() && !class.control && !is_upkeep(stack, outer) {
         class.clear = true;
         observation.class = class;
         if outer.fragment_offset == 0 || stack.ips.len() == 1 {
@@ -242,9 +249,12 @@ fn direction_key(stack: &Stack) -> DirectionKey {
     }
 }
 
-/// Whether a frame without IPsec serves to keep a tunnel up: IKE, or an ICMP error about path MTU.
-fn is_upkeep(stack: &Stack) -> bool {
-    stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
+/// Whether a frame without a tunnel header of its own still belongs to one: IKE, an ICMP error about path MTU, or a later
+/// fragment of a packet of a tunnel's protocol.
+fn is_upkeep(stack: &Stack, outer: &IpHeader) -> bool {
+    let tunnel_protocol = matches!(outer.protocol, 4 | 41 | 47 | 50 | 51 | 108 | 141);
+    outer.fragment_offset != 0 && tunnel_protocol
+        || stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
         || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. } | Note::TooBig { .. }))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::limits::{MAX_BINS, MAX_DIRECTIONS};
 use super::observation::Observation;
 use super::seen::Seen;
-use crate::model::{Shift, Timestamp};
+use crate::model::Shift;
 
 /// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
 #[derive(Clone, PartialEq, Debug)]
@@ -262,9 +262,5 @@ impl Direction {
         if let Some((start, _, bin)) = self.current.take() {
             self.bins.entry(start.div_euclid(width)).or_default().join(&bin);
         }
-    }
-
-    pub(crate) fn first_time(&self) -> Timestamp {
-        self.seen.ends().map_or(Timestamp::UNKNOWN, |e| e.first_time)
     }
 }

@@ -67,6 +67,13 @@ pub(crate) struct Remap {
     pub(crate) flows: Vec<u32>,
 }
 
+impl Remap {
+    /// How lanes translate: lane 0 is the whole tap, lane `n + 1` is direction `n`.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = u32> {
+        std::iter::once(0).chain(self.directions.iter().map(|&id| if id == NONE { NONE } else { id + 1 }))
+    }
+}
+
 impl Default for Tables {
     fn default() -> Self {
         Self {

@@ -32,7 +32,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
     let text = printable(text);
-    if text.starts_with(['=', '+', '-', '@']) { Cow::Owned(format!("'{text}")) } else { text }
+    // A dash alone is standard input, not a formula.
+    if text != "-" && text.starts_with(['=', '+', '-', '@']) { Cow::Owned(format!("'{text}")) } else { text }
 }
 
 /// Control characters of both sets, bidirectional controls, separators of lines and paragraphs, the byte order mark.
@@ -58,6 +59,7 @@ mod tests {
         assert_eq!(cell("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
         assert_eq!(cell("+1"), "'+1");
         assert_eq!(cell("-1"), "'-1");
+        assert_eq!(cell("-"), "-");
         assert_eq!(cell("@x"), "'@x");
         assert_eq!(cell("\t=x"), "\\t=x");
         assert_eq!(cell("tap-a"), "tap-a");

@@ -1,7 +1,5 @@
 //! One tap's state with the verdicts that need all of it.
 
-use std::collections::BTreeMap;
-
 use super::TapState;
 use crate::analysis::Partial;
 use crate::analysis::candidates::FlowKey;
@@ -25,7 +23,6 @@ pub(crate) struct Tap<'a> {
     pub(crate) copying: bool,
     /// With all fragments put together.
     pub(crate) sizes: Sizes,
-    pub(crate) fragments: BTreeMap<u32, FragmentSums>,
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
 }
@@ -71,7 +68,7 @@ impl<'a> Tap<'a> {
             sas.push(view);
         }
         sas.sort_by_key(|sa| (sa.key, sa.flow));
-        Self { name: state.name.clone(), captures: state.captures.clone(), partial, copying, sizes, fragments, sas }
+        Self { name: state.name.clone(), captures: state.captures.clone(), partial, copying, sizes, sas }
     }
 
     /// Where a frame stands in the run's captures.

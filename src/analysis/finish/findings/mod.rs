@@ -125,12 +125,6 @@ impl Draft {
         self
     }
 
-    /// Replaces the catalogue's likeliest cause by the one the evidence points to.
-    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
-        self.finding.cause = cause.into();
-        self
-    }
-
     pub(crate) fn done(self) -> Finding {
         self.finding
     }

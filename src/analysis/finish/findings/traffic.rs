@@ -127,15 +127,22 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 
 /// A gateway's own capture shows what it decapsulates right behind the ESP packet; true if this is one.
 fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
-    let (clear, out) = (&tap.partial.flows.clear, &tap.partial.flows.decapsulated);
-    let is = out.count >= ENOUGH && out.count.saturating_mul(2) >= clear.count;
+    // At least half of an SA's packets, or it may be chance.
+    let mut out = Seen::default();
+    for sa in &tap.sas {
+        let Some(seen) = tap.partial.flows.decapsulated.get(&sa.id) else { continue };
+        if seen.count >= ENOUGH && seen.count.saturating_mul(2) >= sa.state.seen.count {
+            out.join(seen);
+        }
+    }
+    let is = out.count > 0;
     if is {
         let evidence = format!(
             "{} in clear directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
              which shows inbound packets twice. They are no clear traffic on the wire.",
             plural(out.count, "packet")
         );
-        findings.push(Draft::new("gateway-view", evidence).seen(tap, out).done());
+        findings.push(Draft::new("gateway-view", evidence).seen(tap, &out).done());
     }
     is
 }

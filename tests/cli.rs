@@ -1,0 +1,175 @@
+//! The program on captures: exit status, what goes to which stream, files that appear complete.
+
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+
+const BROKEN: &str = "fixtures/seeds/test06-esp-null-broken.pcap";
+const LOSS: &str = "fixtures/lab/loss-before-tap-tunnel.pcap";
+
+fn spiglass(arguments: &[&str]) -> Run {
+    fed(arguments, Vec::new())
+}
+
+fn fed(arguments: &[&str], input: Vec<u8>) -> Run {
+    let output = Command::cargo_bin("spiglass").unwrap().args(arguments).write_stdin(input).output().unwrap();
+    Run {
+        status: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+struct Run {
+    status: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Run {
+    fn last_words(&self) -> &str {
+        self.stderr.lines().last().unwrap_or_default()
+    }
+}
+
+/// A file of its own for each test.
+fn scratch(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("spiglass-cli-{}-{name}", std::process::id()))
+}
+
+fn cut_capture(name: &str) -> PathBuf {
+    let path = scratch(name);
+    let whole = std::fs::read(LOSS).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 10]).unwrap();
+    path
+}
+
+#[test]
+fn findings_decide_between_0_and_1() {
+    assert_eq!(spiglass(&["report", BROKEN]).status, 0, "report does not fail on findings unless asked");
+    let check = spiglass(&["check", BROKEN]);
+    assert_eq!(check.status, 1);
+    assert!(check.last_words().starts_with("spiglass: exit status 1:"), "{}", check.stderr);
+    assert_eq!(spiglass(&["check", "--fail-on", "never", BROKEN]).status, 0);
+    assert_eq!(spiglass(&["check", "--fail-on", "error", LOSS]).status, 0, "loss is a warning");
+    assert_eq!(spiglass(&["check", "--max-loss", "5", LOSS]).status, 0, "a note below --max-loss");
+}
+
+#[test]
+fn one_bad_input_gives_2_and_does_not_stop_the_others() {
+    let run = spiglass(&["check", "--format", "json", "nonexistent.pcap", BROKEN, "Cargo.toml"]);
+    assert_eq!(run.status, 2);
+    assert!(run.last_words().contains("2 inputs could not be read"), "{}", run.stderr);
+    assert!(run.last_words().contains("1 finding"), "both are said: {}", run.stderr);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["exit_status"], 2);
+    assert_eq!(json["findings"][0]["code"], "spi-zero");
+    assert_eq!(json["captures"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_cut_capture_is_reported_and_named() {
+    let path = cut_capture("cut.pcap");
+    let name = path.to_str().unwrap();
+    let run = spiglass(&["report", name]);
+    assert_eq!(run.status, 2);
+    assert!(run.stderr.contains("(frame 1250)") && run.stderr.contains("1 249 frames were read"), "{}", run.stderr);
+    assert!(run.stdout.contains("Security associations"), "what was read is reported");
+    assert_eq!(spiglass(&["report", "--accept-cut", name]).status, 0);
+    let rows = spiglass(&["frames", name]);
+    assert_eq!((rows.status, rows.stdout.lines().count()), (2, 1250));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_wrong_command_line_is_2_with_its_reason_last() {
+    for arguments in [
+        &["report"][..],
+        &["report", "--bin", "soon", BROKEN],
+        &["report", "-", "-"],
+        &["report", "--table", "sas", BROKEN],
+        &["nonsense"],
+        &["explain", "banana"],
+        &["report", "--from", "+5s", "--to", "+1s", BROKEN],
+    ] {
+        let run = spiglass(arguments);
+        assert_eq!(run.status, 2, "{arguments:?}");
+        assert!(run.stdout.is_empty(), "{arguments:?}");
+        assert!(run.last_words().starts_with("spiglass: exit status 2:"), "{arguments:?}: {}", run.stderr);
+    }
+    for arguments in [&["--help"][..], &["report", "-h"], &["--version"]] {
+        assert_eq!(spiglass(arguments).status, 0);
+    }
+}
+
+#[test]
+fn standard_input_reads_like_a_file() {
+    let file = spiglass(&["frames", LOSS]);
+    let pipe = fed(&["frames", "-"], std::fs::read(LOSS).unwrap());
+    assert_eq!(pipe.status, 0);
+    assert!(pipe.stdout.replace("\n-,", &format!("\n{LOSS},")) == file.stdout, "rows differ in more than the name");
+}
+
+#[test]
+fn lists_of_files_are_read_from_standard_input() {
+    let run =
+        fed(&["report", "--format", "json", "--files-from", "-", "-0"], format!("{LOSS}\0{BROKEN}\0").into_bytes());
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["captures"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_report_in_a_file_is_complete_and_standard_output_is_empty() {
+    let path = scratch("report.json");
+    let run = spiglass(&["report", "--format", "json", "-o", path.to_str().unwrap(), LOSS]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, ""));
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(json["schema"], "spiglass.report/1");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn every_form_is_written() {
+    for format in ["text", "json", "csv", "ndjson", "markdown"] {
+        for command in ["report", "check"] {
+            let run = spiglass(&[command, "--fail-on", "never", "--format", format, LOSS]);
+            assert_eq!(run.status, 0, "{command} {format}: {}", run.stderr);
+            assert!(run.stdout.contains("sequence") && !run.stdout.contains('\x1b'), "{command} {format}");
+        }
+    }
+    for table in ["findings", "sas", "tunnels", "sizes", "padding", "rates", "layers", "captures"] {
+        let run = spiglass(&["report", "--format", "csv", "--table", table, LOSS]);
+        assert!(run.status == 0 && !run.stdout.is_empty(), "{table}");
+    }
+}
+
+#[test]
+fn a_pipe_closed_downstream_is_success() {
+    use std::process::Stdio;
+    for arguments in [&["frames", LOSS, LOSS, LOSS][..], &["check", "--format", "json", LOSS]] {
+        let program = Command::cargo_bin("spiglass").unwrap().get_program().to_owned();
+        let mut child = std::process::Command::new(program)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn explain_knows_codes_numbers_and_log_lines() {
+    assert!(spiglass(&["explain"]).stdout.contains("sequence-gap"));
+    assert!(spiglass(&["explain", "spi-zero"]).stdout.contains("set session-key"));
+    assert!(spiglass(&["explain", "0x3ea"]).stdout.contains("1002"));
+    // Unquoted, the shell makes several words of a line.
+    let words =
+        ["explain", "decaps:", "rec'd", "destaddr=192.168.1.2,", "prot=50,", "spi=0x0(0),", "srcaddr=192.168.1.1"];
+    assert!(spiglass(&words).stdout.contains("192.168.1.1"));
+    let near = spiglass(&["explain", "spi-zerro"]);
+    assert!(near.status == 2 && near.stderr.contains("`spi-zero`"));
+}
