@@ -4,6 +4,8 @@
 //! adjacent pairs, so it merges: a state keeps the digests of its last window (its tail, for what follows) and the
 //! frames at its start that had no predecessor (its head, for what came before).
 
+use std::collections::VecDeque;
+
 use super::intern::{NONE, remap};
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_WINDOW};
 use super::observation::{Observation, SaSight};
@@ -13,13 +15,18 @@ use crate::model::{Shift, Timestamp};
 
 /// How far back a digest can matter: the window and the backward steps it must survive.
 const HORIZON_NS: i64 = COPY_WINDOW_NS + CLOCK_TOLERANCE_NS;
-const WAYS: usize = 4;
+/// Entries of a bucket: many, so that the table stays dense and small.
+const WAYS: usize = 16;
+/// How many of the latest frames are searched before they are put into the table.
+const RECENT: usize = 32;
 
 /// The copy window of a span.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyWindow {
-    /// Set-associative: a digest lives in one bucket of [`WAYS`].
-    buckets: Vec<[Entry; WAYS]>,
+    /// Frames that were no copies for certain, latest last: they reach the table only when something may be a copy.
+    recent: VecDeque<Entry>,
+    /// Set-associative: a digest lives in one bucket.
+    buckets: Vec<Bucket>,
     /// Latest time of the current epoch; a backward step beyond the tolerance starts a new epoch.
     newest: i64,
     previous: Option<i64>,
@@ -28,8 +35,6 @@ pub(crate) struct CopyWindow {
     head: Vec<HeadFrame>,
     first_epoch: bool,
     pub(crate) copies: u64,
-    /// Frames compared.
-    pub(crate) compared: u64,
     /// Entries that found no room.
     pub(crate) dropped: u64,
 }
@@ -40,7 +45,15 @@ struct Entry {
     time: i64,
 }
 
-const VACANT: Entry = Entry { digest: 0, time: i64::MIN };
+#[derive(Clone, Debug)]
+struct Bucket {
+    digests: [u64; WAYS],
+    /// `i64::MIN` where vacant.
+    times: [i64; WAYS],
+}
+
+const VACANT: i64 = i64::MIN;
+const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
 
 /// A frame that may turn out to be a copy of something in an earlier span, with all that counting it takes.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,37 +67,51 @@ pub(crate) struct HeadFrame {
 impl Default for CopyWindow {
     fn default() -> Self {
         Self {
-            buckets: vec![[VACANT; WAYS]; 256],
-            newest: i64::MIN,
+            recent: VecDeque::new(),
+            buckets: Vec::new(),
+            newest: VACANT,
             previous: None,
             first: None,
             head: Vec::new(),
             first_epoch: true,
             copies: 0,
-            compared: 0,
             dropped: 0,
         }
     }
 }
 
 impl CopyWindow {
-    /// Whether the frame is a copy of one seen shortly before.
+    /// Whether the frame is a copy of one seen shortly before. `first_sighting`: it bears a sequence number that no
+    /// earlier frame bore, so it is none, and only has to be remembered.
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) -> bool {
+    pub(crate) fn observe(
+        &mut self,
+        o: &Observation,
+        sights: &[SaSight],
+        notes: &[Note],
+        costs: Costs,
+        first_sighting: bool,
+    ) -> bool {
         if o.digest == 0 || o.class.control {
             return false;
         }
         let Some(time) = o.time.ns() else { return false };
-        self.compared += 1;
         if self.previous.is_some_and(|previous| time < previous.saturating_sub(CLOCK_TOLERANCE_NS)) {
             self.start_epoch();
         }
         self.previous = Some(time);
         let first = *self.first.get_or_insert(time);
         self.newest = self.newest.max(time);
-        match self.touch(Entry { digest: o.digest, time }) {
+        let entry = Entry { digest: o.digest, time };
+        let before = if first_sighting {
+            self.remember(entry);
+            None
+        } else {
+            self.touch(entry)
+        };
+        match before {
             Some(before) => {
-                let copy = time.abs_diff(before) <= COPY_WINDOW_NS.unsigned_abs();
+                let copy = is_near(time, before);
                 self.copies += u64::from(copy);
                 copy
             }
@@ -104,8 +131,9 @@ impl CopyWindow {
 
     #[cold]
     fn start_epoch(&mut self) {
-        self.buckets.iter_mut().for_each(|bucket| *bucket = [VACANT; WAYS]);
-        self.newest = i64::MIN;
+        self.recent.clear();
+        self.buckets.iter_mut().for_each(|bucket| *bucket = EMPTY);
+        self.newest = VACANT;
         self.first_epoch = false;
     }
 
@@ -113,23 +141,64 @@ impl CopyWindow {
         self.newest.saturating_sub(HORIZON_NS)
     }
 
-    /// Records a digest; the time it was last seen, if that is not forgotten.
+    /// Keeps a digest for later, without a look at the table.
     #[inline]
+    fn remember(&mut self, entry: Entry) {
+        let oldest = self.oldest_kept();
+        while self.recent.front().is_some_and(|front| front.time < oldest) {
+            self.recent.pop_front();
+        }
+        if self.recent.len() >= MAX_COPY_WINDOW {
+            self.recent.pop_front();
+            self.dropped += 1;
+        }
+        self.recent.push_back(entry);
+    }
+
+    /// Records a digest; the time it was last seen, if that is not forgotten.
     fn touch(&mut self, entry: Entry) -> Option<i64> {
         let oldest = self.oldest_kept();
+        let near = self.recent.iter().rev().take(RECENT).find(|e| e.digest == entry.digest && e.time >= oldest);
+        if let Some(before) = near.map(|e| e.time) {
+            self.remember(entry);
+            return Some(before);
+        }
+        while let Some(waiting) = self.recent.pop_front() {
+            if waiting.time >= oldest {
+                self.insert(waiting);
+            }
+        }
+        self.insert(entry)
+    }
+
+    /// Records a digest of a span that follows.
+    fn touch_latest(&mut self, entry: Entry) {
+        while let Some(waiting) = self.recent.pop_front() {
+            self.insert(waiting);
+        }
+        self.insert(entry);
+    }
+
+    /// Puts a digest into the table; the time it had there.
+    fn insert(&mut self, entry: Entry) -> Option<i64> {
+        let oldest = self.oldest_kept();
+        if self.buckets.is_empty() {
+            self.buckets.resize(16, EMPTY);
+        }
         loop {
             let at = entry.digest as usize & (self.buckets.len() - 1);
             let bucket = self.buckets.get_mut(at)?;
             let mut free = None;
-            for slot in bucket.iter_mut() {
-                if slot.time < oldest || *slot == VACANT {
-                    free = Some(slot);
-                } else if slot.digest == entry.digest {
-                    return Some(std::mem::replace(&mut slot.time, entry.time));
+            for (digest, time) in bucket.digests.iter_mut().zip(&mut bucket.times) {
+                if *time < oldest || *time == VACANT {
+                    free = Some((digest, time));
+                } else if *digest == entry.digest {
+                    return Some(std::mem::replace(time, entry.time));
                 }
             }
-            if let Some(slot) = free {
-                *slot = entry;
+            if let Some((digest, time)) = free {
+                *digest = entry.digest;
+                *time = entry.time;
                 return None;
             }
             if !self.grow() {
@@ -145,31 +214,36 @@ impl CopyWindow {
         if size * WAYS > MAX_COPY_WINDOW {
             return false;
         }
-        let entries = self.tail();
-        self.buckets = vec![[VACANT; WAYS]; size];
-        for entry in entries {
-            let at = entry.digest as usize & (size - 1);
-            if let Some(slot) = self.buckets.get_mut(at).and_then(|b| b.iter_mut().find(|s| **s == VACANT)) {
-                *slot = entry;
-            } else {
-                self.dropped += 1;
+        let old = std::mem::replace(&mut self.buckets, vec![EMPTY; size]);
+        let oldest = self.oldest_kept();
+        for (digest, time) in old.iter().flat_map(|b| b.digests.iter().zip(&b.times)) {
+            if *time >= oldest && *time != VACANT {
+                self.insert(Entry { digest: *digest, time: *time });
             }
         }
         true
     }
 
-    /// The digests that still matter.
+    /// The digests that still matter, each with its latest time, in order of digest.
     fn tail(&self) -> Vec<Entry> {
         let oldest = self.oldest_kept();
-        self.buckets.iter().flatten().filter(|e| e.time >= oldest && **e != VACANT).copied().collect()
+        let table = self.buckets.iter().flat_map(|b| b.digests.iter().zip(&b.times));
+        let mut entries: Vec<Entry> = table
+            .map(|(&digest, &time)| Entry { digest, time })
+            .chain(self.recent.iter().copied())
+            .filter(|e| e.time >= oldest && e.time != VACANT)
+            .collect();
+        entries.sort_unstable();
+        entries.reverse();
+        entries.dedup_by_key(|e| e.digest);
+        entries
     }
 
     /// Appends the window of the span that follows; returns the frames of it that turn out to be copies of this one's.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
         let later_tail = later.tail();
-        let Self { buckets: _, newest, previous, first, head, first_epoch, copies, compared, dropped } = later;
+        let Self { recent: _, buckets: _, newest, previous, first, head, first_epoch, copies, dropped } = later;
         self.copies += copies;
-        self.compared += compared;
         self.dropped += dropped;
         let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
         let mut found = Vec::new();
@@ -177,13 +251,16 @@ impl CopyWindow {
             self.start_epoch();
         } else {
             let limit = self.first.unwrap_or(later_first).saturating_add(HORIZON_NS);
-            let oldest = self.oldest_kept();
+            // By digest, so that a search is a bisection.
+            let own = self.tail();
             for frame in head {
                 let frame = frame.remapped(shift, map);
                 let Some(time) = frame.observation.time.ns() else { continue };
-                let before = self.lookup(frame.observation.digest, oldest);
+                let digest = frame.observation.digest;
+                let at = own.partition_point(|e| e.digest > digest);
+                let before = own.get(at).filter(|e| e.digest == digest).map(|e| e.time);
                 match before {
-                    Some(before) if time.abs_diff(before) <= COPY_WINDOW_NS.unsigned_abs() => found.push(frame),
+                    Some(before) if is_near(time, before) => found.push(frame),
                     Some(_) => {}
                     None if self.first_epoch && time <= limit => self.head.push(frame),
                     None => {}
@@ -201,34 +278,28 @@ impl CopyWindow {
         }
         let oldest = self.oldest_kept();
         for entry in later_tail.into_iter().filter(|e| e.time >= oldest) {
-            self.touch(entry);
+            self.touch_latest(entry);
         }
         found
-    }
-
-    fn lookup(&self, digest: u64, oldest: i64) -> Option<i64> {
-        let bucket = self.buckets.get(digest as usize & (self.buckets.len() - 1))?;
-        bucket.iter().find(|s| s.digest == digest && s.time >= oldest && **s != VACANT).map(|s| s.time)
     }
 }
 
 impl PartialEq for CopyWindow {
     fn eq(&self, other: &Self) -> bool {
-        let sorted = |window: &Self| {
-            let mut tail = window.tail();
-            tail.sort_unstable();
-            tail
-        };
         self.copies == other.copies
-            && self.compared == other.compared
             && self.dropped == other.dropped
             && self.first == other.first
             && self.previous == other.previous
             && self.newest == other.newest
             && self.first_epoch == other.first_epoch
             && self.head == other.head
-            && sorted(self) == sorted(other)
+            && self.tail() == other.tail()
     }
+}
+
+/// Whether two times are within the copy window of each other.
+fn is_near(a: i64, b: i64) -> bool {
+    a.abs_diff(b) <= COPY_WINDOW_NS.unsigned_abs()
 }
 
 impl HeadFrame {

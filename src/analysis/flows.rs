@@ -17,6 +17,7 @@ pub(crate) struct Flows {
     /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
     /// without MACs, all of the tap: there the packet that comes out has other addresses than the one it came in.
     latest: Vec<Latest>,
+    /// Packets of users in clear.
     pub(crate) clear: Seen,
     /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
     pub(crate) decapsulated: BTreeMap<u32, Seen>,
@@ -53,7 +54,7 @@ const GATEWAY_ADDS: std::ops::RangeInclusive<i64> = 20..=160;
 impl Flows {
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight]) {
-        if o.class.clear {
+        if o.class.user {
             self.clear.add(o.pos, o.time);
         }
         if o.flow != NONE {
@@ -67,7 +68,7 @@ impl Flows {
             }
         }
         let sa = sights.first().map_or(NONE, |s| s.sa);
-        if (sa != NONE || o.class.clear) && o.lane != NONE {
+        if (sa != NONE || o.class.user) && o.lane != NONE {
             let passed = Passed { sa, bytes: o.l3_bytes, time: o.time, pos: o.pos };
             let latest = slot(&mut self.latest, o.lane);
             let before = latest.last.replace(passed);

@@ -10,35 +10,56 @@ use hashbrown::HashMap;
 /// No number: the key was not admitted, or there is nothing to number.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// A key that can be told from most others by one word, cheaply.
+pub(crate) trait Quick {
+    /// A word that differs between keys that occur together. Not a hash: a chosen collision costs a look-up, no more.
+    fn quick(&self) -> u64;
+}
+
+/// Slots of the cache in front of a table.
+const CACHE: usize = 1 << 10;
+
+/// The slot of a quick word.
+#[inline]
+pub(crate) fn cache_slot(quick: u64) -> usize {
+    (quick.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - CACHE.trailing_zeros())) as usize
+}
+
+/// An empty cache of numbers.
+pub(crate) fn empty_cache() -> Vec<u32> {
+    vec![NONE; CACHE]
+}
+
 /// A table of keys numbered from 0, bounded.
 #[derive(Clone, Debug)]
 pub(crate) struct Interner<K> {
     ids: HashMap<K, u32, RandomState>,
     keys: Vec<K>,
     limit: usize,
-    last: Option<(K, u32)>,
+    /// Numbers of keys used lately, by their quick word.
+    cache: Vec<u32>,
     /// How often a key was refused because the table was full.
     pub(crate) refused: u64,
 }
 
-impl<K: Copy + Eq + Hash> Interner<K> {
+impl<K: Copy + Eq + Hash + Quick> Interner<K> {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { ids: HashMap::default(), keys: Vec::new(), limit, last: None, refused: 0 }
+        Self { ids: HashMap::default(), keys: Vec::new(), limit, cache: empty_cache(), refused: 0 }
     }
 
     /// The number of `key`, or [`NONE`] if the table is full.
     #[inline]
     pub(crate) fn intern(&mut self, key: K) -> u32 {
-        if let Some((last, id)) = &self.last
-            && *last == key
-        {
-            return *id;
+        let slot = cache_slot(key.quick());
+        let cached = self.cache.get(slot).copied().unwrap_or(NONE);
+        if self.keys.get(cached as usize).is_some_and(|known| *known == key) {
+            return cached;
         }
-        self.intern_slow(key)
+        self.intern_slow(key, slot)
     }
 
     #[inline(never)]
-    fn intern_slow(&mut self, key: K) -> u32 {
+    fn intern_slow(&mut self, key: K, slot: usize) -> u32 {
         let id = match self.ids.get(&key) {
             Some(&id) => id,
             None if self.keys.len() < self.limit => {
@@ -52,7 +73,9 @@ impl<K: Copy + Eq + Hash> Interner<K> {
                 return NONE;
             }
         };
-        self.last = Some((key, id));
+        if let Some(cached) = self.cache.get_mut(slot) {
+            *cached = id;
+        }
         id
     }
 

@@ -53,8 +53,10 @@ pub(crate) struct Class {
     pub(crate) undissected: bool,
     /// ESP-NULL by the evidence of this frame alone: what is inside was read.
     pub(crate) null_read: bool,
-    /// Unicast IP that is neither encapsulated nor part of keeping a tunnel up.
+    /// IP that is not encapsulated, control frames and IKE aside.
     pub(crate) clear: bool,
+    /// Of that, unicast that no gateway sends on its own account: what should perhaps have been encapsulated.
+    pub(crate) user: bool,
     pub(crate) l1_assumed: bool,
 }
 
@@ -109,6 +111,7 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
         undissected: outer.is_none() && stack.stop.is_some() && !stack.flags.control,
         null_read: stack.null.is_some(),
         clear: false,
+        user: false,
         l1_assumed: stack.flags.not_ethernet || stack.flags.offloaded,
     };
     let mut observation = Observation {
@@ -154,10 +157,11 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
         {
             observation.flow = tables.flows.intern(FlowKey { src: ip.src, dst: ip.dst, inner: true });
         }
-    } else if stack.sas.is_empty() && !outer.dst.is_multicast() && !class.control && !is_upkeep(stack, outer) {
+    } else if stack.sas.is_empty() && !class.control && !serves_tunnel(stack, outer) {
         class.clear = true;
+        class.user = !outer.dst.is_multicast() && !stack.notes.iter().any(|n| matches!(n, Note::TooBig { .. }));
         observation.class = class;
-        if outer.fragment_offset == 0 || stack.ips.len() == 1 {
+        if class.user {
             observation.flow = tables.flows.intern(FlowKey { src: outer.src, dst: outer.dst, inner: false });
         }
     }
@@ -249,13 +253,13 @@ fn direction_key(stack: &Stack) -> DirectionKey {
     }
 }
 
-/// Whether a frame without a tunnel header of its own still belongs to one: IKE, an ICMP error about path MTU, or a later
-/// fragment of a packet of a tunnel's protocol.
-fn is_upkeep(stack: &Stack, outer: &IpHeader) -> bool {
+/// Whether a frame without a tunnel header of its own still belongs to one: IKE, or a later fragment of a packet of a
+/// tunnel's protocol.
+fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
     let tunnel_protocol = matches!(outer.protocol, 4 | 41 | 47 | 50 | 51 | 108 | 141);
     outer.fragment_offset != 0 && tunnel_protocol
         || stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
-        || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. } | Note::TooBig { .. }))
+        || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. }))
 }
 
 /// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets, TTL (hop limit)
@@ -266,8 +270,10 @@ fn digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     let bytes = frame.data.get(start..).unwrap_or_default();
     let bytes = bytes.get(..(outer.total_bytes as usize).min(bytes.len())).unwrap_or(bytes);
     let mut hash = mix(SEED, u64::from(outer.total_bytes) | u64::from(outer.tos) << 32);
-    // Behind an AH or ESP header stand octets that differ between any two packets: a few words decide.
+    // Behind an AH or ESP header stand octets that differ between any two packets: addresses and a few words decide.
     let (head, rest) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
+        let ((a, b), (c, d)) = (outer.src.words(), outer.dst.words());
+        hash = mix(mix(hash, b ^ d.rotate_left(32)), a ^ c.rotate_left(32));
         let at = (sa.offset as usize).saturating_sub(start);
         (4..8, bytes.get(at..(at + 40).min(bytes.len())).unwrap_or_default())
     } else if outer.version == 4 {

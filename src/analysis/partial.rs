@@ -168,20 +168,19 @@ impl Partial {
         if !self.settings.admits_time(frame.time) {
             return;
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        dissect(frame, &self.options, &mut scratch.stack);
-        if self.settings.admits(&scratch.stack) {
-            self.take_in(frame, &scratch.stack, &mut scratch.sights);
+        dissect(frame, &self.options, &mut self.scratch.stack);
+        if self.settings.admits(&self.scratch.stack) {
+            self.take_in(frame);
         }
-        self.scratch = scratch;
     }
 
     #[inline]
-    fn take_in(&mut self, frame: &Frame<'_>, stack: &Stack, sights: &mut Vec<SaSight>) {
+    fn take_in(&mut self, frame: &Frame<'_>) {
+        let Scratch { stack, sights } = &mut self.scratch;
         let o = observe(frame, stack, &mut self.tables, sights);
         self.span.time(&o);
         self.totals.observe(&o);
-        self.sas.observe(&o, sights, &stack.notes);
+        let first_sighting = self.sas.observe(&o, sights, &stack.notes);
         self.sizes.observe(&o, sights, &stack.notes, stack.costs);
         self.rates.observe(&o);
         self.padding.observe(&o, stack, frame.data);
@@ -195,8 +194,10 @@ impl Partial {
         if !stack.notes.is_empty() {
             self.candidates.observe(&o, stack);
         }
-        if self.copies.observe(&o, sights, &stack.notes, stack.costs) {
-            self.count_copy(&o, sights, &stack.notes, stack.costs);
+        if self.copies.observe(&o, sights, &stack.notes, stack.costs, first_sighting) {
+            self.sas.count_copy(&o, sights);
+            self.sizes.count_copy(&o, sights, &stack.notes, stack.costs);
+            self.rates.count_copy(&o);
         }
     }
 

@@ -155,13 +155,13 @@ impl AhTail {
 }
 
 impl SaState {
-    pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight) {
+    /// Takes in a frame; true if its sequence number was not seen before.
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight) -> bool {
         self.seen.add(o.pos, o.time);
         self.outer_bytes += u64::from(sight.outer_bytes);
         self.l1_bytes += o.l1_bytes();
-        if let Some(sequence) = sight.sequence {
-            self.sequence.observe(sequence, o.pos, o.time);
-        }
+        let first_sighting = sight.sequence.is_some_and(|sequence| self.sequence.observe(sequence, o.pos, o.time));
         let slot = match sight.encapsulation {
             Encapsulation::Native => 0,
             Encapsulation::Udp => 1,
@@ -190,6 +190,7 @@ impl SaState {
             crate::model::Protocol::Esp => self.null_checked += u64::from(sight.null_checked),
             crate::model::Protocol::IpComp => {}
         }
+        first_sighting
     }
 
     /// Takes in a frame recognised as a copy, which `observe` has counted.
@@ -296,12 +297,22 @@ impl Sas {
         self.states.get(id as usize)
     }
 
-    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
+    /// Takes in a frame; true if a sequence number in it was not seen before, so that it cannot be a copy.
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) -> bool {
+        let mut first_sighting = false;
         for sight in sights {
             if let Some(state) = self.state_mut(sight.sa) {
-                state.observe(o, sight);
+                first_sighting |= state.observe(o, sight);
             }
         }
+        if !notes.is_empty() {
+            self.take_note(o, sights, notes);
+        }
+        first_sighting
+    }
+
+    fn take_note(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
         for note in notes {
             match note {
                 Note::Null { sa, support } => {

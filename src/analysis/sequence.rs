@@ -5,7 +5,7 @@
 //! adjacent frames of the SA. `merge` is checked against a plain re-computation by the property test below.
 
 use super::interval::IntervalSet;
-use super::limits::{FOLD_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP};
+use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP};
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// Anti-replay window sizes judged, in packets (RFC 4303 section 3.4.3 asks for 32 and prefers 64; 4096 is the largest in the field).
@@ -85,9 +85,10 @@ pub(crate) struct SequenceFigures {
 }
 
 impl SequenceState {
-    /// Takes in one frame of the SA.
+    /// Takes in one frame of the SA; true if no frame that could matter to a copy bore this number before.
     #[inline]
-    pub(crate) fn observe(&mut self, raw: u32, pos: FramePos, time: Timestamp) {
+    pub(crate) fn observe(&mut self, raw: u32, pos: FramePos, time: Timestamp) -> bool {
+        let settled = self.runs.len() == 1;
         if let Some(run) = self.runs.last_mut()
             && let Some(step) = continues(&run.last, raw, time)
         {
@@ -100,19 +101,18 @@ impl SequenceState {
             if unwrapped == run.max + 1 && run.folded.below.is_none() {
                 run.max = unwrapped;
                 run.coverage.insert(unwrapped);
-            } else {
-                run.cover(unwrapped);
+                return settled || run.is_older_than_copies(time);
             }
-            return;
+            return run.cover(unwrapped) && (settled || run.is_older_than_copies(time));
         }
-        self.start_run(raw, pos, time);
+        self.start_run(raw, pos, time)
     }
 
     #[cold]
-    fn start_run(&mut self, raw: u32, pos: FramePos, time: Timestamp) {
+    fn start_run(&mut self, raw: u32, pos: FramePos, time: Timestamp) -> bool {
         if self.runs.len() >= MAX_RUNS {
             self.refused += 1;
-            return;
+            return false;
         }
         let unwrapped = i64::from(raw);
         let edge = Edge { pos, time, raw, unwrapped };
@@ -126,6 +126,7 @@ impl SequenceState {
             folded: Folded::default(),
             wraps: Vec::new(),
         });
+        self.runs.len() == 1
     }
 
     /// Appends the state of the span that follows.
@@ -230,12 +231,17 @@ impl SequenceState {
 }
 
 impl Run {
-    /// Adds a number that is not simply the next.
+    /// Whether a number of the run before can no longer be near enough to be copied.
+    fn is_older_than_copies(&self, time: Timestamp) -> bool {
+        time.since(self.first.time).is_some_and(|age| age > 2 * (COPY_WINDOW_NS + CLOCK_TOLERANCE_NS))
+    }
+
+    /// Adds a number that is not simply the next; false if it may have been there.
     #[cold]
-    fn cover(&mut self, n: i64) {
+    fn cover(&mut self, n: i64) -> bool {
         if self.folded.below.is_some_and(|below| n < below) {
             self.folded.beyond_horizon += 1;
-            return;
+            return false;
         }
         let new = self.coverage.insert(n);
         if n > self.max {
@@ -252,6 +258,7 @@ impl Run {
         if self.coverage.parts().len() > MAX_INTERVALS {
             self.fold();
         }
+        new
     }
 
     /// Takes note of the last frame as the first behind a crossing of 2^32.

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-use super::intern::{NONE, remap};
+use super::intern::{NONE, Quick, cache_slot, empty_cache, remap};
 use super::limits::MAX_SIZE_CELLS;
 use super::observation::{Observation, SaSight};
 use super::sas::NullCandidate;
@@ -94,13 +94,14 @@ impl Cell {
 pub(crate) struct Cells<K> {
     ids: HashMap<K, u32, RandomState>,
     cells: Vec<(K, Cell)>,
-    last: u32,
+    /// Numbers of cells used lately, by the quick word of their key.
+    cache: Vec<u32>,
     pub(crate) refused: u64,
 }
 
 impl<K> Default for Cells<K> {
     fn default() -> Self {
-        Self { ids: HashMap::default(), cells: Vec::new(), last: 0, refused: 0 }
+        Self { ids: HashMap::default(), cells: Vec::new(), cache: empty_cache(), refused: 0 }
     }
 }
 
@@ -110,26 +111,33 @@ impl<K: PartialEq> PartialEq for Cells<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Cells<K> {
+impl<K: Copy + Eq + Hash + Quick> Cells<K> {
     #[inline]
     fn cell(&mut self, key: K) -> Option<&mut Cell> {
-        let hit = self.cells.get(self.last as usize).is_some_and(|(k, _)| *k == key);
-        if !hit {
-            self.last = match self.ids.get(&key) {
-                Some(&id) => id,
-                None if self.cells.len() < MAX_SIZE_CELLS => {
-                    let id = self.cells.len() as u32;
-                    self.cells.push((key, Cell::default()));
-                    self.ids.insert(key, id);
-                    id
-                }
-                None => {
-                    self.refused += 1;
-                    return None;
-                }
-            };
+        let slot = cache_slot(key.quick());
+        let mut id = self.cache.get(slot).copied().unwrap_or(NONE);
+        if self.cells.get(id as usize).is_none_or(|(known, _)| *known != key) {
+            id = self.find(key)?;
+            if let Some(cached) = self.cache.get_mut(slot) {
+                *cached = id;
+            }
         }
-        self.cells.get_mut(self.last as usize).map(|(_, cell)| cell)
+        self.cells.get_mut(id as usize).map(|(_, cell)| cell)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, key: K) -> Option<u32> {
+        if let Some(&id) = self.ids.get(&key) {
+            return Some(id);
+        }
+        if self.cells.len() >= MAX_SIZE_CELLS {
+            self.refused += 1;
+            return None;
+        }
+        let id = self.cells.len() as u32;
+        self.cells.push((key, Cell::default()));
+        self.ids.insert(key, id);
+        Some(id)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, Cell)> {
@@ -142,7 +150,7 @@ impl<K: Copy + Eq + Hash> Cells<K> {
     {
         self.cells.sort_unstable_by_key(|(key, _)| *key);
         self.ids = self.cells.iter().enumerate().map(|(id, (key, _))| (*key, id as u32)).collect();
-        self.last = 0;
+        self.cache = empty_cache();
     }
 
     pub(crate) fn add(&mut self, key: K, o: &Observation) {
@@ -277,5 +285,29 @@ fn null_key(o: &Observation, sights: &[SaSight], sight: &SaSight, support: &Null
         outer_bytes: sight.outer_bytes,
         esp_bytes: sight.bytes,
         pad_bytes: support.pad_bytes.map_or(u16::MAX, |pad| u16::from(pad).saturating_add(support.tfc_bytes)),
+    }
+}
+
+impl Quick for VisibleKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        u64::from(self.path) << 40 ^ u64::from(self.inner_bytes) << 20 ^ u64::from(self.outer_bytes)
+    }
+}
+
+impl Quick for OpaqueKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        u64::from(self.sa) << 32 ^ u64::from(self.outer_bytes)
+    }
+}
+
+impl Quick for NullKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        u64::from(self.sa) << 40
+            ^ u64::from(self.inner_bytes) << 20
+            ^ u64::from(self.outer_bytes)
+            ^ u64::from(self.candidate.icv_bytes) << 36
     }
 }

@@ -1,6 +1,6 @@
 //! The keys of a span, numbered: stacks, directions, SAs, paths and pairs of addresses.
 
-use super::intern::{Interner, NONE, remap};
+use super::intern::{Interner, NONE, Quick, remap};
 use super::limits::{MAX_DIRECTIONS, MAX_FLOWS, MAX_PATHS, MAX_SAS, MAX_STACKS};
 use crate::dissect::{Costs, Shape};
 use crate::model::{Address, SaKey};
@@ -125,5 +125,54 @@ impl Tables {
 
     pub(crate) fn pair_of(&self, path: &PathKey) -> Option<(Address, Address)> {
         if path.pair == NONE { None } else { self.pairs.get(path.pair).copied() }
+    }
+}
+
+impl Quick for Shape {
+    #[inline]
+    fn quick(&self) -> u64 {
+        self.layers as u64 ^ (self.layers >> 64) as u64 ^ u64::from(self.shell)
+    }
+}
+
+impl Quick for DirectionKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        let word = |m: &[u8; 6]| u64::from_le_bytes([m[0], m[1], m[2], m[3], m[4], m[5], 0, 0]);
+        match self {
+            Self::Mac(src, dst) => word(src) ^ word(dst).rotate_left(17),
+            Self::Ip(src, dst) => (*src, *dst).quick(),
+            Self::Unknown => 1,
+            Self::Other => 2,
+        }
+    }
+}
+
+impl Quick for (Address, Address) {
+    #[inline]
+    fn quick(&self) -> u64 {
+        let ((a, b), (c, d)) = (self.0.words(), self.1.words());
+        a ^ b ^ c.rotate_left(7) ^ d.rotate_left(17)
+    }
+}
+
+impl Quick for SaKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        (self.src, self.dst).quick() ^ u64::from(self.spi.0).rotate_left(32) ^ self.protocol as u64
+    }
+}
+
+impl Quick for PathKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        u64::from(self.sa) | u64::from(self.pair).rotate_left(32) ^ u64::from(self.stack).rotate_left(48)
+    }
+}
+
+impl Quick for FlowKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        (self.src, self.dst).quick() ^ u64::from(self.inner)
     }
 }
