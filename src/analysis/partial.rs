@@ -48,7 +48,6 @@ pub struct Partial {
 /// The accumulators that the express lanes add to.
 pub(super) struct Parts<'p> {
     pub(super) span: &'p mut Span,
-    pub(super) tables: &'p Tables,
     pub(super) totals: &'p mut Totals,
     pub(super) sas: &'p mut Sas,
     pub(super) sizes: &'p mut Sizes,
@@ -62,7 +61,6 @@ macro_rules! parts {
     ($state:expr) => {
         Parts {
             span: &mut $state.span,
-            tables: &$state.tables,
             totals: &mut $state.totals,
             sas: &mut $state.sas,
             sizes: &mut $state.sizes,
@@ -192,17 +190,23 @@ impl Partial {
     /// Takes in the next frame of the stream.
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) {
+        self.observe_glanced(frame, glance(frame).as_ref());
+    }
+
+    /// Takes in the next frame of the stream, at which [`glance`] has looked already.
+    #[inline]
+    pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         self.span.count(frame);
         if !self.settings.admits_time(frame.time) {
             return;
         }
-        let glance = if self.interleaved { None } else { glance(frame) };
-        if let Some(glance) = &glance
+        if let Some(glance) = glance
+            && !self.interleaved
             && self.express.take(frame, glance, &mut parts!(self))
         {
             return;
         }
-        self.observe_at_length(frame, glance.as_ref());
+        self.observe_at_length(frame, glance.filter(|_| !self.interleaved));
     }
 
     /// Takes in a frame that no express lane takes.

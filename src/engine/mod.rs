@@ -3,10 +3,11 @@
 mod frames;
 mod input;
 mod interleave;
+mod pipeline;
 mod rotation;
 mod run;
 mod start;
 
 pub use frames::{FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
-pub use run::run;
+pub use run::{cores, run};

@@ -2,6 +2,7 @@
 //! report is made of the taps.
 
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
+use super::pipeline;
 use super::rotation::{Named, Stream, assign};
 use super::start::start_of;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
@@ -10,19 +11,30 @@ use crate::capture::{CaptureInfo, CaptureReader, Chunk};
 use crate::model::report::{Capture, DamageReport, Interface};
 use crate::model::{Error, Timestamp};
 
+/// Smaller captures than this many octets are read on one thread: starting others would cost more.
+const WORTH_THREADS: u64 = 1 << 22;
+
 /// A capture that was read, as far as it could be.
 pub(super) struct Analysed {
     pub(super) info: CaptureInfo,
     pub(super) interrupted: bool,
 }
 
-/// Reads and analyses `inputs` and reports what was found in all that could be read.
+/// The machine's cores, as far as this process may use them.
 #[must_use]
-pub fn run(inputs: &[Input], settings: &Settings, progress: &dyn Progress) -> Outcome {
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
+/// not depend on `jobs`.
+#[must_use]
+pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
     let start = start_of(inputs, settings);
     let mut run = Run {
         resolved: (!settings.is_relative() || start != Timestamp::UNKNOWN).then(|| settings.resolve(start)),
         settings,
+        jobs,
         progress,
         errors: Vec::new(),
         captures: Vec::new(),
@@ -44,6 +56,7 @@ struct Run<'r> {
     /// Settings with all limits as moments; `None` until the first frame is known, where a limit counts from it.
     resolved: Option<analysis::Settings>,
     settings: &'r Settings,
+    jobs: usize,
     progress: &'r dyn Progress,
     errors: Vec<Error>,
     captures: Vec<(usize, Analysed)>,
@@ -64,6 +77,21 @@ impl Run<'_> {
                 return;
             }
         };
+        let partial = if self.jobs > 1 && reader.info().bytes_total.is_none_or(|bytes| bytes >= WORTH_THREADS) {
+            let (read, partial) = self.on_threads(reader);
+            reader = read;
+            partial
+        } else {
+            self.on_one(&mut reader)
+        };
+        let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
+        partial.declare_captures(1);
+        self.streams.push(Stream { tap: None, captures: vec![order], partial });
+        self.keep(order, &reader);
+    }
+
+    /// Reads and observes on this thread; `None` for a capture without frames.
+    fn on_one(&mut self, reader: &mut CaptureReader) -> Option<Partial> {
         let mut chunk = Chunk::new();
         let mut partial: Option<Partial> = None;
         while !self.progress.interrupted() && reader.next_chunk(&mut chunk) {
@@ -75,15 +103,35 @@ impl Run<'_> {
                     partial.insert(Partial::new(&settings))
                 }
             };
-            for frame in chunk.frames() {
-                partial.observe(&frame);
-            }
-            self.tell(&reader);
+            chunk.frames().for_each(|frame| partial.observe(&frame));
+            self.tell(reader);
         }
-        let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
-        partial.declare_captures(1);
-        self.streams.push(Stream { tap: None, captures: vec![order], partial });
-        self.keep(order, &reader);
+        partial
+    }
+
+    /// Observes on this thread what others read.
+    fn on_threads(&mut self, reader: CaptureReader) -> (CaptureReader, Option<Partial>) {
+        let mut partial: Option<Partial> = None;
+        let (path, bytes_total) = (reader.info().path.clone(), reader.info().bytes_total);
+        let (jobs, progress) = (self.jobs, self.progress);
+        let reader = pipeline::read(reader, jobs, |batch, seen| {
+            let partial = match &mut partial {
+                Some(partial) => partial,
+                None => {
+                    let settings = self.settings_from(batch.first_time().unwrap_or(Timestamp::UNKNOWN));
+                    partial.insert(Partial::new(&settings))
+                }
+            };
+            batch.each(|frame, glance| partial.observe_glanced(frame, glance));
+            progress.update(&ProgressUpdate {
+                path: &path,
+                bytes_done: seen.bytes_consumed,
+                bytes_total,
+                frames: seen.frames,
+            });
+            !progress.interrupted()
+        });
+        (reader, partial)
     }
 
     /// Analyses the captures of a named tap as one stream, frame by frame in time order.
