@@ -87,7 +87,8 @@ impl EthernetPadding {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
-        for ((direction, pattern), theirs) in later.cells {
+        let Self { cells } = later;
+        for ((direction, pattern), theirs) in cells {
             let own = self.cells.entry((remap(directions, direction), pattern)).or_default();
             let PadCell { seen, shortest, longest, in_short_frames, examples } = theirs;
             own.shortest = if own.seen.count == 0 { shortest } else { own.shortest.min(shortest) };

@@ -206,7 +206,9 @@ impl Rates {
         while later.joined < self.joined {
             later.widen_once();
         }
-        for (at, theirs) in later.directions.into_iter().enumerate() {
+        // Of one width, because the settings are equal; the bins are counted below.
+        let Self { width: _, joined: _, directions: theirs, bins: _ } = later;
+        for (at, theirs) in theirs.into_iter().enumerate() {
             let id = directions.get(at).copied().unwrap_or(u32::MAX);
             let Direction { seen, sums, copies, assumed, ip_frames, bins, current: _ } = theirs;
             let own = self.slot(id);

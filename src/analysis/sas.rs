@@ -339,7 +339,8 @@ impl Sas {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, remap: &Remap) {
-        for (state, &id) in later.states.into_iter().zip(&remap.sas) {
+        let Self { states } = later;
+        for (state, &id) in states.into_iter().zip(&remap.sas) {
             if let Some(own) = self.state_mut(id) {
                 own.merge(state, shift, &remap.directions);
             }

@@ -35,8 +35,9 @@ impl Seen {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift) {
-        self.count += later.count;
-        let Some(ends) = later.ends else { return };
+        let Self { count, ends } = later;
+        self.count += count;
+        let Some(ends) = ends else { return };
         let (first, last) = (ends.first.shifted(shift), ends.last.shifted(shift));
         match &mut self.ends {
             Some(own) => {

@@ -177,8 +177,9 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: impl Fn(K) -> K) {
-        self.refused += later.refused;
-        for (key, theirs) in later.cells {
+        let Self { ids: _, cells, cache: _, refused } = later;
+        self.refused += refused;
+        for (key, theirs) in cells {
             if let Some(cell) = self.cell(map(key)) {
                 cell.merge(theirs, shift);
             }
