@@ -118,8 +118,8 @@ impl Candidates {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
-        let Self { flows } = later;
         // In order of first appearance, so that the limit admits the same flows as in one pass.
+        let Self { flows } = later;
         let mut flows: Vec<_> = flows.into_iter().collect();
         flows.sort_by_key(|(key, c)| (c.state.as_ref().and_then(|s| s.seen.ends()).map(|e| e.first), *key));
         for (key, theirs) in flows {

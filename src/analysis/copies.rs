@@ -129,6 +129,19 @@ impl CopyWindow {
         }
     }
 
+    /// Whether frames of this time on can no longer be copies of an earlier span's.
+    pub(crate) fn is_past_head(&self, time: i64) -> bool {
+        !self.first_epoch || self.first.is_some_and(|first| time > first.saturating_add(HORIZON_NS))
+    }
+
+    /// Remembers a frame that bears a new sequence number, past the head, not earlier than the frame before it.
+    #[inline]
+    pub(crate) fn pass(&mut self, digest: u64, time: i64) {
+        self.previous = Some(time);
+        self.newest = self.newest.max(time);
+        self.remember(Entry { digest, time });
+    }
+
     #[cold]
     fn start_epoch(&mut self) {
         self.recent.clear();

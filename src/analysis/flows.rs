@@ -79,6 +79,14 @@ impl Flows {
         }
     }
 
+    /// Notes a packet of an SA as the last of a lane that has had packets before.
+    #[inline]
+    pub(crate) fn pass(&mut self, lane: u32, sa: u32, bytes: u32, pos: crate::model::FramePos, time: Timestamp) {
+        if let Some(latest) = self.latest.get_mut(lane as usize) {
+            latest.last = Some(Passed { sa, bytes, time, pos });
+        }
+    }
+
     pub(crate) fn get(&self, id: u32) -> Option<&Flow> {
         self.flows.get(id as usize)
     }

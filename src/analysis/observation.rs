@@ -3,8 +3,8 @@
 use super::intern::NONE;
 use super::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
 use crate::capture::Frame;
-use crate::dissect::{IpHeader, LayerKind, Note, SaHeader, Stack};
-use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
+use crate::dissect::{Glance, IpHeader, LayerKind, Note, SaHeader, Stack};
+use crate::model::{Address, Encapsulation, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
 /// What analysis knows of one frame. Numbers refer to the [`Tables`] of the span.
@@ -269,21 +269,18 @@ fn digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     let start = outer.offset as usize;
     let bytes = frame.data.get(start..).unwrap_or_default();
     let bytes = bytes.get(..(outer.total_bytes as usize).min(bytes.len())).unwrap_or(bytes);
-    let mut hash = mix(SEED, u64::from(outer.total_bytes) | u64::from(outer.tos) << 32);
-    // Behind an AH or ESP header stand octets that differ between any two packets: addresses and a few words decide.
     let (head, rest) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
-        let ((a, b), (c, d)) = (outer.src.words(), outer.dst.words());
-        hash = mix(mix(hash, b ^ d.rotate_left(32)), a ^ c.rotate_left(32));
+        // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
         let at = (sa.offset as usize).saturating_sub(start);
-        (4..8, bytes.get(at..(at + 40).min(bytes.len())).unwrap_or_default())
+        (4..8, bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default())
     } else if outer.version == 4 {
-        (4..8, bytes.get(12..bytes.len().min(128)).unwrap_or_default())
+        (4..8, bytes.get(20..bytes.len().min(128)).unwrap_or_default())
     } else {
-        (0..4, bytes.get(8..bytes.len().min(128)).unwrap_or_default())
+        (0..4, bytes.get(40..bytes.len().min(128)).unwrap_or_default())
     };
-    if let Some(word) = bytes.get(head).and_then(|b| b.try_into().ok()) {
-        hash = mix(hash, u64::from(u32::from_be_bytes(word)) | u64::from(outer.protocol) << 32);
-    }
+    let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let mut hash =
+        digest_head(digest_of_pair(outer.src, outer.dst), outer.total_bytes, outer.tos, word, outer.protocol);
     let mut words = rest.chunks_exact(8);
     for word in &mut words {
         if let Ok(word) = word.try_into() {
@@ -296,10 +293,63 @@ fn digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     hash
 }
 
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The digest of a frame at which a glance was enough; `pair` is [`digest_of_pair`] of its addresses.
+#[inline]
+pub(crate) fn digest_of_glance(pair: u64, glance: &Glance) -> u64 {
+    let head = digest_head(pair, u32::from(glance.total_bytes), glance.tos, glance.identification, 50);
+    glance.words.iter().fold(head, |hash, &word| mix(hash, word))
+}
+
+/// How a digest begins: with the addresses.
+#[inline]
+pub(crate) fn digest_of_pair(src: Address, dst: Address) -> u64 {
+    let ((a, b), (c, d)) = (src.words(), dst.words());
+    mix(mix(SEED, b ^ d.rotate_left(32)), a ^ c.rotate_left(32))
+}
 
 #[inline]
+fn digest_head(pair: u64, total_bytes: u32, tos: u8, word: u32, protocol: u8) -> u64 {
+    let hash = mix(pair, u64::from(total_bytes) | u64::from(tos) << 32);
+    mix(hash, u64::from(word) | u64::from(protocol) << 32)
+}
+
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// One step of the digest: a folded 64-bit product.
+#[inline]
 fn mix(hash: u64, word: u64) -> u64 {
-    let wide = u128::from(hash ^ word).wrapping_mul(0x2d35_8dcc_aa6c_78a5_u128 << 1 | 1);
-    ((wide as u64) ^ ((wide >> 64) as u64)).wrapping_add(SEED)
+    let wide = u128::from(hash ^ word) * 0x2d35_8dcc_aa6c_78a5_u128;
+    (wide as u64 ^ (wide >> 64) as u64).wrapping_add(SEED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dissect::{DissectOptions, dissect, glance};
+    use crate::model::LinkType;
+
+    #[test]
+    fn a_glance_gives_the_digest_of_the_whole_way() {
+        let mut data = vec![0u8; 134];
+        data[12..24].copy_from_slice(&[8, 0, 0x45, 0xb8, 0, 120, 0x12, 0x34, 0x40, 0, 64, 50]);
+        data[26..34].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+        for (at, octet) in data.iter_mut().enumerate().skip(34) {
+            *octet = (at * 37 % 251) as u8 | 0x80;
+        }
+        let frame = Frame {
+            pos: FramePos::new(0, 1),
+            time: Timestamp::from_ns(0),
+            wire_bytes: 134,
+            data: &data,
+            link: LinkType::ETHERNET,
+            interface: 0,
+            fcs_bytes: 0,
+        };
+        let mut stack = Stack::default();
+        dissect(&frame, &DissectOptions::default(), &mut stack);
+        let outer = *stack.outer().expect("an IP header");
+        let glance = glance(&frame).expect("this frame is of the kind");
+        assert_eq!(digest(&frame, &stack, &outer), digest_of_glance(digest_of_pair(outer.src, outer.dst), &glance));
+        assert_eq!(stack.null_checked(&stack.sas[0]), glance.null_checked);
+    }
 }

@@ -158,6 +158,30 @@ impl Rates {
         }
     }
 
+    /// Adds IP frames of one direction whose times lie in one bin.
+    pub(crate) fn add_many(&mut self, direction: u32, seen: &Seen, sums: &Sums, time: i64) {
+        let width = self.bin_ns();
+        let slot = self.slot(direction);
+        slot.seen.join(seen);
+        slot.sums.join(sums);
+        slot.ip_frames += sums.frames;
+        let added = slot.open(time, width);
+        if let Some((_, _, bin)) = &mut slot.current {
+            bin.all.join(sums);
+        }
+        self.bins += usize::from(added);
+        if self.bins > MAX_BINS {
+            self.widen();
+        }
+    }
+
+    /// First and end of the bin that a time lies in.
+    pub(crate) fn bin_of(&self, time: i64) -> (i64, i64) {
+        let width = self.bin_ns();
+        let start = time.div_euclid(width).saturating_mul(width);
+        (start, start.saturating_add(width))
+    }
+
     pub(crate) fn count_copy(&mut self, o: &Observation) {
         let width = self.bin_ns();
         let direction = self.slot(o.direction);
@@ -206,7 +230,6 @@ impl Rates {
         while later.joined < self.joined {
             later.widen_once();
         }
-        // Of one width, because the settings are equal; the bins are counted below.
         let Self { width: _, joined: _, directions: theirs, bins: _ } = later;
         for (at, theirs) in theirs.into_iter().enumerate() {
             let id = directions.get(at).copied().unwrap_or(u32::MAX);

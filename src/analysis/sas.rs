@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::intern::NONE;
 use super::observation::{Mode, Observation, SaSight};
 use super::seen::Seen;
-use super::sequence::SequenceState;
+use super::sequence::{Edge, SequenceState};
 use super::tables::Remap;
 use crate::dissect::{Note, NullSupport};
 use crate::model::{Encapsulation, Shift, Timestamp};
@@ -36,8 +36,8 @@ pub(crate) struct SaState {
     pub(crate) ah_lengths: BTreeMap<u32, u64>,
     pub(crate) ah_tail: AhTail,
     pub(crate) bad_length: Seen,
-    /// Evidence for ESP-NULL, by candidate; `None` while no frame supported any.
-    pub(crate) null: Option<Box<BTreeMap<NullCandidate, NullVotes>>>,
+    /// Evidence for ESP-NULL, by candidate.
+    pub(crate) null: BTreeMap<NullCandidate, NullVotes>,
     /// Frames checked against the candidates.
     pub(crate) null_checked: u64,
 }
@@ -202,7 +202,7 @@ impl SaState {
 
     pub(crate) fn support(&mut self, support: &NullSupport) {
         let candidate = NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes };
-        self.null.get_or_insert_default().entry(candidate).or_default().add(support);
+        self.null.entry(candidate).or_default().add(support);
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
@@ -246,11 +246,8 @@ impl SaState {
         }
         self.ah_tail.merge(ah_tail);
         self.bad_length.merge(bad_length, shift);
-        if let Some(null) = null {
-            let own = self.null.get_or_insert_default();
-            for (candidate, votes) in *null {
-                own.entry(candidate).or_default().merge(votes);
-            }
+        for (candidate, votes) in null {
+            self.null.entry(candidate).or_default().merge(votes);
         }
         self.null_checked += null_checked;
     }
@@ -258,7 +255,6 @@ impl SaState {
     /// The ESP-NULL layout the evidence decides for, if it decides.
     pub(crate) fn null_verdict(&self) -> Option<(NullCandidate, &NullVotes)> {
         self.null
-            .as_deref()?
             .iter()
             .filter(|(_, votes)| votes.net_bits(self.null_checked) >= NULL_VERDICT_BITS)
             .max_by_key(|(candidate, votes)| (votes.net_bits(self.null_checked), std::cmp::Reverse(**candidate)))
@@ -291,6 +287,28 @@ impl Sas {
             self.states.resize_with(at + 1, SaState::default);
         }
         self.states.get_mut(at)
+    }
+
+    /// Adds `seen.count` frames of native, opaque ESP in order, the last of them at `last`.
+    pub(crate) fn add_many(
+        &mut self,
+        id: u32,
+        seen: &Seen,
+        last: Edge,
+        outer_bytes: u64,
+        l1_bytes: u64,
+        checked: bool,
+    ) {
+        let Some(state) = self.state_mut(id) else { return };
+        state.seen.join(seen);
+        state.sequence.extend(seen.count, last);
+        state.outer_bytes += outer_bytes;
+        state.l1_bytes += l1_bytes;
+        state.encapsulations[0] += seen.count;
+        state.opaque += seen.count;
+        if checked {
+            state.null_checked += seen.count;
+        }
     }
 
     pub(crate) fn get(&self, id: u32) -> Option<&SaState> {

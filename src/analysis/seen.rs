@@ -30,6 +30,12 @@ impl Seen {
         }
     }
 
+    /// `count` sightings between two frames.
+    pub(crate) fn between(count: u64, first: (FramePos, Timestamp), last: (FramePos, Timestamp)) -> Self {
+        let ends = Ends { first: first.0, first_time: first.1, last: last.0, last_time: last.1 };
+        Self { count, ends: Some(ends) }
+    }
+
     pub(crate) fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
     }

@@ -108,6 +108,27 @@ impl SequenceState {
         self.start_run(raw, pos, time)
     }
 
+    /// The last frame's number, sent and unwrapped, if the next number would simply extend the run: nothing in front of it is
+    /// folded, it crosses no multiple of 2^32, and it cannot have been seen before.
+    pub(crate) fn extendable(&self, time: Timestamp) -> Option<(u32, i64)> {
+        let run = self.runs.last()?;
+        let simple = run.last.unwrapped == run.max
+            && run.folded.below.is_none()
+            && run.last.raw != u32::MAX
+            && (self.runs.len() == 1 || run.is_older_than_copies(time));
+        simple.then_some((run.last.raw, run.max))
+    }
+
+    /// Takes in `frames` frames in order, each with the next number, the last of them at `last`.
+    pub(crate) fn extend(&mut self, frames: u64, last: Edge) {
+        if let Some(run) = self.runs.last_mut() {
+            run.coverage.insert_range(run.max + 1, last.unwrapped + 1);
+            run.frames += frames;
+            run.max = last.unwrapped;
+            run.last = last;
+        }
+    }
+
     #[cold]
     fn start_run(&mut self, raw: u32, pos: FramePos, time: Timestamp) -> bool {
         if self.runs.len() >= MAX_RUNS {

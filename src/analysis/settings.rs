@@ -44,7 +44,7 @@ impl Default for Settings {
 
 impl Settings {
     pub(crate) fn dissect_options(&self) -> DissectOptions {
-        DissectOptions { udp_ports: self.udp_ports.clone(), overlay: self.overlay, ..DissectOptions::default() }
+        DissectOptions { udp_ports: self.udp_ports.clone(), overlay: self.overlay }
     }
 
     /// Whether a frame of this time is wanted. A frame without a time is, unless a limit was given.

@@ -159,6 +159,14 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         }
     }
 
+    /// Adds packets of one size.
+    pub(crate) fn add_many(&mut self, key: K, seen: &Seen, l1_bytes: u64) {
+        if let Some(cell) = self.cell(key) {
+            cell.seen.join(seen);
+            cell.l1_bytes += l1_bytes;
+        }
+    }
+
     /// Adds a whole packet that was put together from fragments: first seen with its first fragment.
     pub(crate) fn add_train(&mut self, key: K, seen: Seen, l1_bytes: u64) {
         if let Some(cell) = self.cell(key) {

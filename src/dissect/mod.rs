@@ -13,6 +13,7 @@ mod control;
 mod esp_port;
 mod ethernet;
 mod fast;
+mod glance;
 mod gre;
 mod icmp;
 mod ike;
@@ -29,6 +30,7 @@ mod udp;
 mod upper;
 mod walk;
 
+pub use glance::{Glance, glance};
 pub use layer::LayerKind;
 pub use name::stack_name;
 pub use null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
