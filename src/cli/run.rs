@@ -13,7 +13,7 @@ use crate::model::Error;
 use crate::model::report::Report;
 use crate::report::csv::Table;
 use crate::report::escape::printable;
-use crate::report::frame_row::RowFormat;
+use crate::report::frame_row::{FrameRows, RowFormat};
 use crate::report::number::{count, grouped};
 use crate::report::{csv, explain, json, markdown, text};
 
@@ -148,7 +148,8 @@ fn frames(args: &FramesArgs) -> Verdict {
     };
     let interrupt = Interrupt::listen();
     let display = Display::new(&args.run, interrupt.clone());
-    let result = engine::frames(&inputs, &settings, format, &mut sink, &display);
+    let mut rows = FrameRows::new(&mut sink, format);
+    let result = engine::frames(&inputs, &settings, &mut rows, &display);
     display.finish();
     let mut verdict = Verdict::default();
     let outcome = match result {

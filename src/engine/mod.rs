@@ -1,4 +1,4 @@
-//! A run: captures in, a report or rows out.
+//! A run: captures in, a report or dissected frames out.
 
 mod frames;
 mod input;
@@ -8,6 +8,6 @@ mod rotation;
 mod run;
 mod start;
 
-pub use frames::{FramesOutcome, frames};
+pub use frames::{FrameSink, FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
 pub use run::{cores, run};
