@@ -162,7 +162,7 @@ pub(super) fn look(color: When, to_file: bool) -> TextOptions {
 
 /// How many threads to use: what was asked for, or the machine's cores.
 pub(super) fn jobs(asked: Option<u16>) -> usize {
-    asked.map_or_else(engine::cores, usize::from)
+    asked.map_or_else(crate::engine::cores, usize::from)
 }
 
 #[cfg(test)]
