@@ -1,5 +1,7 @@
 //! A frame's stack becomes an observation: small, owned, all that the accumulators see of most frames.
 
+use serde::{Deserialize, Serialize};
+
 use super::intern::NONE;
 use super::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
 use crate::capture::Frame;
@@ -9,7 +11,7 @@ use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
 /// What analysis knows of one frame. Numbers refer to the [`Tables`] of the span.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Observation {
     pub(crate) pos: FramePos,
     pub(crate) time: Timestamp,
@@ -42,7 +44,7 @@ impl Observation {
 }
 
 /// What kind of frame it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Class {
     pub(crate) ip: bool,
     pub(crate) ipsec: bool,
@@ -62,7 +64,7 @@ pub(crate) struct Class {
 }
 
 /// One AH, ESP or IPComp header of the frame.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SaSight {
     pub(crate) sa: u32,
     pub(crate) protocol: Protocol,
@@ -83,7 +85,7 @@ pub(crate) struct SaSight {
 }
 
 /// The mode of an SA as one packet shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Mode {
     Tunnel,
     Transport,

@@ -3,9 +3,10 @@
 
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
 use super::pipeline;
-use super::rotation::{Named, Stream, assign};
+use super::rotation::Named;
 use super::start::start_of;
-use crate::analysis::finish::{CaptureFacts, TapState, finish};
+use super::state::{State, Stream};
+use crate::analysis::finish::{CaptureFacts, rfc3339};
 use crate::analysis::{self, Partial};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk};
 use crate::model::report::{Capture, DamageReport, Interface};
@@ -14,10 +15,13 @@ use crate::model::{Error, Timestamp};
 /// Smaller captures than this many octets are read on one thread: starting others would cost more.
 const WORTH_THREADS: u64 = 1 << 22;
 
-/// A capture that was read, as far as it could be.
-pub(super) struct Analysed {
-    pub(super) info: CaptureInfo,
-    pub(super) interrupted: bool,
+/// What came of analysing captures.
+#[derive(Debug)]
+pub struct Analysed {
+    /// All that could be read.
+    pub state: State,
+    /// Inputs that could not be read at all.
+    pub errors: Vec<Error>,
 }
 
 /// The machine's cores, as far as this process may use them.
@@ -26,10 +30,9 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
-/// not depend on `jobs`.
+/// Reads and analyses `inputs` on up to `jobs` threads into a state.
 #[must_use]
-pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
+pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Analysed {
     let start = start_of(inputs, settings);
     let mut run = Run {
         resolved: (!settings.is_relative() || start != Timestamp::UNKNOWN).then(|| settings.resolve(start)),
@@ -37,7 +40,6 @@ pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
         jobs,
         progress,
         errors: Vec::new(),
-        captures: Vec::new(),
         streams: Vec::new(),
     };
     for named in super::rotation::by_tap(inputs) {
@@ -49,7 +51,18 @@ pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
             Named::Tap(name, inputs) => run.merged(name, &inputs),
         }
     }
-    run.report()
+    let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
+    Analysed { state: State::new(settings, run.streams), errors: run.errors }
+}
+
+/// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
+/// not depend on `jobs`.
+#[must_use]
+pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
+    let Analysed { state, mut errors } = analyse(inputs, settings, jobs, progress);
+    let (report, more) = state.report();
+    errors.extend(more);
+    Outcome { report, errors }
 }
 
 struct Run<'r> {
@@ -59,7 +72,6 @@ struct Run<'r> {
     jobs: usize,
     progress: &'r dyn Progress,
     errors: Vec<Error>,
-    captures: Vec<(usize, Analysed)>,
     streams: Vec<Stream>,
 }
 
@@ -69,7 +81,7 @@ impl Run<'_> {
     }
 
     /// Analyses a capture that no `--tap` names.
-    fn one(&mut self, (order, input): (usize, &Input)) {
+    fn one(&mut self, input: &Input) {
         let mut reader = match CaptureReader::open(&input.source, 0) {
             Ok(reader) => reader,
             Err(error) => {
@@ -86,8 +98,7 @@ impl Run<'_> {
         };
         let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
         partial.declare_captures(1);
-        self.streams.push(Stream { tap: None, captures: vec![order], partial });
-        self.keep(order, &reader);
+        self.keep(None, partial, &[&reader]);
     }
 
     /// Reads and observes on this thread; `None` for a capture without frames.
@@ -148,12 +159,9 @@ impl Run<'_> {
                 self.tell(reader);
             }
         }
-        let captures = merge.orders();
-        partial.declare_captures(captures.len());
-        for (order, reader) in merge.into_readers() {
-            self.keep(order, &reader);
-        }
-        self.streams.push(Stream { tap: Some(name.to_owned()), captures, partial });
+        let readers = merge.into_readers();
+        partial.declare_captures(readers.len());
+        self.keep(Some(name.to_owned()), partial, &readers.iter().collect::<Vec<_>>());
     }
 
     fn tell(&self, reader: &CaptureReader) {
@@ -166,56 +174,20 @@ impl Run<'_> {
         });
     }
 
-    fn keep(&mut self, order: usize, reader: &CaptureReader) {
-        let analysed = Analysed { info: reader.info().clone(), interrupted: self.progress.interrupted() };
-        self.captures.push((order, analysed));
-    }
-
-    fn report(mut self) -> Outcome {
-        self.captures.sort_by_key(|(order, _)| *order);
-        let mut facts: Vec<CaptureFacts> = self.captures.iter().map(|(_, analysed)| capture_facts(analysed)).collect();
-        let orders: Vec<usize> = self.captures.iter().map(|(order, _)| *order).collect();
-        let index = |order: &usize| orders.binary_search(order).unwrap_or(0) as u32;
-        for stream in &self.streams {
-            for (order, span) in stream.captures.iter().zip(stream.partial.captures()) {
-                if let Some(facts) = facts.get_mut(index(order) as usize) {
-                    set_times(&mut facts.capture, span.times);
-                }
-            }
-        }
-        let paths: Vec<String> = facts.iter().map(|f| f.capture.path.clone()).collect();
-        let name_of = |order: &usize| paths.get(index(order) as usize).cloned().unwrap_or_default();
-        let taps = assign(std::mem::take(&mut self.streams), name_of, &mut self.errors);
-        let states: Vec<TapState<'_>> = taps
+    fn keep(&mut self, tap: Option<String>, mut partial: Partial, readers: &[&CaptureReader]) {
+        partial.settle();
+        let interrupted = self.progress.interrupted();
+        let captures = readers
             .iter()
-            .map(|tap| TapState {
-                name: tap.name.clone(),
-                captures: tap.captures.iter().map(index).collect(),
-                partial: &tap.partial,
-            })
+            .zip(partial.captures())
+            .map(|(reader, span)| capture_facts(reader.info(), interrupted, span.times))
             .collect();
-        for state in &states {
-            for &capture in &state.captures {
-                if let Some(facts) = facts.get_mut(capture as usize) {
-                    facts.capture.tap.clone_from(&state.name);
-                }
-            }
-        }
-        let settings = self.resolved.unwrap_or_else(|| self.settings.resolve(Timestamp::UNKNOWN));
-        Outcome { report: finish(&states, &facts, &settings), errors: self.errors }
+        self.streams.push(Stream { tap, part: None, captures, partial });
     }
 }
 
-fn set_times(capture: &mut Capture, times: Option<(Timestamp, Timestamp)>) {
-    let Some((first, last)) = times else { return };
-    capture.first = analysis::finish::rfc3339(first);
-    capture.last = analysis::finish::rfc3339(last);
-    capture.first_ns = first.ns();
-    capture.last_ns = last.ns();
-}
-
-fn capture_facts(analysed: &Analysed) -> CaptureFacts {
-    let info = &analysed.info;
+fn capture_facts(info: &CaptureInfo, interrupted: bool, times: Option<(Timestamp, Timestamp)>) -> CaptureFacts {
+    let (first, last) = times.unwrap_or((Timestamp::UNKNOWN, Timestamp::UNKNOWN));
     let damage = info.damage.as_ref();
     CaptureFacts {
         capture: Capture {
@@ -239,16 +211,16 @@ fn capture_facts(analysed: &Analysed) -> CaptureFacts {
                 .collect(),
             frames: info.frames,
             bytes: info.bytes_read,
-            first: None,
-            last: None,
-            first_ns: None,
-            last_ns: None,
-            complete: damage.is_none() && !analysed.interrupted,
+            first: rfc3339(first),
+            last: rfc3339(last),
+            first_ns: first.ns(),
+            last_ns: last.ns(),
+            complete: damage.is_none() && !interrupted,
             damage: damage.map(|d| DamageReport {
                 offset: d.offset,
                 frame: d.frame,
                 what: d.what.clone(),
-                kind: d.kind.name(),
+                kind: d.kind.name().into(),
             }),
         },
         damage: damage.map(|d| d.kind),
