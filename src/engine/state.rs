@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::rotation::assign;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
 use crate::analysis::{Partial, Settings};
+use crate::capture::Source;
 use crate::model::{Error, Timestamp, report::Report};
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
@@ -134,6 +135,21 @@ impl State {
         out.write_all(&xxh3_128(&body).to_le_bytes())?;
         out.write_all(&body)?;
         out.flush()
+    }
+
+    /// Reads the state in a file or on standard input.
+    ///
+    /// # Errors
+    /// As [`State::read`].
+    pub fn open(source: &Source) -> Result<Self, Error> {
+        let name = source.name();
+        match source {
+            Source::Stdin => Self::read(name, io::stdin().lock()),
+            Source::Path(path) => {
+                let file = std::fs::File::open(path).map_err(|source| Error::Io { path: name.into(), source })?;
+                Self::read(name, file)
+            }
+        }
     }
 
     /// Reads a state; `name` is what messages call it.
