@@ -6,7 +6,7 @@
 //! difference, and the test of the merge law holds both together on every capture.
 
 use super::intern::NONE;
-use super::observation::{Observation, SaSight, digest_of_glance, digest_of_pair};
+use super::observation::{Observation, SaSight};
 use super::partial::Parts;
 use super::rates::Sums;
 use super::seen::Seen;
@@ -43,7 +43,6 @@ struct Lane {
     direction: u32,
     place: u32,
     stack: u32,
-    pair: u64,
     /// The last sequence number, sent and unwrapped.
     raw: u32,
     unwrapped: i64,
@@ -87,7 +86,6 @@ const VACANT: Lane = Lane {
     direction: NONE,
     place: NONE,
     stack: NONE,
-    pair: 0,
     raw: 0,
     unwrapped: 0,
     bin: (0, 0),
@@ -136,7 +134,7 @@ impl Express {
             lane.outer_bytes = glance.total_bytes;
         }
         let here = (frame.pos, frame.time);
-        let l2_bytes = u64::from(glance.frame_bytes.max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS);
+        let l2_bytes = u64::from(frame.wire_bytes.max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS);
         lane.raw = glance.sequence;
         lane.unwrapped += 1;
         lane.sized.add(here);
@@ -149,7 +147,7 @@ impl Express {
         pending.l3_bytes += u64::from(glance.total_bytes);
         parts.span.pass(frame.time);
         parts.flows.pass(lane.place, lane.sa, u32::from(glance.total_bytes), frame.pos, frame.time);
-        parts.copies.pass(digest_of_glance(lane.pair, glance), time);
+        parts.copies.pass(glance.digest, time);
         true
     }
 
@@ -170,7 +168,6 @@ impl Express {
         let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
             return;
         };
-        let Some(key) = parts.tables.sas.get(sight.sa).copied() else { return };
         let Some((raw, unwrapped)) = parts.sas.get(sight.sa).and_then(|s| s.sequence.extendable(o.time)) else {
             return;
         };
@@ -191,7 +188,6 @@ impl Express {
             direction: o.direction,
             place: o.lane,
             stack: o.stack,
-            pair: digest_of_pair(key.src, key.dst),
             raw,
             unwrapped,
             bin: parts.rates.bin_of(time),

@@ -1,5 +1,7 @@
 //! Who talks to whom, inside tunnels and in clear.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::intern::{NONE, remap};
@@ -11,7 +13,7 @@ use crate::model::{Shift, Timestamp};
 use super::observation::SaSight;
 
 /// Traffic per pair of addresses, indexed by flow number.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flows {
     flows: Vec<Flow>,
     /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
@@ -24,21 +26,21 @@ pub(crate) struct Flows {
 }
 
 /// Traffic of one pair.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flow {
     pub(crate) seen: Seen,
     pub(crate) bytes: u64,
 }
 
 /// The first and the last packet of a lane that matter to the gateway rule.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct Latest {
     first: Option<Passed>,
     last: Option<Passed>,
 }
 
 /// A packet of a lane: of an SA, or clear ([`NONE`]).
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Passed {
     sa: u32,
     bytes: u32,

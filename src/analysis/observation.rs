@@ -1,14 +1,17 @@
 //! A frame's stack becomes an observation: small, owned, all that the accumulators see of most frames.
 
+use serde::{Deserialize, Serialize};
+
 use super::intern::NONE;
 use super::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
 use crate::capture::Frame;
-use crate::dissect::{Glance, IpHeader, LayerKind, Note, SaHeader, Stack};
-use crate::model::{Address, Encapsulation, FramePos, Protocol, SaKey, Timestamp};
+use crate::dissect::digest;
+use crate::dissect::{IpHeader, LayerKind, Note, SaHeader, Stack};
+use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
 /// What analysis knows of one frame. Numbers refer to the [`Tables`] of the span.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Observation {
     pub(crate) pos: FramePos,
     pub(crate) time: Timestamp,
@@ -41,7 +44,7 @@ impl Observation {
 }
 
 /// What kind of frame it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Class {
     pub(crate) ip: bool,
     pub(crate) ipsec: bool,
@@ -61,7 +64,7 @@ pub(crate) struct Class {
 }
 
 /// One AH, ESP or IPComp header of the frame.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SaSight {
     pub(crate) sa: u32,
     pub(crate) protocol: Protocol,
@@ -82,7 +85,7 @@ pub(crate) struct SaSight {
 }
 
 /// The mode of an SA as one packet shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Mode {
     Tunnel,
     Transport,
@@ -135,7 +138,7 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
         class,
     };
     let Some(outer) = outer else { return observation };
-    observation.digest = digest(frame, stack, outer);
+    observation.digest = packet_digest(frame, stack, outer);
     for header in &stack.sas {
         sights.push(sight(frame, stack, header, tables));
     }
@@ -265,7 +268,7 @@ fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
 /// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets, TTL (hop limit)
 /// and IPv4 header checksum masked, with the original length. Fixed for ever, because states of several machines merge.
 #[inline]
-fn digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
+fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     let start = outer.offset as usize;
     let bytes = frame.data.get(start..).unwrap_or_default();
     let bytes = bytes.get(..(outer.total_bytes as usize).min(bytes.len())).unwrap_or(bytes);
@@ -279,47 +282,17 @@ fn digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
         (0..4, bytes.get(40..bytes.len().min(128)).unwrap_or_default())
     };
     let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes);
-    let mut hash =
-        digest_head(digest_of_pair(outer.src, outer.dst), outer.total_bytes, outer.tos, word, outer.protocol);
+    let mut hash = digest::begin(outer.src, outer.dst, outer.total_bytes, outer.tos, word, outer.protocol);
     let mut words = rest.chunks_exact(8);
     for word in &mut words {
         if let Ok(word) = word.try_into() {
-            hash = mix(hash, u64::from_le_bytes(word));
+            hash = digest::mix(hash, u64::from_le_bytes(word));
         }
     }
     for &octet in words.remainder() {
-        hash = mix(hash, u64::from(octet));
+        hash = digest::mix(hash, u64::from(octet));
     }
     hash
-}
-
-/// The digest of a frame at which a glance was enough; `pair` is [`digest_of_pair`] of its addresses.
-#[inline]
-pub(crate) fn digest_of_glance(pair: u64, glance: &Glance) -> u64 {
-    let head = digest_head(pair, u32::from(glance.total_bytes), glance.tos, glance.identification, 50);
-    glance.words.iter().fold(head, |hash, &word| mix(hash, word))
-}
-
-/// How a digest begins: with the addresses.
-#[inline]
-pub(crate) fn digest_of_pair(src: Address, dst: Address) -> u64 {
-    let ((a, b), (c, d)) = (src.words(), dst.words());
-    mix(mix(SEED, b ^ d.rotate_left(32)), a ^ c.rotate_left(32))
-}
-
-#[inline]
-fn digest_head(pair: u64, total_bytes: u32, tos: u8, word: u32, protocol: u8) -> u64 {
-    let hash = mix(pair, u64::from(total_bytes) | u64::from(tos) << 32);
-    mix(hash, u64::from(word) | u64::from(protocol) << 32)
-}
-
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// One step of the digest: a folded 64-bit product.
-#[inline]
-fn mix(hash: u64, word: u64) -> u64 {
-    let wide = u128::from(hash ^ word) * 0x2d35_8dcc_aa6c_78a5_u128;
-    (wide as u64 ^ (wide >> 64) as u64).wrapping_add(SEED)
 }
 
 #[cfg(test)]
@@ -349,7 +322,7 @@ mod tests {
         dissect(&frame, &DissectOptions::default(), &mut stack);
         let outer = *stack.outer().expect("an IP header");
         let glance = glance(&frame).expect("this frame is of the kind");
-        assert_eq!(digest(&frame, &stack, &outer), digest_of_glance(digest_of_pair(outer.src, outer.dst), &glance));
+        assert_eq!(packet_digest(&frame, &stack, &outer), glance.digest);
         assert_eq!(stack.null_checked(&stack.sas[0]), glance.null_checked);
     }
 }

@@ -1,5 +1,9 @@
 //! The mergeable state of a span of frames of one stream.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::candidates::Candidates;
 use super::copies::{CopyWindow, stepped_back};
 use super::express::{Express, lane_key};
@@ -48,7 +52,6 @@ pub struct Partial {
 /// The accumulators that the express lanes add to.
 pub(super) struct Parts<'p> {
     pub(super) span: &'p mut Span,
-    pub(super) tables: &'p Tables,
     pub(super) totals: &'p mut Totals,
     pub(super) sas: &'p mut Sas,
     pub(super) sizes: &'p mut Sizes,
@@ -62,7 +65,6 @@ macro_rules! parts {
     ($state:expr) => {
         Parts {
             span: &mut $state.span,
-            tables: &$state.tables,
             totals: &mut $state.totals,
             sas: &mut $state.sas,
             sizes: &mut $state.sizes,
@@ -81,7 +83,7 @@ struct Scratch {
 }
 
 /// What stretch of which captures a state covers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Span {
     /// The captures of the span, in order.
     pub(crate) captures: Vec<CaptureSpan>,
@@ -96,7 +98,7 @@ pub(crate) struct Span {
 }
 
 /// A capture's share of a span; frames that filters left out included, because positions count them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CaptureSpan {
     /// Frames.
     pub frames: u64,
@@ -105,7 +107,7 @@ pub struct CaptureSpan {
 }
 
 /// Sums over all frames of the span.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) sums: Sums,
     /// Frames and wire octets per stack number.
@@ -116,7 +118,7 @@ pub(crate) struct Totals {
 }
 
 /// Plain sums.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) frames: u64,
     pub(crate) captured_bytes: u64,
@@ -192,17 +194,23 @@ impl Partial {
     /// Takes in the next frame of the stream.
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) {
+        self.observe_glanced(frame, glance(frame).as_ref());
+    }
+
+    /// Takes in the next frame of the stream, at which [`glance`] has looked already.
+    #[inline]
+    pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         self.span.count(frame);
         if !self.settings.admits_time(frame.time) {
             return;
         }
-        let glance = if self.interleaved { None } else { glance(frame) };
-        if let Some(glance) = &glance
+        if let Some(glance) = glance
+            && !self.interleaved
             && self.express.take(frame, glance, &mut parts!(self))
         {
             return;
         }
-        self.observe_at_length(frame, glance.as_ref());
+        self.observe_at_length(frame, glance.filter(|_| !self.interleaved));
     }
 
     /// Takes in a frame that no express lane takes.
@@ -552,5 +560,71 @@ impl Sums {
         self.ipsec_frames += ipsec_frames;
         self.control_frames += control_frames;
         self.fragments += fragments;
+    }
+}
+
+/// A state as it is written; caches are left out.
+#[derive(Serialize, Deserialize)]
+struct Written<'p> {
+    settings: Cow<'p, Settings>,
+    span: Cow<'p, Span>,
+    tables: Cow<'p, Tables>,
+    totals: Cow<'p, Totals>,
+    sas: Cow<'p, Sas>,
+    sizes: Cow<'p, Sizes>,
+    rates: Cow<'p, Rates>,
+    padding: Cow<'p, EthernetPadding>,
+    copies: Cow<'p, CopyWindow>,
+    notices: Cow<'p, Notices>,
+    flows: Cow<'p, Flows>,
+    fragments: Cow<'p, Fragments>,
+    candidates: Cow<'p, Candidates>,
+}
+
+impl Serialize for Partial {
+    /// The state should be settled.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written {
+            settings: Cow::Borrowed(&self.settings),
+            span: Cow::Borrowed(&self.span),
+            tables: Cow::Borrowed(&self.tables),
+            totals: Cow::Borrowed(&self.totals),
+            sas: Cow::Borrowed(&self.sas),
+            sizes: Cow::Borrowed(&self.sizes),
+            rates: Cow::Borrowed(&self.rates),
+            padding: Cow::Borrowed(&self.padding),
+            copies: Cow::Borrowed(&self.copies),
+            notices: Cow::Borrowed(&self.notices),
+            flows: Cow::Borrowed(&self.flows),
+            fragments: Cow::Borrowed(&self.fragments),
+            candidates: Cow::Borrowed(&self.candidates),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Partial {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let w = Written::deserialize(deserializer)?;
+        let empty = Self::new(&w.settings);
+        let read = Self {
+            span: w.span.into_owned(),
+            tables: w.tables.into_owned(),
+            totals: w.totals.into_owned(),
+            sas: w.sas.into_owned(),
+            sizes: w.sizes.into_owned(),
+            rates: w.rates.into_owned(),
+            padding: w.padding.into_owned(),
+            copies: w.copies.into_owned(),
+            notices: w.notices.into_owned(),
+            flows: w.flows.into_owned(),
+            fragments: w.fragments.into_owned(),
+            candidates: w.candidates.into_owned(),
+            ..empty.clone()
+        };
+        // Merging into an empty state gives tables and maps their room back, and changes nothing else.
+        let mut whole = empty.merge(read).map_err(serde::de::Error::custom)?;
+        whole.settle();
+        Ok(whole)
     }
 }

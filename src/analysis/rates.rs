@@ -1,5 +1,7 @@
 //! Traffic per direction over time.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::limits::{MAX_BINS, MAX_DIRECTIONS};
@@ -8,7 +10,7 @@ use super::seen::Seen;
 use crate::model::Shift;
 
 /// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Rates {
     /// Width of a bin asked for.
     width: i64,
@@ -19,7 +21,7 @@ pub(crate) struct Rates {
 }
 
 /// Traffic of one direction.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Direction {
     pub(crate) seen: Seen,
     pub(crate) sums: Sums,
@@ -32,7 +34,7 @@ pub(crate) struct Direction {
 }
 
 /// Sums over frames.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) frames: u64,
     pub(crate) l1_bytes: u64,
@@ -44,7 +46,7 @@ pub(crate) struct Sums {
 }
 
 /// Sums over the frames of one bin, and of the copies among them.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BinSums {
     pub(crate) all: Sums,
     pub(crate) goodput_bytes: u64,

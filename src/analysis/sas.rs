@@ -1,5 +1,7 @@
 //! What is known of each SA besides its sequence numbers and sizes.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::intern::NONE;
@@ -11,13 +13,13 @@ use crate::dissect::{Note, NullSupport};
 use crate::model::{Encapsulation, Shift, Timestamp};
 
 /// State of all SAs of a span, indexed by SA number.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sas {
     states: Vec<SaState>,
 }
 
 /// State of one SA.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SaState {
     pub(crate) seen: Seen,
     pub(crate) outer_bytes: u64,
@@ -43,7 +45,7 @@ pub(crate) struct SaState {
 }
 
 /// Sums over frames recognised as TAP copies: part of the sums beside them.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Copies {
     pub(crate) frames: u64,
     pub(crate) outer_bytes: u64,
@@ -53,7 +55,7 @@ pub(crate) struct Copies {
 /// The last four octets of AH ICV fields that may hold padding, frame after frame.
 ///
 /// A MAC's octets change from packet to packet, padding does not: the evidence is equal neighbours.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct AhTail {
     pub(crate) frames: u64,
     pub(crate) zero: u64,
@@ -63,14 +65,14 @@ pub(crate) struct AhTail {
 }
 
 /// An ESP-NULL layout.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct NullCandidate {
     pub(crate) icv_bytes: u8,
     pub(crate) iv_bytes: u8,
 }
 
 /// Evidence for one ESP-NULL layout.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct NullVotes {
     /// Frames consistent with it.
     pub(crate) frames: u64,

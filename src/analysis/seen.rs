@@ -1,15 +1,17 @@
 //! How often something was seen, and where first and last.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// A count with the first and last frame, in capture order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub(crate) count: u64,
     ends: Option<Ends>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Ends {
     pub(crate) first: FramePos,
     pub(crate) first_time: Timestamp,

@@ -250,7 +250,7 @@ pub(super) struct ColorArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Threads; the output does not depend on it [default: as many as serve]
+    /// Threads; the output does not depend on it [default: the machine's cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Run")]
     pub(super) jobs: Option<u16>,
     /// Progress: auto (on a terminal, after a second), always, never

@@ -160,6 +160,11 @@ pub(super) fn look(color: When, to_file: bool) -> TextOptions {
     }
 }
 
+/// How many threads to use: what was asked for, or the machine's cores.
+pub(super) fn jobs(asked: Option<u16>) -> usize {
+    asked.map_or_else(crate::engine::cores, usize::from)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;

@@ -71,7 +71,8 @@ fn report(asked: Asked) -> Verdict {
     };
     let interrupt = Interrupt::listen();
     let display = Display::new(&asked.run, interrupt.clone());
-    let engine::Outcome { mut report, errors } = engine::run(&inputs, &settings, &display);
+    let engine::Outcome { mut report, errors } =
+        engine::run(&inputs, &settings, options::jobs(asked.run.jobs), &display);
     display.finish();
 
     errors.iter().for_each(complain);

@@ -3,9 +3,9 @@
 //! Ethernet, IPv4 without options, opaque ESP, nothing behind it: what a frame of this kind says fits a few words, and
 //! analysis can take in a stream of them without looking further. Whatever is not exactly this frame is no such frame.
 
-use super::null;
+use super::{digest, null};
 use crate::capture::Frame;
-use crate::model::LinkType;
+use crate::model::{Address, LinkType};
 
 const IP_AT: usize = 14;
 const PAYLOAD_AT: usize = IP_AT + 20 + 8;
@@ -25,14 +25,8 @@ pub struct Glance {
     pub sequence: u32,
     /// IPv4 total length.
     pub total_bytes: u16,
-    /// Type of service.
-    pub tos: u8,
-    /// Identification, flags and fragment offset, as one word.
-    pub identification: u32,
-    /// SPI, sequence number and the first sixteen octets of the payload, as little-endian words.
-    pub words: [u64; 3],
-    /// Octets on the wire, without FCS.
-    pub frame_bytes: u32,
+    /// The packet's digest: addresses, length, type of service, identification, SPI, sequence number and sixteen octets more.
+    pub digest: u64,
     /// Whether a snapshot length cut it.
     pub cut: bool,
     /// Whether the payload was checked against the ESP-NULL candidates: [`super::Stack::null_checked`].
@@ -85,10 +79,17 @@ pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
         spi: [head[34], head[35], head[36], head[37]],
         sequence: u32::from_be_bytes([head[38], head[39], head[40], head[41]]),
         total_bytes,
-        tos: head[15],
-        identification: u32::from_be_bytes([head[18], head[19], head[20], head[21]]),
-        words: [word(34), word(42), word(50)],
-        frame_bytes: frame.wire_bytes,
+        digest: [word(34), word(42), word(50)].into_iter().fold(
+            digest::begin(
+                Address::v4([head[26], head[27], head[28], head[29]]),
+                Address::v4([head[30], head[31], head[32], head[33]]),
+                u32::from(total_bytes),
+                head[15],
+                u32::from_be_bytes([head[18], head[19], head[20], head[21]]),
+                50,
+            ),
+            digest::mix,
+        ),
         cut: !whole,
         // An ESP header, eight octets of IV and an IPv6 header's forty.
         null_checked: whole || data.len() >= IP_AT + 20 + 56,

@@ -10,6 +10,7 @@
 //! - A packet quoted in an ICMP error is never part of the stack; what it says is in [`Note::TooBig`].
 
 mod control;
+pub(crate) mod digest;
 mod esp_port;
 mod ethernet;
 mod fast;
