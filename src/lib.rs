@@ -25,7 +25,7 @@
 //! use spiglass::engine::{Input, Quiet, Settings, run};
 //!
 //! let capture = Input { source: Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into()), tap: None };
-//! let outcome = run(&[capture], &Settings::default(), &Quiet);
+//! let outcome = run(&[capture], &Settings::default(), 1, &Quiet);
 //! assert!(outcome.errors.is_empty());
 //!
 //! let lost: u64 = outcome.report.sas.iter().filter_map(|sa| sa.sequence.as_ref()).map(|s| s.lost).sum();
