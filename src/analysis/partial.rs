@@ -137,9 +137,6 @@ pub enum MergeError {
     /// They were made with different settings.
     #[error("the states were made with different settings: {0}; make one of them again. Nothing was merged.")]
     Settings(String),
-    /// They overlap in time.
-    #[error("the states overlap in time; analyse these captures in one run. Nothing was merged.")]
-    Overlap,
 }
 
 impl Partial {

@@ -275,7 +275,18 @@ fn check_taps_together(checks: &mut Checks, dir: &str, taps: &[Tap], alone: &BTr
     let together = support::spiglass(&args).expect(0).json();
     checks.about(format!("{dir}/{}", parts.iter().map(|tap| tap.stem.as_str()).collect::<Vec<_>>().join(" with ")));
     let names: Vec<&str> = items(&together, "taps").iter().map(|tap| text(tap, "name")).collect();
-    checks.eq("taps", names, parts.iter().map(|tap| tap.stem.as_str()).collect::<Vec<_>>());
+    // Captures, and taps with them, are listed by time: the order in which they were given leaves no trace.
+    let mut by_time: Vec<(Option<i64>, &str)> = items(&together, "captures")
+        .iter()
+        .map(|capture| (at(capture, "first_ns").as_i64(), text(capture, "tap")))
+        .collect();
+    checks.eq("taps in order of time", &names, &by_time.iter().map(|(_, name)| *name).collect::<Vec<_>>());
+    let timed = by_time.iter().filter(|(first, _)| first.is_some()).count();
+    checks.ok(by_time[..timed].is_sorted_by_key(|(first, _)| *first), || "captures are not in time order".to_owned());
+    by_time.sort_unstable_by_key(|(_, name)| *name);
+    let mut stems: Vec<&str> = parts.iter().map(|tap| tap.stem.as_str()).collect();
+    stems.sort_unstable();
+    checks.eq("taps", by_time.iter().map(|(_, name)| *name).collect::<Vec<_>>(), stems);
     let frames: usize = parts.iter().map(|tap| tap.known.packets.len()).sum();
     checks.eq("frames of all taps", number(&together, "totals.frames"), frames as u64);
     for tap in &parts {
