@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`cli`] | what was typed, what it means, exit status |
 //! | [`report`] | [`report::Report`] and its text, JSON, CSV and markdown forms |
-//! | [`engine`] | a run: captures in, one `Report` out |
+//! | [`engine`] | a run: captures in, one `Report` or dissected frames out |
 //! | [`analysis`] | mergeable accumulators over observations; findings |
 //! | [`dissect`] | a frame becomes a [`dissect::Stack`]; it never fails |
 //! | [`wire`] | byte views of single headers |
@@ -17,6 +17,50 @@
 //! | [`model`] | the words every floor uses |
 //!
 //! Beside the floors stands [`transform`]: wire constants and size arithmetic.
+//!
+//! A report of captures:
+//!
+//! ```
+//! use spiglass::capture::Source;
+//! use spiglass::engine::{Input, Quiet, Settings, run};
+//!
+//! let capture = Input { source: Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into()), tap: None };
+//! let outcome = run(&[capture], &Settings::default(), 1, &Quiet);
+//! assert!(outcome.errors.is_empty());
+//!
+//! let lost: u64 = outcome.report.sas.iter().filter_map(|sa| sa.sequence.as_ref()).map(|s| s.lost).sum();
+//! assert_eq!(lost, 10);
+//! assert_eq!(outcome.report.findings[0].code, "sequence-gap");
+//! ```
+//!
+//! Frame by frame, with the stack of each:
+//!
+//! ```
+//! use spiglass::capture::{Frame, Source};
+//! use spiglass::dissect::Stack;
+//! use spiglass::engine::{FrameSink, Input, Quiet, Settings, frames};
+//!
+//! /// The highest sequence number of all.
+//! #[derive(Default)]
+//! struct Highest(u32);
+//!
+//! impl FrameSink for Highest {
+//!     fn capture(&mut self, _: &str) {}
+//!     fn frame(&mut self, _: &Frame<'_>, stack: &Stack) -> std::io::Result<()> {
+//!         self.0 = stack.sas.iter().map(|sa| sa.sequence).fold(self.0, u32::max);
+//!         Ok(())
+//!     }
+//!     fn flush(&mut self) -> std::io::Result<()> {
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let capture = Input { source: Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into()), tap: None };
+//! let mut highest = Highest::default();
+//! let outcome = frames(&[capture], &Settings::default(), &mut highest, &Quiet)?;
+//! assert_eq!((outcome.frames, highest.0), (1_250, 1_200));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![warn(unreachable_pub)]

@@ -41,6 +41,11 @@ fn state(frames: &[Owned], continues: bool) -> Partial {
     if continues {
         partial.continue_capture();
     }
+    observe(&mut partial, frames);
+    partial
+}
+
+fn observe(partial: &mut Partial, frames: &[Owned]) {
     for (at, f) in frames.iter().enumerate() {
         partial.observe(&Frame {
             pos: FramePos::new(0, at as u64 + 1),
@@ -52,7 +57,6 @@ fn state(frames: &[Owned], continues: bool) -> Partial {
             fcs_bytes: f.fcs_bytes,
         });
     }
-    partial
 }
 
 /// Cuts the stream at `cuts` and merges the pieces in a tree that `random` picks.
@@ -89,6 +93,12 @@ fn check(name: &str, frames: &[Owned]) {
     let mut random = Random(0x5eed_0000 + frames.len() as u64);
     let mut whole = state(frames, false);
     whole.settle();
+    // Frame by frame, without the short way for streams in flow: the same state.
+    let mut at_length = Partial::new(whole.settings());
+    at_length.interleave_captures();
+    observe(&mut at_length, frames);
+    at_length.settle();
+    assert_eq!(at_length.difference(&whole), None, "{name}: the short way differs from the long one");
     let cuts: Vec<usize> = if frames.len() <= 40 {
         (0..=frames.len()).collect()
     } else {

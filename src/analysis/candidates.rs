@@ -3,6 +3,8 @@
 //! Whether a flow does is decided in the end: sixteen small positive steps of what would be the sequence number, or an
 //! endpoint that spoke IKE on that port.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
@@ -28,7 +30,7 @@ pub(crate) struct Candidates {
 }
 
 /// A UDP flow.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowKey {
     pub(crate) src: Address,
     pub(crate) dst: Address,
@@ -36,7 +38,7 @@ pub(crate) struct FlowKey {
 }
 
 /// What a candidate flow would be as an SA.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Candidate {
     pub(crate) spi: Spi,
     first: u32,
@@ -119,7 +121,8 @@ impl Candidates {
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
         // In order of first appearance, so that the limit admits the same flows as in one pass.
-        let mut flows: Vec<_> = later.flows.into_iter().collect();
+        let Self { flows } = later;
+        let mut flows: Vec<_> = flows.into_iter().collect();
         flows.sort_by_key(|(key, c)| (c.state.as_ref().and_then(|s| s.seen.ends()).map(|e| e.first), *key));
         for (key, theirs) in flows {
             if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
@@ -184,4 +187,19 @@ impl Candidate {
 
 fn small_step(before: u32, after: u32) -> u64 {
     u64::from((1..=SMALL).contains(&after.wrapping_sub(before)))
+}
+
+impl Serialize for Candidates {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut flows: Vec<_> = self.flows.iter().collect();
+        flows.sort_unstable_by_key(|(key, _)| **key);
+        flows.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Candidates {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let flows = Vec::<(FlowKey, Candidate)>::deserialize(deserializer)?;
+        Ok(Self { flows: flows.into_iter().collect() })
+    }
 }

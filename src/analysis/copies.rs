@@ -4,6 +4,8 @@
 //! adjacent pairs, so it merges: a state keeps the digests of its last window (its tail, for what follows) and the
 //! frames at its start that had no predecessor (its head, for what came before).
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use std::collections::VecDeque;
 
 use super::intern::{NONE, remap};
@@ -39,7 +41,7 @@ pub(crate) struct CopyWindow {
     pub(crate) dropped: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 struct Entry {
     digest: u64,
     time: i64,
@@ -56,7 +58,7 @@ const VACANT: i64 = i64::MIN;
 const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
 
 /// A frame that may turn out to be a copy of something in an earlier span, with all that counting it takes.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct HeadFrame {
     pub(crate) observation: Observation,
     pub(crate) sights: Box<[SaSight]>,
@@ -127,6 +129,19 @@ impl CopyWindow {
                 false
             }
         }
+    }
+
+    /// Whether frames of this time on can no longer be copies of an earlier span's.
+    pub(crate) fn is_past_head(&self, time: i64) -> bool {
+        !self.first_epoch || self.first.is_some_and(|first| time > first.saturating_add(HORIZON_NS))
+    }
+
+    /// Remembers a frame that bears a new sequence number, past the head, not earlier than the frame before it.
+    #[inline]
+    pub(crate) fn pass(&mut self, digest: u64, time: i64) {
+        self.previous = Some(time);
+        self.newest = self.newest.max(time);
+        self.remember(Entry { digest, time });
     }
 
     #[cold]
@@ -323,4 +338,45 @@ impl HeadFrame {
 /// Times of a span's ends, for the rules that look at neighbours.
 pub(crate) fn stepped_back(before: Timestamp, after: Timestamp) -> Option<i64> {
     after.since(before).filter(|&step| step < 0).map(|step| -step)
+}
+
+/// A window as it is written: the table as the digests that still matter.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    tail: Vec<Entry>,
+    newest: i64,
+    previous: Option<i64>,
+    first: Option<i64>,
+    head: Vec<HeadFrame>,
+    first_epoch: bool,
+    copies: u64,
+    dropped: u64,
+}
+
+impl Serialize for CopyWindow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written {
+            tail: self.tail(),
+            newest: self.newest,
+            previous: self.previous,
+            first: self.first,
+            head: self.head.clone(),
+            first_epoch: self.first_epoch,
+            copies: self.copies,
+            dropped: self.dropped,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for CopyWindow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped } =
+            Written::deserialize(deserializer)?;
+        let mut window = Self { newest, previous, first, head, first_epoch, copies, dropped, ..Self::default() };
+        for entry in tail {
+            window.insert(entry);
+        }
+        Ok(window)
+    }
 }

@@ -1,5 +1,7 @@
 //! Who talks to whom, inside tunnels and in clear.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::intern::{NONE, remap};
@@ -11,7 +13,7 @@ use crate::model::{Shift, Timestamp};
 use super::observation::SaSight;
 
 /// Traffic per pair of addresses, indexed by flow number.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flows {
     flows: Vec<Flow>,
     /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
@@ -24,21 +26,21 @@ pub(crate) struct Flows {
 }
 
 /// Traffic of one pair.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flow {
     pub(crate) seen: Seen,
     pub(crate) bytes: u64,
 }
 
 /// The first and the last packet of a lane that matter to the gateway rule.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct Latest {
     first: Option<Passed>,
     last: Option<Passed>,
 }
 
 /// A packet of a lane: of an SA, or clear ([`NONE`]).
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Passed {
     sa: u32,
     bytes: u32,
@@ -76,6 +78,14 @@ impl Flows {
             if let Some(before) = before.filter(|before| came_out_of(before, &passed)) {
                 self.decapsulated.entry(before.sa).or_default().add(o.pos, o.time);
             }
+        }
+    }
+
+    /// Notes a packet of an SA as the last of a lane that has had packets before.
+    #[inline]
+    pub(crate) fn pass(&mut self, lane: u32, sa: u32, bytes: u32, pos: crate::model::FramePos, time: Timestamp) {
+        if let Some(latest) = self.latest.get_mut(lane as usize) {
+            latest.last = Some(Passed { sa, bytes, time, pos });
         }
     }
 

@@ -3,6 +3,8 @@
 //! A group is fragments of one key whose neighbours are at most two seconds apart. Groups near either end of a span are
 //! kept whole, because the neighbouring span may hold more of them; what lies between is folded into sums.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::intern::{NONE, remap};
@@ -15,7 +17,7 @@ use crate::dissect::IpHeader;
 use crate::model::{Address, Shift};
 
 /// What fragments of one packet share (RFC 791 section 3.2, RFC 8200 section 4.5).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct FragmentKey {
     src: Address,
     dst: Address,
@@ -25,7 +27,7 @@ pub(crate) struct FragmentKey {
 }
 
 /// Fragments of a span.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Fragments {
     /// Groups by the order they began in.
     groups: BTreeMap<u64, Group>,
@@ -39,7 +41,7 @@ pub(crate) struct Fragments {
     pub(crate) refused: u64,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Group {
     key: FragmentKey,
     seen: Seen,
@@ -56,7 +58,7 @@ struct Group {
 }
 
 /// What only the first fragment tells.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct FirstFragment {
     ip_bytes: u64,
     path: u32,
@@ -65,7 +67,7 @@ struct FirstFragment {
 }
 
 /// Fragmented packets of one SA, or ([`NONE`]) of none.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FragmentSums {
     /// Packets of which every fragment was seen.
     pub(crate) complete: u64,

@@ -6,6 +6,7 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// No number: the key was not admitted, or there is nothing to number.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -108,4 +109,23 @@ impl<K: PartialEq> PartialEq for Interner<K> {
 /// The number of a later table's `id` after [`Interner::absorb`].
 pub(crate) fn remap(map: &[u32], id: u32) -> u32 {
     map.get(id as usize).copied().unwrap_or(NONE)
+}
+
+impl<K: Serialize> Serialize for Interner<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.keys, self.refused).serialize(serializer)
+    }
+}
+
+impl<'de, K: Copy + Eq + Hash + Quick + Deserialize<'de>> Deserialize<'de> for Interner<K> {
+    /// The table has room for what it holds: a state that was read is merged into an empty one, whose tables have room for more.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (keys, refused) = <(Vec<K>, u64)>::deserialize(deserializer)?;
+        let mut table = Self::new(keys.len());
+        for key in keys {
+            table.intern(key);
+        }
+        table.refused = refused;
+        Ok(table)
+    }
 }

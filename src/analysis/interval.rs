@@ -1,7 +1,9 @@
 //! Sets of integers as sorted, disjoint, non-touching intervals.
 
+use serde::{Deserialize, Serialize};
+
 /// A set of `i64`, held as half-open intervals `[start, end)`.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct IntervalSet {
     parts: Vec<(i64, i64)>,
 }

@@ -13,6 +13,7 @@
 mod candidates;
 pub mod catalogue;
 mod copies;
+mod express;
 pub mod finish;
 mod flows;
 mod fragments;

@@ -1,5 +1,7 @@
 //! Things that are said about tunnels: ICMP errors, IKE notifications, PAUSE frames.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::intern::remap;
@@ -10,7 +12,7 @@ use crate::dissect::{Note, Stack};
 use crate::model::{Address, Protocol, Shift, Spi};
 
 /// Notices of a span.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Notices {
     pub(crate) too_big: BTreeMap<TooBig, Seen>,
     pub(crate) ike: BTreeMap<IkeNotice, Seen>,
@@ -23,7 +25,7 @@ pub(crate) struct Notices {
 }
 
 /// An ICMP error that says a packet was too big, by what it quotes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(crate) struct TooBig {
     pub(crate) router: Address,
     pub(crate) mtu: u32,
@@ -33,7 +35,7 @@ pub(crate) struct TooBig {
 }
 
 /// An IKE notification seen in clear.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(crate) struct IkeNotice {
     pub(crate) src: Address,
     pub(crate) dst: Address,
@@ -42,14 +44,14 @@ pub(crate) struct IkeNotice {
 }
 
 /// Which notification.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(crate) enum IkeKind {
     InvalidSpi,
     Delete,
 }
 
 /// PAUSE frames of one direction and class.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pauses {
     pub(crate) seen: Seen,
     pub(crate) quanta: u64,

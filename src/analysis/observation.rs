@@ -1,14 +1,17 @@
 //! A frame's stack becomes an observation: small, owned, all that the accumulators see of most frames.
 
+use serde::{Deserialize, Serialize};
+
 use super::intern::NONE;
 use super::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
 use crate::capture::Frame;
+use crate::dissect::digest;
 use crate::dissect::{IpHeader, LayerKind, Note, SaHeader, Stack};
 use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
 /// What analysis knows of one frame. Numbers refer to the [`Tables`] of the span.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Observation {
     pub(crate) pos: FramePos,
     pub(crate) time: Timestamp,
@@ -41,7 +44,7 @@ impl Observation {
 }
 
 /// What kind of frame it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Class {
     pub(crate) ip: bool,
     pub(crate) ipsec: bool,
@@ -61,7 +64,7 @@ pub(crate) struct Class {
 }
 
 /// One AH, ESP or IPComp header of the frame.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SaSight {
     pub(crate) sa: u32,
     pub(crate) protocol: Protocol,
@@ -82,7 +85,7 @@ pub(crate) struct SaSight {
 }
 
 /// The mode of an SA as one packet shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Mode {
     Tunnel,
     Transport,
@@ -135,7 +138,7 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
         class,
     };
     let Some(outer) = outer else { return observation };
-    observation.digest = digest(frame, stack, outer);
+    observation.digest = packet_digest(frame, stack, outer);
     for header in &stack.sas {
         sights.push(sight(frame, stack, header, tables));
     }
@@ -285,41 +288,61 @@ fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
 /// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets, TTL (hop limit)
 /// and IPv4 header checksum masked, with the original length. Fixed for ever, because states of several machines merge.
 #[inline]
-fn digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
+fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     let start = outer.offset as usize;
     let bytes = frame.data.get(start..).unwrap_or_default();
     let bytes = bytes.get(..(outer.total_bytes as usize).min(bytes.len())).unwrap_or(bytes);
-    let mut hash = mix(SEED, u64::from(outer.total_bytes) | u64::from(outer.tos) << 32);
-    // Behind an AH or ESP header stand octets that differ between any two packets: addresses and a few words decide.
     let (head, rest) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
-        let ((a, b), (c, d)) = (outer.src.words(), outer.dst.words());
-        hash = mix(mix(hash, b ^ d.rotate_left(32)), a ^ c.rotate_left(32));
+        // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
         let at = (sa.offset as usize).saturating_sub(start);
-        (4..8, bytes.get(at..(at + 40).min(bytes.len())).unwrap_or_default())
+        (4..8, bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default())
     } else if outer.version == 4 {
-        (4..8, bytes.get(12..bytes.len().min(128)).unwrap_or_default())
+        (4..8, bytes.get(20..bytes.len().min(128)).unwrap_or_default())
     } else {
-        (0..4, bytes.get(8..bytes.len().min(128)).unwrap_or_default())
+        (0..4, bytes.get(40..bytes.len().min(128)).unwrap_or_default())
     };
-    if let Some(word) = bytes.get(head).and_then(|b| b.try_into().ok()) {
-        hash = mix(hash, u64::from(u32::from_be_bytes(word)) | u64::from(outer.protocol) << 32);
-    }
+    let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let mut hash = digest::begin(outer.src, outer.dst, outer.total_bytes, outer.tos, word, outer.protocol);
     let mut words = rest.chunks_exact(8);
     for word in &mut words {
         if let Ok(word) = word.try_into() {
-            hash = mix(hash, u64::from_le_bytes(word));
+            hash = digest::mix(hash, u64::from_le_bytes(word));
         }
     }
     for &octet in words.remainder() {
-        hash = mix(hash, u64::from(octet));
+        hash = digest::mix(hash, u64::from(octet));
     }
     hash
 }
 
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dissect::{DissectOptions, dissect, glance};
+    use crate::model::LinkType;
 
-#[inline]
-fn mix(hash: u64, word: u64) -> u64 {
-    let wide = u128::from(hash ^ word).wrapping_mul(0x2d35_8dcc_aa6c_78a5_u128 << 1 | 1);
-    ((wide as u64) ^ ((wide >> 64) as u64)).wrapping_add(SEED)
+    #[test]
+    fn a_glance_gives_the_digest_of_the_whole_way() {
+        let mut data = vec![0u8; 134];
+        data[12..24].copy_from_slice(&[8, 0, 0x45, 0xb8, 0, 120, 0x12, 0x34, 0x40, 0, 64, 50]);
+        data[26..34].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+        for (at, octet) in data.iter_mut().enumerate().skip(34) {
+            *octet = (at * 37 % 251) as u8 | 0x80;
+        }
+        let frame = Frame {
+            pos: FramePos::new(0, 1),
+            time: Timestamp::from_ns(0),
+            wire_bytes: 134,
+            data: &data,
+            link: LinkType::ETHERNET,
+            interface: 0,
+            fcs_bytes: 0,
+        };
+        let mut stack = Stack::default();
+        dissect(&frame, &DissectOptions::default(), &mut stack);
+        let outer = *stack.outer().expect("an IP header");
+        let glance = glance(&frame).expect("this frame is of the kind");
+        assert_eq!(packet_digest(&frame, &stack, &outer), glance.digest);
+        assert_eq!(stack.null_checked(&stack.sas[0]), glance.null_checked);
+    }
 }

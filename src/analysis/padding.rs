@@ -1,5 +1,7 @@
 //! Octets behind the IP packet in Ethernet frames.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::intern::remap;
@@ -10,7 +12,7 @@ use crate::model::{FramePos, Shift};
 use crate::transform::ethernet;
 
 /// What the padding octets look like.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(crate) enum Pattern {
     Zero,
     Ff,
@@ -43,13 +45,13 @@ impl Pattern {
 }
 
 /// Padding seen in a span, by direction and pattern.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct EthernetPadding {
     cells: BTreeMap<(u32, Pattern), PadCell>,
 }
 
 /// Padding of one direction and pattern.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PadCell {
     pub(crate) seen: Seen,
     pub(crate) shortest: u32,
@@ -87,7 +89,8 @@ impl EthernetPadding {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
-        for ((direction, pattern), theirs) in later.cells {
+        let Self { cells } = later;
+        for ((direction, pattern), theirs) in cells {
             let own = self.cells.entry((remap(directions, direction), pattern)).or_default();
             let PadCell { seen, shortest, longest, in_short_frames, examples } = theirs;
             own.shortest = if own.seen.count == 0 { shortest } else { own.shortest.min(shortest) };

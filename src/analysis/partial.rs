@@ -1,7 +1,12 @@
 //! The mergeable state of a span of frames of one stream.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::candidates::Candidates;
 use super::copies::{CopyWindow, stepped_back};
+use super::express::{Express, lane_key};
 use super::flows::Flows;
 use super::fragments::Fragments;
 use super::intern::NONE;
@@ -15,7 +20,7 @@ use super::settings::Settings;
 use super::sizes::Sizes;
 use super::tables::{Remap, Tables};
 use crate::capture::Frame;
-use crate::dissect::{Costs, DissectOptions, Note, Stack, dissect};
+use crate::dissect::{Costs, DissectOptions, Glance, Note, Stack, dissect, glance};
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// The state of an analysis over a span of frames of one stream, in capture order.
@@ -38,7 +43,36 @@ pub struct Partial {
     pub(crate) flows: Flows,
     pub(crate) fragments: Fragments,
     pub(crate) candidates: Candidates,
+    express: Express,
+    /// Whether positions are not in the order of the stream: several captures of one tap, frame by frame.
+    interleaved: bool,
     scratch: Scratch,
+}
+
+/// The accumulators that the express lanes add to.
+pub(super) struct Parts<'p> {
+    pub(super) span: &'p mut Span,
+    pub(super) totals: &'p mut Totals,
+    pub(super) sas: &'p mut Sas,
+    pub(super) sizes: &'p mut Sizes,
+    pub(super) rates: &'p mut Rates,
+    pub(super) flows: &'p mut Flows,
+    pub(super) copies: &'p mut CopyWindow,
+}
+
+/// The accumulators of a state, borrowed apart from its lanes.
+macro_rules! parts {
+    ($state:expr) => {
+        Parts {
+            span: &mut $state.span,
+            totals: &mut $state.totals,
+            sas: &mut $state.sas,
+            sizes: &mut $state.sizes,
+            rates: &mut $state.rates,
+            flows: &mut $state.flows,
+            copies: &mut $state.copies,
+        }
+    };
 }
 
 /// Reused between frames; no part of the state.
@@ -49,7 +83,7 @@ struct Scratch {
 }
 
 /// What stretch of which captures a state covers.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Span {
     /// The captures of the span, in order.
     pub(crate) captures: Vec<CaptureSpan>,
@@ -64,7 +98,7 @@ pub(crate) struct Span {
 }
 
 /// A capture's share of a span; frames that filters left out included, because positions count them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CaptureSpan {
     /// Frames.
     pub frames: u64,
@@ -73,7 +107,7 @@ pub struct CaptureSpan {
 }
 
 /// Sums over all frames of the span.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) sums: Sums,
     /// Frames and wire octets per stack number.
@@ -84,7 +118,7 @@ pub(crate) struct Totals {
 }
 
 /// Plain sums.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) frames: u64,
     pub(crate) captured_bytes: u64,
@@ -127,6 +161,8 @@ impl Partial {
             flows: Flows::default(),
             fragments: Fragments::default(),
             candidates: Candidates::default(),
+            express: Express::default(),
+            interleaved: false,
             scratch: Scratch::default(),
         }
     }
@@ -135,12 +171,6 @@ impl Partial {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// Frames in the state, those left out by filters not counted.
-    #[must_use]
-    pub fn frames(&self) -> u64 {
-        self.totals.sums.frames
     }
 
     /// The captures of the span, in the order that positions count them.
@@ -164,20 +194,48 @@ impl Partial {
     /// Takes in the next frame of the stream.
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) {
+        self.observe_glanced(frame, glance(frame).as_ref());
+    }
+
+    /// Takes in the next frame of the stream, at which [`glance`] has looked already.
+    #[inline]
+    pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         self.span.count(frame);
         if !self.settings.admits_time(frame.time) {
             return;
         }
+        if let Some(glance) = glance
+            && !self.interleaved
+            && self.express.take(frame, glance, &mut parts!(self))
+        {
+            return;
+        }
+        self.observe_at_length(frame, glance.filter(|_| !self.interleaved));
+    }
+
+    /// Takes in a frame that no express lane takes.
+    #[inline(never)]
+    fn observe_at_length(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         dissect(frame, &self.options, &mut self.scratch.stack);
         if self.settings.admits(&self.scratch.stack) {
-            self.take_in(frame);
+            self.take_in(frame, glance);
         }
     }
 
+    /// Declares that frames will come from several captures of one tap, interleaved.
+    pub fn interleave_captures(&mut self) {
+        self.interleaved = true;
+    }
+
     #[inline]
-    fn take_in(&mut self, frame: &Frame<'_>) {
+    fn take_in(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         let Scratch { stack, sights } = &mut self.scratch;
         let o = observe(frame, stack, &mut self.tables, sights);
+        for sight in sights.iter() {
+            if let Some((addresses, spi)) = self.tables.sas.get(sight.sa).and_then(lane_key) {
+                self.express.give_way(&mut parts!(self), addresses, spi);
+            }
+        }
         self.span.time(&o);
         self.totals.observe(&o);
         let first_sighting = self.sas.observe(&o, sights, &stack.notes);
@@ -199,8 +257,17 @@ impl Partial {
             self.sizes.count_copy(&o, sights, &stack.notes, stack.costs);
             self.rates.count_copy(&o);
         }
+        if let (Some(glance), [sight]) = (glance, sights.as_slice()) {
+            self.express.open(glance, &o, sight, &mut parts!(self));
+        }
     }
 
+    /// Adds what the express lanes hold.
+    fn flush(&mut self) {
+        self.express.flush(&mut parts!(self));
+    }
+
+    /// Adds a frame of the state that turned out to be a copy.
     fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) {
         self.sas.count_copy(o, sights);
         self.sizes.count_copy(o, sights, notes, costs);
@@ -211,7 +278,9 @@ impl Partial {
     ///
     /// # Errors
     /// [`MergeError`] if the two do not belong together; nothing is merged then.
-    pub fn merge(mut self, later: Self) -> Result<Self, MergeError> {
+    pub fn merge(mut self, mut later: Self) -> Result<Self, MergeError> {
+        self.flush();
+        later.flush();
         if let Some(difference) = self.settings.difference(&later.settings) {
             return Err(MergeError::Settings(difference));
         }
@@ -230,6 +299,8 @@ impl Partial {
             flows,
             fragments,
             candidates,
+            express: _,
+            interleaved: _,
             scratch: _,
         } = later;
         let shift = self.span.merge(span);
@@ -251,6 +322,7 @@ impl Partial {
 
     /// Brings the state into the one form that equal streams share: nothing half-done is left in caches.
     pub fn settle(&mut self) {
+        self.flush();
         self.rates.flush();
         self.fragments.sweep(&mut self.sizes);
         self.sizes.settle();
@@ -293,6 +365,8 @@ impl Partial {
             flows,
             fragments,
             candidates,
+            express: _,
+            interleaved: _,
             scratch: _,
         } = self;
         let parts = [
@@ -364,6 +438,18 @@ impl Span {
         self.last = Some(o.time);
     }
 
+    /// Whether a frame of this time comes no earlier than the one before it.
+    #[inline]
+    pub(super) fn admits(&self, time: Timestamp) -> bool {
+        time != Timestamp::UNKNOWN && self.last.is_some_and(|last| time >= last)
+    }
+
+    /// Takes in a time that [`Span::admits`].
+    #[inline]
+    pub(super) fn pass(&mut self, time: Timestamp) {
+        self.last = Some(time);
+    }
+
     fn merge(&mut self, later: Self) -> Shift {
         let Self { captures, continues, first, last, backward, backward_most_ns } = later;
         let own = self.captures.len() as u32;
@@ -428,6 +514,18 @@ impl Totals {
         }
     }
 
+    /// Adds IP frames with ESP of one stack.
+    pub(super) fn add_many(&mut self, seen: &Seen, sums: &Sums, stack: u32, cut: bool) {
+        self.sums.add(sums);
+        if cut {
+            self.snaplen.join(seen);
+        }
+        if let Some((frames, bytes)) = self.stacks.get_mut(stack as usize) {
+            *frames += sums.frames;
+            *bytes += sums.wire_bytes;
+        }
+    }
+
     fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
         let Self { sums, stacks, snaplen, offloaded, undissected } = later;
         self.sums.add(&sums);
@@ -462,5 +560,71 @@ impl Sums {
         self.ipsec_frames += ipsec_frames;
         self.control_frames += control_frames;
         self.fragments += fragments;
+    }
+}
+
+/// A state as it is written; caches are left out.
+#[derive(Serialize, Deserialize)]
+struct Written<'p> {
+    settings: Cow<'p, Settings>,
+    span: Cow<'p, Span>,
+    tables: Cow<'p, Tables>,
+    totals: Cow<'p, Totals>,
+    sas: Cow<'p, Sas>,
+    sizes: Cow<'p, Sizes>,
+    rates: Cow<'p, Rates>,
+    padding: Cow<'p, EthernetPadding>,
+    copies: Cow<'p, CopyWindow>,
+    notices: Cow<'p, Notices>,
+    flows: Cow<'p, Flows>,
+    fragments: Cow<'p, Fragments>,
+    candidates: Cow<'p, Candidates>,
+}
+
+impl Serialize for Partial {
+    /// The state should be settled.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written {
+            settings: Cow::Borrowed(&self.settings),
+            span: Cow::Borrowed(&self.span),
+            tables: Cow::Borrowed(&self.tables),
+            totals: Cow::Borrowed(&self.totals),
+            sas: Cow::Borrowed(&self.sas),
+            sizes: Cow::Borrowed(&self.sizes),
+            rates: Cow::Borrowed(&self.rates),
+            padding: Cow::Borrowed(&self.padding),
+            copies: Cow::Borrowed(&self.copies),
+            notices: Cow::Borrowed(&self.notices),
+            flows: Cow::Borrowed(&self.flows),
+            fragments: Cow::Borrowed(&self.fragments),
+            candidates: Cow::Borrowed(&self.candidates),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Partial {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let w = Written::deserialize(deserializer)?;
+        let empty = Self::new(&w.settings);
+        let read = Self {
+            span: w.span.into_owned(),
+            tables: w.tables.into_owned(),
+            totals: w.totals.into_owned(),
+            sas: w.sas.into_owned(),
+            sizes: w.sizes.into_owned(),
+            rates: w.rates.into_owned(),
+            padding: w.padding.into_owned(),
+            copies: w.copies.into_owned(),
+            notices: w.notices.into_owned(),
+            flows: w.flows.into_owned(),
+            fragments: w.fragments.into_owned(),
+            candidates: w.candidates.into_owned(),
+            ..empty.clone()
+        };
+        // Merging into an empty state gives tables and maps their room back, and changes nothing else.
+        let mut whole = empty.merge(read).map_err(serde::de::Error::custom)?;
+        whole.settle();
+        Ok(whole)
     }
 }

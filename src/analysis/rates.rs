@@ -1,5 +1,7 @@
 //! Traffic per direction over time.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::limits::{MAX_BINS, MAX_DIRECTIONS};
@@ -8,7 +10,7 @@ use super::seen::Seen;
 use crate::model::Shift;
 
 /// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Rates {
     /// Width of a bin asked for.
     width: i64,
@@ -19,7 +21,7 @@ pub(crate) struct Rates {
 }
 
 /// Traffic of one direction.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Direction {
     pub(crate) seen: Seen,
     pub(crate) sums: Sums,
@@ -32,7 +34,7 @@ pub(crate) struct Direction {
 }
 
 /// Sums over frames.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) frames: u64,
     pub(crate) l1_bytes: u64,
@@ -44,7 +46,7 @@ pub(crate) struct Sums {
 }
 
 /// Sums over the frames of one bin, and of the copies among them.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BinSums {
     pub(crate) all: Sums,
     pub(crate) goodput_bytes: u64,
@@ -158,6 +160,30 @@ impl Rates {
         }
     }
 
+    /// Adds IP frames of one direction whose times lie in one bin.
+    pub(crate) fn add_many(&mut self, direction: u32, seen: &Seen, sums: &Sums, time: i64) {
+        let width = self.bin_ns();
+        let slot = self.slot(direction);
+        slot.seen.join(seen);
+        slot.sums.join(sums);
+        slot.ip_frames += sums.frames;
+        let added = slot.open(time, width);
+        if let Some((_, _, bin)) = &mut slot.current {
+            bin.all.join(sums);
+        }
+        self.bins += usize::from(added);
+        if self.bins > MAX_BINS {
+            self.widen();
+        }
+    }
+
+    /// First and end of the bin that a time lies in.
+    pub(crate) fn bin_of(&self, time: i64) -> (i64, i64) {
+        let width = self.bin_ns();
+        let start = time.div_euclid(width).saturating_mul(width);
+        (start, start.saturating_add(width))
+    }
+
     pub(crate) fn count_copy(&mut self, o: &Observation) {
         let width = self.bin_ns();
         let direction = self.slot(o.direction);
@@ -206,7 +232,8 @@ impl Rates {
         while later.joined < self.joined {
             later.widen_once();
         }
-        for (at, theirs) in later.directions.into_iter().enumerate() {
+        let Self { width: _, joined: _, directions: theirs, bins: _ } = later;
+        for (at, theirs) in theirs.into_iter().enumerate() {
             let id = directions.get(at).copied().unwrap_or(u32::MAX);
             let Direction { seen, sums, copies, assumed, ip_frames, bins, current: _ } = theirs;
             let own = self.slot(id);

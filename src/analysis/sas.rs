@@ -1,23 +1,25 @@
 //! What is known of each SA besides its sequence numbers and sizes.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::intern::NONE;
 use super::observation::{Mode, Observation, SaSight};
 use super::seen::Seen;
-use super::sequence::SequenceState;
+use super::sequence::{Edge, SequenceState};
 use super::tables::Remap;
 use crate::dissect::{Note, NullSupport};
 use crate::model::{Encapsulation, Shift, Timestamp};
 
 /// State of all SAs of a span, indexed by SA number.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sas {
     states: Vec<SaState>,
 }
 
 /// State of one SA.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SaState {
     pub(crate) seen: Seen,
     pub(crate) outer_bytes: u64,
@@ -36,14 +38,14 @@ pub(crate) struct SaState {
     pub(crate) ah_lengths: BTreeMap<u32, u64>,
     pub(crate) ah_tail: AhTail,
     pub(crate) bad_length: Seen,
-    /// Evidence for ESP-NULL, by candidate; `None` while no frame supported any.
-    pub(crate) null: Option<Box<BTreeMap<NullCandidate, NullVotes>>>,
+    /// Evidence for ESP-NULL, by candidate.
+    pub(crate) null: BTreeMap<NullCandidate, NullVotes>,
     /// Frames checked against the candidates.
     pub(crate) null_checked: u64,
 }
 
 /// Sums over frames recognised as TAP copies: part of the sums beside them.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Copies {
     pub(crate) frames: u64,
     pub(crate) outer_bytes: u64,
@@ -53,7 +55,7 @@ pub(crate) struct Copies {
 /// The last four octets of AH ICV fields that may hold padding, frame after frame.
 ///
 /// A MAC's octets change from packet to packet, padding does not: the evidence is equal neighbours.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct AhTail {
     pub(crate) frames: u64,
     pub(crate) zero: u64,
@@ -63,14 +65,14 @@ pub(crate) struct AhTail {
 }
 
 /// An ESP-NULL layout.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct NullCandidate {
     pub(crate) icv_bytes: u8,
     pub(crate) iv_bytes: u8,
 }
 
 /// Evidence for one ESP-NULL layout.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct NullVotes {
     /// Frames consistent with it.
     pub(crate) frames: u64,
@@ -202,7 +204,7 @@ impl SaState {
 
     pub(crate) fn support(&mut self, support: &NullSupport) {
         let candidate = NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes };
-        self.null.get_or_insert_default().entry(candidate).or_default().add(support);
+        self.null.entry(candidate).or_default().add(support);
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
@@ -246,11 +248,8 @@ impl SaState {
         }
         self.ah_tail.merge(ah_tail);
         self.bad_length.merge(bad_length, shift);
-        if let Some(null) = null {
-            let own = self.null.get_or_insert_default();
-            for (candidate, votes) in *null {
-                own.entry(candidate).or_default().merge(votes);
-            }
+        for (candidate, votes) in null {
+            self.null.entry(candidate).or_default().merge(votes);
         }
         self.null_checked += null_checked;
     }
@@ -258,7 +257,6 @@ impl SaState {
     /// The ESP-NULL layout the evidence decides for, if it decides.
     pub(crate) fn null_verdict(&self) -> Option<(NullCandidate, &NullVotes)> {
         self.null
-            .as_deref()?
             .iter()
             .filter(|(_, votes)| votes.net_bits(self.null_checked) >= NULL_VERDICT_BITS)
             .max_by_key(|(candidate, votes)| (votes.net_bits(self.null_checked), std::cmp::Reverse(**candidate)))
@@ -291,6 +289,28 @@ impl Sas {
             self.states.resize_with(at + 1, SaState::default);
         }
         self.states.get_mut(at)
+    }
+
+    /// Adds `seen.count` frames of native, opaque ESP in order, the last of them at `last`.
+    pub(crate) fn add_many(
+        &mut self,
+        id: u32,
+        seen: &Seen,
+        last: Edge,
+        outer_bytes: u64,
+        l1_bytes: u64,
+        checked: bool,
+    ) {
+        let Some(state) = self.state_mut(id) else { return };
+        state.seen.join(seen);
+        state.sequence.extend(seen.count, last);
+        state.outer_bytes += outer_bytes;
+        state.l1_bytes += l1_bytes;
+        state.encapsulations[0] += seen.count;
+        state.opaque += seen.count;
+        if checked {
+            state.null_checked += seen.count;
+        }
     }
 
     pub(crate) fn get(&self, id: u32) -> Option<&SaState> {
@@ -339,7 +359,8 @@ impl Sas {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, remap: &Remap) {
-        for (state, &id) in later.states.into_iter().zip(&remap.sas) {
+        let Self { states } = later;
+        for (state, &id) in states.into_iter().zip(&remap.sas) {
             if let Some(own) = self.state_mut(id) {
                 own.merge(state, shift, &remap.directions);
             }

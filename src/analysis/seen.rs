@@ -1,15 +1,17 @@
 //! How often something was seen, and where first and last.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// A count with the first and last frame, in capture order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub(crate) count: u64,
     ends: Option<Ends>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Ends {
     pub(crate) first: FramePos,
     pub(crate) first_time: Timestamp,
@@ -30,13 +32,20 @@ impl Seen {
         }
     }
 
+    /// `count` sightings between two frames.
+    pub(crate) fn between(count: u64, first: (FramePos, Timestamp), last: (FramePos, Timestamp)) -> Self {
+        let ends = Ends { first: first.0, first_time: first.1, last: last.0, last_time: last.1 };
+        Self { count, ends: Some(ends) }
+    }
+
     pub(crate) fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift) {
-        self.count += later.count;
-        let Some(ends) = later.ends else { return };
+        let Self { count, ends } = later;
+        self.count += count;
+        let Some(ends) = ends else { return };
         let (first, last) = (ends.first.shifted(shift), ends.last.shifted(shift));
         match &mut self.ends {
             Some(own) => {

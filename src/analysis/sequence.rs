@@ -4,6 +4,8 @@
 //! coverage (numbers seen) is an interval set, lateness is a family of subsets of it, and runs are cut by a rule over
 //! adjacent frames of the SA. `merge` is checked against a plain re-computation by the property test below.
 
+use serde::{Deserialize, Serialize};
+
 use super::interval::IntervalSet;
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP};
 use crate::model::{FramePos, Shift, Timestamp};
@@ -15,7 +17,7 @@ pub(crate) const WINDOWS: [u32; 7] = [32, 64, 128, 256, 512, 1024, 4096];
 const CLASSES: [i64; 8] = [1, 32, 64, 128, 256, 512, 1024, 4096];
 
 /// The state of one SA's sequence numbers over a span.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SequenceState {
     /// Runs in capture order; the last is the current one.
     runs: Vec<Run>,
@@ -24,7 +26,7 @@ pub(crate) struct SequenceState {
 }
 
 /// A stretch of numbers without a restart.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) first: Edge,
     pub(crate) last: Edge,
@@ -43,7 +45,7 @@ pub(crate) struct Run {
 const MAX_WRAPS: usize = 16;
 
 /// One end of a run: a frame with its number as sent and unwrapped.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Edge {
     pub(crate) pos: FramePos,
     pub(crate) time: Timestamp,
@@ -52,7 +54,7 @@ pub(crate) struct Edge {
 }
 
 /// Coverage far behind the maximum, reduced to counters.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct Folded {
     /// Numbers below this are folded; `None` while nothing is.
     below: Option<i64>,
@@ -106,6 +108,27 @@ impl SequenceState {
             return run.cover(unwrapped) && (settled || run.is_older_than_copies(time));
         }
         self.start_run(raw, pos, time)
+    }
+
+    /// The last frame's number, sent and unwrapped, if the next number would simply extend the run: nothing in front of it is
+    /// folded, it crosses no multiple of 2^32, and it cannot have been seen before.
+    pub(crate) fn extendable(&self, time: Timestamp) -> Option<(u32, i64)> {
+        let run = self.runs.last()?;
+        let simple = run.last.unwrapped == run.max
+            && run.folded.below.is_none()
+            && run.last.raw != u32::MAX
+            && (self.runs.len() == 1 || run.is_older_than_copies(time));
+        simple.then_some((run.last.raw, run.max))
+    }
+
+    /// Takes in `frames` frames in order, each with the next number, the last of them at `last`.
+    pub(crate) fn extend(&mut self, frames: u64, last: Edge) {
+        if let Some(run) = self.runs.last_mut() {
+            run.coverage.insert_range(run.max + 1, last.unwrapped + 1);
+            run.frames += frames;
+            run.max = last.unwrapped;
+            run.last = last;
+        }
     }
 
     #[cold]

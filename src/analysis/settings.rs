@@ -1,10 +1,12 @@
 //! What a run was asked for that changes its figures. Part of every state: states of different settings do not merge.
 
+use serde::{Deserialize, Serialize};
+
 use crate::dissect::{DissectOptions, Stack};
 use crate::model::{Address, Spi, Timestamp};
 
 /// Settings of an analysis.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Settings {
     /// Width of a time bin, in nanoseconds.
     pub bin_ns: u64,
@@ -44,7 +46,7 @@ impl Default for Settings {
 
 impl Settings {
     pub(crate) fn dissect_options(&self) -> DissectOptions {
-        DissectOptions { udp_ports: self.udp_ports.clone(), overlay: self.overlay, ..DissectOptions::default() }
+        DissectOptions { udp_ports: self.udp_ports.clone(), overlay: self.overlay }
     }
 
     /// Whether a frame of this time is wanted. A frame without a time is, unless a limit was given.
@@ -71,7 +73,8 @@ impl Settings {
     }
 
     /// In which setting the two differ, in words.
-    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<String> {
         let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct } = self;
         let different = [
             ("--bin", *bin_ns != other.bin_ns),

@@ -1,5 +1,7 @@
 //! How large packets are before and after encapsulation.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
@@ -15,7 +17,7 @@ use crate::dissect::{Costs, Note, NullSupport};
 use crate::model::{Encapsulation, Protocol, Shift};
 
 /// Size cells of a span: sums over packets that agree in everything that matters to a size.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sizes {
     /// Packets whose inner packet is visible.
     pub(crate) visible: Cells<VisibleKey>,
@@ -25,7 +27,7 @@ pub(crate) struct Sizes {
     pub(crate) null: Cells<NullKey>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct VisibleKey {
     pub(crate) path: u32,
     pub(crate) inner_bytes: u32,
@@ -34,14 +36,14 @@ pub(crate) struct VisibleKey {
     pub(crate) fragments: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct OpaqueKey {
     pub(crate) sa: u32,
     pub(crate) outer_bytes: u32,
     pub(crate) fragments: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct NullKey {
     pub(crate) sa: u32,
     /// The outermost SA around it; the same where there is only one, [`NONE`] inside a tunnel of other endpoints.
@@ -60,7 +62,7 @@ pub(crate) struct NullKey {
 }
 
 /// Sums over the packets of one cell.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) seen: Seen,
     pub(crate) l1_bytes: u64,
@@ -159,6 +161,14 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         }
     }
 
+    /// Adds packets of one size.
+    pub(crate) fn add_many(&mut self, key: K, seen: &Seen, l1_bytes: u64) {
+        if let Some(cell) = self.cell(key) {
+            cell.seen.join(seen);
+            cell.l1_bytes += l1_bytes;
+        }
+    }
+
     /// Adds a whole packet that was put together from fragments: first seen with its first fragment.
     pub(crate) fn add_train(&mut self, key: K, seen: Seen, l1_bytes: u64) {
         if let Some(cell) = self.cell(key) {
@@ -177,8 +187,9 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: impl Fn(K) -> K) {
-        self.refused += later.refused;
-        for (key, theirs) in later.cells {
+        let Self { ids: _, cells, cache: _, refused } = later;
+        self.refused += refused;
+        for (key, theirs) in cells {
             if let Some(cell) = self.cell(map(key)) {
                 cell.merge(theirs, shift);
             }
@@ -349,5 +360,19 @@ impl Quick for NullKey {
             ^ u64::from(self.inner_bytes) << 20
             ^ u64::from(self.outer_bytes)
             ^ u64::from(self.candidate.icv_bytes) << 36
+    }
+}
+
+impl<K: Serialize> Serialize for Cells<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.cells, self.refused).serialize(serializer)
+    }
+}
+
+impl<'de, K: Copy + Eq + Hash + Deserialize<'de>> Deserialize<'de> for Cells<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (cells, refused) = <(Vec<(K, Cell)>, u64)>::deserialize(deserializer)?;
+        let ids = cells.iter().enumerate().map(|(id, (key, _))| (*key, id as u32)).collect();
+        Ok(Self { ids, cells, cache: empty_cache(), refused })
     }
 }

@@ -1,12 +1,14 @@
 //! The keys of a span, numbered: stacks, directions, SAs, paths and pairs of addresses.
 
+use serde::{Deserialize, Serialize};
+
 use super::intern::{Interner, NONE, Quick, remap};
 use super::limits::{MAX_DIRECTIONS, MAX_FLOWS, MAX_PATHS, MAX_SAS, MAX_STACKS};
 use crate::dissect::{Costs, Shape};
 use crate::model::{Address, SaKey};
 
 /// A direction of traffic at a tap.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum DirectionKey {
     /// Source MAC to destination MAC; group destinations are all [`GROUP`].
     Mac([u8; 6], [u8; 6]),
@@ -22,7 +24,7 @@ pub(crate) enum DirectionKey {
 pub(crate) const GROUP: [u8; 6] = [0xff; 6];
 
 /// One way a packet is encapsulated.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct PathKey {
     /// Outermost SA around the encapsulated packet, or [`NONE`].
     pub(crate) sa: u32,
@@ -39,7 +41,7 @@ pub(crate) struct PathKey {
 }
 
 /// Two addresses that talk, inside a tunnel or in clear.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowKey {
     pub(crate) src: Address,
     pub(crate) dst: Address,
@@ -48,7 +50,7 @@ pub(crate) struct FlowKey {
 }
 
 /// All numbered keys of a span.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Tables {
     pub(crate) stacks: Interner<Shape>,
     pub(crate) directions: Interner<DirectionKey>,

@@ -55,6 +55,21 @@ impl Chunk {
         })
     }
 
+    /// Where the octets of one of this chunk's frames begin, for [`Chunk::octets`].
+    #[inline]
+    #[must_use]
+    pub fn offset_of(&self, frame: &Frame<'_>) -> usize {
+        (frame.data.as_ptr() as usize).wrapping_sub(self.buffer.span(self.start, self.end).as_ptr() as usize)
+    }
+
+    /// `count` octets of the chunk from `offset` on; none where it has not so many.
+    #[inline]
+    #[must_use]
+    pub fn octets(&self, offset: usize, count: usize) -> &[u8] {
+        let bytes = self.buffer.span(self.start, self.end);
+        bytes.get(offset..).and_then(|rest| rest.get(..count)).unwrap_or_default()
+    }
+
     /// How many frames [`Chunk::frames`] yields.
     #[must_use]
     pub const fn frame_count(&self) -> u64 {

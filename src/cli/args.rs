@@ -45,6 +45,12 @@ pub(super) enum Command {
     /// One row per frame as CSV or JSON lines, streaming
     #[command(after_long_help = FRAMES_EXAMPLES)]
     Frames(FramesArgs),
+    /// Analyse captures and keep the mergeable state
+    #[command(after_long_help = PARTIAL_EXAMPLES)]
+    Partial(PartialArgs),
+    /// Merge states into a report
+    #[command(after_long_help = MERGE_EXAMPLES)]
+    Merge(MergeArgs),
     /// What a finding code, an SPI or a pasted router log line means
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
@@ -85,6 +91,21 @@ Columns:
 Examples:
   spiglass frames tunnel.pcap > frames.csv
   spiglass frames --format ndjson --spi 1002 tunnel.pcap | jq .esp_sequence";
+
+const PARTIAL_EXAMPLES: &str = "\
+A state holds what `report` would know of the captures, a few kilobytes an SA. States are merged in any
+order and grouping, on any machine; the report is that of one run over all captures.
+
+Examples:
+  spiglass partial monday.pcap.gz -o monday.state
+  spiglass partial --stream west --part 3 west-3.pcap > west-3.state
+  ls /captures/*.pcap | xargs -P 8 -I {} spiglass partial {} -o {}.state";
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  spiglass merge monday.state tuesday.state
+  spiglass merge --format json -o week.json *.state
+  spiglass merge --state-out west.state west-*.state";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -157,6 +178,59 @@ pub(super) struct FramesArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct PartialArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    #[command(flatten)]
+    pub(super) filter: FilterArgs,
+    #[command(flatten)]
+    pub(super) analysis: AnalysisArgs,
+    /// Name of the tap that the captures are of [default: decided when states are merged]
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(super) stream: Option<String>,
+    /// Number of this part of the stream: the same part with other content is then an error [default: none]
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub(super) part: Option<u32>,
+    /// Write the state to FILE; it appears when it is complete [default: standard output]
+    #[arg(short, long, value_name = "STATE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// States that `spiglass partial` wrote; `-` is standard input
+    #[arg(value_name = "STATE", value_hint = ValueHint::FilePath)]
+    pub(super) states: Vec<OsString>,
+    /// Names of further states, one a line; `-` is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(super) files_from: Option<OsString>,
+    /// Names in --files-from end with NUL instead of a line end
+    #[arg(short = '0', long = "null", requires = "files_from", help_heading = "Input")]
+    pub(super) null: bool,
+    /// A capture cut in its last record is no reason for exit status 2
+    #[arg(long, help_heading = "Input")]
+    pub(super) accept_cut: bool,
+    /// Write the merged state to FILE; the report then goes only where --output says [default: no state]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) state_out: Option<PathBuf>,
+    /// Form: text, json, csv, ndjson or markdown
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Which table, for csv [default: sas]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
+    pub(super) table: Option<TableName>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// Exit with 1 for findings of error, warning, note or above; or never
+    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
+    pub(super) fail_on: FailOn,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
     /// A finding code, an SPI (decimal, or hex with 0x) or a log line; without one, all codes are listed
     #[arg(value_name = "WORD", num_args = 0..)]
@@ -165,7 +239,7 @@ pub(super) struct ExplainArgs {
     pub(super) color: ColorArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct InputArgs {
     /// Captures: pcap or pcapng, plain or compressed; `-` is standard input
     ///
@@ -189,7 +263,7 @@ pub(super) struct InputArgs {
     pub(super) accept_cut: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct FilterArgs {
     /// Only frames from then on: RFC 3339, or `+30s` from the first [default: all]
     #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Filters and dissection")]
@@ -211,7 +285,7 @@ pub(super) struct FilterArgs {
     pub(super) overlay: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct AnalysisArgs {
     /// Width of a time bin, for peaks: `100ms`, `5m`
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::bin, help_heading = "Analysis")]
@@ -250,7 +324,7 @@ pub(super) struct ColorArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Threads; the output does not depend on it [default: as many as serve]
+    /// Threads; the output does not depend on it [default: the machine's cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Run")]
     pub(super) jobs: Option<u16>,
     /// Progress: auto (on a terminal, after a second), always, never

@@ -3,6 +3,7 @@
 mod args;
 mod options;
 mod progress;
+mod rows;
 mod run;
 mod sink;
 mod values;

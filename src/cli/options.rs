@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use jiff::tz::TimeZone;
 
-use super::args::{AnalysisArgs, FailOn, FilterArgs, Format, InputArgs, OutputArgs, TableName, When};
+use super::args::{AnalysisArgs, FailOn, FilterArgs, Format, InputArgs, MergeArgs, OutputArgs, TableName, When};
 use crate::capture::Source;
 use crate::engine::{Input, Settings, TimeBound};
 use crate::model::Error;
@@ -45,6 +45,25 @@ pub(super) fn inputs(args: &InputArgs) -> Result<Vec<Input>, Error> {
         ));
     }
     Ok(inputs)
+}
+
+/// The states to merge: positional ones, then those listed in a file.
+pub(super) fn states(args: &MergeArgs) -> Result<Vec<Source>, Error> {
+    let mut names = args.states.clone();
+    if let Some(list) = &args.files_from {
+        names.extend(listed(list, args.null)?);
+    }
+    let states: Vec<Source> = names.iter().map(|name| Source::from_arg(name)).collect();
+    let stdin = states.iter().filter(|state| **state == Source::Stdin).count();
+    if stdin + usize::from(args.files_from.as_deref() == Some(OsStr::new("-"))) > 1 {
+        return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
+    }
+    if states.is_empty() {
+        return Err(Error::Usage(
+            "no state; name files that `spiglass partial` wrote, or `-` for standard input".into(),
+        ));
+    }
+    Ok(states)
 }
 
 /// Names in a list, one a line or between NULs; empty ones are skipped.
@@ -158,6 +177,11 @@ pub(super) fn look(color: When, to_file: bool) -> TextOptions {
         theme: if color { Theme::color() } else { Theme::plain() },
         zone: TimeZone::UTC,
     }
+}
+
+/// How many threads to use: what was asked for, or the machine's cores.
+pub(super) fn jobs(asked: Option<u16>) -> usize {
+    asked.map_or_else(crate::engine::cores, usize::from)
 }
 
 #[cfg(test)]

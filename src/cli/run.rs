@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::args::{AnalysisArgs, CheckArgs, FilterArgs, InputArgs, OutputArgs, ReportArgs, RunArgs, TableName};
-use super::args::{Cli, Command, ExplainArgs, FailOn, Format, FramesArgs, RowsFormat};
+use super::args::{AnalysisArgs, CheckArgs, FilterArgs, InputArgs, MergeArgs, OutputArgs, PartialArgs, ReportArgs};
+use super::args::{Cli, Command, ExplainArgs, FailOn, Format, FramesArgs, RowsFormat, RunArgs, TableName};
 use super::options;
 use super::progress::{Display, Interrupt};
 use super::sink::Sink;
@@ -13,7 +13,7 @@ use crate::model::Error;
 use crate::model::report::Report;
 use crate::report::csv::Table;
 use crate::report::escape::printable;
-use crate::report::frame_row::RowFormat;
+use crate::report::frame_row::{FrameRows, RowFormat};
 use crate::report::number::{count, grouped};
 use crate::report::{csv, explain, json, markdown, text};
 
@@ -23,6 +23,8 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Report(args) => report(Asked::from(args)),
         Command::Check(args) => report(Asked::from(args)),
         Command::Frames(args) => frames(&args),
+        Command::Partial(args) => partial(&args),
+        Command::Merge(args) => merge(args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
         Command::Man => match super::man() {
@@ -59,6 +61,26 @@ impl From<CheckArgs> for Asked {
     }
 }
 
+impl From<MergeArgs> for Asked {
+    fn from(args: MergeArgs) -> Self {
+        let MergeArgs {
+            states: _,
+            files_from: _,
+            null: _,
+            accept_cut,
+            state_out: _,
+            format,
+            table,
+            output,
+            fail_on,
+            run,
+        } = args;
+        let input = InputArgs { accept_cut, ..InputArgs::default() };
+        let (filter, analysis) = (FilterArgs::default(), AnalysisArgs::default());
+        Self { input, filter, analysis, format, table, output, fail_on, run, findings_only: false }
+    }
+}
+
 fn report(asked: Asked) -> Verdict {
     let default_table = if asked.findings_only { Table::Findings } else { Table::Sas };
     let prepared = options::table(asked.format, asked.table, default_table).and_then(|table| {
@@ -71,13 +93,17 @@ fn report(asked: Asked) -> Verdict {
     };
     let interrupt = Interrupt::listen();
     let display = Display::new(&asked.run, interrupt.clone());
-    let engine::Outcome { mut report, errors } = engine::run(&inputs, &settings, &display);
+    let engine::Outcome { report, errors } = engine::run(&inputs, &settings, options::jobs(asked.run.jobs), &display);
     display.finish();
-
-    errors.iter().for_each(complain);
     let mut verdict = Verdict::default();
     verdict.interrupted(interrupt.happened());
     verdict.errors(&errors);
+    errors.iter().for_each(complain);
+    deliver(report, &asked, table, sink, verdict)
+}
+
+/// Judges a report and writes it.
+fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verdict: Verdict) -> Verdict {
     verdict.report(&report, asked.input.accept_cut, options::threshold(asked.fail_on));
     report.exit_status = verdict.status();
     if !asked.run.quiet {
@@ -93,8 +119,76 @@ fn report(asked: Asked) -> Verdict {
             );
         }
     }
-    write(sink, &mut verdict, |sink| show(&report, &asked, table, sink));
+    write(sink, &mut verdict, |sink| show(&report, asked, table, sink));
     verdict
+}
+
+/// Analyses captures and keeps the state.
+fn partial(args: &PartialArgs) -> Verdict {
+    let prepared = options::settings(&args.filter, Some(&args.analysis))
+        .and_then(|settings| Ok((settings, options::inputs(&args.input)?, Sink::open(args.output.as_deref())?)));
+    let (settings, inputs, sink) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let interrupt = Interrupt::listen();
+    let display = Display::new(&args.run, interrupt.clone());
+    let engine::Analysed { mut state, errors } =
+        engine::analyse(&inputs, &settings, options::jobs(args.run.jobs), &display);
+    display.finish();
+    state.label(args.stream.as_deref(), args.part);
+    let mut verdict = Verdict::default();
+    verdict.interrupted(interrupt.happened());
+    verdict.errors(&errors);
+    errors.iter().for_each(complain);
+    let report = state.report().0;
+    verdict.report(&report, args.input.accept_cut, None);
+    if !args.run.quiet {
+        warn_of_damage(&report);
+    }
+    write(sink, &mut verdict, |sink| state.write(sink));
+    verdict
+}
+
+/// Merges states into a report, a state, or both.
+fn merge(args: MergeArgs) -> Verdict {
+    let prepared = options::table(args.format, args.table, Table::Sas).and_then(|table| {
+        let states = options::states(&args)?;
+        let state_sink = args.state_out.as_deref().map(|path| Sink::open(Some(path))).transpose()?;
+        // With --state-out the state alone is asked for, unless the report has a place of its own.
+        let wanted = state_sink.is_none() || args.output.output.is_some();
+        let sink = if wanted { Some(Sink::open(args.output.output.as_deref())?) } else { None };
+        Ok((table, states, state_sink, sink))
+    });
+    let (table, sources, state_sink, sink) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let mut state = engine::State::default();
+    let mut errors = Vec::new();
+    for source in &sources {
+        let read = engine::State::open(source)
+            .and_then(|read| state.merge(read).map_err(|what| Error::Format { path: source.name().into(), what }));
+        match read {
+            Ok(()) => {}
+            // States that do not belong together make no report: nothing is merged.
+            Err(error @ Error::Format { .. }) => return failed(&error),
+            Err(error) => errors.push(error),
+        }
+    }
+    let (report, more) = state.report();
+    errors.extend(more);
+    let mut verdict = Verdict::default();
+    verdict.errors(&errors);
+    errors.iter().for_each(complain);
+    if let Some(state_sink) = state_sink {
+        write(state_sink, &mut verdict, |sink| state.write(sink));
+    }
+    let Some(sink) = sink else {
+        verdict.report(&report, args.accept_cut, options::threshold(args.fail_on));
+        return verdict;
+    };
+    deliver(report, &Asked::from(args), table, sink, verdict)
 }
 
 /// The report in the form that was asked for.
@@ -147,7 +241,8 @@ fn frames(args: &FramesArgs) -> Verdict {
     };
     let interrupt = Interrupt::listen();
     let display = Display::new(&args.run, interrupt.clone());
-    let result = engine::frames(&inputs, &settings, format, &mut sink, &display);
+    let mut rows = FrameRows::new(&mut sink, format);
+    let result = engine::frames(&inputs, &settings, &mut rows, &display);
     display.finish();
     let mut verdict = Verdict::default();
     let outcome = match result {

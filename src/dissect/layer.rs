@@ -1,7 +1,9 @@
 //! The kinds of layers a stack is made of.
 
+use serde::{Deserialize, Serialize};
+
 /// One kind of header. The order is arbitrary; [`LayerKind::name`] is what users see.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each variant is named by `name`, in the field's own terms

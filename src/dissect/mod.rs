@@ -10,9 +10,11 @@
 //! - A packet quoted in an ICMP error is never part of the stack; what it says is in [`Note::TooBig`].
 
 mod control;
+pub(crate) mod digest;
 mod esp_port;
 mod ethernet;
 mod fast;
+mod glance;
 mod gre;
 mod icmp;
 mod ike;
@@ -29,6 +31,7 @@ mod udp;
 mod upper;
 mod walk;
 
+pub use glance::{Glance, glance};
 pub use layer::LayerKind;
 pub use name::stack_name;
 pub use null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};

@@ -1,5 +1,7 @@
 //! What dissection found in one frame.
 
+use serde::{Deserialize, Serialize};
+
 use super::layer::LayerKind;
 use crate::model::{Address, Encapsulation, Protocol, Spi};
 
@@ -91,7 +93,7 @@ impl Stack {
 }
 
 /// The order of layers as one comparable word: six bits a layer, up to twenty layers, and the mirror shell peeled off.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Shape {
     /// Six bits a layer, the first layer in the highest used bits.
     pub layers: u128,
@@ -183,7 +185,7 @@ pub struct SaHeader {
 }
 
 /// Octets of visible encapsulating headers, in the terms of the overhead figures.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Costs {
     /// The outermost IP header with options or extension headers, and every further IP header outside the encapsulated packet.
     pub outer_ip: u16,
@@ -219,7 +221,7 @@ pub struct StackFlags {
 }
 
 /// Rare evidence in a frame.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Note {
     /// The payload of `sas[sa]` (ESP) is consistent with ESP-NULL under a candidate.
@@ -309,7 +311,7 @@ impl Note {
 }
 
 /// How one ESP payload supports one ESP-NULL candidate (RFC 5879).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NullSupport {
     /// Octets of ICV assumed: 0, 12, 16, 24 or 32.
     pub icv_bytes: u8,

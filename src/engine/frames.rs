@@ -1,6 +1,7 @@
-//! One row per frame: captures are read, dissected and written one after another, in the order given.
+//! Frame by frame: captures are read and dissected one after another, in the order given, and whoever asked takes each
+//! frame with its stack.
 
-use std::io::{self, Write};
+use std::io;
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
 use super::start::start_of;
@@ -8,30 +9,46 @@ use crate::analysis;
 use crate::capture::{CaptureInfo, CaptureReader, Chunk, Frame};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::model::{CaptureId, Error, Timestamp};
-use crate::report::frame_row::{FrameRows, RowFormat};
 
-/// What came of writing rows.
+/// Who takes the frames that the filters admit.
+pub trait FrameSink {
+    /// The next frames are of this capture, as it was named.
+    fn capture(&mut self, name: &str);
+
+    /// Takes a frame and what was read of it.
+    ///
+    /// # Errors
+    /// Whatever the sink's output fails with; the pass ends then.
+    fn frame(&mut self, frame: &Frame<'_>, stack: &Stack) -> io::Result<()>;
+
+    /// Lets go of all that is held back: at the end, and wherever a live capture has no more for now.
+    ///
+    /// # Errors
+    /// Whatever the sink's output fails with; the pass ends then.
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// What came of a pass over frames.
 #[derive(Debug, Default)]
 pub struct FramesOutcome {
     /// What the captures said of themselves, damage included.
     pub captures: Vec<CaptureInfo>,
     /// Inputs that could not be read at all.
     pub errors: Vec<Error>,
-    /// Rows written.
-    pub rows: u64,
-    /// Whether the reader of the output went away; not an error.
+    /// Frames that the sink took.
+    pub frames: u64,
+    /// Whether whoever reads the sink's output went away; not an error.
     pub closed: bool,
 }
 
-/// Writes a row for every frame that the filters admit.
+/// Hands every frame that the filters admit to `sink`.
 ///
 /// # Errors
-/// Where `out` fails with anything but a closed pipe.
+/// Where the sink fails with anything but a closed pipe.
 pub fn frames(
     inputs: &[Input],
     settings: &Settings,
-    format: RowFormat,
-    out: impl Write,
+    sink: &mut impl FrameSink,
     progress: &dyn Progress,
 ) -> io::Result<FramesOutcome> {
     let mut outcome = FramesOutcome::default();
@@ -41,11 +58,11 @@ pub fn frames(
         pending: settings.clone(),
         options: DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay },
         stack: Stack::default(),
-        rows: FrameRows::new(out, format),
-        written: 0,
+        sink,
+        taken: 0,
     };
-    let result = pass.all(inputs, &mut outcome, progress).and_then(|()| pass.rows.flush());
-    outcome.rows = pass.written;
+    let result = pass.all(inputs, &mut outcome, progress).and_then(|()| pass.sink.flush());
+    outcome.frames = pass.taken;
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => outcome.closed = true,
         other => other?,
@@ -54,17 +71,17 @@ pub fn frames(
 }
 
 /// Everything that is kept from frame to frame.
-struct Pass<W: Write> {
+struct Pass<'s, S: FrameSink> {
     /// `None` until the first frame's time is known, where a limit counts from it.
     filter: Option<analysis::Settings>,
     pending: Settings,
     options: DissectOptions,
     stack: Stack,
-    rows: FrameRows<W>,
-    written: u64,
+    sink: &'s mut S,
+    taken: u64,
 }
 
-impl<W: Write> Pass<W> {
+impl<S: FrameSink> Pass<'_, S> {
     fn all(&mut self, inputs: &[Input], outcome: &mut FramesOutcome, progress: &dyn Progress) -> io::Result<()> {
         let mut chunk = Chunk::new();
         for (id, input) in inputs.iter().enumerate() {
@@ -85,15 +102,15 @@ impl<W: Write> Pass<W> {
     }
 
     fn one(&mut self, reader: &mut CaptureReader, chunk: &mut Chunk, progress: &dyn Progress) -> io::Result<()> {
-        self.rows.set_capture(&reader.info().path.to_string_lossy());
+        self.sink.capture(&reader.info().path.to_string_lossy());
         let live = reader.info().bytes_total.is_none();
         while !progress.interrupted() && reader.next_chunk(chunk) {
             for frame in chunk.frames() {
                 self.frame(&frame)?;
             }
             if live {
-                // Who watches a pipe wants rows when they come, not when a buffer is full.
-                self.rows.flush()?;
+                // Who watches a pipe wants frames when they come, not when a buffer is full.
+                self.sink.flush()?;
             }
             let info = reader.info();
             progress.update(&ProgressUpdate {
@@ -118,8 +135,8 @@ impl<W: Write> Pass<W> {
         if !filter.admits(&self.stack) {
             return Ok(());
         }
-        self.written += 1;
-        self.rows.write(frame, &self.stack)
+        self.taken += 1;
+        self.sink.frame(frame, &self.stack)
     }
 }
 
@@ -150,24 +167,47 @@ mod tests {
         bytes
     }
 
-    fn run(settings: &Settings) -> (FramesOutcome, String) {
+    /// Number and time of each frame, and the capture it is of.
+    #[derive(Default)]
+    struct Seen {
+        captures: Vec<String>,
+        frames: Vec<(u64, i64)>,
+        flushes: usize,
+    }
+
+    impl FrameSink for Seen {
+        fn capture(&mut self, name: &str) {
+            self.captures.push(name.to_owned());
+        }
+        fn frame(&mut self, frame: &Frame<'_>, _: &Stack) -> io::Result<()> {
+            self.frames.push((frame.pos.number(), frame.time.ns().unwrap()));
+            Ok(())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            self.flushes += 1;
+            Ok(())
+        }
+    }
+
+    fn run(settings: &Settings) -> (FramesOutcome, Seen) {
         let path = std::env::temp_dir().join(format!("spiglass-frames-{}-{:p}.pcap", std::process::id(), settings));
         std::fs::write(&path, capture()).unwrap();
         let inputs = [
             Input { source: Source::Path("/nonexistent.pcap".into()), tap: None },
             Input { source: Source::Path(path.clone()), tap: None },
         ];
-        let mut out = Vec::new();
-        let outcome = frames(&inputs, settings, RowFormat::Csv, &mut out, &Quiet).unwrap();
-        std::fs::remove_file(path).unwrap();
-        (outcome, String::from_utf8(out).unwrap())
+        let mut seen = Seen::default();
+        let outcome = frames(&inputs, settings, &mut seen, &Quiet).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(seen.captures, [path.to_str().unwrap()]);
+        (outcome, seen)
     }
 
     #[test]
     fn one_bad_input_does_not_stop_the_others() {
-        let (outcome, text) = run(&Settings::default());
-        assert_eq!((outcome.errors.len(), outcome.captures.len(), outcome.rows), (1, 1, 4));
-        assert_eq!(text.lines().count(), 5);
+        let (outcome, seen) = run(&Settings::default());
+        assert_eq!((outcome.errors.len(), outcome.captures.len(), outcome.frames), (1, 1, 4));
+        assert_eq!((seen.frames.len(), seen.flushes), (4, 1), "a file is flushed once, at the end");
     }
 
     #[test]
@@ -177,23 +217,24 @@ mod tests {
             to: Some(super::super::TimeBound::Absolute(Timestamp::from_ns(103_000_000_000))),
             ..Settings::default()
         };
-        let (outcome, text) = run(&settings);
-        assert_eq!(outcome.rows, 2);
-        assert!(text.lines().nth(1).unwrap().contains(".pcap,2,101000000000,"), "{text}");
+        let (outcome, seen) = run(&settings);
+        assert_eq!(outcome.frames, 2);
+        assert_eq!(seen.frames, [(2, 101_000_000_000), (3, 102_000_000_000)]);
     }
 
     #[test]
     fn a_closed_pipe_is_no_error() {
         struct Closed;
-        impl Write for Closed {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::BrokenPipe.into())
-            }
-            fn flush(&mut self) -> io::Result<()> {
+        impl FrameSink for Closed {
+            fn capture(&mut self, _: &str) {}
+            fn frame(&mut self, _: &Frame<'_>, _: &Stack) -> io::Result<()> {
                 Ok(())
             }
+            fn flush(&mut self) -> io::Result<()> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
         }
-        let outcome = frames(&[], &Settings::default(), RowFormat::Csv, Closed, &Quiet).unwrap();
+        let outcome = frames(&[], &Settings::default(), &mut Closed, &Quiet).unwrap();
         assert!(outcome.closed);
     }
 }

@@ -114,19 +114,15 @@ impl<'i> Interleave<'i> {
         }
     }
 
-    /// Places of the captures on the command line, in the order that positions count them.
-    pub(super) fn orders(&self) -> Vec<usize> {
-        self.members.iter().map(|m| m.order).collect()
-    }
-
-    pub(super) fn into_readers(self) -> Vec<(usize, CaptureReader)> {
+    /// The readers, in the order that positions count their captures.
+    pub(super) fn into_readers(self) -> Vec<CaptureReader> {
         self.members
             .into_iter()
             .filter_map(|m| match m.state {
-                State::Open(open) => Some((m.order, open.reader)),
-                State::Ended(reader) => Some((m.order, *reader)),
+                State::Open(open) => Some(open.reader),
+                State::Ended(reader) => Some(*reader),
                 // Interrupted before its turn came: it is opened to be named in the report, with no frames.
-                State::Waiting => CaptureReader::open(&m.input.source, 0).ok().map(|reader| (m.order, reader)),
+                State::Waiting => CaptureReader::open(&m.input.source, 0).ok(),
                 State::Failed => None,
             })
             .collect()

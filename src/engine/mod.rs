@@ -1,12 +1,15 @@
-//! A run: captures in, a report or rows out.
+//! A run: captures in, a report or dissected frames out.
 
 mod frames;
 mod input;
 mod interleave;
+mod pipeline;
 mod rotation;
 mod run;
 mod start;
+mod state;
 
-pub use frames::{FramesOutcome, frames};
+pub use frames::{FrameSink, FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
-pub use run::run;
+pub use run::{Analysed, analyse, cores, run};
+pub use state::State;

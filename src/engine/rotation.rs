@@ -7,29 +7,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::input::Input;
+use super::state::{Stream, times};
 use crate::analysis::Partial;
+use crate::analysis::finish::CaptureFacts;
 use crate::model::{Error, Timestamp};
-
-/// A stream that was analysed: one capture, or several that were interleaved.
-pub(super) struct Stream {
-    /// The name given with `--tap`.
-    pub(super) tap: Option<String>,
-    /// Its captures, by their place on the command line, in the order that positions count them.
-    pub(super) captures: Vec<usize>,
-    pub(super) partial: Partial,
-}
 
 /// A tap with the merged state of its streams.
 pub(super) struct MergedTap {
     pub(super) name: String,
-    pub(super) captures: Vec<usize>,
+    /// In the order that positions count them.
+    pub(super) captures: Vec<CaptureFacts>,
     pub(super) partial: Partial,
 }
 
 /// Inputs as they are to be read.
 pub(super) enum Named<'i> {
     /// A capture of no named tap.
-    Alone((usize, &'i Input)),
+    Alone(&'i Input),
     /// All captures of a named tap.
     Tap(&'i str, Vec<(usize, &'i Input)>),
 }
@@ -39,7 +33,7 @@ pub(super) fn by_tap(inputs: &[Input]) -> Vec<Named<'_>> {
     let mut named: Vec<Named<'_>> = Vec::new();
     for (order, input) in inputs.iter().enumerate() {
         match &input.tap {
-            None => named.push(Named::Alone((order, input))),
+            None => named.push(Named::Alone(input)),
             Some(name) => {
                 let known = named.iter_mut().find_map(|n| match n {
                     Named::Tap(tap, members) if tap == name => Some(members),
@@ -55,40 +49,45 @@ pub(super) fn by_tap(inputs: &[Input]) -> Vec<Named<'_>> {
     named
 }
 
-/// Decides which streams are one tap and merges them in time order.
-pub(super) fn assign(
-    streams: Vec<Stream>,
-    path_of: impl Fn(&usize) -> String,
-    errors: &mut Vec<Error>,
-) -> Vec<MergedTap> {
+/// Decides which streams are one tap and merges them in time order. The outcome does not depend on the order of `streams`.
+pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<MergedTap> {
+    // A capture without times cannot be placed in a rotation: it stands alone, behind the others.
+    streams.sort_by(|a, b| {
+        let key = |s: &Stream| {
+            let (first, last) = times(&s.partial);
+            let paths: Vec<String> = s.captures.iter().map(|c| c.capture.path.clone()).collect();
+            (first.is_none(), first, last, paths, s.tap.clone())
+        };
+        key(a).cmp(&key(b))
+    });
     let mut taps: Vec<Open> = Vec::new();
-    let (named, mut alone): (Vec<Stream>, Vec<Stream>) = streams.into_iter().partition(|s| s.tap.is_some());
-    for stream in named {
+    for stream in streams {
         let (first, last) = times(&stream.partial);
-        let order = stream.captures.iter().copied().min().unwrap_or(usize::MAX);
-        taps.push(Open { name: stream.tap.clone(), order, path: String::new(), first, last, streams: vec![stream] });
-    }
-    // A capture without times cannot be placed in a rotation: it stands alone, in command line order behind the others.
-    alone.sort_by_key(|s| (times(&s.partial).0.is_none(), times(&s.partial).0, s.captures.first().copied()));
-    for stream in alone {
-        let (first, last) = times(&stream.partial);
-        let order = stream.captures.first().copied().unwrap_or(usize::MAX);
-        let path = path_of(&order);
-        let follows = taps
-            .iter_mut()
-            .filter(|tap| tap.name.is_none() && first.is_some_and(|first| tap.last.is_some_and(|last| last <= first)))
-            // Where several taps could go on with this file, its name decides, then nearness.
-            .max_by_key(|tap| (common_prefix(&tap.path, &path), tap.last));
+        let path = stream.captures.first().map_or_else(String::new, |c| c.capture.path.clone());
+        let follows = match &stream.tap {
+            Some(name) => taps.iter_mut().find(|tap| tap.name.as_ref() == Some(name)),
+            None => taps
+                .iter_mut()
+                .filter(|tap| {
+                    tap.name.is_none() && first.is_some_and(|first| tap.last.is_some_and(|last| last <= first))
+                })
+                // Where several taps could go on with this file, its name decides, then nearness.
+                .max_by_key(|tap| (common_prefix(&tap.path, &path), tap.last)),
+        };
         match follows {
+            Some(tap) if tap.last.zip(first).is_some_and(|(last, first)| last > first) => {
+                errors.push(Error::Usage(format!(
+                    "{path}: overlaps in time with what is there of tap {}; analyse these captures in one run. It was left out.",
+                    tap.name.as_deref().unwrap_or_default()
+                )));
+            }
             Some(tap) => {
                 tap.last = last.max(tap.last);
-                tap.order = tap.order.min(order);
                 tap.streams.push(stream);
             }
-            None => taps.push(Open { name: None, order, path, first, last, streams: vec![stream] }),
+            None => taps.push(Open { name: stream.tap.clone(), path, last, streams: vec![stream] }),
         }
     }
-    taps.sort_by_key(|tap| tap.order);
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     taps.into_iter()
         .filter_map(|tap| {
@@ -101,19 +100,14 @@ pub(super) fn assign(
 /// A tap that may still grow.
 struct Open {
     name: Option<String>,
-    /// Its first capture on the command line.
-    order: usize,
     path: String,
-    #[allow(dead_code)]
-    first: Option<Timestamp>,
     last: Option<Timestamp>,
     streams: Vec<Stream>,
 }
 
 fn merge(name: String, streams: Vec<Stream>, errors: &mut Vec<Error>) -> Option<MergedTap> {
     let mut merged: Option<MergedTap> = None;
-    for mut stream in streams {
-        stream.partial.settle();
+    for stream in streams {
         merged = Some(match merged.take() {
             None => MergedTap { name: name.clone(), captures: stream.captures, partial: stream.partial },
             Some(MergedTap { name, mut captures, partial }) => match partial.merge(stream.partial) {
@@ -132,11 +126,6 @@ fn merge(name: String, streams: Vec<Stream>, errors: &mut Vec<Error>) -> Option<
         tap.partial.settle();
     }
     merged
-}
-
-fn times(partial: &Partial) -> (Option<Timestamp>, Option<Timestamp>) {
-    let spans = || partial.captures().iter().filter_map(|c| c.times);
-    (spans().map(|t| t.0).min(), spans().map(|t| t.1).max())
 }
 
 fn common_prefix(a: &str, b: &str) -> usize {

@@ -2,30 +2,44 @@
 //! report is made of the taps.
 
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
-use super::rotation::{Named, Stream, assign};
+use super::pipeline;
+use super::rotation::Named;
 use super::start::start_of;
-use crate::analysis::finish::{CaptureFacts, TapState, finish};
+use super::state::{State, Stream};
+use crate::analysis::finish::{CaptureFacts, rfc3339};
 use crate::analysis::{self, Partial};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk};
 use crate::model::report::{Capture, DamageReport, Interface};
 use crate::model::{Error, Timestamp};
 
-/// A capture that was read, as far as it could be.
-pub(super) struct Analysed {
-    pub(super) info: CaptureInfo,
-    pub(super) interrupted: bool,
+/// Smaller captures than this many octets are read on one thread: starting others would cost more.
+const WORTH_THREADS: u64 = 1 << 22;
+
+/// What came of analysing captures.
+#[derive(Debug)]
+pub struct Analysed {
+    /// All that could be read.
+    pub state: State,
+    /// Inputs that could not be read at all.
+    pub errors: Vec<Error>,
 }
 
-/// Reads and analyses `inputs` and reports what was found in all that could be read.
+/// The machine's cores, as far as this process may use them.
 #[must_use]
-pub fn run(inputs: &[Input], settings: &Settings, progress: &dyn Progress) -> Outcome {
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Reads and analyses `inputs` on up to `jobs` threads into a state.
+#[must_use]
+pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Analysed {
     let start = start_of(inputs, settings);
     let mut run = Run {
         resolved: (!settings.is_relative() || start != Timestamp::UNKNOWN).then(|| settings.resolve(start)),
         settings,
+        jobs,
         progress,
         errors: Vec::new(),
-        captures: Vec::new(),
         streams: Vec::new(),
     };
     for named in super::rotation::by_tap(inputs) {
@@ -37,16 +51,27 @@ pub fn run(inputs: &[Input], settings: &Settings, progress: &dyn Progress) -> Ou
             Named::Tap(name, inputs) => run.merged(name, &inputs),
         }
     }
-    run.report()
+    let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
+    Analysed { state: State::new(settings, run.streams), errors: run.errors }
+}
+
+/// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
+/// not depend on `jobs`.
+#[must_use]
+pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
+    let Analysed { state, mut errors } = analyse(inputs, settings, jobs, progress);
+    let (report, more) = state.report();
+    errors.extend(more);
+    Outcome { report, errors }
 }
 
 struct Run<'r> {
     /// Settings with all limits as moments; `None` until the first frame is known, where a limit counts from it.
     resolved: Option<analysis::Settings>,
     settings: &'r Settings,
+    jobs: usize,
     progress: &'r dyn Progress,
     errors: Vec<Error>,
-    captures: Vec<(usize, Analysed)>,
     streams: Vec<Stream>,
 }
 
@@ -56,7 +81,7 @@ impl Run<'_> {
     }
 
     /// Analyses a capture that no `--tap` names.
-    fn one(&mut self, (order, input): (usize, &Input)) {
+    fn one(&mut self, input: &Input) {
         let mut reader = match CaptureReader::open(&input.source, 0) {
             Ok(reader) => reader,
             Err(error) => {
@@ -64,6 +89,20 @@ impl Run<'_> {
                 return;
             }
         };
+        let partial = if self.jobs > 1 && reader.info().bytes_total.is_none_or(|bytes| bytes >= WORTH_THREADS) {
+            let (read, partial) = self.on_threads(reader);
+            reader = read;
+            partial
+        } else {
+            self.on_one(&mut reader)
+        };
+        let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
+        partial.declare_captures(1);
+        self.keep(None, partial, &[&reader]);
+    }
+
+    /// Reads and observes on this thread; `None` for a capture without frames.
+    fn on_one(&mut self, reader: &mut CaptureReader) -> Option<Partial> {
         let mut chunk = Chunk::new();
         let mut partial: Option<Partial> = None;
         while !self.progress.interrupted() && reader.next_chunk(&mut chunk) {
@@ -75,15 +114,35 @@ impl Run<'_> {
                     partial.insert(Partial::new(&settings))
                 }
             };
-            for frame in chunk.frames() {
-                partial.observe(&frame);
-            }
-            self.tell(&reader);
+            chunk.frames().for_each(|frame| partial.observe(&frame));
+            self.tell(reader);
         }
-        let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
-        partial.declare_captures(1);
-        self.streams.push(Stream { tap: None, captures: vec![order], partial });
-        self.keep(order, &reader);
+        partial
+    }
+
+    /// Observes on this thread what others read.
+    fn on_threads(&mut self, reader: CaptureReader) -> (CaptureReader, Option<Partial>) {
+        let mut partial: Option<Partial> = None;
+        let (path, bytes_total) = (reader.info().path.clone(), reader.info().bytes_total);
+        let (jobs, progress) = (self.jobs, self.progress);
+        let reader = pipeline::read(reader, jobs, |batch, seen| {
+            let partial = match &mut partial {
+                Some(partial) => partial,
+                None => {
+                    let settings = self.settings_from(batch.first_time().unwrap_or(Timestamp::UNKNOWN));
+                    partial.insert(Partial::new(&settings))
+                }
+            };
+            batch.each(|frame, glance| partial.observe_glanced(frame, glance));
+            progress.update(&ProgressUpdate {
+                path: &path,
+                bytes_done: seen.bytes_consumed,
+                bytes_total,
+                frames: seen.frames,
+            });
+            !progress.interrupted()
+        });
+        (reader, partial)
     }
 
     /// Analyses the captures of a named tap as one stream, frame by frame in time order.
@@ -94,17 +153,15 @@ impl Run<'_> {
         }
         let settings = self.settings_from(merge.first_time());
         let mut partial = Partial::new(&settings);
+        partial.interleave_captures();
         while !self.progress.interrupted() && merge.next(|frame| partial.observe(frame)) {
             if let Some(reader) = merge.current() {
                 self.tell(reader);
             }
         }
-        let captures = merge.orders();
-        partial.declare_captures(captures.len());
-        for (order, reader) in merge.into_readers() {
-            self.keep(order, &reader);
-        }
-        self.streams.push(Stream { tap: Some(name.to_owned()), captures, partial });
+        let readers = merge.into_readers();
+        partial.declare_captures(readers.len());
+        self.keep(Some(name.to_owned()), partial, &readers.iter().collect::<Vec<_>>());
     }
 
     fn tell(&self, reader: &CaptureReader) {
@@ -117,56 +174,20 @@ impl Run<'_> {
         });
     }
 
-    fn keep(&mut self, order: usize, reader: &CaptureReader) {
-        let analysed = Analysed { info: reader.info().clone(), interrupted: self.progress.interrupted() };
-        self.captures.push((order, analysed));
-    }
-
-    fn report(mut self) -> Outcome {
-        self.captures.sort_by_key(|(order, _)| *order);
-        let mut facts: Vec<CaptureFacts> = self.captures.iter().map(|(_, analysed)| capture_facts(analysed)).collect();
-        let orders: Vec<usize> = self.captures.iter().map(|(order, _)| *order).collect();
-        let index = |order: &usize| orders.binary_search(order).unwrap_or(0) as u32;
-        for stream in &self.streams {
-            for (order, span) in stream.captures.iter().zip(stream.partial.captures()) {
-                if let Some(facts) = facts.get_mut(index(order) as usize) {
-                    set_times(&mut facts.capture, span.times);
-                }
-            }
-        }
-        let paths: Vec<String> = facts.iter().map(|f| f.capture.path.clone()).collect();
-        let name_of = |order: &usize| paths.get(index(order) as usize).cloned().unwrap_or_default();
-        let taps = assign(std::mem::take(&mut self.streams), name_of, &mut self.errors);
-        let states: Vec<TapState<'_>> = taps
+    fn keep(&mut self, tap: Option<String>, mut partial: Partial, readers: &[&CaptureReader]) {
+        partial.settle();
+        let interrupted = self.progress.interrupted();
+        let captures = readers
             .iter()
-            .map(|tap| TapState {
-                name: tap.name.clone(),
-                captures: tap.captures.iter().map(index).collect(),
-                partial: &tap.partial,
-            })
+            .zip(partial.captures())
+            .map(|(reader, span)| capture_facts(reader.info(), interrupted, span.times))
             .collect();
-        for state in &states {
-            for &capture in &state.captures {
-                if let Some(facts) = facts.get_mut(capture as usize) {
-                    facts.capture.tap.clone_from(&state.name);
-                }
-            }
-        }
-        let settings = self.resolved.unwrap_or_else(|| self.settings.resolve(Timestamp::UNKNOWN));
-        Outcome { report: finish(&states, &facts, &settings), errors: self.errors }
+        self.streams.push(Stream { tap, part: None, captures, partial });
     }
 }
 
-fn set_times(capture: &mut Capture, times: Option<(Timestamp, Timestamp)>) {
-    let Some((first, last)) = times else { return };
-    capture.first = analysis::finish::rfc3339(first);
-    capture.last = analysis::finish::rfc3339(last);
-    capture.first_ns = first.ns();
-    capture.last_ns = last.ns();
-}
-
-fn capture_facts(analysed: &Analysed) -> CaptureFacts {
-    let info = &analysed.info;
+fn capture_facts(info: &CaptureInfo, interrupted: bool, times: Option<(Timestamp, Timestamp)>) -> CaptureFacts {
+    let (first, last) = times.unwrap_or((Timestamp::UNKNOWN, Timestamp::UNKNOWN));
     let damage = info.damage.as_ref();
     CaptureFacts {
         capture: Capture {
@@ -190,16 +211,16 @@ fn capture_facts(analysed: &Analysed) -> CaptureFacts {
                 .collect(),
             frames: info.frames,
             bytes: info.bytes_read,
-            first: None,
-            last: None,
-            first_ns: None,
-            last_ns: None,
-            complete: damage.is_none() && !analysed.interrupted,
+            first: rfc3339(first),
+            last: rfc3339(last),
+            first_ns: first.ns(),
+            last_ns: last.ns(),
+            complete: damage.is_none() && !interrupted,
             damage: damage.map(|d| DamageReport {
                 offset: d.offset,
                 frame: d.frame,
                 what: d.what.clone(),
-                kind: d.kind.name(),
+                kind: d.kind.name().into(),
             }),
         },
         damage: damage.map(|d| d.kind),

@@ -1,5 +1,7 @@
 //! An IP address in the form the hot path wants: two words, one comparison.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 ///
 /// IPv4 is held as its IPv4-mapped IPv6 form (RFC 4291 section 2.5.5.2), which never travels as a source or
 /// destination on the wire, so the two families cannot collide. `Ord` sorts IPv4 before almost all IPv6.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Address {
     high: u64,
     low: u64,

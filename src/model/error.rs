@@ -1,5 +1,7 @@
 //! The one error of the library, and damage found in a capture.
 
+use serde::{Deserialize, Serialize};
+
 use std::path::PathBuf;
 
 /// Why something could not be done at all. Damage inside a capture that could be read up to there is [`Damage`].
@@ -28,7 +30,7 @@ pub enum Error {
 }
 
 /// What kind of damage ended or interrupted the reading of a capture.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum DamageKind {
     /// The file ends in the middle of a record: an interrupted capture or copy.

@@ -1,5 +1,7 @@
 //! Where a frame stands in its stream.
 
+use serde::{Deserialize, Serialize};
+
 /// Index of a capture within the run or within a merged state.
 pub type CaptureId = u32;
 
@@ -7,7 +9,7 @@ pub type CaptureId = u32;
 ///
 /// Positions in a state are relative to the state's span; merging a later span moves them with [`FramePos::shifted`].
 /// Packed into one word (24 bits of capture, 40 bits of frame number) because every accumulator keeps several.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FramePos(u64);
 
 const FRAME_BITS: u32 = 40;

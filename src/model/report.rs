@@ -1,6 +1,8 @@
 //! The report as data: exactly what `--format json` prints. Names carry units; absent is `null`.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// The schema name of [`Report`].
 pub const SCHEMA: &str = "spiglass.report/1";
@@ -64,7 +66,7 @@ pub enum Exactness {
 }
 
 /// One input.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Capture {
     /// As it was named.
     pub path: String,
@@ -97,7 +99,7 @@ pub struct Capture {
 }
 
 /// One interface of a capture.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Interface {
     /// Its name where the capture gives one.
     pub name: Option<String>,
@@ -110,7 +112,7 @@ pub struct Interface {
 }
 
 /// Damage in a capture.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DamageReport {
     /// Byte offset in the decompressed stream.
     pub offset: u64,
@@ -119,7 +121,7 @@ pub struct DamageReport {
     /// What was found.
     pub what: String,
     /// `cut` (the file ends inside a record), `corrupt`, or `read` (the operating system or a decompressor failed).
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
 }
 
 /// A point on the wire.

@@ -1,12 +1,14 @@
 //! Security associations as a passive observer names them.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt;
 
 use super::Address;
 
 /// A Security Parameters Index (RFC 4302 section 2.4, RFC 4303 section 2.1), or the CPI of an IPComp
 /// association (RFC 3173 section 3.3) in its low 16 bits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct Spi(pub u32);
 
 impl Spi {
@@ -30,7 +32,7 @@ impl fmt::Display for Spi {
 }
 
 /// The protocol of a security association.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Protocol {
     /// Encapsulating Security Payload, IP protocol 50 (RFC 4303).
@@ -65,7 +67,7 @@ impl Protocol {
 
 /// How the header of an SA was carried. An attribute of the packets seen, not of the SA's identity:
 /// native and UDP-encapsulated ESP share one SA space.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Encapsulation {
     /// Directly in IP.
@@ -95,7 +97,7 @@ impl Encapsulation {
 /// What identifies a security association on the wire.
 ///
 /// The SPI alone is not enough: with manual keys one SPI may serve both directions, each with a counter of its own.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct SaKey {
     /// The protocol of the header that carries the SPI.
     pub protocol: Protocol,

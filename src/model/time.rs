@@ -1,10 +1,12 @@
 //! Capture time: the only clock the analysis knows.
 
+use serde::{Deserialize, Serialize};
+
 /// A moment in nanoseconds since the Unix epoch, as the capture states it.
 ///
 /// Covers 1677 to 2262. A time the capture does not state (pcapng simple packet blocks) or that lies outside
 /// this range is [`Timestamp::UNKNOWN`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
 impl Timestamp {

@@ -202,7 +202,7 @@ pub(crate) fn report() -> Report {
         offset: 231_750,
         frame: 1546,
         what: "the record claims 134 bytes, 20 are left".into(),
-        kind: "cut",
+        kind: "cut".into(),
     };
     Report {
         captures: vec![Capture { complete: false, damage: Some(cut), ..capture("tunnel.pcap", "tunnel", 1545) }],

@@ -1,5 +1,7 @@
 //! States become a report: the only place for ratios, verdicts and ranking. Pure and repeatable.
 
+use serde::{Deserialize, Serialize};
+
 mod directions;
 mod events;
 mod findings;
@@ -30,7 +32,7 @@ pub struct TapState<'a> {
 }
 
 /// A capture of the run, and what its reader found besides what the report prints.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CaptureFacts {
     /// As it will be printed; name of its tap, times and frames included.
     pub capture: Capture,

@@ -197,7 +197,7 @@ fn encapsulation(stack: Shape, encapsulated: u8) -> String {
     let name = stack_name(Shape { shell: 0, ..stack });
     let layers: Vec<&str> = name.split('/').collect();
     let is_ip = |layer: &&str| matches!(*layer, "ipv4" | "ipv6");
-    let start = layers.iter().position(|l| is_ip(l)).unwrap_or(0);
+    let start = layers.iter().position(is_ip).unwrap_or(0);
     let end = if encapsulated == 0 {
         // Transport mode: up to the last IPsec header in front of the payload.
         layers.iter().rposition(|l| matches!(*l, "ah" | "esp" | "ipcomp")).map_or(layers.len(), |at| at + 1)

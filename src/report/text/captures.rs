@@ -103,7 +103,7 @@ fn summed(page: &mut Page<'_>, report: &Report) {
 /// What kinds of frames there were, where more than plain ones.
 fn totals(page: &mut Page<'_>, report: &Report) {
     let totals = &report.totals;
-    let mut parts = vec![format!("{} with IPsec", grouped(totals.ipsec_frames))];
+    let mut parts = Vec::new();
     for (n, what) in [
         (totals.control_frames, "control frames"),
         (totals.fragments, "fragments"),
@@ -115,8 +115,14 @@ fn totals(page: &mut Page<'_>, report: &Report) {
             parts.push(format!("{} {what}", grouped(n)));
         }
     }
-    if totals.ipsec_frames > 0 || parts.len() > 1 {
-        page.wrapped(0, 4, &format!("Of {}: {}.", count(totals.frames, "frame"), parts.join(", ")));
+    let ipsec = totals.ipsec_frames;
+    if ipsec > 0 && ipsec == totals.frames {
+        parts.insert(0, if ipsec == 1 { "with IPsec".to_owned() } else { "all with IPsec".to_owned() });
+    } else if ipsec > 0 || !parts.is_empty() {
+        parts.insert(0, format!("{} with IPsec", grouped(ipsec)));
+    }
+    if !parts.is_empty() {
+        page.wrapped(0, 4, &format!("{}: {}.", count(totals.frames, "frame"), parts.join(", ")));
     }
     if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
         page.wrapped(0, 4, &format!("No IPsec or IP tunnel seen in {}.", count(totals.frames, "frame")));

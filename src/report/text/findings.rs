@@ -92,14 +92,37 @@ fn one(page: &mut Page<'_>, report: &Report, finding: &Finding, code_width: usiz
     }
 }
 
-/// The evidence; where it is empty the title; with the count and first frame unless the evidence names a frame.
+/// The evidence; where it is empty the title; with the first frame unless the evidence names a frame, and the count unless
+/// the evidence says it.
 fn sentence(finding: &Finding, report: &Report) -> String {
-    let mut text = if finding.evidence.is_empty() { format!("{}.", finding.title) } else { finding.evidence.clone() };
-    if !text.contains("frame ")
-        && let Some(frame) = finding.first_frame
-    {
-        let times = if finding.count > 1 { format!(", {}", count(finding.count, "time")) } else { String::new() };
-        text = format!("{} First at {}{times}.", text.trim_end(), names::frame(report, frame));
+    let mut text = if finding.evidence.is_empty() { format!("{}.", finding.title) } else { evidence(finding) };
+    let names_a_frame = text.contains("at frame ") || text.contains("(frame ");
+    if !names_a_frame && let Some(frame) = finding.first_frame {
+        let said = text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.parse() == Ok(finding.count));
+        let times =
+            if finding.count > 1 && !said { format!(", {}", count(finding.count, "time")) } else { String::new() };
+        // What concerns an SA as a whole did not begin where the SA did.
+        let begins = if concerns_whole_sa(finding, report) { "The SA begins at" } else { "First at" };
+        text = format!("{} {begins} {}{times}.", text.trim_end(), names::frame(report, frame));
     }
     text
+}
+
+/// Whether the finding spans all frames of its SA.
+fn concerns_whole_sa(finding: &Finding, report: &Report) -> bool {
+    report.sas.iter().filter(|sa| finding.sa.as_deref() == Some(sa.id.as_str()) && sa.tap == finding.tap).any(|sa| {
+        sa.frames > 1 && Some(sa.first_frame) == finding.first_frame && Some(sa.last_frame) == finding.last_frame
+    })
+}
+
+/// The evidence, without what it concerns where it begins with that: the heading has said it.
+fn evidence(finding: &Finding) -> String {
+    let Some(concerned) = finding.sa.as_deref() else { return finding.evidence.clone() };
+    let said = match names::sa_parts(concerned) {
+        Some((protocol, spi, direction)) => format!("{protocol} {spi} from {}: ", direction.replace(" > ", " to ")),
+        None => format!("{concerned}: "),
+    };
+    let Some(rest) = finding.evidence.strip_prefix(&said) else { return finding.evidence.clone() };
+    let mut letters = rest.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::table::{Column, Fit, Table};
-use crate::model::report::{Report, Sa};
+use crate::model::report::{ReplayWindow, Report, Sa};
 use crate::report::escape::printable;
 use crate::report::names;
 use crate::report::number::{count, grouped, range};
@@ -112,14 +112,25 @@ fn remarks(sa: &Sa) -> String {
         if sequence.wraps > 0 {
             parts.push(count(sequence.wraps, "counter wrap"));
         }
-        let windows: Vec<String> = sequence
-            .replay_window
-            .iter()
-            .map(|window| format!("{} would drop {}", window.size, grouped(window.would_drop)))
-            .collect();
-        if !windows.is_empty() {
-            parts.push(format!("an anti-replay window of {}", windows.join(", of ")));
+        if !sequence.replay_window.is_empty() {
+            parts.push(windows(&sequence.replay_window));
         }
     }
     parts.join("; ")
+}
+
+/// `an anti-replay window of 32 would drop 7, of 64 to 4096 would drop 2`: neighbours with one figure are one range.
+fn windows(windows: &[ReplayWindow]) -> String {
+    let mut ranges: Vec<(u32, u32, u64)> = Vec::new();
+    for window in windows {
+        match ranges.last_mut() {
+            Some((_, to, drops)) if *drops == window.would_drop => *to = window.size,
+            _ => ranges.push((window.size, window.size, window.would_drop)),
+        }
+    }
+    let words: Vec<String> = ranges
+        .into_iter()
+        .map(|(from, to, drops)| format!("of {} would drop {}", range(i64::from(from), i64::from(to)), grouped(drops)))
+        .collect();
+    format!("an anti-replay window {}", words.join(", "))
 }

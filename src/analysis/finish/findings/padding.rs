@@ -12,16 +12,20 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             continue;
         }
         let what = match pattern {
-            Pattern::Ff => "octets 0xff, which say nothing about memory but are not the zeros the standard asks for",
-            Pattern::Repeated => "one repeated octet, which says nothing about memory but is not zero",
-            _ => "octets that may be stale memory",
+            Pattern::Ff => "all 0xff, which say nothing about memory but are not the zeros the standard asks for",
+            Pattern::Repeated => "all the same, which say nothing about memory but are not zero",
+            _ => "that may be stale memory",
         };
         let direction = direction_name(tap, direction);
+        let octets = if cell.shortest == cell.longest {
+            plural(cell.longest.into(), "octet")
+        } else {
+            format!("{} to {} octets", cell.shortest, cell.longest)
+        };
+        let are = if cell.seen.count == 1 { "is" } else { "are" };
         let evidence = format!(
-            "{} of {direction} are padded behind the IP packet with {} to {} {what}.",
-            plural(cell.seen.count, "frame"),
-            cell.shortest,
-            cell.longest
+            "{direction}: {} {are} padded behind the IP packet with {octets} {what}.",
+            plural(cell.seen.count, "frame")
         );
         findings.push(Draft::new("ethernet-padding-leak", evidence).of(direction).seen(tap, &cell.seen).done());
     }

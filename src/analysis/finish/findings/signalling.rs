@@ -36,9 +36,12 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     }
 }
 
+/// Errors of one router that quote one kind of packet: when, the MTUs stated, one of them.
+type TooBigGroup<'n> = (Seen, Vec<u32>, &'n TooBig);
+
 /// One finding for each router and kind of quoted packet.
 fn add_too_big(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    let mut groups: BTreeMap<(String, Option<String>), (Seen, Vec<u32>, &TooBig)> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, Option<String>), TooBigGroup<'_>> = BTreeMap::new();
     for (notice, seen) in &tap.partial.notices.too_big {
         let sa = notice.sa.map(|(protocol, spi)| format!("{}/{}/{}/{spi}", protocol.name(), notice.src, notice.dst));
         let entry =

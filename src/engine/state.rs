@@ -1,0 +1,219 @@
+//! Partial states: what a run knows of its captures, as a file that merges with others.
+//!
+//! A state file is a magic, a format version, a digest and a body. The body holds every stream of the run unmerged,
+//! because which captures are one tap is decided among all of them together: so the report of merged states is the
+//! report of one run over all captures, whatever the grouping and the order.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::rotation::assign;
+use crate::analysis::finish::{CaptureFacts, TapState, finish};
+use crate::analysis::{Partial, Settings};
+use crate::capture::Source;
+use crate::model::{Error, Timestamp, report::Report};
+
+const MAGIC: &[u8; 16] = b"spiglass state\r\n";
+/// Version of the body; other versions are refused.
+const VERSION: u32 = 1;
+/// The largest body that is read, in octets.
+const LONGEST_BODY: u64 = 4 << 30;
+
+/// One stream of a run: a capture, or the captures of a named tap.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Stream {
+    /// The name given with `--tap` or `--stream`.
+    pub(super) tap: Option<String>,
+    /// The number given with `--part`.
+    pub(super) part: Option<u32>,
+    /// Its captures, in the order that positions count them.
+    pub(super) captures: Vec<CaptureFacts>,
+    pub(super) partial: Partial,
+}
+
+/// The state of a run, or of several.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    settings: Option<Settings>,
+    streams: Vec<Stream>,
+}
+
+impl State {
+    pub(super) fn new(settings: Settings, streams: Vec<Stream>) -> Self {
+        Self { settings: Some(settings), streams }
+    }
+
+    /// Names the stream of everything in the state, and the part of it that it is.
+    pub fn label(&mut self, stream: Option<&str>, part: Option<u32>) {
+        for own in &mut self.streams {
+            if let Some(stream) = stream {
+                own.tap = Some(stream.to_owned());
+            }
+            own.part = part.or(own.part);
+        }
+    }
+
+    /// Takes in another state. The same part twice counts once.
+    ///
+    /// # Errors
+    /// Where the two were made with different settings, or a part of a stream is there twice with different content;
+    /// nothing is taken in then.
+    pub fn merge(&mut self, other: Self) -> Result<(), String> {
+        let Self { settings, streams } = other;
+        if let (Some(own), Some(theirs)) = (&self.settings, &settings)
+            && let Some(difference) = own.difference(theirs)
+        {
+            return Err(format!(
+                "made with different settings than the states before it ({difference}); make one of them again. Nothing was merged."
+            ));
+        }
+        let new: Vec<Stream> = streams.into_iter().filter(|stream| !self.streams.contains(stream)).collect();
+        let clash = new.iter().find(|stream| {
+            self.streams.iter().any(|own| own.tap == stream.tap && own.part.is_some() && own.part == stream.part)
+        });
+        if let Some(clash) = clash {
+            return Err(format!(
+                "part {} of stream {} is here with other content than in a state before it. Nothing was merged.",
+                clash.part.unwrap_or(0),
+                clash.tap.as_deref().unwrap_or("without a name")
+            ));
+        }
+        self.settings = self.settings.take().or(settings);
+        self.streams.extend(new);
+        Ok(())
+    }
+
+    /// The report of everything in the state, and streams that could not be put together.
+    #[must_use]
+    pub fn report(&self) -> (Report, Vec<Error>) {
+        let mut errors = Vec::new();
+        let taps = assign(self.streams.clone(), &mut errors);
+        // Captures are listed by time, so that the order in which they were given or merged leaves no trace.
+        let mut facts: Vec<(usize, usize, CaptureFacts)> = Vec::new();
+        for (tap, merged) in taps.iter().enumerate() {
+            for (place, capture) in merged.captures.iter().enumerate() {
+                let mut capture = capture.clone();
+                capture.capture.tap.clone_from(&merged.name);
+                facts.push((tap, place, capture));
+            }
+        }
+        facts.sort_by(|(_, _, a), (_, _, b)| order_of(a).cmp(&order_of(b)));
+        let index_of =
+            |tap: usize, place: usize| facts.iter().position(|(t, p, _)| (*t, *p) == (tap, place)).unwrap_or(0) as u32;
+        let states: Vec<TapState<'_>> = taps
+            .iter()
+            .enumerate()
+            .map(|(tap, merged)| TapState {
+                name: merged.name.clone(),
+                captures: (0..merged.captures.len()).map(|place| index_of(tap, place)).collect(),
+                partial: &merged.partial,
+            })
+            .collect();
+        let facts: Vec<CaptureFacts> = facts.iter().map(|(_, _, facts)| facts.clone()).collect();
+        let settings = self.settings.clone().unwrap_or_default();
+        (finish(&states, &facts, &settings), errors)
+    }
+
+    /// Writes the state.
+    ///
+    /// # Errors
+    /// What `out` answers.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        let mut streams: Vec<Vec<u8>> = Vec::new();
+        for stream in &self.streams {
+            streams.push(postcard::to_stdvec(stream).map_err(io::Error::other)?);
+        }
+        // The same state whatever the order in which it came together.
+        streams.sort_unstable();
+        let body = postcard::to_stdvec(&(&self.settings, streams)).map_err(io::Error::other)?;
+        out.write_all(MAGIC)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        out.write_all(&(body.len() as u64).to_le_bytes())?;
+        out.write_all(&xxh3_128(&body).to_le_bytes())?;
+        out.write_all(&body)?;
+        out.flush()
+    }
+
+    /// Reads the state in a file or on standard input.
+    ///
+    /// # Errors
+    /// As [`State::read`].
+    pub fn open(source: &Source) -> Result<Self, Error> {
+        let name = source.name();
+        match source {
+            Source::Stdin => Self::read(name, io::stdin().lock()),
+            Source::Path(path) => {
+                let file = std::fs::File::open(path).map_err(|source| Error::Io { path: name.into(), source })?;
+                Self::read(name, file)
+            }
+        }
+    }
+
+    /// Reads a state; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or, where it is no sound state of this version, [`Error::Format`].
+    pub fn read(name: &Path, mut input: impl Read) -> Result<Self, Error> {
+        let io = |source| Error::Io { path: name.into(), source };
+        let wrong = |what: String| Error::Format { path: name.into(), what };
+        let mut head = [0u8; 44];
+        let mut filled = 0;
+        while filled < head.len() {
+            match input.read(head.get_mut(filled..).unwrap_or_default()) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(io(error)),
+            }
+        }
+        let (magic, rest) = head.split_at(MAGIC.len());
+        if filled < head.len() || magic != MAGIC {
+            return Err(wrong("this is not a partial state; `spiglass partial` writes them".into()));
+        }
+        let (version, rest) = rest.split_at(4);
+        let version = version.try_into().map_or(0, u32::from_le_bytes);
+        if version != VERSION {
+            return Err(wrong(format!(
+                "the state has format version {version}, this program reads version {VERSION}; make it again with this program"
+            )));
+        }
+        let (length, digest) = rest.split_at(8);
+        let length = length.try_into().map_or(0, u64::from_le_bytes);
+        if length > LONGEST_BODY {
+            return Err(wrong(format!("the state claims {length} octets, the limit is {LONGEST_BODY}; it is damaged")));
+        }
+        let mut body = Vec::new();
+        input.take(length).read_to_end(&mut body).map_err(io)?;
+        if body.len() as u64 != length {
+            return Err(wrong(format!(
+                "the state is cut: {length} octets expected, {} there; make it again",
+                body.len()
+            )));
+        }
+        if xxh3_128(&body).to_le_bytes() != digest {
+            return Err(wrong("the state is damaged: its digest does not fit its content; make it again".into()));
+        }
+        let unreadable = |error: postcard::Error| wrong(format!("the state cannot be read: {error}; make it again"));
+        let (settings, bodies): (Option<Settings>, Vec<Vec<u8>>) = postcard::from_bytes(&body).map_err(unreadable)?;
+        let mut streams = Vec::new();
+        for body in &bodies {
+            streams.push(postcard::from_bytes(body).map_err(unreadable)?);
+        }
+        Ok(Self { settings, streams })
+    }
+}
+
+/// What captures are listed by.
+fn order_of(facts: &CaptureFacts) -> (bool, Option<i64>, Option<i64>, &str, u64, &str) {
+    let c = &facts.capture;
+    (c.first_ns.is_none(), c.first_ns, c.last_ns, &c.path, c.frames, &c.tap)
+}
+
+/// Times of the earliest and the latest frame of a stream.
+pub(super) fn times(partial: &Partial) -> (Option<Timestamp>, Option<Timestamp>) {
+    let spans = || partial.captures().iter().filter_map(|c| c.times);
+    (spans().map(|t| t.0).min(), spans().map(|t| t.1).max())
+}
