@@ -142,6 +142,9 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
     for header in &stack.sas {
         sights.push(sight(frame, stack, header, tables));
     }
+    if sights.len() > 1 {
+        share_segment(sights);
+    }
     let inner = inner_packet(stack, outer);
     if let Some((encapsulated, inner_bytes)) = inner {
         let owner = stack.sas.iter().zip(sights.iter()).find(|(h, _)| h.ip < encapsulated.max(1));
@@ -179,6 +182,10 @@ fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
     if let Some(encapsulated) = stack.encapsulated {
         let ip = stack.ips.get(usize::from(encapsulated))?;
         return Some((encapsulated, ip.total_bytes));
+    }
+    // An AH that says it is shorter than its fixed part does not say where the packet goes on.
+    if stack.stop.is_some_and(|stop| stop.layer == LayerKind::Ah) {
+        return None;
     }
     // AH in transport mode hides nothing: the packet without its AH headers is the inner packet (RFC 4302 section 3.1.1).
     let all_ah = stack.sas.iter().all(|sa| sa.protocol == Protocol::Ah && sa.ip == 0);
@@ -227,6 +234,19 @@ fn sight(frame: &Frame<'_>, stack: &Stack, header: &SaHeader, tables: &mut Table
         opaque,
         null_checked: header.protocol == Protocol::Esp && stack.null_checked(header),
         ah_tail,
+    }
+}
+
+/// Octets in front of each message in TCP (RFC 9329 section 3).
+pub(crate) const TCP_LENGTH: u32 = 2;
+
+/// Several messages of one TCP segment share its IP packet: each costs its own octets, and the first the headers too.
+fn share_segment(sights: &mut [SaSight]) {
+    let mut messages = sights.iter_mut().filter(|s| s.encapsulation == Encapsulation::Tcp);
+    let Some(first) = messages.next() else { return };
+    for message in messages {
+        message.outer_bytes = message.bytes + TCP_LENGTH;
+        first.outer_bytes = first.outer_bytes.saturating_sub(message.outer_bytes);
     }
 }
 

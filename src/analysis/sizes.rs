@@ -9,12 +9,12 @@ use hashbrown::HashMap;
 
 use super::intern::{NONE, Quick, cache_slot, empty_cache, remap};
 use super::limits::MAX_SIZE_CELLS;
-use super::observation::{Observation, SaSight};
+use super::observation::{Observation, SaSight, TCP_LENGTH};
 use super::sas::NullCandidate;
 use super::seen::Seen;
 use super::tables::Remap;
 use crate::dissect::{Costs, Note, NullSupport};
-use crate::model::Shift;
+use crate::model::{Encapsulation, Protocol, Shift};
 
 /// Size cells of a span: sums over packets that agree in everything that matters to a size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub(crate) struct OpaqueKey {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct NullKey {
     pub(crate) sa: u32,
-    /// The outermost SA around it; the same where there is only one.
+    /// The outermost SA around it; the same where there is only one, [`NONE`] inside a tunnel of other endpoints.
     pub(crate) owner: u32,
     pub(crate) costs: Costs,
     pub(crate) stack: u32,
@@ -216,8 +216,9 @@ impl Sizes {
 
     #[inline]
     fn each_key(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs, op: Op) {
-        // ESP-NULL packets are sized by the verdict over the whole SA, below.
-        if o.path != NONE && !o.class.null_read {
+        // ESP-NULL packets are sized by the verdict over the whole SA, below; ESP-NULL inside somebody else's tunnel is not.
+        let by_verdict = o.class.null_read && sights.iter().any(|s| s.protocol == Protocol::Esp && encloses(o, s));
+        if o.path != NONE && !by_verdict {
             let key = VisibleKey { path: o.path, inner_bytes: o.inner_bytes, outer_bytes: o.l3_bytes, fragments: 1 };
             match op {
                 Op::Add => self.visible.add(key, o),
@@ -234,8 +235,8 @@ impl Sizes {
         for note in notes {
             if let Note::Null { sa, support } = note
                 && let Some(sight) = sights.get(usize::from(*sa))
+                && let Some(key) = null_key(o, sights, sight, support, costs)
             {
-                let key = null_key(o, sights, sight, support, costs);
                 match op {
                     Op::Add => self.null.add(key, o),
                     Op::Copy => self.null.add_copy(key, o),
@@ -270,21 +271,35 @@ impl Sizes {
     }
 }
 
+/// Next header of a dummy packet (RFC 4303 section 2.6).
+const DUMMY: u8 = 59;
+
 #[derive(Clone, Copy)]
 enum Op {
     Add,
     Copy,
 }
 
-fn null_key(o: &Observation, sights: &[SaSight], sight: &SaSight, support: &NullSupport, costs: Costs) -> NullKey {
+/// Whether the header of `sight` stands outside the encapsulated packet that was read in this frame: it is part of the
+/// tunnel and not of what the tunnel carries.
+fn encloses(o: &Observation, sight: &SaSight) -> bool {
+    o.path != NONE && sight.outer_bytes > o.inner_bytes
+}
+
+/// The cell of an ESP packet that is consistent with a layout; `None` for dummy packets, which have no inner packet to
+/// size (RFC 4303 section 2.6), and for the second of two ESP headers around one packet.
+fn null_key(
+    o: &Observation,
+    sights: &[SaSight],
+    sight: &SaSight,
+    support: &NullSupport,
+    costs: Costs,
+) -> Option<NullKey> {
+    if support.next_header == DUMMY {
+        return None;
+    }
     let tunnel = matches!(support.next_header, 4 | 41);
-    // In transport mode the inner packet is the IP packet without what ESP added.
-    let inner_bytes = if tunnel {
-        u32::from(support.inner_bytes)
-    } else {
-        sight.outer_bytes.saturating_sub(sight.bytes) + u32::from(support.inner_bytes)
-    };
-    NullKey {
+    let mut key = NullKey {
         sa: sight.sa,
         owner: sights.first().map_or(sight.sa, |s| s.sa),
         costs,
@@ -292,11 +307,36 @@ fn null_key(o: &Observation, sights: &[SaSight], sight: &SaSight, support: &Null
         direction: o.direction,
         candidate: NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes },
         tunnel,
-        inner_bytes,
+        // In transport mode the inner packet is the IP packet without what ESP added.
+        inner_bytes: if tunnel {
+            u32::from(support.inner_bytes)
+        } else {
+            sight.outer_bytes.saturating_sub(sight.bytes) + u32::from(support.inner_bytes)
+        },
         outer_bytes: sight.outer_bytes,
         esp_bytes: sight.bytes,
         pad_bytes: support.pad_bytes.map_or(u16::MAX, |pad| u16::from(pad).saturating_add(support.tfc_bytes)),
+    };
+    let alone = sights.iter().find(|s| s.encapsulation == sight.encapsulation).is_none_or(|s| std::ptr::eq(s, sight));
+    if sight.encapsulation == Encapsulation::Tcp && !alone {
+        // The first message of a TCP segment pays for its headers.
+        key.costs = Costs { udp: TCP_LENGTH as u16, ..Costs::default() };
     }
+    if encloses(o, sight) {
+        // Transport ESP around GRE, or around AH, is one tunnel with what it protects.
+        if o.class.null_read {
+            let first = sights.iter().find(|s| s.protocol == Protocol::Esp)?;
+            if !std::ptr::eq(first, sight) {
+                return None;
+            }
+            key.inner_bytes = o.inner_bytes;
+            key.outer_bytes = o.l3_bytes;
+        }
+    } else if o.path != NONE {
+        // Deeper inside: the traffic of the tunnel's customer.
+        key.owner = NONE;
+    }
+    Some(key)
 }
 
 impl Quick for VisibleKey {

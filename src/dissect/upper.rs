@@ -2,6 +2,7 @@
 
 use crate::model::Address;
 use crate::wire::checksum::Sum;
+use crate::wire::gre::Gre;
 
 /// Next headers that are looked for. At most sixteen of 256, so that finding one is four bits.
 pub(super) const fn plausible(next_header: u8) -> bool {
@@ -14,6 +15,37 @@ pub(super) struct Upper {
     pub(super) bits: u8,
     /// Whether a checksum over it verifies.
     pub(super) verified: bool,
+}
+
+const fn is_ip(ethertype: [u8; 2]) -> bool {
+    matches!(u16::from_be_bytes(ethertype), 0x0800 | 0x86dd)
+}
+
+/// Whether the octets are one IP packet of exact length that a checksum confirms: of the IPv4 header, or of the upper
+/// layer in IPv6. Length and checksum are sixteen bits each.
+fn whole_ip(bytes: &[u8]) -> bool {
+    match bytes.first().map(|first| first >> 4) {
+        Some(4) => {
+            let Some(&[first, _, high, low]) = bytes.first_chunk::<4>() else { return false };
+            let header_bytes = usize::from(first & 0x0f) * 4;
+            usize::from(u16::from_be_bytes([high, low])) == bytes.len()
+                && header_bytes >= 20
+                && bytes.get(..header_bytes).is_some_and(|header| Sum::default().octets(header).verifies())
+        }
+        Some(6) => {
+            let Some((fixed, rest)) = bytes.split_first_chunk::<40>() else { return false };
+            let (head, addresses) = fixed.split_at(8);
+            let &[_, _, _, _, high, low, next_header, _] = head else { return false };
+            let (Some(src), Some(dst)) = (addresses.first_chunk::<16>(), addresses.last_chunk::<16>()) else {
+                return false;
+            };
+            let endpoints = (Address::v6(*src), Address::v6(*dst));
+            usize::from(u16::from_be_bytes([high, low])) == rest.len()
+                && matches!(next_header, 6 | 17 | 58)
+                && upper_layer(rest, next_header, Some(endpoints)).is_some_and(|upper| upper.verified)
+        }
+        _ => false,
+    }
 }
 
 /// What the octets show if they are a whole `protocol` header and payload; `None` where they cannot be.
@@ -82,14 +114,23 @@ pub(super) fn upper_layer(bytes: &[u8], protocol: u8, endpoints: Option<(Address
         47 => {
             let &[first, second, high, low] = bytes.first_chunk::<4>()?;
             let carried = matches!(u16::from_be_bytes([high, low]), 0x0800 | 0x86dd | 0x6558 | 0x8847 | 0x2001);
-            (first & 0x4f == 0 && second == 0 && carried).then_some(Upper { bits: 24, verified: false })
+            if first & 0x4f != 0 || second != 0 || !carried {
+                return None;
+            }
+            let packet = Gre::read(bytes).and_then(|header| bytes.get(header.header_bytes()..));
+            let verified = is_ip([high, low]) && packet.is_some_and(whole_ip);
+            Some(Upper { bits: if verified { 56 } else { 24 }, verified })
         }
         // AH: reserved field zero and a length that fits (RFC 4302 section 2).
         51 => {
             let &[next, words, r0, r1, ..] = bytes.first_chunk::<12>()?;
             let header_bytes = (usize::from(words) + 2) * 4;
             let sane = plausible(next) && [r0, r1] == [0, 0] && (24..=76).contains(&header_bytes);
-            (sane && header_bytes < bytes.len()).then_some(Upper { bits: 20, verified: false })
+            if !sane || header_bytes >= bytes.len() {
+                return None;
+            }
+            let verified = matches!(next, 4 | 41) && bytes.get(header_bytes..).is_some_and(whole_ip);
+            Some(Upper { bits: if verified { 52 } else { 20 }, verified })
         }
         // SCTP: the first chunk's type and length (RFC 9260 section 3.2).
         132 => {

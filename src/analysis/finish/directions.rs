@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::sizes::null_cells;
 use super::tap::Tap;
 use super::time::{bits_per_second, per_second};
+use crate::analysis::intern::NONE;
 use crate::analysis::limits::REPORTED_DIRECTIONS;
 use crate::analysis::rates::{BinSums, Direction, Sums};
 use crate::analysis::seen::Seen;
@@ -168,7 +169,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         goodput_bps: goodput,
         goodput_min_bps: goodput,
         goodput_max_bps: goodput,
-        clear_bps: bits_per_second(sums.clear_bytes, ns),
+        clear_bps: bits_per_second(clear_bytes(tap, direction), ns),
         control_l1_bps: bits_per_second(sums.control_l1_bytes, ns),
         utilisation_pct: settings
             .link_rate_bps
@@ -177,6 +178,16 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         peak: peak(tap, direction, width),
         l1_basis: if direction.assumed > 0 { "assumed" } else { "measured" },
     }
+}
+
+/// IP octets in clear, without those of SAs that only all of their frames together showed.
+fn clear_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
+    let here = |sa: &&super::tap::SaView<'_>| {
+        let bits = sa.state.directions;
+        bits.is_power_of_two() && direction.ids.contains(&bits.trailing_zeros())
+    };
+    let hidden: u64 = tap.sas.iter().filter(here).map(|sa| sa.taken_for_clear().1).sum();
+    direction.sums.clear_bytes.saturating_sub(hidden)
 }
 
 /// Inner octets of every sized packet of the direction.
@@ -190,8 +201,9 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         })
         .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
         .sum();
+    // What ESP-NULL inside a tunnel of others carries has been counted with that tunnel's packet.
     let null: u64 = null_cells(tap)
-        .filter(|(key, _)| direction.ids.contains(&key.direction))
+        .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
         .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
         .sum();
     visible + null

@@ -96,7 +96,7 @@ fn add_totals(totals: &mut Totals, tap: &Tap<'_>) {
     totals.wire_bytes += t.sums.wire_bytes;
     totals.l1_bytes += t.sums.l1_bytes;
     totals.ip_frames += t.sums.ip_frames;
-    totals.ipsec_frames += t.sums.ipsec_frames;
+    totals.ipsec_frames += tap.ipsec_frames();
     totals.control_frames += t.sums.control_frames;
     totals.fragments += t.sums.fragments;
     totals.truncated_by_snaplen += t.snaplen.count;

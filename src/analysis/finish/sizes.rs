@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::tap::Tap;
+use super::tap::{SaView, Tap};
 use super::time::{bits_per_second, per_second};
 use crate::analysis::intern::NONE;
 use crate::analysis::seen::Seen;
 use crate::analysis::sizes::{Cell, NullKey, VisibleKey};
 use crate::dissect::{Shape, stack_name};
+use crate::model::Protocol;
 use crate::model::report::{OuterSize, Parts, Report, Size};
 use crate::transform::ethernet::l1_of_packet;
 
@@ -81,7 +82,7 @@ pub(crate) fn overheads(tap: &Tap<'_>) -> BTreeMap<u32, OverheadSum> {
         if packets > 0 {
             let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
             sums.entry(key.sa).or_default().add(overhead, packets);
-            if key.owner != key.sa {
+            if key.owner != key.sa && key.owner != NONE {
                 sums.entry(key.owner).or_default().add(overhead, packets);
             }
         }
@@ -116,8 +117,14 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         .sizes
         .extend(rows.into_iter().filter(|(_, row)| row.frames > 0).map(|(key, row)| row.finish(key, &tap.name)));
     let mut outer: BTreeMap<(usize, u64), u64> = BTreeMap::new();
+    let sized = overheads(tap);
+    // An AH around ESP-NULL hides nothing.
+    let hides = |sa: &SaView<'_>| {
+        let packets = sized.get(&sa.id).map_or(0, |sum| sum.packets);
+        sa.null.is_none() && (sa.key.protocol != Protocol::Ah || packets < sa.state.seen.count)
+    };
     for (key, cell) in tap.sizes.opaque.iter() {
-        if let Some(at) = tap.sas.iter().position(|sa| sa.id == key.sa && sa.null.is_none()) {
+        if let Some(at) = tap.sas.iter().position(|sa| sa.id == key.sa && hides(sa)) {
             *outer.entry((at, u64::from(key.outer_bytes))).or_default() += tap.counted(cell).0;
         }
     }
@@ -159,11 +166,11 @@ fn null_row(tap: &Tap<'_>, key: &NullKey) -> Option<(RowKey, IntegerParts)> {
     let sa = tap.sa(key.sa)?;
     let tables = &tap.partial.tables;
     let encapsulation = up_to_esp(*tables.stacks.get(key.stack)?);
-    let owner = tap.sa(key.owner).unwrap_or(sa);
+    let owner = tap.sa(key.owner)?;
     let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
     let (iv, icv) = (i64::from(key.candidate.iv_bytes), i64::from(key.candidate.icv_bytes));
     // In tunnel mode the inner length tells the padding even where the trailer was cut off.
-    let esp_pad = if key.tunnel {
+    let esp_pad = if key.tunnel && key.pad_bytes == u16::MAX {
         i64::from(key.esp_bytes) - ESP_HEADER - iv - i64::from(key.inner_bytes) - ESP_TRAILER - icv
     } else {
         i64::from(key.pad_bytes)
@@ -201,12 +208,14 @@ fn encapsulation(stack: Shape, encapsulated: u8) -> String {
     layers.get(start..end).unwrap_or_default().join("/")
 }
 
-/// Layers from the outermost IP header on, ESP included.
+/// Layers from the outermost IP header on, ESP included, with what it protects of the tunnel: GRE, or AH.
 fn up_to_esp(stack: Shape) -> String {
     let name = stack_name(Shape { shell: 0, ..stack });
     let layers: Vec<&str> = name.split('/').collect();
     let start = layers.iter().position(|l| matches!(*l, "ipv4" | "ipv6")).unwrap_or(0);
-    let end = layers.iter().position(|l| *l == "esp").map_or(layers.len(), |at| at + 1);
+    let esp = layers.iter().position(|l| *l == "esp").map_or(layers.len(), |at| at + 1);
+    let further = layers.get(esp..).unwrap_or_default().iter().take_while(|l| matches!(**l, "gre" | "ah"));
+    let end = esp + further.count();
     layers.get(start..end).unwrap_or_default().join("/")
 }
 

@@ -6,6 +6,7 @@ use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
 use crate::analysis::intern::NONE;
 use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
+use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
 use crate::analysis::sizes::{Cell, Cells, OpaqueKey, Sizes};
 use crate::model::report::FrameRef;
@@ -79,7 +80,7 @@ impl<'a> Tap<'a> {
     /// `plain`, `tunnel`, `mixed` or `unknown`, by what its IP frames are.
     pub(crate) fn role(&self) -> &'static str {
         let ip = self.partial.totals.sums.ip_frames;
-        let clear = self.partial.flows.clear.count;
+        let clear = self.clear().count;
         let tunnelled = self.tunnelled_frames();
         match (tunnelled, clear) {
             _ if ip == 0 => "unknown",
@@ -92,7 +93,6 @@ impl<'a> Tap<'a> {
 
     /// Frames that carry IPsec or a tunnel.
     pub(crate) fn tunnelled_frames(&self) -> u64 {
-        let ipsec = self.partial.totals.sums.ipsec_frames;
         let tunnels: u64 = self
             .sizes
             .visible
@@ -100,8 +100,22 @@ impl<'a> Tap<'a> {
             .filter(|(key, _)| self.partial.tables.paths.get(key.path).is_some_and(|p| p.sa == NONE))
             .map(|(_, cell)| cell.seen.count)
             .sum();
+        self.ipsec_frames() + tunnels
+    }
+
+    /// Frames with IPsec headers, those of flows that turned out to be ESP in UDP included.
+    pub(crate) fn ipsec_frames(&self) -> u64 {
         let flows: u64 = self.sas.iter().filter(|sa| sa.flow.is_some()).map(|sa| sa.state.seen.count).sum();
-        ipsec + tunnels + flows
+        self.partial.totals.sums.ipsec_frames + flows
+    }
+
+    /// User packets in clear. What looked clear frame by frame and is not: flows that turned out to be ESP in UDP, and
+    /// later fragments of such packets, which show nothing but an IP header of protocol 17.
+    pub(crate) fn clear(&self) -> Seen {
+        let mut clear = self.partial.flows.clear;
+        let hidden: u64 = self.sas.iter().map(|sa| sa.taken_for_clear().0).sum();
+        clear.count = clear.count.saturating_sub(hidden);
+        clear
     }
 
     pub(crate) fn sa(&self, id: u32) -> Option<&SaView<'a>> {
@@ -141,6 +155,18 @@ impl<'a> SaView<'a> {
             fragments,
             flow_sizes: None,
             flow: None,
+        }
+    }
+
+    /// Frames of the SA, and their IP octets, that looked like traffic in clear one by one.
+    pub(crate) fn taken_for_clear(&self) -> (u64, u64) {
+        if self.flow.is_some() {
+            return (self.state.seen.count, self.state.outer_bytes);
+        }
+        let [native, udp, tcp, _] = self.state.encapsulations;
+        match &self.fragments {
+            Some(later) if udp + tcp > native => (later.later, later.later_bytes),
+            _ => (0, 0),
         }
     }
 

@@ -149,14 +149,19 @@ fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
 
 /// Traffic in clear beside the tunnel.
 fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    let clear = &tap.partial.flows.clear;
+    let clear = &tap.clear();
     let tunnelled = tap.tunnelled_frames();
     if clear.count == 0 || tunnelled == 0 {
         return;
     }
     let flows = tap.partial.tables.flows.iter().filter(|(_, key)| !key.inner);
+    let hidden = |src, dst| -> u64 {
+        let between = tap.sas.iter().filter(|sa| sa.key.src == src && sa.key.dst == dst);
+        between.map(|sa| sa.taken_for_clear().0).sum()
+    };
     let pairs: Vec<_> = flows
         .filter_map(|(id, key)| Some((tap.partial.flows.get(id)?.seen.count, key.src, key.dst)))
+        .map(|(n, src, dst)| (n.saturating_sub(hidden(src, dst)), src, dst))
         .filter(|(n, _, _)| *n > 0)
         .collect();
     let evidence = format!(
