@@ -1,17 +1,13 @@
 //! Stacks of tunnels nobody recorded: what is one tunnel, what is the customer's traffic, what has no packet inside.
 
-#[path = "support/build.rs"]
-mod build;
 mod support;
-#[path = "support/writer.rs"]
-mod writer;
 
 use std::net::Ipv4Addr;
 
-use build::{Noise, R1, R2, START};
 use serde_json::Value;
+use support::build::{self, Noise, R1, R2, START};
+use support::writer::{self, Out};
 use support::{items, number, text};
-use writer::Out;
 
 const HOST_A: Ipv4Addr = Ipv4Addr::new(192, 168, 2, 2);
 const HOST_B: Ipv4Addr = Ipv4Addr::new(192, 168, 3, 2);

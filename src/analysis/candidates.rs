@@ -100,7 +100,7 @@ impl Candidates {
             null_checked: false,
             ah_tail: None,
         };
-        state.observe(o, &sight);
+        state.observe(o, &sight, o.l1_bytes());
         candidate.sizes.add(OpaqueKey { sa: 0, outer_bytes, fragments: 1 }, o);
     }
 

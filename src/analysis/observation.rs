@@ -276,11 +276,12 @@ fn direction_key(stack: &Stack) -> DirectionKey {
     }
 }
 
-/// Whether a frame without a tunnel header of its own still belongs to one: IKE, or a later fragment of a packet of a
-/// tunnel's protocol.
+/// Whether a frame without a tunnel header of its own still belongs to one: IKE, the middle of a stream that carries ESP,
+/// or a later fragment of a packet of a tunnel's protocol.
 fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
     let tunnel_protocol = matches!(outer.protocol, 4 | 41 | 47 | 50 | 51 | 108 | 141);
     outer.fragment_offset != 0 && tunnel_protocol
+        || stack.flags.tcp_continuation
         || stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
         || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. }))
 }

@@ -159,10 +159,10 @@ impl AhTail {
 impl SaState {
     /// Takes in a frame; true if its sequence number was not seen before.
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight) -> bool {
+    pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight, l1_bytes: u64) -> bool {
         self.seen.add(o.pos, o.time);
         self.outer_bytes += u64::from(sight.outer_bytes);
-        self.l1_bytes += o.l1_bytes();
+        self.l1_bytes += l1_bytes;
         let first_sighting = sight.sequence.is_some_and(|sequence| self.sequence.observe(sequence, o.pos, o.time));
         let slot = match sight.encapsulation {
             Encapsulation::Native => 0,
@@ -321,9 +321,11 @@ impl Sas {
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) -> bool {
         let mut first_sighting = false;
-        for sight in sights {
+        for (at, sight) in sights.iter().enumerate() {
+            // Several messages of one SA in a segment share one frame's layer 1.
+            let again = at > 0 && sights.iter().take(at).any(|earlier| earlier.sa == sight.sa);
             if let Some(state) = self.state_mut(sight.sa) {
-                first_sighting |= state.observe(o, sight);
+                first_sighting |= state.observe(o, sight, if again { 0 } else { o.l1_bytes() });
             }
         }
         if !notes.is_empty() {

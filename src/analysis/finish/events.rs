@@ -9,6 +9,8 @@ use crate::model::{FramePos, Protocol, Timestamp};
 const REKEY_NS: i64 = 30_000_000_000;
 /// A successor's first number seen: a fresh counter begins at 1 (RFC 4303 section 3.3.3), and a few packets may have been missed.
 const FRESH: u32 = 64;
+/// So many SAs between two endpoints, one way, are no longer told apart as successors.
+const POOL: usize = 1_000;
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     let mut push = |what, sa: &SaView<'_>, from: Option<&SaView<'_>>, pos: FramePos, time: Timestamp| {
@@ -44,13 +46,12 @@ pub(crate) fn predecessor<'t, 'a>(tap: &'t Tap<'a>, new: &SaView<'_>) -> Option<
         return None;
     }
     let (new_first, new_last) = (new.state.first_time().ns()?, new.state.last_time().ns()?);
-    tap.sas
-        .iter()
-        .filter(|old| {
-            old.key.protocol == new.key.protocol
-                && (old.key.src, old.key.dst) == (new.key.src, new.key.dst)
-                && old.key.spi != new.key.spi
-        })
+    // An SA among very many of the same endpoints is one of a pool, not a successor.
+    if tap.sas_between(&new.key).nth(POOL).is_some() {
+        return None;
+    }
+    tap.sas_between(&new.key)
+        .filter(|old| old.key.spi != new.key.spi)
         .filter_map(|old| {
             let (first, last) = (old.state.first_time().ns()?, old.state.last_time().ns()?);
             let overlap = last.saturating_sub(new_first);

@@ -124,7 +124,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         sa.null.is_none() && (sa.key.protocol != Protocol::Ah || packets < sa.state.seen.count)
     };
     for (key, cell) in tap.sizes.opaque.iter() {
-        if let Some(at) = tap.sas.iter().position(|sa| sa.id == key.sa && hides(sa)) {
+        if let Some(at) = tap.place(key.sa).filter(|&at| tap.sas.get(at).is_some_and(&hides)) {
             *outer.entry((at, u64::from(key.outer_bytes))).or_default() += tap.counted(cell).0;
         }
     }

@@ -1,5 +1,7 @@
 //! One tap's state with the verdicts that need all of it.
 
+use std::collections::BTreeMap;
+
 use super::TapState;
 use crate::analysis::Partial;
 use crate::analysis::candidates::FlowKey;
@@ -10,7 +12,7 @@ use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
 use crate::analysis::sizes::{Cell, Cells, OpaqueKey, Sizes};
 use crate::model::report::FrameRef;
-use crate::model::{FramePos, Protocol, SaKey};
+use crate::model::{FramePos, Protocol, SaKey, Spi};
 
 /// At least this share of a tap's frames, one in so many, makes it a copying TAP.
 const COPYING_TAP: u64 = 5;
@@ -26,6 +28,9 @@ pub(crate) struct Tap<'a> {
     pub(crate) sizes: Sizes,
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
+    /// Where in `sas` each SA number and each key is.
+    places: BTreeMap<u32, usize>,
+    keys: BTreeMap<SaKey, usize>,
 }
 
 /// One SA with its verdicts.
@@ -69,7 +74,25 @@ impl<'a> Tap<'a> {
             sas.push(view);
         }
         sas.sort_by_key(|sa| (sa.key, sa.flow));
-        Self { name: state.name.clone(), captures: state.captures.clone(), partial, copying, sizes, sas }
+        let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
+        let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
+        Self { name: state.name.clone(), captures: state.captures.clone(), partial, copying, sizes, sas, places, keys }
+    }
+
+    /// Where in `sas` an SA number is.
+    pub(crate) fn place(&self, id: u32) -> Option<usize> {
+        self.places.get(&id).copied()
+    }
+
+    /// The SA of a key.
+    pub(crate) fn sa_of(&self, key: &SaKey) -> Option<&SaView<'a>> {
+        self.sas.get(*self.keys.get(key)?)
+    }
+
+    /// SAs of one protocol between two endpoints, one way.
+    pub(crate) fn sas_between(&self, key: &SaKey) -> impl Iterator<Item = &SaView<'a>> {
+        let (least, most) = (SaKey { spi: Spi(0), ..*key }, SaKey { spi: Spi(u32::MAX), ..*key });
+        self.keys.range(least..=most).filter_map(|(_, &at)| self.sas.get(at))
     }
 
     /// Where a frame stands in the run's captures.
@@ -119,7 +142,7 @@ impl<'a> Tap<'a> {
     }
 
     pub(crate) fn sa(&self, id: u32) -> Option<&SaView<'a>> {
-        self.sas.iter().find(|sa| sa.id == id && id != NONE)
+        self.sas.get(self.place(id)?)
     }
 
     /// Packets of a cell that count, and their layer 1 octets.

@@ -24,8 +24,8 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
     let backward = &partial.span.backward;
     if backward.count > 0 {
         let evidence = format!(
-            "{} carry a time before the frame in front of them, {} at the most. Order is taken from the file.",
-            plural(backward.count, "frame"),
+            "The clock stepped back {}, {} at the most. Order is taken from the file.",
+            if backward.count == 1 { "once".into() } else { format!("{} times", backward.count) },
             duration(partial.span.backward_most_ns)
         );
         findings.push(Draft::new("capture-clock-back", evidence).seen(tap, backward).done());

@@ -1,8 +1,8 @@
 //! SPIs that should not be there, and headers that cannot be.
 
 use super::{Draft, Tap, plural};
-use crate::model::Protocol;
 use crate::model::report::Finding;
+use crate::model::{Protocol, SaKey};
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for sa in &tap.sas {
@@ -58,11 +58,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 /// One SPI in both directions: legal with manual keys, each direction with a counter of its own.
 fn add_shared(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for sa in tap.sas.iter().filter(|sa| sa.key.src < sa.key.dst && sa.key.protocol != Protocol::IpComp) {
-        let back = tap.sas.iter().find(|other| {
-            other.key.protocol == sa.key.protocol
-                && other.key.spi == sa.key.spi
-                && (other.key.src, other.key.dst) == (sa.key.dst, sa.key.src)
-        });
+        let back = tap.sa_of(&SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key });
         if let Some(back) = back.filter(|_| !sa.key.spi.is_zero()) {
             let evidence = format!(
                 "{} SPI {} is used from {} to {} ({}) and back ({}); the two directions are counted apart.",
