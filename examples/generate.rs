@@ -1,6 +1,6 @@
 //! Writes a large capture of made-up ESP for measurements, the same octets for the same options:
 //!
-//!     cargo run --release --example generate -- --frames 8000000 --size 134 -o /tmp/esp.pcap
+//!     cargo run --release --example generate -- --frames 8000000 --size 134 -o esp.pcap
 //!
 //! Gateways exchange opaque ESP; the payload is noise from a pool, so it costs nothing to make and does not compress.
 //! A size of 134 is a 64-octet packet in ESP-DES-MD5 (outer IP packet 120), 1434 one of 1364. What a report must find is

@@ -1,7 +1,7 @@
 //! The floor under any reader of a pcap file: reads it in 1 MiB pieces to a page-aligned address and hops from record
 //! header to record header, touching nothing else.
 //!
-//!     cargo run --release --example walk -- /tmp/esp.pcap
+//!     cargo run --release --example walk -- esp.pcap
 //!
 //! No analysis of the same file can be faster; what it takes beyond this is its own.
 

@@ -249,8 +249,8 @@ impl Lane {
 }
 
 impl Pending {
-    fn totals(&self, l1_bytes: u64) -> super::partial::Sums {
-        super::partial::Sums {
+    fn totals(&self, l1_bytes: u64) -> super::totals::Sums {
+        super::totals::Sums {
             frames: self.run.count,
             captured_bytes: self.captured_bytes,
             wire_bytes: self.wire_bytes,

@@ -30,7 +30,11 @@ mod seen;
 mod sequence;
 mod settings;
 mod sizes;
+mod span;
 mod tables;
+mod totals;
+mod written;
 
-pub use partial::{CaptureSpan, MergeError, Partial};
+pub use partial::{MergeError, Partial};
 pub use settings::Settings;
+pub use span::CaptureSpan;

@@ -1,27 +1,22 @@
 //! The mergeable state of a span of frames of one stream.
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use super::candidates::Candidates;
-use super::copies::{CopyWindow, stepped_back};
+use super::copies::CopyWindow;
 use super::express::{Express, lane_key};
 use super::flows::Flows;
 use super::fragments::Fragments;
-use super::intern::NONE;
 use super::notices::Notices;
 use super::observation::{Observation, SaSight, observe};
 use super::padding::EthernetPadding;
 use super::rates::Rates;
 use super::sas::Sas;
-use super::seen::Seen;
 use super::settings::Settings;
 use super::sizes::Sizes;
-use super::tables::{Remap, Tables};
+use super::span::{CaptureSpan, Span};
+use super::tables::Tables;
+use super::totals::Totals;
 use crate::capture::Frame;
 use crate::dissect::{Costs, DissectOptions, Glance, Note, Stack, dissect, glance};
-use crate::model::{FramePos, Shift, Timestamp};
 
 /// The state of an analysis over a span of frames of one stream, in capture order.
 ///
@@ -80,54 +75,6 @@ macro_rules! parts {
 struct Scratch {
     stack: Stack,
     sights: Vec<SaSight>,
-}
-
-/// What stretch of which captures a state covers.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Span {
-    /// The captures of the span, in order.
-    pub(crate) captures: Vec<CaptureSpan>,
-    /// Whether the first capture's beginning lies in an earlier span.
-    pub(crate) continues: bool,
-    /// The first frame with a time, and the time of the last one.
-    first: Option<(FramePos, Timestamp)>,
-    last: Option<Timestamp>,
-    /// Frames whose time lies before the time of the frame before them.
-    pub(crate) backward: Seen,
-    pub(crate) backward_most_ns: i64,
-}
-
-/// A capture's share of a span; frames that filters left out included, because positions count them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct CaptureSpan {
-    /// Frames.
-    pub frames: u64,
-    /// Times of the earliest and the latest frame that has one.
-    pub times: Option<(Timestamp, Timestamp)>,
-}
-
-/// Sums over all frames of the span.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Totals {
-    pub(crate) sums: Sums,
-    /// Frames and wire octets per stack number.
-    pub(crate) stacks: Vec<(u64, u64)>,
-    pub(crate) snaplen: Seen,
-    pub(crate) offloaded: Seen,
-    pub(crate) undissected: Seen,
-}
-
-/// Plain sums.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Sums {
-    pub(crate) frames: u64,
-    pub(crate) captured_bytes: u64,
-    pub(crate) wire_bytes: u64,
-    pub(crate) l1_bytes: u64,
-    pub(crate) ip_frames: u64,
-    pub(crate) ipsec_frames: u64,
-    pub(crate) control_frames: u64,
-    pub(crate) fragments: u64,
 }
 
 /// Why two states cannot be merged.
@@ -388,240 +335,5 @@ impl Partial {
 impl PartialEq for Partial {
     fn eq(&self, other: &Self) -> bool {
         self.difference(other).is_none()
-    }
-}
-
-impl CaptureSpan {
-    fn append(&mut self, later: Self) {
-        let Self { frames, times } = later;
-        self.frames += frames;
-        self.times = match (self.times, times) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (own, theirs) => own.or(theirs),
-        };
-    }
-}
-
-impl Span {
-    #[inline]
-    fn count(&mut self, frame: &Frame<'_>) {
-        let capture = frame.pos.capture() as usize;
-        if capture >= self.captures.len() {
-            self.captures.resize(capture + 1, CaptureSpan::default());
-        }
-        if let Some(span) = self.captures.get_mut(capture) {
-            span.frames += 1;
-            if frame.time != Timestamp::UNKNOWN {
-                span.times = Some(match span.times {
-                    Some((earliest, latest)) => (earliest.min(frame.time), latest.max(frame.time)),
-                    None => (frame.time, frame.time),
-                });
-            }
-        }
-    }
-
-    #[inline]
-    fn time(&mut self, o: &Observation) {
-        if o.time == Timestamp::UNKNOWN {
-            return;
-        }
-        if let Some(last) = self.last
-            && let Some(step) = stepped_back(last, o.time)
-        {
-            self.backward.add(o.pos, o.time);
-            self.backward_most_ns = self.backward_most_ns.max(step);
-        }
-        self.first.get_or_insert((o.pos, o.time));
-        self.last = Some(o.time);
-    }
-
-    /// Whether a frame of this time comes no earlier than the one before it.
-    #[inline]
-    pub(super) fn admits(&self, time: Timestamp) -> bool {
-        time != Timestamp::UNKNOWN && self.last.is_some_and(|last| time >= last)
-    }
-
-    /// Takes in a time that [`Span::admits`].
-    #[inline]
-    pub(super) fn pass(&mut self, time: Timestamp) {
-        self.last = Some(time);
-    }
-
-    fn merge(&mut self, later: Self) -> Shift {
-        let Self { captures, continues, first, last, backward, backward_most_ns } = later;
-        let own = self.captures.len() as u32;
-        let shift = if continues && own > 0 {
-            Shift { captures: own - 1, frames: self.captures.last().map_or(0, |c| c.frames) }
-        } else {
-            Shift { captures: own, frames: 0 }
-        };
-        if own == 0 {
-            self.continues = continues;
-        }
-        let mut more = captures.into_iter();
-        if continues && let Some(open) = self.captures.last_mut() {
-            open.append(more.next().unwrap_or_default());
-        }
-        self.captures.extend(more);
-        let first = first.map(|(pos, time)| (pos.shifted(shift), time));
-        if let (Some(before), Some((pos, after))) = (self.last, first)
-            && let Some(step) = stepped_back(before, after)
-        {
-            self.backward.add(pos, after);
-            self.backward_most_ns = self.backward_most_ns.max(step);
-        }
-        self.backward.merge(backward, shift);
-        self.backward_most_ns = self.backward_most_ns.max(backward_most_ns);
-        self.first = self.first.or(first);
-        self.last = last.or(self.last);
-        shift
-    }
-}
-
-impl Totals {
-    #[inline]
-    fn observe(&mut self, o: &Observation) {
-        let sums = &mut self.sums;
-        sums.frames += 1;
-        sums.captured_bytes += u64::from(o.captured_bytes);
-        sums.wire_bytes += u64::from(o.wire_bytes);
-        sums.l1_bytes += o.l1_bytes();
-        sums.ip_frames += u64::from(o.class.ip);
-        sums.ipsec_frames += u64::from(o.class.ipsec);
-        sums.control_frames += u64::from(o.class.control);
-        sums.fragments += u64::from(o.class.fragment);
-        if o.class.cut_by_snaplen {
-            self.snaplen.add(o.pos, o.time);
-        }
-        if o.class.offloaded {
-            self.offloaded.add(o.pos, o.time);
-        }
-        if o.class.undissected {
-            self.undissected.add(o.pos, o.time);
-        }
-        if o.stack != NONE {
-            let at = o.stack as usize;
-            if at >= self.stacks.len() {
-                self.stacks.resize(at + 1, (0, 0));
-            }
-            if let Some((frames, bytes)) = self.stacks.get_mut(at) {
-                *frames += 1;
-                *bytes += u64::from(o.wire_bytes);
-            }
-        }
-    }
-
-    /// Adds IP frames with ESP of one stack.
-    pub(super) fn add_many(&mut self, seen: &Seen, sums: &Sums, stack: u32, cut: bool) {
-        self.sums.add(sums);
-        if cut {
-            self.snaplen.join(seen);
-        }
-        if let Some((frames, bytes)) = self.stacks.get_mut(stack as usize) {
-            *frames += sums.frames;
-            *bytes += sums.wire_bytes;
-        }
-    }
-
-    fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
-        let Self { sums, stacks, snaplen, offloaded, undissected } = later;
-        self.sums.add(&sums);
-        for ((frames, bytes), &id) in stacks.into_iter().zip(&map.stacks) {
-            if id == NONE {
-                continue;
-            }
-            let at = id as usize;
-            if at >= self.stacks.len() {
-                self.stacks.resize(at + 1, (0, 0));
-            }
-            if let Some(own) = self.stacks.get_mut(at) {
-                own.0 += frames;
-                own.1 += bytes;
-            }
-        }
-        self.snaplen.merge(snaplen, shift);
-        self.offloaded.merge(offloaded, shift);
-        self.undissected.merge(undissected, shift);
-    }
-}
-
-impl Sums {
-    fn add(&mut self, later: &Self) {
-        let Self { frames, captured_bytes, wire_bytes, l1_bytes, ip_frames, ipsec_frames, control_frames, fragments } =
-            *later;
-        self.frames += frames;
-        self.captured_bytes += captured_bytes;
-        self.wire_bytes += wire_bytes;
-        self.l1_bytes += l1_bytes;
-        self.ip_frames += ip_frames;
-        self.ipsec_frames += ipsec_frames;
-        self.control_frames += control_frames;
-        self.fragments += fragments;
-    }
-}
-
-/// A state as it is written; caches are left out.
-#[derive(Serialize, Deserialize)]
-struct Written<'p> {
-    settings: Cow<'p, Settings>,
-    span: Cow<'p, Span>,
-    tables: Cow<'p, Tables>,
-    totals: Cow<'p, Totals>,
-    sas: Cow<'p, Sas>,
-    sizes: Cow<'p, Sizes>,
-    rates: Cow<'p, Rates>,
-    padding: Cow<'p, EthernetPadding>,
-    copies: Cow<'p, CopyWindow>,
-    notices: Cow<'p, Notices>,
-    flows: Cow<'p, Flows>,
-    fragments: Cow<'p, Fragments>,
-    candidates: Cow<'p, Candidates>,
-}
-
-impl Serialize for Partial {
-    /// The state should be settled.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written {
-            settings: Cow::Borrowed(&self.settings),
-            span: Cow::Borrowed(&self.span),
-            tables: Cow::Borrowed(&self.tables),
-            totals: Cow::Borrowed(&self.totals),
-            sas: Cow::Borrowed(&self.sas),
-            sizes: Cow::Borrowed(&self.sizes),
-            rates: Cow::Borrowed(&self.rates),
-            padding: Cow::Borrowed(&self.padding),
-            copies: Cow::Borrowed(&self.copies),
-            notices: Cow::Borrowed(&self.notices),
-            flows: Cow::Borrowed(&self.flows),
-            fragments: Cow::Borrowed(&self.fragments),
-            candidates: Cow::Borrowed(&self.candidates),
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Partial {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let w = Written::deserialize(deserializer)?;
-        let empty = Self::new(&w.settings);
-        let read = Self {
-            span: w.span.into_owned(),
-            tables: w.tables.into_owned(),
-            totals: w.totals.into_owned(),
-            sas: w.sas.into_owned(),
-            sizes: w.sizes.into_owned(),
-            rates: w.rates.into_owned(),
-            padding: w.padding.into_owned(),
-            copies: w.copies.into_owned(),
-            notices: w.notices.into_owned(),
-            flows: w.flows.into_owned(),
-            fragments: w.fragments.into_owned(),
-            candidates: w.candidates.into_owned(),
-            ..empty.clone()
-        };
-        // Merging into an empty state gives tables and maps their room back, and changes nothing else.
-        let mut whole = empty.merge(read).map_err(serde::de::Error::custom)?;
-        whole.settle();
-        Ok(whole)
     }
 }
