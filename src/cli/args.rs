@@ -364,7 +364,6 @@ pub(super) enum RowsFormat {
 
 /// Tables for CSV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-#[allow(missing_docs)]
 pub(super) enum TableName {
     Findings,
     Sas,

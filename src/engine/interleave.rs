@@ -67,18 +67,22 @@ impl<'i> Interleave<'i> {
     }
 
     /// Hands frames to `observe` until the capture whose turn it is changes or ends its chunk; false at the end of all.
-    pub(super) fn next(&mut self, mut observe: impl FnMut(&Frame<'_>)) -> bool {
-        let mut errors = Vec::new();
+    pub(super) fn next(&mut self, errors: &mut Vec<Error>, mut observe: impl FnMut(&Frame<'_>)) -> bool {
         // Open what is due: everything that may hold the earliest frame.
         loop {
             let open = self.members.iter().filter_map(Member::time).min();
             let due = self
                 .members
-                .iter_mut()
-                .find(|m| matches!(m.state, State::Waiting) && open.is_none_or(|time| m.first <= time));
-            match due {
-                Some(member) => member.begin(&mut errors),
-                None => break,
+                .iter()
+                .position(|m| matches!(m.state, State::Waiting) && open.is_none_or(|time| m.first <= time));
+            let Some(at) = due else { break };
+            if let Some(member) = self.members.get_mut(at) {
+                member.begin(errors);
+                // It could be read before and now cannot. Nothing behind it in time has been delivered yet, so the places of the
+                // others may close up.
+                if matches!(member.state, State::Failed) {
+                    self.members.remove(at);
+                }
             }
         }
         let turn = self

@@ -154,7 +154,7 @@ impl Run<'_> {
         let settings = self.settings_from(merge.first_time());
         let mut partial = Partial::new(&settings);
         partial.interleave_captures();
-        while !self.progress.interrupted() && merge.next(|frame| partial.observe(frame)) {
+        while !self.progress.interrupted() && merge.next(&mut self.errors, |frame| partial.observe(frame)) {
             if let Some(reader) = merge.current() {
                 self.tell(reader);
             }
