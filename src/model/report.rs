@@ -385,7 +385,8 @@ pub struct Size {
     pub basis: &'static str,
 }
 
-/// What an overhead is made of: mean octets per packet.
+/// What an overhead is made of: mean octets per packet. Where a tunnel carries Ethernet frames, their header, tags and padding
+/// count to the GRE or UDP that carries them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs)] // the field names are the published vocabulary of the figure
 pub struct Parts {

@@ -158,7 +158,14 @@ fn visible_row(tap: &Tap<'_>, key: &VisibleKey) -> Option<(RowKey, IntegerParts)
         fragmentation: header * (i64::from(key.fragments) - 1),
         ..IntegerParts::default()
     };
-    parts.outer_ip = overhead - parts.sum();
+    if costs.link > 0 {
+        // An inner frame's header, tags and padding are no part of the outer IP header: they belong to what carries frames.
+        parts.outer_ip = i64::from(costs.outer_ip);
+        let frame = overhead - parts.sum();
+        *(if costs.gre > 0 { &mut parts.gre } else { &mut parts.udp }) += frame;
+    } else {
+        parts.outer_ip = overhead - parts.sum();
+    }
     Some(((format!("{src} > {dst}"), sa, encapsulation, u64::from(key.inner_bytes)), parts))
 }
 
