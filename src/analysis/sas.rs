@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use super::intern::NONE;
 use super::observation::{Mode, Observation, SaSight};
 use super::seen::Seen;
-use super::sequence::{Edge, SequenceState};
+use super::sequence::SequenceState;
 use super::tables::Remap;
 use crate::dissect::{Note, NullSupport};
-use crate::model::{Encapsulation, Shift, Timestamp};
+use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
 
 /// State of all SAs of a span, indexed by SA number.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -296,14 +296,14 @@ impl Sas {
         &mut self,
         id: u32,
         seen: &Seen,
-        last: Edge,
+        last: (FramePos, Timestamp),
         outer_bytes: u64,
         l1_bytes: u64,
         checked: bool,
     ) {
         let Some(state) = self.state_mut(id) else { return };
         state.seen.join(seen);
-        state.sequence.extend(seen.count, last);
+        state.sequence.extend(seen.count, last.0, last.1);
         state.outer_bytes += outer_bytes;
         state.l1_bytes += l1_bytes;
         state.encapsulations[0] += seen.count;

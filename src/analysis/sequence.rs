@@ -110,24 +110,26 @@ impl SequenceState {
         self.start_run(raw, pos, time)
     }
 
-    /// The last frame's number, sent and unwrapped, if the next number would simply extend the run: nothing in front of it is
-    /// folded, it crosses no multiple of 2^32, and it cannot have been seen before.
-    pub(crate) fn extendable(&self, time: Timestamp) -> Option<(u32, i64)> {
+    /// The last frame's number as sent, if the next number would simply extend the run: nothing in front of it is folded,
+    /// it crosses no multiple of 2^32, and it cannot have been seen before.
+    pub(crate) fn extendable(&self, time: Timestamp) -> Option<u32> {
         let run = self.runs.last()?;
         let simple = run.last.unwrapped == run.max
             && run.folded.below.is_none()
             && run.last.raw != u32::MAX
             && (self.runs.len() == 1 || run.is_older_than_copies(time));
-        simple.then_some((run.last.raw, run.max))
+        simple.then_some(run.last.raw)
     }
 
-    /// Takes in `frames` frames in order, each with the next number, the last of them at `last`.
-    pub(crate) fn extend(&mut self, frames: u64, last: Edge) {
+    /// Takes in `frames` frames in order, each with the next number, the last of them at `pos`. Only where the run is
+    /// [`SequenceState::extendable`], and by fewer numbers than would wrap.
+    pub(crate) fn extend(&mut self, frames: u64, pos: FramePos, time: Timestamp) {
         if let Some(run) = self.runs.last_mut() {
-            run.coverage.insert_range(run.max + 1, last.unwrapped + 1);
+            let unwrapped = run.max.saturating_add_unsigned(frames);
+            run.coverage.insert_range(run.max + 1, unwrapped + 1);
             run.frames += frames;
-            run.max = last.unwrapped;
-            run.last = last;
+            run.max = unwrapped;
+            run.last = Edge { pos, time, raw: run.last.raw.wrapping_add(frames as u32), unwrapped };
         }
     }
 
