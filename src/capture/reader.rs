@@ -22,19 +22,25 @@ pub struct CaptureReader {
     input: Box<dyn io::Read + Send>,
     consumed: Arc<AtomicU64>,
     live: bool,
-    format: Walker,
+    pub(super) format: Walker,
     capture: CaptureId,
     /// Octets that were read and not delivered: the head of a record that the last chunk cut.
     carry: Vec<u8>,
     /// How many octets the record that `carry` begins needs in all, as far as is known.
     need: usize,
     /// Offset of `carry` in the decompressed stream.
-    offset: u64,
+    pub(super) offset: u64,
     done: bool,
+    /// Whether the input has ended behind a whole record.
+    whole: bool,
+    /// Offset at which the reading began: 0, or where a part of a file begins.
+    pub(super) origin: u64,
     info: CaptureInfo,
 }
 
-enum Walker {
+/// The walk over records, with what it knows of the file.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Walker {
     Pcap(pcap::Header),
     Pcapng(pcapng::Walker),
 }
@@ -77,7 +83,7 @@ impl CaptureReader {
         Self::begin(name, Opened { input, total: None, live: true }, capture)
     }
 
-    fn begin(path: &Path, opened: Opened, capture: CaptureId) -> Result<Self, Error> {
+    pub(super) fn begin(path: &Path, opened: Opened, capture: CaptureId) -> Result<Self, Error> {
         let refuse = |what: String| Error::Format { path: path.to_path_buf(), what };
         let consumed = Arc::new(AtomicU64::new(0));
         let mut head = Head::new(Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }));
@@ -162,8 +168,43 @@ impl CaptureReader {
             need: 0,
             offset: header_bytes as u64,
             done: false,
+            whole: false,
+            origin: 0,
             info,
         })
+    }
+
+    /// A reader for `opened`, the same file from octet `begin` on, where a record begins that this reader could go on with.
+    pub(super) fn fork(&self, opened: Opened, begin: u64) -> Self {
+        let consumed = Arc::new(AtomicU64::new(0));
+        let info = CaptureInfo { frames: 0, bytes_read: 0, bytes_consumed: 0, damage: None, ..self.info.clone() };
+        Self {
+            input: Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }),
+            consumed,
+            live: opened.live,
+            format: self.format.clone(),
+            capture: self.capture,
+            carry: Vec::new(),
+            need: 0,
+            offset: begin,
+            done: false,
+            whole: false,
+            origin: begin,
+            info,
+        }
+    }
+
+    /// Whether everything was read, and what was read ends with a whole record.
+    #[must_use]
+    pub fn ended_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Takes over from `before`, which has read the part of the file before this reader's: its frames and its damage come
+    /// before this one's.
+    pub fn continue_from(&mut self, before: &Self) {
+        self.info.follow(&before.info);
+        self.origin = before.origin;
     }
 
     /// What the capture says of itself and how far it has been read.
@@ -211,11 +252,14 @@ impl CaptureReader {
             chunk.frames += frames;
             match (end, supply) {
                 (End::Damaged { kind, what }, _) => {
+                    // What lies behind was read only because reads are large.
+                    self.info.bytes_read = place.offset + bytes as u64 - self.origin;
                     self.damaged(place, bytes, frames, kind, what);
                     break;
                 }
                 (End::More { cut, .. }, Supply::Ended) => {
                     self.done = true;
+                    self.whole = cut.is_none() && walked == filled;
                     let cut = cut.or_else(|| (walked < filled).then(|| "the capture ends inside a record".into()));
                     if let Some(what) = cut {
                         self.damaged(place, bytes, frames, DamageKind::Cut, what);

@@ -3,6 +3,7 @@
 mod frames;
 mod input;
 mod interleave;
+mod parts;
 mod pipeline;
 mod rotation;
 mod run;
