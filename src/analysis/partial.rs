@@ -267,6 +267,8 @@ impl Partial {
     /// Brings the state into the one form that equal streams share: nothing half-done is left in caches.
     pub fn settle(&mut self) {
         self.flush();
+        self.express = Express::default();
+        self.sas.settle();
         self.rates.flush();
         self.fragments.sweep(&mut self.sizes);
         self.sizes.settle();

@@ -317,6 +317,15 @@ impl Sas {
         self.states.get(id as usize)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Gives back the room that was taken for SAs that did not come.
+    pub(crate) fn settle(&mut self) {
+        self.states.shrink_to_fit();
+    }
+
     /// Takes in a frame; true if a sequence number in it was not seen before, so that it cannot be a copy.
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) -> bool {

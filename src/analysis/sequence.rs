@@ -141,6 +141,8 @@ impl SequenceState {
         }
         let unwrapped = i64::from(raw);
         let edge = Edge { pos, time, raw, unwrapped };
+        // Almost every SA has one run: room for one, not for the four that a vector begins with.
+        self.runs.reserve_exact(usize::from(self.runs.is_empty()));
         self.runs.push(Run {
             first: edge,
             last: edge,

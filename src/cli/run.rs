@@ -141,12 +141,12 @@ fn partial(args: &PartialArgs) -> Verdict {
     verdict.interrupted(interrupt.happened());
     verdict.errors(&errors);
     errors.iter().for_each(complain);
+    write(sink, &mut verdict, |sink| state.write(sink));
     let report = state.report().0;
     verdict.report(&report, args.input.accept_cut, None);
     if !args.run.quiet {
         warn_of_damage(&report);
     }
-    write(sink, &mut verdict, |sink| state.write(sink));
     verdict
 }
 
@@ -176,14 +176,14 @@ fn merge(args: MergeArgs) -> Verdict {
             Err(error) => errors.push(error),
         }
     }
-    let (report, more) = state.report();
-    errors.extend(more);
     let mut verdict = Verdict::default();
-    verdict.errors(&errors);
-    errors.iter().for_each(complain);
     if let Some(state_sink) = state_sink {
         write(state_sink, &mut verdict, |sink| state.write(sink));
     }
+    let (report, more) = state.report();
+    errors.extend(more);
+    verdict.errors(&errors);
+    errors.iter().for_each(complain);
     let Some(sink) = sink else {
         verdict.report(&report, args.accept_cut, options::threshold(args.fail_on));
         return verdict;

@@ -88,9 +88,9 @@ impl State {
 
     /// The report of everything in the state, and streams that could not be put together.
     #[must_use]
-    pub fn report(&self) -> (Report, Vec<Error>) {
+    pub fn report(self) -> (Report, Vec<Error>) {
         let mut errors = Vec::new();
-        let taps = assign(self.streams.clone(), &mut errors);
+        let taps = assign(self.streams, &mut errors);
         // Captures are listed by time, so that the order in which they were given or merged leaves no trace.
         let mut facts: Vec<(usize, usize, CaptureFacts)> = Vec::new();
         for (tap, merged) in taps.iter().enumerate() {
@@ -113,7 +113,7 @@ impl State {
             })
             .collect();
         let facts: Vec<CaptureFacts> = facts.iter().map(|(_, _, facts)| facts.clone()).collect();
-        let settings = self.settings.clone().unwrap_or_default();
+        let settings = self.settings.unwrap_or_default();
         (finish(&states, &facts, &settings), errors)
     }
 

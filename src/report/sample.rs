@@ -74,8 +74,8 @@ pub(crate) fn size(inner: u64, overhead: u64) -> Size {
     }
 }
 
-fn sa_id(proto: &str, spi: u32) -> String {
-    format!("{proto}/{A}/{B}/0x{spi:08x}")
+fn sa_id(proto: &str, spi: u32) -> Name {
+    format!("{proto}/{A}/{B}/0x{spi:08x}").into()
 }
 
 /// An SA from A to B.
@@ -94,8 +94,8 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         fragments: 0,
         outer_bytes: 200_000,
         copies_removed: 0,
-        first: time(START),
-        last: time(START + 15_020_000_000),
+        first: Some(Rfc3339(START)),
+        last: Some(Rfc3339(START + 15_020_000_000)),
         first_ns: Some(START),
         last_ns: Some(START + 15_020_000_000),
         first_frame: FrameRef { capture: 0, frame: 1 },
@@ -270,7 +270,7 @@ pub(crate) fn report() -> Report {
             }],
         },
         events: vec![Event {
-            time: time(START),
+            time: Some(Rfc3339(START)),
             time_ns: Some(START),
             tap: "tunnel".into(),
             what: "rekey",
@@ -290,7 +290,7 @@ pub(crate) fn two_taps() -> Report {
     report.taps.push(Tap { name: "far".into(), captures: vec![1], role: "tunnel" });
     let (a, b) = ("2001:db8:1111:2222:3333:4444:5555:6666", "2001:db8:1111:2222:3333:4444:5555:7777");
     report.sas.push(Sa {
-        id: format!("esp/{a}/{b}/0xc0ffee00"),
+        id: format!("esp/{a}/{b}/0xc0ffee00").into(),
         tap: "far".into(),
         src: a.into(),
         dst: b.into(),
@@ -302,11 +302,11 @@ pub(crate) fn two_taps() -> Report {
     report.sizes.extend((100..160).map(|inner| Size {
         tap: "far".into(),
         direction: direction(a, b),
-        sa: Some(format!("esp/{a}/{b}/0xc0ffee00")),
+        sa: Some(format!("esp/{a}/{b}/0xc0ffee00").into()),
         ..size(inner, 61)
     }));
     report.findings.extend((0..9).map(|n| Finding {
-        sa: Some(format!("esp/{a}/{b}/0xc0ffee{n:02x}")),
+        sa: Some(format!("esp/{a}/{b}/0xc0ffee{n:02x}").into()),
         tap: "far".into(),
         ..finding("sa-one-way", n)
     }));

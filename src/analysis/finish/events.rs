@@ -1,7 +1,7 @@
 //! What began, ended or changed.
 
 use super::tap::{SaView, Tap};
-use super::time::rfc3339;
+use super::time::moment;
 use crate::model::report::{Event, Report};
 use crate::model::{FramePos, Protocol, Timestamp};
 
@@ -13,9 +13,10 @@ const FRESH: u32 = 64;
 const POOL: usize = 1_000;
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
+    report.events.reserve_exact(2 * tap.sas.len());
     let mut push = |what, sa: &SaView<'_>, from: Option<&SaView<'_>>, pos: FramePos, time: Timestamp| {
         report.events.push(Event {
-            time: rfc3339(time),
+            time: moment(time),
             time_ns: time.ns(),
             tap: tap.name.clone(),
             what,

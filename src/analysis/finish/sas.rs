@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use super::sizes::{OverheadSum, overheads};
 use super::tap::{SaView, Tap};
-use super::time::{bits_per_second, per_second, rfc3339};
+use super::time::{bits_per_second, moment, per_second};
 use crate::analysis::sequence::{SequenceFigures, WINDOWS};
-use crate::model::report::{FrameRef, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, TransformReport, Tunnel};
+use crate::model::report::{
+    FrameRef, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, TransformReport, Tunnel,
+};
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
 
 /// Octets of the AH header in front of its ICV field (RFC 4302 section 2).
@@ -14,6 +16,7 @@ const AH_FIXED: u32 = 12;
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     let overheads = overheads(tap);
+    report.sas.reserve_exact(tap.sas.len());
     for sa in &tap.sas {
         report.sas.push(sa_row(tap, sa, overheads.get(&sa.id).filter(|_| sa.flow.is_none())));
     }
@@ -43,8 +46,8 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         fragments: later.map_or(0, |f| f.later),
         outer_bytes: state.outer_bytes.saturating_sub(copies.outer_bytes) + later.map_or(0, |f| f.later_bytes),
         copies_removed: copies.frames,
-        first: rfc3339(first),
-        last: rfc3339(last),
+        first: moment(first),
+        last: moment(last),
         first_ns: first.ns(),
         last_ns: last.ns(),
         first_frame: state.seen.ends().map_or(nowhere, |e| tap.frame(e.first)),
@@ -159,7 +162,7 @@ fn integrity(icv_bytes: u32) -> &'static [&'static str] {
 }
 
 /// SA ids of the two directions, earliest and latest time.
-type Ends = (Vec<String>, Vec<String>, Option<i64>, Option<i64>);
+type Ends = (Vec<Name>, Vec<Name>, Option<i64>, Option<i64>);
 
 fn add_tunnels(report: &mut Report, tap: &Tap<'_>) {
     let mut tunnels: BTreeMap<(Address, Address), Ends> = BTreeMap::new();

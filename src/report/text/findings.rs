@@ -110,7 +110,7 @@ fn sentence(finding: &Finding, report: &Report) -> String {
 
 /// Whether the finding spans all frames of its SA.
 fn concerns_whole_sa(finding: &Finding, report: &Report) -> bool {
-    report.sas.iter().filter(|sa| finding.sa.as_deref() == Some(sa.id.as_str()) && sa.tap == finding.tap).any(|sa| {
+    report.sas.iter().filter(|sa| finding.sa.as_deref() == Some(&*sa.id) && sa.tap == finding.tap).any(|sa| {
         sa.frames > 1 && Some(sa.first_frame) == finding.first_frame && Some(sa.last_frame) == finding.last_frame
     })
 }

@@ -15,7 +15,7 @@ use crate::analysis::catalogue;
 use crate::analysis::seen::Seen;
 use crate::analysis::settings::Settings;
 use crate::model::Timestamp;
-use crate::model::report::{Finding, FrameRef, Report, Severity};
+use crate::model::report::{Finding, FrameRef, Name, Report, Severity};
 
 /// All findings of a run, most severe first, then in the order of the catalogue.
 pub(crate) fn all(taps: &[Tap<'_>], captures: &[CaptureFacts], settings: &Settings, report: &Report) -> Vec<Finding> {
@@ -52,7 +52,7 @@ impl Draft {
                 code,
                 severity: entry.map_or(Severity::Note, |e| e.severity),
                 title: entry.map_or_else(|| code.to_owned(), |e| e.title.to_owned()),
-                tap: String::new(),
+                tap: Name::from(""),
                 sa: None,
                 count: 1,
                 first_frame: None,
@@ -77,7 +77,7 @@ impl Draft {
     }
 
     /// Names the SA or flow.
-    pub(crate) fn of(mut self, sa: impl Into<String>) -> Self {
+    pub(crate) fn of(mut self, sa: impl Into<Name>) -> Self {
         self.finding.sa = Some(sa.into());
         self
     }

@@ -61,7 +61,7 @@ fn add_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for sa in &tap.sas {
         let (seen, names) = ways.entry((sa.key.protocol, sa.key.src, sa.key.dst)).or_default();
         seen.join(&sa.state.seen);
-        names.push(sa.name.clone());
+        names.push(sa.name.to_string());
     }
     for ((protocol, src, dst), (seen, names)) in &ways {
         if dst.is_multicast() || seen.count < ENOUGH || ways.contains_key(&(*protocol, *dst, *src)) {
