@@ -98,6 +98,7 @@ impl IntervalSet {
             return;
         }
         if self.parts.last().is_none_or(|last| other.parts.first().is_some_and(|first| first.0 > last.1)) {
+            self.parts.reserve_exact(other.parts.len());
             self.parts.extend_from_slice(&other.parts);
             return;
         }

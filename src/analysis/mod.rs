@@ -24,6 +24,7 @@ mod notices;
 mod observation;
 mod padding;
 mod partial;
+mod rare;
 mod rates;
 mod sas;
 mod seen;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::intern::NONE;
 use super::observation::{Mode, Observation, SaSight};
+use super::rare::Rare;
 use super::seen::Seen;
 use super::sequence::SequenceState;
 use super::tables::Remap;
@@ -24,7 +25,7 @@ pub(crate) struct SaState {
     pub(crate) seen: Seen,
     pub(crate) outer_bytes: u64,
     pub(crate) l1_bytes: u64,
-    pub(crate) copies: Copies,
+    pub(crate) copies: Rare<Copies>,
     pub(crate) sequence: SequenceState,
     /// Frames per encapsulation, in the order of [`Encapsulation`].
     pub(crate) encapsulations: [u64; 4],
@@ -36,8 +37,8 @@ pub(crate) struct SaState {
     pub(crate) directions: u64,
     /// AH: frames per header length.
     pub(crate) ah_lengths: BTreeMap<u32, u64>,
-    pub(crate) ah_tail: AhTail,
-    pub(crate) bad_length: Seen,
+    pub(crate) ah_tail: Rare<AhTail>,
+    pub(crate) bad_length: Rare<Seen>,
     /// Evidence for ESP-NULL, by candidate.
     pub(crate) null: BTreeMap<NullCandidate, NullVotes>,
     /// Frames checked against the candidates.
@@ -186,7 +187,7 @@ impl SaState {
             crate::model::Protocol::Ah => {
                 *self.ah_lengths.entry(sight.bytes).or_default() += 1;
                 if let Some(tail) = sight.ah_tail {
-                    self.ah_tail.add(tail);
+                    self.ah_tail.edit().add(tail);
                 }
             }
             crate::model::Protocol::Esp => self.null_checked += u64::from(sight.null_checked),
@@ -197,9 +198,10 @@ impl SaState {
 
     /// Takes in a frame recognised as a copy, which `observe` has counted.
     pub(crate) fn count_copy(&mut self, o: &Observation, sight: &SaSight) {
-        self.copies.frames += 1;
-        self.copies.outer_bytes += u64::from(sight.outer_bytes);
-        self.copies.l1_bytes += o.l1_bytes();
+        let copies = self.copies.edit();
+        copies.frames += 1;
+        copies.outer_bytes += u64::from(sight.outer_bytes);
+        copies.l1_bytes += o.l1_bytes();
     }
 
     pub(crate) fn support(&mut self, support: &NullSupport) {
@@ -228,9 +230,12 @@ impl SaState {
         self.seen.merge(seen, shift);
         self.outer_bytes += outer_bytes;
         self.l1_bytes += l1_bytes;
-        self.copies.frames += copies.frames;
-        self.copies.outer_bytes += copies.outer_bytes;
-        self.copies.l1_bytes += copies.l1_bytes;
+        self.copies.merge(copies, |own, later| {
+            let Copies { frames, outer_bytes, l1_bytes } = later;
+            own.frames += frames;
+            own.outer_bytes += outer_bytes;
+            own.l1_bytes += l1_bytes;
+        });
         self.sequence.merge(sequence, shift);
         for (own, more) in self.encapsulations.iter_mut().zip(encapsulations) {
             *own += more;
@@ -246,8 +251,8 @@ impl SaState {
         for (length, count) in ah_lengths {
             *self.ah_lengths.entry(length).or_default() += count;
         }
-        self.ah_tail.merge(ah_tail);
-        self.bad_length.merge(bad_length, shift);
+        self.ah_tail.merge(ah_tail, AhTail::merge);
+        self.bad_length.merge(bad_length, |own, later| own.merge(later, shift));
         for (candidate, votes) in null {
             self.null.entry(candidate).or_default().merge(votes);
         }
@@ -353,7 +358,7 @@ impl Sas {
                 }
                 Note::AhLength { sa } | Note::EspLength { sa } => {
                     if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
-                        state.bad_length.add(o.pos, o.time);
+                        state.bad_length.edit().add(o.pos, o.time);
                     }
                 }
                 _ => {}

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::interval::IntervalSet;
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP};
+use super::rare::Rare;
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// Anti-replay window sizes judged, in packets (RFC 4303 section 3.4.3 asks for 32 and prefers 64; 4096 is the largest in the field).
@@ -36,7 +37,7 @@ pub(crate) struct Run {
     coverage: IntervalSet,
     /// Per lateness class: numbers whose first sighting was that far below the maximum. `None` while nothing was late.
     late: Option<Box<[IntervalSet; CLASSES.len()]>>,
-    folded: Folded,
+    folded: Rare<Folded>,
     /// First frames behind a crossing of 2^32, at most [`MAX_WRAPS`].
     wraps: Vec<Edge>,
 }
@@ -100,7 +101,7 @@ impl SequenceState {
             if unwrapped >> 32 != run.max >> 32 && unwrapped > run.max {
                 run.wrap();
             }
-            if unwrapped == run.max + 1 && run.folded.below.is_none() {
+            if unwrapped == run.max + 1 && run.folded.get().below.is_none() {
                 run.max = unwrapped;
                 run.coverage.insert(unwrapped);
                 return settled || run.is_older_than_copies(time);
@@ -115,7 +116,7 @@ impl SequenceState {
     pub(crate) fn extendable(&self, time: Timestamp) -> Option<u32> {
         let run = self.runs.last()?;
         let simple = run.last.unwrapped == run.max
-            && run.folded.below.is_none()
+            && run.folded.get().below.is_none()
             && run.last.raw != u32::MAX
             && (self.runs.len() == 1 || run.is_older_than_copies(time));
         simple.then_some(run.last.raw)
@@ -150,7 +151,7 @@ impl SequenceState {
             max: unwrapped,
             coverage: IntervalSet::single(unwrapped, unwrapped + 1),
             late: None,
-            folded: Folded::default(),
+            folded: Rare::default(),
             wraps: Vec::new(),
         });
         self.runs.len() == 1
@@ -266,8 +267,8 @@ impl Run {
     /// Adds a number that is not simply the next; false if it may have been there.
     #[cold]
     fn cover(&mut self, n: i64) -> bool {
-        if self.folded.below.is_some_and(|below| n < below) {
-            self.folded.beyond_horizon += 1;
+        if self.folded.get().below.is_some_and(|below| n < below) {
+            self.folded.edit().beyond_horizon += 1;
             return false;
         }
         let new = self.coverage.insert(n);
@@ -300,19 +301,20 @@ impl Run {
     fn fold(&mut self) {
         let dropped = self.coverage.drop_below(self.max - FOLD_BEHIND);
         let Some(&(first, _)) = dropped.first() else { return };
-        if self.folded.below.is_none() {
-            self.folded.min = first;
+        let folded = self.folded.edit();
+        if folded.below.is_none() {
+            folded.min = first;
         }
-        let mut previous = self.folded.below;
+        let mut previous = folded.below;
         for &(start, end) in &dropped {
-            self.folded.covered += start.abs_diff(end);
+            folded.covered += start.abs_diff(end);
             if let Some(previous) = previous {
-                self.folded.gaps += 1;
-                self.folded.longest_gap = self.folded.longest_gap.max(previous.abs_diff(start));
+                folded.gaps += 1;
+                folded.longest_gap = folded.longest_gap.max(previous.abs_diff(start));
             }
             previous = Some(end);
         }
-        self.folded.below = previous;
+        folded.below = previous;
     }
 
     /// Appends the run that continues this one; its numbers move by `by`.
@@ -334,21 +336,19 @@ impl Run {
             }
         }
         later.max += by;
-        self.folded.beyond_horizon += later.folded.beyond_horizon;
-        if later.folded.below.is_some() {
+        let coverage = &mut self.coverage;
+        self.folded.merge(later.folded, |folded, later| {
             // A folded later run no longer knows its numbers; its counters are added as they are.
-            self.folded.covered += later.folded.covered;
-            self.folded.gaps += later.folded.gaps;
-            self.folded.longest_gap = self.folded.longest_gap.max(later.folded.longest_gap);
-            self.folded.min = if self.folded.below.is_some() {
-                self.folded.min
-            } else {
-                self.coverage.min().unwrap_or(later.folded.min + by)
-            };
-            let own = std::mem::take(&mut self.coverage);
-            self.folded.covered += own.len();
-            self.folded.below = later.folded.below.map(|below| below + by);
-        }
+            folded.beyond_horizon += later.beyond_horizon;
+            folded.covered += later.covered;
+            folded.gaps += later.gaps;
+            folded.longest_gap = folded.longest_gap.max(later.longest_gap);
+            if folded.below.is_none() {
+                folded.min = coverage.min().unwrap_or(later.min + by);
+            }
+            folded.covered += std::mem::take(coverage).len();
+            folded.below = later.below.map(|below| below + by);
+        });
         let max = self.max;
         let overlaps = later.coverage.min().is_some_and(|min| min <= max);
         if overlaps || later.late.is_some() {
@@ -380,12 +380,13 @@ impl Run {
     }
 
     fn add_to(&self, figures: &mut SequenceFigures) {
-        let covered = self.coverage.len() + self.folded.covered;
-        let min = if self.folded.below.is_some() { self.folded.min } else { self.coverage.min().unwrap_or(self.max) };
+        let folded = self.folded.get();
+        let covered = self.coverage.len() + folded.covered;
+        let min = if folded.below.is_some() { folded.min } else { self.coverage.min().unwrap_or(self.max) };
         figures.lost += (min.abs_diff(self.max) + 1).saturating_sub(covered);
-        figures.gaps += self.folded.gaps;
-        figures.longest_gap = figures.longest_gap.max(self.folded.longest_gap);
-        let mut previous = self.folded.below;
+        figures.gaps += folded.gaps;
+        figures.longest_gap = figures.longest_gap.max(folded.longest_gap);
+        let mut previous = folded.below;
         for &(start, end) in self.coverage.parts() {
             if let Some(previous) = previous
                 && previous != start
@@ -395,7 +396,7 @@ impl Run {
             }
             previous = Some(end);
         }
-        let duplicate = self.frames.saturating_sub(covered + self.folded.beyond_horizon);
+        let duplicate = self.frames.saturating_sub(covered + folded.beyond_horizon);
         figures.duplicate += duplicate;
         let class = |at: usize| self.late.as_ref().and_then(|l| l.get(at)).map_or(0, IntervalSet::len);
         figures.late += class(0);
@@ -404,10 +405,10 @@ impl Run {
         }
         figures.wrap_edges.extend_from_slice(&self.wraps);
         figures.wraps += ((self.max >> 32) - (min >> 32)).unsigned_abs();
-        if self.folded.below.is_some() {
+        if folded.below.is_some() {
             figures.degraded = Some(format!(
                 "coverage beyond {MAX_INTERVALS} intervals was folded; {} frames fell into folded ground",
-                self.folded.beyond_horizon
+                folded.beyond_horizon
             ));
         }
     }

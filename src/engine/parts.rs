@@ -30,19 +30,20 @@ pub(super) fn analyse(
     settings: &Settings,
     progress: &dyn Progress,
 ) -> Option<(CaptureReader, Partial)> {
-    let parts = Part::split(source, threads)?;
+    let mut parts = Part::split(source, threads)?.into_iter();
+    let first = parts.next()?;
     let done = Done::default();
     let read: Vec<(Part, Partial)> = thread::scope(|scope| {
         let done = &done;
-        let observe = |(place, part)| scope.spawn(move || observe(part, place > 0, settings, done, progress));
-        let workers: Vec<_> = parts.into_iter().enumerate().map(observe).collect();
-        workers
-            .into_iter()
-            .map(|worker| match worker.join() {
-                Ok(read) => read,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-            .collect()
+        let workers: Vec<_> =
+            parts.map(|part| scope.spawn(move || observe(part, true, settings, done, progress))).collect();
+        // The first part's state is the one that grows, so it is this thread's.
+        let first = observe(first, false, settings, done, progress);
+        let rest = workers.into_iter().map(|worker| match worker.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(rest).collect()
     });
     join(read, progress.interrupted())
 }

@@ -6,11 +6,29 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::{Address, Spi};
+
 /// The schema name of [`Report`].
 pub const SCHEMA: &str = "spiglass.report/1";
 
 /// The name of a tap or the id of an SA: many rows share one.
 pub type Name = Arc<str>;
+
+/// Something small that is written in words, made when they are needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown<T>(pub T);
+
+impl<T: fmt::Display> fmt::Display for Shown<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
 
 /// A moment in nanoseconds since the Unix epoch, written as RFC 3339 in UTC with nine digits.
 ///
@@ -223,11 +241,11 @@ pub struct Sa {
     /// SPI in decimal.
     pub spi: u32,
     /// SPI in hex.
-    pub spi_hex: String,
+    pub spi_hex: Shown<Spi>,
     /// Source address.
-    pub src: String,
+    pub src: Shown<Address>,
     /// Destination address.
-    pub dst: String,
+    pub dst: Shown<Address>,
     /// `native`, `udp`, `tcp` or `wesp`.
     pub encapsulation: &'static str,
     /// `tunnel`, `transport` or `unknown`.

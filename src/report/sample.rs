@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::report::*;
+use crate::model::{Address, Spi};
 
 const START: i64 = 1_795_236_062_000_000_000;
 const A: &str = "192.168.1.1";
@@ -74,6 +75,10 @@ pub(crate) fn size(inner: u64, overhead: u64) -> Size {
     }
 }
 
+fn shown(address: &str) -> Shown<Address> {
+    Shown(Address::from(address.parse::<std::net::IpAddr>().expect("an address")))
+}
+
 fn sa_id(proto: &str, spi: u32) -> Name {
     format!("{proto}/{A}/{B}/0x{spi:08x}").into()
 }
@@ -85,9 +90,9 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         tap: "tunnel".into(),
         proto,
         spi,
-        spi_hex: format!("0x{spi:08x}"),
-        src: A.into(),
-        dst: B.into(),
+        spi_hex: Shown(Spi(spi)),
+        src: shown(A),
+        dst: shown(B),
         encapsulation: "native",
         mode: "tunnel",
         frames: 1485,
@@ -292,8 +297,8 @@ pub(crate) fn two_taps() -> Report {
     report.sas.push(Sa {
         id: format!("esp/{a}/{b}/0xc0ffee00").into(),
         tap: "far".into(),
-        src: a.into(),
-        dst: b.into(),
+        src: shown(a),
+        dst: shown(b),
         encapsulation: "udp",
         copies_removed: 2,
         overhead: Overhead { basis: "unknown", min_bytes: None, max_bytes: None, mean_bytes: None },

@@ -7,7 +7,7 @@ use super::tap::{SaView, Tap};
 use super::time::{bits_per_second, moment, per_second};
 use crate::analysis::sequence::{SequenceFigures, WINDOWS};
 use crate::model::report::{
-    FrameRef, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, TransformReport, Tunnel,
+    FrameRef, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport, Tunnel,
 };
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
 
@@ -25,7 +25,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
 
 fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa {
     let state = sa.state;
-    let copies = if tap.copying { state.copies } else { Default::default() };
+    let copies = if tap.copying { state.copies.get() } else { Default::default() };
     let duration = state.duration_ns();
     let frames = state.seen.count.saturating_sub(copies.frames);
     let l1_bytes = state.l1_bytes.saturating_sub(copies.l1_bytes);
@@ -37,9 +37,9 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         tap: tap.name.clone(),
         proto: sa.key.protocol.name(),
         spi: sa.key.spi.0,
-        spi_hex: sa.key.spi.to_string(),
-        src: sa.key.src.to_string(),
-        dst: sa.key.dst.to_string(),
+        spi_hex: Shown(sa.key.spi),
+        src: Shown(sa.key.src),
+        dst: Shown(sa.key.dst),
         encapsulation: encapsulation(sa).name(),
         mode: mode(sa),
         frames,
@@ -121,7 +121,7 @@ fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     }
     let (&header, _) = sa.state.ah_lengths.iter().max_by_key(|(_, count)| **count)?;
     let field = header.checked_sub(AH_FIXED)?;
-    Some(if sa.state.ah_tail.is_padding() { field.saturating_sub(4) } else { field })
+    Some(if sa.state.ah_tail.get().is_padding() { field.saturating_sub(4) } else { field })
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {

@@ -43,11 +43,11 @@ pub(crate) struct SaView<'a> {
     pub(crate) state: &'a SaState,
     pub(crate) sequence: Option<SequenceFigures>,
     pub(crate) null: Option<(NullCandidate, &'a NullVotes)>,
-    pub(crate) fragments: Option<FragmentSums>,
+    pub(crate) fragments: Option<Box<FragmentSums>>,
     /// Sizes of a UDP flow that turned out to be ESP.
     pub(crate) flow_sizes: Option<&'a Cells<OpaqueKey>>,
     /// Ports of such a flow.
-    pub(crate) flow: Option<FlowKey>,
+    pub(crate) flow: Option<Box<FlowKey>>,
 }
 
 impl<'a> Tap<'a> {
@@ -65,7 +65,9 @@ impl<'a> Tap<'a> {
                 .iter()
                 .filter_map(|(id, &key)| Some((id, key, partial.sas.get(id)?)))
                 .filter(|(_, _, state)| state.seen.count > 0)
-                .map(|(id, key, state)| SaView::new(id, key, state, copying, fragments.get(&id).cloned())),
+                .map(|(id, key, state)| {
+                    SaView::new(id, key, state, copying, fragments.get(&id).cloned().map(Box::new))
+                }),
         );
         let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
         for (flow, candidate) in partial.candidates.accepted(speaks_ike) {
@@ -73,10 +75,10 @@ impl<'a> Tap<'a> {
             let key = SaKey { protocol: Protocol::Esp, src: flow.src, dst: flow.dst, spi: candidate.spi };
             let mut view = SaView::new(NONE, key, state, copying, None);
             view.flow_sizes = Some(&candidate.sizes);
-            view.flow = Some(flow);
+            view.flow = Some(Box::new(flow));
             sas.push(view);
         }
-        sas.sort_by_key(|sa| (sa.key, sa.flow));
+        sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         Self {
@@ -178,8 +180,8 @@ impl<'a> Tap<'a> {
 }
 
 impl<'a> SaView<'a> {
-    fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<FragmentSums>) -> Self {
-        let copies = if copying { state.copies.frames } else { 0 };
+    fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<Box<FragmentSums>>) -> Self {
+        let copies = if copying { state.copies.get().frames } else { 0 };
         Self {
             id,
             key,

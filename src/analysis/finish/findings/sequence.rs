@@ -9,7 +9,7 @@ use crate::model::report::{Finding, Severity};
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     for sa in &tap.sas {
         let Some(figures) = &sa.sequence else { continue };
-        let copies = if tap.copying { sa.state.copies.frames } else { 0 };
+        let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let frames = sa.state.seen.count.saturating_sub(copies);
         let distinct = frames.saturating_sub(figures.duplicate);
         let who = format!("{} {} from {} to {}", sa.key.protocol.title(), sa.key.spi, sa.key.src, sa.key.dst);
@@ -37,10 +37,10 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 plural(figures.duplicate, "frame"),
                 plural(frames, "frame")
             );
-            if !tap.copying && sa.state.copies.frames > 0 {
+            if !tap.copying && sa.state.copies.get().frames > 0 {
                 evidence.push_str(&format!(
                     " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture cannot tell.",
-                    sa.state.copies.frames
+                    sa.state.copies.get().frames
                 ));
             }
             let severity = if figures.duplicate == 1 { Severity::Note } else { Severity::Warning };
