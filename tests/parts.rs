@@ -105,7 +105,7 @@ fn records_within_records_do_not_mislead() {
     let mut noise = Noise(3);
     let dir = scratch("parts-lure");
     let time = |n: u64| 1_700_000_000_000_000_000 + n * 1_000_000;
-    let frames: Vec<Out> = (0..6_501_u64)
+    let frames: Vec<Out> = (0..24_001_u64)
         .map(|n| {
             let within: Vec<Out> = (0..24).map(|_| Out::whole(time(n), noise.bytes(40))).collect();
             let mut payload = noise.bytes(16);
@@ -114,11 +114,11 @@ fn records_within_records_do_not_mislead() {
         })
         .collect();
     let path = write_file(&dir, "lure.pcap", &plain_pcap(&frames));
-    assert!(std::fs::metadata(&path).expect("just written").len() > 8 << 20, "large enough for two threads");
+    assert!(std::fs::metadata(&path).expect("just written").len() > 32 << 20, "large enough for two threads");
     assert!(!divided(&path, 2), "the test's file does not mislead");
     let path = path.to_str().expect("UTF-8");
     let one = spiglass(&["report", "--format", "json", "--jobs", "1", path]);
-    assert_eq!(support::number(&one.json(), "totals.frames"), 6_501);
+    assert_eq!(support::number(&one.json(), "totals.frames"), 24_001);
     for jobs in ["2", "5"] {
         assert!(spiglass(&["report", "--format", "json", "--jobs", jobs, path]).stdout == one.stdout, "--jobs {jobs}");
     }
@@ -129,14 +129,14 @@ fn records_within_records_do_not_mislead() {
 fn damage_is_the_same_whatever_the_number_of_threads() {
     let mut noise = Noise(4);
     let dir = scratch("parts-damage");
-    let frames: Vec<Out> = (0..9_000_u32)
+    let frames: Vec<Out> = (0..25_000_u32)
         .map(|n| {
             let time = 1_700_000_000_000_000_000 + u64::from(n) * 1_000_000;
             Out::whole(time, esp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 0x1000, n + 1, &noise.bytes(1_372)))
         })
         .collect();
     let sound = plain_pcap(&frames);
-    assert!(sound.len() > 12 << 20);
+    assert!(sound.len() > 34 << 20);
     let mut spoiled: Vec<(&str, Vec<u8>)> = vec![("cut", sound.get(..sound.len() - 7).unwrap_or_default().to_vec())];
     for (name, at) in [("early", sound.len() / 5), ("late", sound.len() * 4 / 5)] {
         let mut zeros = sound.clone();

@@ -157,7 +157,7 @@ impl CopyWindow {
     }
 
     /// Keeps a digest for later, without a look at the table.
-    #[inline]
+    #[inline(always)]
     fn remember(&mut self, entry: Entry) {
         let oldest = self.oldest_kept();
         while self.recent.front().is_some_and(|front| front.time < oldest) {

@@ -90,7 +90,7 @@ impl Express {
     }
 
     /// The lane of an SA, open or closed.
-    #[inline]
+    #[inline(always)]
     fn lane(&mut self, addresses: [u8; 8], spi: [u8; 4]) -> Option<&mut Lane> {
         for place in self.places(addresses, spi) {
             let id = *self.index.get(place)?;
@@ -104,7 +104,7 @@ impl Express {
     }
 
     /// Takes in a frame that is the next of its lane; false if it is not, and nothing was done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, frame: &Frame<'_>, glance: &Glance, parts: &mut Parts) -> bool {
         let time = frame.time.raw();
         if !parts.span.admits(frame.time) {

@@ -136,13 +136,13 @@ impl Partial {
     }
 
     /// Takes in the next frame of the stream.
-    #[inline]
+    #[inline(always)]
     pub fn observe(&mut self, frame: &Frame<'_>) {
         self.observe_glanced(frame, glance(frame).as_ref());
     }
 
     /// Takes in the next frame of the stream, at which [`glance`] has looked already.
-    #[inline]
+    #[inline(always)]
     pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         self.span.count(frame);
         if !self.settings.admits_time(frame.time) {

@@ -31,6 +31,7 @@ pub struct CaptureReader {
     /// Offset of `carry` in the decompressed stream.
     pub(super) offset: u64,
     done: bool,
+    chunk_bytes: usize,
     /// Whether the input has ended behind a whole record.
     whole: bool,
     /// Offset at which the reading began: 0, or where a part of a file begins.
@@ -168,6 +169,7 @@ impl CaptureReader {
             need: 0,
             offset: header_bytes as u64,
             done: false,
+            chunk_bytes: super::limits::CHUNK_BYTES,
             whole: false,
             origin: 0,
             info,
@@ -188,6 +190,7 @@ impl CaptureReader {
             need: 0,
             offset: begin,
             done: false,
+            chunk_bytes: super::limits::CHUNK_BYTES,
             whole: false,
             origin: begin,
             info,
@@ -213,6 +216,11 @@ impl CaptureReader {
         &self.info
     }
 
+    /// Reads [`super::limits::LARGE_CHUNK_BYTES`] at a time from now on: for chunks that go to another thread.
+    pub fn read_large_chunks(&mut self) {
+        self.chunk_bytes = super::limits::LARGE_CHUNK_BYTES;
+    }
+
     /// Fills `chunk` with the next span of whole records, at least one frame of it, using the chunk's buffer again.
     /// `false` at the end of the input, or at damage that ends the reading ([`CaptureInfo::damage`]).
     ///
@@ -231,7 +239,7 @@ impl CaptureReader {
     }
 
     fn fill_chunk(&mut self, chunk: &mut Chunk) {
-        let room = self.need.saturating_sub(self.carry.len());
+        let room = self.need.saturating_sub(self.carry.len()).max(self.chunk_bytes);
         let (mut start, mut filled) = chunk.buffer.prepare(&self.carry, room);
         let mut walked = start;
         let mut sections = Vec::new();

@@ -11,8 +11,9 @@ use crate::analysis::{Partial, Settings};
 use crate::capture::{CaptureReader, Chunk, Part, Source};
 use crate::model::DamageKind;
 
-/// A part shorter than this many octets is not worth a thread.
-const LEAST_PART: u64 = 4 << 20;
+/// A part shorter than this many octets is not worth a thread: the first milliseconds of each part are observed at length,
+/// because they may hold copies of frames before it.
+const LEAST_PART: u64 = 16 << 20;
 /// Each part has a state of its own until they merge: more would trade memory for little time.
 const MOST_PARTS: usize = 16;
 
