@@ -2,6 +2,7 @@
 //! packets; pure.
 
 pub mod ah;
+pub mod calculation;
 pub mod cipher;
 pub mod compression;
 pub mod ethernet;
