@@ -63,7 +63,8 @@ fn the_57_octets_of_the_study_are_3des_at_its_worst() {
     let expected =
         [("outer_ip", 20), ("esp_header", 4 + 4), ("iv", 8), ("esp_trailer", 1 + 1), ("esp_pad", 7), ("icv", 12)];
     assert_eq!(parts, BTreeMap::from(expected));
-    let Some(table) = support::shared("seeds/tables/rit-esp-tunnel-overhead-57.csv") else { return };
+    let Some(tables) = support::shared("seeds/tables") else { return };
+    let table = tables.join("rit-esp-tunnel-overhead-57.csv");
     let printed = rows(&table);
     let of = |field: &str| {
         printed.iter().find(|row| row["field"] == field).expect(field)["bytes"].parse::<i64>().expect("octets")
@@ -103,7 +104,8 @@ fn maxima_of_the_study_to_the_printed_digit() {
         assert_eq!(maxima(inner), (plain_mbps, plain_fps), "table 1 at {frame}");
         assert_eq!(maxima(lengths.outer), (ipsec_mbps, ipsec_fps), "table 3 at {frame}");
     }
-    let Some(table) = support::shared("seeds/tables/rit-ethernet-and-ipsec.csv") else { return };
+    let Some(tables) = support::shared("seeds/tables") else { return };
+    let table = tables.join("rit-ethernet-and-ipsec.csv");
     for (row, expected) in rows(&table).iter().zip(RIT) {
         let figures =
             ["table1_max_ethernet_mbps", "table1_max_ethernet_fps", "table3_max_ipsec_mbps", "table3_max_ipsec_fps"]
@@ -344,9 +346,9 @@ fn layer_1_rates_of_both_routers_tables() {
     ];
     let mut different: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     let mut compared = 0;
+    let Some(tables) = support::shared("seeds/tables") else { return };
     for router in ["1921", "892"] {
-        let Some(table) = support::shared(&format!("seeds/tables/cisco-{router}.csv")) else { return };
-        for row in rows(&table) {
+        for row in rows(&tables.join(format!("cisco-{router}.csv"))) {
             // The rows of random lengths have no packets per second.
             let (Ok(packet), Ok(per_second)) = (row["packet_len_bytes"].parse(), row["packets_per_s"].parse()) else {
                 continue;

@@ -168,7 +168,9 @@ impl Express {
         let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
             return;
         };
-        let Some((raw, unwrapped)) = parts.sas.get(sight.sa).and_then(|s| s.sequence.extendable(o.time)) else {
+        let Some((raw, unwrapped)) =
+            parts.sas.get(sight.sa).filter(|s| s.evidence.is_full()).and_then(|s| s.sequence.extendable(o.time))
+        else {
             return;
         };
         if raw != glance.sequence || !parts.copies.is_past_head(time) {

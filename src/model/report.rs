@@ -282,8 +282,10 @@ pub struct TransformReport {
     pub basis: &'static str,
     /// Its name, null where unknown.
     pub name: Option<String>,
-    /// Names consistent with what was seen.
+    /// Names consistent with what was seen, the likeliest first.
     pub candidates: Vec<String>,
+    /// What an inference rests on and what it cannot decide.
+    pub evidence: Option<String>,
 }
 
 /// Average rate of an SA between its first and last frame.

@@ -117,6 +117,7 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
             basis: "inferred",
             name: None,
             candidates: vec!["AES-CBC, 96-bit ICV".into(), "AES-GCM-16".into(), "AES-CTR, 96-bit ICV".into()],
+            evidence: None,
         },
         icv_bytes: Some(12),
         rate: SaRate { frames_per_s: Some(98.9), l1_bps: Some(1.2e5) },

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::inferred::Inferred;
 use super::sizes::{OverheadSum, overheads};
 use super::tap::{SaView, Tap};
 use super::time::{bits_per_second, per_second, rfc3339};
 use crate::analysis::sequence::{SequenceFigures, WINDOWS};
-use crate::model::report::{FrameRef, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, TransformReport, Tunnel};
+use crate::model::report::{
+    FrameRef, MinMax, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, TransformReport, Tunnel,
+};
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
 
 /// Octets of the AH header in front of its ICV field (RFC 4302 section 2).
@@ -53,7 +56,10 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         transform: transform(sa),
         icv_bytes: icv_bytes(sa),
         rate: SaRate { frames_per_s: per_second(frames, duration), l1_bps: bits_per_second(l1_bytes, duration) },
-        protection_bytes: None,
+        protection_bytes: sa.inferred.as_ref().map(|inferred| {
+            let (min, max) = inferred.inference.protection;
+            MinMax { min, max }
+        }),
         overhead: overhead_row(overhead),
     }
 }
@@ -111,10 +117,13 @@ fn mode(sa: &SaView<'_>) -> &'static str {
     }
 }
 
-/// ICV octets: of AH without known padding, of ESP-NULL by the verdict.
+/// ICV octets: of AH without known padding, of ESP-NULL by the verdict, of opaque ESP where lengths decide it.
 fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     if let Some((candidate, _)) = sa.null {
         return Some(u32::from(candidate.icv_bytes));
+    }
+    if let Some(inferred) = &sa.inferred {
+        return inferred.inference.icv;
     }
     let (&header, _) = sa.state.ah_lengths.iter().max_by_key(|(_, count)| **count)?;
     let field = header.checked_sub(AH_FIXED)?;
@@ -122,7 +131,15 @@ fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {
-    let unknown = TransformReport { basis: "unknown", name: None, candidates: Vec::new() };
+    let unknown = TransformReport { basis: "unknown", name: None, candidates: Vec::new(), evidence: None };
+    if let Some(Inferred { inference, .. }) = &sa.inferred {
+        return TransformReport {
+            basis: if inference.decided { "inferred" } else { "unknown" },
+            name: inference.name(),
+            candidates: inference.candidates.iter().map(ToString::to_string).collect(),
+            evidence: Some(inference.evidence.clone()),
+        };
+    }
     match (sa.key.protocol, sa.null, icv_bytes(sa)) {
         (Protocol::Esp, Some((candidate, _)), _) => {
             let candidates: Vec<String> = match (candidate.iv_bytes, candidate.icv_bytes) {
@@ -135,12 +152,13 @@ fn transform(sa: &SaView<'_>) -> TransformReport {
                 (0, icv) => format!("NULL, {}-bit ICV", u32::from(icv) * 8),
                 _ => "NULL-AUTH-AES-GMAC".into(),
             };
-            TransformReport { basis: "visible", name: Some(name), candidates }
+            TransformReport { basis: "visible", name: Some(name), candidates, evidence: None }
         }
         (Protocol::Ah, _, Some(icv)) => TransformReport {
             basis: "visible",
             name: Some(format!("{}-bit ICV", icv * 8)),
             candidates: integrity(icv).iter().map(|&name| name.to_owned()).collect(),
+            evidence: None,
         },
         _ => unknown,
     }

@@ -1,0 +1,15 @@
+//! Transforms that should no longer be used, where lengths and IVs leave no doubt.
+
+use super::{Draft, Tap};
+use crate::model::report::{Finding, Severity};
+
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    for sa in &tap.sas {
+        let Some(inference) = sa.inferred.as_ref().map(|inferred| &inferred.inference) else { continue };
+        if let (Some(why), Some(name)) = (inference.weak, inference.name()) {
+            let evidence = format!("{} It is {name}: {why}.", inference.evidence);
+            let draft = Draft::new("weak-transform", evidence).about(tap, sa).count(sa.state.seen.count);
+            findings.push(draft.severity(Severity::Note).done());
+        }
+    }
+}
