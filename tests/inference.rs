@@ -132,7 +132,16 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
         assert_eq!(text(finding, "severity"), "note");
         assert!(text(finding, "evidence").contains("64 bits"), "{finding}");
     }
+    let observed = support::read_json(&lab.join("esp-3des-sha1/observed.json"));
+    let (mut packets, mut inner_octets) = (0, 0);
+    for (inner, outers) in at(&observed, "order_match").as_object().expect("sizes") {
+        let count: u64 = outers.as_object().expect("counts").values().filter_map(Value::as_u64).sum();
+        packets += count;
+        inner_octets += count * inner.parse::<u64>().expect("a length");
+    }
+    assert_eq!(packets, items(&report, "sas").iter().map(|sa| number(sa, "frames")).sum::<u64>());
     let mut ranges = 0;
+    let (mut least, mut most) = (0.0, 0.0);
     for direction in items(&report, "rates.directions") {
         let bps = |name: &str| at(direction, name).as_f64();
         let (Some(min), Some(max), Some(l3)) = (bps("goodput_min_bps"), bps("goodput_max_bps"), bps("l3_bps")) else {
@@ -140,7 +149,17 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
         };
         assert!(bps("goodput_bps").is_none());
         assert!(min < max && max < l3, "{direction}");
+        let seconds = bps("seconds").expect("seconds");
+        least += min * seconds / 8.0;
+        most += max * seconds / 8.0;
         ranges += 1;
     }
     assert_eq!(ranges, 2);
+    #[allow(clippy::cast_precision_loss)] // some tens of thousands of octets
+    let inner_octets = inner_octets as f64;
+    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} octets inside, {least} to {most} said");
+    // The range is as wide as the padding of 0 to 7, and the IP header if it is transport mode.
+    #[allow(clippy::cast_precision_loss)]
+    let width = packets as f64 * (7.0 + 20.0);
+    assert!((most - least - width).abs() < 1.0, "{least} to {most}");
 }

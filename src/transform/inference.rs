@@ -129,7 +129,7 @@ impl Catalogue {
             (true, None) => {
                 evidence.push_str(&format!(" Lengths cannot decide the ICV: {} octets fit.", one_of(&icvs)))
             }
-            (false, _) => evidence.push_str(" Lengths and IVs cannot decide the cipher's block."),
+            (false, _) => evidence.push_str(" They cannot decide the cipher's block."),
         }
         Some(Inference { family, decided, icv, candidates, protection, weak, evidence })
     }

@@ -11,6 +11,8 @@ use crate::model::report::{
     FrameRef, MinMax, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, TransformReport, Tunnel,
 };
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
+use crate::transform::integrity::{INTEGRITIES, Place};
+use crate::transform::{Esp, Integrity, cipher};
 
 /// Octets of the AH header in front of its ICV field (RFC 4302 section 2).
 const AH_FIXED: u32 = 12;
@@ -142,9 +144,11 @@ fn transform(sa: &SaView<'_>) -> TransformReport {
     }
     match (sa.key.protocol, sa.null, icv_bytes(sa)) {
         (Protocol::Esp, Some((candidate, _)), _) => {
+            let null =
+                |integrity| cipher::named("NULL").map(|cipher| Esp { cipher, key_bits: None, integrity }.to_string());
             let candidates: Vec<String> = match (candidate.iv_bytes, candidate.icv_bytes) {
-                (0, 0) => vec!["NULL".into()],
-                (0, icv) => integrity(u32::from(icv)).iter().map(|name| format!("NULL + {name}")).collect(),
+                (0, 0) => null(None).into_iter().collect(),
+                (0, icv) => integrity(u32::from(icv), false).filter_map(|one| null(Some(one))).collect(),
                 _ => vec!["NULL-AUTH-AES-GMAC".into()],
             };
             let name = match (candidate.iv_bytes, candidate.icv_bytes) {
@@ -157,23 +161,17 @@ fn transform(sa: &SaView<'_>) -> TransformReport {
         (Protocol::Ah, _, Some(icv)) => TransformReport {
             basis: "visible",
             name: Some(format!("{}-bit ICV", icv * 8)),
-            candidates: integrity(icv).iter().map(|&name| name.to_owned()).collect(),
+            candidates: integrity(icv, true).map(|one| one.name.to_owned()).collect(),
             evidence: None,
         },
         _ => unknown,
     }
 }
 
-/// Integrity transforms with an ICV of so many octets (RFC 2403, 2404, 3566, 4494, 4543, 4868).
-fn integrity(icv_bytes: u32) -> &'static [&'static str] {
-    match icv_bytes {
-        12 => &["HMAC-MD5-96", "HMAC-SHA1-96", "AES-XCBC-96", "AES-CMAC-96", "HMAC-SHA2-256-96"],
-        16 => &["HMAC-SHA2-256-128", "HMAC-MD5-128"],
-        20 => &["HMAC-SHA1-160"],
-        24 => &["HMAC-SHA2-384-192", "AES-GMAC"],
-        32 => &["HMAC-SHA2-512-256"],
-        _ => &[],
-    }
+/// Integrity algorithms whose ICV field has so many octets.
+fn integrity(icv_bytes: u32, ah: bool) -> impl Iterator<Item = &'static Integrity> {
+    let place = move |one: &&Integrity| one.place == Place::Both || ah && one.place == Place::Ah;
+    INTEGRITIES.iter().filter(place).filter(move |one| one.iv + one.icv == icv_bytes)
 }
 
 /// SA ids of the two directions, earliest and latest time.

@@ -116,6 +116,10 @@ fn remarks(sa: &Sa) -> String {
             parts.push(windows(&sequence.replay_window));
         }
     }
+    // Where a transform is not decided, why.
+    if let Some(evidence) = sa.transform.evidence.as_ref().filter(|_| sa.transform.basis == "unknown") {
+        parts.push(format!("transform: {}", evidence.trim_end_matches('.')));
+    }
     parts.join("; ")
 }
 

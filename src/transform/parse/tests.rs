@@ -1,4 +1,6 @@
 use super::*;
+use proptest::prelude::*;
+
 use crate::transform::cipher::CIPHERS;
 use crate::transform::integrity::INTEGRITIES;
 
@@ -135,4 +137,24 @@ fn what_may_be_a_key_is_not_repeated() {
         assert!(error.starts_with("error: ") && !error.contains("33") && !error.contains("dead"), "{error}");
     }
     assert!(name(&"esp-aes ".repeat(1000)).contains("too long"));
+}
+
+proptest! {
+    /// Whatever is typed, there is an answer, and what is understood has a name that means the same.
+    #[test]
+    fn anything_can_be_typed(words in proptest::collection::vec(
+        prop_oneof![
+            proptest::sample::select(super::vocabulary::all()),
+            "[ -~]{0,12}",
+            "\\PC{0,8}",
+            proptest::sample::select(vec!["esp".to_owned(), "ah".into(), "128".into(), "with".into(), "any".into(), "[".into(), "(".into()]),
+        ],
+        0..6,
+    )) {
+        let text = words.join(" ");
+        match text.parse::<Suite>() {
+            Ok(suite) => prop_assert_eq!(suite.to_string().parse(), Ok(suite)),
+            Err(error) => prop_assert!(error.to_string().chars().all(|c| !c.is_control())),
+        }
+    }
 }

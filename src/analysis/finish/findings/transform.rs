@@ -8,8 +8,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         let Some(inference) = sa.inferred.as_ref().map(|inferred| &inferred.inference) else { continue };
         if let (Some(why), Some(name)) = (inference.weak, inference.name()) {
             let evidence = format!("{} It is {name}: {why}.", inference.evidence);
-            let draft = Draft::new("weak-transform", evidence).about(tap, sa).count(sa.state.seen.count);
-            findings.push(draft.severity(Severity::Note).done());
+            findings.push(Draft::new("weak-transform", evidence).about(tap, sa).severity(Severity::Note).done());
         }
     }
 }
