@@ -45,6 +45,8 @@ pub struct Inference {
     pub protection: (u64, u64),
     /// The weakness of the cipher, where block and IV are decided and every cipher that fits has one.
     pub weak: Option<&'static str>,
+    /// The lengths of ESP that it rests on.
+    pub lengths: Vec<u32>,
     /// What the verdict rests on and what it leaves open.
     pub evidence: String,
 }
@@ -131,7 +133,8 @@ impl Catalogue {
             }
             (false, _) => evidence.push_str(" They cannot decide the cipher's block."),
         }
-        Some(Inference { family, decided, icv, candidates, protection, weak, evidence })
+        let lengths = lengths.to_vec();
+        Some(Inference { family, decided, icv, candidates, protection, weak, lengths, evidence })
     }
 }
 
@@ -144,6 +147,19 @@ fn one_of(numbers: &[u32]) -> String {
 }
 
 impl Family {
+    /// The family of a transform.
+    #[must_use]
+    pub const fn of(esp: &Esp) -> Self {
+        Self { block: esp.cipher.alignment, iv: esp.cipher.iv, icv: esp.icv() }
+    }
+
+    /// Whether ESP packets of these lengths (header to end of ICV, in octets) can be of this family. One that cannot contradicts
+    /// the transform.
+    #[must_use]
+    pub fn fits(self, lengths: &[u32]) -> bool {
+        lengths.iter().all(|length| self.allows(*length, self.block))
+    }
+
     /// Whether a packet of this length, and others that differ by multiples of `grain`, can be of this family.
     fn allows(self, shortest: u32, grain: u32) -> bool {
         let fixed = ESP_HEADER as u32 + self.iv + self.icv;
@@ -197,7 +213,7 @@ fn families() -> Vec<Fit> {
         let integrities = INTEGRITIES.iter().filter(|one| one.place == Place::Both && !cipher.is_combined());
         for integrity in integrities.map(Some).chain([None]) {
             let esp = Esp { cipher, key_bits: None, integrity };
-            let family = Family { block: cipher.alignment, iv: cipher.iv, icv: esp.icv() };
+            let family = Family::of(&esp);
             let common = cipher_common(cipher) + integrity_common(cipher, integrity);
             let at = fits.iter().position(|fit| fit.family == family).unwrap_or_else(|| {
                 fits.push(Fit { family, members: Vec::new(), common: i32::MIN });
@@ -319,6 +335,18 @@ mod tests {
         // The ICV has 8 to 32 octets: the lengths do not say.
         assert_eq!(gcm.protection, (18 + 8, 18 + 32 + 3));
         assert!(gcm.evidence.contains("cannot decide the ICV"), "{}", gcm.evidence);
+    }
+
+    #[test]
+    fn lengths_contradict_a_transform() {
+        let seen = lengths("aes128-sha256", MANY);
+        let fits = |transform: &str| {
+            let suite: crate::transform::Suite = transform.parse().expect(transform);
+            Family::of(&suite.esp.expect("ESP")).fits(&seen)
+        };
+        assert!(fits("aes128-sha256") && fits("aes256-sha512") && fits("aes128gcm16"));
+        // The usual mistake: 96 bits of SHA-256 on one side, 128 on the other.
+        assert!(!fits("aes128-sha256_96") && !fits("aes128-sha1") && !fits("3des-sha1"));
     }
 
     #[test]

@@ -87,7 +87,8 @@ fn overhead(sa: &Sa) -> String {
                 i64::try_from(protection.min).unwrap_or(i64::MAX),
                 i64::try_from(protection.max).unwrap_or(i64::MAX),
             );
-            format!("ESP {range} B, + 20 B if tunnel mode, + GRE if any")
+            let header = if sa.src.contains(':') { 40 } else { 20 };
+            format!("ESP {range} B, + {header} B if tunnel mode, + GRE if any")
         }
         _ => "unknown".to_owned(),
     }
