@@ -160,7 +160,8 @@ impl Express {
         let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
             return;
         };
-        let last = parts.sas.get(sight.sa).and_then(|s| s.sequence.extendable(o.time));
+        let known = parts.sas.get(sight.sa).filter(|s| s.evidence.is_full());
+        let last = known.and_then(|s| s.sequence.extendable(o.time));
         if last != Some(glance.sequence) || !parts.copies.is_past_head(time) {
             return;
         }

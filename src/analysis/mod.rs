@@ -22,6 +22,7 @@ mod interval;
 mod limits;
 mod notices;
 mod observation;
+mod opaque;
 mod padding;
 mod partial;
 mod rare;

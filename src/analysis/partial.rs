@@ -183,6 +183,7 @@ impl Partial {
         self.span.time(&o);
         self.totals.observe(&o);
         let first_sighting = self.sas.observe(&o, sights, &stack.notes);
+        self.sas.observe_opaque(&o, frame.data, stack, sights);
         self.sizes.observe(&o, sights, &stack.notes, stack.costs);
         self.rates.observe(&o);
         self.padding.observe(&o, stack, frame.data);

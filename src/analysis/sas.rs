@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::intern::NONE;
 use super::observation::{Mode, Observation, SaSight};
+use super::opaque::OpaqueEvidence;
 use super::rare::Rare;
 use super::seen::Seen;
 use super::sequence::SequenceState;
@@ -43,6 +44,8 @@ pub(crate) struct SaState {
     pub(crate) null: BTreeMap<NullCandidate, NullVotes>,
     /// Frames checked against the candidates.
     pub(crate) null_checked: u64,
+    /// Evidence about the transform of an opaque SA.
+    pub(crate) evidence: OpaqueEvidence,
 }
 
 /// Sums over frames recognised as TAP copies: part of the sums beside them.
@@ -226,6 +229,7 @@ impl SaState {
             bad_length,
             null,
             null_checked,
+            evidence,
         } = later;
         self.seen.merge(seen, shift);
         self.outer_bytes += outer_bytes;
@@ -257,6 +261,7 @@ impl SaState {
             self.null.entry(candidate).or_default().merge(votes);
         }
         self.null_checked += null_checked;
+        self.evidence.merge(evidence);
     }
 
     /// The ESP-NULL layout the evidence decides for, if it decides.

@@ -32,6 +32,7 @@ Examples:
   tcpdump -i eth1 -w - | spiglass report -
   spiglass check --format json -o nightly.json /captures/*.pcap.gz
   spiglass frames --format csv tunnel.pcap > frames.csv
+  spiglass calc --transform 'esp-aes 256 esp-sha-hmac'
   spiglass explain spi-zero";
 
 #[derive(Debug, Subcommand)]
@@ -51,6 +52,9 @@ pub(super) enum Command {
     /// Merge states into a report
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
+    /// Overhead, MTU and MSS, and theoretical throughput of transforms; no capture needed
+    #[command(after_long_help = super::calc::EXAMPLES)]
+    Calc(super::calc::CalcArgs),
     /// What a finding code, an SPI or a pasted router log line means
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),

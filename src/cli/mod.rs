@@ -1,6 +1,7 @@
 //! What was typed, what it means, and the exit status. The only floor that prints to standard error.
 
 mod args;
+mod calc;
 mod options;
 mod progress;
 mod rows;
@@ -75,7 +76,7 @@ mod tests {
     fn short_help_fits_a_screen() {
         let mut command = args::Cli::command();
         command.build();
-        for name in ["report", "check", "frames", "explain"] {
+        for name in ["report", "check", "frames", "calc", "explain"] {
             let sub = command.find_subcommand_mut(name).unwrap();
             let help = sub.render_help().to_string();
             assert!(help.lines().count() <= 50, "{name}: {} lines\n{help}", help.lines().count());
@@ -100,7 +101,7 @@ mod tests {
     fn long_help_has_examples() {
         let mut command = args::Cli::command();
         command.build();
-        for name in ["report", "check", "frames", "explain"] {
+        for name in ["report", "check", "frames", "calc", "explain"] {
             let sub = command.find_subcommand_mut(name).unwrap();
             assert!(sub.render_long_help().to_string().contains("Examples:"), "{name}");
         }

@@ -25,6 +25,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Frames(args) => frames(&args),
         Command::Partial(args) => partial(&args),
         Command::Merge(args) => merge(args),
+        Command::Calc(args) => super::calc::calc(&args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
         Command::Man => match super::man() {
@@ -295,7 +296,7 @@ fn print(text: &[u8]) -> Verdict {
 }
 
 /// Fills and finishes a sink. A closed pipe is success: whoever reads has had enough.
-fn write(mut sink: Sink, verdict: &mut Verdict, fill: impl FnOnce(&mut Sink) -> io::Result<()>) {
+pub(super) fn write(mut sink: Sink, verdict: &mut Verdict, fill: impl FnOnce(&mut Sink) -> io::Result<()>) {
     let path = sink.name();
     match fill(&mut sink).and_then(|()| sink.finish()) {
         Ok(()) => {}
@@ -308,7 +309,7 @@ fn write(mut sink: Sink, verdict: &mut Verdict, fill: impl FnOnce(&mut Sink) -> 
 }
 
 /// An error that ends the command before it began.
-fn failed(error: &Error) -> Verdict {
+pub(super) fn failed(error: &Error) -> Verdict {
     complain(error);
     let mut verdict = Verdict::default();
     verdict.errors(std::slice::from_ref(error));

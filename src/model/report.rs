@@ -11,7 +11,7 @@ use super::{Address, Spi};
 /// The schema name of [`Report`].
 pub const SCHEMA: &str = "spiglass.report/1";
 
-/// The name of a tap or the id of an SA: many rows share one.
+/// The name of a tap or a transform, the id of an SA: many rows share one.
 pub type Name = Arc<str>;
 
 /// Something small that is written in words, made when they are needed.
@@ -326,9 +326,11 @@ pub struct TransformReport {
     /// `expected`, `visible`, `inferred` or `unknown`.
     pub basis: &'static str,
     /// Its name, null where unknown.
-    pub name: Option<String>,
-    /// Names consistent with what was seen.
-    pub candidates: Vec<String>,
+    pub name: Option<Name>,
+    /// Names consistent with what was seen, the likeliest first.
+    pub candidates: Arc<[Name]>,
+    /// What an inference rests on and what it cannot decide.
+    pub evidence: Option<Name>,
 }
 
 /// Average rate of an SA between its first and last frame.

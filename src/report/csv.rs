@@ -187,6 +187,7 @@ const SAS: &[Column<Sa>] = &[
     ("transform_basis", |r, c| c.text(r.transform.basis)),
     ("transform_name", |r, c| c.optional_text(r.transform.name.as_deref())),
     ("transform_candidates", |r, c| c.list(&r.transform.candidates)),
+    ("transform_evidence", |r, c| c.optional_text(r.transform.evidence.as_deref())),
     ("icv_bytes", |r, c| c.number(wide(r.icv_bytes))),
     ("rate_frames_per_s", |r, c| c.real(r.rate.frames_per_s)),
     ("rate_l1_bps", |r, c| c.real(r.rate.l1_bps)),

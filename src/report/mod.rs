@@ -1,5 +1,6 @@
 //! The [`Report`] in its text, JSON, CSV and markdown forms: pure functions of the report.
 
+pub mod calc;
 pub mod classes;
 pub mod csv;
 pub mod escape;

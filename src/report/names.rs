@@ -34,11 +34,12 @@ pub fn sa_parts(id: &str) -> Option<(&'static str, &str, String)> {
 /// What is known of a transform, in one cell.
 #[must_use]
 pub fn transform(sa: &Sa) -> String {
-    let TransformReport { basis, name, candidates } = &sa.transform;
-    let text = match (name, candidates.as_slice()) {
-        (Some(name), _) => name.clone(),
-        (None, []) => return if *basis == "unknown" { "unknown".to_owned() } else { (*basis).to_owned() },
-        (None, [one]) => one.clone(),
+    let TransformReport { basis, name, candidates, evidence: _ } = &sa.transform;
+    let text = match (name, &**candidates) {
+        (Some(name), _) => name.to_string(),
+        (None, _) if *basis == "unknown" => return "unknown".to_owned(),
+        (None, []) => return (*basis).to_owned(),
+        (None, [one]) => one.to_string(),
         (None, [one, two]) => format!("{one} or {two}"),
         (None, [one, rest @ ..]) => format!("{one} or {} others", rest.len()),
     };

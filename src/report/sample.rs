@@ -121,7 +121,8 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         transform: TransformReport {
             basis: "inferred",
             name: None,
-            candidates: vec!["AES-CBC, 96-bit ICV".into(), "AES-GCM-16".into(), "AES-CTR, 96-bit ICV".into()],
+            candidates: ["AES-CBC, 96-bit ICV", "AES-GCM-16", "AES-CTR, 96-bit ICV"].map(Name::from).into(),
+            evidence: None,
         },
         icv_bytes: Some(12),
         rate: SaRate { frames_per_s: Some(98.9), l1_bps: Some(1.2e5) },

@@ -2,6 +2,7 @@
 //!
 //! Text may change freely between versions; scripts read JSON or CSV.
 
+mod calc;
 mod captures;
 mod events;
 mod findings;
@@ -12,6 +13,7 @@ mod rates;
 mod sas;
 mod table;
 
+pub use calc::render_calculation;
 pub use page::{TextOptions, Theme};
 
 use crate::model::report::Report;

@@ -21,6 +21,20 @@ pub const fn l1_of_packet(ip_bytes: u64) -> u64 {
     frame + FCS as u64 + PREAMBLE_AND_IFG
 }
 
+/// Layer 1 octets of an IP packet in an Ethernet frame that carries `more` octets beside it: 4 for each 802.1Q tag,
+/// a MACsec tag and its ICV.
+#[must_use]
+pub const fn l1_of_packet_with(ip_bytes: u64, more: u64) -> u64 {
+    l1_of_packet(ip_bytes.saturating_add(more))
+}
+
+/// The most frames per second that a link carries: `rate` in bits per second, `l1` octets of layer 1 each.
+#[must_use]
+#[allow(clippy::cast_precision_loss)] // figures for people: rates and lengths are far below 2^53
+pub fn frames_per_s(rate: u64, l1: f64) -> f64 {
+    rate as f64 / (l1 * 8.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use crate::analysis::rates::{BinSums, Direction, Sums};
 use crate::analysis::seen::Seen;
 use crate::analysis::settings::Settings;
 use crate::analysis::tables::{DirectionKey, GROUP};
+use crate::model::Protocol;
 use crate::model::report::{Bin, DirectionRate, PauseRate, Peak, Report};
 
 /// A direction with its group traffic folded in.
@@ -152,7 +153,11 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let sums = &direction.sums;
     // Which SAs travel in what is beyond the limit is not kept.
     let opaque = direction.key == DirectionKey::Other || carries(tap, direction, |sa| sa.is_opaque());
-    let goodput = (!opaque).then(|| goodput_bytes(tap, direction)).and_then(|bytes| bits_per_second(bytes, ns));
+    let visible = goodput_bytes(tap, direction);
+    let goodput = if opaque { None } else { bits_per_second(visible, ns) };
+    // Opaque SAs of known transforms leave a range.
+    let range = (direction.key != DirectionKey::Other).then(|| hidden_goodput(tap, direction)).flatten();
+    let limit = |hidden: fn((u64, u64)) -> u64| range.and_then(|range| bits_per_second(visible + hidden(range), ns));
     let with_control = bits_per_second(sums.l1_bytes + sums.control_l1_bytes, ns);
     DirectionRate {
         tap: tap.name.clone(),
@@ -167,8 +172,8 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         l2_bps: bits_per_second(sums.l2_bytes, ns),
         l3_bps: bits_per_second(sums.l3_bytes, ns),
         goodput_bps: goodput,
-        goodput_min_bps: goodput,
-        goodput_max_bps: goodput,
+        goodput_min_bps: limit(|(least, _)| least),
+        goodput_max_bps: limit(|(_, most)| most),
         clear_bps: bits_per_second(clear_bytes(tap, direction), ns),
         control_l1_bps: bits_per_second(sums.control_l1_bytes, ns),
         utilisation_pct: settings
@@ -207,6 +212,19 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
         .sum();
     visible + null
+}
+
+/// Inner octets of the opaque SAs of the direction, at least and at most; `None` where one of them is unknown, or travels in
+/// another direction too.
+fn hidden_goodput(tap: &Tap<'_>, direction: &Folded) -> Option<(u64, u64)> {
+    let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
+    let opaque = tap.sas.iter().filter(|sa| sa.state.directions & bits != 0 && sa.is_opaque());
+    // What AH hides is the ESP or IPComp inside, an SA of its own.
+    opaque.filter(|sa| sa.key.protocol != Protocol::Ah).try_fold((0, 0), |(least, most), sa| {
+        let inferred = sa.inferred.as_ref().filter(|_| sa.state.directions & !bits == 0)?;
+        let (low, high) = inferred.goodput_bytes;
+        Some((least + low, most + high))
+    })
 }
 
 /// The highest of the bins that lie wholly between the first and the last frame.

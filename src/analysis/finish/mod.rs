@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 mod directions;
 mod events;
 mod findings;
+mod inferred;
 mod padding;
 mod sas;
 mod sizes;

@@ -1,15 +1,19 @@
 //! Security associations and tunnels.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::inferred::Inferred;
 use super::sizes::{OverheadSum, overheads};
 use super::tap::{SaView, Tap};
 use super::time::{bits_per_second, moment, per_second};
 use crate::analysis::sequence::{SequenceFigures, WINDOWS};
 use crate::model::report::{
-    FrameRef, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport, Tunnel,
+    FrameRef, MinMax, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport, Tunnel,
 };
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
+use crate::transform::integrity::{INTEGRITIES, Place};
+use crate::transform::{Esp, Integrity, cipher};
 
 /// Octets of the AH header in front of its ICV field (RFC 4302 section 2).
 const AH_FIXED: u32 = 12;
@@ -56,7 +60,10 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         transform: transform(sa),
         icv_bytes: icv_bytes(sa),
         rate: SaRate { frames_per_s: per_second(frames, duration), l1_bps: bits_per_second(l1_bytes, duration) },
-        protection_bytes: None,
+        protection_bytes: sa.inferred.as_ref().map(|inferred| {
+            let (min, max) = inferred.known.inference.protection;
+            MinMax { min, max }
+        }),
         overhead: overhead_row(overhead),
     }
 }
@@ -114,10 +121,13 @@ fn mode(sa: &SaView<'_>) -> &'static str {
     }
 }
 
-/// ICV octets: of AH without known padding, of ESP-NULL by the verdict.
+/// ICV octets: of AH without known padding, of ESP-NULL by the verdict, of opaque ESP where lengths decide it.
 fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     if let Some((candidate, _)) = sa.null {
         return Some(u32::from(candidate.icv_bytes));
+    }
+    if let Some(inferred) = &sa.inferred {
+        return inferred.known.inference.icv;
     }
     let (&header, _) = sa.state.ah_lengths.iter().max_by_key(|(_, count)| **count)?;
     let field = header.checked_sub(AH_FIXED)?;
@@ -125,40 +135,46 @@ fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {
-    let unknown = TransformReport { basis: "unknown", name: None, candidates: Vec::new() };
+    let unknown = TransformReport { basis: "unknown", name: None, candidates: Arc::new([]), evidence: None };
+    if let Some(Inferred { known, .. }) = &sa.inferred {
+        return TransformReport {
+            basis: if known.inference.decided { "inferred" } else { "unknown" },
+            name: known.name.clone(),
+            candidates: Arc::clone(&known.candidates),
+            evidence: Some(Name::clone(&known.evidence)),
+        };
+    }
     match (sa.key.protocol, sa.null, icv_bytes(sa)) {
         (Protocol::Esp, Some((candidate, _)), _) => {
-            let candidates: Vec<String> = match (candidate.iv_bytes, candidate.icv_bytes) {
-                (0, 0) => vec!["NULL".into()],
-                (0, icv) => integrity(u32::from(icv)).iter().map(|name| format!("NULL + {name}")).collect(),
+            let null = |integrity| {
+                cipher::named("NULL").map(|cipher| Name::from(Esp { cipher, key_bits: None, integrity }.to_string()))
+            };
+            let candidates: Vec<Name> = match (candidate.iv_bytes, candidate.icv_bytes) {
+                (0, 0) => null(None).into_iter().collect(),
+                (0, icv) => integrity(u32::from(icv), false).filter_map(|one| null(Some(one))).collect(),
                 _ => vec!["NULL-AUTH-AES-GMAC".into()],
             };
             let name = match (candidate.iv_bytes, candidate.icv_bytes) {
-                (0, 0) => "NULL, no ICV".into(),
-                (0, icv) => format!("NULL, {}-bit ICV", u32::from(icv) * 8),
+                (0, 0) => Name::from("NULL, no ICV"),
+                (0, icv) => format!("NULL, {}-bit ICV", u32::from(icv) * 8).into(),
                 _ => "NULL-AUTH-AES-GMAC".into(),
             };
-            TransformReport { basis: "visible", name: Some(name), candidates }
+            TransformReport { basis: "visible", name: Some(name), candidates: candidates.into(), evidence: None }
         }
         (Protocol::Ah, _, Some(icv)) => TransformReport {
             basis: "visible",
-            name: Some(format!("{}-bit ICV", icv * 8)),
-            candidates: integrity(icv).iter().map(|&name| name.to_owned()).collect(),
+            name: Some(format!("{}-bit ICV", icv * 8).into()),
+            candidates: integrity(icv, true).map(|one| Name::from(one.name)).collect(),
+            evidence: None,
         },
         _ => unknown,
     }
 }
 
-/// Integrity transforms with an ICV of so many octets (RFC 2403, 2404, 3566, 4494, 4543, 4868).
-fn integrity(icv_bytes: u32) -> &'static [&'static str] {
-    match icv_bytes {
-        12 => &["HMAC-MD5-96", "HMAC-SHA1-96", "AES-XCBC-96", "AES-CMAC-96", "HMAC-SHA2-256-96"],
-        16 => &["HMAC-SHA2-256-128", "HMAC-MD5-128"],
-        20 => &["HMAC-SHA1-160"],
-        24 => &["HMAC-SHA2-384-192", "AES-GMAC"],
-        32 => &["HMAC-SHA2-512-256"],
-        _ => &[],
-    }
+/// Integrity algorithms whose ICV field has so many octets.
+fn integrity(icv_bytes: u32, ah: bool) -> impl Iterator<Item = &'static Integrity> {
+    let place = move |one: &&Integrity| one.place == Place::Both || ah && one.place == Place::Ah;
+    INTEGRITIES.iter().filter(place).filter(move |one| one.iv + one.icv == icv_bytes)
 }
 
 /// SA ids of the two directions, earliest and latest time.

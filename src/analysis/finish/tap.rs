@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::TapState;
+use super::inferred::{self, Inferred};
 use crate::analysis::Partial;
 use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
@@ -48,6 +49,8 @@ pub(crate) struct SaView<'a> {
     pub(crate) flow_sizes: Option<&'a Cells<OpaqueKey>>,
     /// Ports of such a flow.
     pub(crate) flow: Option<Box<FlowKey>>,
+    /// What is inferred of its transform, where its packets are opaque.
+    pub(crate) inferred: Option<Inferred>,
 }
 
 impl<'a> Tap<'a> {
@@ -81,16 +84,10 @@ impl<'a> Tap<'a> {
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
-        Self {
-            name: state.name.as_str().into(),
-            captures: state.captures.clone(),
-            partial,
-            copying,
-            sizes,
-            sas,
-            places,
-            keys,
-        }
+        let (name, captures) = (state.name.as_str().into(), state.captures.clone());
+        let mut tap = Self { name, captures, partial, copying, sizes, sas, places, keys };
+        inferred::add(&mut tap);
+        tap
     }
 
     /// Where in `sas` an SA number is.
@@ -192,6 +189,7 @@ impl<'a> SaView<'a> {
             fragments,
             flow_sizes: None,
             flow: None,
+            inferred: None,
         }
     }
 

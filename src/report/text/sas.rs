@@ -86,7 +86,8 @@ fn overhead(sa: &Sa) -> String {
                 i64::try_from(protection.min).unwrap_or(i64::MAX),
                 i64::try_from(protection.max).unwrap_or(i64::MAX),
             );
-            format!("ESP {range} B, + 20 B if tunnel mode, + GRE if any")
+            let header = if sa.src.0.is_v4() { 20 } else { 40 };
+            format!("ESP {range} B, + {header} B if tunnel mode, + GRE if any")
         }
         _ => "unknown".to_owned(),
     }
@@ -114,6 +115,10 @@ fn remarks(sa: &Sa) -> String {
         if !sequence.replay_window.is_empty() {
             parts.push(windows(&sequence.replay_window));
         }
+    }
+    // Where a transform is not decided, why.
+    if let Some(evidence) = sa.transform.evidence.as_ref().filter(|_| sa.transform.basis == "unknown") {
+        parts.push(format!("transform: {}", evidence.trim_end_matches('.')));
     }
     parts.join("; ")
 }

@@ -7,6 +7,7 @@ mod sequence;
 mod signalling;
 mod spi;
 mod traffic;
+mod transform;
 
 use super::CaptureFacts;
 use super::tap::{SaView, Tap};
@@ -25,6 +26,7 @@ pub(crate) fn all(taps: &[Tap<'_>], captures: &[CaptureFacts], settings: &Settin
         sequence::add(&mut findings, tap, settings);
         traffic::add(&mut findings, tap);
         overhead::add(&mut findings, tap);
+        transform::add(&mut findings, tap);
         padding::add(&mut findings, tap);
         signalling::add(&mut findings, tap);
         capture::add_tap(&mut findings, tap, report);

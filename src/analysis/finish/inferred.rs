@@ -1,0 +1,97 @@
+//! The transform of opaque ESP SAs, as far as lengths and IVs tell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::tap::{SaView, Tap};
+use crate::analysis::intern::NONE;
+use crate::model::report::Name;
+use crate::model::{Address, Protocol};
+use crate::transform::inference::{Catalogue, Inference};
+use crate::transform::iv::IvPattern;
+
+/// What is inferred of one SA.
+pub(crate) struct Inferred {
+    pub(crate) known: Arc<Known>,
+    /// Octets of the inner packets, at least and at most. In transport mode the inner packet has the outer IP header too; where
+    /// the mode is unknown that is the upper limit.
+    pub(crate) goodput_bytes: (u64, u64),
+}
+
+/// An inference, with its words as the report has them. SAs that look alike share one.
+pub(crate) struct Known {
+    pub(crate) inference: Inference,
+    pub(crate) name: Option<Name>,
+    pub(crate) candidates: Arc<[Name]>,
+    pub(crate) evidence: Name,
+}
+
+/// Inferences by lengths and IVs.
+type Cache = BTreeMap<(Vec<u32>, IvPattern), Option<Arc<Known>>>;
+
+/// One size of an SA.
+#[derive(Clone, Copy)]
+struct Sized {
+    outer_bytes: u32,
+    fragments: u32,
+    packets: u64,
+}
+
+/// Infers the transform of every opaque ESP SA of a tap.
+pub(super) fn add(tap: &mut Tap<'_>) {
+    let opaque = |sa: &SaView<'_>| sa.key.protocol == Protocol::Esp && sa.is_opaque() && sa.id != NONE;
+    if !tap.sas.iter().any(opaque) {
+        return;
+    }
+    let mut sizes: BTreeMap<u32, Vec<Sized>> = BTreeMap::new();
+    for (key, cell) in tap.sizes.opaque.iter() {
+        let sized = Sized { outer_bytes: key.outer_bytes, fragments: key.fragments, packets: tap.counted(cell).0 };
+        sizes.entry(key.sa).or_default().push(sized);
+    }
+    let catalogue = Catalogue::new();
+    let mut cache = Cache::new();
+    for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
+        sa.inferred = sizes.get(&sa.id).and_then(|sizes| inferred(sa, sizes, &catalogue, &mut cache));
+    }
+}
+
+fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut Cache) -> Option<Inferred> {
+    let around = sa.state.evidence.around()?;
+    let header = ip_header(sa.key.src);
+    let lengths = || {
+        let all = sizes.iter().filter(|sized| sized.packets > 0).map(|sized| {
+            // Every further fragment has an IP header of its own.
+            let headers = around + header * sized.fragments.saturating_sub(1);
+            (sized.outer_bytes.saturating_sub(headers), sized.packets)
+        });
+        // What is no multiple of four is damaged, or no ESP (RFC 4303 section 2.4).
+        all.filter(|(length, _)| length.is_multiple_of(4))
+    };
+    let mut distinct: Vec<u32> = lengths().map(|(length, _)| length).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let pattern = IvPattern::of(&sa.state.evidence.ivs());
+    let known = cache.entry((distinct, pattern)).or_insert_with_key(|(lengths, pattern)| {
+        let inference = catalogue.infer(lengths, *pattern)?;
+        Some(Arc::new(Known {
+            name: inference.name().map(Name::from),
+            candidates: inference.candidates.iter().map(|esp| esp.to_string().into()).collect(),
+            evidence: inference.evidence.as_str().into(),
+            inference,
+        }))
+    });
+    let known = Arc::clone(known.as_ref()?);
+    let (least, most) = known.inference.protection;
+    let mut goodput_bytes = (0, 0);
+    for (length, packets) in lengths() {
+        let length = u64::from(length);
+        goodput_bytes.0 += length.saturating_sub(most) * packets;
+        goodput_bytes.1 += (length.saturating_sub(least) + u64::from(header)) * packets;
+    }
+    Some(Inferred { known, goodput_bytes })
+}
+
+/// Octets of an IP header without options.
+fn ip_header(address: Address) -> u32 {
+    if address.is_v4() { 20 } else { 40 }
+}

@@ -1,0 +1,358 @@
+//! Which transforms fit the lengths and IVs of an SA whose transform nobody gave.
+//!
+//! An ESP packet is 8 octets of header, the IV, whole blocks, and the ICV (RFC 4303 section 2). So lengths say something about the
+//! block and about the ICV modulo the block, and the IV tells counter modes from CBC. What they cannot say is not said.
+
+use super::cipher::{CIPHERS, Family as Mode};
+use super::integrity::{INTEGRITIES, Place};
+use super::iv::IvPattern;
+use super::layers::{ESP_HEADER, ESP_TRAILER};
+use super::{Cipher, Esp, Integrity};
+
+/// What the wire can tell of a transform: block, IV and the whole ICV, in octets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Family {
+    /// What plaintext is padded to.
+    pub block: u32,
+    /// Explicit IV.
+    pub iv: u32,
+    /// ICV, the cipher's own or the integrity algorithm's.
+    pub icv: u32,
+}
+
+/// A family that fits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Fit {
+    family: Family,
+    /// Its transforms, the commonest first.
+    members: Vec<(i32, Esp)>,
+    /// How common the commonest member is, in bits; 0 is most common.
+    common: i32,
+}
+
+/// What is known of an SA's transform.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inference {
+    /// The family that fits best.
+    pub family: Family,
+    /// Whether block and IV are decided: nothing else fits nearly as well.
+    pub decided: bool,
+    /// The whole ICV, in octets, where lengths decide it.
+    pub icv: Option<u32>,
+    /// Transforms of the catalogue that fit, the likeliest first; without the rare ones where there are others.
+    pub candidates: Vec<Esp>,
+    /// Least and most octets that protection adds, over all families that are reckoned with.
+    pub protection: (u64, u64),
+    /// The weakness of the cipher, where block and IV are decided and every cipher that fits has one.
+    pub weak: Option<&'static str>,
+    /// The lengths of ESP that it rests on.
+    pub lengths: Vec<u32>,
+    /// What the verdict rests on and what it leaves open.
+    pub evidence: String,
+}
+
+/// So many bits less and a family is not reckoned with.
+const MARGIN: i32 = 5;
+/// So many bits less and a family is no candidate.
+const FAR: i32 = 2 * MARGIN;
+/// Members rarer than this do not make a verdict doubtful: algorithms for Fibre Channel, and the never deployed.
+const RARE: i32 = -8;
+/// What a CBC or an implicit IV loses where IVs count, and a counter mode where they are random. A sender may break the rules,
+/// and a counter need not look like one (RFC 4106 section 3.1 allows any IV that does not repeat).
+const WRONG_IV: i32 = -12;
+
+/// All families of the catalogue, made once for many SAs.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    families: Vec<Fit>,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Catalogue {
+    /// All families. ESP-NULL has evidence of its own and is not among them.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { families: families() }
+    }
+
+    /// Infers from the lengths of ESP packets (from the header to the end of the ICV, in octets; each length once) and their IVs.
+    /// `None` where no transform fits, or there is no length.
+    #[must_use]
+    pub fn infer(&self, lengths: &[u32], iv: IvPattern) -> Option<Inference> {
+        let shortest = *lengths.iter().min()?;
+        let agree = |grain: u32| lengths.iter().all(|length| length % grain == shortest % grain);
+        let grain = [16, 8, 4].into_iter().find(|grain| agree(*grain))?;
+        // Test sizes are often multiples of 64; what differs modulo sixteen grains is taken for independent.
+        let mut independent: Vec<u32> = lengths.iter().map(|length| length % (grain * 16)).collect();
+        independent.sort_unstable();
+        independent.dedup();
+        let chances = i32::try_from(independent.len()).unwrap_or(i32::MAX).saturating_sub(1).min(20);
+        let allowed = self.families.iter().filter(|fit| fit.family.allows(shortest, grain));
+        let mut fits: Vec<(i32, &Fit)> = allowed
+            .map(|fit| {
+                // A smaller block makes it a coincidence that all lengths agree modulo a larger one.
+                let halvings = i32::try_from((grain / fit.family.block.min(grain)).ilog2()).unwrap_or(0);
+                (iv_bits(fit, iv) - halvings * chances, fit)
+            })
+            .collect();
+        fits.sort_by_key(|(evidence, fit)| (std::cmp::Reverse(evidence + fit.common), fit.family));
+        let (best, first) = *fits.first()?;
+        let family = first.family;
+        let same = |fit: &Fit| (fit.family.block, fit.family.iv) == (family.block, family.iv);
+        let within =
+            |margin: i32| fits.iter().filter(move |(evidence, fit)| fit.common > RARE && *evidence > best - margin);
+        let decided = within(MARGIN).all(|(_, fit)| same(fit));
+        let mut icvs: Vec<u32> = within(MARGIN).filter(|(_, fit)| same(fit)).map(|(_, fit)| fit.family.icv).collect();
+        icvs.push(family.icv);
+        icvs.sort_unstable();
+        icvs.dedup();
+        let icv = (decided && icvs.len() == 1).then_some(family.icv);
+        let protection = within(MARGIN)
+            .map(|(_, fit)| fit.family.protection())
+            .fold(family.protection(), |(least, most), (low, high)| (least.min(low), most.max(high)));
+        let common = within(FAR).flat_map(|(_, fit)| fit.members.iter().filter(|(common, _)| *common > RARE));
+        let mut candidates: Vec<Esp> = common.map(|(_, esp)| *esp).collect();
+        if candidates.is_empty() {
+            candidates = first.members.iter().map(|(_, esp)| *esp).collect();
+        }
+        let all_weak = first.members.iter().all(|(_, esp)| esp.cipher.weak.is_some());
+        let weak = first.members.first().filter(|_| decided && all_weak).and_then(|(_, esp)| esp.cipher.weak);
+        let mut evidence = match lengths.len() {
+            1 => format!("Only one length of ESP; {}.", iv.words()),
+            n => format!("{n} lengths of ESP agree modulo {grain}; {}.", iv.words()),
+        };
+        match (decided, icv) {
+            (true, Some(_)) => {}
+            (true, None) => {
+                evidence.push_str(&format!(" Lengths cannot decide the ICV: {} octets fit.", one_of(&icvs)))
+            }
+            (false, _) => evidence.push_str(" They cannot decide the cipher's block."),
+        }
+        let lengths = lengths.to_vec();
+        Some(Inference { family, decided, icv, candidates, protection, weak, lengths, evidence })
+    }
+}
+
+fn one_of(numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+impl Family {
+    /// The family of a transform.
+    #[must_use]
+    pub const fn of(esp: &Esp) -> Self {
+        Self { block: esp.cipher.alignment, iv: esp.cipher.iv, icv: esp.icv() }
+    }
+
+    /// Whether ESP packets of these lengths (header to end of ICV, in octets) can be of this family. One that cannot contradicts
+    /// the transform.
+    #[must_use]
+    pub fn fits(self, lengths: &[u32]) -> bool {
+        lengths.iter().all(|length| self.allows(*length, self.block))
+    }
+
+    /// Whether a packet of this length, and others that differ by multiples of `grain`, can be of this family.
+    fn allows(self, shortest: u32, grain: u32) -> bool {
+        let fixed = ESP_HEADER as u32 + self.iv + self.icv;
+        let content = shortest.checked_sub(fixed).filter(|content| *content >= self.block);
+        content.is_some_and(|content| content.is_multiple_of(self.block)) && grain.is_multiple_of(self.block)
+    }
+
+    /// Least and most octets that protection adds to what is inside: header, IV, padding, trailer and ICV.
+    #[must_use]
+    pub const fn protection(self) -> (u64, u64) {
+        let least = ESP_HEADER + ESP_TRAILER + self.iv as u64 + self.icv as u64;
+        (least, least + self.block as u64 - 1)
+    }
+}
+
+impl Inference {
+    /// What to call it where block and IV are decided.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        let Family { block, iv, .. } = Some(self.family).filter(|_| self.decided)?;
+        let cipher = match (block, iv) {
+            (16, 16) => "AES-CBC".to_owned(),
+            (8, 8) => "3DES-CBC or DES-CBC".to_owned(),
+            (4, 8) => "AES-GCM or another counter mode".to_owned(),
+            (block, 0) => format!("a cipher without IV, block {block}"),
+            (block, iv) => format!("a cipher with an IV of {iv}, block {block}"),
+        };
+        Some(match self.icv {
+            Some(0) => format!("{cipher}, no ICV"),
+            Some(icv) => format!("{cipher}, {}-bit ICV", icv * 8),
+            None => cipher,
+        })
+    }
+}
+
+/// Bits that an IV pattern costs a family.
+fn iv_bits(fit: &Fit, iv: IvPattern) -> i32 {
+    let cost = |esp: &Esp| match (iv, esp.cipher.family) {
+        (IvPattern::SequenceXor | IvPattern::Counter, Mode::Cbc | Mode::ImplicitIv | Mode::Stream) => WRONG_IV,
+        (IvPattern::Random | IvPattern::Repeated, Mode::Ctr | Mode::Aead) => WRONG_IV,
+        (IvPattern::Repeated, Mode::ImplicitIv | Mode::Stream) => WRONG_IV,
+        _ => 0,
+    };
+    fit.members.iter().map(|(_, esp)| cost(esp)).max().unwrap_or(0)
+}
+
+/// All families with their members.
+fn families() -> Vec<Fit> {
+    let mut fits: Vec<Fit> = Vec::new();
+    for cipher in CIPHERS.iter().filter(|cipher| cipher.encrypts()) {
+        let integrities = INTEGRITIES.iter().filter(|one| one.place == Place::Both && !cipher.is_combined());
+        for integrity in integrities.map(Some).chain([None]) {
+            let esp = Esp { cipher, key_bits: None, integrity };
+            let family = Family::of(&esp);
+            let common = cipher_common(cipher) + integrity_common(cipher, integrity);
+            let at = fits.iter().position(|fit| fit.family == family).unwrap_or_else(|| {
+                fits.push(Fit { family, members: Vec::new(), common: i32::MIN });
+                fits.len() - 1
+            });
+            if let Some(fit) = fits.get_mut(at) {
+                fit.members.push((common, esp));
+                fit.common = fit.common.max(common);
+            }
+        }
+    }
+    for fit in &mut fits {
+        fit.members.sort_by_key(|(common, _)| std::cmp::Reverse(*common));
+    }
+    fits
+}
+
+/// How often a cipher is met, in bits; a judgement that only orders what lengths leave open.
+fn cipher_common(cipher: &Cipher) -> i32 {
+    match cipher.name {
+        "AES-CBC" | "AES-GCM-16" => 0,
+        "3DES-CBC" | "CHACHA20-POLY1305" => -2,
+        "DES-CBC" => -3,
+        "AES-CTR" | "AES-GCM-8" | "AES-GCM-12" => -4,
+        "AES-CCM-8" | "AES-CCM-12" | "AES-CCM-16" => -5,
+        "AES-GCM-16-IIV" | "AES-CCM-8-IIV" | "CHACHA20-POLY1305-IIV" => -7,
+        "DES-CBC-IV32" | "DES-CBC-IV64" | "SEAL" => -9,
+        _ => -6,
+    }
+}
+
+/// The same for the integrity algorithm beside it.
+fn integrity_common(cipher: &Cipher, integrity: Option<&Integrity>) -> i32 {
+    match integrity.map(|integrity| integrity.name) {
+        None if cipher.is_combined() => 0,
+        Some("HMAC-SHA1-96" | "HMAC-SHA2-256-128") => 0,
+        Some("HMAC-MD5-96" | "HMAC-SHA2-512-256") => -1,
+        Some("HMAC-SHA2-384-192" | "HMAC-SHA2-256-96") => -3,
+        None => -4,
+        Some("AES-XCBC-96" | "AES-CMAC-96") => -5,
+        Some("HMAC-MD5-128" | "HMAC-SHA1-160") => -9,
+        Some(_) => -7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transform::layers::{Carried, Layer, Layers};
+
+    /// Lengths of ESP around packets of these sizes.
+    fn lengths(transform: &str, inner: impl IntoIterator<Item = u64>) -> Vec<u32> {
+        let suite: crate::transform::Suite = transform.parse().expect(transform);
+        let esp = suite.esp.expect("ESP");
+        let layers = Layers { carried: Carried::Packet, around: vec![Layer::Esp { esp, tfc: 0 }] };
+        let mut lengths: Vec<u32> = inner
+            .into_iter()
+            .map(|inner| u32::try_from(layers.lengths(inner).expect("a length").outer).expect("short"))
+            .collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
+    fn infer(lengths: &[u32], iv: IvPattern) -> Option<Inference> {
+        Catalogue::new().infer(lengths, iv)
+    }
+
+    const MANY: [u64; 12] = [40, 52, 64, 77, 128, 190, 341, 576, 702, 1013, 1280, 1420];
+
+    #[test]
+    fn many_sizes_decide_block_and_iv() {
+        for (transform, iv, block, iv_bytes, icv) in [
+            ("aes128-sha1", IvPattern::Random, 16, 16, Some(12)),
+            ("aes128-sha384", IvPattern::Random, 16, 16, Some(24)),
+            ("aes128-sha256", IvPattern::Random, 16, 16, None),
+            ("3des-sha1", IvPattern::Random, 8, 8, Some(12)),
+            ("des-sha256", IvPattern::Random, 8, 8, None),
+            ("aes128gcm16", IvPattern::SequenceXor, 4, 8, None),
+            ("aes128ctr-sha256", IvPattern::Counter, 4, 8, None),
+        ] {
+            let found = infer(&lengths(transform, MANY), iv).expect(transform);
+            let family = found.family;
+            assert!(found.decided, "{transform}: {}", found.evidence);
+            assert_eq!((family.block, family.iv, found.icv), (block, iv_bytes, icv), "{transform}: {}", found.evidence);
+            let suite: crate::transform::Suite = transform.parse().expect(transform);
+            let esp = suite.esp.expect("ESP");
+            let same = |one: &Esp| one.cipher == esp.cipher && one.integrity == esp.integrity;
+            assert!(found.candidates.iter().any(same), "{transform}");
+        }
+    }
+
+    #[test]
+    fn one_size_does_not_decide_the_block() {
+        for iv in [IvPattern::Random, IvPattern::Unclear] {
+            let found = infer(&lengths("aes128-sha1", [64]), iv).expect("something fits");
+            assert!(!found.decided && found.icv.is_none() && found.name().is_none(), "{}", found.evidence);
+            assert!(found.evidence.contains("cannot decide"), "{}", found.evidence);
+        }
+        // Nor do the sizes of RFC 2544, which all leave the same remainder.
+        let grid = lengths("aes128gcm16", [46, 110, 238, 494, 1006, 1262]);
+        assert!(!infer(&grid, IvPattern::Unclear).expect("something fits").decided);
+        // A counter does, with a single size.
+        assert!(infer(&lengths("aes128gcm16", [64]), IvPattern::SequenceXor).expect("something fits").decided);
+    }
+
+    #[test]
+    fn names_protection_and_weakness() {
+        let cbc = infer(&lengths("aes256-sha1", MANY), IvPattern::Random).expect("it fits");
+        assert_eq!(cbc.name().as_deref(), Some("AES-CBC, 96-bit ICV"));
+        assert_eq!(cbc.protection, (38, 53));
+        assert_eq!(cbc.weak, None);
+        let des = infer(&lengths("des-md5", MANY), IvPattern::Random).expect("it fits");
+        assert_eq!(des.name().as_deref(), Some("3DES-CBC or DES-CBC, 96-bit ICV"));
+        assert_eq!(des.protection, (30, 37));
+        assert!(des.weak.is_some());
+        let gcm = infer(&lengths("aes256gcm16", MANY), IvPattern::SequenceXor).expect("it fits");
+        assert_eq!(gcm.name().as_deref(), Some("AES-GCM or another counter mode"));
+        // The ICV has 8 to 32 octets: the lengths do not say.
+        assert_eq!(gcm.protection, (18 + 8, 18 + 32 + 3));
+        assert!(gcm.evidence.contains("cannot decide the ICV"), "{}", gcm.evidence);
+    }
+
+    #[test]
+    fn lengths_contradict_a_transform() {
+        let seen = lengths("aes128-sha256", MANY);
+        let fits = |transform: &str| {
+            let suite: crate::transform::Suite = transform.parse().expect(transform);
+            Family::of(&suite.esp.expect("ESP")).fits(&seen)
+        };
+        assert!(fits("aes128-sha256") && fits("aes256-sha512") && fits("aes128gcm16"));
+        // The usual mistake: 96 bits of SHA-256 on one side, 128 on the other.
+        assert!(!fits("aes128-sha256_96") && !fits("aes128-sha1") && !fits("3des-sha1"));
+    }
+
+    #[test]
+    fn impossible_lengths_fit_nothing() {
+        assert_eq!(infer(&[], IvPattern::Random), None);
+        assert_eq!(infer(&[8], IvPattern::Random), None);
+        assert_eq!(infer(&[101, 102], IvPattern::Random), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! What the IVs of an SA look like: a counter, random, or repeated.
+//!
+//! Counter modes need an IV that never repeats, and senders count (RFC 4106 section 3.1, RFC 3686 section 3.1); CBC needs one that
+//! nobody can predict (RFC 3602 section 3). So the first octets behind the ESP header tell them apart.
+
+/// The first octets behind the ESP header of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IvSample {
+    /// The packet's sequence number.
+    pub sequence: u32,
+    /// Octets 1 to 8, big-endian.
+    pub octets: u64,
+}
+
+/// What the samples have in common.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum IvPattern {
+    /// Too few samples, or no pattern that would say anything.
+    Unclear,
+    /// A constant XOR the sequence number (the constant may be 0), as Linux makes it.
+    SequenceXor,
+    /// It counts in small steps.
+    Counter,
+    /// No two alike, no order: an IV for CBC, or no IV at all and ciphertext from the start.
+    Random,
+    /// Packets with different sequence numbers share one: broken in any mode.
+    Repeated,
+}
+
+/// The fewest packets that show a pattern.
+const FEWEST: usize = 3;
+/// The largest step of a counter: lost packets and other SAs that share it.
+const LARGEST_STEP: u64 = 1 << 20;
+
+impl IvPattern {
+    /// The pattern of samples in capture order. The same packet twice counts once.
+    #[must_use]
+    pub fn of(samples: &[IvSample]) -> Self {
+        let mut own: Vec<IvSample> = Vec::with_capacity(samples.len());
+        for sample in samples {
+            if !own.contains(sample) {
+                own.push(*sample);
+            }
+        }
+        if own.len() < FEWEST {
+            return Self::Unclear;
+        }
+        let neighbours = || own.iter().zip(own.iter().skip(1));
+        let constant = |sample: &IvSample| sample.octets ^ u64::from(sample.sequence);
+        let sequences_differ = neighbours().all(|(a, b)| a.sequence != b.sequence);
+        if sequences_differ && neighbours().all(|(a, b)| constant(a) == constant(b)) {
+            return Self::SequenceXor;
+        }
+        let counts = |read: fn(u64) -> u64| {
+            neighbours().all(|(a, b)| {
+                let step = read(b.octets).wrapping_sub(read(a.octets));
+                let step = step.min(step.wrapping_neg());
+                step > 0 && step <= LARGEST_STEP
+            })
+        };
+        if counts(|octets| octets) || counts(u64::swap_bytes) {
+            return Self::Counter;
+        }
+        let repeats =
+            own.iter().enumerate().any(|(at, one)| own.iter().take(at).any(|other| other.octets == one.octets));
+        if repeats {
+            return Self::Repeated;
+        }
+        // Of random octets about half of the bits change; fewer than a quarter in every pair is a structure of some kind.
+        let random = neighbours().filter(|(a, b)| (a.octets ^ b.octets).count_ones() >= 16).count();
+        if random == own.len() - 1 { Self::Random } else { Self::Unclear }
+    }
+
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Unclear => "the IVs show no pattern",
+            Self::SequenceXor => "the IV is a constant XOR the sequence number: a counter mode",
+            Self::Counter => "the IV counts: a counter mode",
+            Self::Random => "the first octets are random: CBC, or no explicit IV",
+            Self::Repeated => "packets share an IV: broken in any mode",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(octets: &[u64]) -> IvPattern {
+        let samples: Vec<IvSample> =
+            octets.iter().zip(10..).map(|(&octets, sequence)| IvSample { sequence, octets }).collect();
+        IvPattern::of(&samples)
+    }
+
+    #[test]
+    fn patterns_are_told_apart() {
+        let salt = 0x1234_5678_9abc_def0_u64;
+        assert_eq!(pattern(&[salt ^ 10, salt ^ 11, salt ^ 12]), IvPattern::SequenceXor);
+        assert_eq!(pattern(&[10, 11, 12, 13]), IvPattern::SequenceXor);
+        assert_eq!(pattern(&[501, 502, 504, 509]), IvPattern::Counter);
+        assert_eq!(pattern(&[1_u64, 2, 3, 5].map(u64::swap_bytes)), IvPattern::Counter);
+        let random = [0x8f3a_11c0_77de_02b5, 0x10e4_9d5f_c36a_b871, 0xe7c2_583b_0496_fd1e];
+        assert_eq!(pattern(&random), IvPattern::Random);
+        assert_eq!(pattern(&[random[0], random[1], random[0]]), IvPattern::Repeated);
+        assert_eq!(pattern(&random[..2]), IvPattern::Unclear);
+        assert_eq!(pattern(&[7 << 30, 9 << 30, 4 << 30]), IvPattern::Unclear);
+    }
+
+    #[test]
+    fn the_same_packet_twice_is_no_repetition() {
+        let sample = IvSample { sequence: 1, octets: 0x8f3a_11c0_77de_02b5 };
+        assert_eq!(IvPattern::of(&[sample, sample, sample]), IvPattern::Unclear);
+    }
+}
