@@ -68,6 +68,7 @@
 pub mod model;
 
 pub mod capture;
+pub mod policy;
 pub mod transform;
 pub mod wire;
 
