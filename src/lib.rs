@@ -16,7 +16,7 @@
 //! | [`capture`] | bytes become frames: pcap, pcapng, compressed, standard input |
 //! | [`model`] | the words every floor uses |
 //!
-//! Beside the floors stands [`transform`]: wire constants and size arithmetic.
+//! Beside the floors stands [`transform`]: the catalogue of transforms and size arithmetic.
 //!
 //! A report of captures:
 //!
