@@ -2,6 +2,7 @@
 
 mod args;
 mod options;
+mod policies;
 mod progress;
 mod rows;
 mod run;

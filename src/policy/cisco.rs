@@ -5,6 +5,8 @@ mod acl;
 mod ike;
 mod map;
 
+pub(super) use map::shown;
+
 use super::builder::Builder;
 use super::paste::Read;
 use super::router::{Interface, Mode, TransformSet};
@@ -29,15 +31,50 @@ enum Block {
 
 /// Beginnings of blocks that are not read.
 const OTHER_BLOCKS: [&str; 16] = [
-    "router", "line", "route-map", "class-map", "policy-map", "vrf", "voice", "dial-peer", "key", "control-plane", "banner",
-    "archive", "controller", "aaa", "username", "snmp-server",
+    "router",
+    "line",
+    "route-map",
+    "class-map",
+    "policy-map",
+    "vrf",
+    "voice",
+    "dial-peer",
+    "key",
+    "control-plane",
+    "banner",
+    "archive",
+    "controller",
+    "aaa",
+    "username",
+    "snmp-server",
 ];
 
 /// Lines of interfaces and of the configuration at large that are known and say nothing here.
 const NOISE: [&str; 24] = [
-    "duplex", "speed", "description", "shutdown", "mtu", "bandwidth", "version", "service", "building", "current", "boot-start-marker",
-    "boot-end-marker", "lifetime", "remark", "keepalive", "negotiation", "encapsulation", "load-interval", "switchport", "arp",
-    "delay", "no", "spanning-tree", "media-type",
+    "duplex",
+    "speed",
+    "description",
+    "shutdown",
+    "mtu",
+    "bandwidth",
+    "version",
+    "service",
+    "building",
+    "current",
+    "boot-start-marker",
+    "boot-end-marker",
+    "lifetime",
+    "remark",
+    "keepalive",
+    "negotiation",
+    "encapsulation",
+    "load-interval",
+    "switchport",
+    "arp",
+    "delay",
+    "no",
+    "spanning-tree",
+    "media-type",
 ];
 
 /// Reads configuration lines.
@@ -104,7 +141,8 @@ impl Cisco {
             Block::Acl(name) => acl::line(&name.clone(), text, words, builder),
             Block::Ike(at) => ike::line(*at, text, words, builder),
         };
-        let noise = read == Read::Foreign && words.first().is_some_and(|first| NOISE.contains(&first.to_ascii_lowercase().as_str()));
+        let noise = read == Read::Foreign
+            && words.first().is_some_and(|first| NOISE.contains(&first.to_ascii_lowercase().as_str()));
         if noise { Read::Understood } else { read }
     }
 
@@ -129,13 +167,18 @@ impl Cisco {
         self.block = Block::TransformSet(name.to_owned());
         let cite = builder.cite(text);
         let known = |word: &&str| {
-            word.starts_with("esp-") || word.starts_with("ah-") || word.starts_with("comp-") || word.bytes().all(|b| b.is_ascii_digit())
+            word.starts_with("esp-")
+                || word.starts_with("ah-")
+                || word.starts_with("comp-")
+                || word.bytes().all(|b| b.is_ascii_digit())
         };
         if !transforms.iter().all(known) {
             builder.wrong("a transform set with a word that is no transform (esp-*, ah-*, comp-* or a key length)");
         }
         if let Some(router) = builder.router() {
-            router.transform_sets.insert(name.to_owned(), TransformSet { words: transforms.join(" "), mode: None, cite });
+            router
+                .transform_sets
+                .insert(name.to_owned(), TransformSet { words: transforms.join(" "), mode: None, cite });
         }
         Read::Understood
     }
@@ -222,7 +265,9 @@ fn interface_line(name: &str, text: &str, words: &[&str], builder: &mut Builder)
                 edit(name, builder, |interface| interface.addresses.push((own, cite)));
             }
         }
-        ["tunnel", "source", source @ ..] => edit(name, builder, |interface| interface.tunnel_source = Some(source.concat())),
+        ["tunnel", "source", source @ ..] => {
+            edit(name, builder, |interface| interface.tunnel_source = Some(source.concat()))
+        }
         ["tunnel", "destination", word, ..] => match address(word) {
             Some(far) => edit(name, builder, |interface| interface.tunnel_destination = Some((far, cite))),
             None => builder.wrong("a tunnel destination that is no address"),

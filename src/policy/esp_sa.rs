@@ -16,7 +16,8 @@ pub(super) fn line(text: &str, builder: &mut Builder) -> Read {
         return Read::Foreign;
     }
     let columns: Vec<&str> = text.split(',').map(|column| column.trim().trim_matches('"')).collect();
-    let [_, src, dst, index, encryption, encryption_key, authentication, authentication_key, ..] = columns.as_slice() else {
+    let [_, src, dst, index, encryption, encryption_key, authentication, authentication_key, ..] = columns.as_slice()
+    else {
         builder.wrong("a row of esp_sa needs eight columns");
         return Read::Understood;
     };
@@ -26,7 +27,8 @@ pub(super) fn line(text: &str, builder: &mut Builder) -> Read {
         return Read::Understood;
     };
     let key = |word: &str| (!matches!(word, "" | "0x")).then(|| Secret::new(word));
-    let cite = builder.cite(&format!("\"{src}\",\"{dst}\",\"{index}\",\"{encryption}\",<KEY>,\"{authentication}\",<KEY>"));
+    let cite =
+        builder.cite(&format!("\"{src}\",\"{dst}\",\"{index}\",\"{encryption}\",<KEY>,\"{authentication}\",<KEY>"));
     let plain = |word: &str| word.split_once(" [").map_or(word, |(name, _)| name).to_owned();
     let sa = Installed {
         display: Display::EspSa,

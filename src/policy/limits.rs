@@ -8,6 +8,8 @@ pub(super) const MAX_LINE: usize = 4_096;
 pub(super) const MAX_ROUTERS: usize = 256;
 /// Facts (lines that say something) in all inputs together.
 pub(super) const MAX_FACTS: usize = 262_144;
+/// Crypto map entries, interfaces, IKE policies and other blocks of one router.
+pub(super) const MAX_BLOCKS: usize = 4_096;
 /// Remarks kept of one input; the rest is counted.
 pub(super) const MAX_REMARKS: usize = 50;
 /// Skipped ranges of lines kept of one input; the rest is counted.

@@ -18,7 +18,10 @@ const NOTES: [&str; 3] = ["<-", "\u{2190}", " < "];
 pub(super) fn clean(raw: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(raw);
     let text: Cow<'_, str> = if text.chars().any(|c| c.is_control() || c == '\u{feff}' || c == '\u{a0}') {
-        text.chars().map(|c| if c.is_control() || c == '\u{feff}' || c == '\u{a0}' { ' ' } else { c }).collect::<String>().into()
+        text.chars()
+            .map(|c| if c.is_control() || c == '\u{feff}' || c == '\u{a0}' { ' ' } else { c })
+            .collect::<String>()
+            .into()
     } else {
         text
     };

@@ -10,14 +10,19 @@ mod builder;
 mod cisco;
 mod cite;
 mod esp_sa;
+mod fix;
 pub mod limits;
 mod line;
+mod lint;
 mod list;
 mod paste;
+mod problem;
 mod router;
 mod secret;
 mod selector;
 mod show;
+mod slip;
+mod stated;
 mod swanctl;
 mod words;
 mod xfrm;
@@ -27,12 +32,16 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use cite::Cite;
+pub use lint::lint;
+pub use problem::{Problem, config_line};
 pub use router::{
-    Acl, Counters, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode, Quoted, Router, SessionKey,
-    TransformSet, Way,
+    Acl, Counters, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode, Quoted, Router,
+    SessionKey, TransformSet, Way,
 };
 pub use secret::Secret;
 pub use selector::{Net, Selector};
+pub use slip::slip;
+pub use stated::{Basis, Stated, View};
 
 use builder::Builder;
 
@@ -92,7 +101,8 @@ impl Policies {
                 builder.wrong(&format!("the input is longer than {} octets; the rest is left out", limits::MAX_OCTETS));
             }
         }
-        let Builder { routers, files, .. } = builder;
+        let Builder { mut routers, files, .. } = builder;
+        routers.iter_mut().for_each(Router::add_protected_tunnels);
         // Secrets print as placeholders, so the digest holds nothing of them.
         let digest = xxh3_128(format!("{routers:?}").as_bytes());
         Self { routers, files, digest }

@@ -150,9 +150,8 @@ fn command(text: &str) -> Option<Command> {
             let configuration = second.starts_with("run") || second.starts_with("start");
             Some(if configuration { Command::Configuration } else { Command::Other })
         }
-        "conf" | "configure" | "clear" | "end" | "exit" | "swanctl" | "enable" | "terminal" | "ping" | "wr" | "write" => {
-            Some(Command::Other)
-        }
+        "conf" | "configure" | "clear" | "end" | "exit" | "swanctl" | "enable" | "terminal" | "ping" | "wr"
+        | "write" => Some(Command::Other),
         "ip" => (text.contains("xfrm")).then_some(Command::Other),
         _ => None,
     }

@@ -72,6 +72,30 @@ impl Router {
         self.cite = kept.cite;
     }
 
+    /// A tunnel interface that a profile protects is an entry like one of a crypto map.
+    pub(super) fn add_protected_tunnels(&mut self) {
+        for (name, interface) in &self.interfaces {
+            let (Some((profile, cite)), Some((far, far_cite))) = (&interface.protection, &interface.tunnel_destination)
+            else {
+                continue;
+            };
+            let source = interface.tunnel_source.as_deref().unwrap_or_default();
+            let of_interface =
+                self.interfaces.get(source).and_then(|source| source.addresses.first()).map(|(own, _)| *own);
+            self.maps.push(MapEntry {
+                name: name.clone(),
+                number: 0,
+                keying: Keying::Ike,
+                peers: vec![(*far, far_cite.clone())],
+                keys: Vec::new(),
+                transform_sets: self.profiles.get(profile).cloned().unwrap_or_default(),
+                acl: None,
+                local: super::words::address(source).or(of_interface),
+                cite: cite.clone(),
+            });
+        }
+    }
+
     /// Whether any of a configuration was read.
     #[must_use]
     pub fn has_configuration(&self) -> bool {

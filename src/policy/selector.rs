@@ -23,8 +23,8 @@ impl Net {
     /// The addresses that share the first `prefix` bits; `None` where there are not so many.
     #[must_use]
     pub fn prefix(address: Address, prefix: u32) -> Option<Self> {
-        let width = if address.is_v4() { 32 } else { 128 };
-        let free = width_minus(width, prefix)?;
+        let width: u32 = if address.is_v4() { 32 } else { 128 };
+        let free = width.checked_sub(prefix)?;
         Some(Self::masked(address, u128::MAX.checked_shl(free).unwrap_or(0)))
     }
 
@@ -54,30 +54,41 @@ impl Net {
     }
 }
 
-fn width_minus(width: u32, prefix: u32) -> Option<u32> {
-    width.checked_sub(prefix)
+impl Net {
+    fn first(&self) -> IpAddr {
+        if self.v4 {
+            std::net::Ipv4Addr::from_bits(self.bits as u32).into()
+        } else {
+            std::net::Ipv6Addr::from_bits(self.bits).into()
+        }
+    }
+
+    /// The set as an access list of a router has it: `host A`, `any`, an address with a wildcard, or an IPv6 prefix.
+    pub(super) fn typed(&self) -> String {
+        let host = if self.v4 { u128::from(u32::MAX) } else { u128::MAX };
+        match self.mask {
+            0 => "any".to_owned(),
+            mask if mask == host => format!("host {}", self.first()),
+            mask if self.v4 => format!("{} {}", self.first(), std::net::Ipv4Addr::from_bits(!(mask as u32))),
+            mask => format!("{}/{}", self.first(), mask.leading_ones()),
+        }
+    }
 }
 
 impl fmt::Display for Net {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = if self.v4 { 32 } else { 128 };
-        let address: IpAddr = if self.v4 {
-            std::net::Ipv4Addr::from_bits(self.bits as u32).into()
-        } else {
-            std::net::Ipv6Addr::from_bits(self.bits).into()
-        };
+        let host = if self.v4 { u128::from(u32::MAX) } else { u128::MAX };
         let ones = self.mask.count_ones();
-        let whole = if self.v4 { u128::from(u32::MAX) } else { u128::MAX };
+        let leading = if self.v4 { (self.mask as u32).leading_ones() } else { self.mask.leading_ones() };
         if self.mask == 0 {
             f.write_str("any")
-        } else if self.mask == whole {
-            write!(f, "{address}")
-        } else if self.mask.leading_ones() + self.mask.trailing_zeros() + if self.v4 { 96 } else { 0 } >= 128
-            || (self.v4 && (self.mask as u32).leading_ones() == ones)
-        {
-            write!(f, "{address}/{ones}")
+        } else if self.mask == host {
+            write!(f, "{}", self.first())
+        } else if leading == ones {
+            write!(f, "{}/{ones}", self.first())
         } else {
-            write!(f, "{address} of {width} bits, {ones} fixed")
+            // A wildcard with holes has no prefix length.
+            f.write_str(&self.typed())
         }
     }
 }

@@ -9,8 +9,28 @@ use crate::model::{Address, Protocol};
 
 /// Beginnings of lines that are known and say nothing here.
 const NOISE: [&str; 22] = [
-    "protected", "permit,", "#pkts", "#send", "path", "current", "pfs", "conn", "sa", "iv", "replay", "status:", "kilobyte",
-    "crypto", "flow_id", "slot:", "outbound", "inbound", "plaintext", "ip", "ike", "in",
+    "protected",
+    "permit,",
+    "#pkts",
+    "#send",
+    "path",
+    "current",
+    "pfs",
+    "conn",
+    "sa",
+    "iv",
+    "replay",
+    "status:",
+    "kilobyte",
+    "crypto",
+    "flow_id",
+    "slot:",
+    "outbound",
+    "inbound",
+    "plaintext",
+    "ip",
+    "ike",
+    "in",
 ];
 
 /// Reads the display.
@@ -28,11 +48,12 @@ pub(super) struct Show {
 impl Show {
     /// A line that only this display has.
     pub(super) fn open(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
-        let mine = matches!(words, ["interface:", ..] | ["Crypto", "map", "tag:", ..] | ["#pkts", "encaps:" | "decaps:", ..])
-            || matches!(words, ["inbound" | "outbound", "esp" | "ah" | "pcp", "sas:"])
-            || text.starts_with("current_peer")
-            || text.starts_with("local crypto endpt")
-            || text.starts_with("local ident (");
+        let mine =
+            matches!(words, ["interface:", ..] | ["Crypto", "map", "tag:", ..] | ["#pkts", "encaps:" | "decaps:", ..])
+                || matches!(words, ["inbound" | "outbound", "esp" | "ah" | "pcp", "sas:"])
+                || text.starts_with("current_peer")
+                || text.starts_with("local crypto endpt")
+                || text.starts_with("local ident (");
         if !mine {
             return Read::Foreign;
         }
@@ -85,7 +106,8 @@ impl Show {
                     sa.udp = udp;
                 });
             }
-            [first, ..] if NOISE.contains(&first.to_ascii_lowercase().as_str()) && *first != "crypto" && *first != "ip" => {}
+            [first, ..]
+                if NOISE.contains(&first.to_ascii_lowercase().as_str()) && *first != "crypto" && *first != "ip" => {}
             _ => return Read::Foreign,
         }
         Read::Understood

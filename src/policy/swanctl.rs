@@ -26,10 +26,8 @@ impl Swanctl {
     /// `name: #1, ESTABLISHED, IKEv2, ...`.
     pub(super) fn open(&mut self, _text: &str, words: &[&str], _: &mut Builder) -> Read {
         let [name, number, state, version, ..] = words else { return Read::Foreign };
-        let mine = name.ends_with(':')
-            && number.starts_with('#')
-            && state.ends_with(',')
-            && version.starts_with("IKEv");
+        let mine =
+            name.ends_with(':') && number.starts_with('#') && state.ends_with(',') && version.starts_with("IKEv");
         if mine {
             *self = Self::default();
         }
@@ -47,7 +45,10 @@ impl Swanctl {
             [name, number, "reqid", ..] if name.ends_with(':') && number.starts_with('#') => self.child(text, builder),
             ["in", spi, ..] => self.sa(Way::In, text, spi, builder),
             ["out", spi, ..] => self.sa(Way::Out, text, spi, builder),
-            ["local" | "remote" | "installed" | "established" | "active:" | "passive:" | "queued:" | "rekeying", ..] => {}
+            [
+                "local" | "remote" | "installed" | "established" | "active:" | "passive:" | "queued:" | "rekeying",
+                ..,
+            ] => {}
             [one] if one.contains('/') => {}
             _ => return Read::Foreign,
         }
@@ -56,7 +57,8 @@ impl Swanctl {
 
     fn child(&mut self, text: &str, builder: &mut Builder) {
         let parts: Vec<&str> = text.split(", ").collect();
-        let proposal = parts.iter().find_map(|part| part.split_once(':').filter(|(name, _)| matches!(*name, "ESP" | "AH")));
+        let proposal =
+            parts.iter().find_map(|part| part.split_once(':').filter(|(name, _)| matches!(*name, "ESP" | "AH")));
         let mode = parts.iter().find_map(|part| {
             let mode = if part.starts_with("TUNNEL") { Mode::Tunnel } else { Mode::Transport };
             (part.starts_with("TUNNEL") || part.starts_with("TRANSPORT")).then_some(mode)

@@ -9,9 +9,33 @@ use super::words::{address, spi};
 use crate::model::{Address, Protocol, Spi};
 
 /// Beginnings of lines that are known and say nothing here.
-const NOISE: [&str; 25] = [
-    "replay-window", "anti-replay", "lifetime", "limit:", "expire", "stats:", "coaddr", "lastused", "output-mark", "tfcpad", "offload",
-    "crypto", "if_id", "mark", "security", "level", "ptype", "seq", "oseq", "replay_window", "bitmap", "failed", "replay", "dir", "add",
+const NOISE: [&str; 26] = [
+    "replay-window",
+    "anti-replay",
+    "lifetime",
+    "limit:",
+    "expire",
+    "stats:",
+    "coaddr",
+    "lastused",
+    "output-mark",
+    "tfcpad",
+    "offload",
+    "crypto",
+    "if_id",
+    "mark",
+    "security",
+    "level",
+    "ptype",
+    "seq",
+    "seq-hi",
+    "oseq",
+    "replay_window",
+    "bitmap",
+    "failed",
+    "replay",
+    "dir",
+    "add",
 ];
 
 /// What the present lines are about.
@@ -73,8 +97,15 @@ impl Xfrm {
             ["comp", name, ..] => self.algorithm(name, None, None, builder),
             ["encap", ..] => self.edit(builder, |sa| sa.udp = true),
             ["sel", ..] | ["flag", ..] => {}
-            [first, ..] if NOISE.contains(first) || text.starts_with("0x") || first.contains("(bytes)") || first.contains("(packets)") => {}
-            [first, rest @ ..] if self.part != Part::Nothing && (bitmap(first) || *first == "uid" || first.ends_with("(sec)")) && rest.len() < 12 => {}
+            [first, ..]
+                if NOISE.contains(first)
+                    || text.starts_with("0x")
+                    || first.contains("(bytes)")
+                    || first.contains("(packets)") => {}
+            [first, rest @ ..]
+                if self.part != Part::Nothing
+                    && (bitmap(first) || *first == "uid" || first.ends_with("(sec)"))
+                    && rest.len() < 12 => {}
             _ => return Read::Foreign,
         }
         Read::Understood

@@ -25,7 +25,11 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
             Opened::List((*name).to_owned())
         }
         ["access-list", name, rest @ ..] => {
-            if line(name, text, rest, builder) == Read::Understood { Opened::Line } else { Opened::Foreign }
+            if line(name, text, rest, builder) == Read::Understood {
+                Opened::Line
+            } else {
+                Opened::Foreign
+            }
         }
         _ => Opened::Foreign,
     }
@@ -46,10 +50,13 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
                 Some(selector) => {
                     if let Some(router) = builder.router() {
                         let acl = router.acls.entry(name.to_owned());
-                        acl.or_insert_with(|| Acl { permits: Vec::new(), cite: cite.clone() }).permits.push((selector, cite));
+                        acl.or_insert_with(|| Acl { permits: Vec::new(), cite: cite.clone() })
+                            .permits
+                            .push((selector, cite));
                     }
                 }
-                None => builder.wrong("an access list line that cannot be read: addresses with wildcard, host, any or a prefix"),
+                None => builder
+                    .wrong("an access list line that cannot be read: addresses with wildcard, host, any or a prefix"),
             }
             Read::Understood
         }

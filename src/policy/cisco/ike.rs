@@ -1,6 +1,7 @@
 //! IKE policies, proposals and pre-shared keys.
 
 use super::super::builder::Builder;
+use super::super::limits::MAX_BLOCKS;
 use super::super::paste::Read;
 use super::super::router::{IkeKey, IkePolicy};
 use super::super::secret::Secret;
@@ -22,9 +23,12 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
             pre_shared(rest, builder);
             Opened::Line
         }
-        ["crypto", "isakmp", "enable" | "keepalive" | "identity" | "nat" | "invalid-spi-recovery" | "aggressive-mode", ..] => {
-            Opened::Line
-        }
+        [
+            "crypto",
+            "isakmp",
+            "enable" | "keepalive" | "identity" | "nat" | "invalid-spi-recovery" | "aggressive-mode",
+            ..,
+        ] => Opened::Line,
         _ => Opened::Foreign,
     }
 }
@@ -37,6 +41,10 @@ fn begin(version: u8, name: &str, text: &str, builder: &mut Builder) -> Opened {
         IkePolicy { version, name: name.to_owned(), encryption, hash, group, authentication: None, cites: vec![cite] };
     match router.ike.iter().position(|old| old.version == version && old.name == name) {
         Some(at) => Opened::Policy(at),
+        None if router.ike.len() >= MAX_BLOCKS => {
+            builder.wrong(&format!("more than {MAX_BLOCKS} IKE policies of one router; the rest is left out"));
+            Opened::Line
+        }
         None => {
             router.ike.push(policy);
             Opened::Policy(router.ike.len() - 1)

@@ -1,6 +1,7 @@
 //! Entries of crypto maps.
 
 use super::super::builder::Builder;
+use super::super::limits::MAX_BLOCKS;
 use super::super::paste::Read;
 use super::super::router::{Keying, MapEntry, Quoted, SessionKey};
 use super::super::secret::Secret;
@@ -20,8 +21,12 @@ pub(super) fn open(text: &str, name: &str, number: &str, kind: &str, builder: &m
         return None;
     };
     let router = builder.router()?;
-    if let Some(at) = router.maps.iter().position(|entry| entry.name == name && entry.number == number) {
+    if let Some(at) = router.maps.iter().rposition(|entry| entry.number == number && entry.name == name) {
         return Some(at);
+    }
+    if router.maps.len() >= MAX_BLOCKS {
+        builder.wrong(&format!("more than {MAX_BLOCKS} crypto map entries of one router; the rest is left out"));
+        return None;
     }
     router.maps.push(MapEntry {
         name: name.to_owned(),
@@ -124,7 +129,9 @@ fn session_key(words: &[&str], builder: &Builder) -> Result<SessionKey, &'static
     let (cipher, authenticator) = match (protocol, keys) {
         (Protocol::Ah, [key]) => (None, Some(hex_key(key)?)),
         (Protocol::Ah, _) => return Err("an AH session key has one key behind its SPI"),
-        (_, ["cipher", cipher, "authenticator", authenticator]) => (Some(hex_key(cipher)?), Some(hex_key(authenticator)?)),
+        (_, ["cipher", cipher, "authenticator", authenticator]) => {
+            (Some(hex_key(cipher)?), Some(hex_key(authenticator)?))
+        }
         (_, ["cipher", cipher]) => (Some(hex_key(cipher)?), None),
         (_, ["authenticator", authenticator]) => (None, Some(hex_key(authenticator)?)),
         _ => return Err("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI"),
@@ -139,7 +146,13 @@ fn hex_key(word: &str) -> Result<Secret, &'static str> {
 }
 
 /// The command with placeholders for its keys.
-pub(in crate::policy) fn shown(inbound: bool, protocol: Protocol, spi: Spi, cipher: bool, authenticator: bool) -> String {
+pub(in crate::policy) fn shown(
+    inbound: bool,
+    protocol: Protocol,
+    spi: Spi,
+    cipher: bool,
+    authenticator: bool,
+) -> String {
     let way = if inbound { "inbound" } else { "outbound" };
     let keys = match (protocol, cipher, authenticator) {
         (Protocol::Ah, _, _) => " <KEY>",
