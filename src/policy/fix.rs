@@ -1,7 +1,8 @@
 //! Lines to type at a router. Keys are placeholders.
 
 use super::cisco::shown;
-use super::router::MapEntry;
+use super::router::{MapEntry, Way};
+use super::stated::{Stated, View};
 use crate::model::{Protocol, Spi};
 use crate::transform::Suite;
 
@@ -37,5 +38,26 @@ pub(super) fn session_key(inbound: bool, protocol: Protocol, spi: Option<Spi>, s
     match spi {
         Some(_) => text,
         None => text.replace(" 0 ", " <SPI> "),
+    }
+}
+
+/// The lines that give an SA another SPI, or its keys again.
+#[must_use]
+pub fn retyped(view: &View<'_>, stated: &Stated, spi: Spi) -> Vec<String> {
+    let inbound = stated.way == Some(Way::In);
+    match stated.map.and_then(|map| view.entry(stated.router, map)) {
+        Some(entry) => in_map(entry, vec![session_key(inbound, stated.protocol, Some(spi), stated.suite.as_ref())]),
+        None => {
+            let (Some(src), Some(dst)) = (stated.src, stated.dst) else { return Vec::new() };
+            let ends = format!("src {src} dst {dst} proto {}", stated.protocol.name());
+            vec![
+                format!("ip xfrm state delete {ends} spi 0x{:x}", stated.spi.0),
+                format!(
+                    "ip xfrm state add {ends} spi 0x{:x} mode {} <ALGORITHMS AND KEYS>",
+                    spi.0,
+                    stated.mode.unwrap_or(super::Mode::Tunnel).name()
+                ),
+            ]
+        }
     }
 }

@@ -82,7 +82,8 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
             ("src", Some(word)) => src = told(address(word), "`src` is no address", builder),
             ("dst", Some(word)) => dst = told(address(word), "`dst` is no address", builder),
             ("spi", _) => index = told(spi_of(value.get_ref()), "`spi` is no number up to 4294967295 (hex with 0x, in quotes or not)", builder),
-            ("transform", Some(word)) => words = word.to_owned(),
+            // TOML can name control characters; they have no place in a transform.
+            ("transform", Some(word)) => words = word.chars().filter(|c| !c.is_control()).collect(),
             ("mode", Some(word)) => {
                 mode = match word {
                     "tunnel" => Some(Mode::Tunnel),

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use cite::Cite;
+pub use fix::retyped;
 pub use lint::lint;
 pub use problem::{Problem, config_line};
 pub use router::{

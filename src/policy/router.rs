@@ -99,8 +99,9 @@ impl Router {
     /// Whether any of a configuration was read.
     #[must_use]
     pub fn has_configuration(&self) -> bool {
-        !(self.interfaces.is_empty() && self.transform_sets.is_empty() && self.maps.is_empty() && self.acls.is_empty())
-            || !self.ike.is_empty()
+        let blocks =
+            [self.interfaces.len(), self.transform_sets.len(), self.maps.len(), self.acls.len(), self.ike.len()];
+        blocks.iter().any(|count| *count > 0)
     }
 
     /// All addresses of its interfaces.

@@ -98,6 +98,7 @@ impl Show {
                     sa.cites.push(cite);
                 });
             }
+            ["no", "sa", "timing"] => {}
             ["in", "use", "settings", ..] => {
                 let mode = if text.contains("Transport") { Mode::Transport } else { Mode::Tunnel };
                 let udp = text.contains("UDP");

@@ -197,7 +197,7 @@ fn add_manual(
             way: Some(if key.inbound { Way::In } else { Way::Out }),
             src,
             dst,
-            suite: words.parse().ok(),
+            suite: ios_suite(&words),
             mode: sets.iter().find_map(|set| set.mode.as_ref().map(|(mode, _)| *mode)).or(Some(Mode::Tunnel)),
             udp: false,
             cipher: key.cipher.clone(),
@@ -242,7 +242,7 @@ fn installed(
         way,
         src,
         dst,
-        suite: words.parse().ok(),
+        suite: suite(&words, sa.cipher.as_ref()),
         words,
         mode: sa.mode,
         udp: sa.udp,
@@ -252,6 +252,30 @@ fn installed(
         map: map.map(|(number, _)| number),
         cites: sa.cites.clone(),
     }
+}
+
+/// The transforms of a transform set; `esp-aes` without a number is 128 bits.
+fn ios_suite(words: &str) -> Option<Suite> {
+    let mut suite: Suite = words.parse().ok()?;
+    if let Some(esp) =
+        suite.esp.as_mut().filter(|esp| esp.key_bits.is_none() && esp.cipher.keys.accept(128) == Some(true))
+    {
+        esp.key_bits = esp.cipher.keys.has_choice().then_some(128);
+    }
+    Some(suite)
+}
+
+/// The transforms of words; the key says the key length where the words do not.
+fn suite(words: &str, key: Option<&Secret>) -> Option<Suite> {
+    let mut suite: Suite = words.parse().ok()?;
+    if let (Some(esp), Some(bits)) = (&mut suite.esp, key.and_then(Secret::bits))
+        && esp.key_bits.is_none()
+        && esp.cipher.keys.has_choice()
+    {
+        let bare = bits.saturating_sub(esp.cipher.salt * 8);
+        esp.key_bits = Some(bare).filter(|bits| esp.cipher.keys.accept(*bits) == Some(true));
+    }
+    Some(suite)
 }
 
 /// The transform sets of an entry that are known.

@@ -148,7 +148,7 @@ fn spi_problem(
         .lines(view.policies, sender, &lines(out, unknown))
         .lines(view.policies, receiver, &lines(inward, if waiting.is_empty() { &all } else { waiting }));
     if let (Some(meant), Some(wrong)) = (waiting.first(), out.iter().find(|one| unknown.contains(&one.spi))) {
-        problem = problem.fix(from, retyped(view, wrong, *meant));
+        problem = problem.fix(from, fix::retyped(view, wrong, *meant));
     }
     problem
 }
@@ -157,28 +157,6 @@ fn named(spis: &BTreeSet<Spi>) -> String {
     let listed: Vec<String> = spis.iter().take(NAMED).map(|spi| format!("{} ({spi})", spi.0)).collect();
     let more = spis.len().saturating_sub(NAMED);
     if more > 0 { format!("{} and {more} more", listed.join(", ")) } else { listed.join(" or ") }
-}
-
-/// The lines that give an SA another SPI, or its keys again.
-fn retyped(view: &View<'_>, stated: &Stated, spi: Spi) -> Vec<String> {
-    let inbound = stated.way == Some(Way::In);
-    match stated.map.and_then(|map| view.entry(stated.router, map)) {
-        Some(entry) => {
-            fix::in_map(entry, vec![fix::session_key(inbound, stated.protocol, Some(spi), stated.suite.as_ref())])
-        }
-        None => {
-            let (Some(src), Some(dst)) = (stated.src, stated.dst) else { return Vec::new() };
-            let ends = format!("src {src} dst {dst} proto {}", stated.protocol.name());
-            vec![
-                format!("ip xfrm state delete {ends} spi 0x{:x}", stated.spi.0),
-                format!(
-                    "ip xfrm state add {ends} spi 0x{:x} mode {} <ALGORITHMS AND KEYS>",
-                    spi.0,
-                    mode(stated).name()
-                ),
-            ]
-        }
-    }
 }
 
 fn mode(stated: &Stated) -> Mode {
@@ -218,8 +196,8 @@ fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, i
         .about(id.to_string())
         .lines(view.policies, out.router, out.cites.first())
         .lines(view.policies, inward.router, inward.cites.first())
-        .fix(from, retyped(view, out, inward.spi))
-        .fix(to, retyped(view, inward, inward.spi));
+        .fix(from, fix::retyped(view, out, inward.spi))
+        .fix(to, fix::retyped(view, inward, inward.spi));
     Some(problem)
 }
 
@@ -239,7 +217,7 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
     let mut problem = Problem::new("config-transform-mismatch", evidence)
         .lines(view.policies, out.router, &out.cites)
         .lines(view.policies, inward.router, &inward.cites)
-        .fix(to, retyped(view, inward, inward.spi));
+        .fix(to, fix::retyped(view, inward, inward.spi));
     problem.subject = out.key().map(|key| key.to_string());
     Some(problem)
 }

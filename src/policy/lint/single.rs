@@ -85,12 +85,15 @@ fn misfits(stated: &Stated) -> Vec<(String, u32)> {
     {
         misfits.push((integrity.name.to_owned(), bits));
     }
-    let cipher =
-        suite.esp.filter(|esp| stated.protocol == Protocol::Esp && esp.cipher.encrypts()).map(|esp| esp.cipher);
-    if let (Some(cipher), Some(bits)) = (cipher, bits(&stated.cipher))
-        && cipher.accepts_key_material(bits) == Some(false)
-    {
-        misfits.push((cipher.name.to_owned(), bits));
+    let esp = suite.esp.filter(|esp| stated.protocol == Protocol::Esp && esp.cipher.encrypts());
+    if let (Some(esp), Some(bits)) = (esp, bits(&stated.cipher)) {
+        let fits = match esp.key_bits {
+            Some(named) => Some(bits == named || bits == named + esp.cipher.salt * 8),
+            None => esp.cipher.accepts_key_material(bits),
+        };
+        if fits == Some(false) {
+            misfits.push((esp.cipher.keyed(esp.key_bits), bits));
+        }
     }
     misfits
 }
@@ -116,7 +119,7 @@ fn key_lengths(view: &View<'_>, problems: &mut Vec<Problem>) {
                     && other.cipher == stated.cipher
                     && other.authenticator == stated.authenticator
             };
-            stated.basis == Basis::Manual && all.iter().take(COMPARED).any(|other| same(&other))
+            stated.basis == Basis::Manual && all.iter().take(COMPARED).any(same)
         });
         let (said, cites, agreed) = by_router.entry(stated.router).or_insert_with(|| (Vec::new(), Vec::new(), true));
         for (algorithm, bits) in misfits {

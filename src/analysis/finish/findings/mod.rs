@@ -40,6 +40,7 @@ pub(crate) fn all(
     capture::add(&mut findings, captures);
     if let Some(view) = view {
         config::add(&mut findings, view);
+        super::expected::add(&mut findings, taps, settings, view, report);
     }
     let place = |f: &Finding| catalogue::all().iter().position(|entry| entry.code == f.code);
     findings.sort_by(|a, b| {
