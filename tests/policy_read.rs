@@ -100,6 +100,20 @@ fn a_later_configuration_of_a_router_replaces_the_first() {
 }
 
 #[test]
+fn two_configurations_under_one_name_are_two_routers() {
+    let pair = fixture("test06-fixed-pair.txt");
+    let parts: Vec<&str> = pair.split("```").filter(|part| part.contains("crypto map")).collect();
+    let named = |part: &str| {
+        let lines: Vec<&str> = part.trim().lines().skip(1).collect();
+        format!("hostname Router\n{}\n", lines.join("\n")).into_bytes()
+    };
+    let policies = Policies::read(&[("r1.cfg".to_owned(), named(parts[0])), ("r2.cfg".to_owned(), named(parts[1]))]);
+    let names: Vec<&str> = policies.routers.iter().map(|router| &*router.name).collect();
+    assert_eq!(names, ["Router", "Router (r2.cfg)"]);
+    assert!(policies.routers.iter().all(|router| router.maps[0].peers.len() == 1));
+}
+
+#[test]
 fn show_crypto_ipsec_sa_is_read() {
     let policies = read(&fixture("test05-show-r1.txt"));
     assert_eq!(policies.files[0].skipped_lines, 0, "{:?}", policies.files[0]);

@@ -342,3 +342,35 @@ fn states_demand_the_same_configuration_again_and_hold_none() {
     spiglass(&["partial", "-o", &plain, FIXED]).expect(0);
     assert_eq!(spiglass(&["merge", "--format", "json", "--config", config, &plain]).json(), whole);
 }
+
+#[test]
+fn negotiated_sas_get_the_transform_of_the_crypto_map() {
+    // Overheads of the document for 64 octets: 56, 80, 80, 136; each lies in its range.
+    for (test, capture, names, measured) in [
+        ("07", "test07-esp-des-md5", vec!["DES-CBC/HMAC-MD5-96"], 56),
+        ("09", "test09-ah-esp-des-md5", vec!["DES-CBC/HMAC-MD5-96", "HMAC-MD5-96"], 80),
+        ("10", "test10-ah-esp-3des-md5", vec!["3DES-CBC/HMAC-MD5-96", "HMAC-MD5-96"], 80),
+        ("11", "test11-ah-esp-aes-sha512", vec!["AES-128-CBC/HMAC-SHA2-512-256", "HMAC-SHA2-512-256"], 136),
+    ] {
+        let report = report(
+            &[&format!("fixtures/policy/test{test}-ike-pair.txt")],
+            &[&format!("fixtures/seeds/{capture}.pcap")],
+        );
+        let sas = report["sas"].as_array().unwrap();
+        let shown: Vec<&str> = sas.iter().filter_map(|sa| sa["transform"]["name"].as_str()).collect();
+        assert_eq!(shown, names, "test {test}");
+        let outermost = sas.last().unwrap();
+        let (least, most) = (
+            outermost["overhead"]["min_bytes"].as_i64().unwrap(),
+            outermost["overhead"]["max_bytes"].as_i64().unwrap(),
+        );
+        assert!((least..=most).contains(&measured), "test {test}: {measured} in {least} to {most}");
+        // SPIs are the peers' own choice with IKE: none is unexpected, none is missing.
+        for code in ["spi-unexpected", "sa-never-seen", "transform-mismatch", "mode-mismatch"] {
+            absent(&report, code);
+        }
+    }
+    // The transform set of another test does not fit: SHA-512 is no MD5.
+    let wrong = report(&["fixtures/policy/test11-ike-pair.txt"], &["fixtures/seeds/test09-ah-esp-des-md5.pcap"]);
+    assert!(findings(&wrong).iter().filter(|finding| finding["code"] == "transform-mismatch").count() >= 1);
+}

@@ -53,6 +53,14 @@ impl Builder {
         if self.host.as_deref() == Some(host) {
             return;
         }
+        let file = self.files.len();
+        // Two whole configurations under one name (`Router` is what IOS begins with) are two routers.
+        let taken = self.by_name.get(host).is_some_and(|at| {
+            let elsewhere = self.configured.keys().any(|(router, of)| router == at && *of != file);
+            elsewhere && self.routers.get(*at).is_some_and(Router::has_configuration)
+        });
+        let own = if taken { format!("{host} ({})", self.file) } else { host.to_owned() };
+        let host = own.as_str();
         let cite = self.cite(text);
         let unnamed = self.current.filter(|_| self.host.is_none() && !self.by_name.contains_key(host));
         self.host = Some(host.to_owned());

@@ -11,6 +11,7 @@ use super::builder::Builder;
 use super::paste::Read;
 use super::router::{Interface, Mode, TransformSet};
 use super::words::address;
+use crate::transform::Suite;
 
 /// The block that lines belong to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -166,19 +167,12 @@ impl Cisco {
     fn transform_set(&mut self, text: &str, name: &str, transforms: &[&str], builder: &mut Builder) -> Read {
         self.block = Block::TransformSet(name.to_owned());
         let cite = builder.cite(text);
-        let known = |word: &&str| {
-            word.starts_with("esp-")
-                || word.starts_with("ah-")
-                || word.starts_with("comp-")
-                || word.bytes().all(|b| b.is_ascii_digit())
-        };
-        if !transforms.iter().all(known) {
-            builder.wrong("a transform set with a word that is no transform (esp-*, ah-*, comp-* or a key length)");
+        let words = transforms.join(" ");
+        if let Err(error) = words.parse::<Suite>() {
+            builder.wrong(&format!("the transform set is not understood: {error}"));
         }
         if let Some(router) = builder.router() {
-            router
-                .transform_sets
-                .insert(name.to_owned(), TransformSet { words: transforms.join(" "), mode: None, cite });
+            router.transform_sets.insert(name.to_owned(), TransformSet { words, mode: None, cite });
         }
         Read::Understood
     }

@@ -5,6 +5,7 @@ use toml::de::{DeTable, DeValue};
 use super::builder::Builder;
 use super::router::{Display, Installed, Mode};
 use super::secret::Secret;
+use super::stated::parse;
 use super::words::{address, spi};
 use crate::model::{Protocol, Spi};
 
@@ -105,6 +106,9 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
         builder.wrong("an [[sa]] without a sound `protocol` and `spi` is left out");
         return;
     };
+    if let Some(error) = parse(&words, protocol).err().filter(|_| !words.is_empty()) {
+        builder.wrong(&format!("`transform` is not understood: {error}"));
+    }
     let end = |name: &str, end: Option<crate::model::Address>| end.map(|end| format!("{name} = \"{end}\""));
     said.push(format!("protocol = \"{}\", spi = {}", protocol.name(), index.0));
     said.extend(end("src", src).into_iter().chain(end("dst", dst)));

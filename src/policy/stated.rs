@@ -75,6 +75,8 @@ pub struct View<'p> {
     pub owners: BTreeMap<Address, Vec<usize>>,
     /// The address that each map entry's tunnel leaves from, router by router.
     pub locals: Vec<Vec<Option<Address>>>,
+    /// What IKE may negotiate: an SA for each protocol and direction of an entry with one transform set, its SPI left 0.
+    pub negotiable: Vec<Stated>,
 }
 
 impl Policies {
@@ -90,7 +92,7 @@ impl Policies {
                 }
             }
         }
-        let mut view = View { policies: self, stated: Vec::new(), owners, locals: Vec::new() };
+        let mut view = View { policies: self, stated: Vec::new(), owners, locals: Vec::new(), negotiable: Vec::new() };
         view.locals = self.routers.iter().map(|router| view.locals_of(router)).collect();
         for (at, router) in self.routers.iter().enumerate() {
             view.add_router(at, router);
@@ -160,6 +162,10 @@ impl View<'_> {
             let local = self.local(at, number);
             add_manual(&mut self.stated, at, router, number, entry, local);
         }
+        for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.keying == Keying::Ike) {
+            let local = self.local(at, number);
+            add_negotiable(&mut self.negotiable, at, router, number, entry, local);
+        }
         let mut maps: BTreeMap<&str, (usize, Option<Address>)> = BTreeMap::new();
         for (number, entry) in router.maps.iter().enumerate() {
             maps.entry(&entry.name).or_insert((number, self.local(at, number)));
@@ -210,6 +216,43 @@ fn add_manual(
     }
 }
 
+/// With several transform sets, which one is taken is known only to the routers.
+fn add_negotiable(
+    negotiable: &mut Vec<Stated>,
+    at: usize,
+    router: &Router,
+    number: usize,
+    entry: &MapEntry,
+    local: Option<Address>,
+) {
+    let sets = sets(router, entry);
+    let ([set], 1, Some(local)) = (sets.as_slice(), entry.transform_sets.len(), local) else { return };
+    for (peer, _) in &entry.peers {
+        for protocol in [Protocol::Esp, Protocol::Ah].into_iter().filter(|protocol| uses(&set.words, *protocol)) {
+            for (src, dst, way) in [(local, *peer, Way::Out), (*peer, local, Way::In)] {
+                negotiable.push(Stated {
+                    router: at,
+                    basis: Basis::Manual,
+                    protocol,
+                    spi: Spi(0),
+                    way: Some(way),
+                    src: Some(src),
+                    dst: Some(dst),
+                    words: set.words.clone(),
+                    suite: ios_suite(&set.words),
+                    mode: set.mode.as_ref().map(|(mode, _)| *mode).or(Some(Mode::Tunnel)),
+                    udp: false,
+                    cipher: None,
+                    authenticator: None,
+                    used: true,
+                    map: Some(number),
+                    cites: vec![set.cite.clone()],
+                });
+            }
+        }
+    }
+}
+
 fn installed(
     at: usize,
     router: &Router,
@@ -232,8 +275,7 @@ fn installed(
         _ => None,
     });
     let listed = matches!(sa.display, Display::EspSa | Display::List);
-    let of_ah = sa.protocol == Protocol::Ah && !listed && !sa.words.starts_with("ah");
-    let words = if of_ah { format!("ah {}", sa.words) } else { sa.words.clone() };
+    let words = sa.words.clone();
     Stated {
         router: at,
         basis: if listed { Basis::Listed } else { Basis::InForce },
@@ -242,7 +284,7 @@ fn installed(
         way,
         src,
         dst,
-        suite: suite(&words, sa.cipher.as_ref()),
+        suite: suite(&words, sa.protocol, sa.cipher.as_ref()),
         words,
         mode: sa.mode,
         udp: sa.udp,
@@ -265,9 +307,14 @@ fn ios_suite(words: &str) -> Option<Suite> {
     Some(suite)
 }
 
+/// The transforms of words that may leave it to the SA which protocol they belong to: `hmac(sha1) 96` of an AH.
+pub(super) fn parse(words: &str, protocol: Protocol) -> Result<Suite, crate::transform::ParseError> {
+    words.parse().or_else(|error| format!("{} {words}", protocol.name()).parse().map_err(|_| error))
+}
+
 /// The transforms of words; the key says the key length where the words do not.
-fn suite(words: &str, key: Option<&Secret>) -> Option<Suite> {
-    let mut suite: Suite = words.parse().ok()?;
+fn suite(words: &str, protocol: Protocol, key: Option<&Secret>) -> Option<Suite> {
+    let mut suite = parse(words, protocol).ok()?;
     if let (Some(esp), Some(bits)) = (&mut suite.esp, key.and_then(Secret::bits))
         && esp.key_bits.is_none()
         && esp.cipher.keys.has_choice()

@@ -1,8 +1,10 @@
 //! Expected transforms and modes: what follows from them, and lengths that contradict them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::findings::{Draft, plural};
 use super::super::tap::{SaView, Tap};
-use super::{Expected, on_the_wire};
+use super::Expected;
 use crate::analysis::finish::sas::icv_bytes;
 use crate::model::report::{Finding, MinMax, Overhead, Report, Severity, TransformReport};
 use crate::model::{Encapsulation, Protocol};
@@ -18,11 +20,24 @@ const UDP: u32 = 8;
 /// AH in front of its ICV field (RFC 4302 section 2).
 const AH_FIXED: u32 = 12;
 
+/// Outer lengths of each SA number's unfragmented packets that hide what is in them.
+type Lengths = BTreeMap<u32, BTreeSet<u32>>;
+
+fn lengths(tap: &Tap<'_>) -> Lengths {
+    let mut lengths = Lengths::new();
+    for (key, cell) in tap.sizes.opaque.iter() {
+        if key.fragments == 1 && tap.counted(cell).0 > 0 {
+            lengths.entry(key.sa).or_default().insert(key.outer_bytes);
+        }
+    }
+    lengths
+}
+
 /// What contradicts an expected transform, or nothing.
-fn contradiction(tap: &Tap<'_>, sa: &SaView<'_>, suite: &Suite) -> Option<String> {
+fn contradiction(tap: &Tap<'_>, sa: &SaView<'_>, suite: &Suite, lengths: &Lengths) -> Option<String> {
     match sa.key.protocol {
         Protocol::Ah => ah_contradiction(sa, suite),
-        Protocol::Esp => esp_contradiction(tap, sa, &suite.esp?),
+        Protocol::Esp => esp_contradiction(tap, sa, &suite.esp?, lengths.get(&sa.id)),
         Protocol::IpComp => None,
     }
 }
@@ -40,7 +55,7 @@ fn ah_contradiction(sa: &SaView<'_>, suite: &Suite) -> Option<String> {
     ))
 }
 
-fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp) -> Option<String> {
+fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<&BTreeSet<u32>>) -> Option<String> {
     if let Some((candidate, _)) = sa.null {
         if esp.cipher.encrypts() {
             return Some(format!(
@@ -59,11 +74,7 @@ fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp) -> Option<String
         let protected = outer.checked_sub(around);
         protected.is_none_or(|octets| octets < least || !(octets - least).is_multiple_of(block))
     };
-    let mut wrong = tap.sizes.opaque.iter().filter(|(key, cell)| {
-        key.sa == sa.id && key.fragments == 1 && tap.counted(cell).0 > 0 && misfit(key.outer_bytes)
-    });
-    let (key, _) = wrong.next()?;
-    let protected = key.outer_bytes.saturating_sub(around);
+    let protected = lengths?.iter().find(|outer| misfit(**outer))?.saturating_sub(around);
     Some(format!(
         "{esp} gives ESP of {least} octets and multiples of {block} above, and there are packets of {protected} octets from SPI to ICV"
     ))
@@ -89,16 +100,21 @@ fn around(tap: &Tap<'_>, sa: &SaView<'_>) -> Option<u32> {
 }
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], expected: &Expected<'_>, report: &Report) {
-    for (tap, sa) in on_the_wire(taps) {
-        let stated = expected.of(&sa.key);
+    let rows: BTreeMap<(&str, &str), &str> =
+        report.sas.iter().map(|row| ((row.tap.as_str(), row.id.as_str()), row.mode)).collect();
+    let lengths: Vec<Lengths> = taps.iter().map(lengths).collect();
+    for ((tap, sa), lengths) in
+        taps.iter().zip(&lengths).flat_map(|(tap, lengths)| tap.sas.iter().map(move |sa| ((tap, sa), lengths)))
+    {
+        let stated = expected.transforms_of(&sa.key);
         let suite = stated.iter().find_map(|one| one.suite);
-        if let Some(why) = suite.and_then(|suite| contradiction(tap, sa, &suite)) {
+        if let Some(why) = suite.and_then(|suite| contradiction(tap, sa, &suite, lengths)) {
             let evidence = format!("{why} ({} in all).", plural(sa.state.seen.count, "frame"));
             let draft = Draft::new("transform-mismatch", evidence).about(tap, sa).count(sa.state.seen.count);
             findings.push(draft.caused_by(all_lines(expected, stated), Vec::new()).done());
         }
-        let row = report.sas.iter().find(|row| row.id == sa.name && row.tap == tap.name);
-        findings.extend(row.and_then(|row| mode_finding(tap, sa, row.mode, expected, stated)));
+        let seen = rows.get(&(tap.name.as_str(), sa.name.as_str())).copied().unwrap_or("unknown");
+        findings.extend(mode_finding(tap, sa, seen, expected, stated));
     }
 }
 
@@ -120,6 +136,10 @@ fn mode_finding(
 ) -> Option<Finding> {
     let one =
         stated.iter().find(|one| one.mode.is_some_and(|mode| mode.name() != seen)).filter(|_| seen != "unknown")?;
+    // In a bundle the mode is that of the whole: AH stands in front of ESP, and behind ESP comes the packet.
+    if sa.key.protocol == Protocol::Ah && one.suite.is_some_and(|suite| suite.esp.is_some()) {
+        return None;
+    }
     let mode = one.mode?;
     // GRE in transport mode has a whole packet inside; the SA is still in transport mode, and only that contradicts.
     let by_itself = one.basis == Basis::Manual && mode == Mode::Transport;
@@ -137,18 +157,27 @@ fn mode_finding(
 }
 
 pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_>) {
+    let lengths: Vec<Lengths> = taps.iter().map(lengths).collect();
+    let mut views: BTreeMap<(&str, &str), (&Tap<'_>, &SaView<'_>, &Lengths)> = BTreeMap::new();
+    for (tap, lengths) in taps.iter().zip(&lengths) {
+        views.extend(tap.sas.iter().map(|sa| ((tap.name.as_str(), sa.name.as_str()), (tap, sa, lengths))));
+    }
     for row in &mut report.sas {
-        let Some(tap) = taps.iter().find(|tap| tap.name == row.tap) else { continue };
-        let Some(sa) = tap.sas.iter().find(|sa| sa.name == row.id) else { continue };
-        let stated = expected.of(&sa.key);
+        let Some(&(tap, sa, lengths)) = views.get(&(row.tap.as_str(), row.id.as_str())) else { continue };
+        let stated = expected.transforms_of(&sa.key);
         let Some(suite) = stated.iter().find_map(|one| one.suite) else { continue };
         let name = match sa.key.protocol {
             Protocol::Ah => suite.ah.map(|ah| ah.name.to_owned()),
             Protocol::Esp => suite.esp.map(|esp| esp.to_string()),
             Protocol::IpComp => None,
         };
-        let Some(name) = name.filter(|_| contradiction(tap, sa, &suite).is_none()) else { continue };
+        let Some(name) = name.filter(|_| contradiction(tap, sa, &suite, lengths).is_none()) else { continue };
         row.transform = TransformReport { basis: "expected", name: Some(name), candidates: Vec::new() };
+        if row.overhead.basis == "unknown"
+            && let Some((least, most)) = bundle(sa, &suite, stated)
+        {
+            row.overhead = modelled(least, most);
+        }
         if let Some(esp) = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp) {
             row.icv_bytes = icv_bytes(sa).or(Some(esp.icv()));
             let least = ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv();
@@ -160,15 +189,30 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
                 && sa.is_opaque()
                 && let Some(outside) = outside(tap, sa, stated)
             {
-                row.overhead = Overhead {
-                    basis: "modelled",
-                    min_bytes: Some(i64::from(outside + least)),
-                    max_bytes: Some(i64::from(outside + most)),
-                    mean_bytes: None,
-                };
+                row.overhead = modelled(outside + least, outside + most);
             }
         }
     }
+}
+
+fn modelled(least: u32, most: u32) -> Overhead {
+    Overhead {
+        basis: "modelled",
+        min_bytes: Some(i64::from(least)),
+        max_bytes: Some(i64::from(most)),
+        mean_bytes: None,
+    }
+}
+
+/// Overhead of AH around opaque ESP in tunnel mode, all headers of both: what the bundle's packets pay.
+fn bundle(sa: &SaView<'_>, suite: &Suite, stated: &[&Stated]) -> Option<(u32, u32)> {
+    let esp = suite.esp.filter(|_| sa.key.protocol == Protocol::Ah && suite.ah.is_some())?;
+    let tunnel = stated.iter().all(|one| one.mode == Some(Mode::Tunnel));
+    let mut lengths = sa.state.ah_lengths.keys();
+    let (Some(&ah), None, true) = (lengths.next(), lengths.next(), tunnel) else { return None };
+    let ip = if sa.key.src.is_v4() { 20 } else { 40 };
+    let least = ip + ah + ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv();
+    Some((least, least + esp.cipher.alignment.max(4) - 1))
 }
 
 /// What the mode adds to the protection: the outer IP header in tunnel mode, UDP where there is one. `None` where the mode is not

@@ -13,6 +13,8 @@ use crate::model::report::{ConfigLine, Finding, Report};
 use crate::model::{Address, Protocol, SaKey, Spi};
 use crate::policy::{Basis, Stated, View, Way, config_line};
 
+/// Expected SPIs of one direction that an unknown one is compared with; a tunnel has one or two.
+const COMPARED: usize = 64;
 /// Lines of configuration that one finding names.
 const CITED: usize = 12;
 
@@ -24,6 +26,10 @@ pub(crate) struct Expected<'v> {
     open: BTreeSet<(Protocol, Spi)>,
     by_spi: BTreeMap<(Protocol, Spi), Vec<SaKey>>,
     directions: BTreeMap<(Protocol, Address, Address), Vec<SaKey>>,
+    /// What IKE negotiates between two ends, where all who state it agree on the transforms.
+    negotiable: BTreeMap<(Protocol, Address, Address), Vec<&'v Stated>>,
+    /// Routers that are Linux systems.
+    linux: BTreeSet<usize>,
     /// Pairs of ends that routers state SAs of, the smaller address first.
     pairs: BTreeSet<(Address, Address)>,
 }
@@ -40,8 +46,21 @@ impl<'v> Expected<'v> {
             open: BTreeSet::new(),
             by_spi: BTreeMap::new(),
             directions: BTreeMap::new(),
+            negotiable: BTreeMap::new(),
+            linux: BTreeSet::new(),
             pairs: BTreeSet::new(),
         };
+        for stated in &view.negotiable {
+            if let Some(key) = stated.key() {
+                expected.negotiable.entry((key.protocol, key.src, key.dst)).or_default().push(stated);
+            }
+        }
+        expected.negotiable.retain(|_, all| {
+            all.iter().all(|one| one.suite.is_some() && Some(one.suite) == all.first().map(|first| first.suite))
+        });
+        expected.linux.extend(
+            view.stated.iter().filter(|one| one.basis == Basis::InForce && one.map.is_none()).map(|one| one.router),
+        );
         for stated in view.stated.iter().filter(counts) {
             match stated.key() {
                 // A state of Linux that IKE is still to fill has SPI 0.
@@ -69,6 +88,16 @@ impl<'v> Expected<'v> {
         self.by_key.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// What is stated of an SA's transforms: by its SPI, or of what IKE negotiates between its ends.
+    fn transforms_of(&self, key: &SaKey) -> &[&'v Stated] {
+        let stated = self.of(key);
+        if stated.is_empty() && !self.covers(key.src, key.dst) && !key.spi.is_zero() {
+            self.negotiable.get(&(key.protocol, key.src, key.dst)).map(Vec::as_slice).unwrap_or_default()
+        } else {
+            stated
+        }
+    }
+
     /// Whether somebody states SAs from one endpoint to the other. A router states both directions; a list may be of one.
     fn covers(&self, src: Address, dst: Address) -> bool {
         let listed =
@@ -76,9 +105,10 @@ impl<'v> Expected<'v> {
         listed || self.pairs.contains(&(src.min(dst), src.max(dst)))
     }
 
-    /// Other SAs of the same direction.
+    /// Other SAs of the same direction, the first of them where a list names hundreds.
     fn beside(&self, key: &SaKey) -> &[SaKey] {
-        self.directions.get(&(key.protocol, key.src, key.dst)).map(Vec::as_slice).unwrap_or_default()
+        let all = self.directions.get(&(key.protocol, key.src, key.dst)).map(Vec::as_slice).unwrap_or_default();
+        all.get(..COMPARED).unwrap_or(all)
     }
 
     /// The lines that state SAs.

@@ -201,9 +201,8 @@ impl Judge<'_, '_, '_> {
     }
 
     fn clear(&self, host: &str) -> Vec<Fix> {
-        let linux = |one: &Stated| one.basis != Basis::Manual && one.map.is_none();
-        let any_linux =
-            self.expected.view.stated.iter().any(|one| self.expected.view.name(one.router) == host && linux(one));
+        let view = self.expected.view;
+        let any_linux = self.expected.linux.iter().any(|router| view.name(*router) == host);
         let line = if any_linux { "ip -s xfrm state" } else { "clear crypto sa" };
         if host.is_empty() { Vec::new() } else { vec![Fix { host: host.to_owned(), lines: vec![line.to_owned()] }] }
     }

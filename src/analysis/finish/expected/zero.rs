@@ -1,6 +1,6 @@
 //! What makes a router send SPI 0, where its configuration says it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::tap::Tap;
 use super::{Expected, on_the_wire};
@@ -13,13 +13,14 @@ const CAUSE: &str = "config-unused-key";
 
 pub(super) fn explain(findings: &mut [Finding], taps: &[Tap<'_>], expected: &Expected<'_>) {
     let seen: BTreeSet<SaKey> = on_the_wire(taps).map(|(_, sa)| sa.key).collect();
+    let zeros: BTreeMap<&str, SaKey> =
+        on_the_wire(taps).filter(|(_, sa)| sa.key.spi.is_zero()).map(|(_, sa)| (sa.name.as_str(), sa.key)).collect();
     let mut problems: Option<Vec<Problem>> = None;
     for finding in findings.iter_mut().filter(|finding| finding.code == "spi-zero" && finding.first_frame.is_some()) {
-        let named = on_the_wire(taps).find(|(_, sa)| Some(&sa.name) == finding.sa.as_ref());
-        let Some((_, sa)) = named else { continue };
+        let Some(&key) = finding.sa.as_deref().and_then(|name| zeros.get(name)) else { continue };
         let problems = problems.get_or_insert_with(|| lint(expected.view));
-        if !by_keys(finding, problems, expected, sa.key) {
-            by_absence(finding, expected, sa.key, &seen);
+        if !by_keys(finding, problems, expected, key) {
+            by_absence(finding, expected, key, &seen);
         }
     }
 }
