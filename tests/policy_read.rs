@@ -128,6 +128,28 @@ fn show_crypto_ipsec_sa_is_read() {
 }
 
 #[test]
+fn policies_of_linux_are_read_in_detail() {
+    let policies = read(
+        "root@gw1:~# ip -d xfrm policy\n\
+         src 192.168.2.0/24 dst 192.168.3.0/24 uid 0\n\
+         \tdir out action allow index 113 priority 0 ptype main share any flag  (0x00000000)\n\
+         \tlifetime config:\n\t  limit: soft (INF)(bytes), hard (INF)(bytes)\n\t  expire add: soft 0(sec), hard 0(sec)\n\
+         \tlifetime current:\n\t  0(bytes), 0(packets)\n\t  add 2026-11-21 04:42:18 use -\n\
+         \ttmpl src 192.168.1.1 dst 192.168.1.2\n\
+         \t\tproto esp spi 0x00000000(0) reqid 100(0x00000064) mode tunnel\n\
+         \t\tlevel required share any \n\t\tenc-mask ffffffff auth-mask ffffffff comp-mask ffffffff\n\
+         src 192.168.3.0/24 dst 192.168.2.0/24\n\tdir in priority 0\n\ttmpl src 192.168.1.2 dst 192.168.1.1\n\t\tproto esp reqid 200 mode tunnel\n\
+         socket out priority 0\n",
+    );
+    assert_eq!((policies.files[0].skipped_lines, policies.files[0].remarks.len()), (0, 0), "{:?}", policies.files[0]);
+    let router = &policies.routers[0];
+    assert!(router.installed.is_empty(), "a template is no SA");
+    let selectors: Vec<String> = router.selectors.iter().map(|one| one.selector.to_string()).collect();
+    assert_eq!(selectors, ["ip 192.168.2.0/24 > 192.168.3.0/24"; 2], "both seen from this gateway");
+    assert!(router.selectors.iter().all(|one| one.local.is_some_and(|local| local.to_string() == "192.168.1.1")));
+}
+
+#[test]
 fn swanctl_list_sas_is_read() {
     let policies = read(
         "root@moon:~# swanctl --list-sas\n\

@@ -9,7 +9,7 @@ use super::words::{address, spi};
 use crate::model::{Address, Protocol, Spi};
 
 /// Beginnings of lines that are known and say nothing here.
-const NOISE: [&str; 26] = [
+const NOISE: [&str; 29] = [
     "replay-window",
     "anti-replay",
     "lifetime",
@@ -29,6 +29,9 @@ const NOISE: [&str; 26] = [
     "ptype",
     "seq",
     "seq-hi",
+    "enc-mask",
+    "socket",
+    "share",
     "oseq",
     "replay_window",
     "bitmap",
@@ -82,6 +85,11 @@ impl Xfrm {
         match words {
             ["src", ..] => return self.open(words, builder),
             ["proto", protocol, rest @ ..] => return self.proto(text, protocol, rest, builder),
+            // Newer kernels say of a state, too, which way it goes.
+            ["dir", way] if self.part == Part::State => {
+                let way = way_of(way);
+                self.edit(builder, |sa| sa.way = way);
+            }
             ["dir", way, ..] => self.dir(way, builder),
             ["tmpl", "src", src, "dst", dst, ..] => self.template = Some((address(src), address(dst))),
             ["auth", name, key, ..] => self.auth(name, key, None, builder),
@@ -161,11 +169,7 @@ impl Xfrm {
     fn dir(&mut self, way: &str, builder: &mut Builder) {
         self.part = Part::Policy;
         self.template = None;
-        self.way = match way {
-            "in" => Some(Way::In),
-            "out" => Some(Way::Out),
-            _ => None,
-        };
+        self.way = way_of(way);
         let Some((src, dst)) = &self.ends else { return };
         let cite = builder.cite(&format!("src {src} dst {dst} dir {way}"));
         self.selector = net(src).zip(net(dst)).map(|(src, dst)| {
@@ -224,6 +228,14 @@ fn state(
         udp: false,
         map: None,
         cites: vec![cite],
+    }
+}
+
+fn way_of(word: &str) -> Option<Way> {
+    match word {
+        "in" => Some(Way::In),
+        "out" => Some(Way::Out),
+        _ => None,
     }
 }
 
