@@ -4,7 +4,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use spiglass::policy::{Basis, Mode, Policies, Way};
+use spiglass::policy::{Basis, Mode, Policies, Way, lint};
+use support::build::Noise;
 use support::{shared, spiglass};
 
 fn read(text: &str) -> Policies {
@@ -313,5 +314,65 @@ fn hostile_input_is_told_of_and_takes_linear_time() {
             "routers" => assert!(run.stderr.contains("line 770: more than 256 routers"), "{run}"),
             _ => {}
         }
+    }
+}
+
+#[test]
+fn every_fixture_is_read_and_damaged_ones_never_panic() {
+    let mut noise = Noise(7);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir("fixtures/policy").expect("the fixtures") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read(&path).expect("a fixture");
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let sound = Policies::read(&[(name.clone(), text.clone())]);
+        // Log lines hold no configuration; `crypto map TEST` says nothing without the interface that it was printed under.
+        let skipped: &[(u32, u32)] = match name.as_str() {
+            "test06-log.txt" => &[(3, 4), (10, 11), (17, 19)],
+            "test06-ike-r1.txt" => &[(15, 15)],
+            _ => &[],
+        };
+        assert_eq!(sound.files[0].skipped, skipped, "{name}: {:?}", sound.files[0]);
+        for _ in 0..200 {
+            let mut damaged = text.clone();
+            for _ in 0..1 + noise.below(8) {
+                let at = noise.below(damaged.len() as u64) as usize;
+                match noise.below(4) {
+                    0 => damaged[at] = noise.word() as u8,
+                    1 => damaged.truncate(at.max(1)),
+                    2 => damaged.insert(at, b'\n'),
+                    _ => drop(damaged.drain(at..(at + 9).min(damaged.len()))),
+                }
+                if damaged.is_empty() {
+                    damaged.push(b'x');
+                }
+            }
+            let policies = Policies::read(&[("one".to_owned(), damaged.clone()), ("two".to_owned(), text.clone())]);
+            drop(lint(&policies.view()));
+        }
+        names.push(name);
+    }
+    assert!(names.len() > 15, "{names:?}");
+}
+
+#[test]
+fn access_lists_typed_at_the_prompt_are_read() {
+    let policies = read(&fixture("test04-acl-typed.txt"));
+    let permits = &policies.routers[0].acls["100"].permits;
+    assert_eq!(permits.len(), 12);
+    assert_eq!(permits[10].0.to_string(), "ip 192.168.2.2 > 192.168.3.2");
+    assert_eq!(permits[11].0, permits[10].0.mirrored());
+}
+
+#[test]
+fn the_log_lines_of_the_document_are_explained_in_both_spellings() {
+    let log = fixture("test06-log.txt");
+    let lines: Vec<&str> = log.split("*Sep").filter(|line| line.contains("INV_SPI")).collect();
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        let run = spiglass(&["explain", line]).expect(0);
+        assert!(run.text().contains("192.168.1.1") && run.text().contains("192.168.1.2"), "{run}");
+        let says = if line.contains("0x0(0)") { "session-key" } else { "0x6e1bd2d9" };
+        assert!(run.text().contains(says), "{line}: {}", run.text());
     }
 }
