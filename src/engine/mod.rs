@@ -10,6 +10,7 @@ mod run;
 mod start;
 mod state;
 
+pub use crate::analysis::Expectation;
 pub use frames::{FrameSink, FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
 pub use run::{Analysed, analyse, cores, run};

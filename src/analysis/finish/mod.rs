@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 mod directions;
 mod events;
+mod expected;
 mod findings;
 mod inferred;
 mod padding;
@@ -83,7 +84,11 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         .max()
         .unwrap_or(settings.bin_ns);
     report.events.sort_by(|a, b| (a.time_ns, &a.tap, &a.sa, a.what).cmp(&(b.time_ns, &b.tap, &b.sa, b.what)));
-    report.findings = findings::all(&taps, captures, settings, &report);
+    let view = settings.expectation.policies().map(crate::policy::Policies::view);
+    if let Some(view) = &view {
+        expected::fill(&mut report, &taps, view);
+    }
+    report.findings = findings::all(&taps, captures, settings, view.as_ref(), &report);
     if !report.degraded_why.is_empty() {
         report.exactness = Exactness::Degraded;
     }

@@ -102,7 +102,7 @@ fn sequence_row(figures: &SequenceFigures) -> Sequence {
 }
 
 /// The encapsulation most frames of the SA had.
-fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
+pub(crate) fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
     let kinds = [Encapsulation::Native, Encapsulation::Udp, Encapsulation::Tcp, Encapsulation::Wesp];
     let counts = sa.state.encapsulations;
     kinds.into_iter().zip(counts).rev().max_by_key(|(_, count)| *count).map_or(Encapsulation::Native, |(kind, _)| kind)
@@ -122,7 +122,7 @@ fn mode(sa: &SaView<'_>) -> &'static str {
 }
 
 /// ICV octets: of AH without known padding, of ESP-NULL by the verdict, of opaque ESP where lengths decide it.
-fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
+pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     if let Some((candidate, _)) = sa.null {
         return Some(u32::from(candidate.icv_bytes));
     }

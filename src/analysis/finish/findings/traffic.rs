@@ -94,7 +94,9 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         return;
     }
     let evidence = format!(
-        "{} inside the tunnel have no answer inside any SA back: {}.",
+        "{} inside the tunnel have no answer inside any SA back: {}. In the words of a router's counters, one side encrypts, never \
+         decrypts. Whether the far side drops these packets or has no answer to them, the wire cannot show; its counters \
+         (`#pkts decaps` of `show crypto ipsec sa`) can.",
         plural(seen.count, "packet"),
         named(unanswered)
     );
