@@ -22,6 +22,8 @@ const MOST: usize = 1 << 17;
 const SPREAD: usize = 4;
 /// Places looked at for a lane. Crafted SPIs that crowd them cost their SAs the lane, nothing more.
 const PROBES: usize = 8;
+/// Where the octets behind the ESP header are in the frames that have lanes.
+const IV_AT: usize = 14 + 20 + 8;
 /// From so many pending frames on, a lane's are added: its sums have 32 bits, and a packet fewer than 2^16 octets.
 const FULL: u32 = 1 << 15;
 
@@ -46,6 +48,8 @@ struct Lane {
     outer_bytes: u16,
     cut: bool,
     null_checked: bool,
+    /// Frames whose IV is still wanted.
+    young: u8,
     captured_bytes: u32,
     /// Frames of one size that are not yet among the pending.
     sized: u32,
@@ -134,6 +138,10 @@ impl Express {
         if lane.sized == 0 {
             lane.sized_first = here;
         }
+        if lane.young > 0 {
+            lane.young -= 1;
+            parts.sas.add_iv(lane.sa, glance.sequence, frame.data.get(IV_AT..).unwrap_or_default());
+        }
         lane.raw = glance.sequence;
         lane.sized += 1;
         lane.last = here;
@@ -160,8 +168,9 @@ impl Express {
         let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
             return;
         };
-        let known = parts.sas.get(sight.sa).filter(|s| s.evidence.is_full());
-        let last = known.and_then(|s| s.sequence.extendable(o.time));
+        let Some(known) = parts.sas.get(sight.sa) else { return };
+        let last = known.sequence.extendable(o.time);
+        let young = known.evidence.wanted();
         if last != Some(glance.sequence) || !parts.copies.is_past_head(time) {
             return;
         }
@@ -173,6 +182,7 @@ impl Express {
             outer_bytes: glance.total_bytes,
             cut: glance.cut,
             null_checked: glance.null_checked,
+            young,
             captured_bytes: 0,
             sized: 0,
             last: NOWHERE,

@@ -102,6 +102,14 @@ impl IntervalSet {
             self.parts.extend_from_slice(&other.parts);
             return;
         }
+        // Spans of a stream without loss: the later goes on where this one ends.
+        if let ([.., last], [first, rest @ ..]) = (self.parts.as_mut_slice(), other.parts.as_slice())
+            && first.0 == last.1
+        {
+            last.1 = first.1;
+            self.parts.extend_from_slice(rest);
+            return;
+        }
         let own = std::mem::take(&mut self.parts);
         let (mut a, mut b) = (own.into_iter().peekable(), other.parts.iter().copied().peekable());
         loop {

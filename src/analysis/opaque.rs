@@ -14,6 +14,8 @@ use crate::transform::iv::IvSample;
 /// Packets of an SA whose IV is kept: enough for a pattern.
 const IVS: usize = 4;
 
+/// Octets of it: the shortest IV, and half of the longest.
+const IV: usize = 8;
 /// Octets of the ESP header in front of the IV (RFC 4303 section 2).
 const HEADER: usize = 8;
 
@@ -39,9 +41,18 @@ struct Seen {
 }
 
 impl OpaqueEvidence {
-    /// Whether further packets add nothing to the IVs: the SA may have an express lane.
-    pub(crate) fn is_full(&self) -> bool {
-        self.seen.as_ref().is_some_and(|seen| usize::from(seen.count) >= IVS)
+    /// How many more packets add something to the IVs.
+    pub(crate) fn wanted(&self) -> u8 {
+        self.seen.as_ref().map_or(IVS as u8, |seen| (IVS as u8).saturating_sub(seen.count))
+    }
+
+    /// Takes in the octets behind the ESP header of a packet.
+    fn add(&mut self, sequence: u32, behind: &[u8]) {
+        if let Some(octets) = behind.first_chunk::<IV>()
+            && self.wanted() > 0
+        {
+            self.add_iv(sequence, u64::from_be_bytes(*octets));
+        }
     }
 
     fn add_iv(&mut self, sequence: u32, octets: u64) {
@@ -97,14 +108,18 @@ impl Sas {
             if !o.class.fragment {
                 state.evidence.add_around(sight.outer_bytes.saturating_sub(sight.bytes));
             }
-            if state.evidence.is_full() {
-                continue;
-            }
             let at = header.offset as usize + HEADER;
-            let octets = data.get(at..).and_then(|rest| rest.first_chunk::<HEADER>());
-            if let (Some(sequence), Some(octets)) = (sight.sequence, octets) {
-                state.evidence.add_iv(sequence, u64::from_be_bytes(*octets));
+            if let Some(sequence) = sight.sequence {
+                state.evidence.add(sequence, data.get(at..).unwrap_or_default());
             }
+        }
+    }
+
+    /// Takes in the octets behind the ESP header of a packet in flow, which is like the last one of its SA.
+    #[cold]
+    pub(super) fn add_iv(&mut self, sa: u32, sequence: u32, behind: &[u8]) {
+        if let Some(state) = self.state_mut(sa) {
+            state.evidence.add(sequence, behind);
         }
     }
 }
@@ -126,7 +141,7 @@ mod tests {
             let mut merged = evidence(0..cut, &[20, 20]);
             merged.merge(evidence(cut..20, &[20, 44]));
             assert_eq!(merged, evidence(0..20, &[20, 20, 20, 44]));
-            assert!(merged.is_full() && merged.ivs().len() == IVS && merged.around().is_none());
+            assert!(merged.wanted() == 0 && merged.ivs().len() == IVS && merged.around().is_none());
         }
         assert_eq!(evidence(0..1, &[20, 20]).around(), Some(20));
     }

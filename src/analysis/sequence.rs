@@ -77,14 +77,41 @@ pub(crate) struct SequenceFigures {
     pub(crate) longest_gap: u64,
     pub(crate) duplicate: u64,
     pub(crate) late: u64,
-    pub(crate) restarts: Vec<Edge>,
     pub(crate) wraps: u64,
-    pub(crate) wrap_edges: Vec<Edge>,
     pub(crate) outliers: u64,
     /// Per window of [`WINDOWS`].
     pub(crate) would_drop: [u64; WINDOWS.len()],
+    /// What hardly any SA has.
+    unusual: Option<Box<Unusual>>,
+}
+
+/// What hardly any SA has.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Unusual {
+    restarts: Vec<Edge>,
+    wraps: Vec<Edge>,
+    degraded: Option<String>,
+}
+
+impl SequenceFigures {
+    /// The first frame of every run that began below the end of the run before it.
+    pub(crate) fn restarts(&self) -> &[Edge] {
+        self.unusual.as_ref().map_or(&[], |unusual| &unusual.restarts)
+    }
+
+    /// First frames behind crossings of 2^32.
+    pub(crate) fn wrap_edges(&self) -> &[Edge] {
+        self.unusual.as_ref().map_or(&[], |unusual| &unusual.wraps)
+    }
+
     /// Why the figures are not exact.
-    pub(crate) degraded: Option<String>,
+    pub(crate) fn degraded(&self) -> Option<&str> {
+        self.unusual.as_ref().and_then(|unusual| unusual.degraded.as_deref())
+    }
+
+    fn unusual(&mut self) -> &mut Unusual {
+        self.unusual.get_or_insert_default()
+    }
 }
 
 impl SequenceState {
@@ -192,21 +219,22 @@ impl SequenceState {
             longest_gap: 0,
             duplicate: 0,
             late: 0,
-            restarts: Vec::new(),
             wraps: 0,
-            wrap_edges: Vec::new(),
             outliers,
             would_drop: [0; WINDOWS.len()],
-            degraded: (self.refused > 0)
-                .then(|| format!("{} frames beyond {MAX_RUNS} runs of sequence numbers", self.refused)),
+            unusual: None,
         };
+        if self.refused > 0 {
+            let why = format!("{} frames beyond {MAX_RUNS} runs of sequence numbers", self.refused);
+            figures.unusual().degraded = Some(why);
+        }
         let mut previous: Option<Edge> = None;
         for run in &runs {
             run.add_to(&mut figures);
             if let Some(before) = previous
                 && run.first.raw < before.raw
             {
-                figures.restarts.push(run.first);
+                figures.unusual().restarts.push(run.first);
             }
             previous = Some(run.last);
         }
@@ -403,10 +431,12 @@ impl Run {
         for (at, dropped) in figures.would_drop.iter_mut().enumerate() {
             *dropped += duplicate + class(at + 1);
         }
-        figures.wrap_edges.extend_from_slice(&self.wraps);
+        if !self.wraps.is_empty() {
+            figures.unusual().wraps.extend_from_slice(&self.wraps);
+        }
         figures.wraps += ((self.max >> 32) - (min >> 32)).unsigned_abs();
         if folded.below.is_some() {
-            figures.degraded = Some(format!(
+            figures.unusual().degraded = Some(format!(
                 "coverage beyond {MAX_INTERVALS} intervals was folded; {} frames fell into folded ground",
                 folded.beyond_horizon
             ));
@@ -459,7 +489,7 @@ mod tests {
     #[test]
     fn a_wrap_is_not_a_loss() {
         let f = numbers(&[0xffff_fffe, 0xffff_ffff, 0, 1]);
-        assert_eq!((f.lost, f.wraps, f.restarts.len()), (0, 1, 0));
+        assert_eq!((f.lost, f.wraps, f.restarts().len()), (0, 1, 0));
         assert_eq!(f.highest, 0x1_0000_0001);
     }
 
@@ -468,17 +498,17 @@ mod tests {
         let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
         frames.extend((1..=260).map(|s| (s, 13_500 + i64::from(s))));
         let f = state(&frames).finish(0).unwrap();
-        assert_eq!((f.lost, f.duplicate, f.restarts.len(), f.highest), (0, 0, 1, 260));
+        assert_eq!((f.lost, f.duplicate, f.restarts().len(), f.highest), (0, 0, 1, 260));
         let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
         frames.extend((6..=45).map(|s| (s, 500 + i64::from(s))));
         let f = state(&frames).finish(0).unwrap();
-        assert_eq!((f.lost, f.duplicate, f.restarts.len()), (0, 40, 0));
+        assert_eq!((f.lost, f.duplicate, f.restarts().len()), (0, 40, 0));
     }
 
     #[test]
     fn one_far_number_is_an_outlier_that_loses_nothing() {
         let f = numbers(&[1, 2, 3, 0x8000_0000, 4, 5, 7]);
-        assert_eq!((f.lost, f.outliers, f.restarts.len(), f.highest), (1, 1, 0, 7));
+        assert_eq!((f.lost, f.outliers, f.restarts().len(), f.highest), (1, 1, 0, 7));
     }
 
     proptest! {

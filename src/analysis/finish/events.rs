@@ -32,10 +32,10 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         if let Some(old) = predecessor(tap, sa) {
             push("rekey", sa, Some(old), ends.first, ends.first_time);
         }
-        for restart in sa.sequence.iter().flat_map(|s| &s.restarts) {
+        for restart in sa.sequence.iter().flat_map(|s| s.restarts()) {
             push("restart", sa, None, restart.pos, restart.time);
         }
-        for wrap in sa.sequence.iter().flat_map(|s| &s.wrap_edges) {
+        for wrap in sa.sequence.iter().flat_map(|s| s.wrap_edges()) {
             push("wrap", sa, None, wrap.pos, wrap.time);
         }
     }

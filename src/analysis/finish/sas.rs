@@ -90,7 +90,7 @@ fn sequence_row(figures: &SequenceFigures) -> Sequence {
         longest_gap: figures.longest_gap,
         duplicate: figures.duplicate,
         late: figures.late,
-        restarts: figures.restarts.len() as u64,
+        restarts: figures.restarts().len() as u64,
         wraps: figures.wraps,
         replay_window: WINDOWS
             .iter()

@@ -168,7 +168,7 @@ impl<'a> Tap<'a> {
     pub(crate) fn degraded(&self) -> Vec<String> {
         let mut why = self.partial.degraded();
         for sa in &self.sas {
-            if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded.as_ref()) {
+            if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded()) {
                 why.push(format!("{}: {reason}", sa.name));
             }
         }

@@ -72,11 +72,15 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             }
             findings.push(Draft::new("sequence-late", evidence).about(tap, sa).count(figures.late).done());
         }
-        if let Some(first) = figures.restarts.first() {
-            let last = figures.restarts.last().unwrap_or(first);
+        if let Some(first) = figures.restarts().first() {
+            let last = figures.restarts().last().unwrap_or(first);
             let evidence = format!(
                 "{who}: the counter began anew {} on the same SPI, first with number {} (frame {}).",
-                if figures.restarts.len() == 1 { "once".into() } else { format!("{} times", figures.restarts.len()) },
+                if figures.restarts().len() == 1 {
+                    "once".into()
+                } else {
+                    format!("{} times", figures.restarts().len())
+                },
                 first.raw,
                 tap.frame(first.pos).frame
             );
@@ -84,7 +88,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 Draft::new("sequence-restart", evidence)
                     .at(tap)
                     .of(sa.name.clone())
-                    .count(figures.restarts.len() as u64)
+                    .count(figures.restarts().len() as u64)
                     .between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time)
                     .done(),
             );
@@ -97,7 +101,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 if figures.wraps == 1 { "once".into() } else { format!("{} times", figures.wraps) },
             );
             let mut draft = Draft::new("sequence-wrap", evidence).about(tap, sa).count(figures.wraps);
-            if let (Some(first), Some(last)) = (figures.wrap_edges.first(), figures.wrap_edges.last()) {
+            if let (Some(first), Some(last)) = (figures.wrap_edges().first(), figures.wrap_edges().last()) {
                 draft = draft.between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time);
             }
             findings.push(draft.done());
