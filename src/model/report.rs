@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Address, Spi};
+use super::{Address, Spi, Timestamp};
 
 /// The schema name of [`Report`].
 pub const SCHEMA: &str = "spiglass.report/1";
@@ -630,13 +631,25 @@ pub struct Bin {
     pub control_frames: u64,
 }
 
+/// A moment that is written twice, as `time` in words and as `time_ns`; both null where it is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct When(pub Timestamp);
+
+impl Serialize for When {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("When", 2)?;
+        fields.serialize_field("time", &self.0.ns().map(Rfc3339))?;
+        fields.serialize_field("time_ns", &self.0.ns())?;
+        fields.end()
+    }
+}
+
 /// What began, ended or changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
-    /// When.
-    pub time: Option<Rfc3339>,
-    /// When, in nanoseconds.
-    pub time_ns: Option<i64>,
+    /// When: `time` in words and `time_ns`.
+    #[serde(flatten)]
+    pub when: When,
     /// The tap.
     pub tap: Name,
     /// `sa-start`, `sa-stop`, `rekey`, `restart` or `wrap`.

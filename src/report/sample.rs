@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::report::*;
-use crate::model::{Address, Spi};
+use crate::model::{Address, Spi, Timestamp};
 
 const START: i64 = 1_795_236_062_000_000_000;
 const A: &str = "192.168.1.1";
@@ -276,8 +276,7 @@ pub(crate) fn report() -> Report {
             }],
         },
         events: vec![Event {
-            time: Some(Rfc3339(START)),
-            time_ns: Some(START),
+            when: When(Timestamp::from_ns(START)),
             tap: "tunnel".into(),
             what: "rekey",
             sa: sa_id("esp", 1001),

@@ -1,8 +1,7 @@
 //! What began, ended or changed.
 
 use super::tap::{SaView, Tap};
-use super::time::moment;
-use crate::model::report::{Event, Report};
+use crate::model::report::{Event, Report, When};
 use crate::model::{FramePos, Protocol, Timestamp};
 
 /// A new SA this soon before or after the last packet of an old one may be its successor.
@@ -16,8 +15,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     report.events.reserve_exact(2 * tap.sas.len());
     let mut push = |what, sa: &SaView<'_>, from: Option<&SaView<'_>>, pos: FramePos, time: Timestamp| {
         report.events.push(Event {
-            time: moment(time),
-            time_ns: time.ns(),
+            when: When(time),
             tap: tap.name.clone(),
             what,
             sa: sa.name.clone(),

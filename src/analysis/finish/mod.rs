@@ -47,7 +47,11 @@ pub struct CaptureFacts {
 /// Makes the report of a run. `exit_status` is left 0 for the caller to fill in.
 #[must_use]
 pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Settings) -> Report {
-    let taps: Vec<Tap<'_>> = taps.iter().map(Tap::new).collect();
+    let mut taps: Vec<Tap<'_>> = taps.iter().map(Tap::new).collect();
+    let view = settings.expectation.policies().map(crate::policy::Policies::view);
+    if let Some(view) = &view {
+        expected::narrow(&mut taps, view);
+    }
     let mut report = Report {
         schema: SCHEMA,
         tool: Tool { name: "spiglass", version: env!("CARGO_PKG_VERSION") },
@@ -83,8 +87,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         .map(|tap| u64::try_from(tap.partial.rates.bin_ns()).unwrap_or(settings.bin_ns))
         .max()
         .unwrap_or(settings.bin_ns);
-    report.events.sort_by(|a, b| (a.time_ns, &a.tap, &a.sa, a.what).cmp(&(b.time_ns, &b.tap, &b.sa, b.what)));
-    let view = settings.expectation.policies().map(crate::policy::Policies::view);
+    report.events.sort_by(|a, b| (a.when, &a.tap, &a.sa, a.what).cmp(&(b.when, &b.tap, &b.sa, b.what)));
     if let Some(view) = &view {
         expected::fill(&mut report, &taps, view);
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::findings::{Draft, plural};
+use super::super::inferred;
 use super::super::tap::{SaView, Tap};
 use super::Expected;
 use crate::analysis::finish::sas::icv_bytes;
@@ -194,6 +195,31 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
             }
         }
     }
+}
+
+/// Narrows the goodput of opaque SAs to what their expected transforms leave.
+pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
+    let lengths = lengths(tap);
+    let known = |sa: &SaView<'_>| {
+        let stated = expected.transforms_of(&sa.key);
+        let suite = stated.iter().find_map(|one| one.suite)?;
+        let esp = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp && sa.is_opaque())?;
+        if contradiction(tap, sa, &suite, &lengths).is_some() {
+            return None;
+        }
+        let least = u64::from(ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv());
+        let most = least + u64::from(esp.cipher.alignment.max(4)) - 1;
+        let mode = stated.iter().find(|one| one.mode.is_some());
+        let transport = mode.and_then(|one| match (one.mode?, one.basis) {
+            (Mode::Tunnel, _) => Some(false),
+            // IOS takes tunnel mode for traffic that it only forwards, whatever is configured.
+            (Mode::Transport, Basis::Manual) => None,
+            (Mode::Transport, _) => Some(true),
+        });
+        Some(inferred::Stated { protection: (least, most), transport })
+    };
+    let stated = tap.sas.iter().enumerate().filter_map(|(at, sa)| Some((at, known(sa)?))).collect();
+    inferred::narrow(tap, &stated);
 }
 
 fn modelled(least: u32, most: u32) -> Overhead {

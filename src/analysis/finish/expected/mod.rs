@@ -156,6 +156,12 @@ pub(crate) fn add(
     zero::explain(findings, taps, &expected);
 }
 
+/// Narrows what the wire alone leaves open to what the policies say.
+pub(crate) fn narrow(taps: &mut [Tap<'_>], view: &View<'_>) {
+    let expected = Expected::new(view);
+    taps.iter_mut().for_each(|tap| figures::narrow(tap, &expected));
+}
+
 /// Gives the SAs of the report the transforms that are expected, and the figures that follow.
 pub(crate) fn fill(report: &mut Report, taps: &[Tap<'_>], view: &View<'_>) {
     figures::fill(report, taps, &Expected::new(view));
