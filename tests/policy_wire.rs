@@ -216,6 +216,47 @@ fn lengths_that_the_transform_cannot_make_are_a_mismatch() {
 }
 
 #[test]
+fn a_transform_that_the_wire_refutes_is_not_shown_as_a_fact() {
+    let Some(lab) = support::shared("lab") else { return };
+    let tunnel = lab.join("esp-aes128-cbc-sha1/tunnel.pcap");
+    let with = |name: &str, transform: &str| {
+        let config = expecting(
+            name,
+            &format!("protocol = \"esp\"\nspi = 1001\nmode = \"tunnel\"\ntransform = \"{transform}\"\n"),
+        );
+        report(&[&config], &[tunnel.to_str().expect("UTF-8")])
+    };
+    // Nothing should be hidden, and everything is.
+    let null = with("refuted-null", "esp-null esp-sha-hmac");
+    let finding = only(&null, "transform-mismatch");
+    assert_eq!(finding["severity"], "warning");
+    says(finding, "does not encrypt");
+    // The lengths fit a counter mode too, but they all agree modulo sixteen, and the IVs are random.
+    let counter = with("refuted-gcm", "esp-gcm 256");
+    let finding = only(&counter, "transform-mismatch");
+    assert_eq!(finding["severity"], "note");
+    says(finding, "the packets look like AES-CBC");
+    for report in [&null, &counter] {
+        let sa = report["sas"].as_array().unwrap().iter().find(|sa| sa["spi"] == 1001).expect("the SA");
+        assert_eq!((&sa["transform"]["basis"], &sa["overhead"]["basis"]), (&"inferred".into(), &"unknown".into()));
+    }
+}
+
+#[test]
+fn transport_mode_does_not_say_what_a_tunnel_inside_costs() {
+    let Some(lab) = support::shared("lab") else { return };
+    for scenario in ["gre-over-esp-transport", "ipip-over-esp-transport", "esp-over-ah"] {
+        let (config, capture) = (lab.join(scenario).join("sa.txt"), lab.join(scenario).join("tunnel.pcap"));
+        let report = report(&[config.to_str().expect("UTF-8")], &[capture.to_str().expect("UTF-8")]);
+        for sa in report["sas"].as_array().unwrap().iter().filter(|sa| sa["proto"] == "esp") {
+            assert_eq!(sa["transform"]["basis"], "expected", "{scenario}");
+            assert!(!sa["protection_bytes"].is_null(), "{scenario}");
+            assert_eq!(sa["overhead"]["basis"], "unknown", "{scenario}: {}", sa["overhead"]);
+        }
+    }
+}
+
+#[test]
 fn traffic_that_the_list_selects_and_that_runs_in_clear_is_a_leak() {
     let tunnelled = |n: u32| build::esp(R1, R2, 1002, n, &Noise(u64::from(n)).bytes(96));
     let clear = |n: u32| build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 60]);

@@ -8,9 +8,11 @@ use super::super::inferred;
 use super::super::tap::{SaView, Tap};
 use super::Expected;
 use crate::analysis::finish::sas::icv_bytes;
+use crate::analysis::sas::{NullCandidate, NullVotes};
 use crate::model::report::{Finding, MinMax, Overhead, Report, Severity, TransformReport};
 use crate::model::{Encapsulation, Protocol};
 use crate::policy::{Basis, Mode, Stated};
+use crate::transform::inference::Family;
 use crate::transform::{Esp, Suite};
 
 /// SPI and sequence number (RFC 4303 section 2).
@@ -21,6 +23,9 @@ const ESP_TRAILER: u32 = 2;
 const UDP: u32 = 8;
 /// AH in front of its ICV field (RFC 4302 section 2).
 const AH_FIXED: u32 = 12;
+
+/// Packets that must have been checked before it is said that they cannot be read.
+const CHECKED: u64 = 8;
 
 /// Outer lengths of each SA number's unfragmented packets that hide what is in them.
 type Lengths = BTreeMap<u32, BTreeSet<u32>>;
@@ -69,6 +74,9 @@ fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<
         return (icv != esp.icv())
             .then(|| format!("{esp} has an ICV of {} octets, and the packets have {icv}", esp.icv()));
     }
+    if let Some(why) = unreadable_as_null(sa, esp) {
+        return Some(why);
+    }
     let around = around(tap, sa)?;
     let block = esp.cipher.alignment.max(4);
     let least = ESP_HEADER + esp.cipher.iv + esp.icv() + block;
@@ -80,6 +88,29 @@ fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<
     Some(format!(
         "{esp} gives ESP of {least} octets and multiples of {block} above, and there are packets of {protected} octets from SPI to ICV"
     ))
+}
+
+/// Opaque packets where nothing should be hidden: of a fair number of them hardly one can be read as ESP-NULL with the expected
+/// ICV.
+fn unreadable_as_null(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
+    let fits = |(candidate, _): &(&NullCandidate, &NullVotes)| u32::from(candidate.icv_bytes) == esp.icv();
+    let readable: u64 = sa.state.null.iter().filter(fits).map(|(_, votes)| votes.frames).sum();
+    let checked = sa.state.null_checked;
+    // Ciphertext looks like a trailer now and then.
+    let encrypted = !esp.cipher.encrypts() && sa.is_opaque() && checked >= CHECKED && readable * 10 < checked;
+    encrypted.then(|| {
+        let checked = plural(checked, "checked packet");
+        format!("{esp} does not encrypt, and of {checked} {readable} can be read as ESP-NULL, no more than chance")
+    })
+}
+
+/// What lengths and IVs say against an expected transform without contradicting it for certain.
+fn doubt(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
+    let known = &sa.inferred.as_ref()?.known;
+    let (seen, stated) = (known.inference.family, Family::of(esp));
+    let differs = known.inference.decided && (seen.block, seen.iv) != (stated.block, stated.iv);
+    let looks = known.name.as_ref().filter(|_| differs)?;
+    Some(format!("{esp} is expected, and the packets look like {looks}. {}", known.evidence))
 }
 
 /// Octets in front of the ESP header, where they are the same in all packets.
@@ -112,6 +143,9 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], expected: &Expe
         if let Some(why) = suite.and_then(|suite| contradiction(tap, sa, &suite, lengths)) {
             let evidence = format!("{why} ({} in all).", plural(sa.state.seen.count, "frame"));
             let draft = Draft::new("transform-mismatch", evidence).about(tap, sa).count(sa.state.seen.count);
+            findings.push(draft.caused_by(all_lines(expected, stated), Vec::new()).done());
+        } else if let Some(why) = suite.and_then(|suite| suite.esp).and_then(|esp| doubt(sa, &esp)) {
+            let draft = Draft::new("transform-mismatch", why).about(tap, sa).severity(Severity::Note);
             findings.push(draft.caused_by(all_lines(expected, stated), Vec::new()).done());
         }
         let seen = rows.get(&(&*tap.name, &*sa.name)).copied().unwrap_or("unknown");
@@ -172,7 +206,9 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
             Protocol::Esp => suite.esp.map(|esp| esp.to_string()),
             Protocol::IpComp => None,
         };
-        let Some(name) = name.filter(|_| contradiction(tap, sa, &suite, lengths).is_none()) else { continue };
+        let doubted = suite.esp.is_some_and(|esp| sa.key.protocol == Protocol::Esp && doubt(sa, &esp).is_some());
+        let believed = !doubted && contradiction(tap, sa, &suite, lengths).is_none();
+        let Some(name) = name.filter(|_| believed) else { continue };
         row.transform =
             TransformReport { basis: "expected", name: Some(name.into()), candidates: Arc::new([]), evidence: None };
         if row.overhead.basis == "unknown"
@@ -204,7 +240,7 @@ pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
         let stated = expected.transforms_of(&sa.key);
         let suite = stated.iter().find_map(|one| one.suite)?;
         let esp = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp && sa.is_opaque())?;
-        if contradiction(tap, sa, &suite, &lengths).is_some() {
+        if contradiction(tap, sa, &suite, &lengths).is_some() || doubt(sa, &esp).is_some() {
             return None;
         }
         let least = u64::from(ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv());
@@ -245,17 +281,13 @@ fn bundle(sa: &SaView<'_>, suite: &Suite, stated: &[&Stated]) -> Option<(u32, u3
 /// What the mode adds to the protection: the outer IP header in tunnel mode, UDP where there is one. `None` where the mode is not
 /// known for sure, or where an AH around it is what the packet pays for.
 fn outside(tap: &Tap<'_>, sa: &SaView<'_>, stated: &[&Stated]) -> Option<u32> {
-    let one = stated.iter().find(|one| one.mode.is_some())?;
+    // In transport mode a tunnel may stand inside, GRE or IP in IP: what the whole costs, the SA does not say.
+    if !stated.iter().all(|one| one.mode == Some(Mode::Tunnel)) || stated.is_empty() {
+        return None;
+    }
     let ah_key = crate::model::SaKey { protocol: Protocol::Ah, ..sa.key };
     if tap.sas_between(&ah_key).next().is_some() {
         return None;
     }
-    let around = around(tap, sa)?;
-    let ip = if sa.key.src.is_v4() { 20 } else { 40 };
-    match (one.mode?, one.basis) {
-        (Mode::Tunnel, _) => Some(around),
-        // IOS takes tunnel mode for traffic that it only forwards, whatever is configured.
-        (Mode::Transport, Basis::Manual) => None,
-        (Mode::Transport, _) => Some(around - ip),
-    }
+    around(tap, sa)
 }
