@@ -157,3 +157,34 @@ fn damage_is_the_same_whatever_the_number_of_threads() {
         }
     }
 }
+
+/// A damaged block that can be skipped, and behind it packets that look like a file of their own.
+#[test]
+fn a_skipped_block_does_not_hide_that_a_part_began_wrong() {
+    let mut noise = Noise(6);
+    let dir = scratch("parts-skipped");
+    let time = |n: u64| 1_700_000_000_000_000_000 + n * 1_000_000;
+    let within: Vec<Out> = (0..120).map(|n| Out::whole(time(n), noise.bytes(40))).collect();
+    // The section and interface blocks in front of the packets stay behind.
+    let blocks = pcapng(&within, Order::Little).split_off(28 + 32);
+    let frames: Vec<Out> = (0..4_001_u64)
+        .map(|n| {
+            let mut payload = noise.bytes(16);
+            payload.extend(&blocks);
+            Out::whole(time(n), esp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 0x1000, n as u32 + 1, &payload))
+        })
+        .collect();
+    let mut file = pcapng(&frames, Order::Little);
+    assert!(file.len() > 32 << 20, "large enough for two threads: {}", file.len());
+    // The captured length of a packet early in the file claims more than its block has.
+    let block = (file.len() - 60) / frames.len();
+    let at = 60 + 1_000 * block + 20;
+    file[at..at + 4].copy_from_slice(&200_000_u32.to_le_bytes());
+    let path = write_file(&dir, "skipped.pcapng", &file);
+    let path = path.to_str().expect("UTF-8");
+    let one = spiglass(&["report", "--format", "json", "--jobs", "1", path]);
+    assert_eq!(support::number(&one.json(), "totals.frames"), 4_000);
+    for jobs in ["2", "3"] {
+        assert!(spiglass(&["report", "--format", "json", "--jobs", jobs, path]).stdout == one.stdout, "--jobs {jobs}");
+    }
+}

@@ -35,6 +35,8 @@ pub(super) struct Express {
     lanes: Vec<Lane>,
     /// First and end of the time bin that everything pending lies in, in nanoseconds.
     bin: (i64, i64),
+    /// Lanes that had something pending in this bin.
+    busy: Vec<u32>,
 }
 
 /// One SA in flow. What every frame of it touches comes first and fits a cache line.
@@ -79,7 +81,7 @@ const NOTHING: Pending = Pending { count: 0, captured_bytes: 0, l2_bytes: 0, l3_
 impl Default for Express {
     fn default() -> Self {
         // An empty bin: the first frame of a lane asks for the real one.
-        Self { index: vec![NONE; 64], lanes: Vec::new(), bin: (0, 0) }
+        Self { index: vec![NONE; 64], lanes: Vec::new(), bin: (0, 0), busy: Vec::new() }
     }
 }
 
@@ -96,12 +98,19 @@ impl Express {
     /// The lane of an SA, open or closed.
     #[inline(always)]
     fn lane(&mut self, addresses: [u8; 8], spi: [u8; 4]) -> Option<&mut Lane> {
+        let id = self.find(addresses, spi)?;
+        self.lanes.get_mut(id as usize)
+    }
+
+    /// The number of an SA's lane.
+    #[inline(always)]
+    fn find(&self, addresses: [u8; 8], spi: [u8; 4]) -> Option<u32> {
         for place in self.places(addresses, spi) {
             let id = *self.index.get(place)?;
             // A vacant place is beyond all lanes.
             let lane = self.lanes.get(id as usize)?;
             if lane.addresses == addresses && lane.spi == spi {
-                return self.lanes.get_mut(id as usize);
+                return Some(id);
             }
         }
         None
@@ -111,14 +120,15 @@ impl Express {
     #[inline(always)]
     pub(super) fn take(&mut self, frame: &Frame<'_>, glance: &Glance, parts: &mut Parts) -> bool {
         let time = frame.time.raw();
-        if !parts.span.admits(frame.time) {
+        if !parts.span.admits(frame.time) || !parts.copies.admits(time) {
             return false;
         }
         if time < self.bin.0 || time >= self.bin.1 {
             self.change_bin(time, parts);
         }
         let start = self.bin.0;
-        let Some(lane) = self.lane(glance.addresses, glance.spi) else { return false };
+        let Some(id) = self.find(glance.addresses, glance.spi) else { return false };
+        let Some(lane) = self.lanes.get_mut(id as usize) else { return false };
         let next = glance.sequence == lane.raw.wrapping_add(1)
             && glance.sequence != 0
             && lane.sa != NONE
@@ -137,6 +147,9 @@ impl Express {
         let here = (frame.pos, frame.time);
         if lane.sized == 0 {
             lane.sized_first = here;
+            if lane.pending.count == 0 {
+                self.busy.push(id);
+            }
         }
         if lane.young > 0 {
             lane.young -= 1;
@@ -239,13 +252,16 @@ impl Express {
             lane.add(parts, self.bin.0);
             lane.sa = NONE;
         }
+        self.busy.clear();
     }
 
     /// Adds all that is pending, for the bin it lies in, and goes on in the bin of `time`.
     #[cold]
     fn change_bin(&mut self, time: i64, parts: &mut Parts) {
-        for lane in &mut self.lanes {
-            lane.add(parts, self.bin.0);
+        for id in self.busy.drain(..) {
+            if let Some(lane) = self.lanes.get_mut(id as usize) {
+                lane.add(parts, self.bin.0);
+            }
         }
         self.bin = parts.rates.bin_of(time);
     }

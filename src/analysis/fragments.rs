@@ -102,7 +102,10 @@ impl Fragments {
             Some(id) => id,
             None => {
                 if self.groups.len() >= MAX_FRAGMENT_GROUPS {
-                    self.sweep(sizes);
+                    // Looking through all groups for every fragment of a flood would take minutes: only when time has passed.
+                    if self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS / 8 {
+                        self.sweep(sizes);
+                    }
                     if self.groups.len() >= MAX_FRAGMENT_GROUPS {
                         self.refused += 1;
                         return;

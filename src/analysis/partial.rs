@@ -275,6 +275,13 @@ impl Partial {
         self.sizes.settle();
     }
 
+    /// Whether no limit was hit.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        let silent = self.candidates.is_full() || self.tables.directions.refused > 0;
+        !silent && self.degraded().is_empty() && self.sas.is_exact()
+    }
+
     /// Which limits were hit, one sentence each.
     pub(crate) fn degraded(&self) -> Vec<String> {
         let mut why = self.tables.refusals();

@@ -327,6 +327,10 @@ impl Sas {
         self.states.get(id as usize)
     }
 
+    pub(crate) fn is_exact(&self) -> bool {
+        self.states.iter().all(|state| state.sequence.is_exact())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.states.len()
     }

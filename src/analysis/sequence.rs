@@ -184,6 +184,11 @@ impl SequenceState {
         self.runs.len() == 1
     }
 
+    /// Whether all numbers are kept.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.refused == 0 && self.runs.iter().all(|run| run.folded.get().below.is_none())
+    }
+
     /// Appends the state of the span that follows.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift) {
         let Self { runs, refused } = later;
@@ -374,7 +379,19 @@ impl Run {
             if folded.below.is_none() {
                 folded.min = coverage.min().unwrap_or(later.min + by);
             }
-            folded.covered += std::mem::take(coverage).len();
+            for &(start, end) in coverage.parts() {
+                if let Some(previous) = folded.below {
+                    folded.gaps += 1;
+                    folded.longest_gap = folded.longest_gap.max(previous.abs_diff(start));
+                }
+                folded.covered += start.abs_diff(end);
+                folded.below = Some(end);
+            }
+            *coverage = IntervalSet::default();
+            if let Some(previous) = folded.below.filter(|previous| *previous < later.min + by) {
+                folded.gaps += 1;
+                folded.longest_gap = folded.longest_gap.max(previous.abs_diff(later.min + by));
+            }
             folded.below = later.below.map(|below| below + by);
         });
         let max = self.max;

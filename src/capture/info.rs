@@ -88,6 +88,14 @@ impl CaptureInfo {
         self.bytes_consumed += before.bytes_consumed;
     }
 
+    /// Takes back the last damage that was noted.
+    pub(crate) fn forgive_last(&mut self) {
+        match &mut self.damage {
+            Some(first) if first.further > 0 => first.further -= 1,
+            damage => *damage = None,
+        }
+    }
+
     /// Takes note of damage: the first is kept, later ones are counted.
     pub(crate) fn damaged(&mut self, damage: Damage) {
         match &mut self.damage {

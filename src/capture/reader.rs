@@ -32,8 +32,7 @@ pub struct CaptureReader {
     pub(super) offset: u64,
     done: bool,
     chunk_bytes: usize,
-    /// Whether the input has ended behind a whole record.
-    whole: bool,
+    ended: Option<Ended>,
     /// Offset at which the reading began: 0, or where a part of a file begins.
     pub(super) origin: u64,
     info: CaptureInfo,
@@ -44,6 +43,17 @@ pub struct CaptureReader {
 pub(super) enum Walker {
     Pcap(pcap::Header),
     Pcapng(pcapng::Walker),
+}
+
+/// How the reading ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ended {
+    /// Behind a whole record.
+    Whole,
+    /// Inside a record.
+    Cut,
+    /// At something that is no record.
+    Damaged,
 }
 
 /// What reading on has brought.
@@ -170,7 +180,7 @@ impl CaptureReader {
             offset: header_bytes as u64,
             done: false,
             chunk_bytes: super::limits::CHUNK_BYTES,
-            whole: false,
+            ended: None,
             origin: 0,
             info,
         })
@@ -191,7 +201,7 @@ impl CaptureReader {
             offset: begin,
             done: false,
             chunk_bytes: super::limits::CHUNK_BYTES,
-            whole: false,
+            ended: None,
             origin: begin,
             info,
         }
@@ -200,7 +210,20 @@ impl CaptureReader {
     /// Whether everything was read, and what was read ends with a whole record.
     #[must_use]
     pub fn ended_whole(&self) -> bool {
-        self.whole
+        self.ended == Some(Ended::Whole)
+    }
+
+    /// Whether damage ended the reading: what stands there is no record, however much follows it.
+    #[must_use]
+    pub fn ended_damaged(&self) -> bool {
+        self.ended == Some(Ended::Damaged)
+    }
+
+    /// Takes back that the input ended inside a record: it did because the reading of a part was to end there.
+    pub fn forgive_cut(&mut self) {
+        if self.ended == Some(Ended::Cut) {
+            self.info.forgive_last();
+        }
     }
 
     /// Takes over from `before`, which has read the part of the file before this reader's: its frames and its damage come
@@ -260,6 +283,7 @@ impl CaptureReader {
             chunk.frames += frames;
             match (end, supply) {
                 (End::Damaged { kind, what }, _) => {
+                    self.ended = Some(Ended::Damaged);
                     // What lies behind was read only because reads are large.
                     self.info.bytes_read = place.offset + bytes as u64 - self.origin;
                     self.damaged(place, bytes, frames, kind, what);
@@ -267,7 +291,8 @@ impl CaptureReader {
                 }
                 (End::More { cut, .. }, Supply::Ended) => {
                     self.done = true;
-                    self.whole = cut.is_none() && walked == filled;
+                    let whole = cut.is_none() && walked == filled;
+                    self.ended = Some(if whole { Ended::Whole } else { Ended::Cut });
                     let cut = cut.or_else(|| (walked < filled).then(|| "the capture ends inside a record".into()));
                     if let Some(what) = cut {
                         self.damaged(place, bytes, frames, DamageKind::Cut, what);

@@ -9,7 +9,6 @@ use std::thread;
 use super::input::{Progress, ProgressUpdate};
 use crate::analysis::{Partial, Settings};
 use crate::capture::{CaptureReader, Chunk, Part, Source};
-use crate::model::DamageKind;
 
 /// A part shorter than this many octets is not worth a thread: the first milliseconds of each part are observed at length,
 /// because they may hold copies of frames before it.
@@ -91,10 +90,14 @@ fn observe(
 
 /// Merges the parts in order, up to where one reader would have ended.
 fn join(parts: Vec<(Part, Partial)>, interrupted: bool) -> Option<(CaptureReader, Partial)> {
+    // A limit was hit: what it refused depends on where the parts began.
+    if parts.iter().any(|(_, partial)| !partial.is_exact()) {
+        return None;
+    }
     let mut joined: Option<(CaptureReader, Partial)> = None;
     let last = parts.len().saturating_sub(1);
     for (place, (part, partial)) in parts.into_iter().enumerate() {
-        joined = Some(match joined {
+        let (mut reader, state) = match joined {
             None => (part.reader, partial),
             Some((before, state)) if part.follows(&before) => {
                 let mut reader = part.reader;
@@ -102,16 +105,19 @@ fn join(parts: Vec<(Part, Partial)>, interrupted: bool) -> Option<(CaptureReader
                 (reader, state.merge(partial).ok()?)
             }
             Some(before) => return interrupted.then_some(before),
-        });
-        let (reader, _) = joined.as_ref()?;
+        };
         if reader.ended_whole() || place == last {
+            joined = Some((reader, state));
             continue;
         }
+        if reader.ended_damaged() {
+            return Some((reader, state)).filter(|(_, state)| state.is_exact());
+        }
         // A part that ends inside a record says nothing: perhaps the next one began at the wrong place.
-        let damaged = reader.info().damage.as_ref().is_some_and(|damage| damage.kind == DamageKind::Corrupt);
-        return if interrupted || damaged { joined } else { None };
+        reader.forgive_cut();
+        return interrupted.then_some((reader, state));
     }
-    joined
+    joined.filter(|(_, state)| state.is_exact())
 }
 
 #[cfg(test)]

@@ -114,7 +114,12 @@ impl Walker {
     /// Size of the block that begins `rest`, if it is one that a reader would take: with `packet`, a packet of an interface
     /// that is described.
     pub(crate) fn sound_block(&self, rest: &[u8], packet: bool) -> Option<usize> {
-        let block = self.block(rest).ok()?;
+        let block = match self.block(rest) {
+            Ok(block) => block,
+            // Larger than what is there: nothing speaks against it.
+            Err(End::More { need, cut: Some(_) }) if !packet && rest.len() >= LEAST_BLOCK => return Some(need),
+            Err(_) => return None,
+        };
         let whole = rest.get(..block.size)?;
         let sound = match block.kind {
             ENHANCED_PACKET => self.packet(whole, true).is_ok(),
