@@ -265,6 +265,55 @@ fn linux_states_of_two_gateways_are_compared() {
     assert_eq!(lines(mismatch), [("r1".to_owned(), 20), ("r2".to_owned(), 70)]);
 }
 
+/// Part of a hub or spoke: a crypto map entry with manual keys, and what it selects.
+fn part(number: u32, peer: &str, inbound: u32, outbound: u32, list: &str) -> String {
+    let key = |digit: u32, octets: usize| format!("{:02x}", digit % 251).repeat(octets);
+    let keys = |spi| format!("cipher {} authenticator {}", key(spi, 16), key(spi + 1, 20));
+    format!(
+        "crypto map M {number} ipsec-manual\n set peer {peer}\n set session-key inbound esp {inbound} {}\n \
+         set session-key outbound esp {outbound} {}\n set transform-set T\n match address L{number}\n\
+         ip access-list extended L{number}\n permit ip {list}\n",
+        keys(inbound),
+        keys(outbound)
+    )
+}
+
+/// A hub with spokes A and B; the spokes' interfaces were not pasted.
+fn hub_and_spokes() -> [String; 3] {
+    let head = |name: &str| format!("hostname {name}\ncrypto ipsec transform-set T esp-aes esp-sha-hmac\n");
+    let net = |n: u32| format!("192.168.{n}.0 0.0.0.255");
+    let to = |from, to| format!("{} {}", net(from), net(to));
+    let interface = "interface GigabitEthernet0/0\n ip address 10.0.0.1 255.255.255.0\n crypto map M\n";
+    let hub = [part(10, "10.0.0.2", 2002, 1002, &to(1, 2)), part(20, "10.0.0.3", 2003, 1003, &to(1, 3))].concat();
+    [
+        head("HUB") + &hub + interface,
+        head("SPOKEA") + &part(10, "10.0.0.1", 1002, 2002, &to(2, 1)),
+        head("SPOKEB") + &part(10, "10.0.0.1", 1003, 2003, &to(3, 1)),
+    ]
+}
+
+#[test]
+fn a_hub_and_spokes_without_interface_lines_are_clean() {
+    let [hub, a, b] = hub_and_spokes();
+    for (name, text) in
+        [("three", format!("{hub}{a}{b}")), ("one-spoke", format!("{hub}{a}")), ("other-spoke", format!("{hub}{b}"))]
+    {
+        let findings = lint(&[&written(name, text)]);
+        assert_eq!(codes(&findings, "error"), <[&str; 0]>::default(), "{name}: {findings:#?}");
+    }
+    // What decides is in the SPIs, so a slip in one of them is still told, and of the right spoke.
+    let slipped = b.replace("inbound esp 1003", "inbound esp 1030");
+    let findings = lint(&[&written("slipped-spoke", format!("{hub}{a}{slipped}"))]);
+    let mismatch = only(&findings, "config-spi-mismatch");
+    assert!(text_has(mismatch, "HUB sends ESP to SPOKEB with SPI 1003"), "{mismatch}");
+    assert_eq!(codes(&findings, "error"), ["config-spi-mismatch"]);
+    // A hub with an entry for one of two spokes contradicts neither.
+    let one = hub.split("crypto map M 20").next().unwrap().to_owned()
+        + "interface G0\n ip address 10.0.0.1 255.255.255.0\n crypto map M\n";
+    let findings = lint(&[&written("one-entry", format!("{one}{a}{b}"))]);
+    assert_eq!(codes(&findings, "error"), <[&str; 0]>::default(), "{findings:#?}");
+}
+
 /// Every key that stands in a text: what follows `0x` in states, and hex words of session keys.
 fn keys_of(text: &str) -> Vec<String> {
     let words = text.split([' ', '\n', '\t', '"', ',']);

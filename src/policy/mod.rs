@@ -24,6 +24,7 @@ mod show;
 mod slip;
 mod stated;
 mod swanctl;
+mod taken;
 mod words;
 mod xfrm;
 

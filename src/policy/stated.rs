@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::MAX_CITED;
 use super::router::{Display, Installed, MapEntry, Mode, Router, Way};
+use super::taken;
 use super::{Cite, Keying, Policies, Secret};
 use crate::model::{Address, Protocol, SaKey, Spi};
 use crate::transform::Suite;
@@ -94,6 +95,7 @@ impl Policies {
         }
         let mut view = View { policies: self, stated: Vec::new(), owners, locals: Vec::new(), negotiable: Vec::new() };
         view.locals = self.routers.iter().map(|router| view.locals_of(router)).collect();
+        view.take_for_granted();
         for (at, router) in self.routers.iter().enumerate() {
             view.add_router(at, router);
         }
@@ -102,6 +104,15 @@ impl Policies {
 }
 
 impl View<'_> {
+    /// Gives entries whose router does not say where they leave from the address that the peer takes for it.
+    fn take_for_granted(&mut self) {
+        for (router, map, local) in taken::locals(self) {
+            if let Some(place) = self.locals.get_mut(router).and_then(|of| of.get_mut(map)) {
+                *place = Some(local);
+            }
+        }
+    }
+
     /// The router's name.
     #[must_use]
     pub fn name(&self, router: usize) -> &str {
@@ -145,15 +156,7 @@ impl View<'_> {
             let source = router.map_sources.get(&entry.name).and_then(first);
             entry.local.or(source).or_else(|| carrying.get(entry.name.as_str()).copied())
         };
-        let taken_for = |entry: &MapEntry| {
-            // Where the router does not say it: what the router that its peer is takes for it.
-            let mut owners = entry.peers.iter().filter_map(|(peer, _)| self.owners.get(peer)).flatten();
-            owners
-                .find_map(|other| self.policies.routers.get(*other)?.maps.first()?.peers.first().map(|(peer, _)| *peer))
-        };
-        let local = |entry: &MapEntry| {
-            own(entry).or_else(|| displayed.get(entry.name.as_str()).copied()).or_else(|| taken_for(entry))
-        };
+        let local = |entry: &MapEntry| own(entry).or_else(|| displayed.get(entry.name.as_str()).copied());
         router.maps.iter().map(local).collect()
     }
 
