@@ -314,6 +314,75 @@ fn a_hub_and_spokes_without_interface_lines_are_clean() {
     assert_eq!(codes(&findings, "error"), <[&str; 0]>::default(), "{findings:#?}");
 }
 
+/// R1 and R2 with a transform set and an access list each, IKE between them.
+fn ike_pair(name: &str, sets: [&str; 2], lists: [&str; 2]) -> Vec<Value> {
+    let one = |n: usize, far: usize| {
+        format!(
+            "hostname R{n}\ncrypto ipsec transform-set T {}\ncrypto map M 10 ipsec-isakmp\n set peer 192.168.1.{far}\n \
+             set transform-set T\n match address 101\ninterface G0\n ip address 192.168.1.{n} 255.255.255.0\n crypto map M\n{}\n",
+            sets[n - 1],
+            lists[n - 1]
+        )
+    };
+    lint(&[&written(name, one(1, 2) + &one(2, 1))])
+}
+
+#[test]
+fn what_only_one_access_list_leaves_out_is_a_mismatch() {
+    const SETS: [&str; 2] = ["esp-aes esp-sha-hmac"; 2];
+    const DENY: &str = "access-list 101 deny ip host 192.168.2.2 any\n";
+    const BACK: &str = "access-list 101 deny ip any host 192.168.2.2\n";
+    const THERE: &str = "access-list 101 permit ip 192.168.2.0 0.0.0.255 192.168.3.0 0.0.0.255\n";
+    const HERE: &str = "access-list 101 permit ip 192.168.3.0 0.0.0.255 192.168.2.0 0.0.0.255\n";
+    let of = |name, first: String, second: String| ike_pair(name, SETS, [&first, &second]);
+    let findings = of("deny-one", format!("{DENY}{THERE}"), HERE.to_owned());
+    let mismatch = only(&findings, "config-acl-mismatch");
+    assert!(text_has(mismatch, "R1 leaves out ip 192.168.2.2 > any (101)"), "{mismatch}");
+    assert_eq!(lines(mismatch), [("R1".to_owned(), 10)]);
+    for (name, first, second) in [
+        ("deny-both", format!("{DENY}{THERE}"), format!("{BACK}{HERE}")),
+        // Behind the last line that permits, nothing is left out that was selected.
+        ("deny-behind", format!("{THERE}{DENY}"), HERE.to_owned()),
+        ("deny-elsewhere", format!("access-list 101 deny ip any host 10.0.0.1\n{THERE}"), HERE.to_owned()),
+    ] {
+        let findings = of(name, first, second);
+        assert!(findings.iter().all(|finding| finding["code"] != "config-acl-mismatch"), "{name}: {findings:#?}");
+    }
+}
+
+#[test]
+fn an_aes_without_a_number_is_one_of_128_bits() {
+    let sets = |name, a, b| ike_pair(name, [a, b], ["", ""]);
+    let findings = sets("aes-256", "esp-aes 256 esp-sha-hmac", "esp-aes esp-sha-hmac");
+    assert!(text_has(only(&findings, "config-transform-mismatch"), "nothing in common"));
+    let findings = sets("aes-128", "esp-aes 128 esp-sha-hmac", "esp-aes esp-sha-hmac");
+    assert!(findings.iter().all(|finding| finding["code"] != "config-transform-mismatch"), "{findings:#?}");
+}
+
+#[test]
+fn a_display_of_negotiated_sas_does_not_contradict_manual_keys() {
+    let [hub, ..] = hub_and_spokes();
+    let ike = "crypto map M 30 ipsec-isakmp\n set peer 10.0.0.4\n set transform-set T\n match address L30\n";
+    let group = |peer: &str, inbound: u32, outbound: u32| {
+        format!(
+            "   local  ident (addr/mask/prot/port): (192.168.1.0/255.255.255.0/0/0)\n\
+             \x20  remote ident (addr/mask/prot/port): (192.168.9.0/255.255.255.0/0/0)\n   current_peer {peer} port 500\n\
+             \x20    inbound esp sas:\n      spi: 0x{inbound:X}({inbound})\n        transform: esp-aes esp-sha-hmac ,\n\
+             \x20    outbound esp sas:\n      spi: 0x{outbound:X}({outbound})\n        transform: esp-aes esp-sha-hmac ,\n"
+        )
+    };
+    let shown = |manual: u32| {
+        let head =
+            "HUB#show crypto ipsec sa\ninterface: GigabitEthernet0/0\n    Crypto map tag: M, local addr 10.0.0.1\n";
+        format!("{head}{}{}", group("10.0.0.2", 2002, manual), group("10.0.0.4", 1_377_641_764, 1_847_317_209))
+    };
+    let findings = lint(&[&written("mixed", format!("{hub}{ike}{}", shown(1002)))]);
+    assert!(findings.iter().all(|finding| finding["code"] != "config-stale"), "{findings:#?}");
+    let findings = lint(&[&written("mixed-stale", format!("{hub}{ike}{}", shown(1009)))]);
+    let stale = only(&findings, "config-stale");
+    assert!(text_has(stale, "outbound ESP 1009") && !text_has(stale, "1847317209"), "{stale}");
+}
+
 /// Every key that stands in a text: what follows `0x` in states, and hex words of session keys.
 fn keys_of(text: &str) -> Vec<String> {
     let words = text.split([' ', '\n', '\t', '"', ',']);

@@ -196,7 +196,7 @@ fn add_manual(
     for key in &entry.keys {
         let (src, dst) = if key.inbound { (peer, local) } else { (local, peer) };
         let mut cites = vec![key.cite.clone()];
-        cites.extend(sets.iter().map(|set| set.cite.clone()));
+        cites.extend(sets.iter().flat_map(|set| set_lines(set)));
         cites.truncate(MAX_CITED);
         stated.push(Stated {
             router: at,
@@ -249,7 +249,7 @@ fn add_negotiable(
                     authenticator: None,
                     used: true,
                     map: Some(number),
-                    cites: vec![set.cite.clone()],
+                    cites: set_lines(set).collect(),
                 });
             }
         }
@@ -300,7 +300,7 @@ fn installed(
 }
 
 /// The transforms of a transform set; `esp-aes` without a number is 128 bits.
-fn ios_suite(words: &str) -> Option<Suite> {
+pub(super) fn ios_suite(words: &str) -> Option<Suite> {
     let mut suite: Suite = words.parse().ok()?;
     if let Some(esp) =
         suite.esp.as_mut().filter(|esp| esp.key_bits.is_none() && esp.cipher.keys.accept(128) == Some(true))
@@ -331,6 +331,11 @@ fn suite(words: &str, protocol: Protocol, key: Option<&Secret>) -> Option<Suite>
 /// The transform sets of an entry that are known.
 pub(super) fn sets<'r>(router: &'r Router, entry: &MapEntry) -> Vec<&'r super::TransformSet> {
     entry.transform_sets.iter().filter_map(|(name, _)| router.transform_sets.get(name)).collect()
+}
+
+/// The lines of a transform set: its transforms, and its mode.
+fn set_lines(set: &super::TransformSet) -> impl Iterator<Item = Cite> {
+    std::iter::once(set.cite.clone()).chain(set.mode.as_ref().map(|(_, cite)| cite.clone()))
 }
 
 /// Whether the words of a transform set name a protocol.

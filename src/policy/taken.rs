@@ -6,6 +6,9 @@ use super::stated::View;
 use super::{MapEntry, Router};
 use crate::model::Address;
 
+/// Entries, or lines of a list, that are looked at; with more, nothing is said.
+const COMPARED: usize = 256;
+
 /// Router, entry, and the address that it leaves from: entries that neither an interface nor a display places.
 ///
 /// The peer's only entry is meant for the only router that names the peer. Of several, SPIs decide that answer each other, then
@@ -53,6 +56,9 @@ fn taken_for(view: &View<'_>, router: usize, map: usize, alone: &dyn Fn(&usize) 
             _ => None,
         })
         .collect();
+    if candidates.len() > COMPARED {
+        return None;
+    }
     let sole = |of: Vec<Address>| {
         let distinct: BTreeSet<Address> = of.into_iter().collect();
         distinct.first().copied().filter(|_| distinct.len() == 1)
@@ -80,7 +86,8 @@ fn answers(entry: &MapEntry, theirs: &MapEntry) -> bool {
 fn mirrors(here: &Router, entry: &MapEntry, there: &Router, theirs: &MapEntry) -> bool {
     let list = |router: &Router, entry: &MapEntry| {
         let (name, _) = entry.acl.as_ref()?;
-        Some(router.acls.get(name)?.permits.iter().map(|(selector, _)| selector.clone()).collect::<BTreeSet<_>>())
+        let list = router.acls.get(name).filter(|list| list.permits.len() <= COMPARED)?;
+        Some(list.permits.iter().map(|(selector, _)| selector.clone()).collect::<BTreeSet<_>>())
     };
     match (list(here, entry), list(there, theirs)) {
         (Some(own), Some(far)) => own.iter().any(|selector| far.contains(&selector.mirrored())),
