@@ -248,6 +248,26 @@ fn the_lines_for_linux_delete_the_number_that_is_on_the_wire() {
 }
 
 #[test]
+fn one_router_without_its_interface_is_compared_by_the_end_that_is_known() {
+    let with = |name: &str, outbound: u32, inbound: u32| {
+        let text = std::fs::read_to_string("fixtures/policy/test06-fixed-pair.txt").unwrap();
+        let block = text.split("```").nth(1).unwrap();
+        let entry = block.split("interface GigabitEthernet0\n").next().unwrap();
+        let entry =
+            entry.replace("esp 1002", &format!("esp {outbound}")).replace("esp 2001", &format!("esp {inbound}"));
+        report(&[&written(name, entry)], &[FIXED])
+    };
+    let slipped = with("open-slip", 1020, 2001);
+    assert_eq!(only(&slipped, "spi-mistyped")["sa"], "esp/192.168.1.1/192.168.1.2/0x000003ea");
+    let other = with("open-other", 70_000, 2001);
+    assert_eq!(only(&other, "spi-unexpected")["sa"], "esp/192.168.1.1/192.168.1.2/0x000003ea");
+    let right = with("open-right", 1002, 2001);
+    assert_eq!(errors(&right), <[&str; 0]>::default());
+    // Nothing agrees: it may be another router's tunnel with the same peer.
+    assert_eq!(errors(&with("open-nothing", 70_000, 80_000)), <[&str; 0]>::default());
+}
+
+#[test]
 fn a_mode_mismatch_names_the_line_of_the_mode() {
     let text = std::fs::read_to_string("fixtures/policy/test06-fixed-pair.txt").unwrap();
     let block = text.split("```").nth(1).unwrap();

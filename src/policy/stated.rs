@@ -113,6 +113,25 @@ impl View<'_> {
         }
     }
 
+    /// Gives entries whose router does not say where they leave from the address that the SAs on the wire show.
+    pub fn place_on_the_wire(&mut self, seen: &BTreeSet<SaKey>) {
+        let found: BTreeMap<(usize, usize), Address> =
+            taken::locals_on_the_wire(self, seen).into_iter().map(|(router, map, own)| ((router, map), own)).collect();
+        for ((router, map), own) in &found {
+            if let Some(place) = self.locals.get_mut(*router).and_then(|of| of.get_mut(*map)) {
+                *place = Some(*own);
+            }
+        }
+        for one in self.stated.iter_mut().filter(|one| one.basis == Basis::Manual) {
+            let own = one.map.and_then(|map| found.get(&(one.router, map))).copied();
+            match one.way {
+                Some(Way::Out) => one.src = one.src.or(own),
+                Some(Way::In) => one.dst = one.dst.or(own),
+                None => {}
+            }
+        }
+    }
+
     /// The router's name.
     #[must_use]
     pub fn name(&self, router: usize) -> &str {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stated::View;
-use super::{MapEntry, Router};
-use crate::model::Address;
+use super::{Keying, MapEntry, Router};
+use crate::model::{Address, Protocol, SaKey, Spi};
 
 /// Entries, or lines of a list, that are looked at; with more, nothing is said.
 const COMPARED: usize = 256;
@@ -35,6 +35,35 @@ pub(super) fn locals(view: &View<'_>) -> Vec<(usize, usize, Address)> {
             Some((router, map, taken_for(view, router, map, &alone)?))
         })
         .collect()
+}
+
+/// The same by the SAs on the wire, for entries with manual keys that nothing else places: the only address that has SAs with
+/// the peer, if one of the entry's SPIs runs between the two, or SPI 0 towards the peer.
+pub(super) fn locals_on_the_wire(view: &View<'_>, seen: &BTreeSet<SaKey>) -> Vec<(usize, usize, Address)> {
+    let mut partners: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
+    for key in seen {
+        partners.entry(key.src).or_default().insert(key.dst);
+        partners.entry(key.dst).or_default().insert(key.src);
+    }
+    let placed = |router: usize, map: usize| -> Option<(usize, usize, Address)> {
+        let entry = view.entry(router, map).filter(|entry| entry.keying == Keying::Manual)?;
+        let [(peer, _)] = entry.peers.as_slice() else { return None };
+        let own = partners.get(peer).filter(|all| all.len() == 1)?.first().copied()?;
+        if view.owners.contains_key(&own) {
+            return None;
+        }
+        let runs = |protocol, spi| {
+            let key = |src, dst| SaKey { protocol, src, dst, spi };
+            seen.contains(&key(own, *peer)) || seen.contains(&key(*peer, own))
+        };
+        let zero = |protocol| seen.contains(&SaKey { protocol, src: own, dst: *peer, spi: Spi(0) });
+        let agrees = entry.keys.iter().any(|key| runs(key.protocol, key.spi));
+        (agrees || zero(Protocol::Esp) || zero(Protocol::Ah)).then_some((router, map, own))
+    };
+    let open = view.locals.iter().enumerate().flat_map(|(router, of)| {
+        of.iter().enumerate().filter(|(_, local)| local.is_none()).map(move |(map, _)| (router, map))
+    });
+    open.filter_map(|(router, map)| placed(router, map)).collect()
 }
 
 /// The routers that an entry names.
