@@ -265,6 +265,124 @@ fn linux_states_of_two_gateways_are_compared() {
     assert_eq!(lines(mismatch), [("r1".to_owned(), 20), ("r2".to_owned(), 70)]);
 }
 
+/// Part of a hub or spoke: a crypto map entry with manual keys, and what it selects.
+fn part(number: u32, peer: &str, inbound: u32, outbound: u32, list: &str) -> String {
+    let key = |digit: u32, octets: usize| format!("{:02x}", digit % 251).repeat(octets);
+    let keys = |spi| format!("cipher {} authenticator {}", key(spi, 16), key(spi + 1, 20));
+    format!(
+        "crypto map M {number} ipsec-manual\n set peer {peer}\n set session-key inbound esp {inbound} {}\n \
+         set session-key outbound esp {outbound} {}\n set transform-set T\n match address L{number}\n\
+         ip access-list extended L{number}\n permit ip {list}\n",
+        keys(inbound),
+        keys(outbound)
+    )
+}
+
+/// A hub with spokes A and B; the spokes' interfaces were not pasted.
+fn hub_and_spokes() -> [String; 3] {
+    let head = |name: &str| format!("hostname {name}\ncrypto ipsec transform-set T esp-aes esp-sha-hmac\n");
+    let net = |n: u32| format!("192.168.{n}.0 0.0.0.255");
+    let to = |from, to| format!("{} {}", net(from), net(to));
+    let interface = "interface GigabitEthernet0/0\n ip address 10.0.0.1 255.255.255.0\n crypto map M\n";
+    let hub = [part(10, "10.0.0.2", 2002, 1002, &to(1, 2)), part(20, "10.0.0.3", 2003, 1003, &to(1, 3))].concat();
+    [
+        head("HUB") + &hub + interface,
+        head("SPOKEA") + &part(10, "10.0.0.1", 1002, 2002, &to(2, 1)),
+        head("SPOKEB") + &part(10, "10.0.0.1", 1003, 2003, &to(3, 1)),
+    ]
+}
+
+#[test]
+fn a_hub_and_spokes_without_interface_lines_are_clean() {
+    let [hub, a, b] = hub_and_spokes();
+    for (name, text) in
+        [("three", format!("{hub}{a}{b}")), ("one-spoke", format!("{hub}{a}")), ("other-spoke", format!("{hub}{b}"))]
+    {
+        let findings = lint(&[&written(name, text)]);
+        assert_eq!(codes(&findings, "error"), <[&str; 0]>::default(), "{name}: {findings:#?}");
+    }
+    // What decides is in the SPIs, so a slip in one of them is still told, and of the right spoke.
+    let slipped = b.replace("inbound esp 1003", "inbound esp 1030");
+    let findings = lint(&[&written("slipped-spoke", format!("{hub}{a}{slipped}"))]);
+    let mismatch = only(&findings, "config-spi-mismatch");
+    assert!(text_has(mismatch, "HUB sends ESP to SPOKEB with SPI 1003"), "{mismatch}");
+    assert_eq!(codes(&findings, "error"), ["config-spi-mismatch"]);
+    // A hub with an entry for one of two spokes contradicts neither.
+    let one = hub.split("crypto map M 20").next().unwrap().to_owned()
+        + "interface G0\n ip address 10.0.0.1 255.255.255.0\n crypto map M\n";
+    let findings = lint(&[&written("one-entry", format!("{one}{a}{b}"))]);
+    assert_eq!(codes(&findings, "error"), <[&str; 0]>::default(), "{findings:#?}");
+}
+
+/// R1 and R2 with a transform set and an access list each, IKE between them.
+fn ike_pair(name: &str, sets: [&str; 2], lists: [&str; 2]) -> Vec<Value> {
+    let one = |n: usize, far: usize| {
+        format!(
+            "hostname R{n}\ncrypto ipsec transform-set T {}\ncrypto map M 10 ipsec-isakmp\n set peer 192.168.1.{far}\n \
+             set transform-set T\n match address 101\ninterface G0\n ip address 192.168.1.{n} 255.255.255.0\n crypto map M\n{}\n",
+            sets[n - 1],
+            lists[n - 1]
+        )
+    };
+    lint(&[&written(name, one(1, 2) + &one(2, 1))])
+}
+
+#[test]
+fn what_only_one_access_list_leaves_out_is_a_mismatch() {
+    const SETS: [&str; 2] = ["esp-aes esp-sha-hmac"; 2];
+    const DENY: &str = "access-list 101 deny ip host 192.168.2.2 any\n";
+    const BACK: &str = "access-list 101 deny ip any host 192.168.2.2\n";
+    const THERE: &str = "access-list 101 permit ip 192.168.2.0 0.0.0.255 192.168.3.0 0.0.0.255\n";
+    const HERE: &str = "access-list 101 permit ip 192.168.3.0 0.0.0.255 192.168.2.0 0.0.0.255\n";
+    let of = |name, first: String, second: String| ike_pair(name, SETS, [&first, &second]);
+    let findings = of("deny-one", format!("{DENY}{THERE}"), HERE.to_owned());
+    let mismatch = only(&findings, "config-acl-mismatch");
+    assert!(text_has(mismatch, "R1 leaves out ip 192.168.2.2 > any (101)"), "{mismatch}");
+    assert_eq!(lines(mismatch), [("R1".to_owned(), 10)]);
+    for (name, first, second) in [
+        ("deny-both", format!("{DENY}{THERE}"), format!("{BACK}{HERE}")),
+        // Behind the last line that permits, nothing is left out that was selected.
+        ("deny-behind", format!("{THERE}{DENY}"), HERE.to_owned()),
+        ("deny-elsewhere", format!("access-list 101 deny ip any host 10.0.0.1\n{THERE}"), HERE.to_owned()),
+    ] {
+        let findings = of(name, first, second);
+        assert!(findings.iter().all(|finding| finding["code"] != "config-acl-mismatch"), "{name}: {findings:#?}");
+    }
+}
+
+#[test]
+fn an_aes_without_a_number_is_one_of_128_bits() {
+    let sets = |name, a, b| ike_pair(name, [a, b], ["", ""]);
+    let findings = sets("aes-256", "esp-aes 256 esp-sha-hmac", "esp-aes esp-sha-hmac");
+    assert!(text_has(only(&findings, "config-transform-mismatch"), "nothing in common"));
+    let findings = sets("aes-128", "esp-aes 128 esp-sha-hmac", "esp-aes esp-sha-hmac");
+    assert!(findings.iter().all(|finding| finding["code"] != "config-transform-mismatch"), "{findings:#?}");
+}
+
+#[test]
+fn a_display_of_negotiated_sas_does_not_contradict_manual_keys() {
+    let [hub, ..] = hub_and_spokes();
+    let ike = "crypto map M 30 ipsec-isakmp\n set peer 10.0.0.4\n set transform-set T\n match address L30\n";
+    let group = |peer: &str, inbound: u32, outbound: u32| {
+        format!(
+            "   local  ident (addr/mask/prot/port): (192.168.1.0/255.255.255.0/0/0)\n\
+             \x20  remote ident (addr/mask/prot/port): (192.168.9.0/255.255.255.0/0/0)\n   current_peer {peer} port 500\n\
+             \x20    inbound esp sas:\n      spi: 0x{inbound:X}({inbound})\n        transform: esp-aes esp-sha-hmac ,\n\
+             \x20    outbound esp sas:\n      spi: 0x{outbound:X}({outbound})\n        transform: esp-aes esp-sha-hmac ,\n"
+        )
+    };
+    let shown = |manual: u32| {
+        let head =
+            "HUB#show crypto ipsec sa\ninterface: GigabitEthernet0/0\n    Crypto map tag: M, local addr 10.0.0.1\n";
+        format!("{head}{}{}", group("10.0.0.2", 2002, manual), group("10.0.0.4", 1_377_641_764, 1_847_317_209))
+    };
+    let findings = lint(&[&written("mixed", format!("{hub}{ike}{}", shown(1002)))]);
+    assert!(findings.iter().all(|finding| finding["code"] != "config-stale"), "{findings:#?}");
+    let findings = lint(&[&written("mixed-stale", format!("{hub}{ike}{}", shown(1009)))]);
+    let stale = only(&findings, "config-stale");
+    assert!(text_has(stale, "outbound ESP 1009") && !text_has(stale, "1847317209"), "{stale}");
+}
+
 /// Every key that stands in a text: what follows `0x` in states, and hex words of session keys.
 fn keys_of(text: &str) -> Vec<String> {
     let words = text.split([' ', '\n', '\t', '"', ',']);

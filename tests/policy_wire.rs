@@ -155,10 +155,128 @@ fn the_wrong_way_round_and_the_wrong_end_are_told_apart() {
     assert_eq!(errors(&both), ["sa-wrong-direction", "sa-wrong-direction"]);
     says(findings(&both)[0], "inbound and outbound are exchanged");
     absent(&both, "sa-never-seen");
+    // Another tunnel may have the same SPI: no more than a warning, and nothing was swapped.
     let elsewhere =
         written("elsewhere", "[[sa]]\nprotocol = \"esp\"\nsrc = \"192.168.1.1\"\ndst = \"192.168.9.9\"\nspi = 1002\n");
     let report = report(&[&elsewhere], &[FIXED]);
-    says(only(&report, "sa-wrong-direction"), "which is expected from 192.168.1.1 to 192.168.9.9");
+    let finding = only(&report, "sa-wrong-direction");
+    says(finding, "which is expected from 192.168.1.1 to 192.168.9.9");
+    says(finding, "another tunnel may have the same SPI");
+    assert_eq!(finding["severity"], "warning");
+    assert!(!finding["cause"].as_str().unwrap().contains("swapped"), "{finding}");
+}
+
+#[test]
+fn the_other_protocol_under_agreeing_configurations_is_told_of_old_sas() {
+    let report = report(&["fixtures/policy/test06-fixed-pair.txt"], &["fixtures/seeds/test05-ah-md5.pcap"]);
+    let finding = only(&report, "sa-wrong-protocol");
+    let cause = finding["cause"].as_str().unwrap();
+    assert!(cause.contains("Both configurations say ESP") && cause.contains("older"), "{finding}");
+}
+
+/// R1's ESP to R2 beside packets in clear between the hosts.
+fn beside(name: &str) -> String {
+    let frames: Vec<Out> = (1..=20u32)
+        .flat_map(|n| {
+            [
+                build::esp(R1, R2, 1002, n, &Noise(u64::from(n)).bytes(96)),
+                build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 60]),
+            ]
+        })
+        .enumerate()
+        .map(|(n, data)| Out::whole(START + 1_000_000 * n as u64, data))
+        .collect();
+    written(name, plain_pcap(&frames))
+}
+
+#[test]
+fn what_a_list_leaves_out_may_run_in_clear() {
+    let capture = beside("denied.pcap");
+    let with = |name: &str, lines: &str| {
+        let text = std::fs::read_to_string("fixtures/policy/test06-fixed-pair.txt").unwrap();
+        let block = text.split("```").nth(1).unwrap();
+        let at = block.find("permit ip host 192.168.2.2").expect("the list's line");
+        let (before, after) = block.split_at(at);
+        let after = after.split_once('\n').unwrap().1;
+        report(&[&written(name, format!("{before}{lines}{after}"))], &[&capture])
+    };
+    const NETS: &str = "permit ip 192.168.2.0 0.0.0.255 192.168.3.0 0.0.0.255\n";
+    const DENY: &str = "deny ip host 192.168.2.2 host 192.168.3.2\n";
+    only(&with("leak-nets", NETS), "plaintext-leak");
+    absent(&with("leak-denied", &format!("{DENY}{NETS}")), "plaintext-leak");
+    // What cannot be read may leave out anything.
+    absent(&with("leak-unread", &format!("deny ip what is this\n{NETS}")), "plaintext-leak");
+    // The first line that fits decides.
+    only(&with("leak-behind", &format!("{NETS}{DENY}")), "plaintext-leak");
+}
+
+#[test]
+fn a_linux_policy_of_one_protocol_selects_no_other_and_the_outbound_one_is_named() {
+    let policies = |with: &str| {
+        let one = |src: u8, dst: u8, dir: &str, tunnel: &str| {
+            format!(
+                "src 192.168.{src}.0/24 dst 192.168.{dst}.0/24{with}\n\tdir {dir} priority 0 ptype main\n\ttmpl {tunnel}\n\
+                 \t\tproto esp reqid 100 mode tunnel\n"
+            )
+        };
+        let back = "src 192.168.1.2 dst 192.168.1.1";
+        let inbound = one(3, 2, "fwd", back) + &one(3, 2, "in", back);
+        let state = "##### r1: ip -s xfrm state\nsrc 192.168.1.1 dst 192.168.1.2\n\tproto esp spi 0x000003ea(1002) reqid 100 mode tunnel\n";
+        format!("{state}##### r1: ip xfrm policy\n{inbound}{}", one(2, 3, "out", "src 192.168.1.1 dst 192.168.1.2"))
+    };
+    let capture = beside("policy.pcap");
+    let whole = report(&[&written("policy-all", policies(""))], &[&capture]);
+    let leak = only(&whole, "plaintext-leak");
+    assert_eq!(lines(leak), [("r1", 14)], "the line with `dir out`");
+    let narrow = |with: &str| report(&[&written("policy-narrow", policies(with))], &[&capture]);
+    for with in [" proto tcp", " proto udp dport 53", " dev eth0"] {
+        absent(&narrow(with), "plaintext-leak");
+    }
+}
+
+#[test]
+fn the_lines_for_linux_delete_the_number_that_is_on_the_wire() {
+    let states = "##### r1: ip -s xfrm state\nsrc 192.168.1.1 dst 192.168.1.2\n\tproto esp spi 0x000003ec(1004) reqid 100 mode tunnel\n";
+    let policy = "##### r1: ip xfrm policy\nsrc 192.168.2.0/24 dst 192.168.3.0/24\n\tdir out priority 0\n\ttmpl src 192.168.1.1 dst 192.168.1.2\n\
+                  \t\tproto esp reqid 100 mode tunnel\n";
+    let report = report(&[&written("linux-slip", format!("{states}{policy}"))], &[FIXED]);
+    let slip = only(&report, "spi-mistyped");
+    let typed: Vec<&str> =
+        slip["fix"][0]["lines"].as_array().unwrap().iter().filter_map(|line| line.as_str()).collect();
+    assert!(typed[0].contains("delete") && typed[0].ends_with("spi 0x3ea"), "{typed:?}");
+    assert!(typed[1].contains("add") && typed[1].contains("spi 0x3ec "), "{typed:?}");
+}
+
+#[test]
+fn one_router_without_its_interface_is_compared_by_the_end_that_is_known() {
+    let with = |name: &str, outbound: u32, inbound: u32| {
+        let text = std::fs::read_to_string("fixtures/policy/test06-fixed-pair.txt").unwrap();
+        let block = text.split("```").nth(1).unwrap();
+        let entry = block.split("interface GigabitEthernet0\n").next().unwrap();
+        let entry =
+            entry.replace("esp 1002", &format!("esp {outbound}")).replace("esp 2001", &format!("esp {inbound}"));
+        report(&[&written(name, entry)], &[FIXED])
+    };
+    let slipped = with("open-slip", 1020, 2001);
+    assert_eq!(only(&slipped, "spi-mistyped")["sa"], "esp/192.168.1.1/192.168.1.2/0x000003ea");
+    let other = with("open-other", 70_000, 2001);
+    assert_eq!(only(&other, "spi-unexpected")["sa"], "esp/192.168.1.1/192.168.1.2/0x000003ea");
+    let right = with("open-right", 1002, 2001);
+    assert_eq!(errors(&right), <[&str; 0]>::default());
+    // Nothing agrees: it may be another router's tunnel with the same peer.
+    assert_eq!(errors(&with("open-nothing", 70_000, 80_000)), <[&str; 0]>::default());
+}
+
+#[test]
+fn a_mode_mismatch_names_the_line_of_the_mode() {
+    let text = std::fs::read_to_string("fixtures/policy/test06-fixed-pair.txt").unwrap();
+    let block = text.split("```").nth(1).unwrap();
+    let config = block.replacen("esp-null esp-md5-hmac\n", "esp-null esp-md5-hmac\n mode transport\n", 1);
+    assert_ne!(config, block);
+    let at = config.lines().position(|line| line.trim() == "mode transport").expect("the line") as u64 + 1;
+    let report = report(&[&written("mode-line", config)], &[FIXED]);
+    let modes: Vec<&Value> = findings(&report).into_iter().filter(|one| one["code"] == "mode-mismatch").collect();
+    assert!(!modes.is_empty() && modes.iter().all(|one| lines(one).contains(&("R1", at))), "{modes:#?}");
 }
 
 #[test]

@@ -41,9 +41,9 @@ pub(super) fn session_key(inbound: bool, protocol: Protocol, spi: Option<Spi>, s
     }
 }
 
-/// The lines that give an SA another SPI, or its keys again.
+/// The lines that give an SA another SPI than the one it has, or its keys again.
 #[must_use]
-pub fn retyped(view: &View<'_>, stated: &Stated, spi: Spi) -> Vec<String> {
+pub fn retyped(view: &View<'_>, stated: &Stated, present: Spi, spi: Spi) -> Vec<String> {
     let inbound = stated.way == Some(Way::In);
     match stated.map.and_then(|map| view.entry(stated.router, map)) {
         Some(entry) => in_map(entry, vec![session_key(inbound, stated.protocol, Some(spi), stated.suite.as_ref())]),
@@ -51,7 +51,7 @@ pub fn retyped(view: &View<'_>, stated: &Stated, spi: Spi) -> Vec<String> {
             let (Some(src), Some(dst)) = (stated.src, stated.dst) else { return Vec::new() };
             let ends = format!("src {src} dst {dst} proto {}", stated.protocol.name());
             vec![
-                format!("ip xfrm state delete {ends} spi 0x{:x}", stated.spi.0),
+                format!("ip xfrm state delete {ends} spi 0x{:x}", present.0),
                 format!(
                     "ip xfrm state add {ends} spi 0x{:x} mode {} <ALGORITHMS AND KEYS>",
                     spi.0,

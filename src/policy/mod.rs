@@ -24,6 +24,7 @@ mod show;
 mod slip;
 mod stated;
 mod swanctl;
+mod taken;
 mod words;
 mod xfrm;
 
@@ -36,8 +37,8 @@ pub use fix::retyped;
 pub use lint::lint;
 pub use problem::{Problem, config_line};
 pub use router::{
-    Acl, Counters, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode, Quoted, Router,
-    SessionKey, TransformSet, Way,
+    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode, Quoted,
+    Router, SessionKey, TransformSet, Way,
 };
 pub use secret::Secret;
 pub use selector::{Net, Selector};

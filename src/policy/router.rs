@@ -210,8 +210,35 @@ pub struct SessionKey {
 pub struct Acl {
     /// What it permits.
     pub permits: Vec<(Selector, Cite)>,
+    /// What it leaves out of them, in order.
+    pub denies: Vec<Denied>,
     /// Where it begins.
     pub cite: Cite,
+}
+
+/// A line of an access list that leaves packets out; the first line that fits a packet decides.
+#[derive(Clone, Debug)]
+pub struct Denied {
+    /// How many lines that permit stand before it; those keep what they select.
+    pub behind: usize,
+    /// What it leaves out; `None` where the line cannot be read, which may be anything.
+    pub selector: Option<Selector>,
+    /// Where it stands.
+    pub cite: Cite,
+}
+
+impl Denied {
+    /// Whether it may leave out packets that a selector takes.
+    #[must_use]
+    pub fn may_touch(&self, selector: &Selector) -> bool {
+        self.selector.as_ref().is_none_or(|one| one.overlaps(selector))
+    }
+
+    /// Whether it may leave out packets between two addresses.
+    #[must_use]
+    pub fn touches(&self, src: Address, dst: Address) -> bool {
+        self.selector.as_ref().is_none_or(|one| one.src.contains(src) && one.dst.contains(dst))
+    }
 }
 
 /// An IKE policy or proposal. A list holds what is acceptable; IKEv1 policies have one of each.
@@ -304,6 +331,8 @@ pub struct Installed {
 pub struct InForce {
     /// Packets that go into the tunnel at this router.
     pub selector: Selector,
+    /// The way of the policy it stands in, where it is of one; the selector of an inbound one is turned round.
+    pub way: Option<Way>,
     /// The tunnel's own end, where known.
     pub local: Option<Address>,
     /// The tunnel's far end, where known.

@@ -52,6 +52,12 @@ impl Net {
         };
         self.v4 == address.is_v4() && bits & self.mask == self.bits
     }
+
+    /// Whether an address is one of both.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.v4 == other.v4 && (self.bits ^ other.bits) & self.mask & other.mask == 0
+    }
 }
 
 impl Net {
@@ -125,6 +131,20 @@ impl Selector {
             dst: self.src,
             dst_port: self.src_port.clone(),
         }
+    }
+
+    /// The selector as a router takes it.
+    pub(super) fn typed(&self) -> String {
+        let blank = |port: &str| if port.is_empty() { String::new() } else { format!(" {port}") };
+        let Self { protocol, src, src_port, dst, dst_port } = self;
+        format!("{protocol} {}{} {}{}", src.typed(), blank(src_port), dst.typed(), blank(dst_port))
+    }
+
+    /// Whether there may be packets that both select.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let protocols = self.protocol == other.protocol || self.protocol == "ip" || other.protocol == "ip";
+        protocols && self.src.overlaps(&other.src) && self.dst.overlaps(&other.dst)
     }
 
     /// Whether every packet between the two addresses is selected, whatever it carries.

@@ -124,7 +124,7 @@ impl Show {
         let cite = builder.cite(text);
         let (local, remote) = (self.local, self.remote);
         if let Some(router) = builder.router() {
-            router.selectors.push(InForce { selector, local, remote, cite });
+            router.selectors.push(InForce { selector, way: None, local, remote, cite });
         }
     }
 

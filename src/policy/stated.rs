@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::MAX_CITED;
 use super::router::{Display, Installed, MapEntry, Mode, Router, Way};
+use super::taken;
 use super::{Cite, Keying, Policies, Secret};
 use crate::model::{Address, Protocol, SaKey, Spi};
 use crate::transform::Suite;
@@ -94,6 +95,7 @@ impl Policies {
         }
         let mut view = View { policies: self, stated: Vec::new(), owners, locals: Vec::new(), negotiable: Vec::new() };
         view.locals = self.routers.iter().map(|router| view.locals_of(router)).collect();
+        view.take_for_granted();
         for (at, router) in self.routers.iter().enumerate() {
             view.add_router(at, router);
         }
@@ -102,6 +104,34 @@ impl Policies {
 }
 
 impl View<'_> {
+    /// Gives entries whose router does not say where they leave from the address that the peer takes for it.
+    fn take_for_granted(&mut self) {
+        for (router, map, local) in taken::locals(self) {
+            if let Some(place) = self.locals.get_mut(router).and_then(|of| of.get_mut(map)) {
+                *place = Some(local);
+            }
+        }
+    }
+
+    /// Gives entries whose router does not say where they leave from the address that the SAs on the wire show.
+    pub fn place_on_the_wire(&mut self, seen: &BTreeSet<SaKey>) {
+        let found: BTreeMap<(usize, usize), Address> =
+            taken::locals_on_the_wire(self, seen).into_iter().map(|(router, map, own)| ((router, map), own)).collect();
+        for ((router, map), own) in &found {
+            if let Some(place) = self.locals.get_mut(*router).and_then(|of| of.get_mut(*map)) {
+                *place = Some(*own);
+            }
+        }
+        for one in self.stated.iter_mut().filter(|one| one.basis == Basis::Manual) {
+            let own = one.map.and_then(|map| found.get(&(one.router, map))).copied();
+            match one.way {
+                Some(Way::Out) => one.src = one.src.or(own),
+                Some(Way::In) => one.dst = one.dst.or(own),
+                None => {}
+            }
+        }
+    }
+
     /// The router's name.
     #[must_use]
     pub fn name(&self, router: usize) -> &str {
@@ -145,15 +175,7 @@ impl View<'_> {
             let source = router.map_sources.get(&entry.name).and_then(first);
             entry.local.or(source).or_else(|| carrying.get(entry.name.as_str()).copied())
         };
-        let taken_for = |entry: &MapEntry| {
-            // Where the router does not say it: what the router that its peer is takes for it.
-            let mut owners = entry.peers.iter().filter_map(|(peer, _)| self.owners.get(peer)).flatten();
-            owners
-                .find_map(|other| self.policies.routers.get(*other)?.maps.first()?.peers.first().map(|(peer, _)| *peer))
-        };
-        let local = |entry: &MapEntry| {
-            own(entry).or_else(|| displayed.get(entry.name.as_str()).copied()).or_else(|| taken_for(entry))
-        };
+        let local = |entry: &MapEntry| own(entry).or_else(|| displayed.get(entry.name.as_str()).copied());
         router.maps.iter().map(local).collect()
     }
 
@@ -193,7 +215,7 @@ fn add_manual(
     for key in &entry.keys {
         let (src, dst) = if key.inbound { (peer, local) } else { (local, peer) };
         let mut cites = vec![key.cite.clone()];
-        cites.extend(sets.iter().map(|set| set.cite.clone()));
+        cites.extend(sets.iter().flat_map(|set| set_lines(set)));
         cites.truncate(MAX_CITED);
         stated.push(Stated {
             router: at,
@@ -246,7 +268,7 @@ fn add_negotiable(
                     authenticator: None,
                     used: true,
                     map: Some(number),
-                    cites: vec![set.cite.clone()],
+                    cites: set_lines(set).collect(),
                 });
             }
         }
@@ -297,7 +319,7 @@ fn installed(
 }
 
 /// The transforms of a transform set; `esp-aes` without a number is 128 bits.
-fn ios_suite(words: &str) -> Option<Suite> {
+pub(super) fn ios_suite(words: &str) -> Option<Suite> {
     let mut suite: Suite = words.parse().ok()?;
     if let Some(esp) =
         suite.esp.as_mut().filter(|esp| esp.key_bits.is_none() && esp.cipher.keys.accept(128) == Some(true))
@@ -328,6 +350,11 @@ fn suite(words: &str, protocol: Protocol, key: Option<&Secret>) -> Option<Suite>
 /// The transform sets of an entry that are known.
 pub(super) fn sets<'r>(router: &'r Router, entry: &MapEntry) -> Vec<&'r super::TransformSet> {
     entry.transform_sets.iter().filter_map(|(name, _)| router.transform_sets.get(name)).collect()
+}
+
+/// The lines of a transform set: its transforms, and its mode.
+fn set_lines(set: &super::TransformSet) -> impl Iterator<Item = Cite> {
+    std::iter::once(set.cite.clone()).chain(set.mode.as_ref().map(|(_, cite)| cite.clone()))
 }
 
 /// Whether the words of a transform set name a protocol.

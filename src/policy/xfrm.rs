@@ -54,11 +54,44 @@ enum Part {
     Policy,
 }
 
+/// What narrows a policy's selector besides its addresses.
+#[derive(Clone, Default)]
+struct Narrower {
+    protocol: Option<String>,
+    src_port: String,
+    dst_port: String,
+    /// Something that a selector cannot hold, such as `dev eth0`.
+    more: bool,
+}
+
+impl Narrower {
+    fn read(words: &[&str]) -> Self {
+        let mut read = Self::default();
+        for pair in words.chunks(2) {
+            match pair {
+                ["proto", protocol] => read.protocol = Some((*protocol).to_owned()),
+                ["sport", port] => read.src_port = format!("eq {port}"),
+                ["dport", port] => read.dst_port = format!("eq {port}"),
+                // ICMP's type and code stand where ports do.
+                ["type" | "code", value] => {
+                    read.dst_port =
+                        format!("{} {} {value}", read.dst_port, pair.first().unwrap_or(&"")).trim().to_owned();
+                }
+                ["uid", "0"] => {}
+                _ => read.more = true,
+            }
+        }
+        read
+    }
+}
+
 /// Reads both displays.
 #[derive(Default)]
 pub(super) struct Xfrm {
     part: Part,
     ends: Option<(String, String)>,
+    /// What else the line of a policy's selector says.
+    narrower: Narrower,
     selector: Option<(Selector, super::Cite)>,
     way: Option<Way>,
     template: Option<(Option<Address>, Option<Address>)>,
@@ -67,7 +100,7 @@ pub(super) struct Xfrm {
 impl Xfrm {
     /// `src A dst B`.
     pub(super) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
-        let ["src", src, "dst", dst, ..] = words else { return Read::Foreign };
+        let ["src", src, "dst", dst, rest @ ..] = words else { return Read::Foreign };
         let known = |word: &str| address(word.split_once('/').map_or(word, |(base, _)| base)).is_some();
         if !known(src) || !known(dst) {
             builder.wrong("a source or destination that is no address");
@@ -75,6 +108,7 @@ impl Xfrm {
         }
         self.part = Part::Ends;
         self.ends = Some(((*src).to_owned(), (*dst).to_owned()));
+        self.narrower = Narrower::read(rest);
         self.selector = None;
         self.way = None;
         Read::Understood
@@ -161,7 +195,7 @@ impl Xfrm {
             && let Some(router) = builder.router()
         {
             let selector = if way == Way::In { selector.mirrored() } else { selector.clone() };
-            router.selectors.push(InForce { selector, local, remote, cite: cite.clone() });
+            router.selectors.push(InForce { selector, way: self.way, local, remote, cite: cite.clone() });
         }
         Read::Understood
     }
@@ -171,12 +205,14 @@ impl Xfrm {
         self.template = None;
         self.way = way_of(way);
         let Some((src, dst)) = &self.ends else { return };
-        let cite = builder.cite(&format!("src {src} dst {dst} dir {way}"));
-        self.selector = net(src).zip(net(dst)).map(|(src, dst)| {
-            let selector =
-                Selector { protocol: "ip".to_owned(), src, src_port: String::new(), dst, dst_port: String::new() };
-            (selector, cite)
-        });
+        let Narrower { protocol, src_port, dst_port, more } = self.narrower.clone();
+        let with = protocol.as_ref().map_or_else(String::new, |protocol| format!(" proto {protocol}"));
+        let cite = builder.cite(&format!("src {src} dst {dst}{with} dir {way}"));
+        let protocol = protocol.unwrap_or_else(|| "ip".to_owned());
+        self.selector = net(src)
+            .zip(net(dst))
+            .filter(|_| !more)
+            .map(|(src, dst)| (Selector { protocol, src, src_port, dst, dst_port }, cite));
     }
 
     fn auth(&mut self, name: &str, key: &str, bits: Option<&str>, builder: &mut Builder) {

@@ -48,8 +48,9 @@ pub struct CaptureFacts {
 #[must_use]
 pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Settings) -> Report {
     let mut taps: Vec<Tap<'_>> = taps.iter().map(Tap::new).collect();
-    let view = settings.expectation.policies().map(crate::policy::Policies::view);
-    if let Some(view) = &view {
+    let mut view = settings.expectation.policies().map(crate::policy::Policies::view);
+    if let Some(view) = &mut view {
+        view.place_on_the_wire(&taps.iter().flat_map(|tap| tap.sas.iter().map(|sa| sa.key)).collect());
         expected::narrow(&mut taps, view);
     }
     let mut report = Report {

@@ -2,7 +2,7 @@
 
 use super::super::builder::Builder;
 use super::super::paste::Read;
-use super::super::router::Acl;
+use super::super::router::{Acl, Denied};
 use super::super::selector::{Net, Selector};
 use super::super::words::address;
 use crate::model::Address;
@@ -20,7 +20,11 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
         ["ip", "access-list", "extended" | "standard", name] | ["ipv6", "access-list", name] => {
             let cite = builder.cite(text);
             if let Some(router) = builder.router() {
-                router.acls.entry((*name).to_owned()).or_insert_with(|| Acl { permits: Vec::new(), cite });
+                router.acls.entry((*name).to_owned()).or_insert_with(|| Acl {
+                    permits: Vec::new(),
+                    denies: Vec::new(),
+                    cite,
+                });
             }
             Opened::List((*name).to_owned())
         }
@@ -43,14 +47,26 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
         words => words,
     };
     match words {
-        ["remark" | "deny", ..] => Read::Understood,
+        ["remark", ..] => Read::Understood,
+        ["deny", rest @ ..] => {
+            let selector = selector(rest);
+            let shown =
+                selector.as_ref().map_or_else(|| "deny".to_owned(), |selector| format!("deny {}", selector.typed()));
+            let cite = builder.cite(&shown);
+            if let Some(router) = builder.router() {
+                let acl = router.acls.entry(name.to_owned());
+                let acl = acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() });
+                acl.denies.push(Denied { behind: acl.permits.len(), selector, cite });
+            }
+            Read::Understood
+        }
         ["permit", rest @ ..] => {
             let cite = builder.cite(text);
             match selector(rest) {
                 Some(selector) => {
                     if let Some(router) = builder.router() {
                         let acl = router.acls.entry(name.to_owned());
-                        acl.or_insert_with(|| Acl { permits: Vec::new(), cite: cite.clone() })
+                        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
                             .permits
                             .push((selector, cite));
                     }

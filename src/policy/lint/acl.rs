@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::router::Acl;
+use super::super::router::{Acl, Denied};
 use super::super::{Cite, Problem, Selector, View, fix};
 use super::Facing;
 
@@ -23,7 +23,8 @@ fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
     let (a_host, b_host) = (view.name(pair.a.0), view.name(pair.b.0));
     let (b_lacks, a_lines) = lacking(a, b);
     let (a_lacks, b_lines) = lacking(b, a);
-    if a_lacks.is_empty() && b_lacks.is_empty() {
+    let (a_leaves, b_leaves) = (left_out(a, b), left_out(b, a));
+    if a_lacks.is_empty() && b_lacks.is_empty() && a_leaves.is_empty() && b_leaves.is_empty() {
         return None;
     }
     let mut evidence = Vec::new();
@@ -38,17 +39,25 @@ fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
             ));
         }
     }
+    for (host, name, far, left) in [(a_host, a_name, b_host, &a_leaves), (b_host, b_name, a_host, &b_leaves)] {
+        if let Some((first, _)) = left.first() {
+            let back = first.mirrored();
+            evidence.push(format!("{host} leaves out {first} ({name}); {far} selects the way back of it ({back})"));
+        }
+    }
     let add = |name: &str, missing: &[Selector]| {
         if missing.is_empty() {
             return Vec::new();
         }
         let lines = std::iter::once(format!("ip access-list extended {name}"));
-        fix::global(lines.chain(missing.iter().take(NAMED).map(|one| format!(" permit {}", typed(one)))).collect())
+        fix::global(lines.chain(missing.iter().take(NAMED).map(|one| format!(" permit {}", one.typed()))).collect())
     };
     let problem = Problem::new("config-acl-mismatch", format!("{}.", evidence.join("; ")))
         .about(format!("{a_host} < > {b_host}"))
         .lines(view.policies, pair.a.0, a_lines)
+        .lines(view.policies, pair.a.0, a_leaves.iter().map(|(_, cite)| *cite))
         .lines(view.policies, pair.b.0, b_lines)
+        .lines(view.policies, pair.b.0, b_leaves.iter().map(|(_, cite)| *cite))
         .fix(a_host, add(a_name, &a_lacks))
         .fix(b_host, add(b_name, &b_lacks));
     Some(problem)
@@ -61,9 +70,17 @@ fn lacking<'a>(list: &'a Acl, other: &Acl) -> (Vec<Selector>, Vec<&'a Cite>) {
     missing.filter(|(mirror, _)| !there.contains(mirror)).unzip()
 }
 
-/// A selector as a router takes it.
-fn typed(selector: &Selector) -> String {
-    let blank = |port: &str| if port.is_empty() { String::new() } else { format!(" {port}") };
-    let Selector { protocol, src, src_port, dst, dst_port } = selector;
-    format!("{protocol} {}{} {}{}", src.typed(), blank(src_port), dst.typed(), blank(dst_port))
+/// Packets that `list` leaves out, and that `other` selects for the way back: no line of it leaves any of them out.
+fn left_out<'a>(list: &'a Acl, other: &Acl) -> Vec<(&'a Selector, &'a Cite)> {
+    let effective = |acl: &Acl, behind: usize| behind < acl.permits.len();
+    let left = list.denies.iter().filter(|denied| effective(list, denied.behind));
+    left.filter_map(|denied| Some((denied.selector.as_ref()?, &denied.cite)))
+        .filter(|(selector, _)| {
+            let back = selector.mirrored();
+            let selected = other.permits.iter().any(|(permit, _)| permit.overlaps(&back));
+            let excepted = |denied: &Denied| denied.selector.as_ref().is_none_or(|selector| selector.overlaps(&back));
+            selected && !other.denies.iter().any(excepted)
+        })
+        .take(NAMED)
+        .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::router::Way;
 use super::super::slip::slip;
-use super::super::stated::{Basis, Stated, sets};
+use super::super::stated::{Basis, Stated, ios_suite, sets};
 use super::super::{Cite, MapEntry, Mode, Problem, Router, View, fix};
 use super::Facing;
 use crate::model::report::Severity;
@@ -148,7 +148,7 @@ fn spi_problem(
         .lines(view.policies, sender, &lines(out, unknown))
         .lines(view.policies, receiver, &lines(inward, if waiting.is_empty() { &all } else { waiting }));
     if let (Some(meant), Some(wrong)) = (waiting.first(), out.iter().find(|one| unknown.contains(&one.spi))) {
-        problem = problem.fix(from, fix::retyped(view, wrong, *meant));
+        problem = problem.fix(from, fix::retyped(view, wrong, wrong.spi, *meant));
     }
     problem
 }
@@ -196,8 +196,8 @@ fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, i
         .about(id.to_string())
         .lines(view.policies, out.router, out.cites.first())
         .lines(view.policies, inward.router, inward.cites.first())
-        .fix(from, fix::retyped(view, out, inward.spi))
-        .fix(to, fix::retyped(view, inward, inward.spi));
+        .fix(from, fix::retyped(view, out, out.spi, inward.spi))
+        .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
     Some(problem)
 }
 
@@ -217,7 +217,7 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
     let mut problem = Problem::new("config-transform-mismatch", evidence)
         .lines(view.policies, out.router, &out.cites)
         .lines(view.policies, inward.router, &inward.cites)
-        .fix(to, fix::retyped(view, inward, inward.spi));
+        .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
     problem.subject = out.key().map(|key| key.to_string());
     Some(problem)
 }
@@ -250,8 +250,8 @@ fn set_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
     {
         return None;
     }
-    let same = |x: &str, y: &str| match (x.parse::<Suite>(), y.parse::<Suite>()) {
-        (Ok(x), Ok(y)) => agree(&x, &y),
+    let same = |x: &str, y: &str| match (ios_suite(x), ios_suite(y)) {
+        (Some(x), Some(y)) => agree(&x, &y),
         _ => x.split(' ').collect::<BTreeSet<_>>() == y.split(' ').collect::<BTreeSet<_>>(),
     };
     let common = a_sets.iter().flat_map(|x| b_sets.iter().map(move |y| (x, y))).find(|(x, y)| same(&x.words, &y.words));

@@ -1,6 +1,6 @@
 //! Which map entries face each other, and peers that do not name each other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Problem, View, fix};
 use super::Facing;
@@ -8,13 +8,26 @@ use super::Facing;
 /// Pairs of entries that are the ends of one tunnel: one names an address of the other's router; or there are only these two.
 pub(super) fn facing(view: &View<'_>) -> Vec<Facing> {
     let mut pairs: BTreeSet<Facing> = BTreeSet::new();
+    // An entry that names nobody known answers whoever names its router, as long as it is only one.
+    let mut presumed: BTreeMap<(usize, usize), BTreeSet<Facing>> = BTreeMap::new();
     for (router, of) in view.policies.routers.iter().enumerate() {
         for (map, entry) in of.maps.iter().enumerate() {
             for other in entry.peers.iter().filter_map(|(peer, _)| view.other_owner(*peer, router)) {
-                if let Some(back) = answering(view, (router, map), other) {
-                    pairs.insert(ordered((router, map), (other, back)));
+                match answering(view, (router, map), other) {
+                    Some((back, true)) => {
+                        pairs.insert(ordered((router, map), (other, back)));
+                    }
+                    Some((back, false)) => {
+                        presumed.entry((other, back)).or_default().insert(ordered((router, map), (other, back)));
+                    }
+                    None => {}
                 }
             }
+        }
+    }
+    for (entry, facing) in presumed {
+        if facing.len() == 1 && !pairs.iter().any(|pair| pair.a == entry || pair.b == entry) {
+            pairs.extend(facing);
         }
     }
     let with: Vec<(usize, usize)> = view
@@ -35,20 +48,23 @@ fn ordered(a: (usize, usize), b: (usize, usize)) -> Facing {
     Facing { a: a.min(b), b: a.max(b) }
 }
 
-/// The entry of `other` that answers an entry: the one that names it; one that names nobody known; the only one.
-fn answering(view: &View<'_>, from: (usize, usize), other: usize) -> Option<usize> {
+/// The entry of `other` that answers an entry, and whether it names it: else the only one that names nobody known.
+fn answering(view: &View<'_>, from: (usize, usize), other: usize) -> Option<(usize, bool)> {
     let router = view.policies.routers.get(other)?;
     let local = view.local(from.0, from.1);
-    let mut named = None;
+    let mut unnamed = Vec::new();
     for (map, entry) in router.maps.iter().enumerate() {
         if entry.peers.iter().any(|(peer, _)| Some(*peer) == local || view.other_owner(*peer, other) == Some(from.0)) {
-            return Some(map);
+            return Some((map, true));
         }
         if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none()) {
-            named = named.or(Some(map));
+            unnamed.push(map);
         }
     }
-    named.or(if router.maps.len() == 1 { Some(0) } else { None })
+    match unnamed.as_slice() {
+        [map] => Some((*map, false)),
+        _ => None,
+    }
 }
 
 pub(super) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::router::Way;
+use super::super::router::{Keying, Way};
 use super::super::stated::{Basis, Stated};
 use super::super::{Cite, Problem, View};
-use crate::model::{Protocol, Spi};
+use crate::model::{Address, Protocol, Spi};
 use crate::transform::Suite;
 
 pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
@@ -32,7 +32,41 @@ fn spis(stated: &[&Stated], basis: Basis) -> BTreeMap<(Protocol, Way), BTreeSet<
     spis
 }
 
+/// The far end of an SA, seen from its router.
+fn far_end(one: &Stated) -> Option<Address> {
+    match one.way? {
+        Way::In => one.src,
+        Way::Out => one.dst,
+    }
+}
+
+/// What configuration and display can be held against each other: SAs with manual keys. Those that IKE negotiates have SPIs of
+/// their own, and a display may be of some peers only.
+fn comparable<'s>(view: &View<'_>, router: usize, stated: &[&'s Stated]) -> Vec<&'s Stated> {
+    let maps = view.policies.routers.get(router).map(|router| router.maps.as_slice()).unwrap_or_default();
+    let of = |keying| -> BTreeSet<Address> {
+        let entries = maps.iter().filter(|entry| entry.keying == keying);
+        entries.flat_map(|entry| entry.peers.iter().map(|(peer, _)| *peer)).collect()
+    };
+    let (manual, ike) = (of(Keying::Manual), of(Keying::Ike));
+    let negotiates = maps.iter().any(|entry| entry.keying == Keying::Ike);
+    let shown: BTreeSet<Address> =
+        stated.iter().filter(|one| one.basis == Basis::InForce).filter_map(|one| far_end(one)).collect();
+    let part = !shown.is_empty() && shown.is_subset(&manual);
+    stated
+        .iter()
+        .copied()
+        .filter(|one| match far_end(one) {
+            _ if one.basis == Basis::Listed => false,
+            Some(far) if negotiates => manual.contains(&far) && !ike.contains(&far) && shown.contains(&far),
+            Some(far) if part => shown.contains(&far),
+            far => far.is_some() || !negotiates,
+        })
+        .collect()
+}
+
 fn display(view: &View<'_>, router: usize, stated: &[&Stated], all: &BTreeMap<usize, Vec<&Stated>>) -> Option<Problem> {
+    let stated = &comparable(view, router, stated)[..];
     let (configured, in_force) = (spis(stated, Basis::Manual), spis(stated, Basis::InForce));
     if configured.is_empty() || in_force.is_empty() {
         return None;

@@ -7,7 +7,7 @@ use super::super::tap::Tap;
 use crate::analysis::seen::Seen;
 use crate::model::Address;
 use crate::model::report::{ConfigLine, Finding};
-use crate::policy::{Selector, View, config_line};
+use crate::policy::{Denied, Selector, View, Way, config_line};
 
 /// Selectors that are looked at; a router has a few dozen.
 const LOOKED_AT: usize = 1_024;
@@ -22,6 +22,15 @@ struct Rule<'v> {
     router: usize,
     selector: &'v Selector,
     line: ConfigLine,
+    /// Lines before it that leave packets out.
+    denied: Vec<&'v Denied>,
+}
+
+impl Rule<'_> {
+    /// Whether it selects every packet between two addresses, and no line before it leaves any of them out.
+    fn takes_all(&self, src: Address, dst: Address) -> bool {
+        self.selector.takes_all(src, dst) && !self.denied.iter().any(|denied| denied.touches(src, dst))
+    }
 }
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>) {
@@ -42,7 +51,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
 fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[Rule<'_>]) {
     let mut leaks: BTreeMap<usize, Leak> = BTreeMap::new();
     for (id, flow) in tap.partial.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
-        let Some(rule) = rules.iter().position(|rule| rule.selector.takes_all(flow.src, flow.dst)) else { continue };
+        let Some(rule) = rules.iter().position(|rule| rule.takes_all(flow.src, flow.dst)) else { continue };
         let Some(state) = tap.partial.flows.get(id).filter(|state| state.seen.count > 0) else { continue };
         let (seen, pairs) = leaks.entry(rule).or_default();
         seen.join(&state.seen);
@@ -68,20 +77,33 @@ fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &
     }
 }
 
-fn rules<'v>(view: &'v View<'_>) -> Vec<Rule<'v>> {
-    let mut rules = Vec::new();
+/// What the routers select, the lines that say it of packets which leave first.
+fn rules<'v>(view: &View<'v>) -> Vec<Rule<'v>> {
+    let mut rules: Vec<(bool, Rule<'_>)> = Vec::new();
     for (router, of) in view.policies.routers.iter().enumerate() {
-        let lists: BTreeSet<&String> =
+        let names: BTreeSet<&String> =
             of.maps.iter().filter_map(|entry| entry.acl.as_ref()).map(|(name, _)| name).collect();
-        let permits = lists.iter().filter_map(|name| of.acls.get(*name)).flat_map(|acl| &acl.permits);
-        let in_force = of.selectors.iter().map(|one| (&one.selector, &one.cite));
-        for (selector, cite) in permits.map(|(selector, cite)| (selector, cite)).chain(in_force) {
+        let lists: Vec<_> = names.iter().filter_map(|name| of.acls.get(*name)).collect();
+        let mut add = |inbound: bool, selector, cite, denied: Vec<&'v Denied>| {
             if rules.len() < LOOKED_AT {
-                rules.push(Rule { router, selector, line: config_line(view.policies, router, cite) });
+                let line = config_line(view.policies, router, cite);
+                rules.push((inbound, Rule { router, selector, line, denied }));
+            }
+        };
+        for acl in &lists {
+            for (at, (selector, cite)) in acl.permits.iter().enumerate() {
+                let before = acl.denies.iter().take_while(|denied| denied.behind <= at);
+                add(false, selector, cite, before.filter(|denied| denied.may_touch(selector)).collect());
             }
         }
+        for one in &of.selectors {
+            // A display does not show what the list leaves out.
+            let denied = lists.iter().flat_map(|acl| &acl.denies).filter(|denied| denied.may_touch(&one.selector));
+            add(one.way == Some(Way::In), &one.selector, &one.cite, denied.collect());
+        }
     }
-    rules
+    rules.sort_by_key(|(inbound, _)| *inbound);
+    rules.into_iter().map(|(_, rule)| rule).collect()
 }
 
 /// The ends of the tunnels.

@@ -76,7 +76,7 @@ impl Judge<'_, '_, '_> {
             named(&waiting)
         );
         let all: Vec<&Stated> = stated.iter().chain(&receiving).copied().collect();
-        let fix = waiting.first().map_or_else(Vec::new, |meant| self.retype(meant.spi, stated));
+        let fix = waiting.first().map_or_else(Vec::new, |meant| self.retype(key.spi, meant.spi, stated));
         Some(self.draft("spi-unexpected", evidence, &all, fix))
     }
 
@@ -106,32 +106,35 @@ impl Judge<'_, '_, '_> {
             protocol.title(),
             self.expected.holders(stated)
         );
-        Some(self.draft("sa-wrong-protocol", evidence, stated, self.clear(&self.host(stated))))
+        let mut finding = self.draft("sa-wrong-protocol", evidence, stated, self.clear(&self.host(stated)));
+        let of = |way| stated.iter().any(|one| one.basis == Basis::Manual && one.way == Some(way));
+        if of(Way::Out) && of(Way::In) {
+            // Both ends were given, and they agree.
+            finding.cause = format!(
+                "Both configurations say {}, so what is on the wire was built from others: SAs older than the configurations, \
+                 or other routers' or other versions of them.",
+                protocol.title()
+            );
+        }
+        Some(finding)
     }
 
-    /// Right SPI, the wrong way round or from or to another address.
+    /// Right SPI, the wrong way round, or from or to another address.
     fn wrong_end(&self, explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
         let key = self.sa.key;
         let same = self.expected.by_spi.get(&(key.protocol, key.spi))?;
-        let shares = |other: &&SaKey| [other.src, other.dst].iter().any(|end| *end == key.src || *end == key.dst);
-        let meant = same
-            .iter()
-            .find(|other| other.src == key.dst && other.dst == key.src)
-            .or_else(|| same.iter().find(shares))?;
+        let Some(meant) = same.iter().find(|other| other.src == key.dst && other.dst == key.src) else {
+            return self.elsewhere(same, explained);
+        };
         let stated = self.expected.of(meant);
         explained.insert(*meant);
-        let swapped = meant.src == key.dst && meant.dst == key.src;
-        let what = if swapped {
-            "the other way: inbound and outbound are exchanged on one of the two routers".to_owned()
-        } else {
-            format!("from {} to {}", meant.src, meant.dst)
-        };
         // The other direction's SPI that was meant here.
         let right = self.expected.beside(&key);
         let instead = if right.is_empty() { String::new() } else { format!(" Expected here is {}.", named(right)) };
-        explained.extend(right.iter().filter(|_| swapped));
+        explained.extend(right);
         let evidence = format!(
-            "{} from {} to {} with SPI {} ({}), which is expected {what} ({}).{instead}",
+            "{} from {} to {} with SPI {} ({}), which is expected the other way: inbound and outbound are exchanged on one of the two routers \
+             ({}).{instead}",
             self.frames(),
             key.src,
             key.dst,
@@ -142,6 +145,36 @@ impl Judge<'_, '_, '_> {
         let all: Vec<&Stated> =
             stated.iter().chain(right.iter().flat_map(|key| self.expected.of(key))).copied().collect();
         Some(self.draft("sa-wrong-direction", evidence, &all, self.clear(&self.host(stated))))
+    }
+
+    /// Right SPI, and one of the two ends: a wrong address, or another tunnel, whose SPIs are its own.
+    fn elsewhere(&self, same: &[SaKey], explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
+        let key = self.sa.key;
+        let shares = |other: &&SaKey| (other.src == key.src) != (other.dst == key.dst);
+        // Where the other one is there as well, or these ends have SAs of their own, the number says nothing.
+        let meant = same.iter().filter(shares).find(|other| !self.seen.contains(other))?;
+        if self.expected.covers(key.src, key.dst) {
+            return None;
+        }
+        let stated = self.expected.of(meant);
+        explained.insert(*meant);
+        let evidence = format!(
+            "{} from {} to {} with SPI {} ({}), which is expected from {} to {} ({}). No configuration given has an SA between these \
+             ends; another tunnel may have the same SPI.",
+            self.frames(),
+            key.src,
+            key.dst,
+            key.spi.0,
+            key.spi,
+            meant.src,
+            meant.dst,
+            self.expected.holders(stated)
+        );
+        let mut finding = self.draft("sa-wrong-direction", evidence, stated, Vec::new());
+        finding.severity = Severity::Warning;
+        finding.cause =
+            "An address of a peer is not the one that was meant, or the packets belong to another tunnel.".to_owned();
+        Some(finding)
     }
 
     /// An SPI that nobody states, between ends that somebody states SAs of.
@@ -168,7 +201,7 @@ impl Judge<'_, '_, '_> {
                 meant.spi,
                 self.expected.holders(stated)
             );
-            return Some(self.draft("spi-mistyped", evidence, stated, self.retype(meant.spi, stated)));
+            return Some(self.draft("spi-mistyped", evidence, stated, self.retype(key.spi, meant.spi, stated)));
         }
         let all: Vec<&Stated> = beside.iter().flat_map(|key| self.expected.of(key)).copied().collect();
         // Expected ones of the same direction are on the wire too: what a display shows came before or after.
@@ -207,10 +240,10 @@ impl Judge<'_, '_, '_> {
         if host.is_empty() { Vec::new() } else { vec![Fix { host: host.to_owned(), lines: vec![line.to_owned()] }] }
     }
 
-    /// Gives the sender the SPI that is expected, where its configuration was given.
-    fn retype(&self, spi: Spi, stated: &[&Stated]) -> Vec<Fix> {
+    /// Gives the sender the SPI that is expected instead of the one on the wire, where its configuration was given.
+    fn retype(&self, present: Spi, spi: Spi, stated: &[&Stated]) -> Vec<Fix> {
         let sender = stated.iter().find(|one| one.way == Some(Way::Out));
-        let lines = sender.map(|one| retyped(self.expected.view, one, spi)).filter(|lines| !lines.is_empty());
+        let lines = sender.map(|one| retyped(self.expected.view, one, present, spi)).filter(|lines| !lines.is_empty());
         lines.map(|lines| Fix { host: self.host(stated), lines }).into_iter().collect()
     }
 
