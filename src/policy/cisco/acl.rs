@@ -37,6 +37,7 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
 
 /// `permit ip host A host B`, with or without a number before it.
 pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let (all, numbered) = (words, text.starts_with("access-list "));
     let words = match words {
         ["sequence", _, rest @ ..] => rest,
         [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
@@ -45,9 +46,12 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
     match words {
         ["remark" | "deny", ..] => Read::Understood,
         ["permit", rest @ ..] => {
-            let cite = builder.cite(text);
             match selector(rest) {
-                Some(selector) => {
+                Some((selector, behind)) => {
+                    // Only what was read is cited: another command, with a key, may stand behind it.
+                    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
+                    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
+                    let cite = builder.cite(&format!("{prefix}{read}"));
                     if let Some(router) = builder.router() {
                         let acl = router.acls.entry(name.to_owned());
                         acl.or_insert_with(|| Acl { permits: Vec::new(), cite: cite.clone() })
@@ -64,14 +68,19 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
     }
 }
 
-fn selector(words: &[&str]) -> Option<Selector> {
+/// What a line selects, and the words behind it.
+fn selector<'w>(words: &'w [&'w str]) -> Option<(Selector, &'w [&'w str])> {
     let (protocol, rest) = words.split_first()?;
+    if !plain(protocol) {
+        return None;
+    }
     let (src, rest) = net(rest)?;
     let (src_port, rest) = port(rest);
     let (dst, rest) = net(rest)?;
-    let (dst_port, _) = port(rest);
+    let (dst_port, rest) = port(rest);
     let protocol = if *protocol == "ipv6" { "ip" } else { protocol };
-    Some(Selector { protocol: protocol.to_owned(), src, src_port, dst, dst_port })
+    let selector = Selector { protocol: protocol.to_owned(), src, src_port, dst, dst_port };
+    Some((selector, rest))
 }
 
 fn net<'w>(words: &'w [&'w str]) -> Option<(Net, &'w [&'w str])> {
@@ -92,10 +101,16 @@ fn net<'w>(words: &'w [&'w str]) -> Option<(Net, &'w [&'w str])> {
     }
 }
 
+/// A name of a protocol or port, or a number of at most five digits.
+fn plain(word: &str) -> bool {
+    let digits = word.bytes().all(|b| b.is_ascii_digit());
+    if digits { word.len() <= 5 } else { word.len() <= 12 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') }
+}
+
 fn port<'w>(words: &'w [&'w str]) -> (String, &'w [&'w str]) {
     match words {
-        [how @ ("eq" | "gt" | "lt" | "neq"), port, rest @ ..] => (format!("{how} {port}"), rest),
-        ["range", from, to, rest @ ..] => (format!("range {from} {to}"), rest),
+        [how @ ("eq" | "gt" | "lt" | "neq"), port, rest @ ..] if plain(port) => (format!("{how} {port}"), rest),
+        ["range", from, to, rest @ ..] if plain(from) && plain(to) => (format!("range {from} {to}"), rest),
         _ => (String::new(), words),
     }
 }
