@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::limits::{MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
+use super::redact;
 use super::{Cite, Remark, Router, Understood};
 
 /// Takes in facts, input by input.
@@ -127,8 +128,13 @@ impl Builder {
         self.current.and_then(|at| self.routers.get_mut(at))
     }
 
-    /// The present line, as a fact's place. `text` holds no secret.
+    /// The present line, as a fact's place. What may be a key is left out of `text`.
     pub(super) fn cite(&self, text: &str) -> Cite {
+        self.cite_made(&redact::redacted(text))
+    }
+
+    /// The present line with a text that was made from what was understood, placeholders for keys in it.
+    pub(super) fn cite_made(&self, text: &str) -> Cite {
         Cite { file: self.file.clone(), line: self.number, text: text.into() }
     }
 

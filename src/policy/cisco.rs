@@ -9,6 +9,7 @@ pub(super) use map::shown;
 
 use super::builder::Builder;
 use super::paste::Read;
+use super::redact;
 use super::router::{Interface, Mode, TransformSet};
 use super::words::address;
 use crate::transform::Suite;
@@ -89,12 +90,12 @@ impl Cisco {
     pub(super) fn open(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match words {
             ["hostname", name, ..] => {
-                builder.hostname(name.trim_matches('"'), text);
+                builder.hostname(name.trim_matches('"'), &format!("hostname {name}"));
                 self.block = Block::None;
                 Read::Understood
             }
             ["crypto", "ipsec", "transform-set", name, transforms @ ..] if !transforms.is_empty() => {
-                self.transform_set(text, name, transforms, builder)
+                self.transform_set(name, transforms, builder)
             }
             ["crypto", "ipsec", "profile", name] => {
                 self.block = Block::Profile((*name).to_owned());
@@ -110,12 +111,15 @@ impl Cisco {
                 Read::Understood
             }
             ["crypto", "map", name] => self.map_on_interface(text, name, builder),
-            ["crypto", "map", name, number, kind, ..] => self.map_entry(text, name, number, kind, builder),
+            ["crypto", "map", name, number, kind, ..] => self.map_entry(name, number, kind, builder),
             ["crypto", "isakmp" | "ikev2", ..] => self.ike(text, words, builder),
             ["crypto", "pki" | "engine" | "logging" | "ipsec", ..] => Read::Understood,
             ["crypto", ..] => self.other(),
-            ["interface", name @ ..] if !name.is_empty() && !text.starts_with("interface:") => {
-                let name = name.concat();
+            ["interface", name, rest @ ..] if !text.starts_with("interface:") => {
+                // A number may stand apart: `interface GigabitEthernet 0/0`.
+                let number =
+                    rest.first().filter(|word| word.len() < 12 && word.starts_with(|c: char| c.is_ascii_digit()));
+                let name = format!("{name}{}", number.unwrap_or(&""));
                 self.block = Block::Interface(name.clone());
                 if let Some(router) = builder.router() {
                     router.interfaces.entry(name).or_default();
@@ -135,12 +139,12 @@ impl Cisco {
     pub(super) fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         let read = match &self.block {
             Block::None | Block::Other => Read::Foreign,
-            Block::TransformSet(name) => transform_set_line(&name.clone(), text, words, builder),
-            Block::Profile(name) => profile_line(&name.clone(), text, words, builder),
-            Block::Map(at) => map::line(*at, text, words, builder),
-            Block::Interface(name) => interface_line(&name.clone(), text, words, builder),
+            Block::TransformSet(name) => transform_set_line(&name.clone(), words, builder),
+            Block::Profile(name) => profile_line(&name.clone(), words, builder),
+            Block::Map(at) => map::line(*at, words, builder),
+            Block::Interface(name) => interface_line(&name.clone(), words, builder),
             Block::Acl(name) => acl::line(&name.clone(), text, words, builder),
-            Block::Ike(at) => ike::line(*at, text, words, builder),
+            Block::Ike(at) => ike::line(*at, words, builder),
         };
         let noise = read == Read::Foreign
             && words.first().is_some_and(|first| NOISE.contains(&first.to_ascii_lowercase().as_str()));
@@ -164,11 +168,15 @@ impl Cisco {
         Read::Foreign
     }
 
-    fn transform_set(&mut self, text: &str, name: &str, transforms: &[&str], builder: &mut Builder) -> Read {
+    fn transform_set(&mut self, name: &str, listed: &[&str], builder: &mut Builder) -> Read {
         self.block = Block::TransformSet(name.to_owned());
-        let cite = builder.cite(text);
-        let words = transforms.join(" ");
-        if let Err(error) = words.parse::<Suite>() {
+        // What stands behind the transforms may be another command, with a key.
+        let known = redact::transforms(listed);
+        let words = known.join(" ");
+        let cite = builder.cite_made(format!("crypto ipsec transform-set {name} {words}").trim_end());
+        if known.len() < listed.len() {
+            builder.wrong("a transform set has words that are no transforms");
+        } else if let Err(error) = words.parse::<Suite>() {
             builder.wrong(&format!("the transform set is not understood: {error}"));
         }
         if let Some(router) = builder.router() {
@@ -177,8 +185,8 @@ impl Cisco {
         Read::Understood
     }
 
-    fn map_entry(&mut self, text: &str, name: &str, number: &str, kind: &str, builder: &mut Builder) -> Read {
-        match map::open(text, name, number, kind, builder) {
+    fn map_entry(&mut self, name: &str, number: &str, kind: &str, builder: &mut Builder) -> Read {
+        match map::open(name, number, kind, builder) {
             Some(at) => {
                 self.block = Block::Map(at);
                 Read::Understood
@@ -219,25 +227,25 @@ impl Cisco {
     }
 }
 
-fn transform_set_line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+fn transform_set_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
     let mode = match words {
         ["mode", "tunnel", ..] => Mode::Tunnel,
         ["mode", "transport", ..] => Mode::Transport,
         _ => return Read::Foreign,
     };
-    let cite = builder.cite(text);
+    let cite = builder.cite_made(&format!("mode {}", mode.name()));
     if let Some(set) = builder.router().and_then(|router| router.transform_sets.get_mut(name)) {
         set.mode = Some((mode, cite));
     }
     Read::Understood
 }
 
-fn profile_line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+fn profile_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
     match words {
         ["set", "transform-set", sets @ ..] => {
-            let cite = builder.cite(text);
+            let cite = map::sets_cite(sets, builder);
             if let Some(profile) = builder.router().and_then(|router| router.profiles.get_mut(name)) {
-                profile.extend(sets.iter().map(|set| ((*set).to_owned(), cite.clone())));
+                profile.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
             }
             Read::Understood
         }
@@ -246,8 +254,10 @@ fn profile_line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -
     }
 }
 
-fn interface_line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
-    let cite = builder.cite(text);
+fn interface_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
+    // The words that each arm reads, and none behind them.
+    let first = |count: usize| words.iter().take(count).copied().collect::<Vec<_>>().join(" ");
+    let cite = builder.cite(&first(if words.starts_with(&["tunnel", "protection"]) { 5 } else { 4 }));
     match words {
         ["ip", "address", "dhcp" | "negotiated", ..] => {}
         ["ip", "address", word, mask, ..] => match (address(word), address(mask)) {
@@ -256,14 +266,20 @@ fn interface_line(name: &str, text: &str, words: &[&str], builder: &mut Builder)
         },
         ["ipv6", "address", word, ..] => {
             if let Some(own) = word.split_once('/').and_then(|(word, _)| address(word)) {
+                let cite = super::Cite { text: first(3).into(), ..cite };
                 edit(name, builder, |interface| interface.addresses.push((own, cite)));
             }
         }
-        ["tunnel", "source", source @ ..] => {
-            edit(name, builder, |interface| interface.tunnel_source = Some(source.concat()))
+        ["tunnel", "source", source, rest @ ..] => {
+            let number = rest.first().filter(|word| word.len() < 12 && word.starts_with(|c: char| c.is_ascii_digit()));
+            let source = format!("{source}{}", number.unwrap_or(&""));
+            edit(name, builder, |interface| interface.tunnel_source = Some(source));
         }
         ["tunnel", "destination", word, ..] => match address(word) {
-            Some(far) => edit(name, builder, |interface| interface.tunnel_destination = Some((far, cite))),
+            Some(far) => {
+                let cite = super::Cite { text: first(3).into(), ..cite };
+                edit(name, builder, |interface| interface.tunnel_destination = Some((far, cite)));
+            }
             None => builder.wrong("a tunnel destination that is no address"),
         },
         ["tunnel", "protection", "ipsec", "profile", profile, ..] => {

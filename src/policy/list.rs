@@ -3,6 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::builder::Builder;
+use super::redact;
 use super::router::{Display, Installed, Mode};
 use super::secret::Secret;
 use super::stated::parse;
@@ -63,6 +64,7 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
     let mut said: Vec<String> = Vec::new();
     let (mut protocol, mut src, mut dst, mut index, mut mode) = (None, None, None, None, None);
     let (mut words, mut cipher, mut authenticator) = (String::new(), None, None);
+    let mut transform_line = 1;
     let first = table.iter().map(|(name, _)| name.span().start).min();
     for (name, value) in table {
         builder.at(line_of(name.span().start));
@@ -84,7 +86,10 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
             ("dst", Some(word)) => dst = told(address(word), "`dst` is no address", builder),
             ("spi", _) => index = told(spi_of(value.get_ref()), "`spi` is no number up to 4294967295 (hex with 0x, in quotes or not)", builder),
             // TOML can name control characters; they have no place in a transform.
-            ("transform", Some(word)) => words = word.chars().filter(|c| !c.is_control()).collect(),
+            ("transform", Some(word)) => {
+                words = word.chars().filter(|c| !c.is_control()).collect();
+                transform_line = line_of(name.span().start);
+            }
             ("mode", Some(word)) => {
                 mode = match word {
                     "tunnel" => Some(Mode::Tunnel),
@@ -107,7 +112,11 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
         return;
     };
     if let Some(error) = parse(&words, protocol).err().filter(|_| !words.is_empty()) {
-        builder.wrong(&format!("`transform` is not understood: {error}"));
+        builder.at(transform_line);
+        builder.wrong(&redact::redacted(&format!("`transform` is not understood: {error}")));
+        builder.at(first.map_or(1, line_of));
+        // Whatever stands there is not shown: it may be a key.
+        words.clear();
     }
     let end = |name: &str, end: Option<crate::model::Address>| end.map(|end| format!("{name} = \"{end}\""));
     said.push(format!("protocol = \"{}\", spi = {}", protocol.name(), index.0));

@@ -17,6 +17,7 @@ mod lint;
 mod list;
 mod paste;
 mod problem;
+mod redact;
 mod router;
 mod secret;
 mod selector;

@@ -2,6 +2,7 @@
 
 use super::builder::Builder;
 use super::paste::Read;
+use super::redact;
 use super::router::{Counters, Display, InForce, Installed, Mode, Way};
 use super::selector::{Net, Selector};
 use super::words::{address, endpoint, spi};
@@ -77,7 +78,7 @@ impl Show {
                 self.remote = endpoint(remote).or(self.remote);
             }
             ["#pkts", "encaps:", count, ..] => {
-                self.encapsulated = number(count).map(|count| (count, builder.cite(text)));
+                self.encapsulated = number(count).map(|count| (count, builder.cite(&counts(text))));
             }
             ["#pkts", "decaps:", count, ..] => self.counters(text, count, builder),
             [way @ ("inbound" | "outbound"), protocol, "sas:", ..] => {
@@ -88,11 +89,11 @@ impl Show {
                     _ => None,
                 };
             }
-            ["spi:", value, ..] => self.sa(text, value, builder),
+            ["spi:", value, ..] => self.sa(value, builder),
             ["transform:", transforms @ ..] => {
                 let listed: Vec<&str> = transforms.iter().map(|word| word.trim_end_matches(',')).collect();
-                let listed = listed.join(" ");
-                let cite = builder.cite(text);
+                let listed = redact::transforms(&listed).join(" ");
+                let cite = builder.cite(&format!("transform: {listed}"));
                 edit(builder, |sa| {
                     sa.words = listed.trim().to_owned();
                     sa.cites.push(cite);
@@ -129,7 +130,7 @@ impl Show {
     }
 
     fn counters(&mut self, text: &str, count: &str, builder: &mut Builder) {
-        let cite = builder.cite(text);
+        let cite = builder.cite(&counts(text));
         if let (Some((encapsulated, first)), Some(decapsulated)) = (self.encapsulated.take(), number(count))
             && let Some(router) = builder.router()
         {
@@ -137,14 +138,14 @@ impl Show {
         }
     }
 
-    fn sa(&mut self, text: &str, value: &str, builder: &mut Builder) {
+    fn sa(&mut self, value: &str, builder: &mut Builder) {
         let Some((way, protocol)) = self.group else { return };
         let Some(spi) = spi(value) else {
             builder.wrong("an SPI that is no number up to 0xffffffff");
             return;
         };
         let (src, dst) = if way == Way::In { (self.remote, self.local) } else { (self.local, self.remote) };
-        let cite = builder.cite(text);
+        let cite = builder.cite(&format!("spi: {value}"));
         let map = self.map.clone();
         if let Some(router) = builder.router() {
             router.installed.push(Installed {
@@ -170,6 +171,12 @@ fn edit(builder: &mut Builder, change: impl FnOnce(&mut Installed)) {
     if let Some(sa) = builder.router().and_then(|router| router.installed.last_mut()) {
         change(sa);
     }
+}
+
+/// The names and numbers of a line of counters, and nothing behind them.
+fn counts(text: &str) -> String {
+    let read = |word: &&str| *word == "#pkts" || word.ends_with(':') || number(word).is_some_and(|_| word.len() < 22);
+    text.split(' ').take_while(read).collect::<Vec<_>>().join(" ")
 }
 
 fn number(word: &str) -> Option<u64> {

@@ -43,8 +43,8 @@ impl Swanctl {
             ["local", .., "@", end] => self.local = endpoint(end),
             ["remote", .., "@", end] => self.remote = endpoint(end),
             [name, number, "reqid", ..] if name.ends_with(':') && number.starts_with('#') => self.child(text, builder),
-            ["in", spi, ..] => self.sa(Way::In, text, spi, builder),
-            ["out", spi, ..] => self.sa(Way::Out, text, spi, builder),
+            ["in", spi, ..] => self.sa(Way::In, spi, builder),
+            ["out", spi, ..] => self.sa(Way::Out, spi, builder),
             [
                 "local" | "remote" | "installed" | "established" | "active:" | "passive:" | "queued:" | "rekeying",
                 ..,
@@ -63,16 +63,22 @@ impl Swanctl {
             let mode = if part.starts_with("TUNNEL") { Mode::Tunnel } else { Mode::Transport };
             (part.starts_with("TUNNEL") || part.starts_with("TRANSPORT")).then_some(mode)
         });
+        // Up to the proposal; what stands behind it may be anything.
+        let end = proposal.map_or(0, |(_, words)| words.find(' ').map_or(0, |blank| words.len() - blank));
+        let read =
+            parts.iter().position(|part| part.starts_with("ESP:") || part.starts_with("AH:")).map_or(0, |at| at + 1);
+        let shown = parts.get(..read).unwrap_or_default().join(", ");
+        let shown = shown.get(..shown.len().saturating_sub(end)).unwrap_or_default().to_owned();
         self.child = proposal.map(|(name, words)| Child {
             protocol: if name == "AH" { Protocol::Ah } else { Protocol::Esp },
             mode,
             udp: text.contains("-in-UDP"),
-            words: words.to_owned(),
-            cite: builder.cite(text),
+            words: words.split(' ').next().unwrap_or_default().to_owned(),
+            cite: builder.cite(&shown),
         });
     }
 
-    fn sa(&mut self, way: Way, text: &str, word: &str, builder: &mut Builder) {
+    fn sa(&mut self, way: Way, word: &str, builder: &mut Builder) {
         let Some(child) = &self.child else { return };
         let Some(spi) = hex(word.trim_end_matches(',')) else {
             builder.wrong("an SPI that is no hex number of at most eight digits");
@@ -92,7 +98,10 @@ impl Swanctl {
             authenticator: None,
             udp: child.udp,
             map: None,
-            cites: vec![builder.cite(text), child.cite.clone()],
+            cites: vec![
+                builder.cite(&format!("{} {word}", if way == Way::In { "in" } else { "out" })),
+                child.cite.clone(),
+            ],
         };
         if let Some(router) = builder.router() {
             router.installed.push(sa);

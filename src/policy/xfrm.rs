@@ -118,7 +118,7 @@ impl Xfrm {
     pub(super) fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match words {
             ["src", ..] => return self.open(words, builder),
-            ["proto", protocol, rest @ ..] => return self.proto(text, protocol, rest, builder),
+            ["proto", protocol, rest @ ..] => return self.proto(protocol, rest, builder),
             // Newer kernels say of a state, too, which way it goes.
             ["dir", way] if self.part == Part::State => {
                 let way = way_of(way);
@@ -153,7 +153,7 @@ impl Xfrm {
         Read::Understood
     }
 
-    fn proto(&mut self, text: &str, protocol: &str, rest: &[&str], builder: &mut Builder) -> Read {
+    fn proto(&mut self, protocol: &str, rest: &[&str], builder: &mut Builder) -> Read {
         let after = |name: &str| rest.iter().position(|word| *word == name).and_then(|at| rest.get(at + 1)).copied();
         if self.part == Part::Policy {
             return self.in_force(builder);
@@ -180,7 +180,15 @@ impl Xfrm {
             _ => None,
         };
         self.part = Part::State;
-        let cite = builder.cite(text);
+        let reqid = after("reqid").filter(|reqid| reqid.len() <= 22).map(|reqid| format!(" reqid {reqid}"));
+        let mode_shown = mode.map(|mode| format!(" mode {}", mode.name()));
+        let index = after("spi").unwrap_or_default();
+        let cite = builder.cite(&format!(
+            "proto {} spi {index}{}{}",
+            protocol.name(),
+            reqid.unwrap_or_default(),
+            mode_shown.unwrap_or_default()
+        ));
         if let Some(router) = builder.router() {
             // An SPI of 0 in a policy's template stands for any; a state has one.
             router.installed.push(state(protocol, spi, mode, src, dst, cite));
@@ -216,6 +224,7 @@ impl Xfrm {
     }
 
     fn auth(&mut self, name: &str, key: &str, bits: Option<&str>, builder: &mut Builder) {
+        let (name, bits) = (algorithm_name(name), bits.filter(|bits| bits.len() <= 4));
         let words = bits.map_or_else(|| name.to_owned(), |bits| format!("{name} {bits}"));
         let key = key_of(key, builder);
         self.edit(builder, |sa| {
@@ -225,6 +234,7 @@ impl Xfrm {
     }
 
     fn algorithm(&mut self, name: &str, key: Option<&str>, bits: Option<&str>, builder: &mut Builder) {
+        let (name, bits) = (algorithm_name(name), bits.filter(|bits| bits.len() <= 4));
         let words = bits.map_or_else(|| name.to_owned(), |bits| format!("{name} {bits}"));
         let key = key.filter(|key| !key.starts_with('(')).and_then(|key| key_of(key, builder));
         self.edit(builder, |sa| {
@@ -265,6 +275,13 @@ fn state(
         map: None,
         cites: vec![cite],
     }
+}
+
+/// A name of an algorithm as the kernel has it, such as `rfc4106(gcm(aes))`; a key that took its place is not shown.
+fn algorithm_name(word: &str) -> &str {
+    let letters = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"()_-,".contains(&b));
+    let named = word.contains('(') || word.contains('_') || word.len() <= 10;
+    if letters && named && !word.starts_with("0x") { word } else { "unknown" }
 }
 
 fn way_of(word: &str) -> Option<Way> {

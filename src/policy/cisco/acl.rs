@@ -41,6 +41,7 @@ pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened 
 
 /// `permit ip host A host B`, with or without a number before it.
 pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let (all, numbered) = (words, text.starts_with("access-list "));
     let words = match words {
         ["sequence", _, rest @ ..] => rest,
         [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
@@ -49,7 +50,7 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
     match words {
         ["remark", ..] => Read::Understood,
         ["deny", rest @ ..] => {
-            let selector = selector(rest);
+            let selector = selector(rest).map(|(selector, _)| selector);
             let shown =
                 selector.as_ref().map_or_else(|| "deny".to_owned(), |selector| format!("deny {}", selector.typed()));
             let cite = builder.cite(&shown);
@@ -61,9 +62,12 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
             Read::Understood
         }
         ["permit", rest @ ..] => {
-            let cite = builder.cite(text);
             match selector(rest) {
-                Some(selector) => {
+                Some((selector, behind)) => {
+                    // Only what was read is cited: another command, with a key, may stand behind it.
+                    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
+                    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
+                    let cite = builder.cite(&format!("{prefix}{read}"));
                     if let Some(router) = builder.router() {
                         let acl = router.acls.entry(name.to_owned());
                         acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
@@ -80,19 +84,26 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
     }
 }
 
-fn selector(words: &[&str]) -> Option<Selector> {
+/// What a line selects, and the words behind it.
+fn selector<'w>(words: &'w [&'w str]) -> Option<(Selector, &'w [&'w str])> {
     let (protocol, rest) = words.split_first()?;
-    let (src, rest) = net(rest)?;
+    if !plain(protocol) {
+        return None;
+    }
+    let v4 = *protocol != "ipv6";
+    let (src, rest) = net(rest, v4)?;
     let (src_port, rest) = port(rest);
-    let (dst, rest) = net(rest)?;
-    let (dst_port, _) = port(rest);
+    let (dst, rest) = net(rest, v4)?;
+    let (dst_port, rest) = port(rest);
     let protocol = if *protocol == "ipv6" { "ip" } else { protocol };
-    Some(Selector { protocol: protocol.to_owned(), src, src_port, dst, dst_port })
+    let selector = Selector { protocol: protocol.to_owned(), src, src_port, dst, dst_port };
+    Some((selector, rest))
 }
 
-fn net<'w>(words: &'w [&'w str]) -> Option<(Net, &'w [&'w str])> {
+fn net<'w>(words: &'w [&'w str], v4: bool) -> Option<(Net, &'w [&'w str])> {
     match words {
-        ["any" | "any4", rest @ ..] => Some((Net::any(true), rest)),
+        ["any", rest @ ..] => Some((Net::any(v4), rest)),
+        ["any4", rest @ ..] => Some((Net::any(true), rest)),
         ["any6", rest @ ..] => Some((Net::any(false), rest)),
         ["host", word, rest @ ..] => Some((Net::host(address(word)?), rest)),
         [word, rest @ ..] if word.contains('/') => {
@@ -108,10 +119,16 @@ fn net<'w>(words: &'w [&'w str]) -> Option<(Net, &'w [&'w str])> {
     }
 }
 
+/// A name of a protocol or port, or a number of at most five digits.
+fn plain(word: &str) -> bool {
+    let digits = word.bytes().all(|b| b.is_ascii_digit());
+    if digits { word.len() <= 5 } else { word.len() <= 12 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') }
+}
+
 fn port<'w>(words: &'w [&'w str]) -> (String, &'w [&'w str]) {
     match words {
-        [how @ ("eq" | "gt" | "lt" | "neq"), port, rest @ ..] => (format!("{how} {port}"), rest),
-        ["range", from, to, rest @ ..] => (format!("range {from} {to}"), rest),
+        [how @ ("eq" | "gt" | "lt" | "neq"), port, rest @ ..] if plain(port) => (format!("{how} {port}"), rest),
+        ["range", from, to, rest @ ..] if plain(from) && plain(to) => (format!("range {from} {to}"), rest),
         _ => (String::new(), words),
     }
 }

@@ -67,16 +67,27 @@ fn pre_shared(words: &[&str], builder: &mut Builder) {
         builder.wrong("a pre-shared key for something that is no address");
         return;
     };
-    let cite = builder.cite(&format!("crypto isakmp key <KEY> address {peer}"));
+    let cite = builder.cite_made(&format!("crypto isakmp key <KEY> address {peer}"));
     let key = (!encrypted).then(|| Secret::new(key));
     if let Some(router) = builder.router() {
         router.ike_keys.push(IkeKey { peer, key, cite });
     }
 }
 
+/// Whether a word names an algorithm, a group or a method of IKE.
+fn known(word: &str) -> bool {
+    let starts = ["des", "3des", "aes", "md5", "sha", "seal", "null", "rsa-", "ecdsa-", "chacha20"];
+    let number = word.len() <= 3 && word.bytes().all(|b| b.is_ascii_digit());
+    number || word == "pre-share" || (word.len() <= 18 && starts.iter().any(|start| word.starts_with(start)))
+}
+
 /// A line of a policy or proposal.
-pub(super) fn line(at: usize, text: &str, words: &[&str], builder: &mut Builder) -> Read {
-    let cite = builder.cite(text);
+pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
+    // What stands behind the words of such lines may be another command, with a key.
+    let words: Vec<&str> =
+        words.iter().enumerate().take_while(|(at, word)| *at == 0 || known(word)).map(|(_, word)| *word).collect();
+    let words = words.as_slice();
+    let cite = builder.cite_made(&words.join(" "));
     let Some(policy) = builder.router().and_then(|router| router.ike.get_mut(at)) else { return Read::Foreign };
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     match (policy.version, words) {

@@ -1,16 +1,18 @@
 //! Entries of crypto maps.
 
+use super::super::Cite;
 use super::super::builder::Builder;
 use super::super::limits::MAX_BLOCKS;
 use super::super::paste::Read;
+use super::super::redact;
 use super::super::router::{Keying, MapEntry, Quoted, SessionKey};
 use super::super::secret::Secret;
 use super::super::words::{address, decimal, short_for};
 use crate::model::{Protocol, Spi};
 
 /// Begins an entry, or goes on with one that was begun before; its place among the router's.
-pub(super) fn open(text: &str, name: &str, number: &str, kind: &str, builder: &mut Builder) -> Option<usize> {
-    let cite = builder.cite(text);
+pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) -> Option<usize> {
+    let cite = builder.cite_made(&format!("crypto map {name} {number} {kind}"));
     let keying = match kind {
         "ipsec-manual" => Keying::Manual,
         "ipsec-isakmp" => Keying::Ike,
@@ -43,10 +45,10 @@ pub(super) fn open(text: &str, name: &str, number: &str, kind: &str, builder: &m
 }
 
 /// A line of an entry.
-pub(super) fn line(at: usize, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
     match words {
         ["set", "peer", peer, ..] => {
-            let cite = builder.cite(text);
+            let cite = builder.cite_made(&format!("set peer {peer}"));
             match address(peer) {
                 Some(peer) => edit(at, builder, |entry| entry.peers.push((peer, cite))),
                 None => builder.wrong("a peer that is no address"),
@@ -67,13 +69,13 @@ pub(super) fn line(at: usize, text: &str, words: &[&str], builder: &mut Builder)
             });
         }
         ["set", "transform-set", sets @ ..] if !sets.is_empty() => {
-            let cite = builder.cite(text);
+            let cite = sets_cite(sets, builder);
             edit(at, builder, |entry| {
-                entry.transform_sets.extend(sets.iter().map(|set| ((*set).to_owned(), cite.clone())));
+                entry.transform_sets.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
             });
         }
         ["match", "address", acl] => {
-            let cite = builder.cite(text);
+            let cite = builder.cite(&format!("match address {acl}"));
             edit(at, builder, |entry| entry.acl = Some(((*acl).to_owned(), cite)));
         }
         ["set", ..] | ["reverse-route", ..] | ["qos", ..] => {}
@@ -98,6 +100,12 @@ fn edit(at: usize, builder: &mut Builder, change: impl FnOnce(&mut MapEntry)) {
     if let Some(entry) = builder.router().and_then(|router| router.maps.get_mut(at)) {
         change(entry);
     }
+}
+
+/// `set transform-set A`: further names may be another command, with a key, that lost its line break.
+pub(super) fn sets_cite(sets: &[&str], builder: &Builder) -> Cite {
+    let more = if sets.len() > 1 { " ..." } else { "" };
+    builder.cite(&format!("set transform-set {}{more}", sets.first().copied().unwrap_or_default()))
 }
 
 fn way_in(word: &str) -> Option<bool> {
@@ -137,7 +145,7 @@ fn session_key(words: &[&str], builder: &Builder) -> Result<SessionKey, &'static
         _ => return Err("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI"),
     };
     let text = shown(inbound, protocol, spi, cipher.is_some(), authenticator.is_some());
-    Ok(SessionKey { inbound, protocol, spi, cipher, authenticator, cite: builder.cite(&text) })
+    Ok(SessionKey { inbound, protocol, spi, cipher, authenticator, cite: builder.cite_made(&text) })
 }
 
 fn hex_key(word: &str) -> Result<Secret, &'static str> {
