@@ -423,3 +423,28 @@ fn no_output_and_no_error_shows_a_key() {
         }
     }
 }
+
+/// Keys are often made unreadable before a configuration is pasted: the rest of their line still counts.
+#[test]
+fn lines_whose_keys_were_made_unreadable_are_read_all_the_same() {
+    let fixed = fixture("test06-fixed-pair.txt");
+    let hidden = |text: &str| {
+        let mut out = String::new();
+        for line in text.lines() {
+            match line.split_once(" authenticator ") {
+                Some((head, _)) => out.push_str(&format!("{head} authenticator <removed>\n")),
+                None => out.push_str(&format!("{line}\n")),
+            }
+        }
+        out
+    };
+    let all = lint(&[&written("hidden-all", hidden(&fixed))]);
+    assert!(codes(&all, "error").is_empty(), "{all:#?}");
+    assert!(all.iter().all(|f| !["config-key-reused", "config-key-length"].contains(&text(f, "code"))), "{all:#?}");
+    let wrong = hidden(&fixed).replacen("outbound esp 1002", "outbound esp 1003", 1);
+    assert!(codes(&lint(&[&written("hidden-wrong", wrong)]), "error").contains(&"config-spi-mismatch".to_owned()));
+    // Only one end's keys: they cannot be compared.
+    let (r1, r2) = fixed.split_at(fixed.find("R2").expect("the second router"));
+    let half = lint(&[&written("hidden-half", format!("{}{r2}", hidden(r1)))]);
+    assert!(codes(&half, "error").is_empty(), "{half:#?}");
+}

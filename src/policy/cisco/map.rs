@@ -55,11 +55,16 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
             }
         }
         ["set", session, rest @ ..] if short_for(session, "session-key", 4) => match session_key(rest, builder) {
-            Ok(key) => edit(at, builder, |entry| {
-                let same = |old: &SessionKey| old.inbound == key.inbound && old.protocol == key.protocol;
-                entry.keys.retain(|old| !same(old));
-                entry.keys.push(key);
-            }),
+            Ok(key) => {
+                if [&key.cipher, &key.authenticator].into_iter().flatten().any(|key| key.bits().is_none()) {
+                    builder.wrong("a session key is not in hex digits: its SPI is read, the key is not compared");
+                }
+                edit(at, builder, |entry| {
+                    let same = |old: &SessionKey| old.inbound == key.inbound && old.protocol == key.protocol;
+                    entry.keys.retain(|old| !same(old));
+                    entry.keys.push(key);
+                });
+            }
             Err(what) => builder.wrong(what),
         },
         ["no", "set", session, way, protocol, ..] if short_for(session, "session-key", 4) => {
@@ -135,22 +140,17 @@ fn session_key(words: &[&str], builder: &Builder) -> Result<SessionKey, &'static
     let protocol = protocol_of(protocol).ok_or("a session key is neither for ah nor for esp")?;
     let spi = decimal(spi).ok_or("the SPI of a session key is no decimal number up to 4294967295")?;
     let (cipher, authenticator) = match (protocol, keys) {
-        (Protocol::Ah, [key]) => (None, Some(hex_key(key)?)),
+        (Protocol::Ah, [key]) => (None, Some(Secret::new(key))),
         (Protocol::Ah, _) => return Err("an AH session key has one key behind its SPI"),
         (_, ["cipher", cipher, "authenticator", authenticator]) => {
-            (Some(hex_key(cipher)?), Some(hex_key(authenticator)?))
+            (Some(Secret::new(cipher)), Some(Secret::new(authenticator)))
         }
-        (_, ["cipher", cipher]) => (Some(hex_key(cipher)?), None),
-        (_, ["authenticator", authenticator]) => (None, Some(hex_key(authenticator)?)),
+        (_, ["cipher", cipher]) => (Some(Secret::new(cipher)), None),
+        (_, ["authenticator", authenticator]) => (None, Some(Secret::new(authenticator))),
         _ => return Err("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI"),
     };
     let text = shown(inbound, protocol, spi, cipher.is_some(), authenticator.is_some());
     Ok(SessionKey { inbound, protocol, spi, cipher, authenticator, cite: builder.cite_made(&text) })
-}
-
-fn hex_key(word: &str) -> Result<Secret, &'static str> {
-    let key = Secret::new(word);
-    if key.bits().is_some() { Ok(key) } else { Err("a session key is not in hex digits") }
 }
 
 /// The command with placeholders for its keys.

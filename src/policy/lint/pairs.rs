@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::router::Way;
 use super::super::slip::slip;
 use super::super::stated::{Basis, Stated, ios_suite, sets};
-use super::super::{Cite, MapEntry, Mode, Problem, Router, View, fix};
+use super::super::{Cite, MapEntry, Mode, Problem, Router, Secret, View, fix};
 use super::Facing;
 use crate::model::report::Severity;
 use crate::model::{Address, Protocol, Spi};
@@ -164,7 +164,9 @@ fn mode(stated: &Stated) -> Mode {
 }
 
 fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, inward: &Stated) -> Option<Problem> {
-    let differ = |a: &Option<super::super::Secret>, b: &Option<super::super::Secret>| matches!((a, b), (Some(a), Some(b)) if a != b);
+    // What is not in hex digits was made unreadable before it was pasted, or mistyped: it says nothing of the other end's key.
+    let readable = |key: &&Secret| key.bits().is_some();
+    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((a.as_ref().filter(readable), b.as_ref().filter(readable)), (Some(a), Some(b)) if a != b);
     let mut which = Vec::new();
     if differ(&out.cipher, &inward.cipher) {
         which.push("encryption keys");
