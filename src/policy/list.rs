@@ -111,6 +111,9 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
         builder.wrong("an [[sa]] without a sound `protocol` and `spi` is left out");
         return;
     };
+    if src.is_none() || dst.is_none() {
+        builder.wrong("an [[sa]] without a sound `src` and `dst`: only its SPI is compared, not its ends or transform");
+    }
     if let Some(error) = parse(&words, protocol).err().filter(|_| !words.is_empty()) {
         builder.at(transform_line);
         builder.wrong(&redact::redacted(&format!("`transform` is not understood: {error}")));
