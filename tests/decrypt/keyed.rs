@@ -211,7 +211,8 @@ impl Sink<'_> {
                 let why = match why {
                     Unchecked::Cut => "cut",
                     Unchecked::NoIntegrity => "no integrity",
-                    other => panic!("no packet of the laboratory is unchecked because of {other:?}"),
+                    Unchecked::LengthOnly => "length only",
+                    other => panic!("no packet here is unchecked because of {other:?}"),
                 };
                 *self.outcome.unchecked.entry(why).or_default() += 1;
             }

@@ -4,6 +4,7 @@
 mod support;
 
 mod keyed;
+mod published;
 mod total;
 
 use std::collections::BTreeMap;
