@@ -103,6 +103,8 @@ impl Decryptor {
         let body = ipsec::Esp::BYTES + self.iv;
         let needed = body + trailer::BYTES + self.icv;
         let cut = octets.len() < bytes;
+        // A cut that takes of the ICV alone leaves the trailer.
+        let trailed = octets.len() >= bytes.saturating_sub(self.icv);
         let end = bytes.saturating_sub(self.icv).min(octets.len());
         let parts = (packet.header(), octets.get(ipsec::Esp::BYTES..body), octets.get(body..end));
         let (Some(header), Some(iv), Some(ciphertext), true) = (parts.0, parts.1, parts.2, bytes >= needed) else {
@@ -130,7 +132,7 @@ impl Decryptor {
                 verdict(aead.open(&nonce(iv, header, high), associated, out, icv))
             }
         };
-        let inner = if icv == Icv::Failed { Err(Closed::IcvFailed) } else { self.decrypt(iv, cut, out) };
+        let inner = if icv == Icv::Failed { Err(Closed::IcvFailed) } else { self.decrypt(iv, trailed, out) };
         if inner.is_err() {
             out.clear();
         }
@@ -158,16 +160,16 @@ impl Decryptor {
     }
 
     /// Decrypts what no AEAD has decrypted yet, and reads the trailer.
-    fn decrypt(&self, iv: &[u8], cut: bool, out: &mut Vec<u8>) -> Result<Inner, Closed> {
+    fn decrypt(&self, iv: &[u8], trailed: bool, out: &mut Vec<u8>) -> Result<Inner, Closed> {
         if let Keyed::Apart { cipher, block, .. } = &self.keyed {
             let rest = out.len() % block;
-            if rest > 0 && !cut {
+            if rest > 0 && trailed {
                 return Err(Closed::Blocks { bytes: out.len(), block: *block });
             }
             out.truncate(out.len() - rest);
             cipher.decrypt(iv, out);
         }
-        let whole = if cut { None } else { trailer::read(out) };
+        let whole = if trailed { trailer::read(out) } else { None };
         Ok(whole.unwrap_or(Inner { payload: 0..out.len(), trailer: None }))
     }
 }
