@@ -17,7 +17,8 @@
 //! | [`capture`] | bytes become frames: pcap, pcapng, compressed, standard input |
 //! | [`model`] | the words every floor uses |
 //!
-//! Beside the floors stands [`transform`]: the catalogue of transforms and size arithmetic.
+//! Beside the floors stand [`transform`], the catalogue of transforms and size arithmetic, and [`policy`], what should be on the
+//! wire: configurations read as they are pasted, and compared with each other.
 //!
 //! A report of captures:
 //!
@@ -69,6 +70,7 @@
 pub mod model;
 
 pub mod capture;
+pub mod policy;
 pub mod transform;
 pub mod wire;
 

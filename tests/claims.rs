@@ -255,3 +255,31 @@ fn a_quoted_packet_is_no_observation() {
         "the MTU and the quoted SA are told: {evidence}"
     );
 }
+
+/// A clock that steps back an hour, seen first at a frame that no copy rule looks at: the copies behind it are still copies.
+#[test]
+fn copies_are_recognised_behind_a_clock_step_that_an_arp_frame_shows() {
+    use support::build::{Noise, esp};
+    use support::writer::{Out, plain_pcap};
+    let mut noise = Noise(8);
+    let hour = 3_600_000_000_000_u64;
+    let start = support::build::START + hour;
+    let mut frames = Vec::new();
+    for n in 0..2_000_u64 {
+        let time = start + n * 1_000_000 - if n >= 200 { hour } else { 0 };
+        if n == 200 {
+            let mut arp = vec![0xff; 6];
+            arp.extend([2, 0, 0, 0, 0, 1, 0x08, 0x06]);
+            arp.extend([0; 46]);
+            frames.push(Out::whole(time - 1_000, arp));
+        }
+        let frame = esp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 0x1000, n as u32 + 1, &noise.bytes(64));
+        frames.push(Out::whole(time, frame.clone()));
+        frames.push(Out::whole(time + 20_000, frame));
+    }
+    let path = support::write_file(&support::scratch("clock-step-copies"), "copies.pcap", &plain_pcap(&frames));
+    let report = support::report(&[&path]).json();
+    let codes: Vec<&str> =
+        support::items(&report, "findings").iter().map(|finding| support::text(finding, "code")).collect();
+    assert!(codes.contains(&"tap-copies") && !codes.contains(&"sequence-duplicate"), "{codes:?}");
+}

@@ -140,9 +140,30 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
         inner_octets += count * inner.parse::<u64>().expect("a length");
     }
     assert_eq!(packets, items(&report, "sas").iter().map(|sa| number(sa, "frames")).sum::<u64>());
+    let (least, most) = goodput_octets(&report);
+    #[allow(clippy::cast_precision_loss)] // some tens of thousands of octets
+    let inner_octets = inner_octets as f64;
+    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} octets inside, {least} to {most} said");
+    // The range is as wide as the padding of 0 to 7, and the IP header if it is transport mode.
+    #[allow(clippy::cast_precision_loss)]
+    let width = packets as f64 * (7.0 + 20.0);
+    assert!((most - least - width).abs() < 1.0, "{least} to {most}");
+    // What is configured leaves only the padding.
+    let (capture, config) = (lab.join("esp-3des-sha1/tunnel.pcap"), lab.join("esp-3des-sha1/sa.txt"));
+    let (capture, config) = (capture.to_str().expect("UTF-8"), config.to_str().expect("UTF-8"));
+    let report = support::spiglass(&["report", "--format", "json", "--config", config, capture]).json();
+    let (least, most) = goodput_octets(&report);
+    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} octets inside, {least} to {most} said");
+    #[allow(clippy::cast_precision_loss)]
+    let width = packets as f64 * 7.0;
+    assert!((most - least - width).abs() < 1.0, "{least} to {most}");
+}
+
+/// Inner octets of both directions, at least and at most.
+fn goodput_octets(report: &Value) -> (f64, f64) {
     let mut ranges = 0;
     let (mut least, mut most) = (0.0, 0.0);
-    for direction in items(&report, "rates.directions") {
+    for direction in items(report, "rates.directions") {
         let bps = |name: &str| at(direction, name).as_f64();
         let (Some(min), Some(max), Some(l3)) = (bps("goodput_min_bps"), bps("goodput_max_bps"), bps("l3_bps")) else {
             continue;
@@ -155,11 +176,5 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
         ranges += 1;
     }
     assert_eq!(ranges, 2);
-    #[allow(clippy::cast_precision_loss)] // some tens of thousands of octets
-    let inner_octets = inner_octets as f64;
-    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} octets inside, {least} to {most} said");
-    // The range is as wide as the padding of 0 to 7, and the IP header if it is transport mode.
-    #[allow(clippy::cast_precision_loss)]
-    let width = packets as f64 * (7.0 + 20.0);
-    assert!((most - least - width).abs() < 1.0, "{least} to {most}");
+    (least, most)
 }

@@ -16,6 +16,16 @@ use spiglass::model::{FramePos, LinkType, Timestamp};
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
+/// A pcap file of `count` ESP frames of 134 octets in `sas` associations, one a microsecond.
+pub fn esp_file(count: u64, sas: u32) -> Vec<u8> {
+    let words = format!("generate --frames {count} --size 134 --sas {sas} -o -");
+    let mut octets = Vec::new();
+    let options = generate::Options::parse_from(words.split_whitespace());
+    let made = generate::generate(&options, &mut octets).expect("writing to memory does not fail");
+    assert_eq!((made.frames, made.lost), (count, 0));
+    octets
+}
+
 /// A stream of Ethernet frames in memory.
 pub struct Stream {
     octets: Vec<u8>,
@@ -26,11 +36,7 @@ pub struct Stream {
 impl Stream {
     /// `count` ESP frames of 134 octets in `sas` associations, one a microsecond.
     pub fn esp(count: u64, sas: u32) -> Self {
-        let words = format!("generate --frames {count} --size 134 --sas {sas} -o -");
-        let mut octets = Vec::new();
-        let options = generate::Options::parse_from(words.split_whitespace());
-        let made = generate::generate(&options, &mut octets).expect("writing to memory does not fail");
-        assert_eq!((made.frames, made.lost), (count, 0));
+        let octets = esp_file(count, sas);
         let mut frames = Vec::new();
         let mut at = FILE_HEADER;
         while let Some(header) = octets.get(at..at + RECORD_HEADER) {

@@ -51,6 +51,11 @@ pub(crate) struct Candidate {
 }
 
 impl Candidates {
+    /// Whether there is no room for another flow.
+    pub(crate) fn is_full(&self) -> bool {
+        self.flows.len() >= MAX_UDP_CANDIDATES
+    }
+
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack) {
         for note in &stack.notes {

@@ -64,7 +64,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 49] = [
+static ENTRIES: [Entry; 51] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -85,6 +85,7 @@ static ENTRIES: [Entry; 49] = [
     sequence::WRAP,
     capture::TAP_COPIES,
     transform::MISMATCH,
+    transform::MODE_MISMATCH,
     transform::ICV_INVALID,
     padding::ETHERNET_LEAK,
     padding::AH_LEAK,
@@ -104,6 +105,7 @@ static ENTRIES: [Entry; 49] = [
     config::ACL_MISMATCH,
     config::KEY_MISMATCH,
     config::KEY_LENGTH,
+    config::KEY_REUSED,
     config::TRANSFORM_MISMATCH,
     config::IKE_MISMATCH,
     config::STALE,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::VecDeque;
 
 use super::intern::{NONE, remap};
-use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_WINDOW};
+use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
 use super::observation::{Observation, SaSight};
 use super::tables::Remap;
 use crate::dissect::{Costs, Note};
@@ -118,7 +118,10 @@ impl CopyWindow {
                 copy
             }
             None => {
-                if self.first_epoch && time <= first.saturating_add(HORIZON_NS) {
+                let of_head = self.first_epoch && time <= first.saturating_add(HORIZON_NS);
+                if of_head && self.head.len() >= MAX_COPY_HEAD {
+                    self.dropped += 1;
+                } else if of_head {
                     self.head.push(HeadFrame {
                         observation: *o,
                         costs,
@@ -129,6 +132,13 @@ impl CopyWindow {
                 false
             }
         }
+    }
+
+    /// Whether a frame of this time can be passed: the clock of the frames that are remembered has not stepped back, and no
+    /// earlier span can hold what it is a copy of.
+    #[inline]
+    pub(crate) fn admits(&self, time: i64) -> bool {
+        self.previous.is_some_and(|previous| time >= previous) && self.is_past_head(time)
     }
 
     /// Whether frames of this time on can no longer be copies of an earlier span's.
@@ -157,7 +167,7 @@ impl CopyWindow {
     }
 
     /// Keeps a digest for later, without a look at the table.
-    #[inline]
+    #[inline(always)]
     fn remember(&mut self, entry: Entry) {
         let oldest = self.oldest_kept();
         while self.recent.front().is_some_and(|front| front.time < oldest) {

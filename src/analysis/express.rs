@@ -10,155 +10,168 @@ use super::observation::{Observation, SaSight};
 use super::partial::Parts;
 use super::rates::Sums;
 use super::seen::Seen;
-use super::sequence::Edge;
 use super::sizes::OpaqueKey;
 use crate::capture::Frame;
 use crate::dissect::Glance;
 use crate::model::{Address, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
-/// Lanes to begin with, and at the most.
-const FEWEST: usize = 64;
-const MOST: usize = 1 << 15;
+/// Lanes at the most. With all of them taken, all are given up and the SAs in flow open theirs anew.
+const MOST: usize = 1 << 17;
+/// Places of the index for each lane: so many that a lane is found within [`PROBES`].
+const SPREAD: usize = 4;
+/// Places looked at for a lane. Crafted SPIs that crowd them cost their SAs the lane, nothing more.
+const PROBES: usize = 8;
+/// Where the octets behind the ESP header are in the frames that have lanes.
+const IV_AT: usize = 14 + 20 + 8;
+/// From so many pending frames on, a lane's are added: its sums have 32 bits, and a packet fewer than 2^16 octets.
+const FULL: u32 = 1 << 15;
 
-/// The lanes of a span, each SA's at one place.
+/// The lanes of a span.
 #[derive(Clone, Debug)]
 pub(super) struct Express {
+    /// Numbers of lanes, by address pair and SPI; [`NONE`] where vacant.
+    index: Vec<u32>,
     lanes: Vec<Lane>,
-    /// Lanes in use that another SA took the place of.
-    displaced: usize,
+    /// First and end of the time bin that everything pending lies in, in nanoseconds.
+    bin: (i64, i64),
+    /// Lanes that had something pending in this bin.
+    busy: Vec<u32>,
 }
 
-/// One SA in flow.
+/// One SA in flow. What every frame of it touches comes first and fits a cache line.
 #[derive(Clone, Debug)]
 struct Lane {
-    /// What each frame of the lane has in common.
-    macs: [u8; 12],
     addresses: [u8; 8],
     spi: [u8; 4],
+    /// The last sequence number.
+    raw: u32,
+    macs: [u8; 12],
+    outer_bytes: u16,
     cut: bool,
     null_checked: bool,
-    /// The number of the SA; [`NONE`] for a lane not in use.
+    /// Frames whose IV is still wanted.
+    young: u8,
+    captured_bytes: u32,
+    /// Frames of one size that are not yet among the pending.
+    sized: u32,
+    last: (FramePos, Timestamp),
+    /// The number of the SA; [`NONE`] for a lane that is closed.
     sa: u32,
-    direction: u32,
     place: u32,
+    direction: u32,
     stack: u32,
-    /// The last sequence number, sent and unwrapped.
-    raw: u32,
-    unwrapped: i64,
-    /// Nanoseconds of the time bin.
-    bin: (i64, i64),
+    sized_first: (FramePos, Timestamp),
     pending: Pending,
-    /// Frames of one size among the pending.
-    outer_bytes: u16,
-    sized: Run,
-    sized_l1_bytes: u64,
 }
 
 /// Frames counted and not yet added.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    run: Run,
-    captured_bytes: u64,
-    wire_bytes: u64,
-    l2_bytes: u64,
-    l3_bytes: u64,
-}
-
-/// How many frames, the first and the last of them.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    count: u64,
+    count: u32,
+    captured_bytes: u32,
+    l2_bytes: u32,
+    l3_bytes: u32,
     first: (FramePos, Timestamp),
-    last: (FramePos, Timestamp),
 }
 
-const NO_RUN: Run =
-    Run { count: 0, first: (FramePos::new(0, 0), Timestamp::UNKNOWN), last: (FramePos::new(0, 0), Timestamp::UNKNOWN) };
-const NOTHING: Pending = Pending { run: NO_RUN, captured_bytes: 0, wire_bytes: 0, l2_bytes: 0, l3_bytes: 0 };
-const VACANT: Lane = Lane {
-    macs: [0; 12],
-    addresses: [0; 8],
-    spi: [0; 4],
-    cut: false,
-    null_checked: false,
-    sa: NONE,
-    direction: NONE,
-    place: NONE,
-    stack: NONE,
-    raw: 0,
-    unwrapped: 0,
-    bin: (0, 0),
-    pending: NOTHING,
-    outer_bytes: 0,
-    sized: NO_RUN,
-    sized_l1_bytes: 0,
-};
+const NOWHERE: (FramePos, Timestamp) = (FramePos::new(0, 0), Timestamp::UNKNOWN);
+const NOTHING: Pending = Pending { count: 0, captured_bytes: 0, l2_bytes: 0, l3_bytes: 0, first: NOWHERE };
 
 impl Default for Express {
     fn default() -> Self {
-        Self { lanes: vec![VACANT; FEWEST], displaced: 0 }
+        // An empty bin: the first frame of a lane asks for the real one.
+        Self { index: vec![NONE; 64], lanes: Vec::new(), bin: (0, 0), busy: Vec::new() }
     }
 }
 
 impl Express {
+    /// The places where the lane of an SA may be noted.
     #[inline]
-    fn place(&self, addresses: [u8; 8], spi: [u8; 4]) -> usize {
+    fn places(&self, addresses: [u8; 8], spi: [u8; 4]) -> impl Iterator<Item = usize> + use<> {
         let word = u64::from_le_bytes(addresses) ^ u64::from(u32::from_be_bytes(spi)).rotate_left(20);
         let hash = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 40) as usize & (self.lanes.len() - 1)
+        let (first, mask) = ((hash >> 36) as usize, self.index.len() - 1);
+        (0..PROBES).map(move |step| (first + step) & mask)
+    }
+
+    /// The lane of an SA, open or closed.
+    #[inline(always)]
+    fn lane(&mut self, addresses: [u8; 8], spi: [u8; 4]) -> Option<&mut Lane> {
+        let id = self.find(addresses, spi)?;
+        self.lanes.get_mut(id as usize)
+    }
+
+    /// The number of an SA's lane.
+    #[inline(always)]
+    fn find(&self, addresses: [u8; 8], spi: [u8; 4]) -> Option<u32> {
+        for place in self.places(addresses, spi) {
+            let id = *self.index.get(place)?;
+            // A vacant place is beyond all lanes.
+            let lane = self.lanes.get(id as usize)?;
+            if lane.addresses == addresses && lane.spi == spi {
+                return Some(id);
+            }
+        }
+        None
     }
 
     /// Takes in a frame that is the next of its lane; false if it is not, and nothing was done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, frame: &Frame<'_>, glance: &Glance, parts: &mut Parts) -> bool {
-        let at = self.place(glance.addresses, glance.spi);
-        let Some(lane) = self.lanes.get_mut(at) else { return false };
         let time = frame.time.raw();
-        let next = lane.sa != NONE
-            && glance.sequence == lane.raw.wrapping_add(1)
+        if !parts.span.admits(frame.time) || !parts.copies.admits(time) {
+            return false;
+        }
+        if time < self.bin.0 || time >= self.bin.1 {
+            self.change_bin(time, parts);
+        }
+        let start = self.bin.0;
+        let Some(id) = self.find(glance.addresses, glance.spi) else { return false };
+        let Some(lane) = self.lanes.get_mut(id as usize) else { return false };
+        let next = glance.sequence == lane.raw.wrapping_add(1)
             && glance.sequence != 0
-            && lane.addresses == glance.addresses
-            && lane.spi == glance.spi
+            && lane.sa != NONE
             && lane.macs == glance.macs
             && lane.cut == glance.cut
-            && lane.null_checked == glance.null_checked
-            && time >= lane.bin.0
-            && time < lane.bin.1
-            && parts.span.admits(frame.time);
+            && lane.null_checked == glance.null_checked;
         if !next {
             return false;
         }
-        if lane.outer_bytes != glance.total_bytes {
+        let captured_bytes = frame.data.len() as u32;
+        if lane.outer_bytes != glance.total_bytes || lane.captured_bytes != captured_bytes {
             lane.add_sized(parts);
             lane.outer_bytes = glance.total_bytes;
+            lane.captured_bytes = captured_bytes;
         }
         let here = (frame.pos, frame.time);
-        let l2_bytes = u64::from(frame.wire_bytes.max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS);
+        if lane.sized == 0 {
+            lane.sized_first = here;
+            if lane.pending.count == 0 {
+                self.busy.push(id);
+            }
+        }
+        if lane.young > 0 {
+            lane.young -= 1;
+            parts.sas.add_iv(lane.sa, glance.sequence, frame.data.get(IV_AT..).unwrap_or_default());
+        }
         lane.raw = glance.sequence;
-        lane.unwrapped += 1;
-        lane.sized.add(here);
-        lane.sized_l1_bytes += l2_bytes + ethernet::PREAMBLE_AND_IFG;
-        let pending = &mut lane.pending;
-        pending.run.add(here);
-        pending.captured_bytes += frame.data.len() as u64;
-        pending.wire_bytes += u64::from(frame.wire_bytes);
-        pending.l2_bytes += l2_bytes;
-        pending.l3_bytes += u64::from(glance.total_bytes);
+        lane.sized += 1;
+        lane.last = here;
+        if lane.sized + lane.pending.count >= FULL {
+            lane.add(parts, start);
+        }
         parts.span.pass(frame.time);
         parts.flows.pass(lane.place, lane.sa, u32::from(glance.total_bytes), frame.pos, frame.time);
         parts.copies.pass(glance.digest, time);
         true
     }
 
-    /// Adds what is pending of the SAs of a frame that goes the long way, before it does.
+    /// Adds what is pending of an SA, before a frame of it goes the long way, and closes its lane.
     pub(super) fn give_way(&mut self, parts: &mut Parts, addresses: [u8; 8], spi: [u8; 4]) {
-        let at = self.place(addresses, spi);
-        if let Some(lane) = self.lanes.get_mut(at)
-            && lane.addresses == addresses
-            && lane.spi == spi
-        {
-            lane.add(parts);
+        let start = self.bin.0;
+        if let Some(lane) = self.lane(addresses, spi) {
+            lane.add(parts, start);
             lane.sa = NONE;
         }
     }
@@ -168,115 +181,140 @@ impl Express {
         let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
             return;
         };
-        let Some((raw, unwrapped)) =
-            parts.sas.get(sight.sa).filter(|s| s.evidence.is_full()).and_then(|s| s.sequence.extendable(o.time))
-        else {
-            return;
-        };
-        if raw != glance.sequence || !parts.copies.is_past_head(time) {
+        let Some(known) = parts.sas.get(sight.sa) else { return };
+        let last = known.sequence.extendable(o.time);
+        let young = known.evidence.wanted();
+        if last != Some(glance.sequence) || !parts.copies.is_past_head(time) {
             return;
         }
-        let at = self.place(glance.addresses, glance.spi);
-        let Some(lane) = self.lanes.get_mut(at) else { return };
-        let displaces = lane.sa != NONE;
-        lane.add(parts);
-        *lane = Lane {
-            macs: glance.macs,
+        let opened = Lane {
             addresses: glance.addresses,
             spi: glance.spi,
+            raw: glance.sequence,
+            macs: glance.macs,
+            outer_bytes: glance.total_bytes,
             cut: glance.cut,
             null_checked: glance.null_checked,
+            young,
+            captured_bytes: 0,
+            sized: 0,
+            last: NOWHERE,
             sa: sight.sa,
-            direction: o.direction,
             place: o.lane,
+            direction: o.direction,
             stack: o.stack,
-            raw,
-            unwrapped,
-            bin: parts.rates.bin_of(time),
-            outer_bytes: glance.total_bytes,
-            ..VACANT
+            sized_first: NOWHERE,
+            pending: NOTHING,
         };
-        if displaces {
-            self.displaced += 1;
-            if self.displaced > self.lanes.len() && self.lanes.len() < MOST {
-                self.grow(parts);
+        let start = self.bin.0;
+        if let Some(lane) = self.lane(glance.addresses, glance.spi) {
+            lane.add(parts, start);
+            *lane = opened;
+        } else {
+            self.insert(opened, parts);
+        }
+    }
+
+    fn insert(&mut self, lane: Lane, parts: &mut Parts) {
+        if self.lanes.len() >= MOST {
+            self.flush(parts);
+            self.lanes.clear();
+            self.index.fill(NONE);
+        } else if self.lanes.len() * SPREAD >= self.index.len() {
+            self.grow();
+        }
+        if self.note(lane.addresses, lane.spi, self.lanes.len() as u32) {
+            self.lanes.push(lane);
+        }
+    }
+
+    /// Notes a lane's number in the index; false where there is no place for it.
+    fn note(&mut self, addresses: [u8; 8], spi: [u8; 4], id: u32) -> bool {
+        let vacant = self.places(addresses, spi).find(|&place| self.index.get(place) == Some(&NONE));
+        let slot = vacant.and_then(|place| self.index.get_mut(place));
+        slot.map(|slot| *slot = id).is_some()
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.index = vec![NONE; self.index.len() * 2];
+        for id in 0..self.lanes.len() {
+            if let Some((addresses, spi)) = self.lanes.get(id).map(|lane| (lane.addresses, lane.spi)) {
+                // The index has become sparser, so there is a place again; without one the lane would only stay unused.
+                self.note(addresses, spi, id as u32);
             }
         }
     }
 
-    /// Adds all that is pending.
+    /// Adds all that is pending and closes all lanes.
     pub(super) fn flush(&mut self, parts: &mut Parts) {
         for lane in &mut self.lanes {
-            lane.add(parts);
+            lane.add(parts, self.bin.0);
             lane.sa = NONE;
         }
+        self.busy.clear();
     }
 
+    /// Adds all that is pending, for the bin it lies in, and goes on in the bin of `time`.
     #[cold]
-    fn grow(&mut self, parts: &mut Parts) {
-        self.flush(parts);
-        self.lanes = vec![VACANT; self.lanes.len() * 2];
-        self.displaced = 0;
+    fn change_bin(&mut self, time: i64, parts: &mut Parts) {
+        for id in self.busy.drain(..) {
+            if let Some(lane) = self.lanes.get_mut(id as usize) {
+                lane.add(parts, self.bin.0);
+            }
+        }
+        self.bin = parts.rates.bin_of(time);
     }
 }
 
 impl Lane {
-    /// Adds the pending frames to the accumulators.
-    fn add(&mut self, parts: &mut Parts) {
-        if self.sa == NONE || self.pending.run.count == 0 {
+    /// Adds the pending frames, which lie in the time bin that begins at `start`, to the accumulators.
+    fn add(&mut self, parts: &mut Parts, start: i64) {
+        if self.sized + self.pending.count == 0 {
             return;
         }
         self.add_sized(parts);
-        let pending = std::mem::replace(&mut self.pending, NOTHING);
-        let Run { count, last, .. } = pending.run;
-        let seen = pending.run.seen();
-        let l1_bytes = pending.l2_bytes + count * ethernet::PREAMBLE_AND_IFG;
-        let edge = Edge { pos: last.0, time: last.1, raw: self.raw, unwrapped: self.unwrapped };
-        parts.sas.add_many(self.sa, &seen, edge, pending.l3_bytes, l1_bytes, self.null_checked);
-        let sums =
-            Sums { frames: count, l1_bytes, l2_bytes: pending.l2_bytes, l3_bytes: pending.l3_bytes, ..Sums::default() };
-        parts.rates.add_many(self.direction, &seen, &sums, self.bin.0);
-        parts.totals.add_many(&seen, &pending.totals(l1_bytes), self.stack, self.cut);
-    }
-
-    /// Adds the pending frames of one size.
-    fn add_sized(&mut self, parts: &mut Parts) {
-        if self.sized.count > 0 {
-            let key = OpaqueKey { sa: self.sa, outer_bytes: u32::from(self.outer_bytes), fragments: 1 };
-            parts.sizes.opaque.add_many(key, &self.sized.seen(), self.sized_l1_bytes);
-            self.sized = NO_RUN;
-            self.sized_l1_bytes = 0;
-        }
-    }
-}
-
-impl Pending {
-    fn totals(&self, l1_bytes: u64) -> super::totals::Sums {
-        super::totals::Sums {
-            frames: self.run.count,
-            captured_bytes: self.captured_bytes,
-            wire_bytes: self.wire_bytes,
+        let Pending { count, captured_bytes, l2_bytes, l3_bytes, first } =
+            std::mem::replace(&mut self.pending, NOTHING);
+        let seen = Seen::between(count.into(), first, self.last);
+        let (count, l2_bytes, l3_bytes) = (u64::from(count), u64::from(l2_bytes), u64::from(l3_bytes));
+        let l1_bytes = l2_bytes + count * ethernet::PREAMBLE_AND_IFG;
+        parts.sas.add_many(self.sa, &seen, self.last, l3_bytes, l1_bytes, self.null_checked);
+        let sums = Sums { frames: count, l1_bytes, l2_bytes, l3_bytes, ..Sums::default() };
+        parts.rates.add_many(self.direction, &seen, &sums, start);
+        let totals = super::totals::Sums {
+            frames: count,
+            captured_bytes: captured_bytes.into(),
+            wire_bytes: l3_bytes + count * u64::from(ethernet::HEADER),
             l1_bytes,
-            ip_frames: self.run.count,
-            ipsec_frames: self.run.count,
+            ip_frames: count,
+            ipsec_frames: count,
             control_frames: 0,
             fragments: 0,
-        }
-    }
-}
-
-impl Run {
-    #[inline]
-    fn add(&mut self, here: (FramePos, Timestamp)) {
-        if self.count == 0 {
-            self.first = here;
-        }
-        self.count += 1;
-        self.last = here;
+        };
+        parts.totals.add_many(&seen, &totals, self.stack, self.cut);
     }
 
-    fn seen(&self) -> Seen {
-        Seen::between(self.count, self.first, self.last)
+    /// Moves the frames of one size to the pending, and adds them to their size.
+    fn add_sized(&mut self, parts: &mut Parts) {
+        if self.sized == 0 {
+            return;
+        }
+        let count = std::mem::replace(&mut self.sized, 0);
+        let l3_bytes = u32::from(self.outer_bytes);
+        // A glance is only of frames that end where their IP packet ends.
+        let l2_bytes = (l3_bytes + ethernet::HEADER).max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS;
+        let seen = Seen::between(count.into(), self.sized_first, self.last);
+        let key = OpaqueKey { sa: self.sa, outer_bytes: l3_bytes, fragments: 1 };
+        let l1_bytes = u64::from(count) * (u64::from(l2_bytes) + ethernet::PREAMBLE_AND_IFG);
+        parts.sizes.opaque.add_many(key, &seen, l1_bytes);
+        if self.pending.count == 0 {
+            self.pending.first = self.sized_first;
+        }
+        self.pending.count += count;
+        self.pending.captured_bytes += count * self.captured_bytes;
+        self.pending.l2_bytes += count * l2_bytes;
+        self.pending.l3_bytes += count * l3_bytes;
     }
 }
 

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::intern::{NONE, remap};
@@ -101,7 +102,10 @@ impl Fragments {
             Some(id) => id,
             None => {
                 if self.groups.len() >= MAX_FRAGMENT_GROUPS {
-                    self.sweep(sizes);
+                    // Looking through all groups for every fragment of a flood would take minutes: only when time has passed.
+                    if self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS / 8 {
+                        self.sweep(sizes);
+                    }
                     if self.groups.len() >= MAX_FRAGMENT_GROUPS {
                         self.refused += 1;
                         return;
@@ -141,11 +145,15 @@ impl Fragments {
     }
 
     /// Folds all groups: the span has no neighbours.
-    pub(crate) fn finish(mut self, sizes: &mut Sizes) -> BTreeMap<u32, FragmentSums> {
-        for (_, group) in std::mem::take(&mut self.groups) {
-            group.fold(&mut self.sums, sizes);
+    pub(crate) fn finish(&self, sizes: &mut Cow<'_, Sizes>) -> BTreeMap<u32, FragmentSums> {
+        let mut sums = self.sums.clone();
+        if !self.groups.is_empty() {
+            let sizes = sizes.to_mut();
+            for group in self.groups.values() {
+                group.clone().fold(&mut sums, sizes);
+            }
         }
-        self.sums
+        sums
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, sizes: &mut Sizes) {

@@ -98,7 +98,16 @@ impl IntervalSet {
             return;
         }
         if self.parts.last().is_none_or(|last| other.parts.first().is_some_and(|first| first.0 > last.1)) {
+            self.parts.reserve_exact(other.parts.len());
             self.parts.extend_from_slice(&other.parts);
+            return;
+        }
+        // Spans of a stream without loss: the later goes on where this one ends.
+        if let ([.., last], [first, rest @ ..]) = (self.parts.as_mut_slice(), other.parts.as_slice())
+            && first.0 == last.1
+        {
+            last.1 = first.1;
+            self.parts.extend_from_slice(rest);
             return;
         }
         let own = std::mem::take(&mut self.parts);

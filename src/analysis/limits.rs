@@ -28,6 +28,8 @@ pub(crate) const MAX_FRAGMENT_GROUPS: usize = 65_536;
 pub(crate) const MAX_NOTICES: usize = 4_096;
 /// Entries of the window that recognises copies.
 pub(crate) const MAX_COPY_WINDOW: usize = 1 << 20;
+/// Frames of a span's first moments that are kept whole, because an earlier span may hold what they are copies of.
+pub(crate) const MAX_COPY_HEAD: usize = 1 << 18;
 /// Runs of one SA's sequence numbers.
 pub(crate) const MAX_RUNS: usize = 256;
 /// Intervals of one SA's coverage before old gaps are folded into counters.

@@ -13,6 +13,7 @@
 mod candidates;
 pub mod catalogue;
 mod copies;
+mod expectation;
 mod express;
 pub mod finish;
 mod flows;
@@ -25,6 +26,7 @@ mod observation;
 mod opaque;
 mod padding;
 mod partial;
+mod rare;
 mod rates;
 mod sas;
 mod seen;
@@ -36,6 +38,7 @@ mod tables;
 mod totals;
 mod written;
 
+pub use expectation::Expectation;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;
 pub use span::CaptureSpan;

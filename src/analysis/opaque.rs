@@ -12,63 +12,90 @@ use crate::model::Protocol;
 use crate::transform::iv::IvSample;
 
 /// Packets of an SA whose IV is kept: enough for a pattern.
-const IVS: usize = 8;
-/// Different numbers of octets around ESP that are kept.
-const AROUND: usize = 4;
+const IVS: usize = 4;
 
+/// Octets of it: the shortest IV, and half of the longest.
+const IV: usize = 8;
 /// Octets of the ESP header in front of the IV (RFC 4303 section 2).
 const HEADER: usize = 8;
 
-/// Evidence about the transform of an opaque ESP SA.
+/// Evidence about the transform of an opaque ESP SA. There may be very many SAs, so it is kept small.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OpaqueEvidence {
-    /// Sequence number and the eight octets behind the ESP header of the first packets.
-    ivs: Vec<(u32, u64)>,
-    /// The least numbers of octets by which the IP packet is longer than its ESP, in order.
-    around: Vec<u32>,
-    /// Whether there were more than are kept.
-    more_around: bool,
+    seen: Option<Box<Seen>>,
+}
+
+/// What was seen of an SA that has opaque packets.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+struct Seen {
+    /// Of the first packets, in capture order: the eight octets behind the ESP header.
+    octets: [u64; IVS],
+    /// And the sequence number.
+    sequences: [u32; IVS],
+    /// Packets of these two.
+    count: u8,
+    /// Octets by which the IP packet is longer than its ESP.
+    around: Option<u32>,
+    /// Whether other packets had other numbers of them.
+    differs: bool,
 }
 
 impl OpaqueEvidence {
-    /// Whether further packets add nothing to the IVs: the SA may have an express lane.
-    pub(crate) fn is_full(&self) -> bool {
-        self.ivs.len() >= IVS
+    /// How many more packets add something to the IVs.
+    pub(crate) fn wanted(&self) -> u8 {
+        self.seen.as_ref().map_or(IVS as u8, |seen| (IVS as u8).saturating_sub(seen.count))
+    }
+
+    /// Takes in the octets behind the ESP header of a packet.
+    fn add(&mut self, sequence: u32, behind: &[u8]) {
+        if let Some(octets) = behind.first_chunk::<IV>()
+            && self.wanted() > 0
+        {
+            self.add_iv(sequence, u64::from_be_bytes(*octets));
+        }
     }
 
     fn add_iv(&mut self, sequence: u32, octets: u64) {
-        if !self.is_full() {
-            self.ivs.push((sequence, octets));
+        let seen = self.seen.get_or_insert_default();
+        let at = usize::from(seen.count);
+        if let (Some(own), Some(number)) = (seen.octets.get_mut(at), seen.sequences.get_mut(at)) {
+            (*own, *number) = (octets, sequence);
+            seen.count += 1;
         }
     }
 
     fn add_around(&mut self, octets: u32) {
-        let Err(at) = self.around.binary_search(&octets) else { return };
-        self.around.insert(at, octets);
-        if self.around.len() > AROUND {
-            self.around.truncate(AROUND);
-            self.more_around = true;
-        }
+        let seen = self.seen.get_or_insert_default();
+        seen.differs |= *seen.around.get_or_insert(octets) != octets;
     }
 
     pub(crate) fn merge(&mut self, later: Self) {
-        let Self { ivs, around, more_around } = later;
-        ivs.into_iter().for_each(|(sequence, octets)| self.add_iv(sequence, octets));
-        around.into_iter().for_each(|octets| self.add_around(octets));
-        self.more_around |= more_around;
+        let Self { seen } = later;
+        let Some(seen) = seen else { return };
+        let Seen { octets, sequences, count, around, differs } = *seen;
+        sequences
+            .into_iter()
+            .zip(octets)
+            .take(usize::from(count))
+            .for_each(|(sequence, octets)| self.add_iv(sequence, octets));
+        if let Some(around) = around {
+            self.add_around(around);
+        }
+        if differs {
+            self.seen.get_or_insert_default().differs = true;
+        }
     }
 
     /// The IVs, in capture order.
     pub(crate) fn ivs(&self) -> Vec<IvSample> {
-        self.ivs.iter().map(|&(sequence, octets)| IvSample { sequence, octets }).collect()
+        let Some(seen) = &self.seen else { return Vec::new() };
+        let samples = seen.sequences.iter().zip(&seen.octets).take(usize::from(seen.count));
+        samples.map(|(&sequence, &octets)| IvSample { sequence, octets }).collect()
     }
 
     /// Octets around ESP, where all packets have the same.
     pub(crate) fn around(&self) -> Option<u32> {
-        match (self.around.as_slice(), self.more_around) {
-            ([only], false) => Some(*only),
-            _ => None,
-        }
+        self.seen.as_ref().filter(|seen| !seen.differs).and_then(|seen| seen.around)
     }
 }
 
@@ -81,14 +108,18 @@ impl Sas {
             if !o.class.fragment {
                 state.evidence.add_around(sight.outer_bytes.saturating_sub(sight.bytes));
             }
-            if state.evidence.is_full() {
-                continue;
-            }
             let at = header.offset as usize + HEADER;
-            let octets = data.get(at..).and_then(|rest| rest.first_chunk::<HEADER>());
-            if let (Some(sequence), Some(octets)) = (sight.sequence, octets) {
-                state.evidence.add_iv(sequence, u64::from_be_bytes(*octets));
+            if let Some(sequence) = sight.sequence {
+                state.evidence.add(sequence, data.get(at..).unwrap_or_default());
             }
+        }
+    }
+
+    /// Takes in the octets behind the ESP header of a packet in flow, which is like the last one of its SA.
+    #[cold]
+    pub(super) fn add_iv(&mut self, sa: u32, sequence: u32, behind: &[u8]) {
+        if let Some(state) = self.state_mut(sa) {
+            state.evidence.add(sequence, behind);
         }
     }
 }
@@ -107,10 +138,10 @@ mod tests {
     #[test]
     fn merging_is_what_one_state_would_have_seen() {
         for cut in 0..20 {
-            let mut merged = evidence(0..cut, &[20, 28]);
-            merged.merge(evidence(cut..20, &[44, 20, 60, 36]));
-            assert_eq!(merged, evidence(0..20, &[60, 36, 44, 28, 20]));
-            assert!(merged.is_full() && merged.more_around && merged.around().is_none());
+            let mut merged = evidence(0..cut, &[20, 20]);
+            merged.merge(evidence(cut..20, &[20, 44]));
+            assert_eq!(merged, evidence(0..20, &[20, 20, 20, 44]));
+            assert!(merged.wanted() == 0 && merged.ivs().len() == IVS && merged.around().is_none());
         }
         assert_eq!(evidence(0..1, &[20, 20]).around(), Some(20));
     }

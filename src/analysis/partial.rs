@@ -136,13 +136,13 @@ impl Partial {
     }
 
     /// Takes in the next frame of the stream.
-    #[inline]
+    #[inline(always)]
     pub fn observe(&mut self, frame: &Frame<'_>) {
         self.observe_glanced(frame, glance(frame).as_ref());
     }
 
     /// Takes in the next frame of the stream, at which [`glance`] has looked already.
-    #[inline]
+    #[inline(always)]
     pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         self.span.count(frame);
         if !self.settings.admits_time(frame.time) {
@@ -268,9 +268,18 @@ impl Partial {
     /// Brings the state into the one form that equal streams share: nothing half-done is left in caches.
     pub fn settle(&mut self) {
         self.flush();
+        self.express = Express::default();
+        self.sas.settle();
         self.rates.flush();
         self.fragments.sweep(&mut self.sizes);
         self.sizes.settle();
+    }
+
+    /// Whether no limit was hit.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        let silent = self.candidates.is_full() || self.tables.directions.refused > 0;
+        !silent && self.degraded().is_empty() && self.sas.is_exact()
     }
 
     /// Which limits were hit, one sentence each.

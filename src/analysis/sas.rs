@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use super::intern::NONE;
 use super::observation::{Mode, Observation, SaSight};
 use super::opaque::OpaqueEvidence;
+use super::rare::Rare;
 use super::seen::Seen;
-use super::sequence::{Edge, SequenceState};
+use super::sequence::SequenceState;
 use super::tables::Remap;
 use crate::dissect::{Note, NullSupport};
-use crate::model::{Encapsulation, Shift, Timestamp};
+use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
 
 /// State of all SAs of a span, indexed by SA number.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub(crate) struct SaState {
     pub(crate) seen: Seen,
     pub(crate) outer_bytes: u64,
     pub(crate) l1_bytes: u64,
-    pub(crate) copies: Copies,
+    pub(crate) copies: Rare<Copies>,
     pub(crate) sequence: SequenceState,
     /// Frames per encapsulation, in the order of [`Encapsulation`].
     pub(crate) encapsulations: [u64; 4],
@@ -37,8 +38,8 @@ pub(crate) struct SaState {
     pub(crate) directions: u64,
     /// AH: frames per header length.
     pub(crate) ah_lengths: BTreeMap<u32, u64>,
-    pub(crate) ah_tail: AhTail,
-    pub(crate) bad_length: Seen,
+    pub(crate) ah_tail: Rare<AhTail>,
+    pub(crate) bad_length: Rare<Seen>,
     /// Evidence for ESP-NULL, by candidate.
     pub(crate) null: BTreeMap<NullCandidate, NullVotes>,
     /// Frames checked against the candidates.
@@ -189,7 +190,7 @@ impl SaState {
             crate::model::Protocol::Ah => {
                 *self.ah_lengths.entry(sight.bytes).or_default() += 1;
                 if let Some(tail) = sight.ah_tail {
-                    self.ah_tail.add(tail);
+                    self.ah_tail.edit().add(tail);
                 }
             }
             crate::model::Protocol::Esp => self.null_checked += u64::from(sight.null_checked),
@@ -200,9 +201,10 @@ impl SaState {
 
     /// Takes in a frame recognised as a copy, which `observe` has counted.
     pub(crate) fn count_copy(&mut self, o: &Observation, sight: &SaSight) {
-        self.copies.frames += 1;
-        self.copies.outer_bytes += u64::from(sight.outer_bytes);
-        self.copies.l1_bytes += o.l1_bytes();
+        let copies = self.copies.edit();
+        copies.frames += 1;
+        copies.outer_bytes += u64::from(sight.outer_bytes);
+        copies.l1_bytes += o.l1_bytes();
     }
 
     pub(crate) fn support(&mut self, support: &NullSupport) {
@@ -232,9 +234,12 @@ impl SaState {
         self.seen.merge(seen, shift);
         self.outer_bytes += outer_bytes;
         self.l1_bytes += l1_bytes;
-        self.copies.frames += copies.frames;
-        self.copies.outer_bytes += copies.outer_bytes;
-        self.copies.l1_bytes += copies.l1_bytes;
+        self.copies.merge(copies, |own, later| {
+            let Copies { frames, outer_bytes, l1_bytes } = later;
+            own.frames += frames;
+            own.outer_bytes += outer_bytes;
+            own.l1_bytes += l1_bytes;
+        });
         self.sequence.merge(sequence, shift);
         for (own, more) in self.encapsulations.iter_mut().zip(encapsulations) {
             *own += more;
@@ -250,8 +255,8 @@ impl SaState {
         for (length, count) in ah_lengths {
             *self.ah_lengths.entry(length).or_default() += count;
         }
-        self.ah_tail.merge(ah_tail);
-        self.bad_length.merge(bad_length, shift);
+        self.ah_tail.merge(ah_tail, AhTail::merge);
+        self.bad_length.merge(bad_length, |own, later| own.merge(later, shift));
         for (candidate, votes) in null {
             self.null.entry(candidate).or_default().merge(votes);
         }
@@ -301,14 +306,14 @@ impl Sas {
         &mut self,
         id: u32,
         seen: &Seen,
-        last: Edge,
+        last: (FramePos, Timestamp),
         outer_bytes: u64,
         l1_bytes: u64,
         checked: bool,
     ) {
         let Some(state) = self.state_mut(id) else { return };
         state.seen.join(seen);
-        state.sequence.extend(seen.count, last);
+        state.sequence.extend(seen.count, last.0, last.1);
         state.outer_bytes += outer_bytes;
         state.l1_bytes += l1_bytes;
         state.encapsulations[0] += seen.count;
@@ -320,6 +325,19 @@ impl Sas {
 
     pub(crate) fn get(&self, id: u32) -> Option<&SaState> {
         self.states.get(id as usize)
+    }
+
+    pub(crate) fn is_exact(&self) -> bool {
+        self.states.iter().all(|state| state.sequence.is_exact())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Gives back the room that was taken for SAs that did not come.
+    pub(crate) fn settle(&mut self) {
+        self.states.shrink_to_fit();
     }
 
     /// Takes in a frame; true if a sequence number in it was not seen before, so that it cannot be a copy.
@@ -349,7 +367,7 @@ impl Sas {
                 }
                 Note::AhLength { sa } | Note::EspLength { sa } => {
                     if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
-                        state.bad_length.add(o.pos, o.time);
+                        state.bad_length.edit().add(o.pos, o.time);
                     }
                 }
                 _ => {}

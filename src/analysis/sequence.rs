@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::interval::IntervalSet;
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP};
+use super::rare::Rare;
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// Anti-replay window sizes judged, in packets (RFC 4303 section 3.4.3 asks for 32 and prefers 64; 4096 is the largest in the field).
@@ -36,7 +37,7 @@ pub(crate) struct Run {
     coverage: IntervalSet,
     /// Per lateness class: numbers whose first sighting was that far below the maximum. `None` while nothing was late.
     late: Option<Box<[IntervalSet; CLASSES.len()]>>,
-    folded: Folded,
+    folded: Rare<Folded>,
     /// First frames behind a crossing of 2^32, at most [`MAX_WRAPS`].
     wraps: Vec<Edge>,
 }
@@ -76,14 +77,41 @@ pub(crate) struct SequenceFigures {
     pub(crate) longest_gap: u64,
     pub(crate) duplicate: u64,
     pub(crate) late: u64,
-    pub(crate) restarts: Vec<Edge>,
     pub(crate) wraps: u64,
-    pub(crate) wrap_edges: Vec<Edge>,
     pub(crate) outliers: u64,
     /// Per window of [`WINDOWS`].
     pub(crate) would_drop: [u64; WINDOWS.len()],
+    /// What hardly any SA has.
+    unusual: Option<Box<Unusual>>,
+}
+
+/// What hardly any SA has.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Unusual {
+    restarts: Vec<Edge>,
+    wraps: Vec<Edge>,
+    degraded: Option<String>,
+}
+
+impl SequenceFigures {
+    /// The first frame of every run that began below the end of the run before it.
+    pub(crate) fn restarts(&self) -> &[Edge] {
+        self.unusual.as_ref().map_or(&[], |unusual| &unusual.restarts)
+    }
+
+    /// First frames behind crossings of 2^32.
+    pub(crate) fn wrap_edges(&self) -> &[Edge] {
+        self.unusual.as_ref().map_or(&[], |unusual| &unusual.wraps)
+    }
+
     /// Why the figures are not exact.
-    pub(crate) degraded: Option<String>,
+    pub(crate) fn degraded(&self) -> Option<&str> {
+        self.unusual.as_ref().and_then(|unusual| unusual.degraded.as_deref())
+    }
+
+    fn unusual(&mut self) -> &mut Unusual {
+        self.unusual.get_or_insert_default()
+    }
 }
 
 impl SequenceState {
@@ -100,7 +128,7 @@ impl SequenceState {
             if unwrapped >> 32 != run.max >> 32 && unwrapped > run.max {
                 run.wrap();
             }
-            if unwrapped == run.max + 1 && run.folded.below.is_none() {
+            if unwrapped == run.max + 1 && run.folded.get().below.is_none() {
                 run.max = unwrapped;
                 run.coverage.insert(unwrapped);
                 return settled || run.is_older_than_copies(time);
@@ -110,24 +138,26 @@ impl SequenceState {
         self.start_run(raw, pos, time)
     }
 
-    /// The last frame's number, sent and unwrapped, if the next number would simply extend the run: nothing in front of it is
-    /// folded, it crosses no multiple of 2^32, and it cannot have been seen before.
-    pub(crate) fn extendable(&self, time: Timestamp) -> Option<(u32, i64)> {
+    /// The last frame's number as sent, if the next number would simply extend the run: nothing in front of it is folded,
+    /// it crosses no multiple of 2^32, and it cannot have been seen before.
+    pub(crate) fn extendable(&self, time: Timestamp) -> Option<u32> {
         let run = self.runs.last()?;
         let simple = run.last.unwrapped == run.max
-            && run.folded.below.is_none()
+            && run.folded.get().below.is_none()
             && run.last.raw != u32::MAX
             && (self.runs.len() == 1 || run.is_older_than_copies(time));
-        simple.then_some((run.last.raw, run.max))
+        simple.then_some(run.last.raw)
     }
 
-    /// Takes in `frames` frames in order, each with the next number, the last of them at `last`.
-    pub(crate) fn extend(&mut self, frames: u64, last: Edge) {
+    /// Takes in `frames` frames in order, each with the next number, the last of them at `pos`. Only where the run is
+    /// [`SequenceState::extendable`], and by fewer numbers than would wrap.
+    pub(crate) fn extend(&mut self, frames: u64, pos: FramePos, time: Timestamp) {
         if let Some(run) = self.runs.last_mut() {
-            run.coverage.insert_range(run.max + 1, last.unwrapped + 1);
+            let unwrapped = run.max.saturating_add_unsigned(frames);
+            run.coverage.insert_range(run.max + 1, unwrapped + 1);
             run.frames += frames;
-            run.max = last.unwrapped;
-            run.last = last;
+            run.max = unwrapped;
+            run.last = Edge { pos, time, raw: run.last.raw.wrapping_add(frames as u32), unwrapped };
         }
     }
 
@@ -139,6 +169,8 @@ impl SequenceState {
         }
         let unwrapped = i64::from(raw);
         let edge = Edge { pos, time, raw, unwrapped };
+        // Almost every SA has one run: room for one, not for the four that a vector begins with.
+        self.runs.reserve_exact(usize::from(self.runs.is_empty()));
         self.runs.push(Run {
             first: edge,
             last: edge,
@@ -146,10 +178,15 @@ impl SequenceState {
             max: unwrapped,
             coverage: IntervalSet::single(unwrapped, unwrapped + 1),
             late: None,
-            folded: Folded::default(),
+            folded: Rare::default(),
             wraps: Vec::new(),
         });
         self.runs.len() == 1
+    }
+
+    /// Whether all numbers are kept.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.refused == 0 && self.runs.iter().all(|run| run.folded.get().below.is_none())
     }
 
     /// Appends the state of the span that follows.
@@ -187,21 +224,22 @@ impl SequenceState {
             longest_gap: 0,
             duplicate: 0,
             late: 0,
-            restarts: Vec::new(),
             wraps: 0,
-            wrap_edges: Vec::new(),
             outliers,
             would_drop: [0; WINDOWS.len()],
-            degraded: (self.refused > 0)
-                .then(|| format!("{} frames beyond {MAX_RUNS} runs of sequence numbers", self.refused)),
+            unusual: None,
         };
+        if self.refused > 0 {
+            let why = format!("{} frames beyond {MAX_RUNS} runs of sequence numbers", self.refused);
+            figures.unusual().degraded = Some(why);
+        }
         let mut previous: Option<Edge> = None;
         for run in &runs {
             run.add_to(&mut figures);
             if let Some(before) = previous
                 && run.first.raw < before.raw
             {
-                figures.restarts.push(run.first);
+                figures.unusual().restarts.push(run.first);
             }
             previous = Some(run.last);
         }
@@ -262,8 +300,8 @@ impl Run {
     /// Adds a number that is not simply the next; false if it may have been there.
     #[cold]
     fn cover(&mut self, n: i64) -> bool {
-        if self.folded.below.is_some_and(|below| n < below) {
-            self.folded.beyond_horizon += 1;
+        if self.folded.get().below.is_some_and(|below| n < below) {
+            self.folded.edit().beyond_horizon += 1;
             return false;
         }
         let new = self.coverage.insert(n);
@@ -296,19 +334,20 @@ impl Run {
     fn fold(&mut self) {
         let dropped = self.coverage.drop_below(self.max - FOLD_BEHIND);
         let Some(&(first, _)) = dropped.first() else { return };
-        if self.folded.below.is_none() {
-            self.folded.min = first;
+        let folded = self.folded.edit();
+        if folded.below.is_none() {
+            folded.min = first;
         }
-        let mut previous = self.folded.below;
+        let mut previous = folded.below;
         for &(start, end) in &dropped {
-            self.folded.covered += start.abs_diff(end);
+            folded.covered += start.abs_diff(end);
             if let Some(previous) = previous {
-                self.folded.gaps += 1;
-                self.folded.longest_gap = self.folded.longest_gap.max(previous.abs_diff(start));
+                folded.gaps += 1;
+                folded.longest_gap = folded.longest_gap.max(previous.abs_diff(start));
             }
             previous = Some(end);
         }
-        self.folded.below = previous;
+        folded.below = previous;
     }
 
     /// Appends the run that continues this one; its numbers move by `by`.
@@ -330,21 +369,31 @@ impl Run {
             }
         }
         later.max += by;
-        self.folded.beyond_horizon += later.folded.beyond_horizon;
-        if later.folded.below.is_some() {
+        let coverage = &mut self.coverage;
+        self.folded.merge(later.folded, |folded, later| {
             // A folded later run no longer knows its numbers; its counters are added as they are.
-            self.folded.covered += later.folded.covered;
-            self.folded.gaps += later.folded.gaps;
-            self.folded.longest_gap = self.folded.longest_gap.max(later.folded.longest_gap);
-            self.folded.min = if self.folded.below.is_some() {
-                self.folded.min
-            } else {
-                self.coverage.min().unwrap_or(later.folded.min + by)
-            };
-            let own = std::mem::take(&mut self.coverage);
-            self.folded.covered += own.len();
-            self.folded.below = later.folded.below.map(|below| below + by);
-        }
+            folded.beyond_horizon += later.beyond_horizon;
+            folded.covered += later.covered;
+            folded.gaps += later.gaps;
+            folded.longest_gap = folded.longest_gap.max(later.longest_gap);
+            if folded.below.is_none() {
+                folded.min = coverage.min().unwrap_or(later.min + by);
+            }
+            for &(start, end) in coverage.parts() {
+                if let Some(previous) = folded.below {
+                    folded.gaps += 1;
+                    folded.longest_gap = folded.longest_gap.max(previous.abs_diff(start));
+                }
+                folded.covered += start.abs_diff(end);
+                folded.below = Some(end);
+            }
+            *coverage = IntervalSet::default();
+            if let Some(previous) = folded.below.filter(|previous| *previous < later.min + by) {
+                folded.gaps += 1;
+                folded.longest_gap = folded.longest_gap.max(previous.abs_diff(later.min + by));
+            }
+            folded.below = later.below.map(|below| below + by);
+        });
         let max = self.max;
         let overlaps = later.coverage.min().is_some_and(|min| min <= max);
         if overlaps || later.late.is_some() {
@@ -376,12 +425,13 @@ impl Run {
     }
 
     fn add_to(&self, figures: &mut SequenceFigures) {
-        let covered = self.coverage.len() + self.folded.covered;
-        let min = if self.folded.below.is_some() { self.folded.min } else { self.coverage.min().unwrap_or(self.max) };
+        let folded = self.folded.get();
+        let covered = self.coverage.len() + folded.covered;
+        let min = if folded.below.is_some() { folded.min } else { self.coverage.min().unwrap_or(self.max) };
         figures.lost += (min.abs_diff(self.max) + 1).saturating_sub(covered);
-        figures.gaps += self.folded.gaps;
-        figures.longest_gap = figures.longest_gap.max(self.folded.longest_gap);
-        let mut previous = self.folded.below;
+        figures.gaps += folded.gaps;
+        figures.longest_gap = figures.longest_gap.max(folded.longest_gap);
+        let mut previous = folded.below;
         for &(start, end) in self.coverage.parts() {
             if let Some(previous) = previous
                 && previous != start
@@ -391,19 +441,21 @@ impl Run {
             }
             previous = Some(end);
         }
-        let duplicate = self.frames.saturating_sub(covered + self.folded.beyond_horizon);
+        let duplicate = self.frames.saturating_sub(covered + folded.beyond_horizon);
         figures.duplicate += duplicate;
         let class = |at: usize| self.late.as_ref().and_then(|l| l.get(at)).map_or(0, IntervalSet::len);
         figures.late += class(0);
         for (at, dropped) in figures.would_drop.iter_mut().enumerate() {
             *dropped += duplicate + class(at + 1);
         }
-        figures.wrap_edges.extend_from_slice(&self.wraps);
+        if !self.wraps.is_empty() {
+            figures.unusual().wraps.extend_from_slice(&self.wraps);
+        }
         figures.wraps += ((self.max >> 32) - (min >> 32)).unsigned_abs();
-        if self.folded.below.is_some() {
-            figures.degraded = Some(format!(
+        if folded.below.is_some() {
+            figures.unusual().degraded = Some(format!(
                 "coverage beyond {MAX_INTERVALS} intervals was folded; {} frames fell into folded ground",
-                self.folded.beyond_horizon
+                folded.beyond_horizon
             ));
         }
     }
@@ -454,7 +506,7 @@ mod tests {
     #[test]
     fn a_wrap_is_not_a_loss() {
         let f = numbers(&[0xffff_fffe, 0xffff_ffff, 0, 1]);
-        assert_eq!((f.lost, f.wraps, f.restarts.len()), (0, 1, 0));
+        assert_eq!((f.lost, f.wraps, f.restarts().len()), (0, 1, 0));
         assert_eq!(f.highest, 0x1_0000_0001);
     }
 
@@ -463,17 +515,17 @@ mod tests {
         let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
         frames.extend((1..=260).map(|s| (s, 13_500 + i64::from(s))));
         let f = state(&frames).finish(0).unwrap();
-        assert_eq!((f.lost, f.duplicate, f.restarts.len(), f.highest), (0, 0, 1, 260));
+        assert_eq!((f.lost, f.duplicate, f.restarts().len(), f.highest), (0, 0, 1, 260));
         let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
         frames.extend((6..=45).map(|s| (s, 500 + i64::from(s))));
         let f = state(&frames).finish(0).unwrap();
-        assert_eq!((f.lost, f.duplicate, f.restarts.len()), (0, 40, 0));
+        assert_eq!((f.lost, f.duplicate, f.restarts().len()), (0, 40, 0));
     }
 
     #[test]
     fn one_far_number_is_an_outlier_that_loses_nothing() {
         let f = numbers(&[1, 2, 3, 0x8000_0000, 4, 5, 7]);
-        assert_eq!((f.lost, f.outliers, f.restarts.len(), f.highest), (1, 1, 0, 7));
+        assert_eq!((f.lost, f.outliers, f.restarts().len(), f.highest), (1, 1, 0, 7));
     }
 
     proptest! {

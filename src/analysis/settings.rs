@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::expectation::Expectation;
 use crate::dissect::{DissectOptions, Stack};
 use crate::model::{Address, Spi, Timestamp};
 
@@ -26,6 +27,8 @@ pub struct Settings {
     pub link_rate_bps: Option<u64>,
     /// Lost share of an SA's numbers from which `sequence-gap` is a warning, in per cent.
     pub max_loss_pct: f64,
+    /// What should be on the wire.
+    pub expectation: Expectation,
 }
 
 impl Default for Settings {
@@ -40,6 +43,7 @@ impl Default for Settings {
             overlay: false,
             link_rate_bps: None,
             max_loss_pct: 0.1,
+            expectation: Expectation::default(),
         }
     }
 }
@@ -75,7 +79,7 @@ impl Settings {
     /// In which setting the two differ, in words.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<String> {
-        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct } = self;
+        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct, expectation } = self;
         let different = [
             ("--bin", *bin_ns != other.bin_ns),
             ("--from", *from != other.from),
@@ -86,6 +90,7 @@ impl Settings {
             ("--overlay", *overlay != other.overlay),
             ("--link-rate", *link_rate_bps != other.link_rate_bps),
             ("--max-loss", *max_loss_pct != other.max_loss_pct),
+            ("--config", *expectation != other.expectation),
         ];
         let names: Vec<_> = different.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
         (!names.is_empty()).then(|| names.join(", "))

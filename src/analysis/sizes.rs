@@ -129,6 +129,9 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
 
     #[inline(never)]
     fn find(&mut self, key: K) -> Option<u32> {
+        if self.ids.len() < self.cells.len() {
+            self.ids = self.cells.iter().enumerate().map(|(id, (key, _))| (*key, id as u32)).collect();
+        }
         if let Some(&id) = self.ids.get(&key) {
             return Some(id);
         }
@@ -151,7 +154,9 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         K: Ord,
     {
         self.cells.sort_unstable_by_key(|(key, _)| *key);
-        self.ids = self.cells.iter().enumerate().map(|(id, (key, _))| (*key, id as u32)).collect();
+        self.cells.shrink_to_fit();
+        // Made again when the next cell is looked for.
+        self.ids = HashMap::default();
         self.cache = empty_cache();
     }
 
@@ -372,7 +377,6 @@ impl<K: Serialize> Serialize for Cells<K> {
 impl<'de, K: Copy + Eq + Hash + Deserialize<'de>> Deserialize<'de> for Cells<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (cells, refused) = <(Vec<(K, Cell)>, u64)>::deserialize(deserializer)?;
-        let ids = cells.iter().enumerate().map(|(id, (key, _))| (*key, id as u32)).collect();
-        Ok(Self { ids, cells, cache: empty_cache(), refused })
+        Ok(Self { ids: HashMap::default(), cells, cache: empty_cache(), refused })
     }
 }

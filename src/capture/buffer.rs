@@ -1,6 +1,6 @@
 //! A read buffer whose large reads go to a page-aligned address.
 
-use super::limits::{CHUNK_BYTES, PAGE_BYTES};
+use super::limits::{LARGE_CHUNK_BYTES, PAGE_BYTES};
 
 /// Octets in front of the aligned address, for the head of a record that the previous chunk cut.
 const HEAD_BYTES: usize = 16 * PAGE_BYTES;
@@ -10,20 +10,23 @@ const HEAD_BYTES: usize = 16 * PAGE_BYTES;
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     origin: usize,
+    /// Where reading ends: the same distance behind the origin wherever the allocator put the buffer, so that how much
+    /// is read at once is the same in every run.
+    end: usize,
 }
 
 impl Buffer {
     /// Makes ready for a new chunk: `head` lies right before the aligned origin, at least `room` octets behind it.
     /// Answers where the head begins and where reading goes on.
     pub(crate) fn prepare(&mut self, head: &[u8], room: usize) -> (usize, usize) {
-        let room = room.max(CHUNK_BYTES);
-        let ordinary = head.len() <= HEAD_BYTES && room == CHUNK_BYTES;
+        let ordinary = head.len() <= HEAD_BYTES && room <= LARGE_CHUNK_BYTES;
         let fits = head.len() <= self.origin && room <= self.bytes.len().saturating_sub(self.origin);
         // One huge record must not leave every recycled buffer huge.
-        let oversized = self.bytes.len() > 4 * CHUNK_BYTES;
+        let oversized = self.bytes.len() > 4 * LARGE_CHUNK_BYTES;
         if !fits || (ordinary && oversized) {
             self.allocate(head.len().max(HEAD_BYTES), room);
         }
+        self.end = self.origin + room;
         let start = self.origin.saturating_sub(head.len());
         if let Some(place) = self.bytes.get_mut(start..self.origin) {
             place.copy_from_slice(head);
@@ -37,6 +40,7 @@ impl Buffer {
         let old = std::mem::take(&mut self.bytes);
         let read = old.get(start..filled).unwrap_or_default();
         self.allocate(0, need.max(read.len()));
+        self.end = self.origin + need.max(read.len());
         let end = self.origin + read.len();
         if let Some(place) = self.bytes.get_mut(self.origin..end) {
             place.copy_from_slice(read);
@@ -64,20 +68,21 @@ impl Buffer {
         self.bytes.get_mut(from..to).unwrap_or_default()
     }
 
-    /// Octets up to the end of the buffer.
+    /// Octets up to where reading ends.
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.end
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::limits::CHUNK_BYTES;
     use super::*;
 
     #[test]
     fn reads_go_to_a_page_and_the_head_lies_right_before_it() {
         let mut buffer = Buffer::default();
-        let (start, filled) = buffer.prepare(b"head", 0);
+        let (start, filled) = buffer.prepare(b"head", CHUNK_BYTES);
         assert_eq!(filled - start, 4);
         assert_eq!(buffer.span(start, filled), b"head");
         assert!(buffer.span(filled, buffer.len()).len() >= CHUNK_BYTES);
@@ -87,18 +92,18 @@ mod tests {
     #[test]
     fn a_buffer_is_kept_while_it_fits_and_given_back_after_a_huge_record() {
         let mut buffer = Buffer::default();
-        buffer.prepare(b"", 0);
-        let ordinary = buffer.len();
+        buffer.prepare(b"", CHUNK_BYTES);
+        let ordinary = buffer.bytes.len();
         buffer.prepare(&[7; 300_000], 10 << 20);
         assert!(buffer.len() > 10 << 20);
-        buffer.prepare(b"x", 0);
-        assert_eq!(buffer.len(), ordinary);
+        buffer.prepare(b"x", CHUNK_BYTES);
+        assert!(buffer.bytes.len() <= ordinary + PAGE_BYTES);
     }
 
     #[test]
     fn growing_keeps_what_was_read() {
         let mut buffer = Buffer::default();
-        let (start, filled) = buffer.prepare(b"0123", 0);
+        let (start, filled) = buffer.prepare(b"0123", CHUNK_BYTES);
         let (start, filled) = buffer.grow(start, filled, 5 << 20);
         assert_eq!(buffer.span(start, filled), b"0123");
         assert!(buffer.span(start, buffer.len()).len() >= 5 << 20);

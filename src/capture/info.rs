@@ -23,7 +23,7 @@ pub struct CaptureInfo {
     pub snaplen: Option<u32>,
     /// Frames delivered.
     pub frames: u64,
-    /// Octets read of the decompressed stream, headers included.
+    /// Octets read of the decompressed stream, headers included; up to damage that ended the reading.
     pub bytes_read: u64,
     /// Octets taken from the raw input, for progress against `bytes_total`.
     pub bytes_consumed: u64,
@@ -70,6 +70,29 @@ impl CaptureInfo {
         }
         if self.interfaces.len() < super::limits::MAX_INTERFACES {
             self.interfaces.push(interface);
+        }
+    }
+
+    /// Puts the facts of the part of the file before this one in front of these.
+    pub(crate) fn follow(&mut self, before: &Self) {
+        let damage = self.damage.take().map(|d| Damage { frame: d.frame + before.frames, ..d });
+        self.damage = match (&before.damage, damage) {
+            (Some(first), later) => {
+                let further = later.map_or(0, |later| later.further + 1);
+                Some(Damage { further: first.further + further, ..first.clone() })
+            }
+            (None, later) => later,
+        };
+        self.frames += before.frames;
+        self.bytes_read += before.bytes_read;
+        self.bytes_consumed += before.bytes_consumed;
+    }
+
+    /// Takes back the last damage that was noted.
+    pub(crate) fn forgive_last(&mut self) {
+        match &mut self.damage {
+            Some(first) if first.further > 0 => first.further -= 1,
+            damage => *damage = None,
         }
     }
 

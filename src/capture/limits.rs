@@ -3,7 +3,9 @@
 //! A claim above its limit is called damage and never allocated for, so a hostile length field costs nothing.
 
 /// Octets of a chunk's read buffer: 256 KiB to 1 MiB is the flat optimum of `read()`.
-pub const CHUNK_BYTES: usize = 1 << 20;
+pub const CHUNK_BYTES: usize = 1 << 18;
+/// The same where each chunk goes to another thread, which costs more than what a cache spares.
+pub const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
 /// Address to which the large `read()` goes is a multiple of this; an unaligned one was measured four to six times slower.
 pub(crate) const PAGE_BYTES: usize = 4096;

@@ -22,21 +22,38 @@ pub struct CaptureReader {
     input: Box<dyn io::Read + Send>,
     consumed: Arc<AtomicU64>,
     live: bool,
-    format: Walker,
+    pub(super) format: Walker,
     capture: CaptureId,
     /// Octets that were read and not delivered: the head of a record that the last chunk cut.
     carry: Vec<u8>,
     /// How many octets the record that `carry` begins needs in all, as far as is known.
     need: usize,
     /// Offset of `carry` in the decompressed stream.
-    offset: u64,
+    pub(super) offset: u64,
     done: bool,
+    chunk_bytes: usize,
+    ended: Option<Ended>,
+    /// Offset at which the reading began: 0, or where a part of a file begins.
+    pub(super) origin: u64,
     info: CaptureInfo,
 }
 
-enum Walker {
+/// The walk over records, with what it knows of the file.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Walker {
     Pcap(pcap::Header),
     Pcapng(pcapng::Walker),
+}
+
+/// How the reading ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ended {
+    /// Behind a whole record.
+    Whole,
+    /// Inside a record.
+    Cut,
+    /// At something that is no record.
+    Damaged,
 }
 
 /// What reading on has brought.
@@ -77,7 +94,7 @@ impl CaptureReader {
         Self::begin(name, Opened { input, total: None, live: true }, capture)
     }
 
-    fn begin(path: &Path, opened: Opened, capture: CaptureId) -> Result<Self, Error> {
+    pub(super) fn begin(path: &Path, opened: Opened, capture: CaptureId) -> Result<Self, Error> {
         let refuse = |what: String| Error::Format { path: path.to_path_buf(), what };
         let consumed = Arc::new(AtomicU64::new(0));
         let mut head = Head::new(Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }));
@@ -162,14 +179,69 @@ impl CaptureReader {
             need: 0,
             offset: header_bytes as u64,
             done: false,
+            chunk_bytes: super::limits::CHUNK_BYTES,
+            ended: None,
+            origin: 0,
             info,
         })
+    }
+
+    /// A reader for `opened`, the same file from octet `begin` on, where a record begins that this reader could go on with.
+    pub(super) fn fork(&self, opened: Opened, begin: u64) -> Self {
+        let consumed = Arc::new(AtomicU64::new(0));
+        let info = CaptureInfo { frames: 0, bytes_read: 0, bytes_consumed: 0, damage: None, ..self.info.clone() };
+        Self {
+            input: Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }),
+            consumed,
+            live: opened.live,
+            format: self.format.clone(),
+            capture: self.capture,
+            carry: Vec::new(),
+            need: 0,
+            offset: begin,
+            done: false,
+            chunk_bytes: super::limits::CHUNK_BYTES,
+            ended: None,
+            origin: begin,
+            info,
+        }
+    }
+
+    /// Whether everything was read, and what was read ends with a whole record.
+    #[must_use]
+    pub fn ended_whole(&self) -> bool {
+        self.ended == Some(Ended::Whole)
+    }
+
+    /// Whether damage ended the reading: what stands there is no record, however much follows it.
+    #[must_use]
+    pub fn ended_damaged(&self) -> bool {
+        self.ended == Some(Ended::Damaged)
+    }
+
+    /// Takes back that the input ended inside a record: it did because the reading of a part was to end there.
+    pub fn forgive_cut(&mut self) {
+        if self.ended == Some(Ended::Cut) {
+            self.info.forgive_last();
+        }
+    }
+
+    /// Takes over from `before`, which has read the part of the file before this reader's: its frames and its damage come
+    /// before this one's.
+    pub fn continue_from(&mut self, before: &Self) {
+        self.info.follow(&before.info);
+        self.origin = before.origin;
     }
 
     /// What the capture says of itself and how far it has been read.
     #[must_use]
     pub fn info(&self) -> &CaptureInfo {
         &self.info
+    }
+
+    /// Reads [`super::limits::LARGE_CHUNK_BYTES`] at a time from now on: for chunks that go to another thread.
+    pub fn read_large_chunks(&mut self) {
+        self.chunk_bytes = super::limits::LARGE_CHUNK_BYTES;
     }
 
     /// Fills `chunk` with the next span of whole records, at least one frame of it, using the chunk's buffer again.
@@ -190,7 +262,7 @@ impl CaptureReader {
     }
 
     fn fill_chunk(&mut self, chunk: &mut Chunk) {
-        let room = self.need.saturating_sub(self.carry.len());
+        let room = self.need.saturating_sub(self.carry.len()).max(self.chunk_bytes);
         let (mut start, mut filled) = chunk.buffer.prepare(&self.carry, room);
         let mut walked = start;
         let mut sections = Vec::new();
@@ -211,11 +283,16 @@ impl CaptureReader {
             chunk.frames += frames;
             match (end, supply) {
                 (End::Damaged { kind, what }, _) => {
+                    self.ended = Some(Ended::Damaged);
+                    // What lies behind was read only because reads are large.
+                    self.info.bytes_read = place.offset + bytes as u64 - self.origin;
                     self.damaged(place, bytes, frames, kind, what);
                     break;
                 }
                 (End::More { cut, .. }, Supply::Ended) => {
                     self.done = true;
+                    let whole = cut.is_none() && walked == filled;
+                    self.ended = Some(if whole { Ended::Whole } else { Ended::Cut });
                     let cut = cut.or_else(|| (walked < filled).then(|| "the capture ends inside a record".into()));
                     if let Some(what) = cut {
                         self.damaged(place, bytes, frames, DamageKind::Cut, what);

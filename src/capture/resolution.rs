@@ -37,7 +37,7 @@ impl fmt::Display for Resolution {
 }
 
 /// The clock of an interface: resolution and offset, prepared so that a time costs one multiplication where it can.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Clock {
     /// Nanoseconds per tick; 0 where that is not a whole number, or where the offset does not fit beside it.
     multiplier: u64,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +30,15 @@ impl Source {
             Self::Path(path) => path,
             Self::Stdin => Path::new("-"),
         }
+    }
+
+    /// Opens a file for reading from octet `begin` on; standard input has only one beginning.
+    pub(crate) fn open_at(&self, begin: u64) -> io::Result<Opened> {
+        let opened = self.open()?;
+        let Self::Path(path) = self else { return Ok(opened) };
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(begin))?;
+        Ok(Opened { input: Box::new(file), ..opened })
     }
 
     /// Opens the source for reading.

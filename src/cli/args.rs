@@ -74,13 +74,16 @@ Examples:
   spiglass report --link-rate 1G --bin 100ms tunnel.pcap
   spiglass report --from 2026-11-21T04:41:00Z --to +30s --peer 192.168.1.2 tunnel.pcap
   spiglass report --format csv --table sizes tunnel.pcap > sizes.csv
+  spiglass report --config r1.cfg --config r2.cfg tunnel.pcap
   tcpdump -i eth1 -w - 'ip proto 50 or udp port 4500' | spiglass report -";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
   spiglass check tunnel.pcap || echo 'look at the tunnel'
   spiglass check --fail-on error --format ndjson -o findings.ndjson *.pcap.zst
-  find /captures -name '*.pcap*' -print0 | spiglass check --files-from - -0";
+  find /captures -name '*.pcap*' -print0 | spiglass check --files-from - -0
+  spiglass check --config r1.cfg --config r2.cfg             (no capture: the configurations alone)
+  spiglass check --config r1.cfg --config r2.cfg tunnel.pcap";
 
 const FRAMES_EXAMPLES: &str = "\
 Columns:
@@ -124,6 +127,8 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub(super) input: InputArgs,
     #[command(flatten)]
+    pub(super) policy: PolicyArgs,
+    #[command(flatten)]
     pub(super) filter: FilterArgs,
     #[command(flatten)]
     pub(super) analysis: AnalysisArgs,
@@ -146,6 +151,8 @@ pub(super) struct ReportArgs {
 pub(super) struct CheckArgs {
     #[command(flatten)]
     pub(super) input: InputArgs,
+    #[command(flatten)]
+    pub(super) policy: PolicyArgs,
     #[command(flatten)]
     pub(super) filter: FilterArgs,
     #[command(flatten)]
@@ -186,6 +193,8 @@ pub(super) struct PartialArgs {
     #[command(flatten)]
     pub(super) input: InputArgs,
     #[command(flatten)]
+    pub(super) policy: PolicyArgs,
+    #[command(flatten)]
     pub(super) filter: FilterArgs,
     #[command(flatten)]
     pub(super) analysis: AnalysisArgs,
@@ -216,6 +225,8 @@ pub(super) struct MergeArgs {
     /// A capture cut in its last record is no reason for exit status 2
     #[arg(long, help_heading = "Input")]
     pub(super) accept_cut: bool,
+    #[command(flatten)]
+    pub(super) policy: PolicyArgs,
     /// Write the merged state to FILE; the report then goes only where --output says [default: no state]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) state_out: Option<PathBuf>,
@@ -265,6 +276,16 @@ pub(super) struct InputArgs {
     /// A capture cut in its last record is no reason for exit status 2
     #[arg(long, help_heading = "Input")]
     pub(super) accept_cut: bool,
+}
+
+#[derive(Debug, Default, Args)]
+pub(super) struct PolicyArgs {
+    /// What should be on the wire: router configurations, lists of SAs; repeatable; `-` to paste [default: none]
+    ///
+    /// Read are Cisco IOS configurations and `show crypto ipsec sa`, `ip xfrm state` and `ip xfrm policy`, `swanctl --list-sas`, Wireshark's esp_sa table and
+    /// [[sa]] tables in TOML; content decides. One text may hold several routers, with prompts and notes, and without indentation. Keys are compared, never shown.
+    #[arg(long, visible_alias = "sa", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(super) config: Vec<OsString>,
 }
 
 #[derive(Debug, Default, Args)]

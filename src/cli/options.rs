@@ -5,7 +5,9 @@ use std::io::{self, Read};
 
 use jiff::tz::TimeZone;
 
-use super::args::{AnalysisArgs, FailOn, FilterArgs, Format, InputArgs, MergeArgs, OutputArgs, TableName, When};
+use super::args::{
+    AnalysisArgs, FailOn, FilterArgs, Format, InputArgs, MergeArgs, OutputArgs, PolicyArgs, TableName, When,
+};
 use crate::capture::Source;
 use crate::engine::{Input, Settings, TimeBound};
 use crate::model::Error;
@@ -16,8 +18,9 @@ use crate::report::text::{TextOptions, Theme};
 /// Columns of text that goes to no terminal.
 const WIDTH: usize = 100;
 
-/// The captures to read: positional ones, named taps, then those listed in a file.
-pub(super) fn inputs(args: &InputArgs) -> Result<Vec<Input>, Error> {
+/// The captures to read: positional ones, named taps, then those listed in a file. None are needed where configurations alone
+/// are asked for.
+pub(super) fn inputs(args: &InputArgs, policy: &PolicyArgs, alone: bool) -> Result<Vec<Input>, Error> {
     let mut inputs: Vec<Input> =
         args.captures.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect();
     for tap in &args.tap {
@@ -31,20 +34,28 @@ pub(super) fn inputs(args: &InputArgs) -> Result<Vec<Input>, Error> {
     }
     let stdin = inputs.iter().filter(|input| input.source == Source::Stdin).count();
     let listed_by_stdin = args.files_from.as_deref() == Some(OsStr::new("-"));
-    if stdin + usize::from(listed_by_stdin) > 1 {
+    if stdin + usize::from(listed_by_stdin) + pasted(policy) > 1 {
         return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
+    }
+    if inputs.is_empty() && alone && !policy.config.is_empty() && args.files_from.is_none() {
+        return Ok(inputs);
     }
     if inputs.is_empty() {
         return Err(Error::Usage(
             if args.files_from.is_some() {
                 "the list of --files-from names no capture"
             } else {
-                "no capture; name a file, or `-` for standard input"
+                "no capture; name a file, or `-` for standard input (`spiglass check --config FILE` needs none)"
             }
             .into(),
         ));
     }
     Ok(inputs)
+}
+
+/// How many configurations are pasted.
+fn pasted(policy: &PolicyArgs) -> usize {
+    policy.config.iter().filter(|name| *name == "-").count()
 }
 
 /// The states to merge: positional ones, then those listed in a file.
@@ -55,7 +66,7 @@ pub(super) fn states(args: &MergeArgs) -> Result<Vec<Source>, Error> {
     }
     let states: Vec<Source> = names.iter().map(|name| Source::from_arg(name)).collect();
     let stdin = states.iter().filter(|state| **state == Source::Stdin).count();
-    if stdin + usize::from(args.files_from.as_deref() == Some(OsStr::new("-"))) > 1 {
+    if stdin + usize::from(args.files_from.as_deref() == Some(OsStr::new("-"))) + pasted(&args.policy) > 1 {
         return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
     }
     if states.is_empty() {
@@ -123,6 +134,7 @@ pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> 
         overlay: filter.overlay,
         link_rate_bps: analysis.and_then(|analysis| analysis.link_rate),
         max_loss_pct: analysis.map_or(default.max_loss_pct, |analysis| analysis.max_loss),
+        expectation: default.expectation,
     })
 }
 
@@ -201,7 +213,7 @@ mod tests {
     #[test]
     fn inputs_keep_their_order_and_taps() {
         let args = report(&["x.pcap", "--tap", "west=a.pcap,b.pcap", "-"]);
-        let inputs = inputs(&args.input).unwrap();
+        let inputs = inputs(&args.input, &args.policy, false).unwrap();
         let names: Vec<_> = inputs.iter().map(|input| input.source.name().to_str().unwrap().to_owned()).collect();
         assert_eq!(names, ["x.pcap", "-", "a.pcap", "b.pcap"]);
         assert_eq!(inputs[2].tap.as_deref(), Some("west"));
@@ -220,9 +232,17 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        assert!(inputs(&report(&["-", "-"]).input).is_err());
-        assert!(inputs(&report(&["-", "--files-from", "-"]).input).is_err());
-        assert!(inputs(&report(&[]).input).is_err());
+        let captures = |words: &[&str], alone| {
+            let args = report(words);
+            inputs(&args.input, &args.policy, alone).map(|inputs| inputs.len())
+        };
+        assert!(captures(&["-", "-"], false).is_err());
+        assert!(captures(&["-", "--files-from", "-"], false).is_err());
+        assert!(captures(&["-", "--config", "-"], false).is_err());
+        assert!(captures(&["x", "--config", "-", "--sa", "-"], false).is_err());
+        assert!(captures(&[], false).is_err() && captures(&[], true).is_err());
+        assert!(captures(&["--config", "r1.cfg"], false).is_err(), "a report is of captures");
+        assert_eq!(captures(&["--config", "r1.cfg"], true).ok(), Some(0));
         assert!(settings(&report(&["x", "--from", "+30s", "--to", "+10s"]).filter, None).is_err());
         assert!(table(Format::Json, Some(TableName::Sas), Table::Sas).is_err());
         assert!(Cli::try_parse_from(["spiglass", "report", "x", "-0"]).is_err());

@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 
-use super::args::{AnalysisArgs, CheckArgs, FilterArgs, InputArgs, MergeArgs, OutputArgs, PartialArgs, ReportArgs};
+use super::args::{
+    AnalysisArgs, CheckArgs, FilterArgs, InputArgs, MergeArgs, OutputArgs, PartialArgs, PolicyArgs, ReportArgs,
+};
 use super::args::{Cli, Command, ExplainArgs, FailOn, Format, FramesArgs, RowsFormat, RunArgs, TableName};
-use super::options;
 use super::progress::{Display, Interrupt};
 use super::sink::Sink;
 use super::verdict::Verdict;
+use super::{options, policies};
 use crate::engine;
 use crate::model::Error;
 use crate::model::report::Report;
@@ -38,6 +40,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
 /// `report` and `check` differ in what they print and from which severity on they fail.
 struct Asked {
     input: InputArgs,
+    policy: PolicyArgs,
     filter: FilterArgs,
     analysis: AnalysisArgs,
     format: Format,
@@ -50,15 +53,15 @@ struct Asked {
 
 impl From<ReportArgs> for Asked {
     fn from(args: ReportArgs) -> Self {
-        let ReportArgs { input, filter, analysis, format, table, output, fail_on, run } = args;
-        Self { input, filter, analysis, format, table, output, fail_on, run, findings_only: false }
+        let ReportArgs { input, policy, filter, analysis, format, table, output, fail_on, run } = args;
+        Self { input, policy, filter, analysis, format, table, output, fail_on, run, findings_only: false }
     }
 }
 
 impl From<CheckArgs> for Asked {
     fn from(args: CheckArgs) -> Self {
-        let CheckArgs { input, filter, analysis, format, table, output, fail_on, run } = args;
-        Self { input, filter, analysis, format, table, output, fail_on, run, findings_only: true }
+        let CheckArgs { input, policy, filter, analysis, format, table, output, fail_on, run } = args;
+        Self { input, policy, filter, analysis, format, table, output, fail_on, run, findings_only: true }
     }
 }
 
@@ -69,6 +72,7 @@ impl From<MergeArgs> for Asked {
             files_from: _,
             null: _,
             accept_cut,
+            policy,
             state_out: _,
             format,
             table,
@@ -78,7 +82,7 @@ impl From<MergeArgs> for Asked {
         } = args;
         let input = InputArgs { accept_cut, ..InputArgs::default() };
         let (filter, analysis) = (FilterArgs::default(), AnalysisArgs::default());
-        Self { input, filter, analysis, format, table, output, fail_on, run, findings_only: false }
+        Self { input, policy, filter, analysis, format, table, output, fail_on, run, findings_only: false }
     }
 }
 
@@ -86,20 +90,24 @@ fn report(asked: Asked) -> Verdict {
     let default_table = if asked.findings_only { Table::Findings } else { Table::Sas };
     let prepared = options::table(asked.format, asked.table, default_table).and_then(|table| {
         let settings = options::settings(&asked.filter, Some(&asked.analysis))?;
-        Ok((table, settings, options::inputs(&asked.input)?, Sink::open(asked.output.output.as_deref())?))
+        let inputs = options::inputs(&asked.input, &asked.policy, asked.findings_only)?;
+        Ok((table, settings, inputs, Sink::open(asked.output.output.as_deref())?))
     });
-    let (table, settings, inputs, sink) = match prepared {
+    let (table, mut settings, inputs, sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
+    let mut unread = Vec::new();
+    settings.expectation = policies::read(&asked.policy.config, &asked.run, &mut unread);
     let interrupt = Interrupt::listen();
     let display = Display::new(&asked.run, interrupt.clone());
     let engine::Outcome { report, errors } = engine::run(&inputs, &settings, options::jobs(asked.run.jobs), &display);
     display.finish();
     let mut verdict = Verdict::default();
     verdict.interrupted(interrupt.happened());
-    verdict.errors(&errors);
-    errors.iter().for_each(complain);
+    unread.extend(errors);
+    verdict.errors(&unread);
+    unread.iter().for_each(complain);
     deliver(report, &asked, table, sink, verdict)
 }
 
@@ -126,12 +134,15 @@ fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verd
 
 /// Analyses captures and keeps the state.
 fn partial(args: &PartialArgs) -> Verdict {
-    let prepared = options::settings(&args.filter, Some(&args.analysis))
-        .and_then(|settings| Ok((settings, options::inputs(&args.input)?, Sink::open(args.output.as_deref())?)));
-    let (settings, inputs, sink) = match prepared {
+    let prepared = options::settings(&args.filter, Some(&args.analysis)).and_then(|settings| {
+        Ok((settings, options::inputs(&args.input, &args.policy, false)?, Sink::open(args.output.as_deref())?))
+    });
+    let (mut settings, inputs, sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
+    let mut unread = Vec::new();
+    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
     let interrupt = Interrupt::listen();
     let display = Display::new(&args.run, interrupt.clone());
     let engine::Analysed { mut state, errors } =
@@ -140,14 +151,15 @@ fn partial(args: &PartialArgs) -> Verdict {
     state.label(args.stream.as_deref(), args.part);
     let mut verdict = Verdict::default();
     verdict.interrupted(interrupt.happened());
-    verdict.errors(&errors);
-    errors.iter().for_each(complain);
+    unread.extend(errors);
+    verdict.errors(&unread);
+    unread.iter().for_each(complain);
+    write(sink, &mut verdict, |sink| state.write(sink));
     let report = state.report().0;
     verdict.report(&report, args.input.accept_cut, None);
     if !args.run.quiet {
         warn_of_damage(&report);
     }
-    write(sink, &mut verdict, |sink| state.write(sink));
     verdict
 }
 
@@ -177,14 +189,18 @@ fn merge(args: MergeArgs) -> Verdict {
             Err(error) => errors.push(error),
         }
     }
-    let (report, more) = state.report();
-    errors.extend(more);
+    let expectation = policies::read(&args.policy.config, &args.run, &mut errors);
+    if let Err(why) = state.expect(expectation) {
+        return failed(&Error::Usage(why));
+    }
     let mut verdict = Verdict::default();
-    verdict.errors(&errors);
-    errors.iter().for_each(complain);
     if let Some(state_sink) = state_sink {
         write(state_sink, &mut verdict, |sink| state.write(sink));
     }
+    let (report, more) = state.report();
+    errors.extend(more);
+    verdict.errors(&errors);
+    errors.iter().for_each(complain);
     let Some(sink) = sink else {
         verdict.report(&report, args.accept_cut, options::threshold(args.fail_on));
         return verdict;
@@ -230,8 +246,13 @@ fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64)
 }
 
 fn frames(args: &FramesArgs) -> Verdict {
-    let prepared = options::settings(&args.filter, None)
-        .and_then(|settings| Ok((settings, options::inputs(&args.input)?, Sink::open(args.output.as_deref())?)));
+    let prepared = options::settings(&args.filter, None).and_then(|settings| {
+        Ok((
+            settings,
+            options::inputs(&args.input, &PolicyArgs::default(), false)?,
+            Sink::open(args.output.as_deref())?,
+        ))
+    });
     let (settings, inputs, mut sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),

@@ -34,7 +34,7 @@ pub struct Glance {
 }
 
 /// Looks at a frame; `None` for every frame that is not exactly of this kind.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
     let data = frame.data;

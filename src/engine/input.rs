@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::analysis;
+use crate::analysis::{self, Expectation};
 use crate::capture::Source;
 use crate::model::report::Report;
 use crate::model::{Address, Error, Spi, Timestamp};
@@ -37,6 +37,8 @@ pub struct Settings {
     pub link_rate_bps: Option<u64>,
     /// Lost share of an SA's numbers above which a gap is a warning, per cent.
     pub max_loss_pct: f64,
+    /// What should be on the wire.
+    pub expectation: Expectation,
 }
 
 impl Default for Settings {
@@ -51,6 +53,7 @@ impl Default for Settings {
             overlay: false,
             link_rate_bps: None,
             max_loss_pct: 0.1,
+            expectation: Expectation::default(),
         }
     }
 }
@@ -63,7 +66,7 @@ impl Settings {
 
     /// The settings of the analysis, all limits as moments, where the run begins at `start`.
     pub(crate) fn resolve(&self, start: Timestamp) -> analysis::Settings {
-        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct } = self;
+        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct, expectation } = self;
         analysis::Settings {
             bin_ns: *bin_ns,
             from: from.map(|bound| bound.resolve(start)),
@@ -74,6 +77,7 @@ impl Settings {
             overlay: *overlay,
             link_rate_bps: *link_rate_bps,
             max_loss_pct: *max_loss_pct,
+            expectation: expectation.clone(),
         }
     }
 }

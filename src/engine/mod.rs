@@ -3,12 +3,14 @@
 mod frames;
 mod input;
 mod interleave;
+mod parts;
 mod pipeline;
 mod rotation;
 mod run;
 mod start;
 mod state;
 
+pub use crate::analysis::Expectation;
 pub use frames::{FrameSink, FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
 pub use run::{Analysed, analyse, cores, run};

@@ -86,6 +86,7 @@ pub(super) fn read(
 ) -> CaptureReader {
     // Where reading is decompressing, that is a thread's work alone; else, with two, the reader looks too.
     let lookers = jobs.saturating_sub(2);
+    reader.read_large_chunks();
     let look_first = lookers == 0 && reader.info().compression.is_none();
     thread::scope(|scope| {
         let (empty_in, empty_out) = sync_channel::<Batch>((IN_FLIGHT + 1) * (lookers + 2));

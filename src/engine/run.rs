@@ -1,6 +1,9 @@
 //! A run: every capture is analysed into a state of its own, states of one tap are merged in time order, and the
 //! report is made of the taps.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
 use super::pipeline;
 use super::rotation::Named;
@@ -14,6 +17,9 @@ use crate::model::{Error, Timestamp};
 
 /// Smaller captures than this many octets are read on one thread: starting others would cost more.
 const WORTH_THREADS: u64 = 1 << 22;
+
+/// With at least this many captures for each thread, threads take captures; with fewer, they share each one.
+const MANY: usize = 2;
 
 /// What came of analysing captures.
 #[derive(Debug)]
@@ -42,14 +48,11 @@ pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dy
         errors: Vec::new(),
         streams: Vec::new(),
     };
-    for named in super::rotation::by_tap(inputs) {
-        if progress.interrupted() {
-            break;
-        }
-        match named {
-            Named::Alone(input) => run.one(input),
-            Named::Tap(name, inputs) => run.merged(name, &inputs),
-        }
+    let named = super::rotation::by_tap(inputs);
+    if jobs > 1 && named.len() >= MANY * jobs && run.resolved.is_some() {
+        run.side_by_side(&named);
+    } else {
+        run.all(&named);
     }
     let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
     Analysed { state: State::new(settings, run.streams), errors: run.errors }
@@ -76,6 +79,56 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
+    /// One after another, each on all threads.
+    fn all(&mut self, named: &[Named<'_>]) {
+        for named in named {
+            if self.progress.interrupted() {
+                break;
+            }
+            match named {
+                Named::Alone(input) => self.one(input),
+                Named::Tap(name, inputs) => self.merged(name, inputs),
+            }
+        }
+    }
+
+    /// Each on one thread, as many at a time as there are threads.
+    fn side_by_side(&mut self, named: &[Named<'_>]) {
+        let next = AtomicUsize::new(0);
+        let worker = || {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(one) = named.get(at) else { return done };
+                let mut run = Run {
+                    resolved: self.resolved.clone(),
+                    settings: self.settings,
+                    jobs: 1,
+                    progress: self.progress,
+                    errors: Vec::new(),
+                    streams: Vec::new(),
+                };
+                run.all(std::slice::from_ref(one));
+                done.push((at, run.errors, run.streams));
+            }
+        };
+        let mut done: Vec<(usize, Vec<Error>, Vec<Stream>)> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.jobs).map(|_| scope.spawn(worker)).collect();
+            workers
+                .into_iter()
+                .flat_map(|worker| match worker.join() {
+                    Ok(done) => done,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+                .collect()
+        });
+        done.sort_unstable_by_key(|(at, ..)| *at);
+        for (_, errors, streams) in done {
+            self.errors.extend(errors);
+            self.streams.extend(streams);
+        }
+    }
+
     fn settings_from(&mut self, first: Timestamp) -> analysis::Settings {
         self.resolved.get_or_insert_with(|| self.settings.resolve(first)).clone()
     }
@@ -89,12 +142,23 @@ impl Run<'_> {
                 return;
             }
         };
-        let partial = if self.jobs > 1 && reader.info().bytes_total.is_none_or(|bytes| bytes >= WORTH_THREADS) {
-            let (read, partial) = self.on_threads(reader);
-            reader = read;
-            partial
-        } else {
-            self.on_one(&mut reader)
+        let (bytes, compressed) = (reader.info().bytes_total, reader.info().compression.is_some());
+        let threads = bytes.filter(|_| !compressed).map_or(1, |bytes| super::parts::worth(bytes, self.jobs));
+        let in_parts = match &self.resolved {
+            Some(settings) if threads > 1 => super::parts::analyse(&input.source, threads, settings, self.progress),
+            _ => None,
+        };
+        let partial = match in_parts {
+            Some((read, partial)) => {
+                reader = read;
+                Some(partial)
+            }
+            None if self.jobs > 1 && bytes.is_none_or(|bytes| bytes >= WORTH_THREADS) => {
+                let (read, partial) = self.on_threads(reader);
+                reader = read;
+                partial
+            }
+            None => self.on_one(&mut reader),
         };
         let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
         partial.declare_captures(1);

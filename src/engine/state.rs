@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::rotation::assign;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
-use crate::analysis::{Partial, Settings};
+use crate::analysis::{Expectation, Partial, Settings};
 use crate::capture::Source;
 use crate::model::{Error, Timestamp, report::Report};
 
@@ -39,11 +39,33 @@ pub(super) struct Stream {
 pub struct State {
     settings: Option<Settings>,
     streams: Vec<Stream>,
+    /// What should be on the wire, where it was not given when the state was made.
+    expectation: Option<Expectation>,
 }
 
 impl State {
     pub(super) fn new(settings: Settings, streams: Vec<Stream>) -> Self {
-        Self { settings: Some(settings), streams }
+        Self { settings: Some(settings), streams, expectation: None }
+    }
+
+    /// Compares with what should be on the wire, given again or for the first time.
+    ///
+    /// # Errors
+    /// Where the state was made with other policies, or with policies and none are given now.
+    pub fn expect(&mut self, expectation: Expectation) -> Result<(), String> {
+        let made_with = self.settings.as_ref().map(|settings| &settings.expectation);
+        match made_with {
+            Some(own) if own.is_absent() && expectation.policies().is_none() => {
+                Err("the states were made with --config; a state holds no configuration, so give it again".into())
+            }
+            Some(own) if own.is_absent() && *own != expectation => {
+                Err("the states were made with another --config; give the same, under the same names".into())
+            }
+            _ => {
+                self.expectation = Some(expectation);
+                Ok(())
+            }
+        }
     }
 
     /// Names the stream of everything in the state, and the part of it that it is.
@@ -62,7 +84,7 @@ impl State {
     /// Where the two were made with different settings, or a part of a stream is there twice with different content;
     /// nothing is taken in then.
     pub fn merge(&mut self, other: Self) -> Result<(), String> {
-        let Self { settings, streams } = other;
+        let Self { settings, streams, expectation: _ } = other;
         if let (Some(own), Some(theirs)) = (&self.settings, &settings)
             && let Some(difference) = own.difference(theirs)
         {
@@ -88,9 +110,9 @@ impl State {
 
     /// The report of everything in the state, and streams that could not be put together.
     #[must_use]
-    pub fn report(&self) -> (Report, Vec<Error>) {
+    pub fn report(self) -> (Report, Vec<Error>) {
         let mut errors = Vec::new();
-        let taps = assign(self.streams.clone(), &mut errors);
+        let taps = assign(self.streams, &mut errors);
         // Captures are listed by time, so that the order in which they were given or merged leaves no trace.
         let mut facts: Vec<(usize, usize, CaptureFacts)> = Vec::new();
         for (tap, merged) in taps.iter().enumerate() {
@@ -113,7 +135,10 @@ impl State {
             })
             .collect();
         let facts: Vec<CaptureFacts> = facts.iter().map(|(_, _, facts)| facts.clone()).collect();
-        let settings = self.settings.clone().unwrap_or_default();
+        let mut settings = self.settings.unwrap_or_default();
+        if let Some(expectation) = self.expectation {
+            settings.expectation = expectation;
+        }
         (finish(&states, &facts, &settings), errors)
     }
 
@@ -202,7 +227,7 @@ impl State {
         for body in &bodies {
             streams.push(postcard::from_bytes(body).map_err(unreadable)?);
         }
-        Ok(Self { settings, streams })
+        Ok(Self { settings, streams, expectation: None })
     }
 }
 

@@ -1,11 +1,57 @@
 //! The report as data: exactly what `--format json` prints. Names carry units; absent is `null`.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{Address, Spi, Timestamp};
 
 /// The schema name of [`Report`].
 pub const SCHEMA: &str = "spiglass.report/1";
+
+/// The name of a tap or a transform, the id of an SA: many rows share one.
+pub type Name = Arc<str>;
+
+/// Something small that is written in words, made when they are needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown<T>(pub T);
+
+impl<T: fmt::Display> fmt::Display for Shown<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// A moment in nanoseconds since the Unix epoch, written as RFC 3339 in UTC with nine digits.
+///
+/// A report of many SAs has many of them, and the words are five times as long as the number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Rfc3339(pub i64);
+
+impl fmt::Display for Rfc3339 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Every 64-bit count of nanoseconds lies within the years that jiff knows.
+        match jiff::Timestamp::from_nanosecond(i128::from(self.0)) {
+            Ok(moment) => write!(f, "{moment:.9}"),
+            Err(_) => write!(f, "{} ns", self.0),
+        }
+    }
+}
+
+impl Serialize for Rfc3339 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 /// Everything a run found out.
 #[derive(Clone, Debug, Serialize)]
@@ -128,7 +174,7 @@ pub struct DamageReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct Tap {
     /// Its name: given with `--tap`, else the stem of its first capture.
-    pub name: String,
+    pub name: Name,
     /// Indices into `captures`.
     pub captures: Vec<u32>,
     /// `plain`, `tunnel`, `mixed` or `unknown`.
@@ -166,7 +212,7 @@ pub struct Totals {
 #[derive(Clone, Debug, Serialize)]
 pub struct Layer {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// `eth/ipv4/ah/ipv4`.
     pub stack: String,
     /// Frames.
@@ -188,19 +234,19 @@ pub struct FrameRef {
 #[derive(Clone, Debug, Serialize)]
 pub struct Sa {
     /// `esp/192.168.1.1/192.168.1.2/0x000003ea`.
-    pub id: String,
+    pub id: Name,
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// `esp`, `ah` or `ipcomp`.
     pub proto: &'static str,
     /// SPI in decimal.
     pub spi: u32,
     /// SPI in hex.
-    pub spi_hex: String,
+    pub spi_hex: Shown<Spi>,
     /// Source address.
-    pub src: String,
+    pub src: Shown<Address>,
     /// Destination address.
-    pub dst: String,
+    pub dst: Shown<Address>,
     /// `native`, `udp`, `tcp` or `wesp`.
     pub encapsulation: &'static str,
     /// `tunnel`, `transport` or `unknown`.
@@ -214,9 +260,9 @@ pub struct Sa {
     /// TAP copies taken out of the figures.
     pub copies_removed: u64,
     /// Time of the first frame.
-    pub first: Option<String>,
+    pub first: Option<Rfc3339>,
     /// Time of the last frame.
-    pub last: Option<String>,
+    pub last: Option<Rfc3339>,
     /// The same in nanoseconds.
     pub first_ns: Option<i64>,
     /// The same in nanoseconds.
@@ -281,11 +327,11 @@ pub struct TransformReport {
     /// `expected`, `visible`, `inferred` or `unknown`.
     pub basis: &'static str,
     /// Its name, null where unknown.
-    pub name: Option<String>,
+    pub name: Option<Name>,
     /// Names consistent with what was seen, the likeliest first.
-    pub candidates: Vec<String>,
+    pub candidates: Arc<[Name]>,
     /// What an inference rests on and what it cannot decide.
-    pub evidence: Option<String>,
+    pub evidence: Option<Name>,
 }
 
 /// Average rate of an SA between its first and last frame.
@@ -323,15 +369,15 @@ pub struct Overhead {
 #[derive(Clone, Debug, Serialize)]
 pub struct Tunnel {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// The lower address.
     pub a: String,
     /// The higher address.
     pub b: String,
     /// Ids of SAs from `a` to `b`.
-    pub sas_a_to_b: Vec<String>,
+    pub sas_a_to_b: Vec<Name>,
     /// Ids of SAs from `b` to `a`.
-    pub sas_b_to_a: Vec<String>,
+    pub sas_b_to_a: Vec<Name>,
     /// First frame's time.
     pub first_ns: Option<i64>,
     /// Last frame's time.
@@ -342,11 +388,11 @@ pub struct Tunnel {
 #[derive(Clone, Debug, Serialize)]
 pub struct Size {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// `from > to` of the outer addresses.
     pub direction: String,
     /// Id of the outermost SA; null for tunnels without IPsec.
-    pub sa: Option<String>,
+    pub sa: Option<Name>,
     /// Layers from the outer IP header on, without the encapsulated packet: `ipv4/ah`.
     pub encapsulation: String,
     /// Inner IP length.
@@ -409,9 +455,9 @@ pub struct Parts {
 #[derive(Clone, Debug, Serialize)]
 pub struct OuterSize {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// Id of the SA.
-    pub sa: String,
+    pub sa: Name,
     /// Outer IP length.
     pub outer_bytes: u64,
     /// Packets.
@@ -433,7 +479,7 @@ pub struct Padding {
 #[derive(Clone, Debug, Serialize)]
 pub struct EthernetPadding {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// `from > to`.
     pub direction: String,
     /// Frames.
@@ -452,9 +498,9 @@ pub struct EthernetPadding {
 #[derive(Clone, Debug, Serialize)]
 pub struct EspPadding {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// Id of the SA.
-    pub sa: String,
+    pub sa: Name,
     /// How it is known.
     pub basis: &'static str,
     /// Frames by pad length.
@@ -471,9 +517,9 @@ pub struct EspPadding {
 #[derive(Clone, Debug, Serialize)]
 pub struct AhPadding {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// Id of the SA.
-    pub sa: String,
+    pub sa: Name,
     /// Frames that have padding.
     pub frames: u64,
     /// Of these, frames whose padding is not all zero.
@@ -497,7 +543,7 @@ pub struct Rates {
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectionRate {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// `from > to`.
     pub direction: String,
     /// Source MAC, or source address on links without.
@@ -551,7 +597,7 @@ pub struct Peak {
 #[derive(Clone, Debug, Serialize)]
 pub struct PauseRate {
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// `from > to`.
     pub direction: String,
     /// PFC class; null for 802.3x PAUSE.
@@ -585,21 +631,33 @@ pub struct Bin {
     pub control_frames: u64,
 }
 
+/// A moment that is written twice, as `time` in words and as `time_ns`; both null where it is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct When(pub Timestamp);
+
+impl Serialize for When {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("When", 2)?;
+        fields.serialize_field("time", &self.0.ns().map(Rfc3339))?;
+        fields.serialize_field("time_ns", &self.0.ns())?;
+        fields.end()
+    }
+}
+
 /// What began, ended or changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
-    /// When.
-    pub time: Option<String>,
-    /// When, in nanoseconds.
-    pub time_ns: Option<i64>,
+    /// When: `time` in words and `time_ns`.
+    #[serde(flatten)]
+    pub when: When,
     /// The tap.
-    pub tap: String,
+    pub tap: Name,
     /// `sa-start`, `sa-stop`, `rekey`, `restart` or `wrap`.
     pub what: &'static str,
     /// Id of the SA.
-    pub sa: String,
+    pub sa: Name,
     /// The SA it follows, for a rekey.
-    pub from_sa: Option<String>,
+    pub from_sa: Option<Name>,
     /// The frame that shows it.
     pub frame: FrameRef,
 }
@@ -638,9 +696,9 @@ pub struct Finding {
     /// One line.
     pub title: String,
     /// The tap, empty where it concerns a capture.
-    pub tap: String,
+    pub tap: Name,
     /// Id of the SA or the flow it concerns.
-    pub sa: Option<String>,
+    pub sa: Option<Name>,
     /// How often.
     pub count: u64,
     /// First frame.

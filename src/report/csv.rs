@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::escape;
 use crate::model::report::{
-    AhPadding, Capture, DirectionRate, EspPadding, EthernetPadding, Finding, FrameRef, Layer, Report, Sa, Size,
+    AhPadding, Capture, DirectionRate, EspPadding, EthernetPadding, Finding, FrameRef, Layer, Report, Rfc3339, Sa, Size,
 };
 
 /// The tables that CSV can hold.
@@ -66,13 +66,19 @@ impl Cell {
         self.0.push_str(&escape::cell(text));
     }
 
+    fn optional_time(&mut self, time: Option<Rfc3339>) {
+        if let Some(time) = time {
+            self.text(&time.to_string());
+        }
+    }
+
     fn optional_text(&mut self, text: Option<&str>) {
         if let Some(text) = text {
             self.text(text);
         }
     }
 
-    fn list(&mut self, texts: &[String]) {
+    fn list<S: std::borrow::Borrow<str>>(&mut self, texts: &[S]) {
         self.text(&texts.join(";"));
     }
 
@@ -146,17 +152,17 @@ const SAS: &[Column<Sa>] = &[
     ("tap", |r, c| c.text(&r.tap)),
     ("proto", |r, c| c.text(r.proto)),
     ("spi", |r, c| c.number(i128::from(r.spi))),
-    ("spi_hex", |r, c| c.text(&r.spi_hex)),
-    ("src", |r, c| c.text(&r.src)),
-    ("dst", |r, c| c.text(&r.dst)),
+    ("spi_hex", |r, c| c.text(&r.spi_hex.to_string())),
+    ("src", |r, c| c.text(&r.src.to_string())),
+    ("dst", |r, c| c.text(&r.dst.to_string())),
     ("encapsulation", |r, c| c.text(r.encapsulation)),
     ("mode", |r, c| c.text(r.mode)),
     ("frames", |r, c| c.number(i128::from(r.frames))),
     ("fragments", |r, c| c.number(i128::from(r.fragments))),
     ("outer_bytes", |r, c| c.number(i128::from(r.outer_bytes))),
     ("copies_removed", |r, c| c.number(i128::from(r.copies_removed))),
-    ("first", |r, c| c.optional_text(r.first.as_deref())),
-    ("last", |r, c| c.optional_text(r.last.as_deref())),
+    ("first", |r, c| c.optional_time(r.first)),
+    ("last", |r, c| c.optional_time(r.last)),
     ("first_ns", |r, c| c.number(wide(r.first_ns))),
     ("last_ns", |r, c| c.number(wide(r.last_ns))),
     ("first_frame_capture", |r, c| c.frame_capture(Some(r.first_frame))),

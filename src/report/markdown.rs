@@ -144,8 +144,8 @@ fn sas(page: &mut Page, report: &Report) {
             };
             vec![
                 safe(&sa.tap),
-                format!("{} {}", sa.proto.to_uppercase(), safe(&sa.spi_hex)),
-                format!("{} > {}", safe(&sa.src), safe(&sa.dst)),
+                format!("{} {}", sa.proto.to_uppercase(), sa.spi_hex),
+                format!("{} > {}", sa.src, sa.dst),
                 grouped(sa.frames),
                 number(sequence.map(|s| s.lost)),
                 number(sequence.map(|s| s.duplicate)),

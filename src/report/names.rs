@@ -35,11 +35,11 @@ pub fn sa_parts(id: &str) -> Option<(&'static str, &str, String)> {
 #[must_use]
 pub fn transform(sa: &Sa) -> String {
     let TransformReport { basis, name, candidates, evidence: _ } = &sa.transform;
-    let text = match (name, candidates.as_slice()) {
-        (Some(name), _) => name.clone(),
+    let text = match (name, &**candidates) {
+        (Some(name), _) => name.to_string(),
         (None, _) if *basis == "unknown" => return "unknown".to_owned(),
         (None, []) => return (*basis).to_owned(),
-        (None, [one]) => one.clone(),
+        (None, [one]) => one.to_string(),
         (None, [one, two]) => format!("{one} or {two}"),
         (None, [one, rest @ ..]) => format!("{one} or {} others", rest.len()),
     };

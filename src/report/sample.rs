@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::report::*;
+use crate::model::{Address, Spi, Timestamp};
 
 const START: i64 = 1_795_236_062_000_000_000;
 const A: &str = "192.168.1.1";
@@ -74,8 +75,12 @@ pub(crate) fn size(inner: u64, overhead: u64) -> Size {
     }
 }
 
-fn sa_id(proto: &str, spi: u32) -> String {
-    format!("{proto}/{A}/{B}/0x{spi:08x}")
+fn shown(address: &str) -> Shown<Address> {
+    Shown(Address::from(address.parse::<std::net::IpAddr>().expect("an address")))
+}
+
+fn sa_id(proto: &str, spi: u32) -> Name {
+    format!("{proto}/{A}/{B}/0x{spi:08x}").into()
 }
 
 /// An SA from A to B.
@@ -85,17 +90,17 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         tap: "tunnel".into(),
         proto,
         spi,
-        spi_hex: format!("0x{spi:08x}"),
-        src: A.into(),
-        dst: B.into(),
+        spi_hex: Shown(Spi(spi)),
+        src: shown(A),
+        dst: shown(B),
         encapsulation: "native",
         mode: "tunnel",
         frames: 1485,
         fragments: 0,
         outer_bytes: 200_000,
         copies_removed: 0,
-        first: time(START),
-        last: time(START + 15_020_000_000),
+        first: Some(Rfc3339(START)),
+        last: Some(Rfc3339(START + 15_020_000_000)),
         first_ns: Some(START),
         last_ns: Some(START + 15_020_000_000),
         first_frame: FrameRef { capture: 0, frame: 1 },
@@ -116,7 +121,7 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         transform: TransformReport {
             basis: "inferred",
             name: None,
-            candidates: vec!["AES-CBC, 96-bit ICV".into(), "AES-GCM-16".into(), "AES-CTR, 96-bit ICV".into()],
+            candidates: ["AES-CBC, 96-bit ICV", "AES-GCM-16", "AES-CTR, 96-bit ICV"].map(Name::from).into(),
             evidence: None,
         },
         icv_bytes: Some(12),
@@ -271,8 +276,7 @@ pub(crate) fn report() -> Report {
             }],
         },
         events: vec![Event {
-            time: time(START),
-            time_ns: Some(START),
+            when: When(Timestamp::from_ns(START)),
             tap: "tunnel".into(),
             what: "rekey",
             sa: sa_id("esp", 1001),
@@ -291,10 +295,10 @@ pub(crate) fn two_taps() -> Report {
     report.taps.push(Tap { name: "far".into(), captures: vec![1], role: "tunnel" });
     let (a, b) = ("2001:db8:1111:2222:3333:4444:5555:6666", "2001:db8:1111:2222:3333:4444:5555:7777");
     report.sas.push(Sa {
-        id: format!("esp/{a}/{b}/0xc0ffee00"),
+        id: format!("esp/{a}/{b}/0xc0ffee00").into(),
         tap: "far".into(),
-        src: a.into(),
-        dst: b.into(),
+        src: shown(a),
+        dst: shown(b),
         encapsulation: "udp",
         copies_removed: 2,
         overhead: Overhead { basis: "unknown", min_bytes: None, max_bytes: None, mean_bytes: None },
@@ -303,11 +307,11 @@ pub(crate) fn two_taps() -> Report {
     report.sizes.extend((100..160).map(|inner| Size {
         tap: "far".into(),
         direction: direction(a, b),
-        sa: Some(format!("esp/{a}/{b}/0xc0ffee00")),
+        sa: Some(format!("esp/{a}/{b}/0xc0ffee00").into()),
         ..size(inner, 61)
     }));
     report.findings.extend((0..9).map(|n| Finding {
-        sa: Some(format!("esp/{a}/{b}/0xc0ffee{n:02x}")),
+        sa: Some(format!("esp/{a}/{b}/0xc0ffee{n:02x}").into()),
         tap: "far".into(),
         ..finding("sa-one-way", n)
     }));

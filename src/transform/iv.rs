@@ -13,7 +13,7 @@ pub struct IvSample {
 }
 
 /// What the samples have in common.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum IvPattern {
     /// Too few samples, or no pattern that would say anything.
     Unclear,

@@ -109,6 +109,22 @@ pub(super) const KEY_LENGTH: Entry = Entry {
     references: &["RFC 2403", "RFC 2404", "RFC 4868"],
 };
 
+pub(super) const KEY_REUSED: Entry = Entry {
+    code: "config-key-reused",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "One key serves both directions",
+    meaning: "The SA that a router sends on and the one it receives on have the same key. A packet that the router sent is then valid where it \
+              comes back, so it can be reflected; with counter modes the key stream of the two directions repeats.",
+    causes: &["One key was typed into all lines.", "A script that makes one key for a tunnel."],
+    remedy: &[
+        "Give each direction a key of its own, the same on both routers, then `clear crypto sa`.",
+        "spiglass compares keys and never shows them.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.5.1", "RFC 3686 section 2.1"],
+};
+
 pub(super) const TRANSFORM_MISMATCH: Entry = Entry {
     code: "config-transform-mismatch",
     severity: Severity::Error,

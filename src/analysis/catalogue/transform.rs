@@ -23,6 +23,25 @@ pub(super) const MISMATCH: Entry = Entry {
     references: &["RFC 4868 section 2", "RFC 4303 section 2"],
 };
 
+pub(super) const MODE_MISMATCH: Entry = Entry {
+    code: "mode-mismatch",
+    severity: Severity::Warning,
+    severity_note: "a note where IOS takes tunnel mode for traffic that it only forwards, as it does by itself",
+    title: "The mode on the wire is not the expected one",
+    meaning: "The configuration asks for tunnel mode and the packets are in transport mode, or the reverse. The overhead is another than \
+              the one calculated, and a peer that insists on its mode refuses the SA.",
+    causes: &[
+        "IOS takes tunnel mode for traffic that is not its own, even with `mode transport` in the transform set.",
+        "The transform set was changed and the SAs were not cleared.",
+    ],
+    remedy: &[
+        "`show crypto ipsec sa` shows the mode in force as `in use settings ={Tunnel, }`.",
+        "Take `mode transport` only where the router's own packets are protected (GRE, IP in IP), on both sides.",
+    ],
+    lines: &[],
+    references: &["RFC 4301 section 4.1"],
+};
+
 pub(super) const ICV_INVALID: Entry = Entry {
     code: "icv-invalid",
     severity: Severity::Error,

@@ -33,6 +33,7 @@ pub(super) const WRONG_PROTOCOL: Entry = Entry {
               protocols are different SAs, so the receiver drops the packets.",
     causes: &[
         "The transform sets of the two routers differ: one has ah-*, the other esp-*.",
+        "The SAs are older than the configuration: manual SAs stay as they were built until `clear crypto sa`.",
         "Manual keys were entered for one protocol while the transform set asks for the other.",
     ],
     remedy: &[
@@ -46,13 +47,14 @@ pub(super) const WRONG_PROTOCOL: Entry = Entry {
 pub(super) const WRONG_DIRECTION: Entry = Entry {
     code: "sa-wrong-direction",
     severity: Severity::Error,
-    severity_note: "",
-    title: "An expected SPI is used in the opposite direction",
-    meaning: "The SPI that is configured from one router to the other is on the wire the other way round. Each receiver waits for the other \
-              number and drops what comes.",
+    severity_note: "warning where only one of its two ends differs, which another tunnel with the same SPI explains as well",
+    title: "An expected SPI is used in the opposite direction or between other ends",
+    meaning: "The SPI that is configured from one router to the other is on the wire the other way round, or from or to another address. \
+              Where it is the other way round, each receiver waits for the other number and drops what comes.",
     causes: &[
         "Inbound and outbound were swapped on one router: the local inbound SPI must equal the peer's outbound SPI.",
         "The configuration was copied from one router to the other without swapping the two lines.",
+        "Between other ends: a peer's address is wrong, or another tunnel has the same SPI.",
     ],
     remedy: &[
         "On one router only, swap the SPIs and keys of `set session-key inbound` and `set session-key outbound`.",

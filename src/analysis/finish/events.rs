@@ -1,8 +1,7 @@
 //! What began, ended or changed.
 
 use super::tap::{SaView, Tap};
-use super::time::rfc3339;
-use crate::model::report::{Event, Report};
+use crate::model::report::{Event, Report, When};
 use crate::model::{FramePos, Protocol, Timestamp};
 
 /// A new SA this soon before or after the last packet of an old one may be its successor.
@@ -13,10 +12,10 @@ const FRESH: u32 = 64;
 const POOL: usize = 1_000;
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
+    report.events.reserve_exact(2 * tap.sas.len());
     let mut push = |what, sa: &SaView<'_>, from: Option<&SaView<'_>>, pos: FramePos, time: Timestamp| {
         report.events.push(Event {
-            time: rfc3339(time),
-            time_ns: time.ns(),
+            when: When(time),
             tap: tap.name.clone(),
             what,
             sa: sa.name.clone(),
@@ -31,10 +30,10 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         if let Some(old) = predecessor(tap, sa) {
             push("rekey", sa, Some(old), ends.first, ends.first_time);
         }
-        for restart in sa.sequence.iter().flat_map(|s| &s.restarts) {
+        for restart in sa.sequence.iter().flat_map(|s| s.restarts()) {
             push("restart", sa, None, restart.pos, restart.time);
         }
-        for wrap in sa.sequence.iter().flat_map(|s| &s.wrap_edges) {
+        for wrap in sa.sequence.iter().flat_map(|s| s.wrap_edges()) {
             push("wrap", sa, None, wrap.pos, wrap.time);
         }
     }

@@ -1,20 +1,33 @@
 //! The transform of opaque ESP SAs, as far as lengths and IVs tell.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::tap::{SaView, Tap};
 use crate::analysis::intern::NONE;
+use crate::model::report::Name;
 use crate::model::{Address, Protocol};
 use crate::transform::inference::{Catalogue, Inference};
 use crate::transform::iv::IvPattern;
 
 /// What is inferred of one SA.
 pub(crate) struct Inferred {
-    pub(crate) inference: Inference,
+    pub(crate) known: Arc<Known>,
     /// Octets of the inner packets, at least and at most. In transport mode the inner packet has the outer IP header too; where
     /// the mode is unknown that is the upper limit.
     pub(crate) goodput_bytes: (u64, u64),
 }
+
+/// An inference, with its words as the report has them. SAs that look alike share one.
+pub(crate) struct Known {
+    pub(crate) inference: Inference,
+    pub(crate) name: Option<Name>,
+    pub(crate) candidates: Arc<[Name]>,
+    pub(crate) evidence: Name,
+}
+
+/// Inferences by lengths and IVs.
+type Cache = BTreeMap<(Vec<u32>, IvPattern), Option<Arc<Known>>>;
 
 /// One size of an SA.
 #[derive(Clone, Copy)]
@@ -30,41 +43,90 @@ pub(super) fn add(tap: &mut Tap<'_>) {
     if !tap.sas.iter().any(opaque) {
         return;
     }
+    let sizes = sizes(tap);
+    let catalogue = Catalogue::new();
+    let mut cache = Cache::new();
+    for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
+        sa.inferred = sizes.get(&sa.id).and_then(|sizes| inferred(sa, sizes, &catalogue, &mut cache));
+    }
+}
+
+/// Sizes of the opaque packets, by SA number.
+fn sizes(tap: &Tap<'_>) -> BTreeMap<u32, Vec<Sized>> {
     let mut sizes: BTreeMap<u32, Vec<Sized>> = BTreeMap::new();
     for (key, cell) in tap.sizes.opaque.iter() {
         let sized = Sized { outer_bytes: key.outer_bytes, fragments: key.fragments, packets: tap.counted(cell).0 };
         sizes.entry(key.sa).or_default().push(sized);
     }
-    let catalogue = Catalogue::new();
-    for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
-        sa.inferred = sizes.get(&sa.id).and_then(|sizes| inferred(sa, sizes, &catalogue));
-    }
+    sizes
 }
 
-fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue) -> Option<Inferred> {
+/// Lengths of ESP packets with their number. What is no multiple of four is damaged, or no ESP (RFC 4303 section 2.4).
+fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u32, u64)> {
+    let all = sizes.iter().filter(|sized| sized.packets > 0).map(move |sized| {
+        // Every further fragment has an IP header of its own.
+        let headers = around + header * sized.fragments.saturating_sub(1);
+        (sized.outer_bytes.saturating_sub(headers), sized.packets)
+    });
+    all.filter(|(length, _)| length.is_multiple_of(4))
+}
+
+fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut Cache) -> Option<Inferred> {
     let around = sa.state.evidence.around()?;
     let header = ip_header(sa.key.src);
-    let lengths = || {
-        let all = sizes.iter().filter(|sized| sized.packets > 0).map(|sized| {
-            // Every further fragment has an IP header of its own.
-            let headers = around + header * sized.fragments.saturating_sub(1);
-            (sized.outer_bytes.saturating_sub(headers), sized.packets)
-        });
-        // What is no multiple of four is damaged, or no ESP (RFC 4303 section 2.4).
-        all.filter(|(length, _)| length.is_multiple_of(4))
-    };
-    let mut distinct: Vec<u32> = lengths().map(|(length, _)| length).collect();
+    let mut distinct: Vec<u32> = lengths(sizes, around, header).map(|(length, _)| length).collect();
     distinct.sort_unstable();
     distinct.dedup();
-    let inference = catalogue.infer(&distinct, IvPattern::of(&sa.state.evidence.ivs()))?;
-    let (least, most) = inference.protection;
-    let mut goodput_bytes = (0, 0);
-    for (length, packets) in lengths() {
+    let pattern = IvPattern::of(&sa.state.evidence.ivs());
+    let known = cache.entry((distinct, pattern)).or_insert_with_key(|(lengths, pattern)| {
+        let inference = catalogue.infer(lengths, *pattern)?;
+        Some(Arc::new(Known {
+            name: inference.name().map(Name::from),
+            candidates: inference.candidates.iter().map(|esp| esp.to_string().into()).collect(),
+            evidence: inference.evidence.as_str().into(),
+            inference,
+        }))
+    });
+    let known = Arc::clone(known.as_ref()?);
+    let stated = Stated { protection: known.inference.protection, transport: None };
+    Some(Inferred { goodput_bytes: goodput_bytes(sizes, around, header, stated), known })
+}
+
+/// Octets of the inner packets, at least and at most. In transport mode the inner packet has the outer IP header too; where the mode
+/// is unknown that is the upper limit.
+fn goodput_bytes(sizes: &[Sized], around: u32, header: u32, stated: Stated) -> (u64, u64) {
+    let (least, most) = stated.protection;
+    let own = |transport: bool| if transport { u64::from(header) } else { 0 };
+    let (low, high) = (own(stated.transport.unwrap_or(false)), own(stated.transport.unwrap_or(true)));
+    lengths(sizes, around, header).fold((0, 0), |sums, (length, packets)| {
         let length = u64::from(length);
-        goodput_bytes.0 += length.saturating_sub(most) * packets;
-        goodput_bytes.1 += (length.saturating_sub(least) + u64::from(header)) * packets;
+        let (fewest, greatest) = (length.saturating_sub(most) + low, length.saturating_sub(least) + high);
+        (sums.0 + fewest * packets, sums.1 + greatest * packets)
+    })
+}
+
+/// What is expected of an SA's transform: octets that protection adds, at least and at most, and whether the outer IP header is the
+/// inner packet's own (transport mode) or not; `None` where the mode is unknown.
+#[derive(Clone, Copy)]
+pub(super) struct Stated {
+    pub(super) protection: (u64, u64),
+    pub(super) transport: Option<bool>,
+}
+
+/// Narrows the goodput of the SAs at these places to what their stated transforms leave.
+pub(super) fn narrow(tap: &mut Tap<'_>, stated: &BTreeMap<usize, Stated>) {
+    if stated.is_empty() {
+        return;
     }
-    Some(Inferred { inference, goodput_bytes })
+    let sizes = sizes(tap);
+    for (&at, stated) in stated {
+        let Some(sa) = tap.sas.get_mut(at) else { continue };
+        let Some((sizes, around)) = sizes.get(&sa.id).zip(sa.state.evidence.around()) else { continue };
+        let goodput = goodput_bytes(sizes, around, ip_header(sa.key.src), *stated);
+        if let Some(inferred) = &mut sa.inferred {
+            inferred.goodput_bytes = goodput;
+        }
+    }
 }
 
 /// Octets of an IP header without options.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 mod directions;
 mod events;
+mod expected;
 mod findings;
 mod inferred;
 mod padding;
@@ -46,7 +47,12 @@ pub struct CaptureFacts {
 /// Makes the report of a run. `exit_status` is left 0 for the caller to fill in.
 #[must_use]
 pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Settings) -> Report {
-    let taps: Vec<Tap<'_>> = taps.iter().map(Tap::new).collect();
+    let mut taps: Vec<Tap<'_>> = taps.iter().map(Tap::new).collect();
+    let mut view = settings.expectation.policies().map(crate::policy::Policies::view);
+    if let Some(view) = &mut view {
+        view.place_on_the_wire(&taps.iter().flat_map(|tap| tap.sas.iter().map(|sa| sa.key)).collect());
+        expected::narrow(&mut taps, view);
+    }
     let mut report = Report {
         schema: SCHEMA,
         tool: Tool { name: "spiglass", version: env!("CARGO_PKG_VERSION") },
@@ -82,8 +88,11 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         .map(|tap| u64::try_from(tap.partial.rates.bin_ns()).unwrap_or(settings.bin_ns))
         .max()
         .unwrap_or(settings.bin_ns);
-    report.events.sort_by(|a, b| (a.time_ns, &a.tap, &a.sa, a.what).cmp(&(b.time_ns, &b.tap, &b.sa, b.what)));
-    report.findings = findings::all(&taps, captures, settings, &report);
+    report.events.sort_by(|a, b| (a.when, &a.tap, &a.sa, a.what).cmp(&(b.when, &b.tap, &b.sa, b.what)));
+    if let Some(view) = &view {
+        expected::fill(&mut report, &taps, view);
+    }
+    report.findings = findings::all(&taps, captures, settings, view.as_ref(), &report);
     if !report.degraded_why.is_empty() {
         report.exactness = Exactness::Degraded;
     }

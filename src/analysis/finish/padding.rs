@@ -31,7 +31,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
                 longer_than_needed: votes.longer_than_needed,
             });
         }
-        let tail = &sa.state.ah_tail;
+        let tail = sa.state.ah_tail.get();
         if tail.is_padding() {
             report.padding.ah.push(AhPadding {
                 tap: tap.name.clone(),

@@ -1,14 +1,15 @@
 //! Security associations and tunnels.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::inferred::Inferred;
 use super::sizes::{OverheadSum, overheads};
 use super::tap::{SaView, Tap};
-use super::time::{bits_per_second, per_second, rfc3339};
+use super::time::{bits_per_second, moment, per_second};
 use crate::analysis::sequence::{SequenceFigures, WINDOWS};
 use crate::model::report::{
-    FrameRef, MinMax, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, TransformReport, Tunnel,
+    FrameRef, MinMax, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport, Tunnel,
 };
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
 use crate::transform::integrity::{INTEGRITIES, Place};
@@ -19,6 +20,7 @@ const AH_FIXED: u32 = 12;
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     let overheads = overheads(tap);
+    report.sas.reserve_exact(tap.sas.len());
     for sa in &tap.sas {
         report.sas.push(sa_row(tap, sa, overheads.get(&sa.id).filter(|_| sa.flow.is_none())));
     }
@@ -27,7 +29,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
 
 fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa {
     let state = sa.state;
-    let copies = if tap.copying { state.copies } else { Default::default() };
+    let copies = if tap.copying { state.copies.get() } else { Default::default() };
     let duration = state.duration_ns();
     let frames = state.seen.count.saturating_sub(copies.frames);
     let l1_bytes = state.l1_bytes.saturating_sub(copies.l1_bytes);
@@ -39,17 +41,17 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         tap: tap.name.clone(),
         proto: sa.key.protocol.name(),
         spi: sa.key.spi.0,
-        spi_hex: sa.key.spi.to_string(),
-        src: sa.key.src.to_string(),
-        dst: sa.key.dst.to_string(),
+        spi_hex: Shown(sa.key.spi),
+        src: Shown(sa.key.src),
+        dst: Shown(sa.key.dst),
         encapsulation: encapsulation(sa).name(),
         mode: mode(sa),
         frames,
         fragments: later.map_or(0, |f| f.later),
         outer_bytes: state.outer_bytes.saturating_sub(copies.outer_bytes) + later.map_or(0, |f| f.later_bytes),
         copies_removed: copies.frames,
-        first: rfc3339(first),
-        last: rfc3339(last),
+        first: moment(first),
+        last: moment(last),
         first_ns: first.ns(),
         last_ns: last.ns(),
         first_frame: state.seen.ends().map_or(nowhere, |e| tap.frame(e.first)),
@@ -59,7 +61,7 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         icv_bytes: icv_bytes(sa),
         rate: SaRate { frames_per_s: per_second(frames, duration), l1_bps: bits_per_second(l1_bytes, duration) },
         protection_bytes: sa.inferred.as_ref().map(|inferred| {
-            let (min, max) = inferred.inference.protection;
+            let (min, max) = inferred.known.inference.protection;
             MinMax { min, max }
         }),
         overhead: overhead_row(overhead),
@@ -88,7 +90,7 @@ fn sequence_row(figures: &SequenceFigures) -> Sequence {
         longest_gap: figures.longest_gap,
         duplicate: figures.duplicate,
         late: figures.late,
-        restarts: figures.restarts.len() as u64,
+        restarts: figures.restarts().len() as u64,
         wraps: figures.wraps,
         replay_window: WINDOWS
             .iter()
@@ -100,7 +102,7 @@ fn sequence_row(figures: &SequenceFigures) -> Sequence {
 }
 
 /// The encapsulation most frames of the SA had.
-fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
+pub(crate) fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
     let kinds = [Encapsulation::Native, Encapsulation::Udp, Encapsulation::Tcp, Encapsulation::Wesp];
     let counts = sa.state.encapsulations;
     kinds.into_iter().zip(counts).rev().max_by_key(|(_, count)| *count).map_or(Encapsulation::Native, |(kind, _)| kind)
@@ -120,48 +122,49 @@ fn mode(sa: &SaView<'_>) -> &'static str {
 }
 
 /// ICV octets: of AH without known padding, of ESP-NULL by the verdict, of opaque ESP where lengths decide it.
-fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
+pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     if let Some((candidate, _)) = sa.null {
         return Some(u32::from(candidate.icv_bytes));
     }
     if let Some(inferred) = &sa.inferred {
-        return inferred.inference.icv;
+        return inferred.known.inference.icv;
     }
     let (&header, _) = sa.state.ah_lengths.iter().max_by_key(|(_, count)| **count)?;
     let field = header.checked_sub(AH_FIXED)?;
-    Some(if sa.state.ah_tail.is_padding() { field.saturating_sub(4) } else { field })
+    Some(if sa.state.ah_tail.get().is_padding() { field.saturating_sub(4) } else { field })
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {
-    let unknown = TransformReport { basis: "unknown", name: None, candidates: Vec::new(), evidence: None };
-    if let Some(Inferred { inference, .. }) = &sa.inferred {
+    let unknown = TransformReport { basis: "unknown", name: None, candidates: Arc::new([]), evidence: None };
+    if let Some(Inferred { known, .. }) = &sa.inferred {
         return TransformReport {
-            basis: if inference.decided { "inferred" } else { "unknown" },
-            name: inference.name(),
-            candidates: inference.candidates.iter().map(ToString::to_string).collect(),
-            evidence: Some(inference.evidence.clone()),
+            basis: if known.inference.decided { "inferred" } else { "unknown" },
+            name: known.name.clone(),
+            candidates: Arc::clone(&known.candidates),
+            evidence: Some(Name::clone(&known.evidence)),
         };
     }
     match (sa.key.protocol, sa.null, icv_bytes(sa)) {
         (Protocol::Esp, Some((candidate, _)), _) => {
-            let null =
-                |integrity| cipher::named("NULL").map(|cipher| Esp { cipher, key_bits: None, integrity }.to_string());
-            let candidates: Vec<String> = match (candidate.iv_bytes, candidate.icv_bytes) {
+            let null = |integrity| {
+                cipher::named("NULL").map(|cipher| Name::from(Esp { cipher, key_bits: None, integrity }.to_string()))
+            };
+            let candidates: Vec<Name> = match (candidate.iv_bytes, candidate.icv_bytes) {
                 (0, 0) => null(None).into_iter().collect(),
                 (0, icv) => integrity(u32::from(icv), false).filter_map(|one| null(Some(one))).collect(),
                 _ => vec!["NULL-AUTH-AES-GMAC".into()],
             };
             let name = match (candidate.iv_bytes, candidate.icv_bytes) {
-                (0, 0) => "NULL, no ICV".into(),
-                (0, icv) => format!("NULL, {}-bit ICV", u32::from(icv) * 8),
+                (0, 0) => Name::from("NULL, no ICV"),
+                (0, icv) => format!("NULL, {}-bit ICV", u32::from(icv) * 8).into(),
                 _ => "NULL-AUTH-AES-GMAC".into(),
             };
-            TransformReport { basis: "visible", name: Some(name), candidates, evidence: None }
+            TransformReport { basis: "visible", name: Some(name), candidates: candidates.into(), evidence: None }
         }
         (Protocol::Ah, _, Some(icv)) => TransformReport {
             basis: "visible",
-            name: Some(format!("{}-bit ICV", icv * 8)),
-            candidates: integrity(icv, true).map(|one| one.name.to_owned()).collect(),
+            name: Some(format!("{}-bit ICV", icv * 8).into()),
+            candidates: integrity(icv, true).map(|one| Name::from(one.name)).collect(),
             evidence: None,
         },
         _ => unknown,
@@ -175,7 +178,7 @@ fn integrity(icv_bytes: u32, ah: bool) -> impl Iterator<Item = &'static Integrit
 }
 
 /// SA ids of the two directions, earliest and latest time.
-type Ends = (Vec<String>, Vec<String>, Option<i64>, Option<i64>);
+type Ends = (Vec<Name>, Vec<Name>, Option<i64>, Option<i64>);
 
 fn add_tunnels(report: &mut Report, tap: &Tap<'_>) {
     let mut tunnels: BTreeMap<(Address, Address), Ends> = BTreeMap::new();

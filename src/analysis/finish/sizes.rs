@@ -9,7 +9,7 @@ use crate::analysis::seen::Seen;
 use crate::analysis::sizes::{Cell, NullKey, VisibleKey};
 use crate::dissect::{Shape, stack_name};
 use crate::model::Protocol;
-use crate::model::report::{OuterSize, Parts, Report, Size};
+use crate::model::report::{Name, OuterSize, Parts, Report, Size};
 use crate::transform::ethernet::l1_of_packet;
 
 /// Octets of the ESP header: SPI and sequence number (RFC 4303 section 2).
@@ -45,7 +45,7 @@ struct IntegerParts {
 }
 
 /// What tells rows apart: direction, SA, encapsulation, inner length.
-type RowKey = (String, Option<String>, String, u64);
+type RowKey = (String, Option<Name>, String, u64);
 
 /// One encapsulation's overhead over all its packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -260,7 +260,7 @@ impl Row {
         self.parts.add_times(&parts, i64::try_from(frames).unwrap_or(i64::MAX));
     }
 
-    fn finish(self, (direction, sa, encapsulation, inner_bytes): RowKey, tap: &str) -> Size {
+    fn finish(self, (direction, sa, encapsulation, inner_bytes): RowKey, tap: &Name) -> Size {
         let frames = self.frames as f64;
         let (low, high) = self.outer.unwrap_or_default();
         let outer_mean = self.outer_sum as f64 / frames;
@@ -272,7 +272,7 @@ impl Row {
         let mean = |sum: i64| sum as f64 / frames;
         let p = &self.parts;
         Size {
-            tap: tap.to_owned(),
+            tap: Name::clone(tap),
             direction,
             sa,
             encapsulation,

@@ -1,5 +1,6 @@
 //! One tap's state with the verdicts that need all of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::TapState;
@@ -12,7 +13,7 @@ use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
 use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
 use crate::analysis::sizes::{Cell, Cells, OpaqueKey, Sizes};
-use crate::model::report::FrameRef;
+use crate::model::report::{FrameRef, Name};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
 
 /// At least this share of a tap's frames, one in so many, makes it a copying TAP.
@@ -20,13 +21,13 @@ const COPYING_TAP: u64 = 5;
 
 /// A tap, its verdicts reached.
 pub(crate) struct Tap<'a> {
-    pub(crate) name: String,
+    pub(crate) name: Name,
     pub(crate) captures: Vec<u32>,
     pub(crate) partial: &'a Partial,
     /// Copies are so many that the TAP or SPAN makes them: figures leave them out.
     pub(crate) copying: bool,
     /// With all fragments put together.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: Cow<'a, Sizes>,
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
     /// Where in `sas` each SA number and each key is.
@@ -39,15 +40,15 @@ pub(crate) struct SaView<'a> {
     /// Its number, [`NONE`] for a UDP flow that turned out to be ESP.
     pub(crate) id: u32,
     pub(crate) key: SaKey,
-    pub(crate) name: String,
+    pub(crate) name: Name,
     pub(crate) state: &'a SaState,
     pub(crate) sequence: Option<SequenceFigures>,
     pub(crate) null: Option<(NullCandidate, &'a NullVotes)>,
-    pub(crate) fragments: Option<FragmentSums>,
+    pub(crate) fragments: Option<Box<FragmentSums>>,
     /// Sizes of a UDP flow that turned out to be ESP.
     pub(crate) flow_sizes: Option<&'a Cells<OpaqueKey>>,
     /// Ports of such a flow.
-    pub(crate) flow: Option<FlowKey>,
+    pub(crate) flow: Option<Box<FlowKey>>,
     /// What is inferred of its transform, where its packets are opaque.
     pub(crate) inferred: Option<Inferred>,
 }
@@ -57,29 +58,33 @@ impl<'a> Tap<'a> {
         let partial = state.partial;
         let frames = partial.totals.sums.frames;
         let copying = frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames;
-        let mut sizes = partial.sizes.clone();
-        let fragments = partial.fragments.clone().finish(&mut sizes);
-        let mut sas: Vec<SaView<'a>> = partial
-            .tables
-            .sas
-            .iter()
-            .filter_map(|(id, &key)| Some((id, key, partial.sas.get(id)?)))
-            .filter(|(_, _, state)| state.seen.count > 0)
-            .map(|(id, key, state)| SaView::new(id, key, state, copying, fragments.get(&id).cloned()))
-            .collect();
+        let mut sizes = Cow::Borrowed(&partial.sizes);
+        let fragments = partial.fragments.finish(&mut sizes);
+        let mut sas: Vec<SaView<'a>> = Vec::with_capacity(partial.sas.len());
+        sas.extend(
+            partial
+                .tables
+                .sas
+                .iter()
+                .filter_map(|(id, &key)| Some((id, key, partial.sas.get(id)?)))
+                .filter(|(_, _, state)| state.seen.count > 0)
+                .map(|(id, key, state)| {
+                    SaView::new(id, key, state, copying, fragments.get(&id).cloned().map(Box::new))
+                }),
+        );
         let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
         for (flow, candidate) in partial.candidates.accepted(speaks_ike) {
             let Some(state) = candidate.state.as_deref() else { continue };
             let key = SaKey { protocol: Protocol::Esp, src: flow.src, dst: flow.dst, spi: candidate.spi };
             let mut view = SaView::new(NONE, key, state, copying, None);
             view.flow_sizes = Some(&candidate.sizes);
-            view.flow = Some(flow);
+            view.flow = Some(Box::new(flow));
             sas.push(view);
         }
-        sas.sort_by_key(|sa| (sa.key, sa.flow));
+        sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
-        let (name, captures) = (state.name.clone(), state.captures.clone());
+        let (name, captures) = (state.name.as_str().into(), state.captures.clone());
         let mut tap = Self { name, captures, partial, copying, sizes, sas, places, keys };
         inferred::add(&mut tap);
         tap
@@ -163,7 +168,7 @@ impl<'a> Tap<'a> {
     pub(crate) fn degraded(&self) -> Vec<String> {
         let mut why = self.partial.degraded();
         for sa in &self.sas {
-            if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded.as_ref()) {
+            if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded()) {
                 why.push(format!("{}: {reason}", sa.name));
             }
         }
@@ -172,12 +177,12 @@ impl<'a> Tap<'a> {
 }
 
 impl<'a> SaView<'a> {
-    fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<FragmentSums>) -> Self {
-        let copies = if copying { state.copies.frames } else { 0 };
+    fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<Box<FragmentSums>>) -> Self {
+        let copies = if copying { state.copies.get().frames } else { 0 };
         Self {
             id,
             key,
-            name: key.to_string(),
+            name: key.to_string().into(),
             state,
             sequence: if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) },
             null: state.null_verdict(),

@@ -1,13 +1,16 @@
 //! Times as the report prints them.
 
-use jiff::Timestamp as Moment;
-
 use crate::model::Timestamp;
+use crate::model::report::Rfc3339;
 
 /// RFC 3339 in UTC with nine digits; `None` for an unknown time.
 pub(crate) fn rfc3339(time: Timestamp) -> Option<String> {
-    let moment = Moment::from_nanosecond(i128::from(time.ns()?)).ok()?;
-    Some(format!("{moment:.9}"))
+    moment(time).map(|moment| moment.to_string())
+}
+
+/// The same, not yet written out.
+pub(crate) fn moment(time: Timestamp) -> Option<Rfc3339> {
+    time.ns().map(Rfc3339)
 }
 
 /// A duration in words: `13.3 s`, `2.5 ms`.

@@ -67,7 +67,7 @@ pub(crate) enum Lengths {
 }
 
 /// All that is needed to read the records of a pcap.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) order: ByteOrder,
     pub(crate) nanoseconds: bool,

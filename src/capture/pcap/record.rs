@@ -1,6 +1,7 @@
 //! Records of a pcap: a walk that checks their headers, and the cheap reading of records that were checked.
 
 use super::super::frame::{Frame, wire_bytes};
+use super::super::limits::MAX_RECORD_RAISED;
 use super::super::walk::{End, Walked};
 use super::header::{Header, Lengths, Magic};
 use crate::model::{CaptureId, DamageKind, FramePos, Timestamp};
@@ -37,6 +38,22 @@ impl Record {
     fn time(&self, nanoseconds: bool) -> Timestamp {
         let fraction = if nanoseconds { self.fraction } else { self.fraction.wrapping_mul(1000) };
         Timestamp::from_ns(i64::from(self.seconds) * 1_000_000_000 + i64::from(fraction as i32))
+    }
+}
+
+impl Header {
+    /// Size of the record that seems to begin `rest`, with its header: lengths that fit each other, and a time between the
+    /// two seconds of `near`.
+    pub(crate) fn sound_record(&self, rest: &[u8], near: (u64, u64)) -> Option<usize> {
+        let record = Record::read(self, rest)?;
+        let ticks = if self.nanoseconds { 1_000_000_000 } else { 1_000_000 };
+        let sound = record.captured > 0
+            && record.captured <= self.limit
+            && record.captured <= record.original
+            && record.original <= MAX_RECORD_RAISED
+            && record.fraction < ticks
+            && (near.0..=near.1).contains(&u64::from(record.seconds));
+        sound.then(|| self.record_header + record.captured as usize)
     }
 }
 

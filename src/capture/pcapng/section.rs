@@ -12,14 +12,14 @@ use super::super::resolution::{Clock, Resolution};
 use crate::model::LinkType;
 
 /// What the packets of a section need to be read. Interfaces are only ever appended.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Section {
     pub(super) order: ByteOrder,
     pub(super) interfaces: Vec<Interface>,
 }
 
 /// What the packets of an interface need to be read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Interface {
     pub(super) link: LinkType,
     pub(super) clock: Clock,

@@ -19,7 +19,7 @@ const LEAST_BLOCK: usize = 12;
 const LEAST_SECTION_HEADER: usize = 28;
 
 /// Walks over blocks and knows the section it is in.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Walker {
     section: Arc<Section>,
     /// Number of the section from 0, `None` before the first.
@@ -109,6 +109,25 @@ impl Walker {
             at += block.size;
         };
         Walked { bytes: at, frames, end }
+    }
+
+    /// Size of the block that begins `rest`, if it is one that a reader would take: with `packet`, a packet of an interface
+    /// that is described.
+    pub(crate) fn sound_block(&self, rest: &[u8], packet: bool) -> Option<usize> {
+        let block = match self.block(rest) {
+            Ok(block) => block,
+            // Larger than what is there: nothing speaks against it.
+            Err(End::More { need, cut: Some(_) }) if !packet && rest.len() >= LEAST_BLOCK => return Some(need),
+            Err(_) => return None,
+        };
+        let whole = rest.get(..block.size)?;
+        let sound = match block.kind {
+            ENHANCED_PACKET => self.packet(whole, true).is_ok(),
+            PACKET => self.packet(whole, false).is_ok(),
+            SIMPLE_PACKET => self.simple_packet(whole).is_ok(),
+            _ => !packet,
+        };
+        sound.then_some(block.size)
     }
 
     /// The block that begins `rest`, if it is whole and its two length fields agree.

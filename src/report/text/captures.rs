@@ -124,7 +124,9 @@ fn totals(page: &mut Page<'_>, report: &Report) {
     if !parts.is_empty() {
         page.wrapped(0, 4, &format!("{}: {}.", count(totals.frames, "frame"), parts.join(", ")));
     }
-    if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
+    if report.captures.is_empty() && report.taps.is_empty() {
+        page.wrapped(0, 4, "No capture was read; configurations alone.");
+    } else if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
         page.wrapped(0, 4, &format!("No IPsec or IP tunnel seen in {}.", count(totals.frames, "frame")));
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
     ]);
     for event in changes.iter().take(ROWS) {
         table.row([
-            event.time_ns.map_or_else(|| "-".to_owned(), |ns| names::time_of_day(ns, page.zone())),
+            event.when.0.ns().map_or_else(|| "-".to_owned(), |ns| names::time_of_day(ns, page.zone())),
             if report.taps.len() > 1 { printable(&event.tap).into_owned() } else { String::new() },
             event.what.to_owned(),
             names::sa_title(&event.sa),

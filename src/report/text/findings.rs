@@ -70,7 +70,7 @@ fn one(page: &mut Page<'_>, report: &Report, finding: &Finding, code_width: usiz
     page.wrapped(INDENT, INDENT, &sentence(finding, report));
     for line in &finding.config {
         let place = format!("{} line {} ({})", printable(&line.file), line.line, printable(&line.host));
-        page.wrapped(INDENT, INDENT + 4, &format!("{place}: {}", line.text));
+        page.wrapped(INDENT, INDENT + 4, &format!("{place}: {}", printable(&line.text)));
     }
     if finding.severity == Severity::Error && first_of_code {
         if !finding.cause.is_empty() {
@@ -85,7 +85,7 @@ fn one(page: &mut Page<'_>, report: &Report, finding: &Finding, code_width: usiz
         }
     }
     for fix in &finding.fix {
-        page.wrapped(INDENT, INDENT, &format!("On {} type:", fix.host));
+        page.wrapped(INDENT, INDENT, &format!("On {} type:", printable(&fix.host)));
         for line in &fix.lines {
             page.indented(INDENT + 4, &printable(line));
         }
@@ -110,7 +110,7 @@ fn sentence(finding: &Finding, report: &Report) -> String {
 
 /// Whether the finding spans all frames of its SA.
 fn concerns_whole_sa(finding: &Finding, report: &Report) -> bool {
-    report.sas.iter().filter(|sa| finding.sa.as_deref() == Some(sa.id.as_str()) && sa.tap == finding.tap).any(|sa| {
+    report.sas.iter().filter(|sa| finding.sa.as_deref() == Some(&*sa.id) && sa.tap == finding.tap).any(|sa| {
         sa.frames > 1 && Some(sa.first_frame) == finding.first_frame && Some(sa.last_frame) == finding.last_frame
     })
 }

@@ -3,7 +3,6 @@
 use super::page::Page;
 use super::table::{Column, Fit, Table};
 use crate::model::report::{ReplayWindow, Report, Sa};
-use crate::report::escape::printable;
 use crate::report::names;
 use crate::report::number::{count, grouped, range};
 
@@ -59,8 +58,8 @@ fn row(sa: &Sa) -> [String; 12] {
         other => other,
     };
     [
-        format!("{protocol} {}", printable(&sa.spi_hex)),
-        format!("{} > {}", printable(&sa.src), printable(&sa.dst)),
+        format!("{protocol} {}", sa.spi_hex),
+        format!("{} > {}", sa.src, sa.dst),
         grouped(sa.frames),
         if sa.fragments > 0 { grouped(sa.fragments) } else { String::new() },
         sequence(|s| s.lost),
@@ -87,7 +86,7 @@ fn overhead(sa: &Sa) -> String {
                 i64::try_from(protection.min).unwrap_or(i64::MAX),
                 i64::try_from(protection.max).unwrap_or(i64::MAX),
             );
-            let header = if sa.src.contains(':') { 40 } else { 20 };
+            let header = if sa.src.0.is_v4() { 20 } else { 40 };
             format!("ESP {range} B, + {header} B if tunnel mode, + GRE if any")
         }
         _ => "unknown".to_owned(),

@@ -92,7 +92,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
                 draft = draft.between(at, last, at, last);
             }
             let mut finding = draft.done();
-            finding.tap.clone_from(&capture.tap);
+            finding.tap = capture.tap.as_str().into();
             findings.push(finding);
         }
         let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).sum();
@@ -105,7 +105,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
                 capture.frames
             );
             let mut finding = Draft::new("capture-drops", evidence).count(drops).done();
-            finding.tap.clone_from(&capture.tap);
+            finding.tap = capture.tap.as_str().into();
             findings.push(finding);
         }
     }

@@ -1,6 +1,7 @@
 //! What is wrong or worth knowing. A finding never claims more than the capture shows.
 
 mod capture;
+mod config;
 mod overhead;
 mod padding;
 mod sequence;
@@ -16,10 +17,17 @@ use crate::analysis::catalogue;
 use crate::analysis::seen::Seen;
 use crate::analysis::settings::Settings;
 use crate::model::Timestamp;
-use crate::model::report::{Finding, FrameRef, Report, Severity};
+use crate::model::report::{ConfigLine, Finding, Fix, FrameRef, Name, Report, Severity};
+use crate::policy::View;
 
 /// All findings of a run, most severe first, then in the order of the catalogue.
-pub(crate) fn all(taps: &[Tap<'_>], captures: &[CaptureFacts], settings: &Settings, report: &Report) -> Vec<Finding> {
+pub(crate) fn all(
+    taps: &[Tap<'_>],
+    captures: &[CaptureFacts],
+    settings: &Settings,
+    view: Option<&View<'_>>,
+    report: &Report,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for tap in taps {
         spi::add(&mut findings, tap);
@@ -32,6 +40,10 @@ pub(crate) fn all(taps: &[Tap<'_>], captures: &[CaptureFacts], settings: &Settin
         capture::add_tap(&mut findings, tap, report);
     }
     capture::add(&mut findings, captures);
+    if let Some(view) = view {
+        config::add(&mut findings, view);
+        super::expected::add(&mut findings, taps, settings, view, report);
+    }
     let place = |f: &Finding| catalogue::all().iter().position(|entry| entry.code == f.code);
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (std::cmp::Reverse(f.severity), place(f));
@@ -54,7 +66,7 @@ impl Draft {
                 code,
                 severity: entry.map_or(Severity::Note, |e| e.severity),
                 title: entry.map_or_else(|| code.to_owned(), |e| e.title.to_owned()),
-                tap: String::new(),
+                tap: Name::from(""),
                 sa: None,
                 count: 1,
                 first_frame: None,
@@ -79,7 +91,7 @@ impl Draft {
     }
 
     /// Names the SA or flow.
-    pub(crate) fn of(mut self, sa: impl Into<String>) -> Self {
+    pub(crate) fn of(mut self, sa: impl Into<Name>) -> Self {
         self.finding.sa = Some(sa.into());
         self
     }
@@ -124,6 +136,13 @@ impl Draft {
 
     pub(crate) fn severity(mut self, severity: Severity) -> Self {
         self.finding.severity = severity;
+        self
+    }
+
+    /// Names the lines of configuration that cause it, and lines to type.
+    pub(crate) fn caused_by(mut self, config: Vec<ConfigLine>, fix: Vec<Fix>) -> Self {
+        self.finding.config = config;
+        self.finding.fix = fix;
         self
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         findings.push(Draft::new("ethernet-padding-leak", evidence).of(direction).seen(tap, &cell.seen).done());
     }
     for sa in &tap.sas {
-        let tail = &sa.state.ah_tail;
+        let tail = sa.state.ah_tail.get();
         if tail.is_padding() && tail.zero < tail.frames {
             let evidence = format!(
                 "{} of {} have an AH whose last four octets are padding and not zero; they repeat from packet to packet, so they are stale memory, not ICV.",

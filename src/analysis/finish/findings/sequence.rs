@@ -9,7 +9,7 @@ use crate::model::report::{Finding, Severity};
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     for sa in &tap.sas {
         let Some(figures) = &sa.sequence else { continue };
-        let copies = if tap.copying { sa.state.copies.frames } else { 0 };
+        let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let frames = sa.state.seen.count.saturating_sub(copies);
         let distinct = frames.saturating_sub(figures.duplicate);
         let who = format!("{} {} from {} to {}", sa.key.protocol.title(), sa.key.spi, sa.key.src, sa.key.dst);
@@ -37,10 +37,10 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 plural(figures.duplicate, "frame"),
                 plural(frames, "frame")
             );
-            if !tap.copying && sa.state.copies.frames > 0 {
+            if !tap.copying && sa.state.copies.get().frames > 0 {
                 evidence.push_str(&format!(
                     " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture cannot tell.",
-                    sa.state.copies.frames
+                    sa.state.copies.get().frames
                 ));
             }
             let severity = if figures.duplicate == 1 { Severity::Note } else { Severity::Warning };
@@ -72,11 +72,15 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             }
             findings.push(Draft::new("sequence-late", evidence).about(tap, sa).count(figures.late).done());
         }
-        if let Some(first) = figures.restarts.first() {
-            let last = figures.restarts.last().unwrap_or(first);
+        if let Some(first) = figures.restarts().first() {
+            let last = figures.restarts().last().unwrap_or(first);
             let evidence = format!(
                 "{who}: the counter began anew {} on the same SPI, first with number {} (frame {}).",
-                if figures.restarts.len() == 1 { "once".into() } else { format!("{} times", figures.restarts.len()) },
+                if figures.restarts().len() == 1 {
+                    "once".into()
+                } else {
+                    format!("{} times", figures.restarts().len())
+                },
                 first.raw,
                 tap.frame(first.pos).frame
             );
@@ -84,7 +88,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 Draft::new("sequence-restart", evidence)
                     .at(tap)
                     .of(sa.name.clone())
-                    .count(figures.restarts.len() as u64)
+                    .count(figures.restarts().len() as u64)
                     .between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time)
                     .done(),
             );
@@ -97,7 +101,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 if figures.wraps == 1 { "once".into() } else { format!("{} times", figures.wraps) },
             );
             let mut draft = Draft::new("sequence-wrap", evidence).about(tap, sa).count(figures.wraps);
-            if let (Some(first), Some(last)) = (figures.wrap_edges.first(), figures.wrap_edges.last()) {
+            if let (Some(first), Some(last)) = (figures.wrap_edges().first(), figures.wrap_edges().last()) {
                 draft = draft.between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time);
             }
             findings.push(draft.done());

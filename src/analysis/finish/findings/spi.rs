@@ -26,8 +26,8 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             );
             findings.push(Draft::new("spi-reserved", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen).done());
         }
-        if sa.state.bad_length.count > 0 {
-            let n = sa.state.bad_length.count;
+        if sa.state.bad_length.get().count > 0 {
+            let n = sa.state.bad_length.get().count;
             let (code, evidence) = match sa.key.protocol {
                 Protocol::Ah => {
                     let lengths: Vec<String> = sa.state.ah_lengths.keys().map(u32::to_string).collect();
@@ -49,7 +49,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                     ("esp-length-invalid", evidence)
                 }
             };
-            findings.push(Draft::new(code, evidence).of(sa.name.clone()).seen(tap, &sa.state.bad_length).done());
+            findings.push(Draft::new(code, evidence).of(sa.name.clone()).seen(tap, &sa.state.bad_length.get()).done());
         }
     }
     add_shared(findings, tap);

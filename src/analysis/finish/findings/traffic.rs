@@ -61,7 +61,7 @@ fn add_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for sa in &tap.sas {
         let (seen, names) = ways.entry((sa.key.protocol, sa.key.src, sa.key.dst)).or_default();
         seen.join(&sa.state.seen);
-        names.push(sa.name.clone());
+        names.push(sa.name.to_string());
     }
     for ((protocol, src, dst), (seen, names)) in &ways {
         if dst.is_multicast() || seen.count < ENOUGH || ways.contains_key(&(*protocol, *dst, *src)) {
@@ -94,7 +94,9 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         return;
     }
     let evidence = format!(
-        "{} inside the tunnel have no answer inside any SA back: {}.",
+        "{} inside the tunnel have no answer inside any SA back: {}. In the words of a router's counters, one side encrypts, never \
+         decrypts. Whether the far side drops these packets or has no answer to them, the wire cannot show; its counters \
+         (`#pkts decaps` of `show crypto ipsec sa`) can.",
         plural(seen.count, "packet"),
         named(unanswered)
     );

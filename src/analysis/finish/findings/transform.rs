@@ -5,9 +5,9 @@ use crate::model::report::{Finding, Severity};
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for sa in &tap.sas {
-        let Some(inference) = sa.inferred.as_ref().map(|inferred| &inferred.inference) else { continue };
-        if let (Some(why), Some(name)) = (inference.weak, inference.name()) {
-            let evidence = format!("{} It is {name}: {why}.", inference.evidence);
+        let Some(known) = sa.inferred.as_ref().map(|inferred| &inferred.known) else { continue };
+        if let (Some(why), Some(name)) = (known.inference.weak, &known.name) {
+            let evidence = format!("{} It is {name}: {why}.", known.evidence);
             findings.push(Draft::new("weak-transform", evidence).about(tap, sa).severity(Severity::Note).done());
         }
     }

@@ -1,0 +1,55 @@
+//! What should be on the wire, as a setting of an analysis.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::policy::Policies;
+
+/// Policies to compare with, or none. They are used when a report is made, and change nothing in a state. A state file holds a
+/// digest of them, into which no key enters, and never the policies themselves: merging asks for them again.
+#[derive(Clone, Debug, Default)]
+pub struct Expectation {
+    policies: Option<Arc<Policies>>,
+    digest: u128,
+}
+
+impl Expectation {
+    /// The policies to compare with; `None` where none were given, or only their digest is known.
+    #[must_use]
+    pub fn policies(&self) -> Option<&Policies> {
+        self.policies.as_deref()
+    }
+
+    /// Whether policies were given when the state was made that are not here now.
+    #[must_use]
+    pub const fn is_absent(&self) -> bool {
+        self.policies.is_none() && self.digest != 0
+    }
+}
+
+impl From<Arc<Policies>> for Expectation {
+    fn from(policies: Arc<Policies>) -> Self {
+        let digest = policies.digest();
+        Self { policies: Some(policies), digest }
+    }
+}
+
+impl PartialEq for Expectation {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Serialize for Expectation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.digest.to_le_bytes().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Expectation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digest = u128::from_le_bytes(<[u8; 16]>::deserialize(deserializer)?);
+        Ok(Self { policies: None, digest })
+    }
+}

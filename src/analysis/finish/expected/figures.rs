@@ -1,0 +1,293 @@
+//! Expected transforms and modes: what follows from them, and lengths that contradict them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::super::findings::{Draft, plural};
+use super::super::inferred;
+use super::super::tap::{SaView, Tap};
+use super::Expected;
+use crate::analysis::finish::sas::icv_bytes;
+use crate::analysis::sas::{NullCandidate, NullVotes};
+use crate::model::report::{Finding, MinMax, Overhead, Report, Severity, TransformReport};
+use crate::model::{Encapsulation, Protocol};
+use crate::policy::{Basis, Mode, Stated};
+use crate::transform::inference::Family;
+use crate::transform::{Esp, Suite};
+
+/// SPI and sequence number (RFC 4303 section 2).
+const ESP_HEADER: u32 = 8;
+/// Pad length and next header (RFC 4303 sections 2.5 and 2.6).
+const ESP_TRAILER: u32 = 2;
+/// Header of UDP around ESP (RFC 3948).
+const UDP: u32 = 8;
+/// AH in front of its ICV field (RFC 4302 section 2).
+const AH_FIXED: u32 = 12;
+
+/// Packets that must have been checked before it is said that they cannot be read.
+const CHECKED: u64 = 8;
+
+/// Outer lengths of each SA number's unfragmented packets that hide what is in them.
+type Lengths = BTreeMap<u32, BTreeSet<u32>>;
+
+fn lengths(tap: &Tap<'_>) -> Lengths {
+    let mut lengths = Lengths::new();
+    for (key, cell) in tap.sizes.opaque.iter() {
+        if key.fragments == 1 && tap.counted(cell).0 > 0 {
+            lengths.entry(key.sa).or_default().insert(key.outer_bytes);
+        }
+    }
+    lengths
+}
+
+/// What contradicts an expected transform, or nothing.
+fn contradiction(tap: &Tap<'_>, sa: &SaView<'_>, suite: &Suite, lengths: &Lengths) -> Option<String> {
+    match sa.key.protocol {
+        Protocol::Ah => ah_contradiction(sa, suite),
+        Protocol::Esp => esp_contradiction(tap, sa, &suite.esp?, lengths.get(&sa.id)),
+        Protocol::IpComp => None,
+    }
+}
+
+fn ah_contradiction(sa: &SaView<'_>, suite: &Suite) -> Option<String> {
+    let ah = suite.ah?;
+    let field = ah.iv + ah.icv;
+    // To 4 octets by RFC 4302 for IPv4, to 8 for IPv6 and by Linux for both.
+    let fits = |header: u32| [4u32, 8].iter().any(|to| (AH_FIXED + field).next_multiple_of(*to) == header);
+    let (&header, _) = sa.state.ah_lengths.iter().find(|(header, count)| **count > 0 && !fits(**header))?;
+    Some(format!(
+        "{} has an ICV of {field} octets, and the AH on the wire has {header} octets, {} of them ICV",
+        ah.name,
+        header.saturating_sub(AH_FIXED)
+    ))
+}
+
+fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<&BTreeSet<u32>>) -> Option<String> {
+    if let Some((candidate, _)) = sa.null {
+        if esp.cipher.encrypts() {
+            return Some(format!(
+                "{} encrypts, and the packets on the wire are in clear (ESP-NULL)",
+                esp.cipher.keyed(esp.key_bits)
+            ));
+        }
+        let icv = u32::from(candidate.icv_bytes);
+        return (icv != esp.icv())
+            .then(|| format!("{esp} has an ICV of {} octets, and the packets have {icv}", esp.icv()));
+    }
+    if let Some(why) = unreadable_as_null(sa, esp) {
+        return Some(why);
+    }
+    let around = around(tap, sa)?;
+    let block = esp.cipher.alignment.max(4);
+    let least = ESP_HEADER + esp.cipher.iv + esp.icv() + block;
+    let misfit = |outer: u32| {
+        let protected = outer.checked_sub(around);
+        protected.is_none_or(|octets| octets < least || !(octets - least).is_multiple_of(block))
+    };
+    let protected = lengths?.iter().find(|outer| misfit(**outer))?.saturating_sub(around);
+    Some(format!(
+        "{esp} gives ESP of {least} octets and multiples of {block} above, and there are packets of {protected} octets from SPI to ICV"
+    ))
+}
+
+/// Opaque packets where nothing should be hidden: of a fair number of them hardly one can be read as ESP-NULL with the expected
+/// ICV.
+fn unreadable_as_null(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
+    let fits = |(candidate, _): &(&NullCandidate, &NullVotes)| u32::from(candidate.icv_bytes) == esp.icv();
+    let readable: u64 = sa.state.null.iter().filter(fits).map(|(_, votes)| votes.frames).sum();
+    let checked = sa.state.null_checked;
+    // Ciphertext looks like a trailer now and then.
+    let encrypted = !esp.cipher.encrypts() && sa.is_opaque() && checked >= CHECKED && readable * 10 < checked;
+    encrypted.then(|| {
+        let checked = plural(checked, "checked packet");
+        format!("{esp} does not encrypt, and of {checked} {readable} can be read as ESP-NULL, no more than chance")
+    })
+}
+
+/// What lengths and IVs say against an expected transform without contradicting it for certain.
+fn doubt(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
+    let known = &sa.inferred.as_ref()?.known;
+    let (seen, stated) = (known.inference.family, Family::of(esp));
+    let differs = known.inference.decided && (seen.block, seen.iv) != (stated.block, stated.iv);
+    let looks = known.name.as_ref().filter(|_| differs)?;
+    Some(format!("{esp} is expected, and the packets look like {looks}. {}", known.evidence))
+}
+
+/// Octets in front of the ESP header, where they are the same in all packets.
+fn around(tap: &Tap<'_>, sa: &SaView<'_>) -> Option<u32> {
+    let ip = if sa.key.src.is_v4() { 20 } else { 40 };
+    let udp = match super::super::sas::encapsulation(sa) {
+        Encapsulation::Native => 0,
+        Encapsulation::Udp => UDP,
+        Encapsulation::Tcp | Encapsulation::Wesp => return None,
+    };
+    let mixed = sa.state.encapsulations.iter().filter(|count| **count > 0).count() > 1;
+    let ah_key = crate::model::SaKey { protocol: Protocol::Ah, ..sa.key };
+    let lengths: Vec<u32> = tap.sas_between(&ah_key).flat_map(|ah| ah.state.ah_lengths.keys().copied()).collect();
+    match lengths.as_slice() {
+        _ if mixed => None,
+        [] => Some(ip + udp),
+        [one] => Some(ip + udp + one),
+        _ => None,
+    }
+}
+
+pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], expected: &Expected<'_>, report: &Report) {
+    let rows: BTreeMap<(&str, &str), &str> = report.sas.iter().map(|row| ((&*row.tap, &*row.id), row.mode)).collect();
+    let lengths: Vec<Lengths> = taps.iter().map(lengths).collect();
+    for ((tap, sa), lengths) in
+        taps.iter().zip(&lengths).flat_map(|(tap, lengths)| tap.sas.iter().map(move |sa| ((tap, sa), lengths)))
+    {
+        let stated = expected.transforms_of(&sa.key);
+        let suite = stated.iter().find_map(|one| one.suite);
+        if let Some(why) = suite.and_then(|suite| contradiction(tap, sa, &suite, lengths)) {
+            let evidence = format!("{why} ({} in all).", plural(sa.state.seen.count, "frame"));
+            let draft = Draft::new("transform-mismatch", evidence).about(tap, sa).count(sa.state.seen.count);
+            findings.push(draft.caused_by(all_lines(expected, stated), Vec::new()).done());
+        } else if let Some(why) = suite.and_then(|suite| suite.esp).and_then(|esp| doubt(sa, &esp)) {
+            let draft = Draft::new("transform-mismatch", why).about(tap, sa).severity(Severity::Note);
+            findings.push(draft.caused_by(all_lines(expected, stated), Vec::new()).done());
+        }
+        let seen = rows.get(&(&*tap.name, &*sa.name)).copied().unwrap_or("unknown");
+        findings.extend(mode_finding(tap, sa, seen, expected, stated));
+    }
+}
+
+/// The lines of the SA with those of its transforms.
+fn all_lines(expected: &Expected<'_>, stated: &[&Stated]) -> Vec<crate::model::report::ConfigLine> {
+    let cites = stated.iter().flat_map(|one| one.cites.iter().map(|cite| (one.router, cite)));
+    cites
+        .take(super::CITED)
+        .map(|(router, cite)| crate::policy::config_line(expected.view.policies, router, cite))
+        .collect()
+}
+
+fn mode_finding(
+    tap: &Tap<'_>,
+    sa: &SaView<'_>,
+    seen: &str,
+    expected: &Expected<'_>,
+    stated: &[&Stated],
+) -> Option<Finding> {
+    let one =
+        stated.iter().find(|one| one.mode.is_some_and(|mode| mode.name() != seen)).filter(|_| seen != "unknown")?;
+    // In a bundle the mode is that of the whole: AH stands in front of ESP, and behind ESP comes the packet.
+    if sa.key.protocol == Protocol::Ah && one.suite.is_some_and(|suite| suite.esp.is_some()) {
+        return None;
+    }
+    let mode = one.mode?;
+    // GRE in transport mode has a whole packet inside; the SA is still in transport mode, and only that contradicts.
+    let by_itself = one.basis == Basis::Manual && mode == Mode::Transport;
+    let why = if by_itself { ", as IOS does by itself with traffic that it only forwards" } else { "" };
+    let evidence = format!(
+        "{} expects {} mode, and the packets are in {seen} mode{why}.",
+        expected.view.name(one.router),
+        mode.name()
+    );
+    let draft = Draft::new("mode-mismatch", evidence)
+        .about(tap, sa)
+        .count(sa.state.seen.count)
+        .caused_by(all_lines(expected, stated), Vec::new());
+    Some(if by_itself { draft.severity(Severity::Note) } else { draft }.done())
+}
+
+pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_>) {
+    let lengths: Vec<Lengths> = taps.iter().map(lengths).collect();
+    let mut views: BTreeMap<(&str, &str), (&Tap<'_>, &SaView<'_>, &Lengths)> = BTreeMap::new();
+    for (tap, lengths) in taps.iter().zip(&lengths) {
+        views.extend(tap.sas.iter().map(|sa| ((&*tap.name, &*sa.name), (tap, sa, lengths))));
+    }
+    for row in &mut report.sas {
+        let Some(&(tap, sa, lengths)) = views.get(&(&*row.tap, &*row.id)) else { continue };
+        let stated = expected.transforms_of(&sa.key);
+        let Some(suite) = stated.iter().find_map(|one| one.suite) else { continue };
+        let name = match sa.key.protocol {
+            Protocol::Ah => suite.ah.map(|ah| ah.name.to_owned()),
+            Protocol::Esp => suite.esp.map(|esp| esp.to_string()),
+            Protocol::IpComp => None,
+        };
+        let doubted = suite.esp.is_some_and(|esp| sa.key.protocol == Protocol::Esp && doubt(sa, &esp).is_some());
+        let believed = !doubted && contradiction(tap, sa, &suite, lengths).is_none();
+        let Some(name) = name.filter(|_| believed) else { continue };
+        row.transform =
+            TransformReport { basis: "expected", name: Some(name.into()), candidates: Arc::new([]), evidence: None };
+        if row.overhead.basis == "unknown"
+            && let Some((least, most)) = bundle(sa, &suite, stated)
+        {
+            row.overhead = modelled(least, most);
+        }
+        if let Some(esp) = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp) {
+            row.icv_bytes = icv_bytes(sa).or(Some(esp.icv()));
+            let least = ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv();
+            let most = least + esp.cipher.alignment.max(4) - 1;
+            if sa.is_opaque() {
+                row.protection_bytes = Some(MinMax { min: u64::from(least), max: u64::from(most) });
+            }
+            if row.overhead.basis == "unknown"
+                && sa.is_opaque()
+                && let Some(outside) = outside(tap, sa, stated)
+            {
+                row.overhead = modelled(outside + least, outside + most);
+            }
+        }
+    }
+}
+
+/// Narrows the goodput of opaque SAs to what their expected transforms leave.
+pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
+    let lengths = lengths(tap);
+    let known = |sa: &SaView<'_>| {
+        let stated = expected.transforms_of(&sa.key);
+        let suite = stated.iter().find_map(|one| one.suite)?;
+        let esp = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp && sa.is_opaque())?;
+        if contradiction(tap, sa, &suite, &lengths).is_some() || doubt(sa, &esp).is_some() {
+            return None;
+        }
+        let least = u64::from(ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv());
+        let most = least + u64::from(esp.cipher.alignment.max(4)) - 1;
+        let mode = stated.iter().find(|one| one.mode.is_some());
+        let transport = mode.and_then(|one| match (one.mode?, one.basis) {
+            (Mode::Tunnel, _) => Some(false),
+            // IOS takes tunnel mode for traffic that it only forwards, whatever is configured.
+            (Mode::Transport, Basis::Manual) => None,
+            (Mode::Transport, _) => Some(true),
+        });
+        Some(inferred::Stated { protection: (least, most), transport })
+    };
+    let stated = tap.sas.iter().enumerate().filter_map(|(at, sa)| Some((at, known(sa)?))).collect();
+    inferred::narrow(tap, &stated);
+}
+
+fn modelled(least: u32, most: u32) -> Overhead {
+    Overhead {
+        basis: "modelled",
+        min_bytes: Some(i64::from(least)),
+        max_bytes: Some(i64::from(most)),
+        mean_bytes: None,
+    }
+}
+
+/// Overhead of AH around opaque ESP in tunnel mode, all headers of both: what the bundle's packets pay.
+fn bundle(sa: &SaView<'_>, suite: &Suite, stated: &[&Stated]) -> Option<(u32, u32)> {
+    let esp = suite.esp.filter(|_| sa.key.protocol == Protocol::Ah && suite.ah.is_some())?;
+    let tunnel = stated.iter().all(|one| one.mode == Some(Mode::Tunnel));
+    let mut lengths = sa.state.ah_lengths.keys();
+    let (Some(&ah), None, true) = (lengths.next(), lengths.next(), tunnel) else { return None };
+    let ip = if sa.key.src.is_v4() { 20 } else { 40 };
+    let least = ip + ah + ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv();
+    Some((least, least + esp.cipher.alignment.max(4) - 1))
+}
+
+/// What the mode adds to the protection: the outer IP header in tunnel mode, UDP where there is one. `None` where the mode is not
+/// known for sure, or where an AH around it is what the packet pays for.
+fn outside(tap: &Tap<'_>, sa: &SaView<'_>, stated: &[&Stated]) -> Option<u32> {
+    // In transport mode a tunnel may stand inside, GRE or IP in IP: what the whole costs, the SA does not say.
+    if !stated.iter().all(|one| one.mode == Some(Mode::Tunnel)) || stated.is_empty() {
+        return None;
+    }
+    let ah_key = crate::model::SaKey { protocol: Protocol::Ah, ..sa.key };
+    if tap.sas_between(&ah_key).next().is_some() {
+        return None;
+    }
+    around(tap, sa)
+}

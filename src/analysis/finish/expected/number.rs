@@ -1,0 +1,323 @@
+//! SPIs that nobody expects, and expected SAs that are not there.
+
+use std::collections::BTreeSet;
+
+use super::super::findings::{Draft, plural};
+use super::super::tap::{SaView, Tap};
+use super::leak::{ends, tunnel_side};
+use super::{Expected, on_the_wire};
+use crate::analysis::settings::Settings;
+use crate::model::report::{Finding, Fix, Severity};
+use crate::model::{Address, Protocol, SaKey, Spi};
+use crate::policy::{Basis, Stated, Way, retyped, slip};
+
+/// SPIs named in an evidence.
+const NAMED: usize = 4;
+/// Expected SAs whose absence is told one by one.
+const LISTED: usize = 100;
+
+pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Settings, expected: &Expected<'_>) {
+    let seen: BTreeSet<SaKey> = on_the_wire(taps).map(|(_, sa)| sa.key).collect();
+    // Expected SAs whose absence another finding explains.
+    let mut explained: BTreeSet<SaKey> = BTreeSet::new();
+    for (tap, sa) in on_the_wire(taps) {
+        let judged = Judge { expected, seen: &seen, tap, sa }.finding(&mut explained);
+        findings.extend(judged);
+    }
+    add_never_seen(findings, taps, settings, expected, &seen, &explained);
+}
+
+/// One SA of the wire.
+struct Judge<'j, 'v, 'p> {
+    expected: &'j Expected<'v>,
+    seen: &'j BTreeSet<SaKey>,
+    tap: &'j Tap<'p>,
+    sa: &'j SaView<'p>,
+}
+
+impl Judge<'_, '_, '_> {
+    fn finding(&self, explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
+        let key = self.sa.key;
+        let stated = self.expected.of(&key);
+        if !stated.is_empty() {
+            return self.not_received(stated, explained);
+        }
+        if self.expected.open.contains(&(key.protocol, key.spi)) {
+            return None;
+        }
+        if key.spi.is_zero() {
+            // Another finding says that 0 is sent; here only what is missing for it.
+            explained.extend(self.expected.beside(&key));
+            return None;
+        }
+        self.wrong_protocol(explained).or_else(|| self.wrong_end(explained)).or_else(|| self.unknown(explained))
+    }
+
+    /// The sender has it, and the receiver, as far as its SAs were given, does not.
+    fn not_received(&self, stated: &[&Stated], explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
+        let key = self.sa.key;
+        if stated.iter().any(|one| one.way != Some(Way::Out)) {
+            return None;
+        }
+        let beside = self.expected.beside(&key);
+        let waiting: Vec<SaKey> = beside.iter().filter(|other| self.received(other)).copied().collect();
+        let receiving: Vec<&Stated> = waiting.iter().flat_map(|other| self.expected.of(other)).copied().collect();
+        let receiver = receiving.iter().find(|one| one.way != Some(Way::Out))?;
+        explained.extend(waiting.iter().filter(|other| !self.seen.contains(other)));
+        let name = self.expected.view.name(receiver.router);
+        let evidence = format!(
+            "{} from {} to {} with SPI {} ({}): {} sends it as configured, and {name} expects {}, so it drops them.",
+            self.frames(),
+            key.src,
+            key.dst,
+            key.spi.0,
+            key.spi,
+            self.expected.holders(stated),
+            named(&waiting)
+        );
+        let all: Vec<&Stated> = stated.iter().chain(&receiving).copied().collect();
+        let fix = waiting.first().map_or_else(Vec::new, |meant| self.retype(key.spi, meant.spi, stated));
+        Some(self.draft("spi-unexpected", evidence, &all, fix))
+    }
+
+    fn received(&self, key: &SaKey) -> bool {
+        self.expected.of(key).iter().any(|one| one.way != Some(Way::Out))
+    }
+
+    /// Right ends and SPI, AH for ESP or the reverse.
+    fn wrong_protocol(&self, explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
+        let key = self.sa.key;
+        let protocol = match key.protocol {
+            Protocol::Esp => Protocol::Ah,
+            Protocol::Ah => Protocol::Esp,
+            Protocol::IpComp => return None,
+        };
+        let meant = SaKey { protocol, ..key };
+        let stated = self.expected.of(&meant);
+        stated.first()?;
+        explained.insert(meant);
+        let evidence = format!(
+            "{} from {} to {} with SPI {} ({}), which is expected in {} ({}).",
+            self.frames(),
+            key.src,
+            key.dst,
+            key.spi.0,
+            key.spi,
+            protocol.title(),
+            self.expected.holders(stated)
+        );
+        let mut finding = self.draft("sa-wrong-protocol", evidence, stated, self.clear(&self.host(stated)));
+        let of = |way| stated.iter().any(|one| one.basis == Basis::Manual && one.way == Some(way));
+        if of(Way::Out) && of(Way::In) {
+            // Both ends were given, and they agree.
+            finding.cause = format!(
+                "Both configurations say {}, so what is on the wire was built from others: SAs older than the configurations, \
+                 or other routers' or other versions of them.",
+                protocol.title()
+            );
+        }
+        Some(finding)
+    }
+
+    /// Right SPI, the wrong way round, or from or to another address.
+    fn wrong_end(&self, explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
+        let key = self.sa.key;
+        let same = self.expected.by_spi.get(&(key.protocol, key.spi))?;
+        let Some(meant) = same.iter().find(|other| other.src == key.dst && other.dst == key.src) else {
+            return self.elsewhere(same, explained);
+        };
+        let stated = self.expected.of(meant);
+        explained.insert(*meant);
+        // The other direction's SPI that was meant here.
+        let right = self.expected.beside(&key);
+        let instead = if right.is_empty() { String::new() } else { format!(" Expected here is {}.", named(right)) };
+        explained.extend(right);
+        let evidence = format!(
+            "{} from {} to {} with SPI {} ({}), which is expected the other way: inbound and outbound are exchanged on one of the two routers \
+             ({}).{instead}",
+            self.frames(),
+            key.src,
+            key.dst,
+            key.spi.0,
+            key.spi,
+            self.expected.holders(stated)
+        );
+        let all: Vec<&Stated> =
+            stated.iter().chain(right.iter().flat_map(|key| self.expected.of(key))).copied().collect();
+        Some(self.draft("sa-wrong-direction", evidence, &all, self.clear(&self.host(stated))))
+    }
+
+    /// Right SPI, and one of the two ends: a wrong address, or another tunnel, whose SPIs are its own.
+    fn elsewhere(&self, same: &[SaKey], explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
+        let key = self.sa.key;
+        let shares = |other: &&SaKey| (other.src == key.src) != (other.dst == key.dst);
+        // Where the other one is there as well, or these ends have SAs of their own, the number says nothing.
+        let meant = same.iter().filter(shares).find(|other| !self.seen.contains(other))?;
+        if self.expected.covers(key.src, key.dst) {
+            return None;
+        }
+        let stated = self.expected.of(meant);
+        explained.insert(*meant);
+        let evidence = format!(
+            "{} from {} to {} with SPI {} ({}), which is expected from {} to {} ({}). No configuration given has an SA between these \
+             ends; another tunnel may have the same SPI.",
+            self.frames(),
+            key.src,
+            key.dst,
+            key.spi.0,
+            key.spi,
+            meant.src,
+            meant.dst,
+            self.expected.holders(stated)
+        );
+        let mut finding = self.draft("sa-wrong-direction", evidence, stated, Vec::new());
+        finding.severity = Severity::Warning;
+        finding.cause =
+            "An address of a peer is not the one that was meant, or the packets belong to another tunnel.".to_owned();
+        Some(finding)
+    }
+
+    /// An SPI that nobody states, between ends that somebody states SAs of.
+    fn unknown(&self, explained: &mut BTreeSet<SaKey>) -> Option<Finding> {
+        let key = self.sa.key;
+        if key.protocol == Protocol::IpComp || !self.expected.covers(key.src, key.dst) {
+            return None;
+        }
+        let beside = self.expected.beside(&key);
+        let mut slips: Vec<(bool, &SaKey, &'static str)> = beside
+            .iter()
+            .filter_map(|meant| Some((self.seen.contains(meant), meant, slip(meant.spi, key.spi)?)))
+            .collect();
+        // An expected SA that is missing is likelier meant than one that is there.
+        slips.sort_by_key(|(seen, meant, _)| (*seen, **meant));
+        let frames = self.frames();
+        let number = format!("{frames} from {} to {} with SPI {} ({})", key.src, key.dst, key.spi.0, key.spi);
+        if let Some((_, meant, how)) = slips.first().filter(|(seen, _, _)| !seen) {
+            explained.insert(**meant);
+            let stated = self.expected.of(meant);
+            let evidence = format!(
+                "{number}: no configuration has it. Expected is {} ({}; {}), and this is {how}.",
+                meant.spi.0,
+                meant.spi,
+                self.expected.holders(stated)
+            );
+            return Some(self.draft("spi-mistyped", evidence, stated, self.retype(key.spi, meant.spi, stated)));
+        }
+        let all: Vec<&Stated> = beside.iter().flat_map(|key| self.expected.of(key)).copied().collect();
+        // Expected ones of the same direction are on the wire too: what a display shows came before or after.
+        let snapshot =
+            all.iter().all(|one| one.basis == Basis::InForce) && beside.iter().any(|key| self.seen.contains(key));
+        let instead = if beside.is_empty() {
+            format!("no {} SA is stated in this direction", key.protocol.title())
+        } else {
+            format!("expected is {}", named(beside))
+        };
+        let rekeyed = if snapshot { " The display is a snapshot: a rekey since then explains it too." } else { "" };
+        let evidence = format!("{number}: no configuration has it; {instead}.{rekeyed}");
+        let missing: Vec<SaKey> = beside.iter().filter(|key| !self.seen.contains(key)).copied().collect();
+        explained.extend(missing);
+        let mut finding = self.draft("spi-unexpected", evidence, &all, self.clear(&self.host(&all)));
+        if snapshot {
+            finding.severity = Severity::Warning;
+        }
+        Some(finding)
+    }
+
+    fn frames(&self) -> String {
+        plural(self.sa.state.seen.count, &format!("{} frame", self.sa.key.protocol.title()))
+    }
+
+    fn host(&self, stated: &[&Stated]) -> String {
+        // Whoever sends decides what is on the wire.
+        let sender = stated.iter().find(|one| one.way == Some(Way::Out)).or_else(|| stated.first());
+        sender.map_or_else(String::new, |one| self.expected.view.name(one.router).to_owned())
+    }
+
+    fn clear(&self, host: &str) -> Vec<Fix> {
+        let view = self.expected.view;
+        let any_linux = self.expected.linux.iter().any(|router| view.name(*router) == host);
+        let line = if any_linux { "ip -s xfrm state" } else { "clear crypto sa" };
+        if host.is_empty() { Vec::new() } else { vec![Fix { host: host.to_owned(), lines: vec![line.to_owned()] }] }
+    }
+
+    /// Gives the sender the SPI that is expected instead of the one on the wire, where its configuration was given.
+    fn retype(&self, present: Spi, spi: Spi, stated: &[&Stated]) -> Vec<Fix> {
+        let sender = stated.iter().find(|one| one.way == Some(Way::Out));
+        let lines = sender.map(|one| retyped(self.expected.view, one, present, spi)).filter(|lines| !lines.is_empty());
+        lines.map(|lines| Fix { host: self.host(stated), lines }).into_iter().collect()
+    }
+
+    fn draft(&self, code: &'static str, evidence: String, stated: &[&Stated], fix: Vec<Fix>) -> Finding {
+        let lines = self.expected.lines(stated);
+        // An SPI is wrong or right however few packets carry it, so a single one is no mere note.
+        let draft =
+            Draft::new(code, evidence).about(self.tap, self.sa).count(self.sa.state.seen.count).caused_by(lines, fix);
+        draft.done()
+    }
+}
+
+fn named(keys: &[SaKey]) -> String {
+    let listed: Vec<String> = keys.iter().take(NAMED).map(|key| format!("{} ({})", key.spi.0, key.spi)).collect();
+    let more = keys.len().saturating_sub(NAMED);
+    if more > 0 { format!("{} or {more} others", listed.join(", ")) } else { listed.join(" or ") }
+}
+
+fn add_never_seen(
+    findings: &mut Vec<Finding>,
+    taps: &[Tap<'_>],
+    settings: &Settings,
+    expected: &Expected<'_>,
+    seen: &BTreeSet<SaKey>,
+    explained: &BTreeSet<SaKey>,
+) {
+    if taps.iter().all(|tap| tap.partial.totals.sums.ip_frames == 0) {
+        return;
+    }
+    let filtered = |key: &SaKey| {
+        settings.spi.is_some_and(|spi| spi != key.spi)
+            || settings.peer.is_some_and(|peer| peer != key.src && peer != key.dst)
+    };
+    let silent: Vec<(&SaKey, &Vec<&Stated>)> = expected
+        .by_key
+        .iter()
+        .filter(|(key, _)| !seen.contains(key) && !explained.contains(key) && !filtered(key))
+        .filter(|(key, _)| key.protocol != Protocol::IpComp)
+        .collect();
+    let ends = ends(expected.view);
+    if !taps.iter().any(|tap| tunnel_side(tap, &ends)) {
+        // A tester's link, or a tunnel that never was: the capture does not tell which.
+        if let Some((key, stated)) = silent.first() {
+            let evidence = format!(
+                "None of the {} was seen, and nothing else between their ends: this is not the tunnel's link, or there is no tunnel.",
+                plural(silent.len() as u64, "expected SA")
+            );
+            let lines = expected.lines(stated);
+            let draft = Draft::new("sa-never-seen", evidence).of(key.to_string()).count(0).caused_by(lines, Vec::new());
+            findings.push(draft.severity(Severity::Note).done());
+        }
+        return;
+    }
+    let flows = taps.iter().flat_map(|tap| tap.partial.tables.flows.iter());
+    let sources: BTreeSet<Address> =
+        flows.filter(|(_, flow)| !flow.inner).map(|(_, flow)| flow.src).chain(seen.iter().map(|key| key.src)).collect();
+    for (key, stated) in silent.into_iter().take(LISTED) {
+        let quiet = !sources.contains(&key.src);
+        let hidden = key.protocol == Protocol::Ah
+            && on_the_wire(taps).any(|(_, sa)| (sa.key.src, sa.key.dst) == (key.src, key.dst) && sa.is_opaque());
+        let why = if quiet {
+            format!(" Nothing else from {} was seen either.", key.src)
+        } else if hidden {
+            " It may be inside the ESP between the same ends, which hides it.".to_owned()
+        } else {
+            String::new()
+        };
+        let evidence = format!("No packet of it at any tap; it is configured at {}.{why}", expected.holders(stated));
+        let lines = expected.lines(stated);
+        let mut draft = Draft::new("sa-never-seen", evidence).of(key.to_string()).count(0).caused_by(lines, Vec::new());
+        let snapshot = stated.iter().all(|one| one.basis == Basis::InForce && one.authenticator.is_none());
+        if quiet || hidden || snapshot {
+            draft = draft.severity(Severity::Note);
+        }
+        findings.push(draft.done());
+    }
+}

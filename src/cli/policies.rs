@@ -1,0 +1,111 @@
+//! Configurations that were named, read and told of.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::sync::Arc;
+
+use super::args::RunArgs;
+use crate::engine::Expectation;
+use crate::model::Error;
+use crate::policy::Policies;
+use crate::policy::limits::MAX_OCTETS;
+use crate::report::escape::printable;
+use crate::report::number::count;
+
+/// Stretches of skipped lines that are listed.
+const LISTED: usize = 20;
+
+/// Reads what should be on the wire, and says on standard error what could not be read of it. Inputs that cannot be read at all
+/// are errors; the others still count.
+pub(super) fn read(names: &[OsString], run: &RunArgs, errors: &mut Vec<Error>) -> Expectation {
+    if names.is_empty() {
+        return Expectation::default();
+    }
+    let mut inputs = Vec::new();
+    for name in names {
+        match octets(name) {
+            Ok(octets) => inputs.push((name.to_string_lossy().into_owned(), octets)),
+            Err(source) => errors.push(Error::Io { path: name.into(), source }),
+        }
+    }
+    let policies = Policies::read(&inputs);
+    for file in &policies.files {
+        if file.understood == 0 {
+            let what = "nothing in it says what should be on the wire; known are router configurations, `show crypto ipsec sa`, \
+                        `ip xfrm state`, `swanctl --list-sas`, Wireshark's esp_sa and [[sa]] tables in TOML";
+            errors.push(Error::Format { path: file.name.to_string().into(), what: what.into() });
+        }
+    }
+    if !run.quiet {
+        warn(&policies);
+    }
+    if run.verbose {
+        tell(&policies);
+    }
+    Expectation::from(Arc::new(policies))
+}
+
+/// At most one octet more than the limit, so that the reader sees that there is more.
+fn octets(name: &OsStr) -> std::io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    let limit = MAX_OCTETS as u64 + 1;
+    if name == "-" {
+        std::io::stdin().lock().take(limit).read_to_end(&mut octets)?;
+    } else {
+        std::fs::File::open(name)?.take(limit).read_to_end(&mut octets)?;
+    }
+    Ok(octets)
+}
+
+/// Lines that say something wrongly.
+fn warn(policies: &Policies) {
+    for file in &policies.files {
+        let name = printable(&file.name);
+        for remark in &file.remarks {
+            eprintln!("spiglass: {name} line {}: {}", remark.line, remark.what);
+        }
+        if file.more_remarks > 0 {
+            eprintln!("spiglass: {name}: {} like these", count(u64::from(file.more_remarks), "further line"));
+        }
+    }
+}
+
+/// What was understood, and which lines were skipped.
+fn tell(policies: &Policies) {
+    for file in &policies.files {
+        let mut skipped: Vec<String> = file
+            .skipped
+            .iter()
+            .take(LISTED)
+            .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
+            .collect();
+        if file.skipped.len() > LISTED {
+            skipped.push("and others".into());
+        }
+        let lines = if skipped.is_empty() { String::new() } else { format!(" ({})", skipped.join(", ")) };
+        eprintln!(
+            "{}: {}, {} understood, {} skipped{lines}",
+            printable(&file.name),
+            count(u64::from(file.lines), "line"),
+            file.understood,
+            file.skipped_lines
+        );
+    }
+    for router in &policies.routers {
+        let parts = [
+            (router.maps.len(), "crypto map entry"),
+            (router.transform_sets.len(), "transform set"),
+            (router.acls.len(), "access list"),
+            (router.interfaces.len(), "interface"),
+            (router.ike.len(), "IKE policy"),
+            (router.installed.len(), "SA"),
+            (router.selectors.len(), "selector"),
+        ];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}{}", if *n > 1 { "(s)" } else { "" }))
+            .collect();
+        eprintln!("{}: {}", printable(&router.name), parts.join(", "));
+    }
+}

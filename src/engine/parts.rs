@@ -1,0 +1,134 @@
+//! One large file on several cores, each reading and observing a part of it.
+//!
+//! The states of the parts merge in order, and where a file was divided leaves no trace in what they merge to. Where a
+//! part began is a guess until the part before it ends there; parts that do not fit together are read again as one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::input::{Progress, ProgressUpdate};
+use crate::analysis::{Partial, Settings};
+use crate::capture::{CaptureReader, Chunk, Part, Source};
+
+/// A part shorter than this many octets is not worth a thread: the first milliseconds of each part are observed at length,
+/// because they may hold copies of frames before it.
+const LEAST_PART: u64 = 16 << 20;
+/// Each part has a state of its own until they merge: more would trade memory for little time.
+const MOST_PARTS: usize = 16;
+
+/// How many threads a file of `bytes` is worth.
+pub(super) fn worth(bytes: u64, jobs: usize) -> usize {
+    let most = usize::try_from(bytes / LEAST_PART).unwrap_or(MOST_PARTS);
+    jobs.min(most).min(MOST_PARTS)
+}
+
+/// Reads and observes a regular file on `threads` threads. Returns a reader that knows of the file what one reader would,
+/// and the state; `None` where the file cannot be divided or the parts do not fit together: then it must be read as one.
+pub(super) fn analyse(
+    source: &Source,
+    threads: usize,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Option<(CaptureReader, Partial)> {
+    let mut parts = Part::split(source, threads)?.into_iter();
+    let first = parts.next()?;
+    let done = Done::default();
+    let read: Vec<(Part, Partial)> = thread::scope(|scope| {
+        let done = &done;
+        let workers: Vec<_> =
+            parts.map(|part| scope.spawn(move || observe(part, true, settings, done, progress))).collect();
+        // The first part's state is the one that grows, so it is this thread's.
+        let first = observe(first, false, settings, done, progress);
+        let rest = workers.into_iter().map(|worker| match worker.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(rest).collect()
+    });
+    join(read, progress.interrupted())
+}
+
+/// How far all threads have come together. Progress figures: nothing is ordered by them.
+#[derive(Default)]
+struct Done {
+    bytes: AtomicU64,
+    frames: AtomicU64,
+}
+
+impl Done {
+    fn tell(&self, reader: &CaptureReader, bytes: u64, frames: u64, progress: &dyn Progress) {
+        let bytes_done = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let frames = self.frames.fetch_add(frames, Ordering::Relaxed) + frames;
+        let info = reader.info();
+        progress.update(&ProgressUpdate { path: &info.path, bytes_done, bytes_total: info.bytes_total, frames });
+    }
+}
+
+fn observe(
+    mut part: Part,
+    continues: bool,
+    settings: &Settings,
+    done: &Done,
+    progress: &dyn Progress,
+) -> (Part, Partial) {
+    let mut chunk = Chunk::new();
+    let mut partial = Partial::new(settings);
+    if continues {
+        partial.continue_capture();
+    }
+    let reader = &mut part.reader;
+    let mut consumed = 0;
+    while !progress.interrupted() && reader.next_chunk(&mut chunk) {
+        chunk.frames().for_each(|frame| partial.observe(&frame));
+        let bytes = reader.info().bytes_consumed;
+        done.tell(reader, bytes - consumed, chunk.frame_count(), progress);
+        consumed = bytes;
+    }
+    partial.settle();
+    (part, partial)
+}
+
+/// Merges the parts in order, up to where one reader would have ended.
+fn join(parts: Vec<(Part, Partial)>, interrupted: bool) -> Option<(CaptureReader, Partial)> {
+    // A limit was hit: what it refused depends on where the parts began.
+    if parts.iter().any(|(_, partial)| !partial.is_exact()) {
+        return None;
+    }
+    let mut joined: Option<(CaptureReader, Partial)> = None;
+    let last = parts.len().saturating_sub(1);
+    for (place, (part, partial)) in parts.into_iter().enumerate() {
+        let (mut reader, state) = match joined {
+            None => (part.reader, partial),
+            Some((before, state)) if part.follows(&before) => {
+                let mut reader = part.reader;
+                reader.continue_from(&before);
+                (reader, state.merge(partial).ok()?)
+            }
+            Some(before) => return interrupted.then_some(before),
+        };
+        if reader.ended_whole() || place == last {
+            joined = Some((reader, state));
+            continue;
+        }
+        if reader.ended_damaged() {
+            return Some((reader, state)).filter(|(_, state)| state.is_exact());
+        }
+        // A part that ends inside a record says nothing: perhaps the next one began at the wrong place.
+        reader.forgive_cut();
+        return interrupted.then_some((reader, state));
+    }
+    joined.filter(|(_, state)| state.is_exact())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_files_are_worth_one_thread() {
+        assert_eq!(worth(LEAST_PART, 8), 1);
+        assert_eq!(worth(2 * LEAST_PART, 8), 2);
+        assert_eq!(worth(u64::MAX, 64), MOST_PARTS);
+        assert_eq!(worth(u64::MAX, 1), 1);
+    }
+}

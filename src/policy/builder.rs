@@ -1,0 +1,174 @@
+//! What readers tell: facts about the router they are reading, and what they could not read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::limits::{MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
+use super::redact;
+use super::{Cite, Remark, Router, Understood};
+
+/// Takes in facts, input by input.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub(super) routers: Vec<Router>,
+    pub(super) files: Vec<Understood>,
+    by_name: HashMap<String, usize>,
+    /// The router that is being told of; none until the first fact.
+    current: Option<usize>,
+    /// Its name, where one was seen.
+    host: Option<String>,
+    file: Arc<str>,
+    number: u32,
+    facts: usize,
+    /// Inputs in which a router's configuration was read: a second one in the same input replaces the first.
+    configured: HashMap<(usize, usize), u32>,
+}
+
+impl Builder {
+    pub(super) fn begin(&mut self, name: &str) {
+        self.file = name.into();
+        self.number = 0;
+        self.current = None;
+        self.host = None;
+        self.files.push(Understood { name: self.file.clone(), ..Understood::default() });
+    }
+
+    /// The next line.
+    pub(super) fn at(&mut self, number: u32) {
+        self.number = number;
+        if let Some(file) = self.files.last_mut() {
+            file.lines = number;
+        }
+    }
+
+    /// A prompt or heading names the router that what follows is about.
+    pub(super) fn prompt(&mut self, host: &str) {
+        if self.host.as_deref() != Some(host) {
+            self.host = Some(host.to_owned());
+            self.current = None;
+        }
+    }
+
+    /// `hostname` names the router whose configuration this is, and that of the lines before it if they had no name.
+    pub(super) fn hostname(&mut self, host: &str, text: &str) {
+        if self.host.as_deref() == Some(host) {
+            return;
+        }
+        let file = self.files.len();
+        // Two whole configurations under one name (`Router` is what IOS begins with) are two routers.
+        let taken = self.by_name.get(host).is_some_and(|at| {
+            let elsewhere = self.configured.keys().any(|(router, of)| router == at && *of != file);
+            elsewhere && self.routers.get(*at).is_some_and(Router::has_configuration)
+        });
+        let own = if taken { format!("{host} ({})", self.file) } else { host.to_owned() };
+        let host = own.as_str();
+        let cite = self.cite(text);
+        let unnamed = self.current.filter(|_| self.host.is_none() && !self.by_name.contains_key(host));
+        self.host = Some(host.to_owned());
+        if let Some(at) = unnamed
+            && let Some(router) = self.routers.get_mut(at)
+        {
+            router.name = host.into();
+            router.named = true;
+            router.cite = Some(cite);
+            self.by_name.insert(host.to_owned(), at);
+        } else {
+            self.current = None;
+        }
+    }
+
+    /// A configuration of the router begins: what the same input said before is replaced.
+    pub(super) fn configuration(&mut self) {
+        let file = self.files.len();
+        let known = self.host.as_ref().and_then(|host| self.by_name.get(host)).copied();
+        if let Some(at) = known
+            && let Some(router) = self.routers.get_mut(at)
+            && router.has_configuration()
+            && self.configured.contains_key(&(at, file))
+        {
+            router.forget_configuration();
+            self.wrong("the router's configuration begins again; the later one counts");
+        }
+        if let Some(at) = known {
+            self.configured.insert((at, file), self.number);
+        }
+    }
+
+    /// The router that is being told of; `None` beyond the limits.
+    pub(super) fn router(&mut self) -> Option<&mut Router> {
+        if self.facts >= MAX_FACTS {
+            if self.facts == MAX_FACTS {
+                self.facts += 1;
+                self.wrong(&format!("more than {MAX_FACTS} facts in all inputs; the rest is left out"));
+            }
+            return None;
+        }
+        self.facts += 1;
+        if self.current.is_none() {
+            let at = match self.host.as_ref().and_then(|host| self.by_name.get(host)) {
+                Some(&at) => at,
+                None if self.routers.len() >= MAX_ROUTERS => {
+                    self.facts = MAX_FACTS + 1;
+                    self.wrong(&format!("more than {MAX_ROUTERS} routers in all inputs; the rest is left out"));
+                    return None;
+                }
+                None => {
+                    let name = self.host.clone().map_or_else(|| self.file.clone(), Arc::from);
+                    self.routers.push(Router::new(name, self.host.is_some()));
+                    let at = self.routers.len() - 1;
+                    if let Some(host) = &self.host {
+                        self.by_name.insert(host.clone(), at);
+                    }
+                    at
+                }
+            };
+            self.configured.entry((at, self.files.len())).or_insert(self.number);
+            self.current = Some(at);
+        }
+        self.current.and_then(|at| self.routers.get_mut(at))
+    }
+
+    /// The present line, as a fact's place. What may be a key is left out of `text`.
+    pub(super) fn cite(&self, text: &str) -> Cite {
+        self.cite_made(&redact::redacted(text))
+    }
+
+    /// The present line with a text that was made from what was understood, placeholders for keys in it.
+    pub(super) fn cite_made(&self, text: &str) -> Cite {
+        Cite { file: self.file.clone(), line: self.number, text: text.into() }
+    }
+
+    /// Whether a fact may be a continuation of one read before: nothing has named another router since.
+    pub(super) fn continues(&mut self) -> Option<&mut Router> {
+        self.current.and_then(|at| self.routers.get_mut(at))
+    }
+
+    pub(super) fn understood(&mut self) {
+        if let Some(file) = self.files.last_mut() {
+            file.understood += 1;
+        }
+    }
+
+    pub(super) fn skipped(&mut self) {
+        let number = self.number;
+        let Some(file) = self.files.last_mut() else { return };
+        file.skipped_lines += 1;
+        let room = file.skipped.len() < MAX_SKIPPED;
+        match file.skipped.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ if room => file.skipped.push((number, number)),
+            _ => {}
+        }
+    }
+
+    /// A line that says something, and says it wrongly. `what` never holds text of the line: it may be a key.
+    pub(super) fn wrong(&mut self, what: &str) {
+        let number = self.number;
+        let Some(file) = self.files.last_mut() else { return };
+        if file.remarks.len() < MAX_REMARKS {
+            file.remarks.push(Remark { line: number, what: what.to_owned() });
+        } else {
+            file.more_remarks += 1;
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Access lists: what goes into the tunnel.
+
+use super::super::builder::Builder;
+use super::super::paste::Read;
+use super::super::router::{Acl, Denied};
+use super::super::selector::{Net, Selector};
+use super::super::words::address;
+use crate::model::Address;
+
+pub(super) enum Opened {
+    /// A named list begins.
+    List(String),
+    /// A numbered list's line was read.
+    Line,
+    Foreign,
+}
+
+pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened {
+    match words {
+        ["ip", "access-list", "extended" | "standard", name] | ["ipv6", "access-list", name] => {
+            let cite = builder.cite(text);
+            if let Some(router) = builder.router() {
+                router.acls.entry((*name).to_owned()).or_insert_with(|| Acl {
+                    permits: Vec::new(),
+                    denies: Vec::new(),
+                    cite,
+                });
+            }
+            Opened::List((*name).to_owned())
+        }
+        ["access-list", name, rest @ ..] => {
+            if line(name, text, rest, builder) == Read::Understood {
+                Opened::Line
+            } else {
+                Opened::Foreign
+            }
+        }
+        _ => Opened::Foreign,
+    }
+}
+
+/// `permit ip host A host B`, with or without a number before it.
+pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let (all, numbered) = (words, text.starts_with("access-list "));
+    let words = match words {
+        ["sequence", _, rest @ ..] => rest,
+        [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
+        words => words,
+    };
+    match words {
+        ["remark", ..] => Read::Understood,
+        ["deny", rest @ ..] => {
+            let selector = selector(rest).map(|(selector, _)| selector);
+            let shown =
+                selector.as_ref().map_or_else(|| "deny".to_owned(), |selector| format!("deny {}", selector.typed()));
+            let cite = builder.cite(&shown);
+            if let Some(router) = builder.router() {
+                let acl = router.acls.entry(name.to_owned());
+                let acl = acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() });
+                acl.denies.push(Denied { behind: acl.permits.len(), selector, cite });
+            }
+            Read::Understood
+        }
+        ["permit", rest @ ..] => {
+            match selector(rest) {
+                Some((selector, behind)) => {
+                    // Only what was read is cited: another command, with a key, may stand behind it.
+                    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
+                    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
+                    let cite = builder.cite(&format!("{prefix}{read}"));
+                    if let Some(router) = builder.router() {
+                        let acl = router.acls.entry(name.to_owned());
+                        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
+                            .permits
+                            .push((selector, cite));
+                    }
+                }
+                None => builder
+                    .wrong("an access list line that cannot be read: addresses with wildcard, host, any or a prefix"),
+            }
+            Read::Understood
+        }
+        _ => Read::Foreign,
+    }
+}
+
+/// What a line selects, and the words behind it.
+fn selector<'w>(words: &'w [&'w str]) -> Option<(Selector, &'w [&'w str])> {
+    let (protocol, rest) = words.split_first()?;
+    if !plain(protocol) {
+        return None;
+    }
+    let v4 = *protocol != "ipv6";
+    let (src, rest) = net(rest, v4)?;
+    let (src_port, rest) = port(rest);
+    let (dst, rest) = net(rest, v4)?;
+    let (dst_port, rest) = port(rest);
+    let protocol = if *protocol == "ipv6" { "ip" } else { protocol };
+    let selector = Selector { protocol: protocol.to_owned(), src, src_port, dst, dst_port };
+    Some((selector, rest))
+}
+
+fn net<'w>(words: &'w [&'w str], v4: bool) -> Option<(Net, &'w [&'w str])> {
+    match words {
+        ["any", rest @ ..] => Some((Net::any(v4), rest)),
+        ["any4", rest @ ..] => Some((Net::any(true), rest)),
+        ["any6", rest @ ..] => Some((Net::any(false), rest)),
+        ["host", word, rest @ ..] => Some((Net::host(address(word)?), rest)),
+        [word, rest @ ..] if word.contains('/') => {
+            let (base, prefix) = word.split_once('/')?;
+            Some((Net::prefix(address(base)?, prefix.parse().ok()?)?, rest))
+        }
+        [base, wildcard, rest @ ..] => {
+            let wildcard: std::net::Ipv4Addr = wildcard.parse().ok()?;
+            let base = address(base).filter(|base: &Address| base.is_v4())?;
+            Some((Net::masked(base, u128::from(!wildcard.to_bits())), rest))
+        }
+        _ => None,
+    }
+}
+
+/// A name of a protocol or port, or a number of at most five digits.
+fn plain(word: &str) -> bool {
+    let digits = word.bytes().all(|b| b.is_ascii_digit());
+    if digits { word.len() <= 5 } else { word.len() <= 12 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') }
+}
+
+fn port<'w>(words: &'w [&'w str]) -> (String, &'w [&'w str]) {
+    match words {
+        [how @ ("eq" | "gt" | "lt" | "neq"), port, rest @ ..] if plain(port) => (format!("{how} {port}"), rest),
+        ["range", from, to, rest @ ..] if plain(from) && plain(to) => (format!("range {from} {to}"), rest),
+        _ => (String::new(), words),
+    }
+}

@@ -1,0 +1,172 @@
+//! Entries of crypto maps.
+
+use super::super::Cite;
+use super::super::builder::Builder;
+use super::super::limits::MAX_BLOCKS;
+use super::super::paste::Read;
+use super::super::redact;
+use super::super::router::{Keying, MapEntry, Quoted, SessionKey};
+use super::super::secret::Secret;
+use super::super::words::{address, decimal, short_for};
+use crate::model::{Protocol, Spi};
+
+/// Begins an entry, or goes on with one that was begun before; its place among the router's.
+pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) -> Option<usize> {
+    let cite = builder.cite_made(&format!("crypto map {name} {number} {kind}"));
+    let keying = match kind {
+        "ipsec-manual" => Keying::Manual,
+        "ipsec-isakmp" => Keying::Ike,
+        _ => return None,
+    };
+    let Ok(number) = number.parse::<u32>() else {
+        builder.wrong("a crypto map entry whose number is no number");
+        return None;
+    };
+    let router = builder.router()?;
+    if let Some(at) = router.maps.iter().rposition(|entry| entry.number == number && entry.name == name) {
+        return Some(at);
+    }
+    if router.maps.len() >= MAX_BLOCKS {
+        builder.wrong(&format!("more than {MAX_BLOCKS} crypto map entries of one router; the rest is left out"));
+        return None;
+    }
+    router.maps.push(MapEntry {
+        name: name.to_owned(),
+        number,
+        keying,
+        peers: Vec::new(),
+        keys: Vec::new(),
+        transform_sets: Vec::new(),
+        acl: None,
+        local: None,
+        cite,
+    });
+    Some(router.maps.len() - 1)
+}
+
+/// A line of an entry.
+pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
+    match words {
+        ["set", "peer", peer, ..] => {
+            let cite = builder.cite_made(&format!("set peer {peer}"));
+            match address(peer) {
+                Some(peer) => edit(at, builder, |entry| entry.peers.push((peer, cite))),
+                None => builder.wrong("a peer that is no address"),
+            }
+        }
+        ["set", session, rest @ ..] if short_for(session, "session-key", 4) => match session_key(rest, builder) {
+            Ok(key) => {
+                if [&key.cipher, &key.authenticator].into_iter().flatten().any(|key| key.bits().is_none()) {
+                    builder.wrong("a session key is not in hex digits: its SPI is read, the key is not compared");
+                }
+                edit(at, builder, |entry| {
+                    let same = |old: &SessionKey| old.inbound == key.inbound && old.protocol == key.protocol;
+                    entry.keys.retain(|old| !same(old));
+                    entry.keys.push(key);
+                });
+            }
+            Err(what) => builder.wrong(what),
+        },
+        ["no", "set", session, way, protocol, ..] if short_for(session, "session-key", 4) => {
+            let (inbound, protocol) = (way_in(way), protocol_of(protocol));
+            edit(at, builder, |entry| {
+                entry.keys.retain(|key| Some(key.inbound) != inbound || Some(key.protocol) != protocol);
+            });
+        }
+        ["set", "transform-set", sets @ ..] if !sets.is_empty() => {
+            let cite = sets_cite(sets, builder);
+            edit(at, builder, |entry| {
+                entry.transform_sets.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
+            });
+        }
+        ["match", "address", acl] => {
+            let cite = builder.cite(&format!("match address {acl}"));
+            edit(at, builder, |entry| entry.acl = Some(((*acl).to_owned(), cite)));
+        }
+        ["set", ..] | ["reverse-route", ..] | ["qos", ..] => {}
+        _ => return Read::Foreign,
+    }
+    Read::Understood
+}
+
+/// A command that running text quotes; whether it is one.
+pub(super) fn quoted(words: &[&str], builder: &mut Builder) -> bool {
+    let ["set", session, rest @ ..] = words else { return false };
+    if !short_for(session, "session-key", 4) {
+        return false;
+    }
+    let Ok(key) = session_key(rest, builder) else { return false };
+    let Some(router) = builder.continues() else { return false };
+    router.quoted.push(Quoted { key });
+    true
+}
+
+fn edit(at: usize, builder: &mut Builder, change: impl FnOnce(&mut MapEntry)) {
+    if let Some(entry) = builder.router().and_then(|router| router.maps.get_mut(at)) {
+        change(entry);
+    }
+}
+
+/// `set transform-set A`: further names may be another command, with a key, that lost its line break.
+pub(super) fn sets_cite(sets: &[&str], builder: &Builder) -> Cite {
+    let more = if sets.len() > 1 { " ..." } else { "" };
+    builder.cite(&format!("set transform-set {}{more}", sets.first().copied().unwrap_or_default()))
+}
+
+fn way_in(word: &str) -> Option<bool> {
+    if short_for(word, "inbound", 2) {
+        Some(true)
+    } else if short_for(word, "outbound", 3) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn protocol_of(word: &str) -> Option<Protocol> {
+    match word {
+        "ah" => Some(Protocol::Ah),
+        "esp" => Some(Protocol::Esp),
+        _ => None,
+    }
+}
+
+/// What follows `set session-key`. The messages never quote the line: any of its words may be a key.
+fn session_key(words: &[&str], builder: &Builder) -> Result<SessionKey, &'static str> {
+    let [way, protocol, spi, keys @ ..] = words else {
+        return Err("a session key needs inbound or outbound, ah or esp, an SPI and a key");
+    };
+    let inbound = way_in(way).ok_or("a session key is neither inbound nor outbound")?;
+    let protocol = protocol_of(protocol).ok_or("a session key is neither for ah nor for esp")?;
+    let spi = decimal(spi).ok_or("the SPI of a session key is no decimal number up to 4294967295")?;
+    let (cipher, authenticator) = match (protocol, keys) {
+        (Protocol::Ah, [key]) => (None, Some(Secret::new(key))),
+        (Protocol::Ah, _) => return Err("an AH session key has one key behind its SPI"),
+        (_, ["cipher", cipher, "authenticator", authenticator]) => {
+            (Some(Secret::new(cipher)), Some(Secret::new(authenticator)))
+        }
+        (_, ["cipher", cipher]) => (Some(Secret::new(cipher)), None),
+        (_, ["authenticator", authenticator]) => (None, Some(Secret::new(authenticator))),
+        _ => return Err("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI"),
+    };
+    let text = shown(inbound, protocol, spi, cipher.is_some(), authenticator.is_some());
+    Ok(SessionKey { inbound, protocol, spi, cipher, authenticator, cite: builder.cite_made(&text) })
+}
+
+/// The command with placeholders for its keys.
+pub(in crate::policy) fn shown(
+    inbound: bool,
+    protocol: Protocol,
+    spi: Spi,
+    cipher: bool,
+    authenticator: bool,
+) -> String {
+    let way = if inbound { "inbound" } else { "outbound" };
+    let keys = match (protocol, cipher, authenticator) {
+        (Protocol::Ah, _, _) => " <KEY>",
+        (_, true, true) => " cipher <KEY> authenticator <KEY>",
+        (_, true, false) => " cipher <KEY>",
+        (_, false, _) => " authenticator <KEY>",
+    };
+    format!("set session-key {way} {} {}{keys}", protocol.name(), spi.0)
+}

@@ -1,0 +1,115 @@
+//! One pasted line, rid of what pasting adds.
+
+use std::borrow::Cow;
+
+/// What stands before a line's own text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Prompt {
+    /// The router.
+    pub(super) host: Option<String>,
+    /// Whether it is a prompt of a configuration mode.
+    pub(super) configuring: bool,
+}
+
+/// Characters that mark the rest of a line as somebody's note.
+const NOTES: [&str; 3] = ["<-", "\u{2190}", " < "];
+
+/// The text of a line: decoded, blanks joined, notes cut off. `None` for lines that say nothing.
+pub(super) fn clean(raw: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(raw);
+    let text: Cow<'_, str> = if text.chars().any(|c| c.is_control() || c == '\u{feff}' || c == '\u{a0}') {
+        text.chars()
+            .map(|c| if c.is_control() || c == '\u{feff}' || c == '\u{a0}' { ' ' } else { c })
+            .collect::<String>()
+            .into()
+    } else {
+        text
+    };
+    let end = NOTES.iter().filter_map(|note| text.find(note)).min().unwrap_or(text.len());
+    let text = text.get(..end).unwrap_or_default();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let line = line.strip_prefix("> ").unwrap_or(&line);
+    let rule = line.starts_with("```") || line.bytes().all(|b| matches!(b, b'*' | b'-' | b'=' | b'!' | b'.' | b'>'));
+    (!line.is_empty() && !rule).then(|| line.to_owned())
+}
+
+/// Takes a prompt off: `R1#`, `R2(config-crypto-map)#`, `root@r1:~#`, `[root@r1 ~]#`, `$`, and headings such as `## r1: ip xfrm state`.
+pub(super) fn prompt(line: &str) -> Option<(Prompt, &str)> {
+    heading(line).or_else(|| shell(line)).or_else(|| router(line))
+}
+
+fn heading(line: &str) -> Option<(Prompt, &str)> {
+    let rest = line.strip_prefix('#')?.trim_start_matches('#').trim_start();
+    let (host, command) = rest.split_once(':')?;
+    let command = command.trim_start();
+    let is_command = ["ip ", "swanctl", "show ", "sh ", "sudo "].iter().any(|start| command.starts_with(start));
+    (is_command && is_name(host)).then(|| (Prompt { host: Some(host.to_owned()), configuring: false }, command))
+}
+
+fn shell(line: &str) -> Option<(Prompt, &str)> {
+    if let Some(rest) = line.strip_prefix("$ ").or_else(|| line.strip_prefix("# ")) {
+        let command = ["ip ", "swanctl", "sudo "].iter().any(|start| rest.starts_with(start));
+        return command.then(|| (Prompt::default(), rest));
+    }
+    let end = line.find(['#', '$'])?;
+    let (before, rest) = (line.get(..end)?, line.get(end + 1..)?.trim_start());
+    let (_, place) = before.split_once('@')?;
+    let host = place.split([':', ' ', ']']).next().filter(|host| is_name(host))?;
+    Some((Prompt { host: Some(host.to_owned()), configuring: false }, rest))
+}
+
+fn router(line: &str) -> Option<(Prompt, &str)> {
+    let end = line.find(['#', '>'])?;
+    let (before, rest) = (line.get(..end)?, line.get(end + 1..)?);
+    let (host, mode) = match before.split_once('(') {
+        Some((host, mode)) => (host, Some(mode.strip_suffix(')').filter(|mode| mode.starts_with("config"))?)),
+        None => (before, None),
+    };
+    // `#` and `>` stand in other text too; a prompt is one word from the beginning of the line.
+    is_name(host).then(|| (Prompt { host: Some(host.to_owned()), configuring: mode.is_some() }, rest.trim_start()))
+}
+
+/// A host name (RFC 1123 section 2.1, and the underscore that routers allow).
+fn is_name(word: &str) -> bool {
+    (1..=63).contains(&word.len())
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(line: &str) -> Option<(String, bool, String)> {
+        let (prompt, rest) = prompt(line)?;
+        Some((prompt.host.unwrap_or_default(), prompt.configuring, rest.to_owned()))
+    }
+
+    #[test]
+    fn what_pasting_adds_is_taken_off() {
+        let cleaned = |text: &str| clean(text.as_bytes());
+        assert_eq!(cleaned("  spi: 0x3EA(1002)\t <- configured ID\r").as_deref(), Some("spi: 0x3EA(1002)"));
+        assert_eq!(cleaned("inbound esp sas: \u{2190} no ESP").as_deref(), Some("inbound esp sas:"));
+        assert_eq!(cleaned("permit ip any any < real IP addresses").as_deref(), Some("permit ip any any"));
+        for nothing in ["", "***", "```", "```text", "!", "\u{feff}", "---"] {
+            assert_eq!(cleaned(nothing), None, "{nothing}");
+        }
+        assert!(clean(b"\xff\xfe hash md5").is_some());
+    }
+
+    #[test]
+    fn prompts_name_their_router() {
+        let some = |host: &str, configuring, rest: &str| Some((host.to_owned(), configuring, rest.to_owned()));
+        assert_eq!(host("R1#sh run | s crypto"), some("R1", false, "sh run | s crypto"));
+        assert_eq!(host("R2(config-crypto-map)# set peer 10.0.0.1"), some("R2", true, "set peer 10.0.0.1"));
+        assert_eq!(host("R1>"), some("R1", false, ""));
+        assert_eq!(host("root@gw-1:~# ip xfrm state"), some("gw-1", false, "ip xfrm state"));
+        assert_eq!(host("[root@gw1 ~]# ip xfrm state"), some("gw1", false, "ip xfrm state"));
+        assert_eq!(host("##### r1: ip -s xfrm state"), some("r1", false, "ip -s xfrm state"));
+        assert_eq!(host("$ ip xfrm state"), some("", false, "ip xfrm state"));
+        for none in ["#pkts encaps: 1, #pkts encrypt: 1", "# a comment", "set peer 10.0.0.1", "10 #x", "a b#c"] {
+            assert_eq!(host(none), None, "{none}");
+        }
+    }
+}

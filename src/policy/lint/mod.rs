@@ -1,0 +1,47 @@
+//! What is wrong in policies before any traffic flows.
+
+mod acl;
+mod ike;
+mod keys;
+mod pairs;
+mod peers;
+mod single;
+mod stale;
+
+use std::collections::BTreeMap;
+
+use super::limits::MAX_PROBLEMS;
+use super::{Problem, View};
+
+/// All problems of policies, each code at most a hundred times.
+#[must_use]
+pub fn lint(view: &View<'_>) -> Vec<Problem> {
+    let facing = peers::facing(view);
+    let mut problems = keys::problems(view);
+    problems.extend(peers::problems(view, &facing));
+    problems.extend(pairs::problems(view));
+    problems.extend(pairs::transform_sets(view, &facing));
+    problems.extend(acl::problems(view, &facing));
+    problems.extend(ike::problems(view, &facing));
+    problems.extend(stale::problems(view));
+    problems.extend(single::problems(view));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    problems.retain(|problem| {
+        let count = counts.entry(problem.code).or_default();
+        *count += 1;
+        *count <= MAX_PROBLEMS
+    });
+    for (code, count) in counts.into_iter().filter(|(_, count)| *count > MAX_PROBLEMS) {
+        if let Some(last) = problems.iter_mut().rev().find(|problem| problem.code == code) {
+            last.evidence.push_str(&format!(" {} more like it are not listed.", count - MAX_PROBLEMS));
+        }
+    }
+    problems
+}
+
+/// Two map entries that are the ends of one tunnel: router and entry of each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Facing {
+    pub(super) a: (usize, usize),
+    pub(super) b: (usize, usize),
+}

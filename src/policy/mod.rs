@@ -1,0 +1,119 @@
+//! What should be on the wire: SAs and configurations as routers, systems and people state them.
+//!
+//! [`Policies::read`] takes pasted text as it comes: spiglass's own list, Cisco IOS configurations and `show crypto ipsec sa`,
+//! `ip xfrm state` and `ip xfrm policy`, `swanctl --list-sas`, Wireshark's `esp_sa`, several of them and several routers in one
+//! text. Content decides. Every fact keeps its line, and every line that says something wrongly is told with its number.
+//!
+//! Keys are compared and measured, never shown ([`Secret`]).
+
+mod builder;
+mod cisco;
+mod cite;
+mod esp_sa;
+mod fix;
+pub mod limits;
+mod line;
+mod lint;
+mod list;
+mod paste;
+mod problem;
+mod redact;
+mod router;
+mod secret;
+mod selector;
+mod show;
+mod slip;
+mod stated;
+mod swanctl;
+mod taken;
+mod words;
+mod xfrm;
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+pub use cite::Cite;
+pub use fix::retyped;
+pub use lint::lint;
+pub use problem::{Problem, config_line};
+pub use router::{
+    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode, Quoted,
+    Router, SessionKey, TransformSet, Way,
+};
+pub use secret::Secret;
+pub use selector::{Net, Selector};
+pub use slip::slip;
+pub use stated::{Basis, Stated, View};
+
+use builder::Builder;
+
+/// What was read of all inputs.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// The routers, in order of first mention.
+    pub routers: Vec<Router>,
+    /// What was understood and skipped, input by input.
+    pub files: Vec<Understood>,
+    digest: u128,
+}
+
+/// What was made of one input.
+#[derive(Clone, Debug, Default)]
+pub struct Understood {
+    /// The input as it was named.
+    pub name: Arc<str>,
+    /// Its lines.
+    pub lines: u32,
+    /// Lines that were understood.
+    pub understood: u32,
+    /// Lines that were skipped.
+    pub skipped_lines: u32,
+    /// Where they are: first and last line of each stretch, the first thousand.
+    pub skipped: Vec<(u32, u32)>,
+    /// Lines that say something wrongly.
+    pub remarks: Vec<Remark>,
+    /// How many further remarks there are.
+    pub more_remarks: u32,
+}
+
+/// What is wrong with a line. It never quotes the line, which may hold a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remark {
+    /// Line number, from 1.
+    pub line: u32,
+    /// What is wrong, a clause without a full stop.
+    pub what: String,
+}
+
+impl Policies {
+    /// Reads inputs, each with the name that messages call it. Nothing fails: what cannot be read is told in `files`.
+    #[must_use]
+    pub fn read(inputs: &[(String, Vec<u8>)]) -> Self {
+        let mut builder = Builder::default();
+        for (name, text) in inputs {
+            builder.begin(name);
+            let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+            let within = text.get(..limits::MAX_OCTETS).unwrap_or(text);
+            if list::is_one(within) {
+                list::read(within, &mut builder);
+            } else {
+                paste::read(within, &mut builder);
+            }
+            if within.len() < text.len() {
+                builder.wrong(&format!("the input is longer than {} octets; the rest is left out", limits::MAX_OCTETS));
+            }
+        }
+        let Builder { mut routers, files, .. } = builder;
+        routers.iter_mut().for_each(Router::add_protected_tunnels);
+        // Secrets print as placeholders, so the digest holds nothing of them.
+        let digest = xxh3_128(format!("{routers:?}").as_bytes());
+        Self { routers, files, digest }
+    }
+
+    /// Tells two sets of policies apart, keys aside: of keys nothing enters it, so that nothing of them can be guessed from it.
+    #[must_use]
+    pub const fn digest(&self) -> u128 {
+        self.digest
+    }
+}

@@ -1,0 +1,360 @@
+//! What was read about one router: facts as they stand, each with its line.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Cite, Secret, Selector};
+use crate::model::{Address, Protocol, Spi};
+
+/// A router, or whatever holds SAs.
+#[derive(Clone, Debug)]
+pub struct Router {
+    /// Its name, or the name of the input where it has none.
+    pub name: Arc<str>,
+    /// Whether the name is the router's own.
+    pub named: bool,
+    /// Interfaces by name.
+    pub interfaces: BTreeMap<String, Interface>,
+    /// IPsec transform sets by name.
+    pub transform_sets: BTreeMap<String, TransformSet>,
+    /// Crypto map entries and protected tunnels, in order.
+    pub maps: Vec<MapEntry>,
+    /// Crypto maps with a source address of their own: the interface, by map.
+    pub map_sources: BTreeMap<String, String>,
+    /// IPsec profiles by name: their transform sets.
+    pub profiles: BTreeMap<String, Vec<(String, Cite)>>,
+    /// Access lists by name or number.
+    pub acls: BTreeMap<String, Acl>,
+    /// IKE policies and proposals, in order.
+    pub ike: Vec<IkePolicy>,
+    /// Pre-shared keys by peer.
+    pub ike_keys: Vec<IkeKey>,
+    /// SAs in force, as the system displayed them.
+    pub installed: Vec<Installed>,
+    /// Selectors in force, as the system displayed them.
+    pub selectors: Vec<InForce>,
+    /// Packets encapsulated and decapsulated, as the system counted them.
+    pub counters: Vec<Counters>,
+    /// Commands that the text around a configuration quotes.
+    pub quoted: Vec<Quoted>,
+    /// The line that names it.
+    pub cite: Option<Cite>,
+}
+
+impl Router {
+    pub(super) fn new(name: Arc<str>, named: bool) -> Self {
+        Self {
+            name,
+            named,
+            interfaces: BTreeMap::new(),
+            transform_sets: BTreeMap::new(),
+            maps: Vec::new(),
+            map_sources: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            acls: BTreeMap::new(),
+            ike: Vec::new(),
+            ike_keys: Vec::new(),
+            installed: Vec::new(),
+            selectors: Vec::new(),
+            counters: Vec::new(),
+            quoted: Vec::new(),
+            cite: None,
+        }
+    }
+
+    /// Forgets its configuration; displays of what is in force stay.
+    pub(super) fn forget_configuration(&mut self) {
+        let kept = std::mem::replace(self, Self::new(self.name.clone(), self.named));
+        self.installed = kept.installed;
+        self.selectors = kept.selectors;
+        self.counters = kept.counters;
+        self.quoted = kept.quoted;
+        self.cite = kept.cite;
+    }
+
+    /// A tunnel interface that a profile protects is an entry like one of a crypto map.
+    pub(super) fn add_protected_tunnels(&mut self) {
+        for (name, interface) in &self.interfaces {
+            let (Some((profile, cite)), Some((far, far_cite))) = (&interface.protection, &interface.tunnel_destination)
+            else {
+                continue;
+            };
+            let source = interface.tunnel_source.as_deref().unwrap_or_default();
+            let of_interface =
+                self.interfaces.get(source).and_then(|source| source.addresses.first()).map(|(own, _)| *own);
+            self.maps.push(MapEntry {
+                name: name.clone(),
+                number: 0,
+                keying: Keying::Ike,
+                peers: vec![(*far, far_cite.clone())],
+                keys: Vec::new(),
+                transform_sets: self.profiles.get(profile).cloned().unwrap_or_default(),
+                acl: None,
+                local: super::words::address(source).or(of_interface),
+                cite: cite.clone(),
+            });
+        }
+    }
+
+    /// Whether any of a configuration was read.
+    #[must_use]
+    pub fn has_configuration(&self) -> bool {
+        let blocks =
+            [self.interfaces.len(), self.transform_sets.len(), self.maps.len(), self.acls.len(), self.ike.len()];
+        blocks.iter().any(|count| *count > 0)
+    }
+
+    /// All addresses of its interfaces.
+    pub fn addresses(&self) -> impl Iterator<Item = Address> {
+        self.interfaces.values().flat_map(|interface| interface.addresses.iter().map(|(address, _)| *address))
+    }
+}
+
+/// An interface.
+#[derive(Clone, Debug, Default)]
+pub struct Interface {
+    /// Its addresses.
+    pub addresses: Vec<(Address, Cite)>,
+    /// The crypto map it carries.
+    pub map: Option<(String, Cite)>,
+    /// Source of a tunnel: an address or an interface.
+    pub tunnel_source: Option<String>,
+    /// Destination of a tunnel.
+    pub tunnel_destination: Option<(Address, Cite)>,
+    /// The IPsec profile that protects a tunnel.
+    pub protection: Option<(String, Cite)>,
+}
+
+/// Tunnel or transport mode.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Mode {
+    /// The whole packet is encapsulated (RFC 4301 section 3.2).
+    Tunnel,
+    /// The packet's payload is protected.
+    Transport,
+}
+
+impl Mode {
+    /// The word used in every output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tunnel => "tunnel",
+            Self::Transport => "transport",
+        }
+    }
+}
+
+/// An IPsec transform set.
+#[derive(Clone, Debug)]
+pub struct TransformSet {
+    /// Its transforms as they stand, such as `esp-aes 256 esp-sha-hmac`.
+    pub words: String,
+    /// The mode where one was given.
+    pub mode: Option<(Mode, Cite)>,
+    /// Where it stands.
+    pub cite: Cite,
+}
+
+/// How the keys of a crypto map entry come about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keying {
+    /// Typed in (`ipsec-manual`).
+    Manual,
+    /// Negotiated (`ipsec-isakmp`, protected tunnels).
+    Ike,
+}
+
+/// An entry of a crypto map, or a protected tunnel interface.
+#[derive(Clone, Debug)]
+pub struct MapEntry {
+    /// The map's name, or the tunnel interface's.
+    pub name: String,
+    /// The entry's number; 0 for a tunnel interface.
+    pub number: u32,
+    /// How its keys come about.
+    pub keying: Keying,
+    /// Its peers.
+    pub peers: Vec<(Address, Cite)>,
+    /// Its manual keys.
+    pub keys: Vec<SessionKey>,
+    /// Its transform sets by name.
+    pub transform_sets: Vec<(String, Cite)>,
+    /// Its access list.
+    pub acl: Option<(String, Cite)>,
+    /// Its own address, where known outright (tunnel interfaces).
+    pub local: Option<Address>,
+    /// Where it stands.
+    pub cite: Cite,
+}
+
+/// A manual key (`set session-key`).
+#[derive(Clone, Debug)]
+pub struct SessionKey {
+    /// Whether it is for packets that arrive.
+    pub inbound: bool,
+    /// AH or ESP.
+    pub protocol: Protocol,
+    /// The SPI.
+    pub spi: Spi,
+    /// The key of the cipher.
+    pub cipher: Option<Secret>,
+    /// The key of the integrity check.
+    pub authenticator: Option<Secret>,
+    /// Where it stands.
+    pub cite: Cite,
+}
+
+/// An access list.
+#[derive(Clone, Debug)]
+pub struct Acl {
+    /// What it permits.
+    pub permits: Vec<(Selector, Cite)>,
+    /// What it leaves out of them, in order.
+    pub denies: Vec<Denied>,
+    /// Where it begins.
+    pub cite: Cite,
+}
+
+/// A line of an access list that leaves packets out; the first line that fits a packet decides.
+#[derive(Clone, Debug)]
+pub struct Denied {
+    /// How many lines that permit stand before it; those keep what they select.
+    pub behind: usize,
+    /// What it leaves out; `None` where the line cannot be read, which may be anything.
+    pub selector: Option<Selector>,
+    /// Where it stands.
+    pub cite: Cite,
+}
+
+impl Denied {
+    /// Whether it may leave out packets that a selector takes.
+    #[must_use]
+    pub fn may_touch(&self, selector: &Selector) -> bool {
+        self.selector.as_ref().is_none_or(|one| one.overlaps(selector))
+    }
+
+    /// Whether it may leave out packets between two addresses.
+    #[must_use]
+    pub fn touches(&self, src: Address, dst: Address) -> bool {
+        self.selector.as_ref().is_none_or(|one| one.src.contains(src) && one.dst.contains(dst))
+    }
+}
+
+/// An IKE policy or proposal. A list holds what is acceptable; IKEv1 policies have one of each.
+#[derive(Clone, Debug)]
+pub struct IkePolicy {
+    /// 1 or 2.
+    pub version: u8,
+    /// Its number or name.
+    pub name: String,
+    /// Ciphers.
+    pub encryption: Vec<String>,
+    /// Hashes or integrity algorithms.
+    pub hash: Vec<String>,
+    /// Diffie-Hellman groups.
+    pub group: Vec<String>,
+    /// Method of authentication (IKEv1).
+    pub authentication: Option<String>,
+    /// Its lines.
+    pub cites: Vec<Cite>,
+}
+
+/// A pre-shared key of IKE.
+#[derive(Clone, Debug)]
+pub struct IkeKey {
+    /// The peer it is for.
+    pub peer: Address,
+    /// The key, unless it stands encrypted.
+    pub key: Option<Secret>,
+    /// Where it stands.
+    pub cite: Cite,
+}
+
+/// Which kind of display an SA was read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Display {
+    /// `show crypto ipsec sa`.
+    Cisco,
+    /// `ip xfrm state`.
+    Xfrm,
+    /// `swanctl --list-sas`.
+    Swanctl,
+    /// Wireshark's `esp_sa` table.
+    EspSa,
+    /// spiglass's own list.
+    List,
+}
+
+/// Which way an SA goes, seen from its router.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Way {
+    /// Packets that arrive.
+    In,
+    /// Packets that leave.
+    Out,
+}
+
+/// An SA in force, or one of a list of expected ones.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// What displayed it.
+    pub display: Display,
+    /// AH, ESP or IPComp.
+    pub protocol: Protocol,
+    /// Which way it goes, where known.
+    pub way: Option<Way>,
+    /// Source, where known.
+    pub src: Option<Address>,
+    /// Destination, where known.
+    pub dst: Option<Address>,
+    /// The SPI.
+    pub spi: Spi,
+    /// Its transforms in the words of the display.
+    pub words: String,
+    /// Tunnel or transport.
+    pub mode: Option<Mode>,
+    /// The key of the cipher.
+    pub cipher: Option<Secret>,
+    /// The key of the integrity check.
+    pub authenticator: Option<Secret>,
+    /// In UDP.
+    pub udp: bool,
+    /// The crypto map it belongs to.
+    pub map: Option<String>,
+    /// Its lines.
+    pub cites: Vec<Cite>,
+}
+
+/// A selector in force.
+#[derive(Clone, Debug)]
+pub struct InForce {
+    /// Packets that go into the tunnel at this router.
+    pub selector: Selector,
+    /// The way of the policy it stands in, where it is of one; the selector of an inbound one is turned round.
+    pub way: Option<Way>,
+    /// The tunnel's own end, where known.
+    pub local: Option<Address>,
+    /// The tunnel's far end, where known.
+    pub remote: Option<Address>,
+    /// Where it stands.
+    pub cite: Cite,
+}
+
+/// What a router counted for one flow.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// Packets encapsulated.
+    pub encapsulated: u64,
+    /// Packets decapsulated.
+    pub decapsulated: u64,
+    /// Where both stand.
+    pub cites: Vec<Cite>,
+}
+
+/// A session-key command that the text around a configuration quotes.
+#[derive(Clone, Debug)]
+pub struct Quoted {
+    /// What it would set.
+    pub key: SessionKey,
+}

@@ -1,0 +1,80 @@
+//! A key. It can be compared and measured, and never be printed.
+
+use std::fmt;
+
+/// A key as it was typed. No output, error or debug text shows anything of it; it has no other use than comparison.
+#[derive(Clone)]
+pub struct Secret {
+    /// Hex digits in lower case without `0x`; other text as it stood.
+    text: Box<str>,
+    hex: bool,
+}
+
+impl Secret {
+    /// A key from hex digits, with or without `0x`; other text is kept as a pass phrase.
+    #[must_use]
+    pub fn new(typed: &str) -> Self {
+        let digits = typed.strip_prefix("0x").or_else(|| typed.strip_prefix("0X")).unwrap_or(typed);
+        let hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let text = if hex { digits.to_ascii_lowercase() } else { typed.to_owned() };
+        Self { text: text.into(), hex }
+    }
+
+    /// Length in bits, where it stood in hex.
+    #[must_use]
+    pub fn bits(&self) -> Option<u32> {
+        self.hex.then(|| u32::try_from(self.text.len()).unwrap_or(u32::MAX).saturating_mul(4))
+    }
+
+    /// The octets, where it stood in hex with an even number of digits.
+    #[must_use]
+    pub fn octets(&self) -> Option<Vec<u8>> {
+        let digit = |b: u8| char::from(b).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let pairs = self.text.as_bytes().chunks_exact(2);
+        if !self.hex || !pairs.remainder().is_empty() {
+            return None;
+        }
+        pairs.map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.last()?)?)).collect()
+    }
+}
+
+impl PartialEq for Secret {
+    /// Looks at every octet whatever the first ones are, so that the time taken says nothing but the length.
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (self.text.as_bytes(), other.text.as_bytes());
+        let differences = a.iter().zip(b).fold(0, |sum, (x, y)| sum | (x ^ y));
+        a.len() == b.len() && differences == 0
+    }
+}
+
+impl Eq for Secret {}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<KEY>")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<KEY>")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_compared_and_measured_but_never_shown() {
+        let key = Secret::new("0xA1b2");
+        assert_eq!(key, Secret::new("a1B2"));
+        assert_ne!(key, Secret::new("a1b3"));
+        assert_ne!(Secret::new("00"), Secret::new("0000"));
+        assert_eq!((key.bits(), Secret::new("0").bits(), Secret::new("CISCO!").bits()), (Some(16), Some(4), None));
+        assert_eq!((key.octets(), Secret::new("abc").octets()), (Some(vec![0xa1, 0xb2]), None));
+        for shown in [format!("{key}"), format!("{key:?}"), format!("{:?}", Some(vec![key]))] {
+            assert!(!shown.to_lowercase().contains("a1b2") && !shown.contains('1'), "{shown}");
+        }
+    }
+}

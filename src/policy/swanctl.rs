@@ -1,0 +1,110 @@
+//! `swanctl --list-sas` of strongSwan.
+
+use super::builder::Builder;
+use super::paste::Read;
+use super::router::{Display, Installed, Mode, Way};
+use super::words::{endpoint, hex};
+use crate::model::{Address, Protocol};
+
+/// Reads the display: an IKE SA with its ends, then its child SAs with an inbound and an outbound SPI each.
+#[derive(Default)]
+pub(super) struct Swanctl {
+    local: Option<Address>,
+    remote: Option<Address>,
+    child: Option<Child>,
+}
+
+struct Child {
+    protocol: Protocol,
+    mode: Option<Mode>,
+    udp: bool,
+    words: String,
+    cite: super::Cite,
+}
+
+impl Swanctl {
+    /// `name: #1, ESTABLISHED, IKEv2, ...`.
+    pub(super) fn open(&mut self, _text: &str, words: &[&str], _: &mut Builder) -> Read {
+        let [name, number, state, version, ..] = words else { return Read::Foreign };
+        let mine =
+            name.ends_with(':') && number.starts_with('#') && state.ends_with(',') && version.starts_with("IKEv");
+        if mine {
+            *self = Self::default();
+        }
+        Read::when(mine)
+    }
+
+    /// A line below it.
+    pub(super) fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+        if self.open(text, words, builder) == Read::Understood {
+            return Read::Understood;
+        }
+        match words {
+            ["local", .., "@", end] => self.local = endpoint(end),
+            ["remote", .., "@", end] => self.remote = endpoint(end),
+            [name, number, "reqid", ..] if name.ends_with(':') && number.starts_with('#') => self.child(text, builder),
+            ["in", spi, ..] => self.sa(Way::In, spi, builder),
+            ["out", spi, ..] => self.sa(Way::Out, spi, builder),
+            [
+                "local" | "remote" | "installed" | "established" | "active:" | "passive:" | "queued:" | "rekeying",
+                ..,
+            ] => {}
+            [one] if one.contains('/') => {}
+            _ => return Read::Foreign,
+        }
+        Read::Understood
+    }
+
+    fn child(&mut self, text: &str, builder: &mut Builder) {
+        let parts: Vec<&str> = text.split(", ").collect();
+        let proposal =
+            parts.iter().find_map(|part| part.split_once(':').filter(|(name, _)| matches!(*name, "ESP" | "AH")));
+        let mode = parts.iter().find_map(|part| {
+            let mode = if part.starts_with("TUNNEL") { Mode::Tunnel } else { Mode::Transport };
+            (part.starts_with("TUNNEL") || part.starts_with("TRANSPORT")).then_some(mode)
+        });
+        // Up to the proposal; what stands behind it may be anything.
+        let end = proposal.map_or(0, |(_, words)| words.find(' ').map_or(0, |blank| words.len() - blank));
+        let read =
+            parts.iter().position(|part| part.starts_with("ESP:") || part.starts_with("AH:")).map_or(0, |at| at + 1);
+        let shown = parts.get(..read).unwrap_or_default().join(", ");
+        let shown = shown.get(..shown.len().saturating_sub(end)).unwrap_or_default().to_owned();
+        self.child = proposal.map(|(name, words)| Child {
+            protocol: if name == "AH" { Protocol::Ah } else { Protocol::Esp },
+            mode,
+            udp: text.contains("-in-UDP"),
+            words: words.split(' ').next().unwrap_or_default().to_owned(),
+            cite: builder.cite(&shown),
+        });
+    }
+
+    fn sa(&mut self, way: Way, word: &str, builder: &mut Builder) {
+        let Some(child) = &self.child else { return };
+        let Some(spi) = hex(word.trim_end_matches(',')) else {
+            builder.wrong("an SPI that is no hex number of at most eight digits");
+            return;
+        };
+        let (src, dst) = if way == Way::In { (self.remote, self.local) } else { (self.local, self.remote) };
+        let sa = Installed {
+            display: Display::Swanctl,
+            protocol: child.protocol,
+            way: Some(way),
+            src,
+            dst,
+            spi,
+            words: child.words.clone(),
+            mode: child.mode,
+            cipher: None,
+            authenticator: None,
+            udp: child.udp,
+            map: None,
+            cites: vec![
+                builder.cite(&format!("{} {word}", if way == Way::In { "in" } else { "out" })),
+                child.cite.clone(),
+            ],
+        };
+        if let Some(router) = builder.router() {
+            router.installed.push(sa);
+        }
+    }
+}
