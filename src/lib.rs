@@ -11,6 +11,7 @@
 //! | [`report`] | [`report::Report`] and its text, JSON, CSV and markdown forms |
 //! | [`engine`] | a run: captures in, one `Report` or dissected frames out |
 //! | [`analysis`] | mergeable accumulators over observations; findings |
+//! | [`decrypt`] | ESP and AH with given keys: the ICV checked, the packet decrypted |
 //! | [`dissect`] | a frame becomes a [`dissect::Stack`]; it never fails |
 //! | [`wire`] | byte views of single headers |
 //! | [`capture`] | bytes become frames: pcap, pcapng, compressed, standard input |
@@ -74,6 +75,8 @@ pub mod transform;
 pub mod wire;
 
 pub mod dissect;
+
+pub mod decrypt;
 
 pub mod analysis;
 

@@ -189,7 +189,8 @@ fn the_list_of_our_own_is_read() {
          [[sa]]\nprotocol = \"esp\"\nspi = \"0x3ea\"\n[[sa]]\nprotocol = \"esp\"\nspi = 0x7d1\n",
     );
     let view = policies.view();
-    assert!(policies.files[0].remarks.is_empty(), "{:?}", policies.files[0].remarks);
+    let told: Vec<u32> = policies.files[0].remarks.iter().map(|remark| remark.line).collect();
+    assert_eq!(told, [13, 16], "two have no ends: {:?}", policies.files[0].remarks);
     assert_eq!(view.stated.iter().map(|one| one.spi.0).collect::<Vec<_>>(), [1002, 1002, 2001]);
     let first = &view.stated[0];
     assert_eq!(first.key().unwrap().to_string(), "ah/192.168.1.1/192.168.1.2/0x000003ea");
