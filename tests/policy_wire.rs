@@ -533,3 +533,14 @@ fn negotiated_sas_get_the_transform_of_the_crypto_map() {
     let wrong = report(&["fixtures/policy/test11-ike-pair.txt"], &["fixtures/seeds/test09-ah-esp-des-md5.pcap"]);
     assert!(findings(&wrong).iter().filter(|finding| finding["code"] == "transform-mismatch").count() >= 1);
 }
+
+#[test]
+fn a_list_that_cannot_state_ah_says_nothing_of_it() {
+    let Some(lab) = support::shared("lab") else { return };
+    for scenario in ["ah-md5+esp-des", "ah-md5+esp-des-md5"] {
+        let (list, capture) = (lab.join(scenario).join("esp_sa"), lab.join(scenario).join("tunnel.pcap"));
+        let report = report(&[list.to_str().expect("UTF-8")], &[capture.to_str().expect("UTF-8")]);
+        absent(&report, "spi-unexpected");
+        assert!(errors(&report).is_empty(), "{:?}", errors(&report));
+    }
+}
