@@ -12,7 +12,7 @@ use super::rates::Sums;
 use super::seen::Seen;
 use super::sizes::OpaqueKey;
 use crate::capture::Frame;
-use crate::dissect::Glance;
+use crate::dissect::{Glance, behind_esp};
 use crate::model::{Address, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
@@ -22,8 +22,6 @@ const MOST: usize = 1 << 17;
 const SPREAD: usize = 4;
 /// Places looked at for a lane. Crafted SPIs that crowd them cost their SAs the lane, nothing more.
 const PROBES: usize = 8;
-/// Where the octets behind the ESP header are in the frames that have lanes.
-const IV_AT: usize = 14 + 20 + 8;
 /// From so many pending frames on, a lane's are added: its sums have 32 bits, and a packet fewer than 2^16 octets.
 const FULL: u32 = 1 << 15;
 
@@ -52,6 +50,8 @@ struct Lane {
     null_checked: bool,
     /// Frames whose IV is still wanted.
     young: u8,
+    /// Whether it is among the busy ones.
+    busy: bool,
     captured_bytes: u32,
     /// Frames of one size that are not yet among the pending.
     sized: u32,
@@ -147,13 +147,14 @@ impl Express {
         let here = (frame.pos, frame.time);
         if lane.sized == 0 {
             lane.sized_first = here;
-            if lane.pending.count == 0 {
+            if !lane.busy {
+                lane.busy = true;
                 self.busy.push(id);
             }
         }
         if lane.young > 0 {
             lane.young -= 1;
-            parts.sas.add_iv(lane.sa, glance.sequence, frame.data.get(IV_AT..).unwrap_or_default());
+            parts.sas.add_iv(lane.sa, glance.sequence, behind_esp(frame.data));
         }
         lane.raw = glance.sequence;
         lane.sized += 1;
@@ -196,6 +197,7 @@ impl Express {
             cut: glance.cut,
             null_checked: glance.null_checked,
             young,
+            busy: false,
             captured_bytes: 0,
             sized: 0,
             last: NOWHERE,
@@ -209,7 +211,8 @@ impl Express {
         let start = self.bin.0;
         if let Some(lane) = self.lane(glance.addresses, glance.spi) {
             lane.add(parts, start);
-            *lane = opened;
+            // An SA that leaves its lane and comes back is noted once.
+            *lane = Lane { busy: lane.busy, ..opened };
         } else {
             self.insert(opened, parts);
         }
@@ -251,6 +254,7 @@ impl Express {
         for lane in &mut self.lanes {
             lane.add(parts, self.bin.0);
             lane.sa = NONE;
+            lane.busy = false;
         }
         self.busy.clear();
     }
@@ -261,6 +265,7 @@ impl Express {
         for id in self.busy.drain(..) {
             if let Some(lane) = self.lanes.get_mut(id as usize) {
                 lane.add(parts, self.bin.0);
+                lane.busy = false;
             }
         }
         self.bin = parts.rates.bin_of(time);

@@ -33,6 +33,12 @@ pub struct Glance {
     pub null_checked: bool,
 }
 
+/// The octets behind the ESP header of a frame that has a [`Glance`].
+#[inline]
+pub(crate) fn behind_esp(data: &[u8]) -> &[u8] {
+    data.get(PAYLOAD_AT..).unwrap_or_default()
+}
+
 /// Looks at a frame; `None` for every frame that is not exactly of this kind.
 #[inline(always)]
 #[must_use]

@@ -31,6 +31,7 @@ mod udp;
 mod upper;
 mod walk;
 
+pub(crate) use glance::behind_esp;
 pub use glance::{Glance, glance};
 pub use layer::LayerKind;
 pub use name::stack_name;
