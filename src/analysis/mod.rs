@@ -20,6 +20,7 @@ mod flows;
 mod fragments;
 mod intern;
 mod interval;
+pub mod keyring;
 mod limits;
 mod notices;
 mod observation;
@@ -39,6 +40,7 @@ mod totals;
 mod written;
 
 pub use expectation::Expectation;
+pub use keyring::Keyring;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;
 pub use span::CaptureSpan;
