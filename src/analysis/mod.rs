@@ -26,6 +26,7 @@ mod notices;
 mod observation;
 mod opaque;
 mod padding;
+pub(crate) mod pairing;
 mod partial;
 mod rare;
 mod rates;
@@ -41,6 +42,7 @@ mod written;
 
 pub use expectation::Expectation;
 pub use keyring::Keyring;
+pub use pairing::PairSettings;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;
 pub use span::CaptureSpan;

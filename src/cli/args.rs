@@ -52,6 +52,9 @@ pub(super) enum Command {
     /// Merge states into a report
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
+    /// Which plaintext packet became which tunnelled packet: overhead, loss and latency of a device
+    #[command(after_long_help = super::pair::EXAMPLES)]
+    Match(super::pair::MatchArgs),
     /// Overhead, MTU and MSS, and theoretical throughput of transforms; no capture needed
     #[command(after_long_help = super::calc::EXAMPLES)]
     Calc(super::calc::CalcArgs),

@@ -3,6 +3,7 @@
 mod args;
 mod calc;
 mod options;
+mod pair;
 mod policies;
 mod progress;
 mod rows;

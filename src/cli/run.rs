@@ -12,7 +12,7 @@ use super::verdict::Verdict;
 use super::{options, policies};
 use crate::engine;
 use crate::model::Error;
-use crate::model::report::Report;
+use crate::model::report::{Capture, Report};
 use crate::report::csv::Table;
 use crate::report::escape::printable;
 use crate::report::frame_row::{FrameRows, RowFormat};
@@ -27,6 +27,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Frames(args) => frames(&args),
         Command::Partial(args) => partial(&args),
         Command::Merge(args) => merge(args),
+        Command::Match(args) => super::pair::pair(&args),
         Command::Calc(args) => super::calc::calc(&args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
@@ -226,7 +227,12 @@ fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Re
 
 /// Damage is in the report too, but whoever reads only standard error must not miss it.
 fn warn_of_damage(report: &Report) {
-    for capture in &report.captures {
+    warn_of_damaged(&report.captures);
+}
+
+/// The same for captures.
+pub(super) fn warn_of_damaged(captures: &[Capture]) {
+    for capture in captures {
         if let Some(damage) = &capture.damage {
             warn(&capture.path, damage.offset, damage.frame, &damage.what, damage.kind == "cut", capture.frames);
         }
@@ -337,6 +343,6 @@ pub(super) fn failed(error: &Error) -> Verdict {
     verdict
 }
 
-fn complain(error: &Error) {
+pub(super) fn complain(error: &Error) {
     eprintln!("spiglass: {}", printable(&error.to_string()));
 }

@@ -3,6 +3,7 @@
 mod frames;
 mod input;
 mod interleave;
+mod pairing;
 mod parts;
 mod pipeline;
 mod rotation;
@@ -13,5 +14,6 @@ mod state;
 pub use crate::analysis::Expectation;
 pub use frames::{FrameSink, FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
+pub use pairing::{Matched, PairInputs, PairSink, pair};
 pub use run::{Analysed, analyse, cores, run};
 pub use state::State;

@@ -9,12 +9,14 @@ mod findings;
 mod overhead;
 mod padding;
 pub(in crate::report) mod page;
+mod pairs;
 mod rates;
 mod sas;
 mod table;
 
 pub use calc::render_calculation;
 pub use page::{TextOptions, Theme};
+pub use pairs::render_pairs;
 
 use crate::model::report::Report;
 use page::Page;

@@ -8,6 +8,7 @@ mod expected;
 mod findings;
 mod inferred;
 mod padding;
+mod pairs;
 mod sas;
 mod sizes;
 mod tap;
@@ -19,6 +20,7 @@ use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, SCHEMA, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
 
+pub(crate) use pairs::pair_findings;
 pub(crate) use tap::Tap;
 pub(crate) use time::rfc3339;
 

@@ -1,6 +1,6 @@
 //! What is wrong or worth knowing. A finding never claims more than the capture shows.
 
-mod capture;
+pub(super) mod capture;
 mod config;
 mod overhead;
 mod padding;
