@@ -36,36 +36,62 @@ pub(super) struct Delay {
     pub(super) spread: f64,
     /// How much they vary from one packet to the next.
     pub(super) jitter: f64,
+    /// No packet leaves before it came: the difference never passes this edge. `true`: it never lies below.
+    pub(super) edge: Option<(f64, bool)>,
 }
 
 /// Columns on either side of the middle of the band.
 const HALF: usize = 64;
 const WIDTH: usize = 2 * HALF + 1;
 /// The most that a time costs: packets do get stuck.
-const DEAREST: f32 = 7.0;
+const DEAREST: f32 = 5.0;
 const NEVER: f32 = -1.0e9;
 
 /// The counterpart of each tunnelled packet: its index, and how much worse the best alignment without this pair is, in nats.
 pub(super) type Aligned = Vec<Option<(usize, f32)>>;
 
-/// States of the model.
+/// One state of the model: what the best way there is worth, and the difference of the timestamps of its last pair.
+#[derive(Clone, Copy)]
+struct Way {
+    worth: f32,
+    last: Option<i64>,
+}
+
+const NO_WAY: Way = Way { worth: NEVER, last: None };
+
+/// The states after so many packets of either side.
 #[derive(Clone, Copy)]
 struct Cell {
     /// A pair ends here.
-    pair: f32,
+    pair: Way,
     /// The last packet is a plain one without counterpart.
-    plain: f32,
+    plain: Way,
     /// The last packet is a tunnelled one without counterpart.
-    tunnelled: f32,
+    tunnelled: Way,
 }
 
-const NOWHERE: Cell = Cell { pair: NEVER, plain: NEVER, tunnelled: NEVER };
+const NOWHERE: Cell = Cell { pair: NO_WAY, plain: NO_WAY, tunnelled: NO_WAY };
 
 impl Cell {
-    const fn best(self) -> f32 {
-        self.pair.max(self.plain).max(self.tunnelled)
+    const fn ways(&self) -> [Way; 3] {
+        [self.pair, self.plain, self.tunnelled]
+    }
+
+    fn best(&self) -> Way {
+        let [pair, plain, tunnelled] = self.ways();
+        let best = if plain.worth > pair.worth { plain } else { pair };
+        if tunnelled.worth > best.worth { tunnelled } else { best }
     }
 }
+
+/// What it is worth to pair two packets: alone, and more behind each state of their predecessors.
+#[derive(Clone, Copy)]
+struct Pairing {
+    alone: f32,
+    after: [f32; 3],
+}
+
+const NO_PAIR: Pairing = Pairing { alone: NEVER, after: [0.0; 3] };
 
 /// What a deviation costs against what is usual.
 pub(super) fn dear(deviation: f64, usual: f64) -> f32 {
@@ -101,110 +127,157 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
         usize::try_from(j).ok().filter(|j| *j <= self.plain.len())
     }
 
-    /// What it is worth that tunnelled packet `i` is plain packet `j`, and what it is worth more behind a pair of their predecessors.
-    fn pair(&self, i: usize, j: usize) -> Option<(f32, f32)> {
+    /// What it is worth that tunnelled packet `i` is plain packet `j`, behind the states of `from`, and the difference of their timestamps.
+    fn pair(&self, i: usize, j: usize, from: &Cell) -> Option<(Pairing, Option<i64>)> {
         let (a, b) = (self.plain.get(j)?, self.tunnelled.get(i)?);
         if b.hole {
-            return Some((-0.3, 0.0));
+            return Some((Pairing { alone: -0.3, after: [0.0; 3] }, None));
         }
         if let Some(esp) = b.esp
             && !(self.makes)(b.mapping, a.bytes, esp)
         {
             return None;
         }
-        let difference = b.ns.saturating_sub(a.ns) as f64;
-        // Where one difference is like the one before, a hundred of them say little more than one.
-        let weight = 0.5 * (self.delay.jitter / self.delay.spread).min(1.0) as f32;
-        let alone = self.delay.base.map_or(0.0, |base| -weight * dear(difference - base, self.delay.spread));
-        let before = i.checked_sub(1).and_then(|i| self.tunnelled.get(i)).filter(|b| !b.hole);
-        let after = before
-            .zip(j.checked_sub(1).and_then(|j| self.plain.get(j)))
-            .map_or(-1.0, |(b, a)| -dear(difference - b.ns.saturating_sub(a.ns) as f64, self.delay.jitter));
-        Some((alone, after))
+        let difference = b.ns.saturating_sub(a.ns);
+        let edge = self.delay.edge.map_or(0.0, |(edge, above)| {
+            if above { edge - difference as f64 } else { difference as f64 - edge }
+        });
+        let alone = if edge > 0.0 { -dear(edge, self.delay.jitter) } else { 0.0 };
+        // Only what changes counts: a queue that fills delays a hundred packets alike.
+        let after = |way: Way| {
+            way.last.map_or(0.0, |last| -dear(difference.saturating_sub(last) as f64, self.delay.jitter))
+        };
+        Some((Pairing { alone, after: from.ways().map(after) }, Some(difference)))
     }
 
     fn align(&self) -> Aligned {
         let rows = self.tunnelled.len();
         let mut forward = vec![[NOWHERE; WIDTH]; rows + 1];
-        let mut worth = vec![[(NEVER, 0.0); WIDTH]; rows + 1];
+        let mut pairs = vec![[NO_PAIR; WIDTH]; rows + 1];
         for i in 0..=rows {
             for k in 0..WIDTH {
                 let Some(j) = self.column(i, k) else { continue };
                 let mut cell = NOWHERE;
                 if i == 0 {
                     // What was sent before the first tunnelled packet.
-                    cell.plain = -self.lead * j as f32;
+                    cell.plain.worth = -self.lead * j as f32;
                 } else {
+                    let from = forward[i - 1][k];
                     if let Some(j) = j.checked_sub(1)
-                        && let Some((alone, after)) = self.pair(i - 1, j)
+                        && let Some((pairing, last)) = self.pair(i - 1, j, &from)
                     {
-                        let from = forward[i - 1][k];
-                        // Behind a gap the time of the predecessor says little.
-                        cell.pair = alone + (from.pair + after).max(from.plain.max(from.tunnelled) - 1.0);
-                        worth[i][k] = (alone, after);
+                        pairs[i][k] = pairing;
+                        let (at, worth) = entry(&from, &pairing);
+                        let before = from.ways().get(at).and_then(|way| way.last);
+                        cell.pair = Way { worth: worth + pairing.alone, last: last.or(before) };
                     }
                     if let Some(from) = forward[i - 1].get(k + 1) {
-                        cell.tunnelled = from.best() - self.tunnelled[i - 1].skip;
+                        let Way { worth, last } = from.best();
+                        cell.tunnelled = Way { worth: worth - self.tunnelled[i - 1].skip, last };
                     }
                     if let (Some(k), Some(j)) = (k.checked_sub(1), j.checked_sub(1)) {
-                        cell.plain = forward[i][k].best() - self.plain[j].skip;
+                        let Way { worth, last } = forward[i][k].best();
+                        cell.plain = Way { worth: worth - self.plain[j].skip, last };
                     }
                 }
                 forward[i][k] = cell;
             }
         }
-        self.trace(&forward, &worth)
+        let mut aligned = self.trace(&forward, &pairs);
+        self.weigh(&forward, &pairs, &mut aligned);
+        aligned
     }
 
-    /// From the end back: what remains behind each cell, and so what each pair is worth in all.
-    fn trace(&self, forward: &[[Cell; WIDTH]], worth: &[[(f32, f32); WIDTH]]) -> Aligned {
+    /// The best way through all cells. Plain packets behind the last tunnelled one belong to the next block.
+    fn trace(&self, forward: &[[Cell; WIDTH]], pairs: &[[Pairing; WIDTH]]) -> Aligned {
+        let mut i = self.tunnelled.len();
+        let mut aligned: Aligned = vec![None; i];
+        let worth = |k: &usize| forward[i][*k].best().worth;
+        let best = (0..WIDTH).max_by(|a, b| worth(a).total_cmp(&worth(b)));
+        let Some(mut k) = best.filter(|k| worth(k) > NEVER / 2.0) else { return aligned };
+        // Which state the way behind came from; at the end the best one.
+        let mut state = None;
+        while i > 0 {
+            let cell = forward[i][k];
+            let [pair, plain, tunnelled] = cell.ways().map(|way| way.worth);
+            let at = state.take().unwrap_or(if pair >= plain && pair >= tunnelled {
+                0
+            } else if plain >= tunnelled {
+                1
+            } else {
+                2
+            });
+            match at {
+                0 => {
+                    let Some(j) = self.column(i, k).and_then(|j| j.checked_sub(1)) else { break };
+                    aligned[i - 1] = Some((j, 0.0));
+                    state = Some(entry(&forward[i - 1][k], &pairs[i][k]).0);
+                    i -= 1;
+                }
+                1 => match k.checked_sub(1) {
+                    Some(before) => k = before,
+                    None => break,
+                },
+                _ => (i, k) = (i - 1, k + 1),
+            }
+            if k >= WIDTH {
+                break;
+            }
+        }
+        aligned
+    }
+
+    /// How much worse the best alignment without each pair is: from the end back, what remains behind each cell.
+    fn weigh(&self, forward: &[[Cell; WIDTH]], pairs: &[[Pairing; WIDTH]], aligned: &mut Aligned) {
         let rows = self.tunnelled.len();
-        let mut aligned: Aligned = vec![None; rows];
-        // What follows a cell at best: behind a pair, and behind anything else.
-        let mut later = [(NEVER, NEVER); WIDTH];
+        // What follows each state of a cell at best.
+        let mut later = [[NEVER; 3]; WIDTH];
         for (k, later) in later.iter_mut().enumerate() {
-            // Plain packets behind the last tunnelled one belong to the next block.
             if self.column(rows, k).is_some() {
-                *later = (0.0, 0.0);
+                *later = [0.0; 3];
             }
         }
         for i in (0..rows).rev() {
             // Row i + 1: totals of every pair and every gap of tunnelled packet i.
-            let (mut best, mut second, mut at) = (NEVER, NEVER, None);
-            let mut consider = |total: f32, column: Option<usize>| {
-                if total > best {
-                    (second, best, at) = (best, total, column);
-                } else if total > second {
-                    second = total;
-                }
-            };
+            let own = aligned[i].map(|(j, _)| j + 1);
+            let (mut chosen, mut other) = (NEVER, NEVER);
             for k in 0..WIDTH {
-                let cell = forward[i + 1][k];
-                consider(cell.pair + later[k].0, Some(k));
+                let total = forward[i + 1][k].pair.worth + later[k][0];
+                if own.is_some() && self.column(i + 1, k) == own {
+                    chosen = total;
+                } else {
+                    other = other.max(total);
+                }
+                other = other.max(forward[i + 1][k].tunnelled.worth + later[k][2]);
             }
-            let gap = (0..WIDTH).map(|k| forward[i + 1][k].tunnelled + later[k].1).fold(NEVER, f32::max);
-            consider(gap, None);
-            if let Some(j) = at.and_then(|k| self.column(i + 1, k)).and_then(|j| j.checked_sub(1))
-                && best > NEVER / 2.0
-            {
-                aligned[i] = Some((j, best - second));
+            if let Some((_, gap)) = &mut aligned[i] {
+                *gap = chosen - other;
             }
             // Row i from row i + 1.
-            let mut now = [(NEVER, NEVER); WIDTH];
+            let mut now = [[NEVER; 3]; WIDTH];
             for k in (0..WIDTH).rev() {
                 let Some(j) = self.column(i, k) else { continue };
-                let (alone, after) = worth[i + 1][k];
-                let pair = later[k].0 + alone;
-                let by_gap = k.checked_sub(1).map_or(NEVER, |k| later[k].1 - self.tunnelled[i].skip);
+                let Pairing { alone, after } = pairs[i + 1][k];
+                let by_gap = k.checked_sub(1).map_or(NEVER, |k| later[k][2] - self.tunnelled[i].skip);
                 let by_plain = match (now.get(k + 1), self.plain.get(j)) {
-                    (Some(next), Some(plain)) => next.1 - if i == 0 { self.lead } else { plain.skip },
+                    (Some(next), Some(plain)) => next[1] - if i == 0 { self.lead } else { plain.skip },
                     _ => NEVER,
                 };
                 let rest = by_gap.max(by_plain);
-                now[k] = (rest.max(pair + after), rest.max(pair - 1.0));
+                now[k] = after.map(|after| rest.max(later[k][0] + alone + after));
             }
             later = now;
         }
-        aligned
     }
+}
+
+/// The state that leads to a pair at best, and what it is worth with what the pair adds behind it.
+fn entry(from: &Cell, pairing: &Pairing) -> (usize, f32) {
+    let mut best = (0, NEVER);
+    for (at, (way, after)) in from.ways().into_iter().zip(pairing.after).enumerate() {
+        if way.worth + after > best.1 {
+            best = (at, way.worth + after);
+        }
+    }
+    best
 }

@@ -16,12 +16,14 @@ use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
 const BLOCK: usize = 256;
 /// Tunnelled packets behind them that must fit too.
 const AHEAD: usize = 64;
-/// What a plaintext packet without counterpart costs, in nats: of a flow that goes through the tunnel, and of one that nobody knows.
-const SKIP_SELECTED: f32 = 7.0;
+/// What a plaintext packet without counterpart costs, in nats: of a flow that goes through the tunnel (before a gateway counts them
+/// packets are rarely lost; behind the other one they may overtake each other), and of one that nobody knows.
+const SKIP_SELECTED: f32 = 12.0;
+const SKIP_APPEARED: f32 = 6.0;
 const SKIP_UNKNOWN: f32 = 2.5;
 /// What a tunnelled packet without counterpart costs: in front of the gateway it is a stranger, behind it it was lost.
-const SKIP_STRANGER: f32 = 9.0;
-const SKIP_LOST_BEHIND: f32 = 6.0;
+const SKIP_STRANGER: f32 = 14.0;
+const SKIP_LOST_BEHIND: f32 = 5.5;
 const SKIP_HOLE: f32 = 4.0;
 /// The surest that a pair by order is.
 const SUREST: f32 = 0.99;
@@ -144,7 +146,11 @@ impl Lane {
     }
 
     pub(super) fn plain_of(&self, item: &PlainItem, ledger: &Ledger) -> align::Plain {
-        let skip = if ledger.flows.class(item.flow) == Class::Selected { SKIP_SELECTED } else { SKIP_UNKNOWN };
+        let skip = match ledger.flows.class(item.flow) {
+            Class::Selected if self.encapsulated => SKIP_SELECTED,
+            Class::Selected => SKIP_APPEARED,
+            _ => SKIP_UNKNOWN,
+        };
         align::Plain { ns: item.ns, bytes: item.bytes, skip }
     }
 
@@ -235,7 +241,7 @@ impl Lane {
             .map(|(at, item)| (at, *item))
             .collect();
         let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
-        let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6 });
+        let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
         let aligned = match self.straight(&plain, &tunnelled, delay) {
             Some(aligned) => aligned,
             None => {
@@ -263,31 +269,28 @@ impl Lane {
         if !self.begun || plain.len() < tunnelled.len() {
             return None;
         }
-        let base = delay.base?;
+        delay.base?;
         let mut before: Option<f64> = None;
         let mut aligned = Vec::with_capacity(tunnelled.len());
         let mut cost = 0.0;
         for (at, (a, b)) in plain.iter().zip(tunnelled).enumerate() {
-            if b.hole {
-                before = None;
-            } else {
+            if !b.hole {
                 if let Some(esp) = b.esp
                     && !self.makes(b.mapping, a.bytes, esp)
                 {
                     return None;
                 }
                 let difference = b.ns.saturating_sub(a.ns) as f64;
-                let alone = align::dear(difference - base, delay.spread);
                 let after = before.map_or(0.0, |before| align::dear(difference - before, delay.jitter));
-                if alone > SUSPICIOUS || after > SUSPICIOUS {
+                if after > SUSPICIOUS {
                     return None;
                 }
-                cost += alone + after;
+                cost += after;
                 before = Some(difference);
             }
             aligned.push(Some((at, f32::MAX)));
         }
-        (cost <= 2.5 * tunnelled.len() as f32).then_some(aligned)
+        (cost <= 2.0 * tunnelled.len() as f32).then_some(aligned)
     }
 
     fn settle(
@@ -410,14 +413,22 @@ impl Lane {
         let Some((base, spread, jitter)) = times(differences) else { return };
         let old = self.delay.filter(|delay| delay.base.is_some());
         let blend = |old: f64, new: f64| 0.7 * old + 0.3 * new;
-        self.delay = Some(match old {
+        let (spread, jitter) = match old {
             // Few pairs say little.
-            Some(old) if differences.len() >= 16 => {
-                Delay { base: Some(base), spread: blend(old.spread, spread), jitter: blend(old.jitter, jitter) }
-            }
-            Some(old) => old,
-            None => Delay { base: Some(base), spread, jitter },
-        });
+            Some(old) if differences.len() < 16 => (old.spread, old.jitter),
+            Some(old) => (blend(old.spread, spread), blend(old.jitter, jitter)),
+            None => (spread, jitter),
+        };
+        let above = self.encapsulated;
+        let extreme = if above { differences.iter().min() } else { differences.iter().max() };
+        let edge = extreme.map(|edge| *edge as f64);
+        let edge = match (old.and_then(|old| old.edge), edge) {
+            // Clocks drift apart: the edge follows, but not at once.
+            (Some((old, _)), Some(new)) => Some(if (new < old) == above { new } else { 0.9 * old + 0.1 * new }),
+            (None, edge) => edge,
+            (Some((old, _)), None) => Some(old),
+        };
+        self.delay = Some(Delay { base: Some(base), spread, jitter, edge: edge.map(|edge| (edge, above)) });
     }
 }
 

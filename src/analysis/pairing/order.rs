@@ -472,7 +472,7 @@ fn try_begin(
     let from = usize::try_from(lag).unwrap_or(0).saturating_sub(48);
     let near = plain.get(from..plain.len().min(from + tunnelled.len() + 640)).unwrap_or_default();
     let near_lag = lag - isize::try_from(from).unwrap_or(0);
-    let mut delay = Delay { base: None, spread: 1e9, jitter: typical_gap(&plain) };
+    let mut delay = Delay { base: None, spread: 1e9, jitter: typical_gap(&plain), edge: None };
     let mut result = None;
     for _ in 0..2 {
         let aligned = align::align(near, &tunnelled, near_lag, 0.1, delay, makes);
@@ -483,7 +483,7 @@ fn try_begin(
             .filter_map(|(found, b)| Some(b.ns.saturating_sub(near.get((*found)?.0)?.ns)))
             .collect();
         let (base, spread, jitter) = times(&differences)?;
-        delay = Delay { base: Some(base), spread, jitter };
+        delay = Delay { base: Some(base), spread, jitter, edge: None };
         result = Some(differences.len());
     }
     let real = tunnelled.iter().filter(|b| !b.hole).count();
