@@ -24,7 +24,9 @@ const SKIP_UNKNOWN: f32 = 2.5;
 /// What a tunnelled packet without counterpart costs: in front of the gateway it is a stranger, behind it it was lost.
 const SKIP_STRANGER: f32 = 14.0;
 const SKIP_LOST_BEHIND: f32 = 5.5;
-const SKIP_HOLE: f32 = 4.0;
+const SKIP_HOLE: f32 = 10.0;
+/// Both, where the plain tap does not see all that goes into the tunnel.
+const SKIP_UNSEEN: f32 = 5.0;
 /// The surest that a pair by order is.
 const SUREST: f32 = 0.99;
 /// A pair whose time costs more is looked at again.
@@ -87,6 +89,8 @@ pub(super) struct Lane {
     pub(super) certainty: f32,
     /// Index of the plaintext packet that the next tunnelled one is looked for at; only for the first block.
     pub(super) lag: isize,
+    /// Whether much of the tunnel's traffic is not on the plain side.
+    pub(super) partial: bool,
     begun: bool,
 }
 
@@ -156,6 +160,7 @@ impl Lane {
 
     fn tunnelled_of(&self, place: &Place, ledger: &Ledger) -> align::Tunnelled {
         let skip = match (place.hole, self.encapsulated) {
+            (_, true) if self.partial => SKIP_UNSEEN,
             (true, _) => SKIP_HOLE,
             (false, true) => SKIP_STRANGER,
             (false, false) => SKIP_LOST_BEHIND,
@@ -307,7 +312,10 @@ impl Lane {
         let mut alone: Vec<usize> = Vec::new();
         for (at, (place, found)) in places.iter().zip(aligned).enumerate().take(end) {
             let item = place.item;
-            let counterpart = found.and_then(|(j, gap)| Some((j, candidates.get(j)?.1, self.confidence(gap))));
+            let counterpart = found.and_then(|(j, gap)| {
+                let confidence = self.confidence(gap).min(self.distinct(candidates, j, item.ns));
+                Some((j, candidates.get(j)?.1, confidence))
+            });
             if let Some((j, _, _)) = counterpart {
                 consumed = consumed.max(j + 1);
             }
@@ -402,6 +410,30 @@ impl Lane {
                 ledger.pair(only.serial, place.item.serial, PairBasis::Order, 0.8 * self.certainty);
             }
         }
+    }
+
+    /// How sure a pair can be at most. In the order of their numbers packets do not change places; behind the other gateway they may,
+    /// and then one as long as its neighbour cannot be told from it but by its time.
+    fn distinct(&self, candidates: &[(usize, PlainItem)], at: usize, ns: i64) -> f32 {
+        /// Neighbours that are looked at on either side.
+        const NEAR: usize = 4;
+        const CROWDED: f32 = 0.85;
+        const BETTER: f32 = 0.7;
+        let (Some(delay), false) = (self.delay, self.encapsulated) else { return 1.0 };
+        let (Some((_, own)), Some(base)) = (candidates.get(at), delay.base) else { return 1.0 };
+        let off = |item: &PlainItem| (ns.saturating_sub(item.ns) as f64 - base).abs();
+        let near = candidates.get(at.saturating_sub(NEAR)..candidates.len().min(at + NEAR + 1)).unwrap_or_default();
+        let alike = near.iter().map(|(_, item)| item).filter(|item| item.bytes == own.bytes && item.serial != own.serial);
+        alike.fold(1.0_f32, |sure, other| {
+            let apart = other.ns.saturating_sub(own.ns).abs() as f64;
+            if off(other) + delay.jitter < off(own) {
+                sure.min(BETTER)
+            } else if apart < 4.0 * delay.jitter {
+                sure.min(CROWDED)
+            } else {
+                sure
+            }
+        })
     }
 
     fn confidence(&self, gap: f32) -> f32 {

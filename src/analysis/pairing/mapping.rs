@@ -78,7 +78,8 @@ pub(super) type Lengths = BTreeMap<u32, u32>;
 /// Only lengths are compared, not their order, so it needs no pairs. Among equals the first in the order of the catalogue counts.
 pub(super) fn fit(plain: &Lengths, esp: &Lengths, catalogue: &Catalogue, iv: IvPattern) -> Option<(Mapping, f64)> {
     let distinct: Vec<u32> = esp.keys().copied().collect();
-    let total: u32 = esp.values().sum();
+    // Either side may have packets that the other lacks.
+    let total: u32 = esp.values().sum::<u32>().min(plain.values().sum());
     let floor = tfc_floor(esp);
     let mut best: Option<(Mapping, u32)> = None;
     for floor in [0, floor.unwrap_or(0)] {

@@ -142,6 +142,7 @@ struct Trial {
     delay: Delay,
     lag: isize,
     certainty: f32,
+    partial: bool,
 }
 
 impl Order {
@@ -395,7 +396,8 @@ impl Links {
 
 impl Lane {
     fn take(&mut self, trial: Trial) {
-        let Trial { score: _, mappings, mapping_of, delay, lag, certainty } = trial;
+        let Trial { score: _, mappings, mapping_of, delay, lag, certainty, partial } = trial;
+        self.partial = partial;
         (self.mappings, self.mapping_of, self.lag, self.certainty) = (mappings, mapping_of, lag, certainty);
         self.delay = Some(delay);
     }
@@ -463,19 +465,25 @@ fn try_begin(
     if items.is_empty() || lane.tunnelled.is_empty() {
         return None;
     }
+    lane.partial = false;
     let (mappings, mapping_of) = fit(lane, &items, ledger, catalogue, sas, given)?;
     (lane.mappings, lane.mapping_of) = (mappings, mapping_of);
     let tunnelled = lane.sample(ledger, SAMPLE);
     let plain: Vec<align::Plain> = items.iter().map(|item| lane.plain_of(item, ledger)).collect();
-    let makes = |mapping: u8, inner: u32, esp: u32| lane.makes(mapping, inner, esp);
+    let mappings = lane.mappings.clone();
+    let makes = |mapping: u8, inner: u32, esp: u32| {
+        mappings.get(usize::from(mapping)).is_some_and(|mapping| mapping.esp(inner) == Some(esp))
+    };
     let (lag, certainty) = shift(&plain, &tunnelled, &makes)?;
     let from = usize::try_from(lag).unwrap_or(0).saturating_sub(48);
     let near = plain.get(from..plain.len().min(from + tunnelled.len() + 640)).unwrap_or_default();
     let near_lag = lag - isize::try_from(from).unwrap_or(0);
+    let real = tunnelled.iter().filter(|b| !b.hole).count();
+    let mut tunnelled = tunnelled;
     let mut delay = Delay { base: None, spread: 1e9, jitter: typical_gap(&plain), edge: None };
     let mut result = None;
     for _ in 0..2 {
-        let aligned = align::align(near, &tunnelled, near_lag, 0.1, delay, makes);
+        let aligned = align::align(near, &tunnelled, near_lag, 0.1, delay, &makes);
         let differences: Vec<i64> = aligned
             .iter()
             .zip(&tunnelled)
@@ -485,16 +493,18 @@ fn try_begin(
         let (base, spread, jitter) = times(&differences)?;
         delay = Delay { base: Some(base), spread, jitter, edge: None };
         result = Some(differences.len());
+        lane.partial = differences.len() * 10 < real * 9;
+        tunnelled = lane.sample(ledger, SAMPLE);
     }
-    let real = tunnelled.iter().filter(|b| !b.hole).count();
     // Of few plaintext packets all may be in a tunnel that has more.
     let share = result? as f64 / real.min(near.len()).max(1) as f64;
     if share < LEAST_SHARE {
         return None;
     }
     let score = 20.0 * share + 40.0 - (delay.spread + delay.jitter).ln();
-    let (mappings, mapping_of) = (lane.mappings.clone(), lane.mapping_of.clone());
-    Some(Trial { score, mappings, mapping_of, delay, lag, certainty })
+    let mapping_of = lane.mapping_of.clone();
+    let partial = std::mem::take(&mut lane.partial);
+    Some(Trial { score, mappings, mapping_of, delay, lag, certainty, partial })
 }
 
 /// The mapping of each SA, from lengths alone.

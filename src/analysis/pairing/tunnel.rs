@@ -4,8 +4,8 @@ use super::identity::{self, Identity};
 use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
 use crate::analysis::padding::Pattern;
 use crate::capture::Frame;
-use crate::dissect::{IpHeader, OpenedEsp, Stack};
-use crate::model::Protocol;
+use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
+use crate::model::{LinkType, Protocol};
 
 /// A frame with its dissection. Where packets were decrypted, `octets` and `stack` are those of the frame with the plaintext in place.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,39 @@ impl Sight<'_> {
             let inner = Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad, decrypted: self.decrypted, esp };
             return Some((inner, Identity::of(self.octets, ip), train));
         }
+        if stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::IpComp) {
+            return self.inflated(outer, esp);
+        }
         self.transport(outer, esp)
+    }
+
+    /// The packet inside IPComp (RFC 3173) that was compressed with DEFLATE (RFC 2394).
+    #[allow(clippy::type_complexity)] // as above
+    fn inflated(&self, outer: &IpHeader, esp: EspParts) -> Option<(Inner, Option<Identity>, Option<u64>)> {
+        /// Octets of the IPComp header.
+        const HEADER: usize = 4;
+        let header = self.stack.sas.last()?;
+        let compressed = self.octets.get(header.offset as usize..)?.get(..header.bytes as usize)?;
+        let (head, compressed) = compressed.split_at_checked(HEADER)?;
+        let next_header = *head.first()?;
+        let mut octets = vec![0; usize::from(u16::MAX)];
+        let mut stream = flate2::Decompress::new(false);
+        let done = stream.decompress(compressed, &mut octets, flate2::FlushDecompress::Finish).ok()?;
+        if done != flate2::Status::StreamEnd {
+            return None;
+        }
+        octets.truncate(usize::try_from(stream.total_out()).ok()?);
+        if matches!(next_header, 4 | 41) {
+            let frame = Frame { data: &octets, wire_bytes: octets.len() as u32, link: LinkType::RAW, fcs_bytes: 0, ..*self.frame };
+            let mut stack = Stack::default();
+            dissect(&frame, &DissectOptions::default(), &mut stack);
+            let ip = stack.outer()?;
+            let inner = Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: self.decrypted, esp };
+            return Some((inner, Identity::of(&octets, ip), None));
+        }
+        let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
+        let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
+        Some((inner, Identity::new(outer, next_header, total, &octets, octets.len()), None))
     }
 
     /// In transport mode the packet is the outer one without the headers and trailers of IPsec.
