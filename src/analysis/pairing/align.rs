@@ -108,7 +108,16 @@ pub(super) fn align(
     delay: Delay,
     makes: impl Fn(u8, u32, u32) -> bool,
 ) -> Aligned {
-    Band { plain, tunnelled, lag, lead, delay, makes }.align()
+    // The band must begin and end on the plaintext packets: what lies before or behind has no counterpart there.
+    let before = usize::try_from(-lag).unwrap_or(0).saturating_sub(HALF / 2).min(tunnelled.len());
+    let lag = lag + before as isize;
+    let within = tunnelled.get(before..).unwrap_or_default();
+    let reach = usize::try_from(plain.len() as isize - lag + HALF as isize).unwrap_or(0).min(within.len());
+    let within = within.get(..reach).unwrap_or_default();
+    let mut aligned: Aligned = vec![None; before];
+    aligned.extend(Band { plain, tunnelled: within, lag, lead, delay, makes }.align());
+    aligned.resize(tunnelled.len(), None);
+    aligned
 }
 
 struct Band<'p, M> {
