@@ -70,8 +70,8 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
 
 fn overhead_row(sum: Option<&OverheadSum>) -> Overhead {
     match sum {
-        Some(OverheadSum { packets, sum, range: Some((low, high)) }) => Overhead {
-            basis: "visible",
+        Some(OverheadSum { packets, sum, range: Some((low, high)), decrypted }) => Overhead {
+            basis: if *decrypted { "decrypted" } else { "visible" },
             min_bytes: Some(*low),
             max_bytes: Some(*high),
             mean_bytes: Some(*sum as f64 / *packets as f64),

@@ -39,13 +39,14 @@ pub(crate) struct Lock {
 #[derive(Debug)]
 pub(crate) enum Tool {
     Esp(EspTool),
-    Ah(AhVerifier),
+    Ah(AhVerifier, &'static Integrity),
 }
 
 /// A decryptor and what is known of what it decrypts.
 #[derive(Debug)]
 pub(crate) struct EspTool {
     decryptor: Decryptor,
+    esp: Esp,
     iv_bytes: u8,
     icv_bytes: u8,
     block: u8,
@@ -140,6 +141,17 @@ impl Locks {
         self.locks.len()
     }
 
+    /// Which keys there are and who agrees on them, in words that hold nothing of a key.
+    pub(crate) fn outline(&self) -> Vec<String> {
+        let routers = |holders: &[Holder]| holders.iter().map(|one| one.router).collect::<Vec<_>>();
+        let usable = self
+            .locks
+            .iter()
+            .map(|lock| format!("{:?} {:?} {} {:?}", lock.src, lock.dst, lock.transform(), routers(&lock.holders)));
+        let not = self.unusable.iter().map(|one| format!("{} {} {}", one.protocol.name(), one.spi, one.holder.router));
+        usable.chain(not).collect()
+    }
+
     pub(crate) fn unusable(&self) -> &[Unusable] {
         &self.unusable
     }
@@ -171,6 +183,22 @@ impl Lock {
     pub(crate) fn holders(&self) -> &[Holder] {
         &self.holders
     }
+
+    /// Name of the transform.
+    pub(crate) fn transform(&self) -> String {
+        match &self.tool {
+            Tool::Esp(tool) => tool.esp.to_string(),
+            Tool::Ah(_, integrity) => integrity.name.to_owned(),
+        }
+    }
+
+    /// Octets of the ICV.
+    pub(crate) const fn icv_bytes(&self) -> u32 {
+        match &self.tool {
+            Tool::Esp(tool) => tool.esp.icv(),
+            Tool::Ah(_, integrity) => integrity.iv + integrity.icv,
+        }
+    }
 }
 
 /// What checks and opens the packets of an SA; `None` where it has no key, or one that was made unreadable before it was pasted.
@@ -201,14 +229,14 @@ fn esp_tool(esp: &Esp, stated: &Stated) -> Option<Result<Tool, String>> {
         let small = |bytes: u32| u8::try_from(bytes).map_err(|_| "lengths of no transform".to_owned());
         let (iv_bytes, icv_bytes) = (small(esp.cipher.iv)?, small(esp.icv())?);
         let block = small(esp.cipher.alignment.max(4))?;
-        Ok(Tool::Esp(EspTool { decryptor, iv_bytes, icv_bytes, block, mode: stated.mode }))
+        Ok(Tool::Esp(EspTool { decryptor, esp: *esp, iv_bytes, icv_bytes, block, mode: stated.mode }))
     };
     Some(made())
 }
 
 fn ah_tool(integrity: &'static Integrity, key: &Secret) -> Option<Result<Tool, String>> {
-    let made = || AhVerifier::new(integrity, &octets(Some(key))?).map(Tool::Ah).map_err(|error| error.to_string());
-    Some(made())
+    let made = || AhVerifier::new(integrity, &octets(Some(key))?).map_err(|error| error.to_string());
+    Some(made().map(|verifier| Tool::Ah(verifier, integrity)))
 }
 
 /// The octets of a key.
@@ -288,7 +316,8 @@ impl EspTool {
         (Icv::Failed, None)
     }
 
-    /// What stands where in a decrypted packet of `bytes` octets. What no ICV vouches for must hold together by itself.
+    /// What stands where in a decrypted packet of `bytes` octets. An AEAD that verifies vouches for all of it; otherwise it must hold
+    /// together by itself: that the ICV verifies says nothing of a cipher's key beside it.
     fn layout(&self, inner: &Inner, bytes: usize, plain: &[u8], verified: bool) -> Option<OpenedEsp> {
         let payload = plain.get(inner.payload.clone())?;
         let Self { iv_bytes, icv_bytes, block, .. } = *self;
@@ -298,7 +327,8 @@ impl EspTool {
             let (next_header, payload_bytes) = packet_begins(payload, bytes.checked_sub(fixed)?)?;
             return Some(OpenedEsp { next_header, payload_bytes, ..base });
         };
-        if trailer.padding == Padding::Beyond || !(verified || self.holds_together(&trailer, payload)) {
+        let vouched = verified && self.esp.cipher.is_combined();
+        if trailer.padding == Padding::Beyond || !(vouched || self.holds_together(&trailer, payload, verified)) {
             return None;
         }
         Some(OpenedEsp {
@@ -311,15 +341,17 @@ impl EspTool {
         })
     }
 
-    /// Whether a decrypted packet that no ICV vouches for is what a right key gives.
-    fn holds_together(&self, trailer: &Trailer, payload: &[u8]) -> bool {
-        let counting = trailer.padding == Padding::Counting;
+    /// Whether a decrypted packet is what a right key gives. Where the ICV verifies, padding may be anything.
+    fn holds_together(&self, trailer: &Trailer, payload: &[u8], verified: bool) -> bool {
+        let padded = verified || trailer.padding == Padding::Counting;
         match trailer.next_header {
-            4 => trailer.tfc.is_some() && ipv4_header_verifies(payload),
-            41 => trailer.tfc.is_some() && counting,
-            59 => counting,
-            1 | 6 | 17 | 47 | 50 | 51 | 58 | 108 | 132 => counting && self.mode != Some(Mode::Tunnel),
-            _ => false,
+            4 => trailer.tfc.is_some() && (verified || ipv4_header_verifies(payload)),
+            41 => trailer.tfc.is_some() && padded,
+            59 => padded,
+            1 | 2 | 6 | 17 | 46 | 47 | 50 | 51 | 58 | 88 | 89 | 103 | 108 | 112 | 115 | 132 => {
+                padded && self.mode != Some(Mode::Tunnel)
+            }
+            _ => verified && trailer.padding == Padding::Counting && trailer.pad_length > 0,
         }
     }
 }
