@@ -249,3 +249,28 @@ fn tfc_padding_is_part_of_what_is_modelled() {
         assert!((1_016..1_060).contains(&most), "40 octets are padded to 1000: {most}");
     }
 }
+
+/// No form of any output shows a key, whatever became of it.
+#[test]
+fn no_output_shows_a_key() {
+    let states = std::fs::read_to_string(fixture("policy/lab-wrong-auth-key.txt")).expect("a fixture");
+    let keys: Vec<&str> = states.split_whitespace().filter(|word| word.starts_with("0x") && word.len() >= 34).collect();
+    assert!(keys.len() >= 8);
+    let short = written("shown.txt", states.replace(keys[0], &keys[0][..20]));
+    for config in [WRONG_KEY, word(&short)] {
+        for words in [
+            &["report", "-v", "--format", "text"][..],
+            &["report", "-v", "--format", "json"],
+            &["report", "--format", "markdown"],
+            &["check", "--format", "ndjson"],
+            &["frames", "-v", "--format", "ndjson"],
+        ] {
+            let run = spiglass(&[words, &["--config", config, CAPTURE]].concat());
+            let shown = format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr).to_lowercase();
+            assert!(shown.len() > 100);
+            for key in &keys {
+                assert!(!shown.contains(&key[2..14]), "{words:?} show a key");
+            }
+        }
+    }
+}

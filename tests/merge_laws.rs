@@ -156,6 +156,14 @@ fn a_fixture_with_keys_can_be_cut_anywhere() {
     let frames = read(&fixtures.join("lab/wrong-auth-key-tunnel.pcap"));
     assert_eq!(frames.len(), 129);
     check(&settings, "wrong-auth-key", &frames);
+    // A copying TAP: each frame again, one microsecond later.
+    let again = |f: &Owned, ns: i64| Owned {
+        time: Timestamp::from_ns(f.time.ns().expect("a time") + ns),
+        data: f.data.clone(),
+        ..*f
+    };
+    let twice: Vec<Owned> = frames.iter().flat_map(|f| [again(f, 0), again(f, 1_000)]).collect();
+    check(&settings, "wrong-auth-key, every frame twice", &twice);
 }
 
 /// What comes of a packet depends on it and the keys alone: wherever a stream is cut, the same packets verify and open.

@@ -11,6 +11,7 @@
 //! Packets in IP fragments are not opened; a capture that holds the whole packet, reassembled, opens like any other.
 
 mod lock;
+mod tool;
 mod unlocked;
 
 use std::fmt;
@@ -26,8 +27,9 @@ use crate::capture::Frame;
 use crate::decrypt::{Icv, Packet, Unchecked};
 use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, SaHeader, Stack};
 use crate::model::{Protocol, SaKey};
+use lock::Lock;
 pub(crate) use lock::Locks;
-use lock::{Lock, Tool};
+use tool::Tool;
 
 /// The keys of all SAs that have one, and the buffers to open packets with. A clone shares the keys.
 #[derive(Clone)]
@@ -164,7 +166,7 @@ impl Keyring {
         for (by, lock) in (0..).zip(locks.of(sa)) {
             let Tool::Ah(verifier, _) = lock.tool() else { continue };
             let Some(latest) = latest.get_mut(lock.number()) else { continue };
-            let icv = lock::verify(verifier, packet, lock.highs(), latest);
+            let icv = tool::verify(verifier, packet, lock.highs(), latest);
             if icv == Icv::Verified {
                 return (icv, Some(by), None);
             }

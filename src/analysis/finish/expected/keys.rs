@@ -221,9 +221,9 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], settings: &Settings) {
         let number = best.map(|(number, _)| *number).or((keyed.opened > 0).then_some(0));
         let Some(lock) = number.and_then(|number| locks.of(&sa.key).nth(usize::from(number))) else { continue };
         if row.transform.basis != "expected" {
-            let name = Some(lock.transform().into());
+            let name = Some(lock.tool().transform().into());
             row.transform = TransformReport { basis: "expected", name, candidates: Arc::new([]), evidence: None };
         }
-        row.icv_bytes = row.icv_bytes.filter(|_| sa.key.protocol == Protocol::Ah).or(Some(lock.icv_bytes()));
+        row.icv_bytes = row.icv_bytes.filter(|_| sa.key.protocol == Protocol::Ah).or(Some(lock.tool().icv_bytes()));
     }
 }
