@@ -10,8 +10,9 @@ use serde_json::Value;
 use spiglass::analysis::{Expectation, Keyring};
 use spiglass::capture::{Frame, Source};
 use spiglass::decrypt::{Icv, Unchecked};
-use spiglass::dissect::{DissectOptions, Stack, stack_name};
+use spiglass::dissect::{DissectOptions, Stack, dissect, stack_name};
 use spiglass::engine::{FrameSink, Input, Quiet, Settings, frames};
+use spiglass::model::{FramePos, LinkType, Timestamp};
 use spiglass::policy::Policies;
 use support::{at, fixture, read_json, shared};
 
@@ -239,5 +240,70 @@ fn keys_are_not_shown_and_wrong_lengths_are_told() {
             assert!(!shown.contains(&word[2..]), "a key is shown");
         }
         assert!(!shown.contains("5eaf2f"), "a key is shown");
+    }
+}
+
+/// Whatever a capture did to a packet (cut it, flipped octets, claimed lengths), opening it ends, and an octet flipped is never verified.
+#[test]
+fn damaged_frames_never_panic_and_never_verify() {
+    let mut keys = keyring(&fixture("policy/lab-wrong-auth-key.txt"));
+    let input = Input { source: Source::Path(fixture("lab/wrong-auth-key-tunnel.pcap")), tap: None };
+    let mut sink = Keep(Vec::new());
+    frames(&[input], &Settings::default(), &mut sink, &Quiet).expect("no output to fail");
+    let mut stack = Stack::default();
+    let mut noise = support::build::Noise(7);
+    let (mut cut_open, mut failed) = (0, 0);
+    for (data, wire_bytes) in sink.0.iter().take(12) {
+        for captured in 0..data.len() {
+            let frame = Frame { data: &data[..captured], wire_bytes: *wire_bytes, ..blank() };
+            dissect(&frame, &DissectOptions::default(), &mut stack);
+            if let Some(unlocked) = keys.open(&frame, &stack) {
+                assert!(unlocked.checks().iter().all(|check| matches!(check.icv, Icv::NotChecked(_))));
+                cut_open += u32::from(unlocked.inner().is_some_and(|inner| inner.tunnel));
+            }
+        }
+        for _ in 0..200 {
+            let mut data = data.clone();
+            let octets = noise.bytes(3);
+            let at = (usize::from(octets[0]) << 8 | usize::from(octets[1])) % data.len();
+            data[at] ^= octets[2].max(1);
+            let frame = Frame { data: &data, wire_bytes: *wire_bytes, ..blank() };
+            dissect(&frame, &DissectOptions::default(), &mut stack);
+            if let Some(unlocked) = keys.open(&frame, &stack) {
+                // The outer header is no part of what ESP protects; from the SPI on every octet is.
+                let verified = unlocked.checks().iter().any(|check| check.icv == Icv::Verified);
+                assert!(!verified || at < 34, "octet {at} is not checked");
+                failed += u32::from(!verified);
+            }
+        }
+    }
+    assert!(cut_open > 100 && failed > 1_000, "{cut_open} cut packets opened, {failed} failed");
+}
+
+/// Frames that outlive their chunk, with their lengths on the wire.
+struct Keep(Vec<(Vec<u8>, u32)>);
+
+impl FrameSink for Keep {
+    fn capture(&mut self, _: &str) {}
+
+    fn frame(&mut self, frame: &Frame<'_>, _: &Stack) -> std::io::Result<()> {
+        self.0.push((frame.data.to_vec(), frame.wire_bytes));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn blank() -> Frame<'static> {
+    Frame {
+        pos: FramePos::new(0, 1),
+        time: Timestamp::from_ns(0),
+        wire_bytes: 0,
+        data: &[],
+        link: LinkType::ETHERNET,
+        interface: 0,
+        fcs_bytes: 0,
     }
 }

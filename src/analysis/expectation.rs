@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use xxhash_rust::xxh3::xxh3_128;
+
 use super::keyring::Locks;
 use crate::policy::Policies;
 
-/// Policies to compare with, or none. They are used when a report is made, and change nothing in a state. A state file holds a
-/// digest of them, into which no key enters, and never the policies themselves: merging asks for them again.
+/// Policies to compare with, or none. They are used when a report is made; in a state only their keys show: the packets of SAs that have
+/// one are checked and decrypted. A state file holds a digest of them, into which no key enters (but which keys there are, and
+/// which statements agree), and never the policies themselves: merging asks for them again.
 #[derive(Clone, Debug, Default)]
 pub struct Expectation {
     policies: Option<Arc<Policies>>,
@@ -37,8 +40,8 @@ impl Expectation {
 
 impl From<Arc<Policies>> for Expectation {
     fn from(policies: Arc<Policies>) -> Self {
-        let digest = policies.digest();
         let locks = Arc::new(Locks::of_policies(&policies));
+        let digest = xxh3_128(format!("{} {:?}", policies.digest(), locks.outline()).as_bytes());
         Self { policies: Some(policies), locks, digest }
     }
 }

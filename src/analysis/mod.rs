@@ -20,6 +20,7 @@ mod flows;
 mod fragments;
 mod intern;
 mod interval;
+mod keyed;
 pub mod keyring;
 mod limits;
 mod notices;

@@ -253,16 +253,17 @@ fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64)
 
 fn frames(args: &FramesArgs) -> Verdict {
     let prepared = options::settings(&args.filter, None).and_then(|settings| {
-        Ok((
-            settings,
-            options::inputs(&args.input, &PolicyArgs::default(), false)?,
-            Sink::open(args.output.as_deref())?,
-        ))
+        Ok((settings, options::inputs(&args.input, &args.policy, false)?, Sink::open(args.output.as_deref())?))
     });
-    let (settings, inputs, mut sink) = match prepared {
+    let (mut settings, inputs, mut sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
+    let mut unread = Vec::new();
+    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
+    if !args.run.quiet {
+        policies::warn_of_keys(&settings.expectation);
+    }
     let format = match args.format {
         RowsFormat::Csv => RowFormat::Csv,
         RowsFormat::Ndjson => RowFormat::Ndjson,
@@ -285,9 +286,10 @@ fn frames(args: &FramesArgs) -> Verdict {
         // Whoever reads has had enough: success, whatever the rest of the captures would have said.
         return verdict;
     }
-    outcome.errors.iter().for_each(complain);
+    unread.extend(outcome.errors);
+    unread.iter().for_each(complain);
     verdict.interrupted(interrupt.happened());
-    verdict.errors(&outcome.errors);
+    verdict.errors(&unread);
     for info in &outcome.captures {
         if let Some(damage) = &info.damage {
             verdict.damage(damage, args.input.accept_cut);

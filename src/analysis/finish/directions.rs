@@ -211,7 +211,16 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
         .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
         .sum();
-    visible + null
+    let decrypted: u64 = tap
+        .sizes
+        .decrypted
+        .iter()
+        .filter(|(key, _)| {
+            tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
+        })
+        .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
+        .sum();
+    visible + decrypted + null
 }
 
 /// Inner octets of the opaque SAs of the direction, at least and at most; `None` where one of them is unknown, or travels in

@@ -92,7 +92,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         .unwrap_or(settings.bin_ns);
     report.events.sort_by(|a, b| (a.when, &a.tap, &a.sa, a.what).cmp(&(b.when, &b.tap, &b.sa, b.what)));
     if let Some(view) = &view {
-        expected::fill(&mut report, &taps, view);
+        expected::fill(&mut report, &taps, settings, view);
     }
     report.findings = findings::all(&taps, captures, settings, view.as_ref(), &report);
     if !report.degraded_why.is_empty() {

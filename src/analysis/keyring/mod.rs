@@ -11,6 +11,7 @@
 //! Packets in IP fragments are not opened; a capture that holds the whole packet, reassembled, opens like any other.
 
 mod lock;
+mod tool;
 mod unlocked;
 
 use std::fmt;
@@ -19,13 +20,16 @@ use std::sync::Arc;
 pub use lock::{Holder, Unusable};
 pub use unlocked::{Check, InnerPacket, Unlocked};
 
+pub(crate) use unlocked::transported;
+
 use super::expectation::Expectation;
 use crate::capture::Frame;
 use crate::decrypt::{Icv, Packet, Unchecked};
 use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, SaHeader, Stack};
 use crate::model::{Protocol, SaKey};
+use lock::Lock;
 pub(crate) use lock::Locks;
-use lock::{Lock, Tool};
+use tool::Tool;
 
 /// The keys of all SAs that have one, and the buffers to open packets with. A clone shares the keys.
 #[derive(Clone)]
@@ -125,20 +129,19 @@ impl Keyring {
         let octets = if unlocked.stack().is_some() { unlocked.octets() } else { frame.data };
         let behind = octets.get(header.offset as usize..).unwrap_or_default();
         let packet = Packet::captured(behind, header.bytes as usize);
-        let mut answer: Option<Icv> = None;
+        let mut answer = None;
         for (by, lock) in (0..).zip(locks.of(sa)) {
             let Tool::Esp(tool) = lock.tool() else { continue };
             let Some(latest) = latest.get_mut(lock.number()) else { continue };
             let (icv, opened) = tool.open(packet, lock.highs(), latest, plain);
-            if icv == Icv::Verified || opened.is_some() {
-                let opened = opened.map(|opened| OpenedEsp { offset: header.offset, ..opened });
-                return (icv, Some(by), opened);
+            if let Some(opened) = opened {
+                return (icv, Some(by), Some(OpenedEsp { offset: header.offset, ..opened }));
             }
-            // That one key fails says more than that another could not be checked.
-            answer = answer.filter(|before| *before == Icv::Failed).or(Some(icv));
+            answer = worse(answer, icv, by);
         }
         plain.clear();
-        (answer.unwrap_or(Icv::NotChecked(Unchecked::Short)), None, None)
+        let (icv, by) = answer.unwrap_or((Icv::NotChecked(Unchecked::Short), None));
+        (icv, by, None)
     }
 
     /// Tries the keys of an AH packet.
@@ -159,17 +162,29 @@ impl Keyring {
         } else {
             return (Icv::NotChecked(Unchecked::NoAh), None, None);
         };
-        let mut answer: Option<Icv> = None;
+        let mut answer = None;
         for (by, lock) in (0..).zip(locks.of(sa)) {
-            let Tool::Ah(verifier) = lock.tool() else { continue };
+            let Tool::Ah(verifier, _) = lock.tool() else { continue };
             let Some(latest) = latest.get_mut(lock.number()) else { continue };
-            let icv = lock::verify(verifier, packet, lock.highs(), latest);
+            let icv = tool::verify(verifier, packet, lock.highs(), latest);
             if icv == Icv::Verified {
                 return (icv, Some(by), None);
             }
-            answer = answer.filter(|before| *before == Icv::Failed).or(Some(icv));
+            answer = worse(answer, icv, by);
         }
-        (answer.unwrap_or(Icv::NotChecked(Unchecked::NoAh)), None, None)
+        let (icv, by) = answer.unwrap_or((Icv::NotChecked(Unchecked::NoAh), None));
+        (icv, by, None)
+    }
+}
+
+/// What several keys that do not open a packet say together: that one verifies it, that all fail, that it cannot be checked.
+fn worse(before: Option<(Icv, Option<u16>)>, icv: Icv, by: u16) -> Option<(Icv, Option<u16>)> {
+    match (before, icv) {
+        (Some((Icv::Verified, _)), _) | (Some((Icv::Failed, _)), Icv::NotChecked(_) | Icv::Failed) => before,
+        (_, Icv::Verified) => Some((icv, Some(by))),
+        (_, Icv::Failed) => Some((icv, None)),
+        (Some(_), Icv::NotChecked(_)) => before,
+        (None, Icv::NotChecked(_)) => Some((icv, None)),
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Check {
     /// The key under which it verified, or, where nothing can be checked, under which the decrypted packet holds together: its number
     /// among [`Keyring::keys_of`](super::Keyring::keys_of) the SA.
     pub by: Option<u16>,
-    /// ESP: it was decrypted.
+    /// ESP: it was decrypted, to something that holds together.
     pub opened: bool,
 }
 
