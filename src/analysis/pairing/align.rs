@@ -148,14 +148,16 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
             return None;
         }
         let difference = b.ns.saturating_sub(a.ns);
-        let edge = self.delay.edge.map_or(0.0, |(edge, above)| {
-            if above { edge - difference as f64 } else { difference as f64 - edge }
-        });
+        let edge = self.delay.edge.map_or(
+            0.0,
+            |(edge, above)| {
+                if above { edge - difference as f64 } else { difference as f64 - edge }
+            },
+        );
         let alone = if edge > 0.0 { -dear(edge, self.delay.jitter) } else { 0.0 };
         // Only what changes counts: a queue that fills delays a hundred packets alike.
-        let after = |way: Way| {
-            way.last.map_or(0.0, |last| -dear(difference.saturating_sub(last) as f64, self.delay.jitter))
-        };
+        let after =
+            |way: Way| way.last.map_or(0.0, |last| -dear(difference.saturating_sub(last) as f64, self.delay.jitter));
         Some((Pairing { alone, after: from.ways().map(after) }, Some(difference)))
     }
 

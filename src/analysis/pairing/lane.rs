@@ -242,6 +242,7 @@ impl Lane {
             .iter()
             .enumerate()
             .filter(|(_, item)| ledger.flows.class(item.flow) != Class::Outside)
+            .filter(|(_, item)| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting))
             .take(wanted)
             .map(|(at, item)| (at, *item))
             .collect();
@@ -423,7 +424,8 @@ impl Lane {
         let (Some((_, own)), Some(base)) = (candidates.get(at), delay.base) else { return 1.0 };
         let off = |item: &PlainItem| (ns.saturating_sub(item.ns) as f64 - base).abs();
         let near = candidates.get(at.saturating_sub(NEAR)..candidates.len().min(at + NEAR + 1)).unwrap_or_default();
-        let alike = near.iter().map(|(_, item)| item).filter(|item| item.bytes == own.bytes && item.serial != own.serial);
+        let alike =
+            near.iter().map(|(_, item)| item).filter(|item| item.bytes == own.bytes && item.serial != own.serial);
         alike.fold(1.0_f32, |sure, other| {
             let apart = other.ns.saturating_sub(own.ns).abs() as f64;
             if off(other) + delay.jitter < off(own) {

@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 
 use super::align::{self, Delay};
 use super::lane::{Lane, PlainItem, median, times};
-use super::ledger::{Ledger, Serial, TunnelledFate};
+use super::ledger::{Ledger, PlainFate, Serial, TunnelledFate};
 use super::limits::MAX_WAITING;
 use super::mapping::{self, Lengths, Mapping};
 use crate::model::Address;
@@ -461,7 +461,9 @@ fn try_begin(
     sas: &[SaInfo],
     given: &HashMap<u32, Mapping, FixedState>,
 ) -> Option<Trial> {
-    let items: Vec<PlainItem> = plain.iter().take(AMONG).copied().collect();
+    // What was seen beside the tunnel in clear, or found by its content, is not in it.
+    let waits = |item: &&PlainItem| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting);
+    let items: Vec<PlainItem> = plain.iter().filter(waits).take(AMONG).copied().collect();
     if items.is_empty() || lane.tunnelled.is_empty() {
         return None;
     }
@@ -497,11 +499,12 @@ fn try_begin(
         tunnelled = lane.sample(ledger, SAMPLE);
     }
     // Of few plaintext packets all may be in a tunnel that has more.
-    let share = result? as f64 / real.min(near.len()).max(1) as f64;
+    let found = result? as f64;
+    let share = found / real.min(near.len()).max(1) as f64;
     if share < LEAST_SHARE {
         return None;
     }
-    let score = 20.0 * share + 40.0 - (delay.spread + delay.jitter).ln();
+    let score = 20.0 * share + 20.0 * found / real.max(1) as f64 + 40.0 - (delay.spread + delay.jitter).ln();
     let mapping_of = lane.mapping_of.clone();
     let partial = std::mem::take(&mut lane.partial);
     Some(Trial { score, mappings, mapping_of, delay, lag, certainty, partial })

@@ -147,11 +147,18 @@ impl Sight<'_> {
         }
         octets.truncate(usize::try_from(stream.total_out()).ok()?);
         if matches!(next_header, 4 | 41) {
-            let frame = Frame { data: &octets, wire_bytes: octets.len() as u32, link: LinkType::RAW, fcs_bytes: 0, ..*self.frame };
+            let frame = Frame {
+                data: &octets,
+                wire_bytes: octets.len() as u32,
+                link: LinkType::RAW,
+                fcs_bytes: 0,
+                ..*self.frame
+            };
             let mut stack = Stack::default();
             dissect(&frame, &DissectOptions::default(), &mut stack);
             let ip = stack.outer()?;
-            let inner = Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: self.decrypted, esp };
+            let inner =
+                Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: self.decrypted, esp };
             return Some((inner, Identity::of(&octets, ip), None));
         }
         let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
