@@ -12,7 +12,7 @@ use super::sas::Sas;
 use super::seen::Seen;
 use crate::decrypt::{Icv, Unchecked};
 use crate::dissect::{OpenedEsp, Stack};
-use crate::model::{Protocol, Shift};
+use crate::model::{FramePos, Protocol, Shift, Timestamp};
 
 /// Verdicts on the packets of one SA.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -53,10 +53,11 @@ pub(crate) enum Reason {
 }
 
 impl Keyed {
-    fn add(&mut self, o: &Observation, check: &Check, opened: Option<&OpenedEsp>) {
+    /// Takes in what came of one header of the frame at `pos`.
+    pub(crate) fn add(&mut self, pos: FramePos, time: Timestamp, check: &Check, opened: Option<&OpenedEsp>) {
         match check.icv {
             Icv::Verified => *self.verified.entry(check.by.unwrap_or(u16::MAX)).or_default() += 1,
-            Icv::Failed => self.failed.add(o.pos, o.time),
+            Icv::Failed => self.failed.add(pos, time),
             Icv::NotChecked(why) => *self.unchecked.entry(reason(why)).or_default() += 1,
         }
         let Some(opened) = opened else {
@@ -124,7 +125,7 @@ impl Sas {
             let sight = stack.sas.iter().position(same).and_then(|at| sights.get(at));
             if let Some(state) = sight.and_then(|sight| self.state_mut(sight.sa)) {
                 let opened = stack.opened(&check.header).filter(|_| check.opened);
-                state.keyed.get_or_insert_default().add(o, check, opened);
+                state.keyed.get_or_insert_default().add(o.pos, o.time, check, opened);
             }
         }
     }

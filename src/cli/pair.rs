@@ -18,6 +18,8 @@ use crate::model::Error;
 use crate::model::pairs::MatchReport;
 use crate::report::csv::{PairRows, PairTable, write_pairs};
 use crate::report::{json, text};
+use crate::transform::Suite;
+use crate::transform::path::Mode;
 
 pub(super) const EXAMPLES: &str = "\
 Pairs are known by content where the inner packet is visible (AH, ESP-NULL, GRE, IP in IP), by content
@@ -56,6 +58,12 @@ pub(super) struct MatchArgs {
     /// VXLAN and GENEVE outside IPsec are tunnels, not mirror shells
     #[arg(long, help_heading = "Pairing")]
     pub(super) overlay: bool,
+    /// Transform of the ESP SAs that no configuration names, in any of the spellings of `calc` [default: by lengths]
+    #[arg(long, value_name = "TRANSFORM", help_heading = "Pairing")]
+    pub(super) transform: Option<String>,
+    /// Mode of --transform: tunnel or transport
+    #[arg(long, value_enum, default_value_t = ModeArg::Tunnel, value_name = "MODE", hide_possible_values = true, help_heading = "Pairing")]
+    pub(super) mode: ModeArg,
     /// All captures were stamped by one clock: the offset is zero, not estimated
     #[arg(long, help_heading = "Pairing")]
     pub(super) one_clock: bool,
@@ -78,6 +86,13 @@ pub(super) struct MatchArgs {
     pub(super) fail_on: FailOn,
     #[command(flatten)]
     pub(super) run: RunArgs,
+}
+
+/// Mode of ESP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum ModeArg {
+    Tunnel,
+    Transport,
 }
 
 /// What timestamps are of.
@@ -118,7 +133,7 @@ impl From<TableName> for PairTable {
 }
 
 /// What was asked for, checked.
-fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairTable, Sink), Error> {
+fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sink), Error> {
     if args.table.is_some() && args.format != Format::Csv {
         return Err(Error::Usage("--table goes with --format csv; the other formats hold all tables".into()));
     }
@@ -137,11 +152,22 @@ fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairTable, Sink), Error> {
         return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
     }
     let table = args.table.map_or(PairTable::Pairs, PairTable::from);
-    Ok((inputs, table, Sink::open(args.output.output.as_deref())?))
+    let transform = args.transform.as_deref().map(|words| {
+        let suite: Suite = words.parse().map_err(|why| Error::Usage(format!("--transform: {why}")))?;
+        suite.esp.ok_or_else(|| Error::Usage("--transform: only ESP hides lengths that have to be known".into()))
+    });
+    let mode = if args.mode == ModeArg::Transport { Mode::Transport } else { Mode::Tunnel };
+    let pairing = PairSettings {
+        one_clock: args.one_clock,
+        stamped_at_start: args.timestamp_at == StampedAt::Start,
+        link_rate_bps: args.link_rate,
+        transform: transform.transpose()?.map(|esp| (esp, mode)),
+    };
+    Ok((inputs, pairing, table, Sink::open(args.output.output.as_deref())?))
 }
 
 pub(super) fn pair(args: &MatchArgs) -> Verdict {
-    let (inputs, table, mut sink) = match prepare(args) {
+    let (inputs, pairing, table, mut sink) = match prepare(args) {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
@@ -155,11 +181,6 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         link_rate_bps: args.link_rate,
         expectation: policies::read(&args.policy.config, &args.run, &mut unread),
         ..Settings::default()
-    };
-    let pairing = PairSettings {
-        one_clock: args.one_clock,
-        stamped_at_start: args.timestamp_at == StampedAt::Start,
-        link_rate_bps: args.link_rate,
     };
     let interrupt = Interrupt::listen();
     let display = Display::new(&args.run, interrupt.clone());

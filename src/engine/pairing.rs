@@ -7,13 +7,13 @@ use super::interleave::Interleave;
 use super::run::capture_facts;
 use super::start::first_time;
 use crate::analysis::finish::{CaptureFacts, pair_findings};
-use crate::analysis::pairing::{Figures, Matcher, Side, Sight};
-use crate::analysis::{Keyring, PairSettings};
+use crate::analysis::pairing::{Figures, Given, Matcher, Side, Sight, Whole};
+use crate::analysis::{Expectation, Keyring, PairSettings};
 use crate::capture::{Frame, Source};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, Tool};
-use crate::model::{Error, Timestamp};
+use crate::model::{Error, LinkType, Timestamp};
 
 /// The captures of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -84,6 +84,7 @@ struct Run<'r> {
     errors: Vec<Error>,
     options: DissectOptions,
     keyring: Keyring,
+    expectation: &'r Expectation,
     progress: &'r dyn Progress,
     /// Whether one capture serves as both sides.
     one: bool,
@@ -121,7 +122,7 @@ fn note(times: &mut Vec<(Timestamp, Timestamp)>, frame: &Frame<'_>) {
 impl<'r> Run<'r> {
     fn new(
         inputs: &'r PairInputs,
-        settings: &Settings,
+        settings: &'r Settings,
         pairing: PairSettings,
         supposed: i64,
         rows: bool,
@@ -133,8 +134,13 @@ impl<'r> Run<'r> {
         let keyring = Keyring::new(&settings.expectation, &options);
         let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
         let streams = sides.map(|side| Stream::open(side, &mut errors));
-        let matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
-        Self { matcher, streams, errors, options, keyring, progress, one }
+        let mut matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
+        let transform = pairing.transform.as_ref().map(|(esp, mode)| (esp, *mode));
+        matcher.expect(Given::new(settings.expectation.policies(), transform));
+        if !keyring.is_empty() {
+            matcher.keep_fragments();
+        }
+        Self { matcher, streams, errors, options, keyring, expectation: &settings.expectation, progress, one }
     }
 
     /// Reads until all sides end, or, where there is another beginning to try, until this one is hopeless.
@@ -148,7 +154,16 @@ impl<'r> Run<'r> {
             if self.progress.interrupted() || (may_give_up && self.matcher.is_hopeless()) {
                 break;
             }
-            let Self { matcher, streams: [plain, tunnel, exit], errors, options, keyring, progress, one: _ } = self;
+            let Self {
+                matcher,
+                streams: [plain, tunnel, exit],
+                errors,
+                options,
+                keyring,
+                progress,
+                expectation: _,
+                one: _,
+            } = self;
             let stream = match side {
                 Side::Plain => plain,
                 Side::Tunnel => tunnel,
@@ -160,7 +175,7 @@ impl<'r> Run<'r> {
                 dissect(frame, options, &mut stack);
                 let opened = if side == Side::Tunnel { keyring.open(frame, &stack) } else { None };
                 if let Some(unlocked) = opened {
-                    matcher.checked(frame.pos, frame.time, unlocked.checks());
+                    matcher.checked(frame, unlocked.checks(), unlocked.stack());
                 }
                 let sight = match opened.and_then(|unlocked| Some((unlocked.octets(), unlocked.stack()?))) {
                     Some((octets, stack)) => Sight { frame, octets, stack, decrypted: true },
@@ -171,6 +186,9 @@ impl<'r> Run<'r> {
                     Side::Tunnel if one => matcher.both(sight),
                     Side::Tunnel => matcher.tunnel(sight),
                     Side::Exit => matcher.exit(sight),
+                }
+                if side == Side::Tunnel && !keyring.is_empty() {
+                    open_whole(matcher, keyring, options, frame);
                 }
             });
             if let Some(reader) = captures.current() {
@@ -217,6 +235,7 @@ impl<'r> Run<'r> {
             .flatten()
             .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
         let checks = self.matcher.take_checks();
+        let packets = self.matcher.packets();
         let Figures { pairs, directions, outside, sizes, padding, ends, lost, degraded_why, sides } =
             self.matcher.figures(step);
         let [near, within, far] = sides;
@@ -250,8 +269,25 @@ impl<'r> Run<'r> {
             findings: Vec::new(),
             exit_status: 0,
         };
-        report.findings = pair_findings(&report, &all, &self.keyring, &checks);
+        report.findings = pair_findings(&report, &all, self.expectation, &checks, &packets);
         Ok(Matched { report, errors: self.errors })
+    }
+}
+
+/// Opens the packets that were in fragments and are whole now.
+fn open_whole(matcher: &mut Matcher, keyring: &mut Keyring, options: &DissectOptions, last: &Frame<'_>) {
+    for whole in matcher.take_whole() {
+        let Whole { serial, octets, pos, time } = whole;
+        let wire_bytes = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+        let frame = Frame { pos, time, wire_bytes, data: &octets, link: LinkType::RAW, fcs_bytes: 0, ..*last };
+        let mut stack = Stack::default();
+        dissect(&frame, options, &mut stack);
+        if let Some(unlocked) = keyring.open(&frame, &stack) {
+            matcher.checked(&frame, unlocked.checks(), unlocked.stack());
+            if let Some(stack) = unlocked.stack() {
+                matcher.opened(serial, Sight { frame: &frame, octets: unlocked.octets(), stack, decrypted: true });
+            }
+        }
     }
 }
 

@@ -205,6 +205,14 @@ impl Lane {
         let mut seen: HashMap<(u32, i64), (), FixedState> = HashMap::default();
         let Self { tunnelled, counters, holes, .. } = self;
         tunnelled.retain(|item| {
+            // Put together again and opened: content has decided.
+            if ledger
+                .tunnel
+                .get(item.serial)
+                .is_none_or(|t| !matches!(t.fate, TunnelledFate::Waiting) || t.esp.is_none())
+            {
+                return false;
+            }
             let settled = counters.get(&item.sa).and_then(|counter| counter.settled);
             let old = settled.is_some_and(|(run, number)| item.run <= run && item.number <= number);
             if old {

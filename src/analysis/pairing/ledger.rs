@@ -29,8 +29,6 @@ pub(super) struct Plain {
     /// IP length.
     pub(super) bytes: u32,
     pub(super) flow: FlowId,
-    /// Which way it went on its link.
-    pub(super) link: u16,
     pub(super) marks: Marks,
     /// Octets behind it in its frame.
     pub(super) pad_bytes: u32,

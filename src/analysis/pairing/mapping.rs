@@ -61,13 +61,6 @@ impl Mapping {
         let fixed = ESP_HEADER as u32 + self.family.iv + self.family.icv;
         Some((content.checked_next_multiple_of(self.family.block.max(1))? + fixed).max(self.floor))
     }
-
-    /// Octets of padding in ESP around a packet of this length, TFC padding included.
-    pub(super) fn pad(&self, inner: u32) -> Option<u32> {
-        let content = inner.checked_add_signed(self.inside.extra())? + ESP_TRAILER as u32;
-        let fixed = ESP_HEADER as u32 + self.family.iv + self.family.icv;
-        self.esp(inner)?.checked_sub(fixed + content)
-    }
 }
 
 /// How many packets have which length.
@@ -101,6 +94,12 @@ pub(super) fn fit(plain: &Lengths, esp: &Lengths, catalogue: &Catalogue, iv: IvP
         }
     }
     best.map(|(mapping, made)| (mapping, f64::from(made) / f64::from(total.max(1))))
+}
+
+/// The share of packets that the mapping makes, of those that could have a counterpart.
+pub(super) fn share(mapping: &Mapping, plain: &Lengths, esp: &Lengths) -> f64 {
+    let total = esp.values().sum::<u32>().min(plain.values().sum());
+    f64::from(made(mapping, plain, esp)) / f64::from(total.max(1))
 }
 
 /// How many of the ESP packets the mapping makes out of the packets, each used once.

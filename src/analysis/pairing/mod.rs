@@ -12,6 +12,7 @@ mod content;
 mod ends;
 mod figures;
 mod flows;
+mod given;
 mod identity;
 mod lane;
 mod ledger;
@@ -23,7 +24,7 @@ mod tally;
 mod trains;
 mod tunnel;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
@@ -33,19 +34,25 @@ use content::Index;
 use ends::EndToEnd;
 pub(crate) use figures::Figures;
 use flows::FlowKey;
+pub(crate) use given::Given;
 use lane::PlainItem;
 use ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
 use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS, MAX_WAITING};
 use order::{Order, SaInfo};
 use tally::Tally;
 use trains::Trains;
+pub(crate) use trains::Whole;
 use tunnel::Role;
 pub(crate) use tunnel::Sight;
 
 use super::keyring::Check;
+use crate::capture::Frame;
+use crate::dissect::Stack;
 use crate::model::pairs::Pair;
-use crate::model::{Address, FramePos, SaKey, Timestamp};
+use crate::model::{Address, SaKey, Timestamp};
+use crate::transform::Esp;
 use crate::transform::iv::IvSample;
+use crate::transform::path::Mode;
 
 /// What pairing is asked for.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -56,6 +63,8 @@ pub struct PairSettings {
     pub stamped_at_start: bool,
     /// Rate of the link in bits per second.
     pub link_rate_bps: Option<u64>,
+    /// Transform and mode of the SAs that no policy names, where they are known: lengths are then not guessed.
+    pub transform: Option<(Esp, Mode)>,
 }
 
 /// A side to read from.
@@ -125,6 +134,7 @@ pub(crate) struct Matcher {
     tally: Tally,
     held: Vec<ledger::Tunnelled>,
     checks: Checks,
+    given: Given,
     /// Rows of pairs that are ready, where they are wanted.
     rows: Option<Vec<Pair>>,
 }
@@ -180,14 +190,38 @@ impl Matcher {
             tally: Tally::default(),
             held: Vec::new(),
             checks: Checks::default(),
+            given: Given::default(),
             rows: rows.then(Vec::new),
         }
     }
 
-    /// The transform of an SA, where it was said: lengths are then not guessed.
-    pub(crate) fn expect(&mut self, sa: SaKey, mapping: mapping::Mapping) {
-        let id = self.number(TunnelKey::Sa(sa));
-        self.order.given.insert(id, mapping);
+    /// The transforms of SAs, where they were said: lengths are then not guessed, unless none of the packets has them. `of` answers
+    /// with block, IV and ICV, whether it is transport mode, and up to which length the sender fills up.
+    pub(crate) fn expect(&mut self, given: Given) {
+        self.given = given;
+    }
+
+    /// Puts outer fragments together again, for somebody who has keys: [`Matcher::take_whole`].
+    pub(crate) fn keep_fragments(&mut self) {
+        self.trains.keep = true;
+    }
+
+    /// Packets that were put together since the last time.
+    pub(crate) fn take_whole(&mut self) -> Vec<Whole> {
+        self.trains.take_whole()
+    }
+
+    /// Takes in a packet that was put together again and opened.
+    pub(crate) fn opened(&mut self, serial: Serial, sight: Sight<'_>) {
+        let Some(outer) = sight.stack.outer() else { return };
+        let Some(t) = self.ledger.tunnel.get(serial) else { return };
+        let inside = sight.tunnelled(outer, t.sa);
+        let Some(identity) = inside.identity else { return };
+        if let Some(t) = self.ledger.tunnel.get_mut(serial) {
+            (t.inner, t.identity, t.train, t.costs, t.esp) =
+                (inside.inner, inside.identity, inside.train, inside.costs, None);
+        }
+        self.find_plain(identity, serial);
     }
 
     /// Whether any pair was found.
@@ -242,6 +276,11 @@ impl Matcher {
             TunnelKey::Sa(sa) => (sa.src, sa.dst),
             TunnelKey::Bare(_, src, dst) => (src, dst),
         };
+        if let TunnelKey::Sa(sa) = key
+            && let Some(mapping) = self.given.of(&sa)
+        {
+            self.order.given.insert(id, mapping);
+        }
         self.order.sas.push(SaInfo { src, dst, ivs: Vec::new() });
         self.tally.name(key);
         id
@@ -259,7 +298,7 @@ impl Matcher {
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
         let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
-        let packet = sight.plain(outer, flow, link);
+        let packet = sight.plain(outer, flow);
         if let Some(ends) = &mut self.ends {
             ends.plain(&packet, outer);
         }
@@ -317,14 +356,14 @@ impl Matcher {
             && let Some(ends) = &mut self.ends
         {
             self.exit.packets += 1;
-            let packet = sight.plain(outer, 0, 0);
+            let packet = sight.plain(outer, 0);
             ends.exit(&packet, outer);
         }
     }
 
     /// An IP packet in clear on the side of the tunnel.
     fn beside(&mut self, sight: Sight<'_>) {
-        let Some(identity) = sight.stack.outer().and_then(|outer| sight.plain(outer, 0, 0).identity) else { return };
+        let Some(identity) = sight.stack.outer().and_then(|outer| sight.plain(outer, 0).identity) else { return };
         let ledger = &self.ledger;
         let waits = |serial| {
             ledger
@@ -353,7 +392,7 @@ impl Matcher {
         let packet = sight.tunnelled(outer, id);
         let serial = self.ledger.tunnel.push(packet);
         if outer.more_fragments {
-            self.trains.first(&mut self.ledger, outer, serial, packet.time);
+            self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
         if let Some(identity) = packet.identity {
             let ledger = &self.ledger;
@@ -372,6 +411,21 @@ impl Matcher {
             self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
         } else {
             self.ledger.leave(serial, TunnelledFate::Alone);
+        }
+    }
+
+    /// Pairs a packet whose content is known, now or when its plaintext packet comes.
+    fn find_plain(&mut self, identity: identity::Identity, serial: Serial) {
+        let ledger = &self.ledger;
+        let waits = |serial| {
+            ledger
+                .plain
+                .get(serial)
+                .is_some_and(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
+        };
+        match self.plain_index.find(identity, waits) {
+            Some((plain, more)) => self.pair_content(plain, serial, more),
+            None => self.tunnel_index.insert(identity, serial),
         }
     }
 
@@ -413,7 +467,7 @@ impl Matcher {
             self.ahead = self.order.usual().map(|ns| ns as i64);
         }
         if end {
-            self.trains.end(&mut self.ledger);
+            self.trains.end();
         }
         self.cover();
         self.expire(end);
@@ -567,16 +621,23 @@ impl Matcher {
         if self.settings.one_clock { Clock::ONE } else { self.differences.clock() }
     }
 
-    /// Takes in what came of the ICVs of a frame.
-    pub(crate) fn checked(&mut self, frame: FramePos, time: Timestamp, checks: &[Check]) {
-        for check in checks {
-            self.checks.add(frame, time, check);
-        }
+    /// Takes in what came of the ICVs of a frame, of which `stack` is the dissection with what was opened.
+    pub(crate) fn checked(&mut self, frame: &Frame<'_>, checks: &[Check], stack: Option<&Stack>) {
+        self.checks.add(frame.pos, frame.time, checks, stack);
     }
 
     /// What came of all ICVs.
     pub(crate) fn take_checks(&mut self) -> Checks {
         std::mem::take(&mut self.checks)
+    }
+
+    /// Packets of each SA.
+    pub(crate) fn packets(&self) -> BTreeMap<SaKey, u64> {
+        let packets = self.tally.sas.iter().filter_map(|sa| match sa.key {
+            TunnelKey::Sa(key) => Some((key, sa.matched + sa.alone + sa.repeated)),
+            TunnelKey::Bare(..) => None,
+        });
+        packets.collect()
     }
 
     /// Rows of pairs that are ready.

@@ -537,7 +537,8 @@ fn fit(
     let mut mapping_of = HashMap::default();
     for (sa, lengths) in by_packets.into_iter().take(FITTED) {
         let iv = sas.get(sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
-        let found = given.get(&sa).copied().or_else(|| {
+        let fits = |mapping: &Mapping| mapping::share(mapping, &inner, lengths) >= 0.2;
+        let found = given.get(&sa).copied().filter(fits).or_else(|| {
             mapping::fit(&inner, lengths, catalogue, iv).filter(|(_, share)| *share >= 0.2).map(|(mapping, _)| mapping)
         });
         let Some(found) = found else { continue };

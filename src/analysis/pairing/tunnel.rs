@@ -58,14 +58,13 @@ impl Sight<'_> {
     }
 
     /// The packet of the outermost IP header.
-    pub(super) fn plain(&self, outer: &IpHeader, flow: u32, link: u16) -> Plain {
+    pub(super) fn plain(&self, outer: &IpHeader, flow: u32) -> Plain {
         let (pad_bytes, pattern) = self.pad();
         Plain {
             pos: self.frame.pos,
             time: self.frame.time,
             bytes: outer.total_bytes,
             flow,
-            link,
             marks: marks(outer),
             pad_bytes,
             pattern,

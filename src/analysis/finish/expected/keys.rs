@@ -9,9 +9,9 @@ use super::{Expected, figures, on_the_wire};
 use crate::analysis::keyed::Keyed;
 use crate::analysis::keyring::{Holder, Locks, Unusable};
 use crate::analysis::settings::Settings;
-use crate::model::Protocol;
 use crate::model::report::{ConfigLine, Finding, MinMax, Report, TransformReport};
-use crate::policy::config_line;
+use crate::model::{Protocol, SaKey};
+use crate::policy::{Policies, config_line};
 
 /// One key of an SA: who states it, and how many packets verify under it.
 struct Stated<'l> {
@@ -26,17 +26,18 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Sett
         let mut lengths = None;
         for sa in &tap.sas {
             let Some(keyed) = sa.state.keyed.as_deref() else { continue };
-            let keys = stated(locks, sa, keyed);
+            let keys = stated(locks, &sa.key, keyed);
             explain_mismatch(findings, sa, &keys);
             findings.extend(rubbish(tap, sa, keyed, &keys, expected));
-            let Some(evidence) = evidence(sa, keyed, &keys) else { continue };
+            let Some(evidence) = evidence(sa.key.protocol, keyed, &keys) else { continue };
             // Where lengths show that the transform is another, the ICV was looked for in the wrong place.
             let lengths = lengths.get_or_insert_with(|| figures::lengths(tap));
             if keyed.verified() == 0 && figures::is_contradicted(tap, sa, expected, lengths) {
                 continue;
             }
-            let draft =
-                Draft::new("icv-invalid", evidence).about(tap, sa).caused_by(lines(&keys, expected), Vec::new());
+            let draft = Draft::new("icv-invalid", evidence)
+                .about(tap, sa)
+                .caused_by(lines(&keys, expected.view.policies), Vec::new());
             let draft =
                 if keyed.failed.count > 0 { draft.seen(tap, &keyed.failed) } else { draft.count(keyed.verified()) };
             let mut finding = draft.done();
@@ -49,14 +50,58 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Sett
     lengths_unfit(findings, taps, locks, expected);
 }
 
+/// What keys say of the packets of SAs that are in no report of a tap.
+pub(in crate::analysis::finish) fn of_checks(
+    locks: &Locks,
+    policies: &Policies,
+    sas: &BTreeMap<SaKey, Keyed>,
+    unchecked: &BTreeMap<SaKey, u64>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (sa, keyed) in sas {
+        let keys = stated(locks, sa, keyed);
+        let Some(evidence) = evidence(sa.protocol, keyed, &keys) else { continue };
+        let count = if keyed.failed.count > 0 { keyed.failed.count } else { keyed.verified() };
+        let draft = Draft::new("icv-invalid", evidence).of(sa.to_string()).count(count);
+        let mut finding = draft.caused_by(lines(&keys, policies), Vec::new()).done();
+        if let Some(cause) = cause(keyed, &keys) {
+            finding.cause = cause.into();
+        }
+        findings.push(finding);
+    }
+    for unusable in locks.unusable() {
+        let is = |key: &SaKey| {
+            (key.protocol, key.spi) == (unusable.protocol, unusable.spi)
+                && unusable.src.is_none_or(|src| src == key.src)
+                && unusable.dst.is_none_or(|dst| dst == key.dst)
+                && !sas.contains_key(key)
+        };
+        let packets: u64 = unchecked.iter().filter(|(key, _)| is(key)).map(|(_, count)| count).sum();
+        if packets > 0 {
+            let Unusable { protocol, spi, holder, why, .. } = unusable;
+            let evidence = format!(
+                "{}: {} {}: {why}. The ICV of {} on the wire was not checked.",
+                holder.name,
+                protocol.title(),
+                spi.0,
+                plural(packets, "packet")
+            );
+            let line = holder.cite.as_ref().map(|cite| config_line(policies, holder.router, cite));
+            let draft = Draft::new("config-key-length", evidence).of(&*holder.name).count(packets);
+            findings.push(draft.caused_by(line.into_iter().collect(), Vec::new()).done());
+        }
+    }
+    findings
+}
+
 /// The keys of an SA in the order of their numbers.
-fn stated<'l>(locks: &'l Locks, sa: &SaView<'_>, keyed: &Keyed) -> Vec<Stated<'l>> {
+fn stated<'l>(locks: &'l Locks, sa: &SaKey, keyed: &Keyed) -> Vec<Stated<'l>> {
     let one = |(number, holders): (u16, &'l [Holder])| Stated {
         names: names(holders),
         holders,
         verified: keyed.verified.get(&number).copied().unwrap_or(0),
     };
-    (0..).zip(locks.of(&sa.key).map(|lock| lock.holders())).map(one).collect()
+    (0..).zip(locks.of(sa).map(|lock| lock.holders())).map(one).collect()
 }
 
 fn names(holders: &[Holder]) -> String {
@@ -65,21 +110,21 @@ fn names(holders: &[Holder]) -> String {
     names.join(" and ")
 }
 
-fn lines(keys: &[Stated<'_>], expected: &Expected<'_>) -> Vec<ConfigLine> {
+fn lines(keys: &[Stated<'_>], policies: &Policies) -> Vec<ConfigLine> {
     let holders = keys.iter().flat_map(|key| key.holders);
     let cited = holders.filter_map(|holder| Some((holder.router, holder.cite.as_ref()?)));
-    cited.take(super::CITED).map(|(router, cite)| config_line(expected.view.policies, router, cite)).collect()
+    cited.take(super::CITED).map(|(router, cite)| config_line(policies, router, cite)).collect()
 }
 
 /// What is wrong with keys or packets, or nothing.
-fn evidence(sa: &SaView<'_>, keyed: &Keyed, keys: &[Stated<'_>]) -> Option<String> {
+fn evidence(protocol: Protocol, keyed: &Keyed, keys: &[Stated<'_>]) -> Option<String> {
     let (verified, failed) = (keyed.verified(), keyed.failed.count);
     let all = plural(keyed.checked(), "packet");
     let right: Vec<&Stated<'_>> = keys.iter().filter(|key| key.verified > 0).collect();
     let wrong: Vec<&Stated<'_>> = keys.iter().filter(|key| key.verified == 0).collect();
     let of = |keys: &[&Stated<'_>]| keys.iter().map(|key| key.names.as_str()).collect::<Vec<_>>().join(" and of ");
     if verified == 0 && failed > 0 {
-        let other = if sa.key.protocol == Protocol::Ah {
+        let other = if protocol == Protocol::Ah {
             ", the integrity algorithm is another with an ICV of the same length, or something on the way changes the packets (NAT)"
         } else {
             ", or the integrity algorithm is another with an ICV of the same length"
@@ -158,7 +203,7 @@ fn rubbish(
         whose.join(" and of ")
     );
     let draft = Draft::new("config-key-mismatch", evidence).about(tap, sa).count(keyed.rubbish);
-    Some(draft.caused_by(lines(keys, expected), Vec::new()).done())
+    Some(draft.caused_by(lines(keys, expected.view.policies), Vec::new()).done())
 }
 
 /// Keys of a length that their algorithm does not take: what was not checked for that.

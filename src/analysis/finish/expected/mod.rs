@@ -1,7 +1,7 @@
 //! The wire against what should be on it.
 
 mod figures;
-mod keys;
+pub(super) mod keys;
 mod leak;
 mod number;
 mod zero;
