@@ -40,9 +40,9 @@ pub(super) struct Delay {
     pub(super) edge: Option<(f64, bool)>,
 }
 
-/// Columns on either side of the middle of the band.
-const HALF: usize = 64;
-const WIDTH: usize = 2 * HALF + 1;
+/// Columns on either side of the middle of the band: first, and where the best way runs along its edge.
+const NARROW: usize = 32;
+const WIDE: usize = 64;
 /// The most that a time costs: packets do get stuck.
 const DEAREST: f32 = 5.0;
 const NEVER: f32 = -1.0e9;
@@ -108,16 +108,32 @@ pub(super) fn align(
     delay: Delay,
     makes: impl Fn(u8, u32, u32) -> bool,
 ) -> Aligned {
+    let narrow = within(plain, tunnelled, lag, lead, delay, &makes, NARROW);
+    // Far from the edges nothing outside can be better.
+    narrow.unwrap_or_else(|| within(plain, tunnelled, lag, lead, delay, &makes, WIDE).unwrap_or_default())
+}
+
+/// Aligns in a band of so many columns on either side; `None` where the best way runs along its edge and a wider one may be better.
+fn within(
+    plain: &[Plain],
+    tunnelled: &[Tunnelled],
+    lag: isize,
+    lead: f32,
+    delay: Delay,
+    makes: &impl Fn(u8, u32, u32) -> bool,
+    half: usize,
+) -> Option<Aligned> {
     // The band must begin and end on the plaintext packets: what lies before or behind has no counterpart there.
-    let before = usize::try_from(-lag).unwrap_or(0).saturating_sub(HALF / 2).min(tunnelled.len());
+    let before = usize::try_from(-lag).unwrap_or(0).saturating_sub(half / 2).min(tunnelled.len());
     let lag = lag + before as isize;
-    let within = tunnelled.get(before..).unwrap_or_default();
-    let reach = usize::try_from(plain.len() as isize - lag + HALF as isize).unwrap_or(0).min(within.len());
-    let within = within.get(..reach).unwrap_or_default();
+    let rows = tunnelled.get(before..).unwrap_or_default();
+    let reach = usize::try_from(plain.len() as isize - lag + half as isize).unwrap_or(0).min(rows.len());
+    let rows = rows.get(..reach).unwrap_or_default();
     let mut aligned: Aligned = vec![None; before];
-    aligned.extend(Band { plain, tunnelled: within, lag, lead, delay, makes }.align());
+    let (found, edge) = Band { plain, tunnelled: rows, lag, lead, delay, makes, half, width: 2 * half + 1 }.align();
+    aligned.extend(found);
     aligned.resize(tunnelled.len(), None);
-    aligned
+    (!edge || half == WIDE).then_some(aligned)
 }
 
 struct Band<'p, M> {
@@ -127,12 +143,14 @@ struct Band<'p, M> {
     lead: f32,
     delay: Delay,
     makes: M,
+    half: usize,
+    width: usize,
 }
 
 impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
     /// Plain packets consumed in column `k` of row `i`; `None` outside.
     fn column(&self, i: usize, k: usize) -> Option<usize> {
-        let j = i as isize + self.lag + k as isize - HALF as isize;
+        let j = i as isize + self.lag + k as isize - self.half as isize;
         usize::try_from(j).ok().filter(|j| *j <= self.plain.len())
     }
 
@@ -161,55 +179,63 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
         Some((Pairing { alone, after: from.ways().map(after) }, Some(difference)))
     }
 
-    fn align(&self) -> Aligned {
+    /// The alignment, and whether the best way runs along an edge of the band.
+    fn align(&self) -> (Aligned, bool) {
         let rows = self.tunnelled.len();
-        let mut forward = vec![[NOWHERE; WIDTH]; rows + 1];
-        let mut pairs = vec![[NO_PAIR; WIDTH]; rows + 1];
+        let mut forward = Grid::new(NOWHERE, rows + 1, self.width);
+        let mut pairs = Grid::new(NO_PAIR, rows + 1, self.width);
         for i in 0..=rows {
-            for k in 0..WIDTH {
+            for k in 0..self.width {
                 let Some(j) = self.column(i, k) else { continue };
                 let mut cell = NOWHERE;
                 if i == 0 {
                     // What was sent before the first tunnelled packet.
                     cell.plain.worth = -self.lead * j as f32;
                 } else {
-                    let from = forward[i - 1][k];
+                    let from = forward.at(i - 1, k);
                     if let Some(j) = j.checked_sub(1)
                         && let Some((pairing, last)) = self.pair(i - 1, j, &from)
                     {
-                        pairs[i][k] = pairing;
+                        pairs.set(i, k, pairing);
                         let (at, worth) = entry(&from, &pairing);
                         let before = from.ways().get(at).and_then(|way| way.last);
                         cell.pair = Way { worth: worth + pairing.alone, last: last.or(before) };
                     }
-                    if let Some(from) = forward[i - 1].get(k + 1) {
-                        let Way { worth, last } = from.best();
-                        cell.tunnelled = Way { worth: worth - self.tunnelled[i - 1].skip, last };
+                    let skip = self.tunnelled.get(i - 1).map_or(0.0, |packet| packet.skip);
+                    if k + 1 < self.width {
+                        let Way { worth, last } = forward.at(i - 1, k + 1).best();
+                        cell.tunnelled = Way { worth: worth - skip, last };
                     }
-                    if let (Some(k), Some(j)) = (k.checked_sub(1), j.checked_sub(1)) {
-                        let Way { worth, last } = forward[i][k].best();
-                        cell.plain = Way { worth: worth - self.plain[j].skip, last };
+                    if let (Some(k), Some(packet)) =
+                        (k.checked_sub(1), j.checked_sub(1).and_then(|j| self.plain.get(j)))
+                    {
+                        let Way { worth, last } = forward.at(i, k).best();
+                        cell.plain = Way { worth: worth - packet.skip, last };
                     }
                 }
-                forward[i][k] = cell;
+                forward.set(i, k, cell);
             }
         }
-        let mut aligned = self.trace(&forward, &pairs);
-        self.weigh(&forward, &pairs, &mut aligned);
-        aligned
+        let (mut aligned, edge) = self.trace(&forward, &pairs);
+        if !edge || self.half == WIDE {
+            self.weigh(&forward, &pairs, &mut aligned);
+        }
+        (aligned, edge)
     }
 
     /// The best way through all cells. Plain packets behind the last tunnelled one belong to the next block.
-    fn trace(&self, forward: &[[Cell; WIDTH]], pairs: &[[Pairing; WIDTH]]) -> Aligned {
+    fn trace(&self, forward: &Grid<Cell>, pairs: &Grid<Pairing>) -> (Aligned, bool) {
         let mut i = self.tunnelled.len();
         let mut aligned: Aligned = vec![None; i];
-        let worth = |k: &usize| forward[i][*k].best().worth;
-        let best = (0..WIDTH).max_by(|a, b| worth(a).total_cmp(&worth(b)));
-        let Some(mut k) = best.filter(|k| worth(k) > NEVER / 2.0) else { return aligned };
+        let worth = |k: &usize| forward.at(i, *k).best().worth;
+        let best = (0..self.width).max_by(|a, b| worth(a).total_cmp(&worth(b)));
+        let Some(mut k) = best.filter(|k| worth(k) > NEVER / 2.0) else { return (aligned, true) };
+        let mut edge = false;
         // Which state the way behind came from; at the end the best one.
         let mut state = None;
         while i > 0 {
-            let cell = forward[i][k];
+            edge |= k < 2 || k + 2 >= self.width;
+            let cell = forward.at(i, k);
             let [pair, plain, tunnelled] = cell.ways().map(|way| way.worth);
             let at = state.take().unwrap_or(if pair >= plain && pair >= tunnelled {
                 0
@@ -221,9 +247,11 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
             match at {
                 0 => {
                     let Some(j) = self.column(i, k).and_then(|j| j.checked_sub(1)) else { break };
-                    aligned[i - 1] = Some((j, 0.0));
-                    state = Some(entry(&forward[i - 1][k], &pairs[i][k]).0);
                     i -= 1;
+                    if let Some(found) = aligned.get_mut(i) {
+                        *found = Some((j, 0.0));
+                    }
+                    state = Some(entry(&forward.at(i, k), &pairs.at(i + 1, k)).0);
                 }
                 1 => match k.checked_sub(1) {
                     Some(before) => k = before,
@@ -231,53 +259,82 @@ impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
                 },
                 _ => (i, k) = (i - 1, k + 1),
             }
-            if k >= WIDTH {
+            if k >= self.width {
                 break;
             }
         }
-        aligned
+        (aligned, edge)
     }
 
     /// How much worse the best alignment without each pair is: from the end back, what remains behind each cell.
-    fn weigh(&self, forward: &[[Cell; WIDTH]], pairs: &[[Pairing; WIDTH]], aligned: &mut Aligned) {
+    fn weigh(&self, forward: &Grid<Cell>, pairs: &Grid<Pairing>, aligned: &mut Aligned) {
         let rows = self.tunnelled.len();
         // What follows each state of a cell at best.
-        let mut later = [[NEVER; 3]; WIDTH];
-        for (k, later) in later.iter_mut().enumerate() {
-            if self.column(rows, k).is_some() {
-                *later = [0.0; 3];
-            }
-        }
+        let mut later: Vec<[f32; 3]> =
+            (0..self.width).map(|k| if self.column(rows, k).is_some() { [0.0; 3] } else { [NEVER; 3] }).collect();
+        let mut now = vec![[NEVER; 3]; self.width];
+        let of = |row: &[[f32; 3]], k: usize| row.get(k).copied().unwrap_or([NEVER; 3]);
         for i in (0..rows).rev() {
             // Row i + 1: totals of every pair and every gap of tunnelled packet i.
-            let own = aligned[i].map(|(j, _)| j + 1);
+            let own = aligned.get(i).copied().flatten().map(|(j, _)| j + 1);
             let (mut chosen, mut other) = (NEVER, NEVER);
-            for k in 0..WIDTH {
-                let total = forward[i + 1][k].pair.worth + later[k][0];
+            for k in 0..self.width {
+                let cell = forward.at(i + 1, k);
+                let [behind_pair, _, behind_gap] = of(&later, k);
+                let total = cell.pair.worth + behind_pair;
                 if own.is_some() && self.column(i + 1, k) == own {
                     chosen = total;
                 } else {
                     other = other.max(total);
                 }
-                other = other.max(forward[i + 1][k].tunnelled.worth + later[k][2]);
+                other = other.max(cell.tunnelled.worth + behind_gap);
             }
-            if let Some((_, gap)) = &mut aligned[i] {
+            if let Some(Some((_, gap))) = aligned.get_mut(i) {
                 *gap = chosen - other;
             }
             // Row i from row i + 1.
-            let mut now = [[NEVER; 3]; WIDTH];
-            for k in (0..WIDTH).rev() {
-                let Some(j) = self.column(i, k) else { continue };
-                let Pairing { alone, after } = pairs[i + 1][k];
-                let by_gap = k.checked_sub(1).map_or(NEVER, |k| later[k][2] - self.tunnelled[i].skip);
-                let by_plain = match (now.get(k + 1), self.plain.get(j)) {
-                    (Some(next), Some(plain)) => next[1] - if i == 0 { self.lead } else { plain.skip },
-                    _ => NEVER,
-                };
-                let rest = by_gap.max(by_plain);
-                now[k] = after.map(|after| rest.max(later[k][0] + alone + after));
+            let skip = self.tunnelled.get(i).map_or(0.0, |packet| packet.skip);
+            let mut right = [NEVER; 3];
+            for k in (0..self.width).rev() {
+                let mut own = [NEVER; 3];
+                if let Some(j) = self.column(i, k) {
+                    let Pairing { alone, after } = pairs.at(i + 1, k);
+                    let by_gap = k.checked_sub(1).map_or(NEVER, |k| of(&later, k)[2] - skip);
+                    let by_plain =
+                        self.plain.get(j).map_or(NEVER, |plain| right[1] - if i == 0 { self.lead } else { plain.skip });
+                    let rest = by_gap.max(by_plain);
+                    let pair = of(&later, k)[0] + alone;
+                    own = after.map(|after| rest.max(pair + after));
+                }
+                if let Some(place) = now.get_mut(k) {
+                    *place = own;
+                }
+                right = own;
             }
-            later = now;
+            std::mem::swap(&mut later, &mut now);
+        }
+    }
+}
+
+/// A value for each cell of the band.
+struct Grid<T> {
+    cells: Vec<T>,
+    width: usize,
+    nothing: T,
+}
+
+impl<T: Copy> Grid<T> {
+    fn new(nothing: T, rows: usize, width: usize) -> Self {
+        Self { cells: vec![nothing; rows * width], width, nothing }
+    }
+
+    fn at(&self, row: usize, column: usize) -> T {
+        self.cells.get(row * self.width + column).copied().unwrap_or(self.nothing)
+    }
+
+    fn set(&mut self, row: usize, column: usize, value: T) {
+        if let Some(cell) = self.cells.get_mut(row * self.width + column) {
+            *cell = value;
         }
     }
 }

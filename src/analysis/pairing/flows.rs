@@ -48,22 +48,21 @@ pub(super) struct Flows {
     numbers: HashMap<FlowKey, FlowId, FixedState>,
     flows: Vec<Flow>,
     keys: Vec<Option<FlowKey>>,
-    last: Option<(FlowKey, FlowId)>,
+    /// The two that came last: packets go both ways.
+    last: [Option<(FlowKey, FlowId)>; 2],
 }
 
 impl Default for Flows {
     fn default() -> Self {
-        Self { numbers: HashMap::default(), flows: vec![Flow::default()], keys: vec![None], last: None }
+        Self { numbers: HashMap::default(), flows: vec![Flow::default()], keys: vec![None], last: [None; 2] }
     }
 }
 
 impl Flows {
     /// Number of the flow.
     pub(super) fn number(&mut self, key: FlowKey) -> FlowId {
-        if let Some((last, id)) = self.last
-            && last == key
-        {
-            return id;
+        if let Some((_, id)) = self.last.iter().flatten().find(|(last, _)| *last == key) {
+            return *id;
         }
         let id = match self.numbers.get(&key) {
             Some(id) => *id,
@@ -76,7 +75,7 @@ impl Flows {
                 id
             }
         };
-        self.last = Some((key, id));
+        self.last = [Some((key, id)), self.last[0]];
         id
     }
 

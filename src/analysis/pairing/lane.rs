@@ -1,7 +1,7 @@
 //! One direction of opaque ESP: its packets in the order in which they were encrypted, beside the plaintext packets in the order in which
 //! they were sent.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
@@ -16,6 +16,8 @@ use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
 const BLOCK: usize = 256;
 /// Tunnelled packets behind them that must fit too.
 const AHEAD: usize = 64;
+/// Places before a doubt that are looked at again with it.
+const AROUND: usize = 32;
 /// What a plaintext packet without counterpart costs, in nats: of a flow that goes through the tunnel (before a gateway counts them
 /// packets are rarely lost; behind the other one they may overtake each other), and of one that nobody knows.
 const SKIP_SELECTED: f32 = 12.0;
@@ -102,8 +104,10 @@ struct Place {
 }
 
 impl Lane {
-    /// Takes in a packet in capture order.
-    pub(super) fn push(&mut self, serial: Serial, ns: i64, sa: u32, raw: u32) {
+    /// Takes in a packet in capture order. One whose number was there before is a copy or a replay; one that comes so late that its
+    /// hole was settled is paired with the plaintext packet that the hole was.
+    pub(super) fn push(&mut self, ledger: &mut Ledger, serial: Serial, ns: i64, sa: u32, raw: u32) {
+        let new = !self.counters.contains_key(&sa);
         let counter =
             self.counters.entry(sa).or_insert(Counter { raw, ns, number: 0, highest: 0, run: 0, settled: None });
         let step = i64::from(raw.wrapping_sub(counter.raw).cast_signed());
@@ -114,9 +118,33 @@ impl Lane {
             counter.number += step;
         }
         (counter.raw, counter.ns) = (raw, ns);
-        counter.highest = counter.highest.max(counter.number);
         let item = TunnelItem { serial, ns, sa, number: counter.number, run: counter.run };
+        if !new && item.number <= counter.highest {
+            let settled = counter.settled.is_some_and(|(run, number)| item.run <= run && item.number <= number);
+            if settled {
+                match self.holes.remove(&(sa, item.number)) {
+                    Some(Hole { plain: Some((_, plain)), confidence }) => ledger.recover(plain, serial, confidence),
+                    Some(Hole { plain: None, .. }) => ledger.leave(serial, TunnelledFate::Alone),
+                    None => ledger.leave(serial, TunnelledFate::Repeated),
+                }
+                return;
+            }
+            if self.tunnelled.iter().rev().any(|own| (own.sa, own.run, own.number) == (sa, item.run, item.number)) {
+                ledger.leave(serial, TunnelledFate::Repeated);
+                return;
+            }
+        }
+        counter.highest = counter.highest.max(item.number);
         self.tunnelled.push_back(item);
+    }
+
+    /// Content has decided for some packets: they wait no longer.
+    pub(super) fn drop_settled(&mut self, ledger: &Ledger) {
+        let waits = |item: &TunnelItem| {
+            let packet = ledger.tunnel.get(item.serial);
+            packet.is_some_and(|packet| matches!(packet.fate, TunnelledFate::Waiting) && packet.esp.is_some())
+        };
+        self.tunnelled.retain(waits);
     }
 
     /// The first tunnelled packets as places, those of an SA in the order of their numbers where that is the order of encryption, with
@@ -182,7 +210,6 @@ impl Lane {
     /// Settles the packets that are older than `until`, as long as enough younger ones are known to check them by; `stale` ones also
     /// with fewer, and all of them at the end.
     pub(super) fn advance(&mut self, ledger: &mut Ledger, until: i64, stale: i64, end: bool) {
-        self.drop_repeated(ledger);
         loop {
             let older =
                 |than: i64| self.tunnelled.iter().take(BLOCK + AHEAD).take_while(|item| item.ns <= than).count();
@@ -198,39 +225,6 @@ impl Lane {
             }
             self.block(ledger, commit);
         }
-    }
-
-    /// Packets whose number was settled before: copies, replays, and packets that come so late that only their hole remains.
-    fn drop_repeated(&mut self, ledger: &mut Ledger) {
-        let mut seen: HashMap<(u32, i64), (), FixedState> = HashMap::default();
-        let Self { tunnelled, counters, holes, .. } = self;
-        tunnelled.retain(|item| {
-            // Put together again and opened: content has decided.
-            if ledger
-                .tunnel
-                .get(item.serial)
-                .is_none_or(|t| !matches!(t.fate, TunnelledFate::Waiting) || t.esp.is_none())
-            {
-                return false;
-            }
-            let settled = counters.get(&item.sa).and_then(|counter| counter.settled);
-            let old = settled.is_some_and(|(run, number)| item.run <= run && item.number <= number);
-            if old {
-                match holes.remove(&(item.sa, item.number)) {
-                    Some(Hole { plain: Some((_, plain)), confidence }) => {
-                        ledger.recover(plain, item.serial, confidence);
-                    }
-                    Some(Hole { plain: None, .. }) => ledger.leave(item.serial, TunnelledFate::Alone),
-                    None => ledger.leave(item.serial, TunnelledFate::Repeated),
-                }
-                return false;
-            }
-            let first = seen.insert((item.sa, item.number), ()).is_none();
-            if !first {
-                ledger.leave(item.serial, TunnelledFate::Repeated);
-            }
-            first
-        });
     }
 
     /// Settles the first `commit` packets.
@@ -256,55 +250,58 @@ impl Lane {
             .collect();
         let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
         let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
-        let aligned = match self.straight(&plain, &tunnelled, delay) {
-            Some(aligned) => aligned,
-            None => {
-                let lead = if self.begun { SKIP_UNKNOWN } else { 0.1 };
-                let align = |plain: &[align::Plain]| {
-                    align::align(plain, &tunnelled, self.lag, lead, delay, |m, inner, esp| self.makes(m, inner, esp))
-                };
-                let first = align(&plain);
-                let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
-                if hint(ledger, &items, &first) {
-                    plain = items.iter().map(|item| self.plain_of(item, ledger)).collect();
-                    align(&plain)
-                } else {
-                    first
-                }
+        let straight = self.straight(&plain, &tunnelled, delay);
+        if straight == tunnelled.len() {
+            let aligned: align::Aligned = (0..straight).map(|at| Some((at, f32::MAX))).collect();
+            self.settle(ledger, &places, end, &candidates, &aligned, &tunnelled);
+        } else if straight >= 2 * AROUND {
+            // What comes before the first doubt is settled; the doubt is looked at from a little before it on.
+            let end = straight - AROUND;
+            let aligned: align::Aligned = (0..end).map(|at| Some((at, f32::MAX))).collect();
+            self.settle(ledger, &places, end, &candidates, &aligned, &tunnelled);
+        } else {
+            let lead = if self.begun { SKIP_UNKNOWN } else { 0.1 };
+            let align = |plain: &[align::Plain]| {
+                align::align(plain, &tunnelled, self.lag, lead, delay, |m, inner, esp| self.makes(m, inner, esp))
+            };
+            let mut aligned = align(&plain);
+            let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
+            if hint(ledger, &items, &aligned) {
+                plain = items.iter().map(|item| self.plain_of(item, ledger)).collect();
+                aligned = align(&plain);
             }
-        };
-        self.settle(ledger, &places, end, &candidates, &aligned, &tunnelled);
+            self.settle(ledger, &places, end, &candidates, &aligned, &tunnelled);
+        }
         self.begun = true;
         self.lag = 0;
     }
 
-    /// The alignment where every packet is the next one, if nothing speaks against it.
-    fn straight(&self, plain: &[align::Plain], tunnelled: &[align::Tunnelled], delay: Delay) -> Option<align::Aligned> {
-        if !self.begun || plain.len() < tunnelled.len() {
-            return None;
+    /// How many places from the first on are taken by the plaintext packets as they come, with nothing that speaks against it.
+    fn straight(&self, plain: &[align::Plain], tunnelled: &[align::Tunnelled], delay: Delay) -> usize {
+        if !self.begun || delay.base.is_none() {
+            return 0;
         }
-        delay.base?;
-        let mut before: Option<f64> = None;
-        let mut aligned = Vec::with_capacity(tunnelled.len());
+        let mut before: Option<i64> = None;
         let mut cost = 0.0;
         for (at, (a, b)) in plain.iter().zip(tunnelled).enumerate() {
-            if !b.hole {
-                if let Some(esp) = b.esp
-                    && !self.makes(b.mapping, a.bytes, esp)
-                {
-                    return None;
-                }
-                let difference = b.ns.saturating_sub(a.ns) as f64;
-                let after = before.map_or(0.0, |before| align::dear(difference - before, delay.jitter));
-                if after > SUSPICIOUS {
-                    return None;
-                }
-                cost += after;
-                before = Some(difference);
+            if b.hole {
+                continue;
             }
-            aligned.push(Some((at, f32::MAX)));
+            if let Some(esp) = b.esp
+                && !self.makes(b.mapping, a.bytes, esp)
+            {
+                return at;
+            }
+            let difference = b.ns.saturating_sub(a.ns);
+            let change = before.map_or(0, |before| difference.saturating_sub(before));
+            let after = align::dear(change as f64, delay.jitter);
+            cost += after;
+            if after > SUSPICIOUS || cost > 2.0 * at as f32 + 16.0 {
+                return at;
+            }
+            before = Some(difference);
         }
-        (cost <= 2.0 * tunnelled.len() as f32).then_some(aligned)
+        tunnelled.len().min(plain.len())
     }
 
     fn settle(
@@ -358,7 +355,7 @@ impl Lane {
         }
         // The plaintext packets up to the last that was used: what was not paired was lost.
         let behind = consumed.checked_sub(1).and_then(|last| candidates.get(last)).map_or(0, |(at, _)| at + 1);
-        let holes: HashMap<Serial, (u32, i64), FixedState> = places
+        let holes: Vec<(Serial, (u32, i64))> = places
             .iter()
             .take(end)
             .filter(|place| place.hole)
@@ -369,7 +366,7 @@ impl Lane {
             .collect();
         for item in self.plain.drain(..behind) {
             if ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting) {
-                let hole = holes.get(&item.serial).map(|(sa, number)| (*sa, *number));
+                let hole = holes.iter().find(|(serial, _)| *serial == item.serial).map(|(_, hole)| *hole);
                 let confidence = hole.and_then(|hole| self.holes.get(&hole)).map_or(0.5, |hole| hole.confidence);
                 let raw = hole.map(|(sa, number)| (sa, self.counters.get(&sa).map_or(0, |c| raw_number(c, number))));
                 ledger.give_up(item.serial, raw, confidence);
@@ -381,11 +378,18 @@ impl Lane {
 
     /// Takes settled packets out of the queue.
     fn forget(&mut self, places: &[Place], end: usize) {
-        let done: HashMap<Serial, (), FixedState> =
-            places.iter().take(end).filter(|place| !place.hole).map(|place| (place.item.serial, ())).collect();
-        let window = (done.len() + AHEAD + 1).min(self.tunnelled.len());
+        let done = || places.iter().take(end).filter(|place| !place.hole).map(|place| place.item.serial);
+        let count = done().count();
+        if done().eq(self.tunnelled.iter().take(count).map(|item| item.serial)) {
+            self.tunnelled.drain(..count);
+            return;
+        }
+        let done: HashSet<Serial, FixedState> = done().collect();
+        let mut window = places.len().min(self.tunnelled.len());
+        // Sorting by number moved packets within the places that were looked at.
+        window = window.max(count);
         let kept: Vec<TunnelItem> =
-            self.tunnelled.drain(..window).filter(|item| !done.contains_key(&item.serial)).collect();
+            self.tunnelled.drain(..window).filter(|item| !done.contains(&item.serial)).collect();
         for item in kept.into_iter().rev() {
             self.tunnelled.push_front(item);
         }

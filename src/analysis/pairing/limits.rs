@@ -5,7 +5,7 @@ pub(super) const MAX_WAITING: usize = 1 << 17;
 /// Flows that are told apart.
 pub(super) const MAX_FLOWS: usize = 1 << 16;
 /// Pairs that are held back until the clocks are compared; so many are compared at once.
-pub(super) const HELD_PAIRS: usize = 1 << 17;
+pub(super) const HELD_PAIRS: usize = 1 << 16;
 /// SAs and tunnels.
 pub(super) const MAX_SAS: usize = 1 << 16;
 /// Rows of sizes.

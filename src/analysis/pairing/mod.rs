@@ -115,13 +115,16 @@ impl Progress {
 pub(crate) struct Matcher {
     settings: PairSettings,
     ledger: Ledger,
-    plain_index: Index,
+    /// Plaintext packets by content; `None` until something is looked for by content.
+    plain_index: Option<Index>,
     tunnel_index: Index,
     /// Packets seen beside the tunnel in clear, that wait for their sight on the plain side.
     clear: Clear,
     order: Order,
     trains: Trains,
     keys: HashMap<TunnelKey, u32, FixedState>,
+    /// The two that came last: packets go both ways.
+    latest: [Option<(TunnelKey, u32)>; 2],
     plain: Progress,
     tunnel: Progress,
     exit: Progress,
@@ -174,12 +177,13 @@ impl Matcher {
         Self {
             settings,
             ledger: Ledger::default(),
-            plain_index: Index::default(),
+            plain_index: None,
             tunnel_index: Index::default(),
             clear: Clear::default(),
             order: Order::default(),
             trains: Trains::default(),
             keys: HashMap::default(),
+            latest: [None; 2],
             plain: Progress::default(),
             tunnel: Progress::default(),
             exit: Progress { ended: !exit, ..Progress::default() },
@@ -222,6 +226,7 @@ impl Matcher {
                 (inside.inner, inside.identity, inside.train, inside.costs, None);
         }
         self.find_plain(identity, serial);
+        self.order.drop_settled(&self.ledger);
     }
 
     /// Whether any pair was found.
@@ -262,7 +267,11 @@ impl Matcher {
     }
 
     fn number(&mut self, key: TunnelKey) -> u32 {
+        if let Some((_, id)) = self.latest.iter().flatten().find(|(latest, _)| *latest == key) {
+            return *id;
+        }
         if let Some(id) = self.keys.get(&key) {
+            self.latest = [Some((key, *id)), self.latest[0]];
             return *id;
         }
         // Those beyond the limit share the first number.
@@ -318,7 +327,9 @@ impl Matcher {
                 self.pair_content(serial, tunnelled, more);
                 return;
             }
-            self.plain_index.insert(identity, serial);
+            if let Some(index) = &mut self.plain_index {
+                index.insert(identity, serial);
+            }
         }
         // What is under IPsec on the plain side too passes through this gateway; it is not what this gateway protects.
         if let Some(ns) = packet.time.ns().filter(|_| sight.stack.sas.is_empty()) {
@@ -364,17 +375,31 @@ impl Matcher {
     /// An IP packet in clear on the side of the tunnel.
     fn beside(&mut self, sight: Sight<'_>) {
         let Some(identity) = sight.stack.outer().and_then(|outer| sight.plain(outer, 0).identity) else { return };
+        match self.plain_with(identity) {
+            Some((serial, _)) => self.ledger.clear(serial),
+            None => self.clear.add(identity),
+        }
+    }
+
+    /// The plaintext packet that waits with this content, and whether there are several.
+    fn plain_with(&mut self, identity: identity::Identity) -> Option<(Serial, bool)> {
         let ledger = &self.ledger;
+        let index = self.plain_index.get_or_insert_with(|| {
+            let mut index = Index::default();
+            for (serial, packet) in ledger.plain.iter() {
+                if let Some(identity) = packet.identity.filter(|_| packet.fate == PlainFate::Waiting) {
+                    index.insert(identity, serial);
+                }
+            }
+            index
+        });
         let waits = |serial| {
             ledger
                 .plain
                 .get(serial)
                 .is_some_and(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
         };
-        match self.plain_index.find(identity, waits) {
-            Some((serial, _)) => self.ledger.clear(serial),
-            None => self.clear.add(identity),
-        }
+        index.find(identity, waits)
     }
 
     fn tunnelled(&mut self, sight: Sight<'_>) {
@@ -395,17 +420,7 @@ impl Matcher {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
         if let Some(identity) = packet.identity {
-            let ledger = &self.ledger;
-            let waits = |serial| {
-                ledger
-                    .plain
-                    .get(serial)
-                    .is_some_and(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
-            };
-            match self.plain_index.find(identity, waits) {
-                Some((plain, more)) => self.pair_content(plain, serial, more),
-                None => self.tunnel_index.insert(identity, serial),
-            }
+            self.find_plain(identity, serial);
         } else if let (Some(_), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
             self.iv(&sight, id, raw);
             self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
@@ -416,14 +431,7 @@ impl Matcher {
 
     /// Pairs a packet whose content is known, now or when its plaintext packet comes.
     fn find_plain(&mut self, identity: identity::Identity, serial: Serial) {
-        let ledger = &self.ledger;
-        let waits = |serial| {
-            ledger
-                .plain
-                .get(serial)
-                .is_some_and(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
-        };
-        match self.plain_index.find(identity, waits) {
+        match self.plain_with(identity) {
             Some((plain, more)) => self.pair_content(plain, serial, more),
             None => self.tunnel_index.insert(identity, serial),
         }
@@ -582,8 +590,9 @@ impl Matcher {
     fn retire(&mut self) {
         while self.ledger.plain.front().is_some_and(|p| p.fate == PlainFate::Settled) {
             let serial = self.ledger.plain.first();
-            if let Some(identity) = self.ledger.plain.pop().and_then(|p| p.identity) {
-                self.plain_index.remove(identity, serial);
+            let packet = self.ledger.plain.pop();
+            if let (Some(index), Some(identity)) = (&mut self.plain_index, packet.and_then(|p| p.identity)) {
+                index.remove(identity, serial);
             }
         }
         while self.ledger.tunnel.front().is_some_and(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
@@ -592,6 +601,7 @@ impl Matcher {
             if let Some(identity) = packet.identity {
                 self.tunnel_index.remove(identity, serial);
             }
+            self.tally.vote(&packet, self.order.is_encapsulated(packet.sa));
             self.held.push(packet);
         }
     }
@@ -599,9 +609,6 @@ impl Matcher {
     /// Compares the clocks by the pairs held back, and counts them.
     fn flush(&mut self) {
         let held = std::mem::take(&mut self.held);
-        for packet in &held {
-            self.tally.vote(packet, self.order.is_encapsulated(packet.sa));
-        }
         self.tally.decide(self.settings.one_clock);
         for packet in &held {
             if let Some(difference) = self.tally.difference(packet) {

@@ -71,6 +71,8 @@ pub(super) struct Order {
 pub(super) struct Links {
     numbers: HashMap<([u8; 6], [u8; 6]), u16, FixedState>,
     frames: Vec<([u8; 6], [u8; 6], u64)>,
+    /// The two that came last: packets go both ways.
+    last: [u16; 2],
     colours: HashMap<Address, u8, FixedState>,
 }
 
@@ -85,8 +87,10 @@ impl Links {
     /// Number of the link that a packet took.
     pub(super) fn number(&mut self, macs: Option<([u8; 6], [u8; 6])>, src: Address, dst: Address) -> u16 {
         let Some(macs) = macs else { return COLOURED + u16::from(self.colour(src, dst)) };
-        let id = match self.numbers.get(&macs) {
-            Some(id) => *id,
+        let is = |id: &&u16| self.frames.get(usize::from(**id)).is_some_and(|link| (link.0, link.1) == macs);
+        let latest = self.last.iter().find(is).copied();
+        let id = match latest.or_else(|| self.numbers.get(&macs).copied()) {
+            Some(id) => id,
             None if self.frames.len() >= MAX_LINKS => return 0,
             None => {
                 let id = self.frames.len() as u16;
@@ -97,6 +101,9 @@ impl Links {
         };
         if let Some(link) = self.frames.get_mut(usize::from(id)) {
             link.2 += 1;
+        }
+        if latest.is_none() {
+            self.last = [id, self.last[0]];
         }
         id
     }
@@ -194,12 +201,21 @@ impl Order {
         match (&mut self.lanes, lane) {
             (Some(lanes), Some(lane)) => {
                 if let Some(lane) = lanes.get_mut(usize::from(lane)) {
-                    lane.push(serial, ns, sa, raw);
+                    lane.push(ledger, serial, ns, sa, raw);
                 }
             }
             (Some(_), None) => ledger.leave(serial, TunnelledFate::Alone),
             (None, _) => self.tunnelled.push_back(Arrival { serial, ns, sa, raw }),
         }
+    }
+
+    /// Content has decided for some packets that came in as opaque ones.
+    pub(super) fn drop_settled(&mut self, ledger: &Ledger) {
+        for lane in self.lanes.iter_mut().flat_map(|lanes| lanes.iter_mut()) {
+            lane.drop_settled(ledger);
+        }
+        let waits = |arrival: &Arrival| ledger.tunnel.get(arrival.serial).is_some_and(|packet| packet.esp.is_some());
+        self.tunnelled.retain(waits);
     }
 
     /// Which lane an SA belongs to: away from the centre or towards it.
@@ -286,7 +302,7 @@ impl Order {
         for arrival in &self.tunnelled {
             let lane = self.sas.get(arrival.sa as usize).and_then(|info| self.lane_of(info));
             if let Some(lane) = lane.and_then(|lane| lanes.get_mut(usize::from(lane))) {
-                lane.push(arrival.serial, arrival.ns, arrival.sa, arrival.raw);
+                lane.push(ledger, arrival.serial, arrival.ns, arrival.sa, arrival.raw);
             }
         }
         let mut plain = [VecDeque::new(), VecDeque::new()];

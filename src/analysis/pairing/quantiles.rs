@@ -1,7 +1,5 @@
 //! Distributions of times: least, most and mean exactly, quantiles to within one part in 256.
 
-use std::collections::BTreeMap;
-
 /// Buckets of an octave: a value lies within one part in this many of its bucket's.
 const STEPS: u32 = 7;
 
@@ -12,8 +10,13 @@ pub(super) struct Quantiles {
     sum: i128,
     least: i64,
     most: i64,
-    buckets: BTreeMap<i32, u64>,
+    /// Bucket of the first count.
+    base: i32,
+    counts: Vec<u32>,
 }
+
+/// Buckets that one distribution has: thirty octaves. What lies outside counts at the edge.
+const WIDEST: usize = 4_096;
 
 impl Quantiles {
     pub(super) fn add(&mut self, ns: i64) {
@@ -24,7 +27,42 @@ impl Quantiles {
         self.sum += i128::from(ns);
         self.least = self.least.min(ns);
         self.most = self.most.max(ns);
-        *self.buckets.entry(bucket(ns)).or_default() += 1;
+        let at = self.place(bucket(ns));
+        if let Some(count) = self.counts.get_mut(at) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Place of a bucket, made where there is none yet.
+    #[inline]
+    fn place(&mut self, bucket: i32) -> usize {
+        let at = i64::from(bucket) - i64::from(self.base);
+        match usize::try_from(at) {
+            Ok(at) if at < self.counts.len() => at,
+            _ => self.widen(bucket),
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self, bucket: i32) -> usize {
+        /// Buckets that are added at once.
+        const STEP: usize = 64;
+        if self.counts.is_empty() {
+            self.base = bucket.saturating_sub(STEP as i32 / 2);
+            self.counts.resize(STEP, 0);
+        }
+        let at = i64::from(bucket) - i64::from(self.base);
+        if let Ok(at) = usize::try_from(at) {
+            let wanted = (at + 1).next_multiple_of(STEP).min(WIDEST);
+            if wanted > self.counts.len() {
+                self.counts.resize(wanted, 0);
+            }
+            return at.min(self.counts.len() - 1);
+        }
+        let more = usize::try_from(-at).unwrap_or(WIDEST).next_multiple_of(STEP).min(WIDEST - self.counts.len());
+        self.counts.splice(0..0, std::iter::repeat_n(0, more));
+        self.base = self.base.saturating_sub(more as i32);
+        usize::try_from(i64::from(bucket) - i64::from(self.base)).unwrap_or(0)
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -47,10 +85,10 @@ impl Quantiles {
     pub(super) fn at(&self, share: f64) -> i64 {
         let rank = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
-        for (bucket, count) in &self.buckets {
-            seen += count;
+        for (bucket, count) in (self.base..).zip(&self.counts) {
+            seen += u64::from(*count);
             if seen >= rank {
-                return middle(*bucket).clamp(self.least, self.most);
+                return middle(bucket).clamp(self.least, self.most);
             }
         }
         self.most

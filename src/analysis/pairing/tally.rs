@@ -17,7 +17,7 @@ use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos};
 
 /// Sizes whose times are kept apart.
-const TIMED_SIZES: usize = 4_096;
+const TIMED_SIZES: usize = 2_048;
 /// Examples of padding that are shown.
 const MAX_EXAMPLES: usize = 16;
 /// A pair that is less sure is ambiguous.
@@ -151,6 +151,7 @@ pub(super) struct Tally {
     pub(super) refused_sizes: u64,
     sizes: usize,
     pub(super) flow_sa: HashMap<FlowId, u32, FixedState>,
+    last_flow: Option<(FlowId, u32)>,
     pub(super) plain_pads: Pads,
     pub(super) tunnel_pads: Pads,
     pub(super) carried: u64,
@@ -299,7 +300,11 @@ impl Tally {
             }
         }
         headers(&mut sa.header, packet, &plain);
-        self.flow_sa.insert(plain.flow, packet.sa);
+        // Neighbours are mostly of one flow.
+        if self.last_flow != Some((plain.flow, packet.sa)) {
+            self.flow_sa.insert(plain.flow, packet.sa);
+            self.last_flow = Some((plain.flow, packet.sa));
+        }
         self.plain_pads.add(plain.pad_bytes, plain.pattern);
         self.tunnel_pads.add(packet.pad_bytes, packet.pattern);
         let carried = carried(packet, &plain, mapping);
