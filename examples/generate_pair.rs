@@ -14,46 +14,46 @@ use clap::Parser;
 
 #[allow(dead_code)] // only its container and its noise are used
 #[path = "generate.rs"]
-mod generate;
+mod container;
 
-use generate::{Format, Noise, Writer};
+use container::{Format, Noise, Writer};
 
 #[derive(Parser)]
 #[command(about = "Write two captures of one made-up tunnel", version)]
-struct Options {
+pub struct Options {
     /// Packets to send, both ways together
     #[arg(long, default_value_t = 1_000_000)]
-    packets: u64,
+    pub packets: u64,
     /// Least IP length of a packet
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(40..=9_000))]
-    least: u16,
+    pub least: u16,
     /// Greatest IP length
     #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(40..=9_000))]
-    most: u16,
+    pub most: u16,
     /// Lose packets behind the gateway at random, in per cent
     #[arg(long, default_value_t = 0.0)]
-    loss: f64,
+    pub loss: f64,
     /// AH instead of ESP: the inner packet is visible
     #[arg(long)]
-    ah: bool,
+    pub ah: bool,
     /// Nanoseconds from packet to packet
     #[arg(long, default_value_t = 2_000)]
-    gap_ns: u64,
+    pub gap_ns: u64,
     /// What the tunnel's clock is ahead, in nanoseconds
     #[arg(long, default_value_t = 0)]
-    ahead_ns: u64,
+    pub ahead_ns: u64,
     /// By how much it runs fast, in parts per million
     #[arg(long, default_value_t = 0)]
-    drift_ppm: u64,
+    pub drift_ppm: u64,
     /// Another seed, other captures
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     /// The capture of the plaintext side
     #[arg(long)]
-    plain: PathBuf,
+    pub plain: PathBuf,
     /// The capture of the tunnel
     #[arg(long)]
-    tunnel: PathBuf,
+    pub tunnel: PathBuf,
 }
 
 /// 2026-01-01 00:00:00 UTC.
@@ -62,8 +62,16 @@ const START_NS: u64 = 1_767_225_600_000_000_000;
 const GATEWAYS: [[u8; 4]; 2] = [[192, 0, 2, 1], [192, 0, 2, 2]];
 const HOSTS: [[u8; 4]; 2] = [[10, 0, 1, 1], [10, 0, 2, 1]];
 
+#[allow(dead_code)] // a bench includes this file for `generate`
 fn main() -> io::Result<()> {
     let options = Options::parse();
+    let lost = generate(&options)?;
+    eprintln!("{} packets, {lost} lost", options.packets);
+    Ok(())
+}
+
+/// Writes both captures; how many packets were lost.
+pub fn generate(options: &Options) -> io::Result<u64> {
     let (mut plain_file, mut tunnel_file) = (file(&options.plain)?, file(&options.tunnel)?);
     let mut plain = Writer::begin(Format::Pcap, &mut plain_file)?;
     let mut tunnel = Writer::begin(Format::Pcap, &mut tunnel_file)?;
@@ -118,8 +126,7 @@ fn main() -> io::Result<()> {
     }
     plain_file.flush()?;
     tunnel_file.flush()?;
-    eprintln!("{} packets, {lost} lost", options.packets);
-    Ok(())
+    Ok(lost)
 }
 
 fn file(path: &PathBuf) -> io::Result<BufWriter<File>> {

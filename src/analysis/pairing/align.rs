@@ -349,3 +349,93 @@ fn entry(from: &Cell, pairing: &Pairing) -> (usize, f32) {
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// AES-CBC: padded to 16.
+    fn makes(_: u8, inner: u32, esp: u32) -> bool {
+        (inner + 2).next_multiple_of(16) + 36 == esp
+    }
+
+    fn plain(at: i64, bytes: u32) -> Plain {
+        Plain { ns: at * MS, bytes, skip: 12.0 }
+    }
+
+    fn tunnelled(at: i64, bytes: u32) -> Tunnelled {
+        let esp = Some((bytes + 2).next_multiple_of(16) + 36);
+        Tunnelled { ns: at * MS + 50_000 + at * 997 % 3_000, esp, mapping: 0, hole: false, skip: 14.0 }
+    }
+
+    const DELAY: Delay = Delay { base: None, spread: 5_000.0, jitter: 5_000.0, edge: None };
+
+    fn found(plain: &[Plain], tunnelled: &[Tunnelled]) -> Vec<Option<usize>> {
+        let aligned = align(plain, tunnelled, 0, 0.1, DELAY, makes);
+        aligned.into_iter().map(|found| found.map(|(at, _)| at)).collect()
+    }
+
+    #[test]
+    fn equal_packets_pair_in_order() {
+        let near: Vec<Plain> = (0..40).map(|at| plain(at, 512)).collect();
+        let far: Vec<Tunnelled> = (0..40).map(|at| tunnelled(at, 512)).collect();
+        assert_eq!(found(&near, &far), (0..40).map(Some).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_hole_takes_the_packet_that_was_lost() {
+        let near: Vec<Plain> = (0..40).map(|at| plain(at, 512)).collect();
+        let far: Vec<Tunnelled> = (0..40)
+            .map(|at| Tunnelled {
+                hole: at == 17 || at == 18,
+                skip: if at == 17 || at == 18 { 10.0 } else { 14.0 },
+                ..tunnelled(at, 512)
+            })
+            .collect();
+        assert_eq!(found(&near, &far), (0..40).map(Some).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_left_out() {
+        let mut near: Vec<Plain> = (0..40).map(|at| plain(at, 512)).collect();
+        // It does not go through the tunnel.
+        near.insert(20, Plain { skip: 2.5, ..plain(20, 1_400) });
+        let far: Vec<Tunnelled> = (0..40).map(|at| tunnelled(at, 512)).collect();
+        let expected: Vec<Option<usize>> = (0..40).map(|at| Some(if at < 20 { at } else { at + 1 })).collect();
+        assert_eq!(found(&near, &far), expected);
+    }
+
+    #[test]
+    fn a_filling_queue_is_no_loss() {
+        // One every millisecond in, one every two milliseconds out.
+        let near: Vec<Plain> = (0..60).map(|at| plain(at, 512)).collect();
+        let far: Vec<Tunnelled> =
+            (0..60).map(|at| Tunnelled { ns: at * 2 * MS + 50_000, ..tunnelled(at, 512) }).collect();
+        assert_eq!(found(&near, &far), (0..60).map(Some).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_one_side_lacks_at_its_ends_is_left_alone() {
+        let near: Vec<Plain> = (100..130).map(|at| plain(at, 64 + 16 * (at % 7) as u32)).collect();
+        let far: Vec<Tunnelled> =
+            (0..300).map(|at| Tunnelled { skip: 5.0, ..tunnelled(at, 64 + 16 * (at % 7) as u32) }).collect();
+        let aligned = align(&near, &far, -100, 0.1, DELAY, makes);
+        for (at, found) in aligned.iter().enumerate() {
+            let expected = at.checked_sub(100).filter(|at| *at < 30);
+            assert_eq!(found.map(|(at, _)| at), expected, "{at}");
+        }
+        assert_eq!(align(&[], &far, 0, 0.1, DELAY, makes), vec![None; 300]);
+        assert!(align(&near, &[], 0, 0.1, DELAY, makes).is_empty());
+    }
+
+    #[test]
+    fn neighbours_that_fit_as_well_make_a_pair_unsure() {
+        // All at once: nothing but the order tells them apart, and one is missing.
+        let near: Vec<Plain> = (0..10).map(|_| plain(1, 512)).collect();
+        let far: Vec<Tunnelled> = (0..9).map(|_| Tunnelled { skip: 5.5, ..tunnelled(1, 512) }).collect();
+        let aligned = align(&near, &far, 0, 0.1, DELAY, makes);
+        assert!(aligned.iter().flatten().all(|(_, gap)| *gap < 1.0), "{aligned:?}");
+    }
+}

@@ -79,3 +79,68 @@ fn word(octets: &[u8]) -> u64 {
         |octets| u64::from_le_bytes(*octets),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Frame;
+    use crate::dissect::{DissectOptions, Stack, dissect};
+    use crate::model::{FramePos, LinkType, Timestamp};
+
+    /// An IPv4 packet of 60 octets.
+    fn packet() -> Vec<u8> {
+        let mut octets = vec![0x45, 0, 0, 60, 0x12, 0x34, 0x40, 0, 64, 254, 0, 0, 10, 0, 1, 1, 10, 0, 2, 1];
+        octets.extend(0..40);
+        octets
+    }
+
+    fn identity(octets: &[u8], wire: u32) -> Option<Identity> {
+        let frame = Frame {
+            pos: FramePos::new(0, 1),
+            time: Timestamp::UNKNOWN,
+            wire_bytes: wire,
+            data: octets,
+            link: LinkType::RAW,
+            interface: 0,
+            fcs_bytes: 0,
+        };
+        let mut stack = Stack::default();
+        dissect(&frame, &DissectOptions::default(), &mut stack);
+        Identity::of(octets, stack.outer()?)
+    }
+
+    fn changed(at: usize, to: u8) -> Vec<u8> {
+        let mut octets = packet();
+        octets[at] = to;
+        octets
+    }
+
+    #[test]
+    fn what_routers_rewrite_makes_no_other_packet() {
+        let own = identity(&packet(), 60).expect("an identity");
+        // Type of service, DF, TTL, checksum, and octets behind the packet.
+        for (at, to) in [(1, 0xb8), (6, 0), (8, 63), (10, 0xab)] {
+            assert!(own.agrees(identity(&changed(at, to), 60).expect("an identity")), "octet {at}");
+        }
+        let padded = [packet(), vec![0xff; 6]].concat();
+        assert!(own.agrees(identity(&padded, 66).expect("an identity")));
+    }
+
+    #[test]
+    fn everything_else_does() {
+        let own = identity(&packet(), 60).expect("an identity");
+        for at in [4, 5, 9, 12, 15, 16, 19, 20, 35, 36, 59] {
+            let other = identity(&changed(at, 0xee), 60).expect("an identity");
+            assert!(!own.agrees(other), "octet {at}");
+        }
+    }
+
+    #[test]
+    fn a_cut_packet_is_compared_as_far_as_it_goes() {
+        let own = identity(&packet(), 60).expect("an identity");
+        let cut = identity(&packet()[..40], 60).expect("the first octets are there");
+        assert!(own.agrees(cut) && !own.is_whole(cut) && own.is_whole(own));
+        assert!(own.agrees(identity(&changed(59, 0)[..40], 60).expect("an identity")), "nobody saw the difference");
+        assert_eq!(identity(&packet()[..30], 60), None);
+    }
+}

@@ -131,3 +131,51 @@ pub(super) fn consistent(pairs: &[(u32, u32)], families: &[Family], inside: Insi
     };
     families.iter().copied().filter(makes).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(of: impl IntoIterator<Item = u32>) -> Lengths {
+        let mut lengths = Lengths::new();
+        of.into_iter().for_each(|length| *lengths.entry(length).or_default() += 1);
+        lengths
+    }
+
+    const AES_CBC_SHA1: Family = Family { block: 16, iv: 16, icv: 12 };
+    const SIZES: [u32; 9] = [40, 52, 77, 128, 301, 576, 702, 1_013, 1_400];
+
+    fn fitted(mapping: Mapping, iv: IvPattern) -> Mapping {
+        let esp = lengths(SIZES.iter().filter_map(|inner| mapping.esp(*inner)));
+        let (found, share) = fit(&lengths(SIZES), &esp, &Catalogue::new(), iv).expect("something fits");
+        assert!(share > 0.99, "{share}");
+        found
+    }
+
+    #[test]
+    fn lengths_tell_what_is_around_and_inside() {
+        for inside in [Inside::Packet, Inside::Gre(4), Inside::Payload(20), Inside::Tunnel(20, 4)] {
+            let mapping = Mapping { family: AES_CBC_SHA1, inside, floor: 0 };
+            let found = fitted(mapping, IvPattern::Random);
+            for inner in 40..1_500 {
+                assert_eq!(found.esp(inner), mapping.esp(inner), "{inside:?} {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn filling_up_is_found() {
+        let gcm = Mapping { family: Family { block: 4, iv: 8, icv: 16 }, inside: Inside::Packet, floor: 1_036 };
+        assert_eq!(gcm.esp(64), Some(1_036));
+        assert_eq!(fitted(gcm, IvPattern::SequenceXor), gcm);
+    }
+
+    #[test]
+    fn documents_lengths() {
+        // The Cisco 892 document: 64 octets in ESP-DES-MD5 are 120 with the outer header, in AES-128-CBC with SHA-1 136.
+        let des = Mapping { family: Family { block: 8, iv: 8, icv: 12 }, inside: Inside::Packet, floor: 0 };
+        assert_eq!(des.esp(64), Some(100));
+        assert_eq!(Mapping { family: AES_CBC_SHA1, inside: Inside::Packet, floor: 0 }.esp(64), Some(116));
+        assert_eq!(Mapping { family: AES_CBC_SHA1, inside: Inside::Payload(40), floor: 0 }.esp(20), None);
+    }
+}
