@@ -29,7 +29,6 @@ pub(super) fn print(page: &mut Page<'_>, report: &MatchReport) {
         Column::right("over-\ntaken"),
         Column::right("confi-\ndence"),
         Column::left("known by"),
-        Column::left("mode").fit(Fit::Below),
         Column::left("").fit(Fit::Remark),
         Column::left("").fit(Fit::Remark),
     ]);
@@ -59,7 +58,7 @@ pub(super) fn more(page: &mut Page<'_>, rows: usize, table: &str) {
     }
 }
 
-fn row(direction: &Direction) -> [String; 15] {
+fn row(direction: &Direction) -> [String; 14] {
     let lost = if direction.way == "decapsulated" { direction.unmatched_tunnel } else { direction.unmatched_plain };
     let alone = if direction.way == "decapsulated" { direction.unmatched_plain } else { direction.unmatched_tunnel };
     let some = |n: u64| if n > 0 { grouped(n) } else { String::new() };
@@ -76,7 +75,6 @@ fn row(direction: &Direction) -> [String; 15] {
         some(direction.reordered),
         direction.confidence.map_or_else(|| "-".to_owned(), |mean| decimal(mean, 3)),
         direction.basis.unwrap_or("-").to_owned(),
-        if direction.mode == "unknown" { String::new() } else { direction.mode.to_owned() },
         carries(direction),
         transform(direction),
     ]
@@ -87,11 +85,12 @@ pub(super) fn from_to(direction: &Direction) -> String {
     format!("{} > {}", printable(&direction.src), printable(&direction.dst))
 }
 
+/// `tunnel mode, carries 192.168.2.0/24 > 192.168.3.2`.
 fn carries(direction: &Direction) -> String {
-    match (&direction.inner_src, &direction.inner_dst) {
-        (Some(from), Some(to)) => format!("carries {} > {}", printable(from), printable(to)),
-        _ => String::new(),
-    }
+    let mode = Some(direction.mode).filter(|mode| *mode != "unknown").map(|mode| format!("{mode} mode"));
+    let inner = direction.inner_src.as_ref().zip(direction.inner_dst.as_ref());
+    let inner = inner.map(|(from, to)| format!("carries {} > {}", printable(from), printable(to)));
+    mode.into_iter().chain(inner).collect::<Vec<_>>().join(", ")
 }
 
 /// `transform: AES-CBC/HMAC-SHA1-96 or 16 others (inferred): evidence`; of tunnels without a transform nothing.

@@ -38,26 +38,35 @@ pub(super) fn print(page: &mut Page<'_>, report: &MatchReport) {
     }
 }
 
-/// `0xff in, none in the tunnel, 0x00 out`.
+/// `0xff in, none in the tunnel, 0x00 out`, one for each way that the padding of the examples goes.
 fn story(report: &MatchReport) -> String {
     let padding = &report.padding;
-    let within = match (padding.carried_into_tunnel, padding.carried_known) {
-        (true, _) => "carried into the tunnel",
-        (false, 0) => "whether any is in the tunnel was not seen",
-        (false, _) => "none in the tunnel",
-    };
-    let out = padding.exit_ethernet.as_ref().map_or_else(String::new, |pad| format!(", {} out", octets(pad)));
-    format!("{} in, {within}{out}", octets(&padding.plain_ethernet))
+    // In and out are words for packets that all go one way.
+    let one_way = report.directions.iter().all(|direction| direction.way == "encapsulated" || direction.matched == 0)
+        && report.ends.iter().all(|end| end.way == "plain-to-exit");
+    let (before, after) = if one_way { ("in", "out") } else { ("on the plain side", "at the exit") };
+    let mut ways: Vec<String> = Vec::new();
+    for example in &padding.examples {
+        let within = example.tunnel.map(|_| match example.carried {
+            Some(true) => ", carried into the tunnel",
+            Some(false) => ", none in the tunnel",
+            None => ", not seen in the tunnel",
+        });
+        let exit = example.exit.map(|_| format!(", {} {after}", pattern(example.exit_pattern)));
+        let way = format!(
+            "{} {before}{}{}",
+            pattern(example.plain_pattern),
+            within.unwrap_or(", tunnelled frame not known"),
+            exit.unwrap_or_default()
+        );
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    if ways.is_empty() { "No packet shows its padding on more than one side".to_owned() } else { ways.join("; ") }
 }
 
-/// What a side pads with, in a word.
-fn octets(pad: &EthernetPad) -> String {
-    let kinds =
-        [(pad.ff, "0xff"), (pad.zero, "0x00"), (pad.repeated, "one octet repeated"), (pad.other, "different octets")];
-    let words: Vec<&str> = kinds.into_iter().filter(|(n, _)| *n > 0).map(|(_, word)| word).collect();
-    if words.is_empty() { "none".to_owned() } else { words.join(" and ") }
-}
-
+/// What a side pads with, and how often.
 fn patterns(pad: &EthernetPad) -> String {
     let kinds = [
         (pad.ff, "0xff"),
