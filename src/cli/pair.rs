@@ -17,7 +17,7 @@ use crate::engine::{self, Input, Matched, PairInputs, Settings};
 use crate::model::Error;
 use crate::model::pairs::MatchReport;
 use crate::report::csv::{PairRows, PairTable, write_pairs};
-use crate::report::{json, text};
+use crate::report::{json, markdown, text};
 use crate::transform::Suite;
 use crate::transform::path::Mode;
 
@@ -73,7 +73,7 @@ pub(super) struct MatchArgs {
     /// Rate of the link in bit/s, for cut-through latency: `100M`, `1G` [default: unknown]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Pairing")]
     pub(super) link_rate: Option<u64>,
-    /// Form: text, json, csv or ndjson
+    /// Form: text, json, csv, ndjson or markdown
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub(super) format: Format,
     /// Which table, for csv: pairs, directions, sizes, padding, lost, outside, ends, findings or captures [default: pairs]
@@ -136,9 +136,6 @@ impl From<TableName> for PairTable {
 fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sink), Error> {
     if args.table.is_some() && args.format != Format::Csv {
         return Err(Error::Usage("--table goes with --format csv; the other formats hold all tables".into()));
-    }
-    if args.format == Format::Markdown {
-        return Err(Error::Usage("match has no markdown; use text, json, csv or ndjson".into()));
     }
     let side = |names: &[OsString]| -> Vec<Input> {
         names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect()
@@ -228,9 +225,8 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
 fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink) -> std::io::Result<()> {
     use std::io::Write as _;
     match args.format {
-        Format::Text | Format::Markdown => {
-            out.write_all(text::render_pairs(report, &options::report_look(&args.output)).as_bytes())
-        }
+        Format::Text => out.write_all(text::render_pairs(report, &options::report_look(&args.output)).as_bytes()),
+        Format::Markdown => out.write_all(markdown::render_pairs(report, &options::zone(&args.output)).as_bytes()),
         Format::Json => json::write_pairs(report, out),
         Format::Ndjson => json::write_pair_lines(report, out),
         Format::Csv => write_pairs(report, table, out),

@@ -1,5 +1,7 @@
 //! Reports made by hand, for the tests of the renderers.
 
+pub(crate) mod pairs;
+
 use std::collections::BTreeMap;
 
 use crate::model::report::*;

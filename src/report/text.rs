@@ -46,11 +46,11 @@ pub fn render_findings(report: &Report, options: &TextOptions) -> String {
 
 /// `tap` where the report has several, for headings.
 fn tap_suffix(report: &Report, tap: &str) -> String {
-    if report.taps.len() > 1 && !tap.is_empty() {
-        format!("   at tap {}", super::escape::printable(tap))
-    } else {
-        String::new()
-    }
+    tap_suffix_of(report.taps.len() > 1, tap)
+}
+
+fn tap_suffix_of(several: bool, tap: &str) -> String {
+    if several && !tap.is_empty() { format!("   at tap {}", super::escape::printable(tap)) } else { String::new() }
 }
 
 #[cfg(test)]
