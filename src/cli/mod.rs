@@ -1,5 +1,17 @@
 //! What was typed, what it means, and the exit status. The only floor that prints to standard error.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "counts of what was typed, and rates of at most 20 digits in 128 bits"
+)]
+
+/// To standard error. Where nobody reads it, nobody is told, and the run goes on.
+macro_rules! tell {
+    ($($message:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($message)*)));
+    }};
+}
+
 mod args;
 mod calc;
 mod options;
@@ -30,7 +42,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     if let Some(reason) = verdict.reason() {
-        eprintln!("spiglass: {reason}");
+        tell!("spiglass: {reason}");
     }
     verdict.status()
 }

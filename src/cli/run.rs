@@ -120,7 +120,7 @@ fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verd
     }
     if asked.run.verbose {
         for capture in &report.captures {
-            eprintln!(
+            tell!(
                 "{}: {} read, tap {}",
                 printable(&capture.path),
                 count(capture.frames, "frame"),
@@ -237,7 +237,7 @@ fn warn_of_damage(report: &Report) {
 fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64) {
     let state = if cut { "the file is cut" } else { "the file is damaged from here on" };
     let were = if frames == 1 { "frame was" } else { "frames were" };
-    eprintln!(
+    tell!(
         "{}: byte {offset} (frame {frame}): {}; {state}. {} {were} read.",
         printable(path),
         printable(what),
@@ -291,7 +291,7 @@ fn frames(args: &FramesArgs) -> Verdict {
             }
         }
         if args.run.verbose {
-            eprintln!("{}: {} read", printable(&info.path.to_string_lossy()), count(info.frames, "frame"));
+            tell!("{}: {} read", printable(&info.path.to_string_lossy()), count(info.frames, "frame"));
         }
     }
     write(sink, &mut verdict, |_| Ok(()));
@@ -338,5 +338,5 @@ pub(super) fn failed(error: &Error) -> Verdict {
 }
 
 fn complain(error: &Error) {
-    eprintln!("spiglass: {}", printable(&error.to_string()));
+    tell!("spiglass: {}", printable(&error.to_string()));
 }

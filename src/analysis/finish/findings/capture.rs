@@ -88,7 +88,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
             let mut draft = Draft::new(code, evidence).count(1 + facts.further_damage);
             if damage.frame > 1 {
                 let last = capture.last_ns.map_or(Timestamp::UNKNOWN, Timestamp::from_ns);
-                let at = here(damage.frame - 1);
+                let at = here(damage.frame.saturating_sub(1));
                 draft = draft.between(at, last, at, last);
             }
             let mut finding = draft.done();

@@ -34,15 +34,15 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         if tail.is_padding() && tail.zero < tail.frames {
             let evidence = format!(
                 "{} of {} have an AH whose last four octets are padding and not zero; they repeat from packet to packet, so they are stale memory, not ICV.",
-                plural(tail.frames - tail.zero, "frame"),
+                plural(tail.frames.saturating_sub(tail.zero), "frame"),
                 sa.state.seen.count
             );
             let draft = Draft::new("ah-padding-leak", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen);
-            findings.push(draft.count(tail.frames - tail.zero).done());
+            findings.push(draft.count(tail.frames.saturating_sub(tail.zero)).done());
         }
         if let Some((_, votes)) = sa.null {
             let sized: u64 = votes.pads.values().sum();
-            let other = sized - votes.monotonic;
+            let other = sized.saturating_sub(votes.monotonic);
             if other > 0 {
                 let evidence =
                     format!("{} of {sized} have ESP padding that is not 1, 2, 3, ...", plural(other, "packet"));
