@@ -28,6 +28,7 @@ use std::io;
 
 use clap::{CommandFactory, Parser};
 
+use crate::report::escape::printable;
 use verdict::Verdict;
 
 /// Runs a command line, the program's name first, and returns the exit status. Standard output carries what was asked for and
@@ -37,7 +38,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => run::run(cli),
         Err(error) => {
             // Help and version are no errors; a closed pipe is none either.
-            let _ = error.print();
+            let message = error.render().to_string();
+            if message.chars().any(|c| c.is_control() && c != '\n') {
+                // It quotes what was typed, perhaps the name of a stranger's file that begins like an option.
+                message.lines().for_each(|line| tell!("{}", printable(line)));
+            } else {
+                let _ = error.print();
+            }
             if error.use_stderr() { Verdict::usage() } else { Verdict::default() }
         }
     };

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::harmless::Harmless;
 use crate::model::report::Report;
 
 /// The whole report as one object, indented, with a line end.
@@ -11,7 +12,7 @@ use crate::model::report::Report;
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = io::BufWriter::new(out);
+    let mut out = Harmless(io::BufWriter::new(out));
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -24,7 +25,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = io::BufWriter::new(out);
+    let mut out = Harmless(io::BufWriter::new(out));
     line(
         &mut out,
         "report",

@@ -8,6 +8,7 @@ pub mod csv;
 pub mod escape;
 pub mod explain;
 pub mod frame_row;
+mod harmless;
 pub mod json;
 pub mod markdown;
 pub mod names;

@@ -95,7 +95,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
             finding.tap = capture.tap.as_str().into();
             findings.push(finding);
         }
-        let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).sum();
+        let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).fold(0, u64::saturating_add);
         if drops > 0 {
             let evidence = format!(
                 "{}: the capturing host says it dropped {} (pcapng interface statistics) beside {} captured. Numbers missing here \
