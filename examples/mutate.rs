@@ -13,6 +13,11 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
+#[path = "../tests/support/build.rs"]
+mod build;
+
+use build::Noise;
+
 #[derive(Parser)]
 #[command(about = "Damage captures and hold spiglass to its promises", version)]
 struct Options {
@@ -60,8 +65,8 @@ fn main() -> io::Result<ExitCode> {
     let mutant = std::env::temp_dir().join(format!("spiglass-mutant-{}", std::process::id()));
     let (mut broken, mut statuses, mut slowest) = (0_u64, [0_u64; 3], Duration::ZERO);
     for number in 0..options.count {
-        let mut random = Random(options.seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ number);
-        let from = random.below(originals.len());
+        let mut random = Noise(options.seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ number);
+        let from = below(&mut random, originals.len());
         let bytes = mutate(&originals[from], &mut random);
         fs::write(&mutant, &bytes)?;
         let started = Instant::now();
@@ -150,42 +155,42 @@ fn run(options: &Options, limited: bool, mutant: &Path) -> Result<usize, String>
 }
 
 /// A damaged copy: one to four injuries.
-fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
+fn mutate(original: &[u8], random: &mut Noise) -> Vec<u8> {
     let mut bytes = original.to_vec();
-    for _ in 0..=random.below(4) {
+    for _ in 0..=below(random, 4) {
         if bytes.is_empty() {
             break;
         }
-        let at = random.below(bytes.len());
-        let length = 1 + random.below(bytes.len().min(256));
+        let at = below(random, bytes.len());
+        let length = 1 + below(random, bytes.len().min(256));
         let end = (at + length).min(bytes.len());
-        match random.below(9) {
-            0 => bytes[at] ^= 1 << random.below(8),
+        match below(random, 9) {
+            0 => bytes[at] ^= 1 << below(random, 8),
             1 => bytes[at..end].iter_mut().for_each(|byte| *byte = random.word() as u8),
             2 => bytes.truncate(at),
             3 => drop(bytes.drain(at..end)),
             4 => {
                 // The same again, here or elsewhere.
                 let piece = bytes[at..end].to_vec();
-                let to = random.below(bytes.len());
+                let to = below(random, bytes.len());
                 drop(bytes.splice(to..to, piece));
             }
             5 => {
-                let other = random.below(bytes.len());
+                let other = below(random, bytes.len());
                 let length = length.min(bytes.len() - at.max(other)).min(at.abs_diff(other));
                 for step in 0..length {
                     bytes.swap(at + step, other + step);
                 }
             }
-            6 => bytes[at..end].fill(if random.below(2) == 0 { 0 } else { 0xff }),
+            6 => bytes[at..end].fill(if below(random, 2) == 0 { 0 } else { 0xff }),
             kind => {
                 // A length or a count at one of its ends, in two or four octets and in both orders.
                 let extremes =
                     [0_u32, 1, 3, 4, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, u32::MAX];
-                let value = extremes[random.below(extremes.len())];
+                let value = extremes[below(random, extremes.len())];
                 let aligned = at & !3;
                 let word = if kind == 7 { value.to_le_bytes() } else { value.to_be_bytes() };
-                let width = if random.below(3) == 0 { 2 } else { 4 };
+                let width = if below(random, 3) == 0 { 2 } else { 4 };
                 bytes.iter_mut().skip(aligned).zip(word).take(width).for_each(|(byte, new)| *byte = new);
             }
         }
@@ -193,19 +198,7 @@ fn mutate(original: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Repeatable noise (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.word() % limit.max(1) as u64) as usize
-    }
+/// A place or a count below `limit`.
+fn below(random: &mut Noise, limit: usize) -> usize {
+    (random.word() % limit.max(1) as u64) as usize
 }

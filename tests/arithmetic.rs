@@ -11,6 +11,7 @@ use spiglass::transform::layers::{Carried, IpVersion, Layer, Layers};
 use spiglass::transform::path::{Mode, Path, Protection};
 use spiglass::transform::{Esp, Part, Suite, cipher, ethernet, integrity};
 
+use support::rit::RIT;
 use support::{items, text};
 
 fn path(transform: &str) -> Path {
@@ -78,22 +79,13 @@ fn the_57_octets_of_the_study_are_3des_at_its_worst() {
     assert_eq!(of("ip_header_encapsulation"), most.parts.of(Part::OuterIp));
 }
 
-/// Tables 1 and 3 of the RIT study at 1 Gb/s: frame size, Ethernet Mbit/s and frames/s, IPsec Mbit/s and frames/s.
-const RIT: [(u64, f64, f64, f64, f64); 7] = [
-    (64, 762.0, 1_488_095.0, 454.0, 886_525.0),
-    (128, 865.0, 844_595.0, 624.0, 609_756.0),
-    (256, 928.0, 452_899.0, 769.0, 375_375.0),
-    (512, 962.0, 234_962.0, 869.0, 212_224.0),
-    (1024, 981.0, 119_732.0, 930.0, 113_533.0),
-    (1280, 985.0, 96_154.0, 943.0, 92_115.0),
-    (1420, 986.0, 86_806.0, 949.0, 83_500.0),
-];
-
 #[test]
 #[allow(clippy::float_cmp)] // both sides are rounded to whole numbers
 fn maxima_of_the_study_to_the_printed_digit() {
     let constant = Path::new(Protection::Constant(57)).layers().expect("a path");
-    for (frame, plain_mbps, plain_fps, ipsec_mbps, ipsec_fps) in RIT {
+    for row in RIT {
+        let frame = u64::from(row.0);
+        let [plain_mbps, plain_fps, ipsec_mbps, ipsec_fps] = [row.1, row.2, row.3, row.4].map(f64::from);
         let inner = frame - 18;
         let lengths = constant.lengths(inner).expect("a length");
         #[allow(clippy::cast_precision_loss)]
@@ -110,7 +102,11 @@ fn maxima_of_the_study_to_the_printed_digit() {
         let figures =
             ["table1_max_ethernet_mbps", "table1_max_ethernet_fps", "table3_max_ipsec_mbps", "table3_max_ipsec_fps"]
                 .map(|column| row[column].parse::<f64>().expect("a figure"));
-        assert_eq!(figures, [expected.1, expected.2, expected.3, expected.4], "the table in this test is the study's");
+        assert_eq!(
+            figures,
+            [expected.1, expected.2, expected.3, expected.4].map(f64::from),
+            "the table in this test is the study's"
+        );
     }
 }
 

@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
+use support::rit::RIT;
 use support::{Row, at, items, number, spiglass, text};
 
 const HEADER: &str = "transform,inner_bytes,outer_bytes,overhead_bytes,overhead_of_inner_pct,l1_plain_bytes,l1_tunnel_bytes,\
@@ -47,22 +48,14 @@ fn the_documents_overheads() {
 /// Tables 1 and 3 of the RIT study: frame, Mbit/s and frames/s of Ethernet, the same with 57 octets of IPsec.
 #[test]
 fn the_studys_tables_through_a_constant_overhead() {
-    let table = [
-        (64, 762, 1_488_095, 454, 886_525),
-        (128, 865, 844_595, 624, 609_756),
-        (256, 928, 452_899, 769, 375_375),
-        (512, 962, 234_962, 869, 212_224),
-        (1024, 981, 119_732, 930, 113_533),
-        (1280, 985, 96_154, 943, 92_115),
-        (1420, 986, 86_806, 949, 83_500),
-    ];
     let rows = csv(&["--overhead-bytes", "57", "--frame-sizes", "64,128,256,512,1024,1280,1420", "--link-rate", "1G"]);
-    assert_eq!(rows.len(), table.len());
-    for (row, (frame, plain_mbps, plain_fps, tunnel_mbps, tunnel_fps)) in rows.iter().zip(table) {
+    assert_eq!(rows.len(), RIT.len());
+    for (row, expected) in rows.iter().zip(RIT) {
+        let frame = i64::from(expected.0);
         assert_eq!(integer(row, "inner_bytes"), frame - 18);
         let found = ["max_plain_mbps", "max_plain_frames_per_s", "max_tunnel_mbps", "max_tunnel_frames_per_s"]
             .map(|column| rounded(row, column));
-        assert_eq!(found, [plain_mbps, plain_fps, tunnel_mbps, tunnel_fps], "frames of {frame}");
+        assert_eq!(found, [expected.1, expected.2, expected.3, expected.4].map(i64::from), "frames of {frame}");
     }
 }
 

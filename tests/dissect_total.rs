@@ -1,13 +1,16 @@
 //! Whatever the octets: dissection ends, and a cut never adds anything.
 
 mod frames;
+#[path = "support/sane.rs"]
+mod sane;
 
 use frames::{ah, esp, ethernet, ike, ipv4, ipv6, tcp, udp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use sane::{beginning, sane};
 use spiglass::capture::Frame;
-use spiglass::dissect::{DissectOptions, MAX_LAYERS, Stack, dissect};
+use spiglass::dissect::{DissectOptions, Stack, dissect};
 use spiglass::model::{FramePos, LinkType, Timestamp};
 
 const LINKS: [u16; 16] = [0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 228, 229, 276, 147];
@@ -84,36 +87,6 @@ fn built() -> impl Strategy<Value = Vec<u8>> {
         frame.extend(std::iter::repeat_n(0, pad));
         frame
     })
-}
-
-/// What holds for every stack.
-fn sane(stack: &Stack, captured: usize) {
-    assert!(stack.layers.len() <= MAX_LAYERS);
-    assert!(stack.layers.iter().all(|layer| (layer.span.start + layer.span.bytes) as usize <= captured));
-    assert!(stack.layers.windows(2).all(|pair| pair[0].span.start <= pair[1].span.start));
-    assert!(stack.sas.iter().all(|sa| sa.offset as usize <= captured));
-    assert!(stack.encapsulated.is_none_or(|index| index >= 1 && usize::from(index) < stack.ips.len()));
-    if let Some(trailer) = stack.trailer {
-        assert!((trailer.start + trailer.bytes) as usize <= captured && trailer.bytes <= stack.trailer_bytes);
-    }
-}
-
-/// A cut frame says the beginning of what the whole one says. Two things lie in the octets themselves: shells and
-/// ESP-NULL, whose end may be missing, so a cut stack may end before what they lead to.
-fn beginning(cut: &Stack, whole: &Stack) {
-    if cut.shape.shell != whole.shape.shell || cut.start != whole.start {
-        return;
-    }
-    assert!(cut.layers.len() <= whole.layers.len(), "{cut:?}\n{whole:?}");
-    assert!(cut.layers.iter().zip(&whole.layers).all(|(a, b)| a.kind == b.kind && a.span.start <= b.span.start));
-    for (a, b) in cut.sas.iter().zip(&whole.sas) {
-        assert_eq!((a.protocol, a.spi, a.offset, a.bytes), (b.protocol, b.spi, b.offset, b.bytes));
-        assert!(!a.sequence_seen || a.sequence == b.sequence);
-    }
-    assert!(
-        cut.ips.iter().zip(&whole.ips).all(|(a, b)| (a.src, a.dst, a.total_bytes) == (b.src, b.dst, b.total_bytes))
-    );
-    assert_eq!((cut.frame_bytes, cut.start), (whole.frame_bytes, whole.start));
 }
 
 proptest! {

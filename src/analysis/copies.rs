@@ -347,7 +347,7 @@ impl HeadFrame {
 
 /// Times of a span's ends, for the rules that look at neighbours.
 pub(crate) fn stepped_back(before: Timestamp, after: Timestamp) -> Option<i64> {
-    after.since(before).filter(|&step| step < 0).map(|step| -step)
+    after.since(before).filter(|&step| step < 0).map(i64::saturating_neg)
 }
 
 /// A window as it is written: the table as the digests that still matter.

@@ -132,12 +132,13 @@ impl Flows {
 }
 
 /// The slot of a lane, made if it is new.
+#[expect(clippy::indexing_slicing, reason = "the vector was made long enough just before")]
 fn slot(latest: &mut Vec<Latest>, lane: u32) -> &mut Latest {
     let at = lane as usize;
     if at >= latest.len() {
         latest.resize_with(at + 1, Latest::default);
     }
-    &mut latest[at] // just made
+    &mut latest[at]
 }
 
 /// Whether the clear packet `after` can be what the encapsulated packet `before` carried.

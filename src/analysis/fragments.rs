@@ -177,12 +177,12 @@ impl Fragments {
                 own.append(group);
                 joined += 1;
             } else {
-                let id = base + id - joined;
+                let id = base.wrapping_add(id).wrapping_sub(joined);
                 self.open.insert(group.key, id);
                 self.groups.insert(id, group);
             }
         }
-        self.began = base + began - joined;
+        self.began = base.wrapping_add(began).wrapping_sub(joined);
         self.sweep(sizes);
     }
 }
@@ -272,7 +272,7 @@ impl Group {
             Some(first) if !first.sas.is_empty() => first.sas.as_slice(),
             _ => none.as_slice(),
         };
-        let later = fragments - u64::from(self.first_fragment.is_some());
+        let later = fragments.saturating_sub(u64::from(self.first_fragment.is_some()));
         for &(sa, _) in sas {
             let sum = sums.entry(sa).or_default();
             sum.complete += u64::from(complete);
@@ -307,7 +307,7 @@ impl Group {
     }
 
     fn header_bytes_beyond_first(&self) -> u64 {
-        (self.seen.count - 1) * u64::from(self.header_bytes)
+        self.seen.count.saturating_sub(1).saturating_mul(u64::from(self.header_bytes))
     }
 }
 

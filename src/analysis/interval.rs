@@ -4,8 +4,25 @@ use serde::{Deserialize, Serialize};
 
 /// A set of `i64`, held as half-open intervals `[start, end)`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub(crate) struct IntervalSet {
     parts: Vec<(i64, i64)>,
+}
+
+/// A set as it is written, perhaps by somebody else.
+#[derive(Deserialize)]
+struct Written {
+    parts: Vec<(i64, i64)>,
+}
+
+impl TryFrom<Written> for IntervalSet {
+    type Error = &'static str;
+
+    fn try_from(Written { parts }: Written) -> Result<Self, Self::Error> {
+        let sorted = parts.iter().all(|part| part.0 < part.1)
+            && parts.iter().zip(parts.iter().skip(1)).all(|(before, after)| before.1 < after.0);
+        if sorted { Ok(Self { parts }) } else { Err("its intervals of sequence numbers are not in order") }
+    }
 }
 
 impl IntervalSet {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::limits::{MAX_BINS, MAX_DIRECTIONS};
 use super::observation::Observation;
 use super::seen::Seen;
+use super::settings::Settings;
 use crate::model::Shift;
 
 /// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
@@ -110,6 +111,12 @@ impl Rates {
         Self { width: i64::try_from(bin_ns).unwrap_or(i64::MAX).max(1), joined: 1, directions: Vec::new(), bins: 0 }
     }
 
+    /// Whether bins that were read can be those of a state with these settings.
+    pub(crate) fn is_sound(&self, settings: &Settings) -> bool {
+        let closed = self.directions.iter().all(|direction| direction.current.is_none());
+        closed && self.width == Self::new(settings.bin_ns).width && self.joined > 0 && self.joined.count_ones() == 1
+    }
+
     /// Width of a bin as kept, in nanoseconds.
     pub(crate) fn bin_ns(&self) -> i64 {
         self.width.saturating_mul(self.joined)
@@ -120,12 +127,13 @@ impl Rates {
             .then(|| format!("more than {MAX_BINS} time bins: {} neighbours each were joined into one", self.joined))
     }
 
+    #[expect(clippy::indexing_slicing, reason = "the vector was made long enough just before")]
     fn slot(&mut self, direction: u32) -> &mut Direction {
         let at = (direction as usize).min(MAX_DIRECTIONS);
         if at >= self.directions.len() {
             self.directions.resize_with(at + 1, Direction::default);
         }
-        &mut self.directions[at] // just made
+        &mut self.directions[at]
     }
 
     /// Directions with their numbers; [`MAX_DIRECTIONS`] stands for all that had no room.

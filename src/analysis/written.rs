@@ -62,6 +62,10 @@ impl Serialize for Partial {
 impl<'de> Deserialize<'de> for Partial {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let w = Written::deserialize(deserializer)?;
+        super::sound::check(&w).map_err(serde::de::Error::custom)?;
+        if !w.rates.is_sound(&w.settings) {
+            return Err(serde::de::Error::custom("its time bins are not those of its settings"));
+        }
         let mut read = Self::new(&w.settings);
         read.span = w.span.into_owned();
         read.tables = w.tables.into_owned();

@@ -32,6 +32,11 @@
 //! behind it. A magic is never searched for. pcapng files may be joined octet by octet; where a second pcap header stands
 //! in the place of a record, that is named. Every claimed length is checked against [`limits`] before it is believed.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "octets and frames of a file are below 2^63; sizes of records and blocks are checked against `limits` before they are used"
+)]
+
 mod buffer;
 mod byte_order;
 mod chunk;

@@ -301,6 +301,9 @@ impl CaptureReader {
                 }
                 (End::More { .. }, Supply::Failed(error)) => {
                     let (kind, what) = self.failure(&error);
+                    if kind == DamageKind::Cut {
+                        self.ended = Some(Ended::Cut);
+                    }
                     self.damaged(place, bytes, frames, kind, what);
                     break;
                 }

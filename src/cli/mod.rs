@@ -1,5 +1,17 @@
 //! What was typed, what it means, and the exit status. The only floor that prints to standard error.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "counts of what was typed, and rates of at most 20 digits in 128 bits"
+)]
+
+/// To standard error. Where nobody reads it, nobody is told, and the run goes on.
+macro_rules! tell {
+    ($($message:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($message)*)));
+    }};
+}
+
 mod args;
 mod calc;
 mod options;
@@ -17,6 +29,7 @@ use std::io;
 
 use clap::{CommandFactory, Parser};
 
+use crate::report::escape::printable;
 use verdict::Verdict;
 
 /// Runs a command line, the program's name first, and returns the exit status. Standard output carries what was asked for and
@@ -26,12 +39,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => run::run(cli),
         Err(error) => {
             // Help and version are no errors; a closed pipe is none either.
-            let _ = error.print();
+            let message = error.render().to_string();
+            if message.chars().any(|c| c.is_control() && c != '\n') {
+                // It quotes what was typed, perhaps the name of a stranger's file that begins like an option.
+                message.lines().for_each(|line| tell!("{}", printable(line)));
+            } else {
+                let _ = error.print();
+            }
             if error.use_stderr() { Verdict::usage() } else { Verdict::default() }
         }
     };
     if let Some(reason) = verdict.reason() {
-        eprintln!("spiglass: {reason}");
+        tell!("spiglass: {reason}");
     }
     verdict.status()
 }

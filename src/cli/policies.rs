@@ -72,10 +72,10 @@ fn warn(policies: &Policies) {
     for file in &policies.files {
         let name = printable(&file.name);
         for remark in &file.remarks {
-            eprintln!("spiglass: {name} line {}: {}", remark.line, remark.what);
+            tell!("spiglass: {name} line {}: {}", remark.line, remark.what);
         }
         if file.more_remarks > 0 {
-            eprintln!("spiglass: {name}: {} like these", count(u64::from(file.more_remarks), "further line"));
+            tell!("spiglass: {name}: {} like these", count(u64::from(file.more_remarks), "further line"));
         }
     }
 }
@@ -93,7 +93,7 @@ fn tell(policies: &Policies) {
             skipped.push("and others".into());
         }
         let lines = if skipped.is_empty() { String::new() } else { format!(" ({})", skipped.join(", ")) };
-        eprintln!(
+        tell!(
             "{}: {}, {} understood, {} skipped{lines}",
             printable(&file.name),
             count(u64::from(file.lines), "line"),
@@ -116,6 +116,6 @@ fn tell(policies: &Policies) {
             .filter(|(n, _)| *n > 0)
             .map(|(n, what)| format!("{n} {what}{}", if *n > 1 { "(s)" } else { "" }))
             .collect();
-        eprintln!("{}: {}", printable(&router.name), parts.join(", "));
+        tell!("{}: {}", printable(&router.name), parts.join(", "));
     }
 }

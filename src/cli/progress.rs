@@ -96,7 +96,7 @@ impl Progress for Display {
             if state.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
                 state.last_line = Some(Instant::now());
                 let of = progress.bytes_total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
-                eprintln!("{path}: {}{of}, {}", bytes(progress.bytes_done), count(progress.frames, "frame"));
+                tell!("{path}: {}{of}, {}", bytes(progress.bytes_done), count(progress.frames, "frame"));
             }
             return;
         }
@@ -111,6 +111,10 @@ impl Progress for Display {
 
     fn interrupted(&self) -> bool {
         self.interrupt.happened()
+    }
+
+    fn interrupt(&self) -> Option<Arc<AtomicBool>> {
+        Some(Arc::clone(&self.interrupt.0))
     }
 }
 

@@ -121,7 +121,7 @@ fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verd
     }
     if asked.run.verbose {
         for capture in &report.captures {
-            eprintln!(
+            tell!(
                 "{}: {} read, tap {}",
                 printable(&capture.path),
                 count(capture.frames, "frame"),
@@ -243,7 +243,7 @@ pub(super) fn warn_of_damaged(captures: &[Capture]) {
 fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64) {
     let state = if cut { "the file is cut" } else { "the file is damaged from here on" };
     let were = if frames == 1 { "frame was" } else { "frames were" };
-    eprintln!(
+    tell!(
         "{}: byte {offset} (frame {frame}): {}; {state}. {} {were} read.",
         printable(path),
         printable(what),
@@ -299,7 +299,7 @@ fn frames(args: &FramesArgs) -> Verdict {
             }
         }
         if args.run.verbose {
-            eprintln!("{}: {} read", printable(&info.path.to_string_lossy()), count(info.frames, "frame"));
+            tell!("{}: {} read", printable(&info.path.to_string_lossy()), count(info.frames, "frame"));
         }
     }
     write(sink, &mut verdict, |_| Ok(()));
@@ -346,5 +346,5 @@ pub(super) fn failed(error: &Error) -> Verdict {
 }
 
 pub(super) fn complain(error: &Error) {
-    eprintln!("spiglass: {}", printable(&error.to_string()));
+    tell!("spiglass: {}", printable(&error.to_string()));
 }

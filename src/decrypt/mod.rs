@@ -7,6 +7,11 @@
 //! No octets can make these functions panic or read outside of what they were given, and no length that a packet claims
 //! extends what is read. Keys appear in no output: not in errors, not in debug text.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "lengths of one packet and of its keys, and constants of the algorithms"
+)]
+
 mod aead;
 mod ah;
 mod cipher;

@@ -30,7 +30,7 @@ pub(super) fn ethernet(walk: &mut Walk<'_, '_>, kind: LayerKind) -> Next {
         walk.stack.macs = Some((header.source(), destination));
         walk.stack.flags.multicast = destination[0] & 1 != 0;
     } else {
-        walk.costs.link += ETHERNET_BYTES as u16;
+        walk.costs.link = walk.costs.link.saturating_add(ETHERNET_BYTES as u16);
     }
     let number = header.ether_type().0;
     if walk.push(kind, ETHERNET_BYTES) { behind_tag(walk, number) } else { Next::Done }
@@ -82,7 +82,7 @@ fn vlan(walk: &mut Walk<'_, '_>) -> Next {
     };
     let number = header.ether_type().0;
     if walk.tunnelled {
-        walk.costs.link += VLAN_BYTES as u16;
+        walk.costs.link = walk.costs.link.saturating_add(VLAN_BYTES as u16);
     }
     if walk.push(LayerKind::Vlan, VLAN_BYTES) { behind_tag(walk, number) } else { Next::Done }
 }
@@ -115,7 +115,7 @@ fn cisco_metadata(walk: &mut Walk<'_, '_>) -> Next {
     };
     let Some(protocol) = header.protocol() else { return walk.unknown(LayerKind::CiscoMetadata, 0x8909) };
     if walk.tunnelled {
-        walk.costs.link += CiscoMetadata::BYTES as u16;
+        walk.costs.link = walk.costs.link.saturating_add(CiscoMetadata::BYTES as u16);
     }
     if walk.push(LayerKind::CiscoMetadata, CiscoMetadata::BYTES) { behind_tag(walk, protocol) } else { Next::Done }
 }
@@ -136,7 +136,7 @@ fn mpls(walk: &mut Walk<'_, '_>) -> Next {
         }
     }
     if walk.tunnelled {
-        walk.costs.link = walk.costs.link.saturating_add(labels as u16);
+        walk.costs.link = walk.costs.link.saturating_add(u16::try_from(labels).unwrap_or(u16::MAX));
     }
     if !walk.push(LayerKind::Mpls, labels) {
         return Next::Done;
@@ -145,24 +145,28 @@ fn mpls(walk: &mut Walk<'_, '_>) -> Next {
     match rest.first().map(|first| first >> 4) {
         Some(4) => Next::EtherType(IPV4),
         Some(6) => Next::EtherType(IPV6),
-        Some(0) if ethernet_at(rest, 4) => {
+        // With the control word the ethertype may lie behind what was captured: then neither can be told.
+        Some(0) if rest.len() < 4 + ETHERNET_BYTES && walk.wire_bytes() >= 4 + ETHERNET_BYTES => {
+            walk.too_short(inner, 4 + ETHERNET_BYTES)
+        }
+        Some(0) if ethernet_at(rest, walk.wire_bytes(), 4) => {
             walk.pos += 4;
             Next::Ethernet(inner)
         }
-        _ if ethernet_at(rest, 0) => Next::Ethernet(inner),
+        _ if ethernet_at(rest, walk.wire_bytes(), 0) => Next::Ethernet(inner),
         Some(_) => walk.unknown(LayerKind::Mpls, 0),
         None => walk.too_short(LayerKind::Mpls, 1),
     }
 }
 
-/// Whether an Ethernet header with an ethertype of those read here could begin at `offset`.
-fn ethernet_at(bytes: &[u8], offset: usize) -> bool {
+/// Whether an Ethernet header with an ethertype of those read here could begin at `offset` of `wire` octets.
+fn ethernet_at(bytes: &[u8], wire: usize, offset: usize) -> bool {
     let number = match bytes.get(offset + 12..) {
         Some(&[high, low, ..]) => u16::from_be_bytes([high, low]),
         _ => return false,
     };
     matches!(number, IPV4 | IPV6 | 0x0806 | 0x8100 | 0x88a8 | 0x9100 | MPLS | 0x8863 | 0x8864 | 0x88e5 | 0x88cc)
-        || ((3..=LONGEST_LLC).contains(&number) && usize::from(number) + offset + ETHERNET_BYTES <= bytes.len())
+        || ((3..=LONGEST_LLC).contains(&number) && usize::from(number) + offset + ETHERNET_BYTES <= wire)
 }
 
 /// PPPoE (RFC 2516): session data is PPP, everything else discovery.
@@ -172,7 +176,7 @@ pub(super) fn pppoe(walk: &mut Walk<'_, '_>) -> Next {
         return leaf(walk, LayerKind::PppoeDiscovery);
     }
     if walk.tunnelled {
-        walk.costs.link += Pppoe::BYTES as u16;
+        walk.costs.link = walk.costs.link.saturating_add(Pppoe::BYTES as u16);
     }
     if !walk.push(LayerKind::Pppoe, Pppoe::BYTES) {
         return Next::Done;

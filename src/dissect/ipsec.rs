@@ -65,7 +65,10 @@ pub(super) fn ah(walk: &mut Walk<'_, '_>) -> Next {
     }
     match header {
         Some(ah) => Next::Ip(ah.next_header()),
-        None => walk.too_short(LayerKind::Ah, Ah::BYTES),
+        None => {
+            walk.pos -= header_bytes;
+            walk.too_short(LayerKind::Ah, Ah::BYTES)
+        }
     }
 }
 

@@ -184,6 +184,7 @@ impl LayerKind {
     /// The kind with this number, `None` for 0 and numbers that no kind has.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
+        #[expect(clippy::indexing_slicing, reason = "the number is checked against the length")]
         if number == 0 || number as usize > ALL.len() { None } else { Some(ALL[number as usize - 1]) }
     }
 }

@@ -114,7 +114,7 @@ pub(super) fn ppp(walk: &mut Walk<'_, '_>) -> Next {
         _ => return walk.too_short(LayerKind::Ppp, framing + 2),
     };
     if walk.tunnelled {
-        walk.costs.link += header_bytes as u16;
+        walk.costs.link = walk.costs.link.saturating_add(header_bytes as u16);
     }
     if !walk.push(LayerKind::Ppp, header_bytes) {
         return Next::Done;

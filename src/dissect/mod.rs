@@ -10,6 +10,11 @@
 //!   it in place ([`dissect_opened`]).
 //! - A packet quoted in an ICMP error is never part of the stack; what it says is in [`Note::TooBig`].
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "offsets and lengths in a frame are below 2^32, in usize, and costs saturate; scores are sums of a few constants"
+)]
+
 mod control;
 pub(crate) mod digest;
 mod esp_port;

@@ -34,6 +34,7 @@ const NOTHING: u8 = 0;
 const TRANSPORT: u8 = 1;
 const TUNNEL: u8 = 2;
 
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse it")]
 const PLAUSIBLE: [u8; 256] = {
     let mut table = [NOTHING; 256];
     let mut number = 0;
@@ -101,6 +102,10 @@ const fn ip_version(octet: u8) -> bool {
 /// Whether a payload (everything behind the sequence number) could be in clear at all, by a few single octets.
 /// `whole`: its end was captured.
 #[inline]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "`tail` has 35 octets and is asked for 34 at most and 2 at least; PLAUSIBLE has an entry for every octet"
+)]
 pub(super) fn worth_a_look(payload: &[u8], whole: bool) -> bool {
     if !whole {
         let at = |index: usize| payload.get(index).is_some_and(|octet| ip_version(*octet));

@@ -147,7 +147,8 @@ fn session(walk: &mut Walk<'_, '_>, header_bytes: usize, ppp: bool) -> Next {
         [0, 4, 8, 12].into_iter().find(|offset| rest.get(*offset..).is_some_and(is_ethernet_with_ipv4))
     };
     let header_bytes = header_bytes + hidden.unwrap_or(0);
-    walk.costs.link = walk.costs.link.saturating_add(header_bytes as u16);
+    let cost = u16::try_from(header_bytes).unwrap_or(u16::MAX);
+    walk.costs.link = walk.costs.link.saturating_add(cost);
     walk.enter_tunnel();
     if !walk.push(LayerKind::L2tp, header_bytes) {
         return Next::Done;

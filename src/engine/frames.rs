@@ -93,12 +93,17 @@ impl<S: FrameSink> Pass<'_, S> {
                 break;
             }
             let id = CaptureId::try_from(id).unwrap_or(CaptureId::MAX);
-            match CaptureReader::open(&input.source, id) {
+            match super::live::open(&input.source, id, progress) {
                 Ok(mut reader) => {
                     let result = self.one(&mut reader, &mut chunk, progress);
+                    if progress.interrupted() {
+                        reader.forgive_cut();
+                    }
                     outcome.captures.push(reader.info().clone());
                     result?;
                 }
+                // A pipe that had not said anything yet is no error.
+                Err(_) if progress.interrupted() => {}
                 Err(error) => outcome.errors.push(error),
             }
         }

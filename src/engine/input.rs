@@ -1,6 +1,8 @@
 //! What a run is given and what it gives back.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::analysis::{self, Expectation};
 use crate::capture::Source;
@@ -133,6 +135,12 @@ pub trait Progress: Sync {
 
     /// Whether the run should end now and report what it has.
     fn interrupted(&self) -> bool;
+
+    /// What is set when the run should end, where something else than this thread may look at it: then a run ends even while
+    /// it waits for a pipe.
+    fn interrupt(&self) -> Option<Arc<AtomicBool>> {
+        None
+    }
 }
 
 /// Nobody wants to know.

@@ -3,7 +3,7 @@
 //! Ties go to the capture named first. A frame without a time keeps its place behind the frame before it. Files are
 //! opened when their first frame's time has come, so that a long rotation does not hold them all open.
 
-use super::input::Input;
+use super::input::{Input, Progress};
 use super::start::first_time;
 use crate::capture::{CaptureReader, Chunk, Frame};
 use crate::model::{CaptureId, Error, FramePos, Timestamp};
@@ -12,6 +12,7 @@ use crate::model::{CaptureId, Error, FramePos, Timestamp};
 pub(super) struct Interleave<'i> {
     members: Vec<Member<'i>>,
     current: Option<usize>,
+    progress: &'i dyn Progress,
 }
 
 struct Member<'i> {
@@ -37,7 +38,7 @@ struct Open {
 }
 
 impl<'i> Interleave<'i> {
-    pub(super) fn open(inputs: &[(usize, &'i Input)], errors: &mut Vec<Error>) -> Self {
+    pub(super) fn open(inputs: &[(usize, &'i Input)], errors: &mut Vec<Error>, progress: &'i dyn Progress) -> Self {
         let mut members: Vec<Member<'i>> = inputs
             .iter()
             .filter_map(|&(order, input)| {
@@ -46,7 +47,7 @@ impl<'i> Interleave<'i> {
                     Member { order, input, first: known.unwrap_or(Timestamp::UNKNOWN), state: State::Waiting };
                 // What can be read only once, or not at all, shows it now.
                 if known.is_none() {
-                    member.begin(errors);
+                    member.begin(errors, progress);
                     if matches!(member.state, State::Failed) {
                         return None;
                     }
@@ -55,7 +56,7 @@ impl<'i> Interleave<'i> {
             })
             .collect();
         members.sort_by_key(|m| (m.first, m.order));
-        Self { members, current: None }
+        Self { members, current: None, progress }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -77,7 +78,7 @@ impl<'i> Interleave<'i> {
                 .position(|m| matches!(m.state, State::Waiting) && open.is_none_or(|time| m.first <= time));
             let Some(at) = due else { break };
             if let Some(member) = self.members.get_mut(at) {
-                member.begin(errors);
+                member.begin(errors, self.progress);
                 // It could be read before and now cannot. Nothing behind it in time has been delivered yet, so the places of the
                 // others may close up.
                 if matches!(member.state, State::Failed) {
@@ -120,13 +121,14 @@ impl<'i> Interleave<'i> {
 
     /// The readers, in the order that positions count their captures.
     pub(super) fn into_readers(self) -> Vec<CaptureReader> {
+        let progress = self.progress;
         self.members
             .into_iter()
             .filter_map(|m| match m.state {
                 State::Open(open) => Some(open.reader),
                 State::Ended(reader) => Some(*reader),
                 // Interrupted before its turn came: it is opened to be named in the report, with no frames.
-                State::Waiting => CaptureReader::open(&m.input.source, 0).ok(),
+                State::Waiting => super::live::open(&m.input.source, 0, progress).ok(),
                 State::Failed => None,
             })
             .collect()
@@ -134,8 +136,8 @@ impl<'i> Interleave<'i> {
 }
 
 impl Member<'_> {
-    fn begin(&mut self, errors: &mut Vec<Error>) {
-        self.state = match CaptureReader::open(&self.input.source, 0) {
+    fn begin(&mut self, errors: &mut Vec<Error>, progress: &dyn Progress) {
+        self.state = match super::live::open(&self.input.source, 0, progress) {
             Ok(reader) => {
                 let mut open = Box::new(Open { reader, chunk: Chunk::new(), times: Vec::new(), at: 0 });
                 if open.refill() {
@@ -147,6 +149,8 @@ impl Member<'_> {
                     State::Ended(Box::new(open.reader))
                 }
             }
+            // A pipe that had not said anything yet is no error.
+            Err(_) if progress.interrupted() => State::Failed,
             Err(error) => {
                 errors.push(error);
                 State::Failed

@@ -1,8 +1,11 @@
 //! A run: captures in, a report or dissected frames out.
 
+#![expect(clippy::arithmetic_side_effects, reason = "octets and frames of files are below 2^63")]
+
 mod frames;
 mod input;
 mod interleave;
+mod live;
 mod pairing;
 mod parts;
 mod pipeline;

@@ -98,9 +98,9 @@ struct Stream<'r> {
 }
 
 impl<'r> Stream<'r> {
-    fn open(inputs: &'r [Input], errors: &mut Vec<Error>) -> Self {
+    fn open(inputs: &'r [Input], errors: &mut Vec<Error>, progress: &'r dyn Progress) -> Self {
         let inputs: Vec<(usize, &Input)> = inputs.iter().enumerate().collect();
-        Self { captures: Interleave::open(&inputs, errors), times: Vec::new() }
+        Self { captures: Interleave::open(&inputs, errors, progress), times: Vec::new() }
     }
 }
 
@@ -133,7 +133,7 @@ impl<'r> Run<'r> {
         let options = DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay };
         let keyring = Keyring::new(&settings.expectation, &options);
         let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
-        let streams = sides.map(|side| Stream::open(side, &mut errors));
+        let streams = sides.map(|side| Stream::open(side, &mut errors, progress));
         let mut matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
         let transform = pairing.transform.as_ref().map(|(esp, mode)| (esp, *mode));
         matcher.expect(Given::new(settings.expectation.policies(), transform));

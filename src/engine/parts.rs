@@ -131,4 +131,24 @@ mod tests {
         assert_eq!(worth(u64::MAX, 64), MOST_PARTS);
         assert_eq!(worth(u64::MAX, 1), 1);
     }
+
+    /// Division that quietly failed would be seen nowhere but in the time it takes.
+    #[test]
+    fn a_sound_file_is_really_divided() {
+        let source = Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into());
+        let settings = Settings::default();
+        let mut reader = CaptureReader::open(&source, 0).unwrap();
+        let (mut chunk, mut whole) = (Chunk::new(), Partial::new(&settings));
+        while reader.next_chunk(&mut chunk) {
+            chunk.frames().for_each(|frame| whole.observe(&frame));
+        }
+        whole.settle();
+        for threads in [2, 3, 5] {
+            let (read, mut partial) =
+                analyse(&source, threads, &settings, &super::super::Quiet).expect("it is divided");
+            partial.settle();
+            assert_eq!(partial.difference(&whole), None, "{threads} threads");
+            assert_eq!((read.info().frames, read.ended_whole()), (1_250, true));
+        }
+    }
 }

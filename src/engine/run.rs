@@ -135,8 +135,10 @@ impl Run<'_> {
 
     /// Analyses a capture that no `--tap` names.
     fn one(&mut self, input: &Input) {
-        let mut reader = match CaptureReader::open(&input.source, 0) {
+        let mut reader = match super::live::open(&input.source, 0, self.progress) {
             Ok(reader) => reader,
+            // A pipe that had not said anything yet is no error.
+            Err(_) if self.progress.interrupted() => return,
             Err(error) => {
                 self.errors.push(error);
                 return;
@@ -162,6 +164,9 @@ impl Run<'_> {
         };
         let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
         partial.declare_captures(1);
+        if self.progress.interrupted() {
+            reader.forgive_cut();
+        }
         self.keep(None, partial, &[&reader]);
     }
 
@@ -211,7 +216,7 @@ impl Run<'_> {
 
     /// Analyses the captures of a named tap as one stream, frame by frame in time order.
     fn merged(&mut self, name: &str, inputs: &[(usize, &Input)]) {
-        let mut merge = super::interleave::Interleave::open(inputs, &mut self.errors);
+        let mut merge = super::interleave::Interleave::open(inputs, &mut self.errors, self.progress);
         if merge.is_empty() {
             return;
         }
@@ -223,7 +228,10 @@ impl Run<'_> {
                 self.tell(reader);
             }
         }
-        let readers = merge.into_readers();
+        let mut readers = merge.into_readers();
+        if self.progress.interrupted() {
+            readers.iter_mut().for_each(CaptureReader::forgive_cut);
+        }
         partial.declare_captures(readers.len());
         self.keep(Some(name.to_owned()), partial, &readers.iter().collect::<Vec<_>>());
     }

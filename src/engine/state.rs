@@ -221,7 +221,12 @@ impl State {
         if xxh3_128(&body).to_le_bytes() != digest {
             return Err(wrong("the state is damaged: its digest does not fit its content; make it again".into()));
         }
-        let unreadable = |error: postcard::Error| wrong(format!("the state cannot be read: {error}; make it again"));
+        let unreadable = |error: postcard::Error| match error {
+            postcard::Error::SerdeDeCustom => {
+                wrong("the state holds figures that no capture makes; make it again".into())
+            }
+            error => wrong(format!("the state cannot be read: {error}; make it again")),
+        };
         let (settings, bodies): (Option<Settings>, Vec<Vec<u8>>) = postcard::from_bytes(&body).map_err(unreadable)?;
         let mut streams = Vec::new();
         for body in &bodies {

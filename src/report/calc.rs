@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::harmless::Harmless;
 use super::number::{decimal, grouped, range, signed};
 use crate::transform::calculation::{Calculation, Cost, Costs};
 
@@ -74,7 +75,7 @@ fn rows(answer: &Calculation) -> impl Iterator<Item = SizeRow<'_>> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn json(answer: &Calculation, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, answer).map_err(io::Error::from)?;
+    serde_json::to_writer_pretty(Harmless(&mut *out), answer).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
@@ -84,7 +85,7 @@ pub fn json(answer: &Calculation, out: &mut dyn Write) -> io::Result<()> {
 /// Whatever `out` fails with.
 pub fn json_lines(answer: &Calculation, out: &mut dyn Write) -> io::Result<()> {
     for row in rows(answer) {
-        serde_json::to_writer(&mut *out, &row).map_err(io::Error::from)?;
+        serde_json::to_writer(Harmless(&mut *out), &row).map_err(io::Error::from)?;
         out.write_all(b"\n")?;
     }
     Ok(())

@@ -37,7 +37,7 @@ pub fn cell(text: &str) -> Cow<'_, str> {
 }
 
 /// Control characters of both sets, bidirectional controls, separators of lines and paragraphs, the byte order mark.
-fn is_unsafe(c: char) -> bool {
+pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

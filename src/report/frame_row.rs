@@ -26,6 +26,7 @@
 use std::io::{self, Write};
 
 use super::escape;
+use super::harmless::Harmless;
 use crate::analysis::keyring::transported;
 use crate::capture::Frame;
 use crate::dissect::{LayerKind, Limit, Shape, Stack, Stop, StopCause, stack_name};
@@ -326,8 +327,14 @@ fn encode(text: &str, format: RowFormat) -> Vec<u8> {
                 cell.into_owned().into_bytes()
             }
         }
-        // Serialising a string cannot fail.
-        RowFormat::Ndjson => serde_json::to_vec(text).unwrap_or_else(|_| b"null".to_vec()),
+        RowFormat::Ndjson => {
+            let mut json = Vec::new();
+            // Serialising a string into memory cannot fail.
+            match serde_json::to_writer(Harmless(&mut json), text) {
+                Ok(()) => json,
+                Err(_) => b"null".to_vec(),
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::harmless::Harmless;
 use crate::model::pairs::{MatchReport, Pairs};
 use crate::model::report::{Exactness, Report, Tool};
 
@@ -12,7 +13,7 @@ use crate::model::report::{Exactness, Report, Tool};
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = io::BufWriter::new(out);
+    let mut out = Harmless(io::BufWriter::new(out));
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -23,7 +24,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_pairs(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = io::BufWriter::new(out);
+    let mut out = Harmless(io::BufWriter::new(out));
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -46,7 +47,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
         rewritten: bool,
         exit_status: u8,
     }
-    let mut out = io::BufWriter::new(out);
+    let mut out = Harmless(io::BufWriter::new(out));
     let MatchReport { schema, tool, exactness, degraded_why, pairs, padding, exit_status, .. } = report;
     let head = Head {
         schema,
@@ -79,7 +80,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = io::BufWriter::new(out);
+    let mut out = Harmless(io::BufWriter::new(out));
     line(
         &mut out,
         "report",

@@ -1,11 +1,14 @@
 //! The [`Report`] in its text, JSON, CSV and markdown forms: pure functions of the report.
 
+#![expect(clippy::arithmetic_side_effects, reason = "columns of a page, and figures divided by constants")]
+
 pub mod calc;
 pub mod classes;
 pub mod csv;
 pub mod escape;
 pub mod explain;
 pub mod frame_row;
+mod harmless;
 pub mod json;
 pub mod markdown;
 pub mod names;

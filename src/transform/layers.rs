@@ -157,12 +157,12 @@ impl Layers {
             length = length.saturating_add_signed(added.sum());
             parts.absorb(&added);
         }
-        Some(Lengths { inner, outer: length + header, link, parts })
+        Some(Lengths { inner, outer: length.saturating_add(header), link, parts })
     }
 
     /// Version of the IP header that stands outside a layer.
     fn version_outside(&self, at: usize) -> Option<IpVersion> {
-        let around = self.around[..at].iter().rev().find_map(|layer| match layer {
+        let around = self.around.iter().take(at).rev().find_map(|layer| match layer {
             Layer::Ip(version) => Some(*version),
             _ => None,
         });

@@ -1,6 +1,11 @@
 //! Transforms: the catalogue of ciphers and integrity algorithms, what people call them, and the exact lengths of
 //! packets; pure.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "lengths of packets and parts of them, from 32-bit numbers or the catalogue, in 64 bits"
+)]
+
 pub mod ah;
 pub mod calculation;
 pub mod cipher;

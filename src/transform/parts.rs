@@ -77,23 +77,30 @@ pub struct Parts([i64; Part::ALL.len()]);
 impl Parts {
     /// Adds to a part.
     pub(super) fn add(&mut self, part: Part, octets: u64) {
-        self.0[part as usize] += i64::try_from(octets).unwrap_or(i64::MAX);
+        let own = self.slot(part);
+        *own = own.saturating_add(i64::try_from(octets).unwrap_or(i64::MAX));
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is a number for each of Part::ALL")]
+    const fn slot(&mut self, part: Part) -> &mut i64 {
+        &mut self.0[part as usize]
     }
 
     /// Sets the overhead that was given as a number; it may be negative, where something compresses.
     pub(super) fn constant(&mut self, octets: i64) {
-        self.0[Part::Constant as usize] = octets;
+        *self.slot(Part::Constant) = octets;
     }
 
     /// Adds all of another's.
     pub(super) fn absorb(&mut self, other: &Self) {
         for (own, more) in self.0.iter_mut().zip(other.0) {
-            *own += more;
+            *own = own.saturating_add(more);
         }
     }
 
     /// Octets of one part.
     #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "there is a number for each of Part::ALL")]
     pub const fn of(&self, part: Part) -> i64 {
         self.0[part as usize]
     }
@@ -106,6 +113,6 @@ impl Parts {
     /// All parts together.
     #[must_use]
     pub fn sum(&self) -> i64 {
-        self.0.iter().sum()
+        self.0.iter().fold(0, |sum, octets| sum.saturating_add(*octets))
     }
 }

@@ -30,18 +30,17 @@ impl Sum {
     /// Adds the pseudo header of an upper layer of `bytes` octets (RFC 793 section 3.1, RFC 8200 section 8.1).
     #[must_use]
     pub const fn pseudo_header(self, src: Address, dst: Address, protocol: u8, bytes: u32) -> Self {
-        let mut sum = self.number(protocol as u32).number(bytes);
-        let pair = [src, dst];
-        let mut index = 0;
-        while index < pair.len() {
-            let (high, low) = pair[index].words();
-            if !pair[index].is_v4() {
-                sum = sum.number((high >> 32) as u32).number(high as u32).number((low >> 32) as u32);
-            }
-            sum = sum.number(low as u32);
-            index += 1;
-        }
-        sum
+        self.number(protocol as u32).number(bytes).address(src).address(dst)
+    }
+
+    const fn address(self, address: Address) -> Self {
+        let (high, low) = address.words();
+        let sum = if address.is_v4() {
+            self
+        } else {
+            self.number((high >> 32) as u32).number(high as u32).number((low >> 32) as u32)
+        };
+        sum.number(low as u32)
     }
 
     /// Whether octets that include their checksum field are consistent: the folded sum is all ones.

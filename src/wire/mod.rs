@@ -4,6 +4,11 @@
 //! into that array, so once a view exists no accessor can panic; `read` answers `None` where the octets do not suffice.
 //! A view judges nothing: impossible values are for the floor above to name.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "lengths made of one or two octets, and sums of 16-bit words in 64 bits"
+)]
+
 pub mod checksum;
 pub mod gre;
 pub mod ike;

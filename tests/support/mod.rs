@@ -3,6 +3,7 @@
 
 pub mod build;
 pub mod oracle;
+pub mod rit;
 pub mod writer;
 
 use std::fmt::Debug;

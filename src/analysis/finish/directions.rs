@@ -204,13 +204,13 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .filter(|(key, _)| {
             tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
         })
-        .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
-        .sum();
+        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
+        .fold(0, u64::saturating_add);
     // What ESP-NULL inside a tunnel of others carries has been counted with that tunnel's packet.
     let null: u64 = null_cells(tap)
         .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
-        .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
-        .sum();
+        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
+        .fold(0, u64::saturating_add);
     let decrypted: u64 = tap
         .sizes
         .decrypted
@@ -218,9 +218,9 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .filter(|(key, _)| {
             tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
         })
-        .map(|(key, cell)| u64::from(key.inner_bytes) * tap.counted(cell).0)
-        .sum();
-    visible + decrypted + null
+        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
+        .fold(0, u64::saturating_add);
+    visible.saturating_add(decrypted).saturating_add(null)
 }
 
 /// Inner octets of the opaque SAs of the direction, at least and at most; `None` where one of them is unknown, or travels in

@@ -55,7 +55,7 @@ pub(crate) fn predecessor<'t, 'a>(tap: &'t Tap<'a>, new: &SaView<'_>) -> Option<
             let (first, last) = (old.state.first_time().ns()?, old.state.last_time().ns()?);
             let overlap = last.saturating_sub(new_first);
             let shorter = (last.saturating_sub(first)).min(new_last.saturating_sub(new_first));
-            let successive = first < new_first && last < new_last && overlap.abs() <= REKEY_NS;
+            let successive = first < new_first && last < new_last && overlap.unsigned_abs() <= REKEY_NS.unsigned_abs();
             (successive && overlap <= shorter / 10).then_some((last, old))
         })
         .max_by_key(|(last, old)| (*last, std::cmp::Reverse(old.key)))

@@ -65,7 +65,7 @@ fn sizes(tap: &Tap<'_>) -> BTreeMap<u32, Vec<Sized>> {
 fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u32, u64)> {
     let all = sizes.iter().filter(|sized| sized.packets > 0).map(move |sized| {
         // Every further fragment has an IP header of its own.
-        let headers = around + header * sized.fragments.saturating_sub(1);
+        let headers = around.saturating_add(header.saturating_mul(sized.fragments.saturating_sub(1)));
         (sized.outer_bytes.saturating_sub(headers), sized.packets)
     });
     all.filter(|(length, _)| length.is_multiple_of(4))
@@ -101,7 +101,7 @@ fn goodput_bytes(sizes: &[Sized], around: u32, header: u32, stated: Stated) -> (
     lengths(sizes, around, header).fold((0, 0), |sums, (length, packets)| {
         let length = u64::from(length);
         let (fewest, greatest) = (length.saturating_sub(most) + low, length.saturating_sub(least) + high);
-        (sums.0 + fewest * packets, sums.1 + greatest * packets)
+        (sums.0.saturating_add(fewest.saturating_mul(packets)), sums.1.saturating_add(greatest.saturating_mul(packets)))
     })
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
                 basis: "visible",
                 pad_lengths,
                 monotonic: votes.monotonic,
-                other: sized - votes.monotonic,
+                other: sized.saturating_sub(votes.monotonic),
                 longer_than_needed: votes.longer_than_needed,
             });
         }
@@ -49,7 +49,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
                 tap: tap.name.clone(),
                 sa: sa.name.clone(),
                 frames: tail.frames,
-                nonzero: tail.frames - tail.zero,
+                nonzero: tail.frames.saturating_sub(tail.zero),
             });
         }
     }

@@ -118,7 +118,7 @@ pub(crate) fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
 /// `tunnel`, `transport` or `unknown`, as the packets show it.
 fn mode(sa: &SaView<'_>) -> &'static str {
     let (tunnel, transport) = match sa.null {
-        Some((_, votes)) => (votes.tunnel, votes.frames - votes.tunnel - votes.dummy),
+        Some((_, votes)) => (votes.tunnel, votes.frames.saturating_sub(votes.tunnel).saturating_sub(votes.dummy)),
         None => (sa.state.tunnel, sa.state.transport),
     };
     match (tunnel, transport) {

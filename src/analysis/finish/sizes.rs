@@ -62,7 +62,7 @@ pub(crate) struct OverheadSum {
 impl OverheadSum {
     fn add(&mut self, overhead: i64, packets: u64) {
         self.packets += packets;
-        self.sum += overhead * i64::try_from(packets).unwrap_or(i64::MAX);
+        self.sum = self.sum.saturating_add(overhead.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX)));
         self.range =
             Some(self.range.map_or((overhead, overhead), |(low, high)| (low.min(overhead), high.max(overhead))));
     }
@@ -280,17 +280,18 @@ impl IntegerParts {
 
     fn add_times(&mut self, other: &Self, n: i64) {
         let Self { outer_ip, udp, tcp, gre, ah, esp_header, iv, esp_pad, esp_trailer, icv, fragmentation } = *other;
-        self.outer_ip += outer_ip * n;
-        self.udp += udp * n;
-        self.tcp += tcp * n;
-        self.gre += gre * n;
-        self.ah += ah * n;
-        self.esp_header += esp_header * n;
-        self.iv += iv * n;
-        self.esp_pad += esp_pad * n;
-        self.esp_trailer += esp_trailer * n;
-        self.icv += icv * n;
-        self.fragmentation += fragmentation * n;
+        let add = |own: &mut i64, other: i64| *own = own.saturating_add(other.saturating_mul(n));
+        add(&mut self.outer_ip, outer_ip);
+        add(&mut self.udp, udp);
+        add(&mut self.tcp, tcp);
+        add(&mut self.gre, gre);
+        add(&mut self.ah, ah);
+        add(&mut self.esp_header, esp_header);
+        add(&mut self.iv, iv);
+        add(&mut self.esp_pad, esp_pad);
+        add(&mut self.esp_trailer, esp_trailer);
+        add(&mut self.icv, icv);
+        add(&mut self.fragmentation, fragmentation);
     }
 }
 
@@ -300,7 +301,7 @@ impl Row {
         let outer = u64::from(outer_bytes);
         self.frames += frames;
         self.l1_bytes += l1_bytes;
-        self.outer_sum += outer * frames;
+        self.outer_sum = self.outer_sum.saturating_add(outer.saturating_mul(frames));
         self.outer = Some(self.outer.map_or((outer, outer), |(low, high)| (low.min(outer), high.max(outer))));
         self.seen.join(&cell.seen);
         self.parts.add_times(&parts, i64::try_from(frames).unwrap_or(i64::MAX));
@@ -336,7 +337,7 @@ impl Row {
             circuit_share_pct: if l1_tunnel == 0.0 { 0.0 } else { 100.0 * l1_plain as f64 / l1_tunnel },
             l1_plain_bytes: l1_plain,
             l1_tunnel_bytes: l1_tunnel,
-            l1_plain_bps: bits_per_second(l1_plain * self.frames, duration),
+            l1_plain_bps: bits_per_second(l1_plain.saturating_mul(self.frames), duration),
             l1_tunnel_bps: bits_per_second(self.l1_bytes, duration),
             parts: Parts {
                 outer_ip: mean(p.outer_ip),

@@ -13,6 +13,7 @@ use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
 use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
 use crate::analysis::sizes::{Cell, Cells, OpaqueKey, Sizes};
+use crate::dissect::MAX_LAYERS;
 use crate::model::report::{FrameRef, Name};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
 
@@ -167,6 +168,10 @@ impl<'a> Tap<'a> {
 
     pub(crate) fn degraded(&self) -> Vec<String> {
         let mut why = self.partial.degraded();
+        let too_deep = self.partial.notices.too_deep.count;
+        if too_deep > 0 {
+            why.push(format!("{too_deep} frames have more than {MAX_LAYERS} layers; what lies deeper was not read"));
+        }
         for sa in &self.sas {
             if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded()) {
                 why.push(format!("{}: {reason}", sa.name));

@@ -78,6 +78,10 @@ fn near(word: &str) -> Vec<String> {
 }
 
 /// Letters to insert, drop, replace or swap with their neighbour.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "`rows` has a row for each of 0..=i of `a`, each with 0..=b.len() numbers; i and j begin at 1, at 2 where 2 is subtracted"
+)]
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];

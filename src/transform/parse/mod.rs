@@ -45,7 +45,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// Takes one word and the numbers that belong to it.
     fn word(&mut self) -> Result<(), ParseError> {
-        let word = &self.words[self.at];
+        let Some(word) = self.words.get(self.at) else { return Ok(()) };
         self.at += 1;
         let Some(meaning) = vocabulary::meaning(word) else {
             // A strongSwan proposal, or names joined with hyphens: every piece must be a word.

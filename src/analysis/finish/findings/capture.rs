@@ -88,14 +88,14 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
             let mut draft = Draft::new(code, evidence).count(1 + facts.further_damage);
             if damage.frame > 1 {
                 let last = capture.last_ns.map_or(Timestamp::UNKNOWN, Timestamp::from_ns);
-                let at = here(damage.frame - 1);
+                let at = here(damage.frame.saturating_sub(1));
                 draft = draft.between(at, last, at, last);
             }
             let mut finding = draft.done();
             finding.tap = capture.tap.as_str().into();
             findings.push(finding);
         }
-        let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).sum();
+        let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).fold(0, u64::saturating_add);
         if drops > 0 {
             let evidence = format!(
                 "{}: the capturing host says it dropped {} (pcapng interface statistics) beside {} captured. Numbers missing here \

@@ -34,11 +34,11 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         if tail.is_padding() && tail.zero < tail.frames {
             let evidence = format!(
                 "{} of {} have an AH whose last four octets are padding and not zero; they repeat from packet to packet, so they are stale memory, not ICV.",
-                plural(tail.frames - tail.zero, "frame"),
+                plural(tail.frames.saturating_sub(tail.zero), "frame"),
                 sa.state.seen.count
             );
             let draft = Draft::new("ah-padding-leak", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen);
-            findings.push(draft.count(tail.frames - tail.zero).done());
+            findings.push(draft.count(tail.frames.saturating_sub(tail.zero)).done());
         }
         let of_null = sa.null.map(|(_, votes)| (&votes.pads, votes.monotonic));
         let of_keyed = sa.state.keyed.as_deref().map(|keyed| (&keyed.pads, keyed.monotonic));

@@ -1,0 +1,472 @@
+//! Every limit is hit once, and says so in words. ARCHITECTURE.md lists which test hits which limit.
+
+mod support;
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use spiglass::capture::limits::{
+    CHUNK_BYTES, MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES, MAX_RECORD, MAX_RECORD_RAISED,
+};
+use spiglass::capture::{CaptureReader, Chunk, Source};
+use spiglass::engine::{Input, Quiet, Settings, run};
+use spiglass::model::report::{Exactness, Report};
+use spiglass::policy::limits::MAX_OCTETS;
+use spiglass::policy::{Policies, lint};
+use support::build::{R1, R2, START, esp, ipv4, udp};
+use support::writer::{Out, plain_pcap};
+use support::{scratch, spiglass, write_file};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The report of made-up frames, each with its time after the first in nanoseconds.
+fn report(name: &str, frames: impl Iterator<Item = (u64, Vec<u8>)>) -> Report {
+    let out: Vec<Out> = frames.map(|(after, data)| Out::whole(START + after, data)).collect();
+    let path = write_file(&scratch("limits"), name, &plain_pcap(&out));
+    report_of(&path)
+}
+
+fn report_of(path: &Path) -> Report {
+    let outcome = run(&[Input { source: Source::Path(path.into()), tap: None }], &Settings::default(), 1, &Quiet);
+    assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+    outcome.report
+}
+
+/// The report says that it is not exact, and why.
+fn degraded(report: &Report, words: &str) {
+    assert_eq!(report.exactness, Exactness::Degraded, "{words}");
+    assert!(report.degraded_why.iter().any(|why| why.contains(words)), "{words}: {:?}", report.degraded_why);
+}
+
+fn address(n: u32) -> Ipv4Addr {
+    Ipv4Addr::from(0x0a00_0000 + n)
+}
+
+/// Octets that pass for encrypted.
+fn noise(n: u32) -> [u8; 32] {
+    let mut noise = support::build::Noise(u64::from(n) | 1);
+    std::array::from_fn(|_| noise.word().to_le_bytes()[3] | 0x80)
+}
+
+/// The damage that a file is reported with, and the exit status 2.
+fn damage(name: &str, bytes: &[u8]) -> String {
+    let path = write_file(&scratch("limits"), name, bytes);
+    let run = spiglass(&["report", "--format", "json", path.to_str().unwrap()]).expect(2);
+    let json = run.json();
+    let what = json["captures"][0]["damage"]["what"].as_str().unwrap_or_default().to_owned();
+    assert!(run.stderr.contains(&what) && !what.is_empty(), "{run}");
+    what
+}
+
+fn pcap_header(snaplen: u32) -> Vec<u8> {
+    let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    file.extend(snaplen.to_le_bytes());
+    file.extend(1_u32.to_le_bytes());
+    file
+}
+
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let padded = body.len().next_multiple_of(4);
+    let total = u32::try_from(padded + 12).unwrap().to_le_bytes();
+    let mut block = kind.to_le_bytes().to_vec();
+    block.extend(total);
+    block.extend(body);
+    block.resize(8 + padded, 0);
+    block.extend(total);
+    block
+}
+
+fn section() -> Vec<u8> {
+    let mut body = 0x1a2b_3c4d_u32.to_le_bytes().to_vec();
+    body.extend([1, 0, 0, 0]);
+    body.extend([0xff; 8]);
+    block(0x0a0d_0d0a, &body)
+}
+
+fn interface(options: &[u8]) -> Vec<u8> {
+    let mut body = vec![1, 0, 0, 0, 0, 0, 0, 0];
+    body.extend(options);
+    block(1, &body)
+}
+
+fn option(code: u16, value: &[u8]) -> Vec<u8> {
+    let mut option = code.to_le_bytes().to_vec();
+    option.extend(u16::try_from(value.len()).unwrap().to_le_bytes());
+    option.extend(value);
+    option.resize(option.len().next_multiple_of(4), 0);
+    option
+}
+
+fn packet(interface: u32, data: &[u8], options: &[u8]) -> Vec<u8> {
+    let mut body = interface.to_le_bytes().to_vec();
+    body.extend([0; 8]);
+    for _ in 0..2 {
+        body.extend(u32::try_from(data.len()).unwrap().to_le_bytes());
+    }
+    body.extend(data);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend(options);
+    block(6, &body)
+}
+
+#[test]
+fn a_record_may_claim_so_much_and_no_more() {
+    for (snaplen, limit) in [(65_535, MAX_RECORD), (u32::MAX, MAX_RECORD_RAISED)] {
+        let mut file = pcap_header(snaplen);
+        for word in [1, 0, limit + 1, limit + 1] {
+            file.extend(word.to_le_bytes());
+        }
+        let what = damage("record.pcap", &file);
+        assert!(what.contains(&format!("the record claims {} bytes, the limit is {limit}", limit + 1)), "{what}");
+    }
+}
+
+#[test]
+fn a_block_may_claim_so_much_and_no_more() {
+    let mut file = section();
+    file.extend(6_u32.to_le_bytes());
+    file.extend((MAX_BLOCK + 4).to_le_bytes());
+    file.extend([0; 64]);
+    let what = damage("block.pcapng", &file);
+    assert!(what.contains(&format!("claims {} bytes, the limit is {MAX_BLOCK}", MAX_BLOCK + 4)), "{what}");
+    let mut file = section();
+    file.extend(interface(&vec![0; MAX_DESCRIPTION as usize]));
+    let what = damage("description.pcapng", &file);
+    assert!(what.contains(&format!("the limit is {MAX_DESCRIPTION}")), "{what}");
+}
+
+#[test]
+fn a_section_has_so_many_interfaces_and_a_name_so_many_characters() {
+    let mut file = section();
+    file.extend(interface(&option(2, "ä".repeat(400).as_bytes())));
+    for _ in 0..MAX_INTERFACES {
+        file.extend(interface(&[]));
+    }
+    let frame = esp(R1, R2, 1, 1, &[1; 40]);
+    file.extend(packet(0, &frame, &[]));
+    file.extend(packet(u32::try_from(MAX_INTERFACES).unwrap(), &frame, &[]));
+    let what = damage("interfaces.pcapng", &file);
+    assert!(what.contains("interface") && what.contains("65536"), "{what}");
+    let report = report_of(&scratch("limits").join("interfaces.pcapng"));
+    assert_eq!(report.captures[0].interfaces.len(), MAX_INTERFACES);
+    assert_eq!(report.captures[0].interfaces[0].name.as_ref().unwrap().chars().count(), 256);
+}
+
+#[test]
+fn so_many_options_of_a_packet_are_looked_at() {
+    let flags = option(2, &(4_u32 << 5).to_le_bytes());
+    let fcs = |comments: usize| {
+        let options = [option(1, b"x").repeat(comments), flags.clone(), option(0, b"")].concat();
+        let mut file = section();
+        file.extend(interface(&[]));
+        file.extend(packet(0, &esp(R1, R2, 1, 1, &[1; 40]), &options));
+        let path = write_file(&scratch("limits"), &format!("options-{comments}.pcapng"), &file);
+        let mut reader = CaptureReader::open(&Source::Path(path), 0).unwrap();
+        let mut chunk = Chunk::new();
+        assert!(reader.next_chunk(&mut chunk));
+        chunk.frames().next().unwrap().fcs_bytes
+    };
+    assert_eq!((fcs(31), fcs(32)), (4, 0));
+}
+
+/// A member of a compressed file that is records and nothing else, so that it may be repeated: gigabytes in some kilobytes.
+#[test]
+fn a_zip_bomb_is_streamed_and_never_held() {
+    let mut records = Vec::new();
+    for n in 0..4_000_u32 {
+        let frame = Out::whole(START + u64::from(n), esp(R1, R2, 1, n, &[0; 1_400]));
+        records.extend(&plain_pcap(&[frame])[24..]);
+    }
+    let gzip = |bytes: &[u8]| {
+        let mut w = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        w.write_all(bytes).unwrap();
+        w.finish().unwrap()
+    };
+    let zstd = |bytes: &[u8]| zstd::stream::encode_all(bytes, 3).unwrap();
+    let lz4 = |bytes: &[u8]| {
+        let mut w = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        w.write_all(bytes).unwrap();
+        w.finish().unwrap()
+    };
+    let header = &plain_pcap(&[])[..24];
+    for (name, mut file, member) in [
+        ("gz", gzip(header), gzip(&records)),
+        ("zst", zstd(header), zstd(&records)),
+        ("lz4", lz4(header), lz4(&records)),
+    ] {
+        for _ in 0..60 {
+            file.extend(&member);
+        }
+        let unpacked = 60 * records.len();
+        assert!(unpacked > 300 << 20 && file.len() * 20 < unpacked, "{name}: {} for {unpacked}", file.len());
+        let path = write_file(&scratch("limits"), &format!("bomb.pcap.{name}"), &file);
+        // A third of what is in the file would not fit.
+        let output = std::process::Command::new("sh")
+            .args(["-c", "ulimit -v 131072; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_spiglass")])
+            .args(["report", "--jobs", "1", "--format", "json"])
+            .arg(&path)
+            .output()
+            .expect("there is a shell");
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["totals"]["frames"], 240_000, "{name}");
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn an_xz_stream_that_asks_for_gigabytes_is_refused() {
+    let mut packed = Vec::new();
+    let mut w = liblzma::write::XzEncoder::new(&mut packed, 0);
+    w.write_all(&plain_pcap(&[])).unwrap();
+    w.finish().unwrap();
+    // Block header: size, flags, filter 0x21, one octet of properties: the size of the dictionary. 40 is 4 GiB.
+    let size = (usize::from(packed[12]) + 1) * 4;
+    let at = packed[12..12 + size].windows(2).position(|pair| pair == [0x21, 1]).unwrap() + 14;
+    packed[at] = 40;
+    let crc = crc32(&packed[12..12 + size - 4]).to_le_bytes();
+    packed[12 + size - 4..12 + size].copy_from_slice(&crc);
+    let path = write_file(&scratch("limits"), "dictionary.pcap.xz", &packed);
+    let run = spiglass(&["report", path.to_str().unwrap()]).expect(2);
+    assert!(run.stderr.contains("xz") && run.stderr.contains("memory"), "{run}");
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+#[test]
+fn associations_beyond_the_limit_are_counted_and_said() {
+    let frames = (0..200_010_u32).map(|n| (u64::from(n) * 1_000, esp(R1, R2, 256 + n, 1, &noise(n))));
+    let report = report("sas.pcap", frames);
+    degraded(&report, "10 headers of security associations beyond 200000 were counted, not analysed");
+    assert_eq!((report.sas.len(), report.totals.frames), (200_000, 200_010));
+}
+
+#[test]
+fn pairs_of_addresses_beyond_the_limit_are_counted_and_said() {
+    let frames = (0..65_536 + 7).map(|n| (u64::from(n) * 1_000, udp(address(n), R2, (53, 53), 1, &[1; 8])));
+    let report = report("flows.pcap", frames);
+    degraded(&report, "7 packets of address pairs beyond 65536 were counted, not analysed");
+    // MACs are made of the addresses: as many directions. They are bounded too, and the rest is summed.
+    assert!(report.rates.directions.len() <= 65, "{}", report.rates.directions.len());
+    assert!(report.rates.directions.iter().any(|direction| direction.direction.contains("other")));
+    assert_eq!(report.rates.directions.iter().map(|direction| direction.frames).sum::<u64>(), 65_543);
+}
+
+#[test]
+fn endpoints_beyond_the_limit_are_counted_and_said() {
+    let inner: Vec<u8> = ipv4(R2, R1, 59, 1, &[])[14..].to_vec();
+    let frames = (0..400_000 + 6).map(|n| (u64::from(n) * 100_000, ipv4(address(n), R2, 4, 1, &inner)));
+    degraded(&report("pairs.pcap", frames), "6 packets of endpoint pairs beyond 400000 were counted, not analysed");
+}
+
+#[test]
+fn stacks_beyond_the_limit_are_counted_and_said() {
+    // Twelve headers of IPv4 or IPv6 inside each other, in every order, and four of eleven.
+    let nested = |order: u32, depth: u32| {
+        let (mut protocol, mut packet) = (59, Vec::new());
+        for level in 0..depth {
+            if order >> level & 1 == 0 {
+                packet = ipv4(R1, R2, protocol, 1, &packet)[14..].to_vec();
+                protocol = 4;
+            } else {
+                let mut outer = vec![0x60, 0, 0, 0];
+                outer.extend(u16::try_from(packet.len()).unwrap().to_be_bytes());
+                outer.extend([protocol, 64]);
+                outer.extend([0xfd; 32]);
+                outer.extend(&packet);
+                packet = outer;
+                protocol = 41;
+            }
+        }
+        ipv4(R1, R2, protocol, 1, &packet)
+    };
+    let orders = (0..4_096).map(|order| (order, 12)).chain((0..4).map(|order| (order, 11)));
+    let frames = orders.enumerate().map(|(at, (order, depth))| (at as u64 * 1_000_000, nested(order, depth)));
+    degraded(&report("stacks.pcap", frames), "4 frames with stacks beyond 4096 were counted, not analysed");
+}
+
+#[test]
+fn fragments_in_flight_beyond_the_limit_are_counted_and_said() {
+    // First fragments of datagrams whose rest never comes, all within two seconds.
+    let frames = (0..65_536 + 9_u32).map(|n| {
+        let mut frame = ipv4(address(n / 65_536), R2, 17, u16::try_from(n % 65_536).unwrap(), &[0; 16]);
+        frame[20] = 0x20;
+        (u64::from(n) * 10_000, frame)
+    });
+    degraded(&report("fragments.pcap", frames), "9 fragments beyond the limit on groups were not put together");
+}
+
+#[test]
+fn notices_beyond_the_limit_are_counted_and_said() {
+    // "Packet too big" by as many routers.
+    let frames = (0..4_096 + 5).map(|n| {
+        let mut quoted = vec![3, 4, 0, 0, 0, 0, 5, 0x14];
+        quoted.extend(&esp(R1, R2, 300, 1, &[0; 8])[14..]);
+        (u64::from(n) * 1_000, ipv4(address(n), R1, 1, 1, &quoted))
+    });
+    degraded(&report("notices.pcap", frames), "5 ICMP or IKE notices beyond the limit were not kept");
+}
+
+#[test]
+fn sizes_beyond_the_limit_are_counted_and_said() {
+    // One SA has 20,000 sizes at most; fifty-one have more than a million cells. GRE shows the inner size with a header alone.
+    let frames = (0..51_u32).flat_map(|path| {
+        (0..19_700_u16).map(move |size| {
+            let mut inner = vec![0, 0, 8, 0, 0x45, 0];
+            inner.extend((40 + size).to_be_bytes());
+            inner.extend([0, 0, 0, 0, 64, 59, 0, 0, 10, 1, 0, 1, 10, 2, 0, 1]);
+            let mut frame = ipv4(R1, address(path), 47, 1, &inner);
+            frame[16..18].copy_from_slice(&(64 + size).to_be_bytes());
+            (u64::from(path) * 20_000_000 + u64::from(size) * 1_000, frame)
+        })
+    });
+    let out: Vec<Out> = frames
+        .map(|(after, data)| {
+            let wire_bytes = 14 + u32::from(u16::from_be_bytes([data[16], data[17]]));
+            Out { time_ns: START + after, data, wire_bytes }
+        })
+        .collect();
+    let path = write_file(&scratch("limits"), "sizes.pcap", &plain_pcap(&out));
+    degraded(&report_of(&path), "packets of sizes beyond 1000000 cells are in no size table");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn centuries_between_two_frames_cost_two_bins() {
+    let mut file = pcap_header(65_535);
+    for seconds in [0, u32::MAX, 1, u32::MAX - 1] {
+        let frame = esp(R1, R2, 1, seconds & 7, &[1; 40]);
+        for word in [seconds, 0, frame.len() as u32, frame.len() as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(frame);
+    }
+    let path = write_file(&scratch("limits"), "1970-2106.pcap", &file);
+    let begun = std::time::Instant::now();
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 131072; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_spiglass")])
+        .args(["report", "--jobs", "1", "--bin", "1ms", "--format", "json"])
+        .arg(&path)
+        .output()
+        .expect("there is a shell");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["exactness"], "exact");
+    assert_eq!(json["captures"][0]["last"], "2106-02-07T06:28:15.000000000Z");
+    assert!(begun.elapsed().as_secs() < 10);
+}
+
+#[test]
+fn time_bins_beyond_the_limit_are_joined_and_said() {
+    let frames = (0..100_001_u32).map(|n| (u64::from(n) * SECOND, udp(R1, R2, (53, 53), 1, &[1; 8])));
+    let report = report("bins.pcap", frames);
+    degraded(&report, "more than 100000 time bins: 2 neighbours each were joined into one");
+    assert_eq!(report.rates.bin_ns, 2 * SECOND);
+}
+
+#[test]
+fn runs_and_intervals_of_sequence_numbers_beyond_the_limit_are_folded_and_said() {
+    // The counter begins again after eleven seconds of silence, more often than runs are kept.
+    let frames = (0..260_u32).map(|n| (u64::from(n) * 11 * SECOND, esp(R1, R2, 300, 1_000 - n, &noise(n))));
+    degraded(&report("runs.pcap", frames), "4 frames beyond 256 runs of sequence numbers");
+    // Every second number is missing: an interval for each number seen. Then one arrives where all was folded.
+    let last = 2 * ((1 << 16) + (1 << 19) + 10);
+    let numbers = (1..last / 2).map(|n| n * 2).chain([3]);
+    let frames = numbers.enumerate().map(|(at, n)| (at as u64 * 1_000, esp(R1, R2, 300, n, &noise(n))));
+    degraded(&report("intervals.pcap", frames), "coverage beyond 65536 intervals was folded; 1 frame");
+}
+
+#[test]
+fn a_window_of_copies_has_so_much_room() {
+    // Frames of no sequence number within 10 ms of the capture's beginning, more than are kept.
+    let frames = (0..(1 << 18) + 3_u32).map(|n| (u64::from(n) * 30, udp(R1, address(n), (53, 53), 1, &[1; 8])));
+    degraded(&report("copies.pcap", frames), "frames found no room in the window that recognises copies");
+}
+
+#[test]
+fn layers_are_as_deep_as_that() {
+    let mut packet = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    for _ in 0..40 {
+        let total = u16::try_from(packet.len() + 20).unwrap().to_be_bytes();
+        let mut outer = vec![0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, 4, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        outer.extend(&packet);
+        packet = outer;
+    }
+    let frame = ipv4(R1, R2, 4, 1, &packet);
+    let path = write_file(&scratch("limits"), "deep.pcap", &plain_pcap(&[Out::whole(START, frame)]));
+    let rows = support::frames(&path);
+    assert_eq!(rows[0].get("stop"), "ipv4: more than 20 layers");
+    degraded(&report_of(&path), "1 frames have more than 20 layers; what lies deeper was not read");
+}
+
+fn remark(text: &str) -> Vec<String> {
+    let policies = Policies::read(&[("big.cfg".into(), text.as_bytes().to_vec())]);
+    let _ = lint(&policies.view());
+    policies.files[0].remarks.iter().map(|remark| remark.what.clone()).collect()
+}
+
+#[test]
+fn configurations_are_read_up_to_their_limits_and_say_so() {
+    let has = |remarks: &[String], words: &str| {
+        assert!(remarks.iter().any(|what| what.contains(words)), "{words}: {remarks:?}");
+    };
+    has(&remark(&format!("hostname R1\n!{}\n", "x".repeat(5_000))), "a line of more than 4096 octets is skipped");
+    let routers: String =
+        (0..300).map(|n| format!("hostname R{n}\ninterface Gi0\n ip address 10.0.0.1 255.0.0.0\n")).collect();
+    has(&remark(&routers), "more than 256 routers in all inputs; the rest is left out");
+    let maps: String = (1..4_200).map(|n| format!("crypto map M {n} ipsec-manual\n set peer 10.0.0.1\n")).collect();
+    has(
+        &remark(&format!("hostname R1\n{maps}")),
+        "more than 4096 crypto map entries of one router; the rest is left out",
+    );
+    let policies: String = (1..4_200).map(|n| format!("crypto isakmp policy {n}\n group 2\n")).collect();
+    has(
+        &remark(&format!("hostname R1\n{policies}")),
+        "more than 4096 IKE policies of one router; the rest is left out",
+    );
+    let lists: String =
+        (0..262_200).map(|n| format!("access-list 101 permit ip host 10.0.0.{} any\n", n % 250)).collect();
+    has(&remark(&format!("hostname R1\n{lists}")), "more than 262144 facts in all inputs; the rest is left out");
+    has(&remark(&format!("hostname R1\n{}", "!\n".repeat(MAX_OCTETS / 2))), "the input is longer than 16777216 octets");
+}
+
+#[test]
+fn remarks_and_stretches_are_kept_up_to_their_limits_and_counted_beyond() {
+    let text: String = (0..70).map(|n| format!("crypto map M {n} ipsec-manual\n set peer nowhere-{n}\n")).collect();
+    let policies = Policies::read(&[("wrong.cfg".into(), format!("hostname R1\n{text}").into_bytes())]);
+    let file = &policies.files[0];
+    assert_eq!((file.remarks.len(), file.more_remarks), (50, 20), "{:?}", file.remarks);
+    let text: String = (0..1_500).map(|n| format!("interface Gi{n}\nnonsense of {n}\n")).collect();
+    let policies = Policies::read(&[("skipped.cfg".into(), format!("hostname R1\n{text}").into_bytes())]);
+    let file = &policies.files[0];
+    assert_eq!((file.skipped.len(), file.skipped_lines >= 1_500), (1_000, true), "{}", file.skipped_lines);
+}
+
+#[test]
+fn a_configuration_file_is_not_read_beyond_its_limit() {
+    let path: PathBuf = scratch("limits").join("endless.cfg");
+    let mut text = b"hostname R1\n".to_vec();
+    text.resize(MAX_OCTETS + (64 << 20), b'!');
+    std::fs::write(&path, text).unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 131072; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_spiglass")])
+        .args(["check", "--config"])
+        .arg(&path)
+        .output()
+        .expect("there is a shell");
+    std::fs::remove_file(&path).unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code <= 2), "{stderr}");
+    assert!(stderr.contains("the input is longer than 16777216 octets"), "{stderr}");
+}
+
+#[test]
+fn a_chunk_is_as_large_as_that_and_records_are_larger() {
+    assert!(CHUNK_BYTES < MAX_RECORD_RAISED as usize);
+}
