@@ -15,6 +15,10 @@ const LEFT_OUT: &[&str] = &["idle", "clear", "transport-host-aes-sha1", "frag-in
 /// Several lengths become one, so pairs among them may be said to be ambiguous.
 const AMBIGUOUS: &[&str] = &["esp-tfc-gcm"];
 
+/// On the far side: packets of one length were lost or overtook each other between the two taps, and no number behind the far gateway says
+/// which. Nothing in the captures decides, so the pairs must be unsure, never wrong and sure.
+const UNDECIDED: &[&str] = &["reorder-after-tap", "steps-512-after-tap"];
+
 struct Scenario {
     name: String,
     dir: PathBuf,
@@ -81,7 +85,9 @@ fn check_pairs(tap: &str, keyed: bool, least: f64) {
         checks.ok(sure.is_empty(), || format!("{} wrong pairs are sure: {:?}", sure.len(), &sure[..sure.len().min(8)]));
         let enough = score.right as f64 >= least * score.needed as f64;
         let few = score.wrong.len() as f64 <= (1.0 - least) * score.needed as f64;
-        let admitted = AMBIGUOUS.contains(&scenario.name.as_str()) && sure.is_empty() && !keyed;
+        let named = |names: &[&str]| names.contains(&scenario.name.as_str());
+        let undecided = named(AMBIGUOUS) || (tap == "plain-b" && named(UNDECIDED));
+        let admitted = undecided && sure.is_empty() && !keyed;
         checks.ok((enough && few) || admitted, || {
             let some = &score.wrong[..score.wrong.len().min(8)];
             let (right, needed, wrong, unknown) = (score.right, score.needed, score.wrong.len(), score.unknown);

@@ -261,8 +261,12 @@ impl Lane {
             self.settle(ledger, &places, end, &candidates, &aligned, &tunnelled);
         } else {
             let lead = if self.begun { SKIP_UNKNOWN } else { 0.1 };
+            // Where lengths differ much, a few packets settle a doubt.
+            let short = self.begun && is_diverse(&tunnelled);
+            let rows = if short { tunnelled.get(..4 * AROUND).unwrap_or(&tunnelled) } else { &tunnelled };
+            let end = if short { end.min(2 * AROUND) } else { end };
             let align = |plain: &[align::Plain]| {
-                align::align(plain, &tunnelled, self.lag, lead, delay, |m, inner, esp| self.makes(m, inner, esp))
+                align::align(plain, rows, self.lag, lead, delay, |m, inner, esp| self.makes(m, inner, esp))
             };
             let mut aligned = align(&plain);
             let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
@@ -430,6 +434,7 @@ impl Lane {
     fn distinct(&self, candidates: &[(usize, PlainItem)], at: usize, ns: i64) -> f32 {
         /// Neighbours that are looked at on either side.
         const NEAR: usize = 4;
+        const ALIKE: f32 = 0.9;
         const CROWDED: f32 = 0.85;
         const BETTER: f32 = 0.7;
         let (Some(delay), false) = (self.delay, self.encapsulated) else { return 1.0 };
@@ -445,7 +450,7 @@ impl Lane {
             } else if apart < 4.0 * delay.jitter {
                 sure.min(CROWDED)
             } else {
-                sure
+                sure.min(ALIKE)
             }
         })
     }
@@ -476,6 +481,17 @@ impl Lane {
         };
         self.delay = Some(Delay { base: Some(base), spread, jitter, edge: edge.map(|edge| (edge, above)) });
     }
+}
+
+/// Whether packets have so many lengths that a few in a row are like no others.
+fn is_diverse(tunnelled: &[align::Tunnelled]) -> bool {
+    /// Of so many packets, so many lengths.
+    const PACKETS: usize = 2 * AROUND;
+    const LENGTHS: usize = 4;
+    let mut lengths: Vec<u32> = tunnelled.iter().take(PACKETS).filter_map(|packet| packet.esp).collect();
+    lengths.sort_unstable();
+    // One that is rare does not help.
+    lengths.chunk_by(|a, b| a == b).filter(|same| same.len() * 4 < PACKETS && same.len() > 1).count() >= LENGTHS
 }
 
 /// Takes note of flows that a first look finds in the tunnel; whether there are any that nobody knew.
@@ -513,7 +529,9 @@ pub(super) fn times(differences: &[i64]) -> Option<(f64, f64, f64)> {
     let middle = median(differences.to_vec())?;
     let spread = median(differences.iter().map(|d| (d - middle).abs()).collect())?;
     let steps: Vec<i64> = differences.iter().zip(differences.iter().skip(1)).map(|(a, b)| (b - a).abs()).collect();
-    let jitter = median(steps).unwrap_or(spread);
+    // Bursts make most steps tiny and some long: both count.
+    let mean = steps.iter().sum::<i64>() / i64::try_from(steps.len().max(1)).unwrap_or(i64::MAX);
+    let jitter = median(steps).unwrap_or(spread).max(mean / 6);
     Some((middle as f64, (spread as f64).max(1_000.0), (jitter as f64).max(1_000.0)))
 }
 
