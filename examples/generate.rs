@@ -208,13 +208,13 @@ fn fill(frame: &mut [u8], sa: usize, sequence: u32, number: u64, pool: &[u8]) {
 }
 
 /// Writes records of one container.
-struct Writer<'a> {
+pub struct Writer<'a> {
     format: Format,
     sink: &'a mut dyn Write,
 }
 
 impl<'a> Writer<'a> {
-    fn begin(format: Format, sink: &'a mut dyn Write) -> io::Result<Self> {
+    pub fn begin(format: Format, sink: &'a mut dyn Write) -> io::Result<Self> {
         match format {
             Format::Pcap => {
                 // Magic of nanosecond pcap, version 2.4, no zone, no accuracy, snapshot length, Ethernet.
@@ -234,7 +234,7 @@ impl<'a> Writer<'a> {
         Ok(Self { format, sink })
     }
 
-    fn frame(&mut self, time_ns: u64, frame: &[u8]) -> io::Result<()> {
+    pub fn frame(&mut self, time_ns: u64, frame: &[u8]) -> io::Result<()> {
         let bytes = frame.len() as u32;
         match self.format {
             Format::Pcap => {
@@ -264,10 +264,10 @@ fn put(head: &mut [u8], words: &[u32]) {
 }
 
 /// Repeatable noise (SplitMix64).
-struct Noise(u64);
+pub struct Noise(pub u64);
 
 impl Noise {
-    fn word(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

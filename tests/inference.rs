@@ -148,9 +148,19 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
     #[allow(clippy::cast_precision_loss)]
     let width = packets as f64 * (7.0 + 20.0);
     assert!((most - least - width).abs() < 1.0, "{least} to {most}");
-    // What is configured leaves only the padding.
-    let (capture, config) = (lab.join("esp-3des-sha1/tunnel.pcap"), lab.join("esp-3des-sha1/sa.txt"));
+    // What is configured leaves only the padding, and the keys leave nothing.
+    let (capture, keyed) = (lab.join("esp-3des-sha1/tunnel.pcap"), lab.join("esp-3des-sha1/sa.txt"));
+    let config = std::env::temp_dir().join(format!("spiglass-inference-{}", std::process::id()));
+    let states = std::fs::read_to_string(&keyed).expect("a file of the laboratory");
+    std::fs::write(&config, support::without_keys(&states)).expect("a file can be written");
     let (capture, config) = (capture.to_str().expect("UTF-8"), config.to_str().expect("UTF-8"));
+    let exact =
+        support::spiglass(&["report", "--format", "json", "--sa", keyed.to_str().expect("UTF-8"), capture]).json();
+    let octets = |row: &Value| {
+        at(row, "goodput_bps").as_f64().expect("goodput") * at(row, "seconds").as_f64().expect("seconds") / 8.0
+    };
+    let sum: f64 = items(&exact, "rates.directions").iter().map(octets).sum();
+    assert!((sum - inner_octets).abs() < 1.0, "{sum} octets, not {inner_octets}");
     let report = support::spiglass(&["report", "--format", "json", "--config", config, capture]).json();
     let (least, most) = goodput_octets(&report);
     assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} octets inside, {least} to {most} said");

@@ -4,9 +4,10 @@
 
 mod support;
 
-use spiglass::analysis::{Partial, Settings};
+use spiglass::analysis::{Expectation, Partial, Settings};
 use spiglass::capture::{CaptureReader, Chunk, Frame, Source};
 use spiglass::model::{FramePos, LinkType, Timestamp};
+use spiglass::policy::Policies;
 
 /// A frame that outlives its chunk.
 struct Owned {
@@ -36,8 +37,8 @@ fn read(path: &std::path::Path) -> Vec<Owned> {
 }
 
 /// The state of a piece; `continues` where the stream's beginning lies in an earlier piece.
-fn state(frames: &[Owned], continues: bool) -> Partial {
-    let mut partial = Partial::new(&Settings { link_rate_bps: Some(1_000_000_000), ..Settings::default() });
+fn state(settings: &Settings, frames: &[Owned], continues: bool) -> Partial {
+    let mut partial = Partial::new(settings);
     if continues {
         partial.continue_capture();
     }
@@ -60,11 +61,11 @@ fn observe(partial: &mut Partial, frames: &[Owned]) {
 }
 
 /// Cuts the stream at `cuts` and merges the pieces in a tree that `random` picks.
-fn merged(frames: &[Owned], cuts: &[usize], random: &mut Random) -> Partial {
+fn merged(settings: &Settings, frames: &[Owned], cuts: &[usize], random: &mut Random) -> Partial {
     let mut bounds: Vec<usize> = cuts.iter().copied().chain([0, frames.len()]).collect();
     bounds.sort_unstable();
     let mut pieces: Vec<Partial> =
-        bounds.windows(2).map(|pair| state(&frames[pair[0]..pair[1]], pair[0] > 0)).collect();
+        bounds.windows(2).map(|pair| state(settings, &frames[pair[0]..pair[1]], pair[0] > 0)).collect();
     while pieces.len() > 1 {
         let at = random.below(pieces.len() - 1);
         let later = pieces.remove(at + 1);
@@ -89,9 +90,9 @@ impl Random {
 }
 
 /// Checks the law on one stream.
-fn check(name: &str, frames: &[Owned]) {
+fn check(settings: &Settings, name: &str, frames: &[Owned]) {
     let mut random = Random(0x5eed_0000 + frames.len() as u64);
-    let mut whole = state(frames, false);
+    let mut whole = state(settings, frames, false);
     whole.settle();
     // Frame by frame, without the short way for streams in flow: the same state.
     let mut at_length = Partial::new(whole.settings());
@@ -114,16 +115,28 @@ fn check(name: &str, frames: &[Owned]) {
 }
 
 fn check_cut(name: &str, frames: &[Owned], cuts: &[usize], random: &mut Random, whole: &Partial) {
-    let difference = merged(frames, cuts, random).difference(whole);
+    let difference = merged(whole.settings(), frames, cuts, random).difference(whole);
     assert!(difference.is_none(), "{name}: {difference:?} differ when cut at {cuts:?} of {}", frames.len());
 }
 
+fn settings() -> Settings {
+    Settings { link_rate_bps: Some(1_000_000_000), ..Settings::default() }
+}
+
+/// The settings with the keys of a file.
+fn keyed(file: &std::path::Path) -> Settings {
+    let text = std::fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let policies = Policies::read(&[("keys".into(), text)]);
+    Settings { expectation: Expectation::from(std::sync::Arc::new(policies)), ..settings() }
+}
+
 fn check_folder(folder: &std::path::Path) -> usize {
+    let settings = settings();
     let mut checked = 0;
     for path in captures_below(folder) {
         let frames = read(&path);
         if !frames.is_empty() {
-            check(&path.display().to_string(), &frames);
+            check(&settings, &path.display().to_string(), &frames);
             checked += 1;
         }
     }
@@ -134,6 +147,41 @@ fn check_folder(folder: &std::path::Path) -> usize {
 fn every_fixture_can_be_cut_anywhere() {
     let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     assert!(check_folder(&fixtures) > 0);
+}
+
+#[test]
+fn a_fixture_with_keys_can_be_cut_anywhere() {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let settings = keyed(&fixtures.join("policy/lab-wrong-auth-key.txt"));
+    let frames = read(&fixtures.join("lab/wrong-auth-key-tunnel.pcap"));
+    assert_eq!(frames.len(), 129);
+    check(&settings, "wrong-auth-key", &frames);
+    // A copying TAP: each frame again, one microsecond later.
+    let again = |f: &Owned, ns: i64| Owned {
+        time: Timestamp::from_ns(f.time.ns().expect("a time") + ns),
+        data: f.data.clone(),
+        ..*f
+    };
+    let twice: Vec<Owned> = frames.iter().flat_map(|f| [again(f, 0), again(f, 1_000)]).collect();
+    check(&settings, "wrong-auth-key, every frame twice", &twice);
+}
+
+/// What comes of a packet depends on it and the keys alone: wherever a stream is cut, the same packets verify and open.
+#[test]
+fn every_lab_capture_with_keys_can_be_cut_anywhere() {
+    let Some(lab) = support::shared("lab") else { return };
+    let mut checked = 0;
+    for scenario in std::fs::read_dir(lab).expect("the laboratory can be listed") {
+        let scenario = scenario.expect("an entry").path();
+        for (keys, tap) in [("sa.txt", "tunnel.pcap"), ("esp_sa", "tunnel.pcap"), ("sa.txt", "plain-a.pcap")] {
+            let (keys, tap) = (scenario.join(keys), scenario.join(tap));
+            if keys.is_file() && tap.is_file() {
+                check(&keyed(&keys), &format!("{} with {}", tap.display(), keys.display()), &read(&tap));
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 150, "{checked}");
 }
 
 #[test]
@@ -160,10 +208,11 @@ fn the_empty_state_changes_nothing_on_either_side() {
             fcs_bytes: 0,
         })
         .collect();
-    let mut whole = state(&frames, false);
+    let settings = settings();
+    let mut whole = state(&settings, &frames, false);
     whole.settle();
-    let mut left = Partial::new(whole.settings()).merge(state(&frames, false)).expect("same settings");
-    let mut right = state(&frames, false).merge(Partial::new(whole.settings())).expect("same settings");
+    let mut left = Partial::new(whole.settings()).merge(state(&settings, &frames, false)).expect("same settings");
+    let mut right = state(&settings, &frames, false).merge(Partial::new(whole.settings())).expect("same settings");
     left.settle();
     right.settle();
     assert!(left == whole && right == whole);

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use spiglass::policy::{Basis, Mode, Policies, Way, lint};
+use spiglass::policy::{Basis, Mode, Numbering, Policies, Way, lint};
 use support::build::Noise;
 use support::{shared, spiglass};
 
@@ -148,6 +148,25 @@ fn policies_of_linux_are_read_in_detail() {
     let selectors: Vec<String> = router.selectors.iter().map(|one| one.selector.to_string()).collect();
     assert_eq!(selectors, ["ip 192.168.2.0/24 > 192.168.3.0/24"; 2], "both seen from this gateway");
     assert!(router.selectors.iter().all(|one| one.local.is_some_and(|local| local.to_string() == "192.168.1.1")));
+}
+
+/// Whether numbers are extended, and how far short packets are padded, is part of a state.
+#[test]
+fn states_of_linux_say_how_they_number_and_pad() {
+    let state = |more: &str| {
+        let text = format!(
+            "src 10.0.0.1 dst 10.0.0.2\n\tproto esp spi 0x000003e9 reqid 1 mode tunnel\n{more}\taead rfc4106(gcm(aes)) 0x00 (160 bits) 128\n"
+        );
+        let policies = read(&text);
+        let [only] = &policies.routers[0].installed[..] else { panic!("one state") };
+        assert_eq!(policies.files[0].skipped_lines, 0, "{more}");
+        (only.numbering, only.tfc)
+    };
+    assert_eq!(state("\treplay-window 32 flag af-unspec\n"), (Numbering::Plain, 0));
+    let esn = "\treplay-window 0 seq 0x00000000 flag esn (0x10000000)\n\tanti-replay esn context:\n\t seq-hi 0x0, seq 0x0, oseq-hi 0x7, oseq 0xa1\n";
+    assert_eq!(state(esn), (Numbering::Extended(7), 0));
+    assert_eq!(state("\treplay-window 32 flag esn\n"), (Numbering::Extended(0), 0));
+    assert_eq!(state("\ttfcpad 1000\n"), (Numbering::Plain, 1_000));
 }
 
 #[test]

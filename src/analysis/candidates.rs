@@ -104,6 +104,7 @@ impl Candidates {
             opaque: true,
             null_checked: false,
             ah_tail: None,
+            added: None,
         };
         state.observe(o, &sight, o.l1_bytes());
         candidate.sizes.add(OpaqueKey { sa: 0, outer_bytes, fragments: 1 }, o);

@@ -7,6 +7,7 @@ mod capture;
 mod config;
 mod ike;
 mod padding;
+mod pairing;
 mod sequence;
 mod size;
 mod spi;
@@ -64,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 51] = [
+static ENTRIES: [Entry; 53] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -116,6 +117,8 @@ static ENTRIES: [Entry; 51] = [
     capture::CLOCK_BACK,
     capture::DROPS,
     capture::HOLE,
+    pairing::LOSS,
+    pairing::NOTHING,
 ];
 
 #[cfg(test)]

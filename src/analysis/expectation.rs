@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::keyring::Locks;
 use crate::policy::Policies;
 
-/// Policies to compare with, or none. They are used when a report is made, and change nothing in a state. A state file holds a
-/// digest of them, into which no key enters, and never the policies themselves: merging asks for them again.
+/// Policies to compare with, or none. They are used when a report is made; in a state only their keys show: the packets of SAs that have
+/// one are checked and decrypted. A state file holds a digest of them, into which no key enters (but which keys there are, and
+/// which statements agree), and never the policies themselves: merging asks for them again.
 #[derive(Clone, Debug, Default)]
 pub struct Expectation {
     policies: Option<Arc<Policies>>,
+    locks: Arc<Locks>,
     digest: u128,
 }
 
@@ -19,6 +24,11 @@ impl Expectation {
     #[must_use]
     pub fn policies(&self) -> Option<&Policies> {
         self.policies.as_deref()
+    }
+
+    /// The keys that the policies state.
+    pub(crate) const fn locks(&self) -> &Arc<Locks> {
+        &self.locks
     }
 
     /// Whether policies were given when the state was made that are not here now.
@@ -30,8 +40,9 @@ impl Expectation {
 
 impl From<Arc<Policies>> for Expectation {
     fn from(policies: Arc<Policies>) -> Self {
-        let digest = policies.digest();
-        Self { policies: Some(policies), digest }
+        let locks = Arc::new(Locks::of_policies(&policies));
+        let digest = xxh3_128(format!("{} {:?}", policies.digest(), locks.outline()).as_bytes());
+        Self { policies: Some(policies), locks, digest }
     }
 }
 
@@ -50,6 +61,6 @@ impl Serialize for Expectation {
 impl<'de> Deserialize<'de> for Expectation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digest = u128::from_le_bytes(<[u8; 16]>::deserialize(deserializer)?);
-        Ok(Self { policies: None, digest })
+        Ok(Self { digest, ..Self::default() })
     }
 }

@@ -36,6 +36,10 @@ pub(crate) const MAX_RUNS: usize = 256;
 pub(crate) const MAX_INTERVALS: usize = 1 << 16;
 /// How far behind the maximum gaps are kept when an SA's coverage is folded.
 pub(crate) const FOLD_BEHIND: i64 = 1 << 20;
+/// Keys tried for one SA: its two ends may state different ones, and lists others again.
+pub(crate) const MAX_KEYS_OF_AN_SA: usize = 16;
+/// High halves of sequence numbers tried where nobody says which one it is: from 0 up, 2^32 packets each.
+pub(crate) const MAX_HIGH_HALVES: u32 = 16;
 
 /// A sequence step backwards after this much silence starts a new run.
 pub(crate) const RUN_GAP_NS: i64 = 10 * SECOND_NS;

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::intern::NONE;
+use super::keyring::transported;
 use super::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
 use crate::capture::Frame;
 use crate::dissect::digest;
-use crate::dissect::{IpHeader, LayerKind, Note, SaHeader, Stack};
+use crate::dissect::{IpHeader, Layer, LayerKind, Note, SaHeader, Stack};
 use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
@@ -82,6 +83,17 @@ pub(crate) struct SaSight {
     pub(crate) null_checked: bool,
     /// The last four octets of an AH ICV field, where they could be padding.
     pub(crate) ah_tail: Option<u32>,
+    /// What it adds to the packet it was found to carry when it was decrypted.
+    pub(crate) added: Option<EspAdded>,
+}
+
+/// Octets that a decrypted ESP adds besides its header and the two octets of the trailer.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct EspAdded {
+    pub(crate) iv: u8,
+    pub(crate) icv: u8,
+    /// Padding and TFC padding.
+    pub(crate) padding: u16,
 }
 
 /// The mode of an SA as one packet shows it.
@@ -92,8 +104,15 @@ pub(crate) enum Mode {
     Unknown,
 }
 
-/// Reads the observation off a stack, numbering what is new; SA headers go to `sights`.
-pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sights: &mut Vec<SaSight>) -> Observation {
+/// Reads the observation off a stack, numbering what is new; SA headers go to `sights`. `octets` are those of the frame, with plaintext
+/// in the place of ciphertext where something was decrypted; the digest is of what was on the wire.
+pub(crate) fn observe(
+    frame: &Frame<'_>,
+    stack: &Stack,
+    octets: &[u8],
+    tables: &mut Tables,
+    sights: &mut Vec<SaSight>,
+) -> Observation {
     sights.clear();
     let outer = stack.outer();
     let l3_bytes = outer.map_or(0, |ip| ip.total_bytes);
@@ -140,7 +159,7 @@ pub(crate) fn observe(frame: &Frame<'_>, stack: &Stack, tables: &mut Tables, sig
     let Some(outer) = outer else { return observation };
     observation.digest = packet_digest(frame, stack, outer);
     for header in &stack.sas {
-        sights.push(sight(frame, stack, header, tables));
+        sights.push(sight(octets, stack, header, tables));
     }
     if sights.len() > 1 {
         share_segment(sights);
@@ -193,10 +212,11 @@ fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
         let ah: u32 = stack.sas.iter().map(|sa| sa.bytes).sum();
         return Some((0, outer.total_bytes.checked_sub(ah)?));
     }
-    None
+    let inside = transported(stack).filter(|_| !outer.is_fragment())?;
+    Some((0, inside.bytes(outer)))
 }
 
-fn sight(frame: &Frame<'_>, stack: &Stack, header: &SaHeader, tables: &mut Tables) -> SaSight {
+fn sight(octets: &[u8], stack: &Stack, header: &SaHeader, tables: &mut Tables) -> SaSight {
     let ip = stack.ips.get(usize::from(header.ip));
     let sa = ip.map_or(NONE, |ip| {
         tables.sas.intern(SaKey { protocol: header.protocol, src: ip.src, dst: ip.dst, spi: header.spi })
@@ -204,20 +224,35 @@ fn sight(frame: &Frame<'_>, stack: &Stack, header: &SaHeader, tables: &mut Table
     let mut mode = Mode::Unknown;
     let mut opaque = header.protocol != Protocol::Ah;
     let mut ah_tail = None;
+    let mut added = None;
     match header.protocol {
         Protocol::Ah => {
             if let Some(next) = layer_behind(stack, header.offset) {
-                mode = match next {
+                mode = match next.kind {
                     LayerKind::Ipv4 | LayerKind::Ipv6 => Mode::Tunnel,
                     _ => Mode::Transport,
                 };
                 // Behind an AH in front of ESP everything is as hidden as the ESP makes it.
-                opaque = matches!(next, LayerKind::Esp | LayerKind::IpComp);
+                opaque = matches!(next.kind, LayerKind::Esp | LayerKind::IpComp)
+                    && !stack.opened.iter().any(|opened| opened.offset == next.span.start);
             }
-            ah_tail = ah_padding_tail(frame, header);
+            ah_tail = ah_padding_tail(octets, header);
         }
         Protocol::Esp => {
-            if let Some(null) = &stack.null {
+            if let Some(opened) = stack.opened(header) {
+                mode = match opened.next_header {
+                    DUMMY => Mode::Unknown,
+                    _ if opened.is_tunnel() => Mode::Tunnel,
+                    _ => Mode::Transport,
+                };
+                // Several messages of one TCP segment are checked, and not looked into.
+                opaque = header.encapsulation == Encapsulation::Tcp && stack.sas.len() > 1;
+                added = Some(EspAdded {
+                    iv: opened.iv_bytes,
+                    icv: opened.icv_bytes,
+                    padding: u16::try_from(opened.padding(header.bytes)).unwrap_or(u16::MAX),
+                });
+            } else if let Some(null) = &stack.null {
                 mode = if matches!(null.next_header, 4 | 41) { Mode::Tunnel } else { Mode::Transport };
             }
         }
@@ -232,10 +267,14 @@ fn sight(frame: &Frame<'_>, stack: &Stack, header: &SaHeader, tables: &mut Table
         encapsulation: header.encapsulation,
         mode,
         opaque,
-        null_checked: header.protocol == Protocol::Esp && stack.null_checked(header),
+        null_checked: header.protocol == Protocol::Esp && added.is_none() && stack.null_checked(header),
         ah_tail,
+        added,
     }
 }
+
+/// Next header of a dummy packet (RFC 4303 section 2.6).
+pub(crate) const DUMMY: u8 = 59;
 
 /// Octets in front of each message in TCP (RFC 9329 section 3).
 pub(crate) const TCP_LENGTH: u32 = 2;
@@ -251,20 +290,20 @@ fn share_segment(sights: &mut [SaSight]) {
 }
 
 /// The layer that begins behind the one at `offset`.
-fn layer_behind(stack: &Stack, offset: u32) -> Option<LayerKind> {
+fn layer_behind(stack: &Stack, offset: u32) -> Option<Layer> {
     let at = stack.layers.iter().position(|l| l.kind == LayerKind::Ah && l.span.start == offset)?;
-    stack.layers.get(at + 1).map(|l| l.kind)
+    stack.layers.get(at + 1).copied()
 }
 
 /// The last four octets of the ICV field where the field is longer than a common ICV by just that: 16 + 4, 24 + 4 or 32 + 4
 /// (RFC 4868 truncations, padded to 64 bits).
-fn ah_padding_tail(frame: &Frame<'_>, header: &SaHeader) -> Option<u32> {
+fn ah_padding_tail(octets: &[u8], header: &SaHeader) -> Option<u32> {
     if !matches!(header.bytes, 32 | 40 | 48) {
         return None;
     }
     let end = (header.offset + header.bytes) as usize;
-    let octets = frame.data.get(end.checked_sub(4)?..end)?;
-    octets.try_into().ok().map(u32::from_be_bytes)
+    let tail = octets.get(end.checked_sub(4)?..end)?;
+    tail.try_into().ok().map(u32::from_be_bytes)
 }
 
 fn direction_key(stack: &Stack) -> DirectionKey {

@@ -5,6 +5,7 @@ use super::copies::CopyWindow;
 use super::express::{Express, lane_key};
 use super::flows::Flows;
 use super::fragments::Fragments;
+use super::keyring::{Keyring, Unlocked};
 use super::notices::Notices;
 use super::observation::{Observation, SaSight, observe};
 use super::padding::EthernetPadding;
@@ -71,10 +72,11 @@ macro_rules! parts {
 }
 
 /// Reused between frames; no part of the state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Scratch {
     stack: Stack,
     sights: Vec<SaSight>,
+    keyring: Keyring,
 }
 
 /// Why two states cannot be merged.
@@ -90,9 +92,11 @@ impl Partial {
     /// The empty state: the identity of [`Partial::merge`].
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
+        let options = settings.dissect_options();
+        let keyring = Keyring::new(&settings.expectation, &options);
         Self {
             settings: settings.clone(),
-            options: settings.dissect_options(),
+            options,
             span: Span::default(),
             tables: Tables::default(),
             totals: Totals::default(),
@@ -107,7 +111,7 @@ impl Partial {
             candidates: Candidates::default(),
             express: Express::default(),
             interleaved: false,
-            scratch: Scratch::default(),
+            scratch: Scratch { stack: Stack::default(), sights: Vec::new(), keyring },
         }
     }
 
@@ -161,9 +165,7 @@ impl Partial {
     #[inline(never)]
     fn observe_at_length(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         dissect(frame, &self.options, &mut self.scratch.stack);
-        if self.settings.admits(&self.scratch.stack) {
-            self.take_in(frame, glance);
-        }
+        self.take_in(frame, glance);
     }
 
     /// Declares that frames will come from several captures of one tap, interleaved.
@@ -173,8 +175,17 @@ impl Partial {
 
     #[inline]
     fn take_in(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
-        let Scratch { stack, sights } = &mut self.scratch;
-        let o = observe(frame, stack, &mut self.tables, sights);
+        let Scratch { stack, sights, keyring } = &mut self.scratch;
+        let unlocked = keyring.open(frame, stack);
+        // What a key opens is seen like what lies in clear, by the filters too.
+        let (stack, octets) = match unlocked.and_then(|unlocked| Some((unlocked.stack()?, unlocked.octets()))) {
+            Some(opened) => opened,
+            None => (&*stack, frame.data),
+        };
+        if !self.settings.admits(stack) {
+            return;
+        }
+        let o = observe(frame, stack, octets, &mut self.tables, sights);
         for sight in sights.iter() {
             if let Some((addresses, spi)) = self.tables.sas.get(sight.sa).and_then(lane_key) {
                 self.express.give_way(&mut parts!(self), addresses, spi);
@@ -184,6 +195,8 @@ impl Partial {
         self.totals.observe(&o);
         let first_sighting = self.sas.observe(&o, sights, &stack.notes);
         self.sas.observe_opaque(&o, frame.data, stack, sights);
+        let checks = unlocked.map(Unlocked::checks).unwrap_or_default();
+        self.sas.observe_checks(&o, stack, sights, checks);
         self.sizes.observe(&o, sights, &stack.notes, stack.costs);
         self.rates.observe(&o);
         self.padding.observe(&o, stack, frame.data);
@@ -202,7 +215,8 @@ impl Partial {
             self.sizes.count_copy(&o, sights, &stack.notes, stack.costs);
             self.rates.count_copy(&o);
         }
-        if let (Some(glance), [sight]) = (glance, sights.as_slice()) {
+        // Packets of an SA that has a key are checked one by one: it has no lane.
+        if let (Some(glance), [sight], []) = (glance, sights.as_slice(), checks) {
             self.express.open(glance, &o, sight, &mut parts!(self));
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::intern::NONE;
+use super::keyed::Keyed;
 use super::observation::{Mode, Observation, SaSight};
 use super::opaque::OpaqueEvidence;
 use super::rare::Rare;
@@ -46,6 +47,8 @@ pub(crate) struct SaState {
     pub(crate) null_checked: u64,
     /// Evidence about the transform of an opaque SA.
     pub(crate) evidence: OpaqueEvidence,
+    /// What came of its packets, where it has keys.
+    pub(crate) keyed: Option<Box<Keyed>>,
 }
 
 /// Sums over frames recognised as TAP copies: part of the sums beside them.
@@ -230,6 +233,7 @@ impl SaState {
             null,
             null_checked,
             evidence,
+            keyed,
         } = later;
         self.seen.merge(seen, shift);
         self.outer_bytes += outer_bytes;
@@ -262,6 +266,9 @@ impl SaState {
         }
         self.null_checked += null_checked;
         self.evidence.merge(evidence);
+        if let Some(later) = keyed {
+            self.keyed.get_or_insert_default().merge(*later, shift);
+        }
     }
 
     /// The ESP-NULL layout the evidence decides for, if it decides.

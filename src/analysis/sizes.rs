@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 
 use super::intern::{NONE, Quick, cache_slot, empty_cache, remap};
 use super::limits::MAX_SIZE_CELLS;
-use super::observation::{Observation, SaSight, TCP_LENGTH};
+use super::observation::{DUMMY, Observation, SaSight, TCP_LENGTH};
 use super::sas::NullCandidate;
 use super::seen::Seen;
 use super::tables::Remap;
@@ -25,6 +25,8 @@ pub(crate) struct Sizes {
     pub(crate) opaque: Cells<OpaqueKey>,
     /// ESP packets as an ESP-NULL layout would have them; which layout holds is decided in the end.
     pub(crate) null: Cells<NullKey>,
+    /// Packets whose inner packet was decrypted.
+    pub(crate) decrypted: Cells<DecryptedKey>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -59,6 +61,28 @@ pub(crate) struct NullKey {
     pub(crate) esp_bytes: u32,
     /// Pad length with TFC padding; `u16::MAX` where the trailer was cut off.
     pub(crate) pad_bytes: u16,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct DecryptedKey {
+    pub(crate) path: u32,
+    /// The outermost of the decrypted ESP SAs around the inner packet.
+    pub(crate) sa: u32,
+    /// The innermost SA around it: the same, ESP in ESP, or AH in ESP.
+    pub(crate) innermost: u32,
+    pub(crate) inner_bytes: u32,
+    pub(crate) outer_bytes: u32,
+    pub(crate) added: Added,
+}
+
+/// What all decrypted ESP around an inner packet adds to it besides headers and trailers, in octets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Added {
+    /// How many ESP headers.
+    pub(crate) headers: u8,
+    pub(crate) iv: u16,
+    pub(crate) padding: u16,
+    pub(crate) icv: u16,
 }
 
 /// Sums over the packets of one cell.
@@ -221,6 +245,14 @@ impl Sizes {
 
     #[inline]
     fn each_key(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs, op: Op) {
+        if let Some(key) = decrypted_key(o, sights) {
+            match op {
+                Op::Add => self.decrypted.add(key, o),
+                Op::Copy => self.decrypted.add_copy(key, o),
+            }
+            self.each_opaque(o, sights, op);
+            return;
+        }
         // ESP-NULL packets are sized by the verdict over the whole SA, below; ESP-NULL inside somebody else's tunnel is not.
         let by_verdict = o.class.null_read && sights.iter().any(|s| s.protocol == Protocol::Esp && encloses(o, s));
         if o.path != NONE && !by_verdict {
@@ -230,13 +262,7 @@ impl Sizes {
                 Op::Copy => self.visible.add_copy(key, o),
             }
         }
-        for sight in sights.iter().filter(|s| s.opaque) {
-            let key = OpaqueKey { sa: sight.sa, outer_bytes: sight.outer_bytes, fragments: 1 };
-            match op {
-                Op::Add => self.opaque.add(key, o),
-                Op::Copy => self.opaque.add_copy(key, o),
-            }
-        }
+        self.each_opaque(o, sights, op);
         for note in notes {
             if let Note::Null { sa, support } = note
                 && let Some(sight) = sights.get(usize::from(*sa))
@@ -250,8 +276,19 @@ impl Sizes {
         }
     }
 
+    #[inline]
+    fn each_opaque(&mut self, o: &Observation, sights: &[SaSight], op: Op) {
+        for sight in sights.iter().filter(|s| s.opaque) {
+            let key = OpaqueKey { sa: sight.sa, outer_bytes: sight.outer_bytes, fragments: 1 };
+            match op {
+                Op::Add => self.opaque.add(key, o),
+                Op::Copy => self.opaque.add_copy(key, o),
+            }
+        }
+    }
+
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
-        let Self { visible, opaque, null } = later;
+        let Self { visible, opaque, null, decrypted } = later;
         self.visible.merge(visible, shift, |k| VisibleKey { path: remap(&map.paths, k.path), ..k });
         self.opaque.merge(opaque, shift, |k| OpaqueKey { sa: remap(&map.sas, k.sa), ..k });
         self.null.merge(null, shift, |k| NullKey {
@@ -261,6 +298,12 @@ impl Sizes {
             direction: remap(&map.directions, k.direction),
             ..k
         });
+        self.decrypted.merge(decrypted, shift, |k| DecryptedKey {
+            path: remap(&map.paths, k.path),
+            sa: remap(&map.sas, k.sa),
+            innermost: remap(&map.sas, k.innermost),
+            ..k
+        });
     }
 
     /// Orders the cells by key, so that equal states are equal whatever order cells were first used in.
@@ -268,16 +311,14 @@ impl Sizes {
         self.visible.settle();
         self.opaque.settle();
         self.null.settle();
+        self.decrypted.settle();
     }
 
     pub(crate) fn refusals(&self) -> Option<String> {
-        let refused = self.visible.refused + self.opaque.refused + self.null.refused;
+        let refused = self.visible.refused + self.opaque.refused + self.null.refused + self.decrypted.refused;
         (refused > 0).then(|| format!("{refused} packets of sizes beyond {MAX_SIZE_CELLS} cells are in no size table"))
     }
 }
-
-/// Next header of a dummy packet (RFC 4303 section 2.6).
-const DUMMY: u8 = 59;
 
 #[derive(Clone, Copy)]
 enum Op {
@@ -289,6 +330,31 @@ enum Op {
 /// tunnel and not of what the tunnel carries.
 fn encloses(o: &Observation, sight: &SaSight) -> bool {
     o.path != NONE && sight.outer_bytes > o.inner_bytes
+}
+
+/// The cell of a packet that was decrypted; `None` where nothing was, or where what was carries no packet that shows itself.
+#[inline]
+fn decrypted_key(o: &Observation, sights: &[SaSight]) -> Option<DecryptedKey> {
+    if o.path == NONE {
+        return None;
+    }
+    let mut key: Option<DecryptedKey> = None;
+    for (sight, esp) in sights.iter().filter(|s| encloses(o, s)).filter_map(|s| Some((s, s.added?))) {
+        let key = key.get_or_insert(DecryptedKey {
+            path: o.path,
+            sa: sight.sa,
+            innermost: sight.sa,
+            inner_bytes: o.inner_bytes,
+            outer_bytes: o.l3_bytes,
+            added: Added::default(),
+        });
+        key.added.headers = key.added.headers.saturating_add(1);
+        key.added.iv = key.added.iv.saturating_add(esp.iv.into());
+        key.added.padding = key.added.padding.saturating_add(esp.padding);
+        key.added.icv = key.added.icv.saturating_add(esp.icv.into());
+    }
+    let innermost = sights.iter().rfind(|s| encloses(o, s)).map_or(NONE, |s| s.sa);
+    key.map(|key| DecryptedKey { innermost, ..key })
 }
 
 /// The cell of an ESP packet that is consistent with a layout; `None` for dummy packets, which have no inner packet to
@@ -355,6 +421,13 @@ impl Quick for OpaqueKey {
     #[inline]
     fn quick(&self) -> u64 {
         u64::from(self.sa) << 32 ^ u64::from(self.outer_bytes)
+    }
+}
+
+impl Quick for DecryptedKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        u64::from(self.path) << 40 ^ u64::from(self.inner_bytes) << 20 ^ u64::from(self.outer_bytes)
     }
 }
 

@@ -20,6 +20,15 @@ impl Resolution {
     /// Nanoseconds.
     pub const NANOSECONDS: Self = Self::PowerOfTen(9);
 
+    /// Length of a tick in nanoseconds.
+    #[must_use]
+    pub fn step_ns(self) -> f64 {
+        match self {
+            Self::PowerOfTen(exponent) => 10_f64.powi(9 - i32::from(exponent)),
+            Self::PowerOfTwo(exponent) => 1e9 * 2_f64.powi(-i32::from(exponent)),
+        }
+    }
+
     /// From the octet of `if_tsresol` (draft-ietf-opsawg-pcapng section 4.2): the top bit chooses the base, the rest is the exponent.
     #[must_use]
     pub const fn from_if_tsresol(octet: u8) -> Self {

@@ -52,6 +52,9 @@ pub(super) enum Command {
     /// Merge states into a report
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
+    /// Which plaintext packet became which tunnelled packet: overhead, loss and latency of a device
+    #[command(after_long_help = super::pair::EXAMPLES)]
+    Match(super::pair::MatchArgs),
     /// Overhead, MTU and MSS, and theoretical throughput of transforms; no capture needed
     #[command(after_long_help = super::calc::EXAMPLES)]
     Calc(super::calc::CalcArgs),
@@ -177,6 +180,8 @@ pub(super) struct FramesArgs {
     #[command(flatten)]
     pub(super) input: InputArgs,
     #[command(flatten)]
+    pub(super) policy: PolicyArgs,
+    #[command(flatten)]
     pub(super) filter: FilterArgs,
     /// Form of the rows
     #[arg(long, value_enum, default_value_t = RowsFormat::Csv, value_name = "FORMAT", help_heading = "Output")]
@@ -283,7 +288,8 @@ pub(super) struct PolicyArgs {
     /// What should be on the wire: router configurations, lists of SAs; repeatable; `-` to paste [default: none]
     ///
     /// Read are Cisco IOS configurations and `show crypto ipsec sa`, `ip xfrm state` and `ip xfrm policy`, `swanctl --list-sas`, Wireshark's esp_sa table and
-    /// [[sa]] tables in TOML; content decides. One text may hold several routers, with prompts and notes, and without indentation. Keys are compared, never shown.
+    /// [[sa]] tables in TOML; content decides. One text may hold several routers, with prompts and notes, and without indentation. Keys are compared, and packets are checked
+    /// and decrypted with them; they are never shown.
     #[arg(long, visible_alias = "sa", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(super) config: Vec<OsString>,
 }

@@ -15,6 +15,7 @@ macro_rules! tell {
 mod args;
 mod calc;
 mod options;
+mod pair;
 mod policies;
 mod progress;
 mod rows;

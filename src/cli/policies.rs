@@ -5,6 +5,8 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::args::RunArgs;
+use crate::analysis::Keyring;
+use crate::dissect::DissectOptions;
 use crate::engine::Expectation;
 use crate::model::Error;
 use crate::policy::Policies;
@@ -43,6 +45,14 @@ pub(super) fn read(names: &[OsString], run: &RunArgs, errors: &mut Vec<Error>) -
         tell(&policies);
     }
     Expectation::from(Arc::new(policies))
+}
+
+/// Keys that cannot be used: rows of frames have no findings that would say so.
+pub(super) fn warn_of_keys(expectation: &Expectation) {
+    for unusable in Keyring::new(expectation, &DissectOptions::default()).unusable() {
+        let (name, protocol) = (printable(&unusable.holder.name), unusable.protocol.title());
+        tell!("spiglass: {name} {protocol} {}: {}; its packets are not decrypted", unusable.spi.0, unusable.why);
+    }
 }
 
 /// At most one octet more than the limit, so that the reader sees that there is more.

@@ -12,7 +12,7 @@ use super::verdict::Verdict;
 use super::{options, policies};
 use crate::engine;
 use crate::model::Error;
-use crate::model::report::Report;
+use crate::model::report::{Capture, Report};
 use crate::report::csv::Table;
 use crate::report::escape::printable;
 use crate::report::frame_row::{FrameRows, RowFormat};
@@ -27,6 +27,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Frames(args) => frames(&args),
         Command::Partial(args) => partial(&args),
         Command::Merge(args) => merge(args),
+        Command::Match(args) => super::pair::pair(&args),
         Command::Calc(args) => super::calc::calc(&args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
@@ -226,7 +227,12 @@ fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Re
 
 /// Damage is in the report too, but whoever reads only standard error must not miss it.
 fn warn_of_damage(report: &Report) {
-    for capture in &report.captures {
+    warn_of_damaged(&report.captures);
+}
+
+/// The same for captures.
+pub(super) fn warn_of_damaged(captures: &[Capture]) {
+    for capture in captures {
         if let Some(damage) = &capture.damage {
             warn(&capture.path, damage.offset, damage.frame, &damage.what, damage.kind == "cut", capture.frames);
         }
@@ -247,16 +253,17 @@ fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64)
 
 fn frames(args: &FramesArgs) -> Verdict {
     let prepared = options::settings(&args.filter, None).and_then(|settings| {
-        Ok((
-            settings,
-            options::inputs(&args.input, &PolicyArgs::default(), false)?,
-            Sink::open(args.output.as_deref())?,
-        ))
+        Ok((settings, options::inputs(&args.input, &args.policy, false)?, Sink::open(args.output.as_deref())?))
     });
-    let (settings, inputs, mut sink) = match prepared {
+    let (mut settings, inputs, mut sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
+    let mut unread = Vec::new();
+    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
+    if !args.run.quiet {
+        policies::warn_of_keys(&settings.expectation);
+    }
     let format = match args.format {
         RowsFormat::Csv => RowFormat::Csv,
         RowsFormat::Ndjson => RowFormat::Ndjson,
@@ -279,9 +286,10 @@ fn frames(args: &FramesArgs) -> Verdict {
         // Whoever reads has had enough: success, whatever the rest of the captures would have said.
         return verdict;
     }
-    outcome.errors.iter().for_each(complain);
+    unread.extend(outcome.errors);
+    unread.iter().for_each(complain);
     verdict.interrupted(interrupt.happened());
-    verdict.errors(&outcome.errors);
+    verdict.errors(&unread);
     for info in &outcome.captures {
         if let Some(damage) = &info.damage {
             verdict.damage(damage, args.input.accept_cut);
@@ -337,6 +345,6 @@ pub(super) fn failed(error: &Error) -> Verdict {
     verdict
 }
 
-fn complain(error: &Error) {
+pub(super) fn complain(error: &Error) {
     tell!("spiglass: {}", printable(&error.to_string()));
 }

@@ -1,6 +1,6 @@
 //! The exit status and its reason.
 
-use crate::model::report::{Finding, Report, Severity};
+use crate::model::report::{Capture, Finding, Report, Severity};
 use crate::model::{Damage, DamageKind, Error};
 use crate::report::number::grouped;
 
@@ -52,16 +52,26 @@ impl Verdict {
 
     /// Damaged captures and findings of a report.
     pub(super) fn report(&mut self, report: &Report, accept_cut: bool, fail_on: Option<Severity>) {
-        for damage in report.captures.iter().filter_map(|capture| capture.damage.as_ref()) {
+        self.captures(&report.captures, accept_cut);
+        self.findings(&report.findings, fail_on);
+    }
+
+    /// Damaged captures.
+    pub(super) fn captures(&mut self, captures: &[Capture], accept_cut: bool) {
+        for damage in captures.iter().filter_map(|capture| capture.damage.as_ref()) {
             if damage.kind == "cut" {
                 self.cut += u64::from(!accept_cut);
             } else {
                 self.damaged += 1;
             }
         }
+    }
+
+    /// Findings at or above a severity.
+    pub(super) fn findings(&mut self, findings: &[Finding], fail_on: Option<Severity>) {
         if let Some(severity) = fail_on {
             let severe = |finding: &&Finding| finding.severity >= severity;
-            let n = report.findings.iter().filter(severe).count() as u64;
+            let n = findings.iter().filter(severe).count() as u64;
             self.findings = (n > 0).then_some((n, severity));
         }
     }

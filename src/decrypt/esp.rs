@@ -35,6 +35,12 @@ impl<'a> Packet<'a> {
         Self { octets: octets.get(..bytes).unwrap_or(octets), bytes }
     }
 
+    /// Octets of the packet, captured or not.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// SPI and sequence number; none where they were not captured.
     #[must_use]
     pub fn header(&self) -> Option<ipsec::Esp<'a>> {

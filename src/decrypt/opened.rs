@@ -37,7 +37,7 @@ pub enum Unchecked {
     Short,
     /// AH: the ICV field has not the length that the algorithm makes, aligned to 4 or to 8 octets.
     OtherLength,
-    /// AH: the packet is a fragment. The ICV is that of the whole packet (RFC 4302 section 3.4.1).
+    /// The packet is a fragment. The ICV is that of the whole packet (RFC 4302 section 3.4.1, RFC 4303 section 3.4.1).
     Fragment,
     /// AH: there is none among the headers of the packet, or a header in front of it cannot be read.
     NoAh,

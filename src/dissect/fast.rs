@@ -134,7 +134,7 @@ mod tests {
             let mut short = stack(data, wire);
             if ethernet_ipv4_esp(data, wire, &mut short) {
                 let mut long = stack(data, wire);
-                general(data, wire, LinkType::ETHERNET, &DissectOptions::default(), &mut long);
+                general(data, wire, LinkType::ETHERNET, &DissectOptions::default(), &[], &mut long);
                 prop_assert_eq!(format!("{:?}", short), format!("{:?}", long));
             } else {
                 prop_assert_eq!(format!("{:?}", short), format!("{:?}", stack(data, wire)));

@@ -2,7 +2,7 @@
 
 use super::layer::LayerKind;
 use super::null;
-use super::stack::{Note, NullSupport, SaHeader};
+use super::stack::{Note, NullSupport, OpenedEsp, SaHeader};
 use super::walk::{Next, Walk};
 use crate::model::{Encapsulation, Protocol, Spi};
 use crate::wire::ipsec::{Ah, Esp, IpComp, Wesp};
@@ -109,6 +109,11 @@ pub(super) fn esp(
     if !walk.push(LayerKind::Esp, Esp::BYTES) || !sequence_seen || walk.fragmented {
         return Next::Done;
     }
+    if let Some(opened) = opened(walk, sa.offset) {
+        walk.pos += usize::from(opened.iv_bytes);
+        walk.limit_to(LayerKind::Esp, walk.pos, opened.payload_bytes as usize);
+        return Next::Ip(opened.next_header);
+    }
     let payload = walk.bytes();
     if !null::worth_a_look(payload, walk.captured()) {
         return Next::Done;
@@ -117,6 +122,14 @@ pub(super) fn esp(
         Some(support) => follow(walk, support),
         None => Next::Done,
     }
+}
+
+/// Records that the ESP header at `offset` was decrypted, if it was, and answers how.
+#[inline]
+fn opened(walk: &mut Walk<'_, '_>, offset: u32) -> Option<OpenedEsp> {
+    let opened = *walk.opened.iter().find(|opened| opened.offset == offset)?;
+    walk.stack.opened.push(opened);
+    Some(opened)
 }
 
 /// Notes every ESP-NULL candidate that the payload supports (few frames come here); answers the one that is beyond doubt.
@@ -140,7 +153,7 @@ fn follow(walk: &mut Walk<'_, '_>, support: NullSupport) -> Next {
     Next::Ip(support.next_header)
 }
 
-/// One of several ESP messages in a TCP segment, `bytes` long from the cursor: recorded, never followed.
+/// One of several ESP messages in a TCP segment, `bytes` long from the cursor: recorded, never followed, decrypted or not.
 pub(super) fn esp_message(walk: &mut Walk<'_, '_>, bytes: usize, ports: (u16, u16)) {
     let Some(esp) = Esp::read(walk.bytes()) else { return };
     let sa = SaHeader {
@@ -159,6 +172,9 @@ pub(super) fn esp_message(walk: &mut Walk<'_, '_>, bytes: usize, ports: (u16, u1
         walk.stack.notes.push(Note::EspLength { sa: index });
     }
     walk.enter_tunnel();
+    if opened(walk, sa.offset).is_some() {
+        return;
+    }
     let end = walk.end;
     let start = walk.pos;
     walk.end = end.min(start + bytes);

@@ -6,7 +6,8 @@
 //! - A later IP fragment ends the walk ([`LayerKind::Fragment`]); a first fragment is walked as far as it goes.
 //! - Mirror shells (VXLAN, GENEVE, ERSPAN, TZSP) outside every tunnel are peeled: the stack begins again with the
 //!   mirrored frame. Inside a tunnel they are payload, and the walk ends with them.
-//! - ESP is opaque, unless one frame alone shows beyond doubt that it is ESP-NULL ([`Stack::null`]).
+//! - ESP is opaque, unless one frame alone shows beyond doubt that it is ESP-NULL ([`Stack::null`]), or whoever has its key decrypted
+//!   it in place ([`dissect_opened`]).
 //! - A packet quoted in an ICMP error is never part of the stack; what it says is in [`Note::TooBig`].
 
 #![expect(
@@ -42,7 +43,8 @@ pub use layer::LayerKind;
 pub use name::stack_name;
 pub use null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
 pub use stack::{
-    Costs, IpHeader, Layer, Limit, Note, NullSupport, SaHeader, Shape, Span, Stack, StackFlags, Stop, StopCause,
+    Costs, IpHeader, Layer, Limit, Note, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags, Stop,
+    StopCause,
 };
 
 use crate::capture::Frame;
@@ -67,13 +69,26 @@ pub struct DissectOptions {
 /// Dissects one frame into `stack`, which is cleared first and keeps its memory.
 #[inline]
 pub fn dissect(frame: &Frame<'_>, options: &DissectOptions, stack: &mut Stack) {
-    // A capture that holds more octets than it says were on the wire is wrong about the wire.
-    let wire = (frame.wire_bytes as usize).max(frame.data.len()).saturating_sub(usize::from(frame.fcs_bytes));
-    let data = frame.data.get(..wire).unwrap_or(frame.data);
+    let (data, wire) = extent(frame);
     begin(data, wire, stack);
     if frame.link != LinkType::ETHERNET || !fast::ethernet_ipv4_esp(data, wire, stack) {
-        general(data, wire, frame.link, options, stack);
+        general(data, wire, frame.link, options, &[], stack);
     }
+}
+
+/// Dissects a frame in whose octets ESP was decrypted in place: the walk goes on into what each ESP header of `opened` carries.
+pub fn dissect_opened(frame: &Frame<'_>, options: &DissectOptions, opened: &[OpenedEsp], stack: &mut Stack) {
+    let (data, wire) = extent(frame);
+    begin(data, wire, stack);
+    general(data, wire, frame.link, options, opened, stack);
+}
+
+/// The octets of a frame without FCS, and how many of them were on the wire.
+#[inline]
+fn extent<'a>(frame: &Frame<'a>) -> (&'a [u8], usize) {
+    // A capture that holds more octets than it says were on the wire is wrong about the wire.
+    let wire = (frame.wire_bytes as usize).max(frame.data.len()).saturating_sub(usize::from(frame.fcs_bytes));
+    (frame.data.get(..wire).unwrap_or(frame.data), wire)
 }
 
 /// A clear stack that knows what of the frame was captured.
@@ -85,8 +100,15 @@ fn begin(data: &[u8], wire: usize, stack: &mut Stack) {
 }
 
 /// The walk over any frame, header by header.
-fn general(data: &[u8], wire: usize, link: LinkType, options: &DissectOptions, stack: &mut Stack) {
-    let mut walk = Walk::new(data, wire, options, stack);
+fn general(
+    data: &[u8],
+    wire: usize,
+    link: LinkType,
+    options: &DissectOptions,
+    opened: &[OpenedEsp],
+    stack: &mut Stack,
+) {
+    let mut walk = Walk::new(data, wire, options, opened, stack);
     walk.begin();
     let mut next = link::first(&mut walk, link);
     loop {

@@ -45,6 +45,8 @@ pub struct Stack {
     /// The ESP-NULL candidate that was followed into the packet ESP carries: one frame alone showed it beyond doubt.
     /// `None` where ESP was left opaque.
     pub null: Option<NullSupport>,
+    /// ESP headers whose payload was decrypted before this dissection ([`dissect_opened`](super::dissect_opened)), outermost first.
+    pub opened: Vec<OpenedEsp>,
     /// Octets of the frame that were captured, without FCS and from its first octet on, shells included.
     pub captured_bytes: u32,
 }
@@ -68,6 +70,7 @@ impl Stack {
         self.flags = StackFlags::default();
         self.stop = None;
         self.null = None;
+        self.opened.clear();
         self.captured_bytes = 0;
     }
 
@@ -82,6 +85,12 @@ impl Stack {
             && sa.bytes >= 16
             && (captured == sa.bytes || captured >= 8 + 8 + 40)
             && self.ips.iter().take(usize::from(sa.ip) + 1).all(|ip| !ip.is_fragment())
+    }
+
+    /// What was decrypted of an ESP header of this stack, if anything was.
+    #[must_use]
+    pub fn opened(&self, sa: &SaHeader) -> Option<&OpenedEsp> {
+        self.opened.iter().find(|opened| opened.offset == sa.offset && sa.protocol == Protocol::Esp)
     }
 
     /// The outermost IP header, `None` for frames without IP.
@@ -182,6 +191,64 @@ pub struct SaHeader {
     pub bytes: u32,
     /// Source and destination port where `encapsulation` is UDP or TCP, else 0.
     pub ports: (u16, u16),
+}
+
+/// An ESP packet that was decrypted: where what stands in it. Its plaintext takes the place of its ciphertext, octet for octet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct OpenedEsp {
+    /// Offset of the ESP header.
+    pub offset: u32,
+    /// Octets of the IV.
+    pub iv_bytes: u8,
+    /// Octets of the ICV.
+    pub icv_bytes: u8,
+    /// Octets that the plaintext is a multiple of: 4 or the cipher's block.
+    pub block: u8,
+    /// Next header: 4 or 41 in tunnel mode, 59 for a dummy packet.
+    pub next_header: u8,
+    /// Octets of what it carries, padding and TFC padding left out.
+    pub payload_bytes: u32,
+    /// Octets of TFC padding (RFC 4303 section 2.7); where the trailer was cut off, 0.
+    pub tfc_bytes: u32,
+    /// What the pad length field says; `None` where the capture cut it off.
+    pub pad_bytes: Option<u8>,
+    /// Whether the padding is 1, 2, 3, ... (RFC 4303 section 2.4); true for no padding.
+    pub pad_counting: bool,
+}
+
+impl OpenedEsp {
+    /// Octets of the ESP header (RFC 4303 section 2).
+    pub const HEADER: u32 = 8;
+    /// Octets of pad length and next header (RFC 4303 sections 2.5 and 2.6).
+    pub const TRAILER: u32 = 2;
+
+    /// Octets that ESP of `bytes` octets in all adds to what it carries.
+    #[must_use]
+    pub const fn adds(&self, bytes: u32) -> u32 {
+        bytes.saturating_sub(self.payload_bytes)
+    }
+
+    /// Of these, octets of padding and TFC padding; they are known where the capture cut the trailer off, too.
+    #[must_use]
+    pub const fn padding(&self, bytes: u32) -> u32 {
+        let fixed = Self::HEADER + self.iv_bytes as u32 + Self::TRAILER + self.icv_bytes as u32;
+        self.adds(bytes).saturating_sub(fixed)
+    }
+
+    /// Whether there is more padding than its block needs.
+    #[must_use]
+    pub fn padded_further(&self) -> bool {
+        let block = u32::from(self.block.max(1));
+        let plain = self.payload_bytes + Self::TRAILER;
+        let needed = plain.next_multiple_of(block) - plain;
+        self.tfc_bytes > 0 || self.pad_bytes.is_some_and(|pad| u32::from(pad) > needed)
+    }
+
+    /// Whether it carries an IP packet.
+    #[must_use]
+    pub const fn is_tunnel(&self) -> bool {
+        matches!(self.next_header, 4 | 41)
+    }
 }
 
 /// Octets of visible encapsulating headers, in the terms of the overhead figures.

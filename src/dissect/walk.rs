@@ -1,7 +1,7 @@
 //! The cursor that walks over one frame, and the few operations every layer is made of.
 
 use super::layer::LayerKind;
-use super::stack::{Costs, Layer, Limit, Note, Span, Stack, Stop, StopCause};
+use super::stack::{Costs, Layer, Limit, Note, OpenedEsp, Span, Stack, Stop, StopCause};
 use super::{DissectOptions, MAX_LAYERS};
 
 /// What stands at the cursor.
@@ -51,11 +51,19 @@ pub(super) struct Walk<'a, 's> {
     pub(super) costs: Costs,
     pub(super) stack: &'s mut Stack,
     pub(super) options: &'s DissectOptions,
+    /// ESP headers whose payload was decrypted in place.
+    pub(super) opened: &'s [OpenedEsp],
 }
 
 impl<'a, 's> Walk<'a, 's> {
     #[inline]
-    pub(super) fn new(data: &'a [u8], wire: usize, options: &'s DissectOptions, stack: &'s mut Stack) -> Self {
+    pub(super) fn new(
+        data: &'a [u8],
+        wire: usize,
+        options: &'s DissectOptions,
+        opened: &'s [OpenedEsp],
+        stack: &'s mut Stack,
+    ) -> Self {
         Self {
             data,
             pos: 0,
@@ -70,6 +78,7 @@ impl<'a, 's> Walk<'a, 's> {
             costs: Costs::default(),
             stack,
             options,
+            opened,
         }
     }
 

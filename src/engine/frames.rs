@@ -1,11 +1,11 @@
 //! Frame by frame: captures are read and dissected one after another, in the order given, and whoever asked takes each
-//! frame with its stack.
+//! frame with its stack; where its SA has a key, decrypted.
 
 use std::io;
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
 use super::start::start_of;
-use crate::analysis;
+use crate::analysis::{self, Keyring};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk, Frame};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::model::{CaptureId, Error, Timestamp};
@@ -15,7 +15,8 @@ pub trait FrameSink {
     /// The next frames are of this capture, as it was named.
     fn capture(&mut self, name: &str);
 
-    /// Takes a frame and what was read of it.
+    /// Takes a frame and what was read of it. Where a key opened it, the stack goes on into what was decrypted; its offsets are those of
+    /// `frame`, whose octets have plaintext in the place of ciphertext then.
     ///
     /// # Errors
     /// Whatever the sink's output fails with; the pass ends then.
@@ -53,10 +54,12 @@ pub fn frames(
 ) -> io::Result<FramesOutcome> {
     let mut outcome = FramesOutcome::default();
     let start = start_of(inputs, settings);
+    let options = DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay };
     let mut pass = Pass {
         filter: resolved(settings, start),
         pending: settings.clone(),
-        options: DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay },
+        keyring: Keyring::new(&settings.expectation, &options),
+        options,
         stack: Stack::default(),
         sink,
         taken: 0,
@@ -77,6 +80,7 @@ struct Pass<'s, S: FrameSink> {
     pending: Settings,
     options: DissectOptions,
     stack: Stack,
+    keyring: Keyring,
     sink: &'s mut S,
     taken: u64,
 }
@@ -137,11 +141,14 @@ impl<S: FrameSink> Pass<'_, S> {
             return Ok(());
         }
         dissect(frame, &self.options, &mut self.stack);
-        if !filter.admits(&self.stack) {
+        let unlocked = self.keyring.open(frame, &self.stack);
+        let opened = unlocked.and_then(|unlocked| Some((unlocked.frame(frame)?, unlocked.stack()?)));
+        let (frame, stack) = opened.as_ref().map_or((frame, &self.stack), |(frame, stack)| (frame, *stack));
+        if !filter.admits(stack) {
             return Ok(());
         }
         self.taken += 1;
-        self.sink.frame(frame, &self.stack)
+        self.sink.frame(frame, stack)
     }
 }
 

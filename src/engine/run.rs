@@ -258,7 +258,11 @@ impl Run<'_> {
     }
 }
 
-fn capture_facts(info: &CaptureInfo, interrupted: bool, times: Option<(Timestamp, Timestamp)>) -> CaptureFacts {
+pub(super) fn capture_facts(
+    info: &CaptureInfo,
+    interrupted: bool,
+    times: Option<(Timestamp, Timestamp)>,
+) -> CaptureFacts {
     let (first, last) = times.unwrap_or((Timestamp::UNKNOWN, Timestamp::UNKNOWN));
     let damage = info.damage.as_ref();
     CaptureFacts {

@@ -40,6 +40,16 @@ impl Address {
         self.high == 0 && self.low >> 32 == 0xffff
     }
 
+    /// The first address of the network of so many bits that this one is in; 32 bits at most for IPv4, 128 for IPv6.
+    #[must_use]
+    pub const fn network(self, bits: u8) -> Self {
+        let bits = if self.is_v4() { bits as u32 + 96 } else { bits as u32 };
+        let value = (self.high as u128) << 64 | self.low as u128;
+        let mask = if bits >= 128 { u128::MAX } else { !(u128::MAX >> bits) };
+        let value = value & mask;
+        Self { high: (value >> 64) as u64, low: value as u64 }
+    }
+
     /// Whether this is a group or broadcast address: 224.0.0.0/4, 255.255.255.255 or ff00::/8
     /// (RFC 1112 section 4, RFC 919 section 7, RFC 4291 section 2.7).
     #[inline]

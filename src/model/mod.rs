@@ -7,6 +7,7 @@
 mod address;
 mod error;
 mod link;
+pub mod pairs;
 mod position;
 pub mod report;
 mod sa;

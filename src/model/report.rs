@@ -277,9 +277,12 @@ pub struct Sa {
     pub transform: TransformReport,
     /// ICV octets (AH: of the ICV field without known padding), null where unknown.
     pub icv_bytes: Option<u32>,
+    /// What came of checking its ICVs; only where the policies state a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icv_checks: Option<IcvChecks>,
     /// Average rate.
     pub rate: SaRate,
-    /// ESP header, IV, padding, trailer and ICV together, where only a transform is known.
+    /// ESP header, IV, padding, trailer and ICV together: of decrypted packets, or of all that a known transform allows.
     pub protection_bytes: Option<MinMax>,
     /// Overhead.
     pub overhead: Overhead,
@@ -310,6 +313,19 @@ pub struct Sequence {
     pub wraps: u64,
     /// What anti-replay windows would have dropped; only sizes that would drop.
     pub replay_window: Vec<ReplayWindow>,
+}
+
+/// What came of checking the packets of an SA with keys. TAP copies count like other packets.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct IcvChecks {
+    /// Packets that verify under some key.
+    pub verified: u64,
+    /// Packets that fail under every key.
+    pub failed: u64,
+    /// Packets that could not be checked: cut, in fragments, or there is nothing to check.
+    pub not_checked: u64,
+    /// ESP packets that were decrypted.
+    pub decrypted: u64,
 }
 
 /// What one anti-replay window would have dropped.

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::paste::Read;
-use super::router::{Display, Installed};
+use super::router::{Display, Installed, Numbering};
 use super::secret::Secret;
 use super::words::{address, spi};
 use crate::model::Protocol;
@@ -56,6 +56,8 @@ pub(super) fn line(text: &str, builder: &mut Builder) -> Read {
         cipher: key(encryption_key),
         authenticator: key(authentication_key),
         udp: false,
+        numbering: Numbering::Unsaid,
+        tfc: 0,
         map: None,
         cites: vec![cite],
     };

@@ -4,7 +4,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::builder::Builder;
 use super::redact;
-use super::router::{Display, Installed, Mode};
+use super::router::{Display, Installed, Mode, Numbering};
 use super::secret::Secret;
 use super::stated::parse;
 use super::words::{address, spi};
@@ -140,6 +140,8 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
         cipher,
         authenticator,
         udp: false,
+        numbering: Numbering::Unsaid,
+        tfc: 0,
         map: None,
         cites: vec![cite],
     };

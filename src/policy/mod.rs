@@ -43,8 +43,8 @@ pub use fix::retyped;
 pub use lint::lint;
 pub use problem::{Problem, config_line};
 pub use router::{
-    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode, Quoted,
-    Router, SessionKey, TransformSet, Way,
+    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode,
+    Numbering, Quoted, Router, SessionKey, TransformSet, Way,
 };
 pub use secret::Secret;
 pub use selector::{Net, Selector};

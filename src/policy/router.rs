@@ -320,10 +320,26 @@ pub struct Installed {
     pub authenticator: Option<Secret>,
     /// In UDP.
     pub udp: bool,
+    /// Whether its sequence numbers are extended.
+    pub numbering: Numbering,
+    /// Octets that packets are padded to before encryption (RFC 4303 section 2.7); 0 where they are not.
+    pub tfc: u32,
     /// The crypto map it belongs to.
     pub map: Option<String>,
     /// Its lines.
     pub cites: Vec<Cite>,
+}
+
+/// Whether sequence numbers are extended (RFC 4303 section 2.2.1), as far as that is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Numbering {
+    /// Nothing is said.
+    #[default]
+    Unsaid,
+    /// 32 bits.
+    Plain,
+    /// 64 bits, with the high half that was displayed.
+    Extended(u32),
 }
 
 /// A selector in force.

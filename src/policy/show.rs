@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::paste::Read;
 use super::redact;
-use super::router::{Counters, Display, InForce, Installed, Mode, Way};
+use super::router::{Counters, Display, InForce, Installed, Mode, Numbering, Way};
 use super::selector::{Net, Selector};
 use super::words::{address, endpoint, spi};
 use crate::model::{Address, Protocol};
@@ -160,6 +160,8 @@ impl Show {
                 cipher: None,
                 authenticator: None,
                 udp: false,
+                numbering: Numbering::Unsaid,
+                tfc: 0,
                 map,
                 cites: vec![cite],
             });

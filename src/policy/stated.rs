@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::MAX_CITED;
-use super::router::{Display, Installed, MapEntry, Mode, Router, Way};
+use super::router::{Display, Installed, MapEntry, Mode, Numbering, Router, Way};
 use super::taken;
 use super::{Cite, Keying, Policies, Secret};
 use crate::model::{Address, Protocol, SaKey, Spi};
@@ -45,6 +45,10 @@ pub struct Stated {
     pub mode: Option<Mode>,
     /// In UDP, as far as said.
     pub udp: bool,
+    /// Whether its sequence numbers are extended.
+    pub numbering: Numbering,
+    /// Octets that packets are padded to before encryption; 0 where they are not.
+    pub tfc: u32,
     /// The key of the cipher.
     pub cipher: Option<Secret>,
     /// The key of the integrity check.
@@ -228,6 +232,9 @@ fn add_manual(
             suite: ios_suite(&words),
             mode: sets.iter().find_map(|set| set.mode.as_ref().map(|(mode, _)| *mode)).or(Some(Mode::Tunnel)),
             udp: false,
+            // Manual keys have no extended numbers (RFC 4303 section 2.2.1: they are negotiated).
+            numbering: Numbering::Plain,
+            tfc: 0,
             cipher: key.cipher.clone(),
             authenticator: key.authenticator.clone(),
             used: sets.is_empty() || uses(&words, key.protocol),
@@ -264,6 +271,8 @@ fn add_negotiable(
                     suite: ios_suite(&set.words),
                     mode: set.mode.as_ref().map(|(mode, _)| *mode).or(Some(Mode::Tunnel)),
                     udp: false,
+                    numbering: Numbering::Unsaid,
+                    tfc: 0,
                     cipher: None,
                     authenticator: None,
                     used: true,
@@ -310,6 +319,8 @@ fn installed(
         words,
         mode: sa.mode,
         udp: sa.udp,
+        numbering: sa.numbering,
+        tfc: sa.tfc,
         cipher: sa.cipher.clone(),
         authenticator: sa.authenticator.clone(),
         used: true,

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::paste::Read;
-use super::router::{Display, Installed, Mode, Way};
+use super::router::{Display, Installed, Mode, Numbering, Way};
 use super::words::{endpoint, hex};
 use crate::model::{Address, Protocol};
 
@@ -97,6 +97,8 @@ impl Swanctl {
             cipher: None,
             authenticator: None,
             udp: child.udp,
+            numbering: Numbering::Unsaid,
+            tfc: 0,
             map: None,
             cites: vec![
                 builder.cite(&format!("{} {word}", if way == Way::In { "in" } else { "out" })),

@@ -2,14 +2,14 @@
 
 use super::builder::Builder;
 use super::paste::Read;
-use super::router::{Display, InForce, Installed, Mode, Way};
+use super::router::{Display, InForce, Installed, Mode, Numbering, Way};
 use super::secret::Secret;
 use super::selector::{Net, Selector};
 use super::words::{address, spi};
 use crate::model::{Address, Protocol, Spi};
 
 /// Beginnings of lines that are known and say nothing here.
-const NOISE: [&str; 29] = [
+const NOISE: [&str; 27] = [
     "replay-window",
     "anti-replay",
     "lifetime",
@@ -19,7 +19,6 @@ const NOISE: [&str; 29] = [
     "coaddr",
     "lastused",
     "output-mark",
-    "tfcpad",
     "offload",
     "crypto",
     "if_id",
@@ -28,7 +27,6 @@ const NOISE: [&str; 29] = [
     "level",
     "ptype",
     "seq",
-    "seq-hi",
     "enc-mask",
     "socket",
     "share",
@@ -138,6 +136,14 @@ impl Xfrm {
             }
             ["comp", name, ..] => self.algorithm(name, None, None, builder),
             ["encap", ..] => self.edit(builder, |sa| sa.udp = true),
+            ["tfcpad", octets] => {
+                let octets = octets.parse().unwrap_or(0);
+                self.edit(builder, |sa| sa.tfc = octets);
+            }
+            ["seq-hi", rest @ ..] => self.high_halves(rest, builder),
+            ["replay-window" | "flag", rest @ ..] if rest.contains(&"esn") => {
+                self.edit(builder, |sa| sa.numbering = Numbering::Extended(0));
+            }
             ["sel", ..] | ["flag", ..] => {}
             [first, ..]
                 if NOISE.contains(first)
@@ -243,6 +249,21 @@ impl Xfrm {
         });
     }
 
+    /// `seq-hi 0x7, seq 0x1f, oseq-hi 0x7, oseq 0x10`: a state that sends counts in the second pair, one that receives in the first.
+    fn high_halves(&self, words: &[&str], builder: &mut Builder) {
+        let number = |word: &&str| {
+            let digits = word.trim_end_matches(',').strip_prefix("0x")?;
+            u32::from_str_radix(digits, 16).ok()
+        };
+        let after = words.iter().position(|word| *word == "oseq-hi").and_then(|at| words.get(at + 1));
+        let high = words.first().into_iter().chain(after).filter_map(number).max().unwrap_or(0);
+        self.edit(builder, |sa| {
+            if sa.numbering != Numbering::Plain {
+                sa.numbering = Numbering::Extended(high);
+            }
+        });
+    }
+
     fn edit(&self, builder: &mut Builder, change: impl FnOnce(&mut Installed)) {
         if self.part == Part::State
             && let Some(sa) = builder.router().and_then(|router| router.installed.last_mut())
@@ -272,6 +293,9 @@ fn state(
         cipher: None,
         authenticator: None,
         udp: false,
+        // Extended numbers are a flag of the state.
+        numbering: Numbering::Plain,
+        tfc: 0,
         map: None,
         cites: vec![cite],
     }

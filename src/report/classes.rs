@@ -9,6 +9,9 @@ pub const EXACT_ROWS: usize = 24;
 /// Ethernet.
 const ENDS: [u64; 7] = [46, 110, 238, 494, 1006, 1262, 1500];
 
+/// Number of the last class, which has no upper end.
+pub const LAST: usize = ENDS.len();
+
 /// One row of the overhead table: a size, or a class of sizes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
@@ -108,11 +111,15 @@ pub fn fold_outer(sizes: &[&OuterSize]) -> Vec<(String, u64)> {
         .collect()
 }
 
-fn class_of(ip_bytes: u64) -> usize {
+/// The class of an IP length, counted from 0 to [`LAST`].
+#[must_use]
+pub fn class_of(ip_bytes: u64) -> usize {
     ENDS.iter().position(|end| ip_bytes <= *end).unwrap_or(ENDS.len())
 }
 
-fn label(class: usize) -> String {
+/// A class as its range of lengths: `47-110`.
+#[must_use]
+pub fn label(class: usize) -> String {
     let below = class.checked_sub(1).and_then(|before| ENDS.get(before)).map_or(0, |end| end + 1);
     match ENDS.get(class) {
         Some(end) => format!("{below}-{end}"),

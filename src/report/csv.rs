@@ -1,8 +1,12 @@
 //! One table of the report as CSV. Columns carry the names of the JSON report, members of members joined with `_`; lists are
 //! joined with `;`. The header row is always there. No text cell begins a formula.
 
+mod pairs;
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
+
+pub use pairs::{PairRows, PairTable, write_pairs};
 
 use super::escape;
 use crate::model::report::{

@@ -13,9 +13,13 @@
 //! | `inner_*` | the innermost visible IP header, where it is not the outermost |
 //! | `overhead_bytes` | outer IP length less that of the encapsulated packet, where it is visible and the outer packet is no fragment |
 //! | `ethernet_pad_bytes` | octets behind the IP packet on the wire, without FCS |
-//! | `esp_pad_bytes` | where the frame alone shows ESP-NULL |
+//! | `esp_pad_bytes` | pad length, where ESP was decrypted or the frame alone shows ESP-NULL; several joined with `;` |
 //! | `fragment` | `offset:more` of the outermost IP fragment: offset in octets, 1 if more fragments follow |
 //! | `stop` | where and why dissection ended early: `ah: needs 24 octets, had 12 (snaplen)` |
+//!
+//! With keys, what was decrypted is visible; a packet that fails its ICV stays hidden, and one that cannot be checked (no integrity
+//! algorithm, or cut by the snapshot length) is shown where what was decrypted holds together. In transport mode the inner packet has no
+//! addresses of its own: `inner_*` stay empty, `overhead_bytes` does not.
 //!
 //! Absent is empty in CSV and `null` in JSON. In JSON single numbers are numbers; joined values are strings.
 
@@ -23,6 +27,7 @@ use std::io::{self, Write};
 
 use super::escape;
 use super::harmless::Harmless;
+use crate::analysis::keyring::transported;
 use crate::capture::Frame;
 use crate::dissect::{LayerKind, Limit, Shape, Stack, Stop, StopCause, stack_name};
 use crate::model::{Encapsulation, Protocol};
@@ -126,7 +131,7 @@ impl<W: Write> FrameRows<W> {
         }
         match stack.null.and_then(|null| null.pad_bytes) {
             Some(octets) => self.number(u64::from(octets)),
-            None => self.absent(),
+            None => self.joined(stack.opened.iter().map(|opened| opened.pad_bytes.map(u32::from))),
         }
         match stack.ips.iter().find(|ip| ip.is_fragment()) {
             Some(ip) => self.text(&format!("{}:{}", ip.fragment_offset, u8::from(ip.more_fragments))),
@@ -212,10 +217,11 @@ impl<W: Write> FrameRows<W> {
     }
 
     fn overhead(&mut self, stack: &Stack) {
-        let encapsulated = stack.encapsulated.and_then(|i| stack.ips.get(usize::from(i)));
-        match (stack.outer(), encapsulated) {
+        let encapsulated = stack.encapsulated.and_then(|i| stack.ips.get(usize::from(i))).map(|ip| ip.total_bytes);
+        let transported = || transported(stack).zip(stack.outer()).map(|(inside, ip)| inside.bytes(ip));
+        match (stack.outer(), encapsulated.or_else(transported)) {
             (Some(outer), Some(inner)) if !outer.is_fragment() => {
-                self.signed(i64::from(outer.total_bytes) - i64::from(inner.total_bytes));
+                self.signed(i64::from(outer.total_bytes) - i64::from(inner));
             }
             _ => self.absent(),
         }

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::harmless::Harmless;
-use crate::model::report::Report;
+use crate::model::pairs::{MatchReport, Pairs};
+use crate::model::report::{Exactness, Report, Tool};
 
 /// The whole report as one object, indented, with a line end.
 ///
@@ -15,6 +16,60 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut out = Harmless(io::BufWriter::new(out));
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// A report of pairs as one object, indented, with a line end.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write_pairs(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = Harmless(io::BufWriter::new(out));
+    serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// A report of pairs, one object per line: first `{"row":"match",...}` with the counts of pairs, then every row of every table with
+/// `row` saying which: `capture`, `direction`, `size`, `padding`, `end`, `outside`, `lost`, `finding`.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Head<'r> {
+        schema: &'r str,
+        tool: &'r Tool,
+        exactness: Exactness,
+        degraded_why: &'r [String],
+        pairs: &'r Pairs,
+        carried_into_tunnel: bool,
+        rewritten: bool,
+        exit_status: u8,
+    }
+    let mut out = Harmless(io::BufWriter::new(out));
+    let MatchReport { schema, tool, exactness, degraded_why, pairs, padding, exit_status, .. } = report;
+    let head = Head {
+        schema,
+        tool,
+        exactness: *exactness,
+        degraded_why,
+        pairs,
+        carried_into_tunnel: padding.carried_into_tunnel,
+        rewritten: padding.rewritten,
+        exit_status: *exit_status,
+    };
+    line(&mut out, "match", &head)?;
+    for side in [Some(&report.plain), Some(&report.tunnel), report.exit.as_ref()].into_iter().flatten() {
+        lines(&mut out, "capture", &side.captures)?;
+    }
+    lines(&mut out, "direction", &report.directions)?;
+    lines(&mut out, "size", &report.sizes)?;
+    lines(&mut out, "padding", &padding.examples)?;
+    lines(&mut out, "end", &report.ends)?;
+    lines(&mut out, "outside", &report.outside)?;
+    lines(&mut out, "lost", &report.lost)?;
+    lines(&mut out, "finding", &report.findings)?;
     out.flush()
 }
 

@@ -1,5 +1,7 @@
 //! The report as markdown, for tickets and wikis: the same sections as the text, as tables.
 
+mod pairs;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -10,6 +12,8 @@ use super::escape::printable;
 use super::names;
 use super::number::{RateUnit, count, decimal, duration, grouped, range};
 use crate::model::report::{Exactness, Report, Size};
+
+pub use pairs::render_pairs;
 
 /// The whole report.
 #[must_use]

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::escape::printable;
-use crate::model::report::{FrameRef, Report, Sa, TransformReport};
+use crate::model::report::{Capture, FrameRef, Report, Sa, TransformReport};
 
 /// An SA's id as people write it: `ESP 0x000003e9  192.168.1.1 > 192.168.1.2`. Anything that is no SA id stays as it is.
 #[must_use]
@@ -34,7 +34,13 @@ pub fn sa_parts(id: &str) -> Option<(&'static str, &str, String)> {
 /// What is known of a transform, in one cell.
 #[must_use]
 pub fn transform(sa: &Sa) -> String {
-    let TransformReport { basis, name, candidates, evidence: _ } = &sa.transform;
+    transform_of(&sa.transform)
+}
+
+/// The same of a transform that stands alone.
+#[must_use]
+pub fn transform_of(transform: &TransformReport) -> String {
+    let TransformReport { basis, name, candidates, evidence: _ } = transform;
     let text = match (name, &**candidates) {
         (Some(name), _) => name.to_string(),
         (None, _) if *basis == "unknown" => return "unknown".to_owned(),
@@ -67,9 +73,15 @@ fn zoned(ns: i64, zone: &TimeZone, format: &str) -> String {
 /// A frame as `frame 38`, with its capture where there are several.
 #[must_use]
 pub fn frame(report: &Report, frame: FrameRef) -> String {
+    frame_of(&report.captures, frame)
+}
+
+/// A frame of some captures, as [`frame`].
+#[must_use]
+pub fn frame_of(captures: &[Capture], frame: FrameRef) -> String {
     let number = super::number::grouped(frame.frame);
-    match report.captures.get(frame.capture as usize) {
-        Some(capture) if report.captures.len() > 1 => format!("frame {number} of {}", printable(&capture.path)),
+    match captures.get(frame.capture as usize) {
+        Some(capture) if captures.len() > 1 => format!("frame {number} of {}", printable(&capture.path)),
         _ => format!("frame {number}"),
     }
 }

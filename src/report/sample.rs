@@ -1,5 +1,7 @@
 //! Reports made by hand, for the tests of the renderers.
 
+pub(crate) mod pairs;
+
 use std::collections::BTreeMap;
 
 use crate::model::report::*;
@@ -125,6 +127,7 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
             evidence: None,
         },
         icv_bytes: Some(12),
+        icv_checks: None,
         rate: SaRate { frames_per_s: Some(98.9), l1_bps: Some(1.2e5) },
         protection_bytes: Some(MinMax { min: 38, max: 53 }),
         overhead: Overhead { basis: "modelled", min_bytes: Some(58), max_bytes: Some(73), mean_bytes: None },

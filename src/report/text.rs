@@ -9,12 +9,14 @@ mod findings;
 mod overhead;
 mod padding;
 pub(in crate::report) mod page;
+mod pairs;
 mod rates;
 mod sas;
 mod table;
 
 pub use calc::render_calculation;
 pub use page::{TextOptions, Theme};
+pub use pairs::render_pairs;
 
 use crate::model::report::Report;
 use page::Page;
@@ -44,11 +46,11 @@ pub fn render_findings(report: &Report, options: &TextOptions) -> String {
 
 /// `tap` where the report has several, for headings.
 fn tap_suffix(report: &Report, tap: &str) -> String {
-    if report.taps.len() > 1 && !tap.is_empty() {
-        format!("   at tap {}", super::escape::printable(tap))
-    } else {
-        String::new()
-    }
+    tap_suffix_of(report.taps.len() > 1, tap)
+}
+
+fn tap_suffix_of(several: bool, tap: &str) -> String {
+    if several && !tap.is_empty() { format!("   at tap {}", super::escape::printable(tap)) } else { String::new() }
 }
 
 #[cfg(test)]

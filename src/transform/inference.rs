@@ -80,6 +80,31 @@ impl Catalogue {
         Self { families: families() }
     }
 
+    /// The families that can make at least nine in ten of these lengths of ESP packets, the likeliest by IV and use first.
+    #[must_use]
+    pub fn families(&self, lengths: &[u32], iv: IvPattern) -> Vec<Family> {
+        let makes = |family: Family| {
+            let made = lengths.iter().filter(|length| family.allows(**length, family.block)).count();
+            made * 10 >= lengths.len() * 9
+        };
+        let mut fits: Vec<(i32, Family)> = self
+            .families
+            .iter()
+            .filter(|fit| makes(fit.family))
+            .map(|fit| (iv_bits(fit, iv) + fit.common, fit.family))
+            .collect();
+        fits.sort_by_key(|(evidence, family)| (std::cmp::Reverse(*evidence), *family));
+        fits.into_iter().map(|(_, family)| family).collect()
+    }
+
+    /// The transforms of these families, the rare ones only where there are no others.
+    pub fn members<'c>(&'c self, families: &'c [Family]) -> impl Iterator<Item = &'c Esp> {
+        let of = move |family: &'c Family| self.families.iter().filter(move |fit| fit.family == *family);
+        let members = move || families.iter().flat_map(of).flat_map(|fit| &fit.members);
+        let usual = members().any(|(common, _)| *common > RARE);
+        members().filter(move |(common, _)| *common > RARE || !usual).map(|(_, esp)| esp)
+    }
+
     /// Infers from the lengths of ESP packets (from the header to the end of the ICV, in octets; each length once) and their IVs.
     /// `None` where no transform fits, or there is no length.
     #[must_use]
@@ -179,19 +204,25 @@ impl Inference {
     /// What to call it where block and IV are decided.
     #[must_use]
     pub fn name(&self) -> Option<String> {
-        let Family { block, iv, .. } = Some(self.family).filter(|_| self.decided)?;
-        let cipher = match (block, iv) {
-            (16, 16) => "AES-CBC".to_owned(),
-            (8, 8) => "3DES-CBC or DES-CBC".to_owned(),
-            (4, 8) => "AES-GCM or another counter mode".to_owned(),
-            (block, 0) => format!("a cipher without IV, block {block}"),
-            (block, iv) => format!("a cipher with an IV of {iv}, block {block}"),
-        };
-        Some(match self.icv {
-            Some(0) => format!("{cipher}, no ICV"),
-            Some(icv) => format!("{cipher}, {}-bit ICV", icv * 8),
-            None => cipher,
-        })
+        Some(family_name(Some(self.family).filter(|_| self.decided)?, self.icv))
+    }
+}
+
+/// What to call the transforms of a family; `icv` where it is decided, in octets.
+#[must_use]
+pub fn family_name(family: Family, icv: Option<u32>) -> String {
+    let Family { block, iv, .. } = family;
+    let cipher = match (block, iv) {
+        (16, 16) => "AES-CBC".to_owned(),
+        (8, 8) => "3DES-CBC or DES-CBC".to_owned(),
+        (4, 8) => "AES-GCM or another counter mode".to_owned(),
+        (block, 0) => format!("a cipher without IV, block {block}"),
+        (block, iv) => format!("a cipher with an IV of {iv}, block {block}"),
+    };
+    match icv {
+        Some(0) => format!("{cipher}, no ICV"),
+        Some(icv) => format!("{cipher}, {}-bit ICV", icv * 8),
+        None => cipher,
     }
 }
 

@@ -96,7 +96,8 @@ pub(super) const INNER_ONE_WAY: Entry = Entry {
     severity_note: "",
     title: "Traffic inside a tunnel has no answer in any SA back",
     meaning: "The packets inside the tunnel are visible, and for these inner addresses nothing comes back inside any SA of the opposite \
-              direction, although SAs in both directions are alive.",
+              direction, although SAs in both directions are alive. On the routers it looks like this: one side encrypts, never decrypts; its \
+              encaps counters rise and its decaps stay 0.",
     causes: &[
         "The far side's access list or policy does not select the answers for the tunnel: they leave in clear or are dropped.",
         "The inner destination is down, or its route back does not lead to the gateway.",
@@ -105,8 +106,12 @@ pub(super) const INNER_ONE_WAY: Entry = Entry {
         "Compare the crypto access lists of both routers: each must be the mirror of the other. `show crypto ipsec sa` prints them as \
          local ident and remote ident.",
         "Look for the inner addresses in clear on the far side's links.",
+        "`#pkts decaps` of `show crypto ipsec sa` on the far side says whether the packets arrive there at all.",
     ],
-    lines: &[],
+    lines: &[
+        "#pkts encaps: 153, #pkts encrypt: 153, #pkts digest: 153",
+        "#pkts decaps: 0, #pkts decrypt: 0, #pkts verify: 0",
+    ],
     references: &["RFC 4301 section 4.4.1"],
 };
 

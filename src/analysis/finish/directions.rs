@@ -211,7 +211,16 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
         .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
         .fold(0, u64::saturating_add);
-    visible.saturating_add(null)
+    let decrypted: u64 = tap
+        .sizes
+        .decrypted
+        .iter()
+        .filter(|(key, _)| {
+            tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
+        })
+        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
+        .fold(0, u64::saturating_add);
+    visible.saturating_add(decrypted).saturating_add(null)
 }
 
 /// Inner octets of the opaque SAs of the direction, at least and at most; `None` where one of them is unknown, or travels in

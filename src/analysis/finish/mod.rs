@@ -8,6 +8,7 @@ mod expected;
 mod findings;
 mod inferred;
 mod padding;
+mod pairs;
 mod sas;
 mod sizes;
 mod tap;
@@ -19,6 +20,7 @@ use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, SCHEMA, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
 
+pub(crate) use pairs::pair_findings;
 pub(crate) use tap::Tap;
 pub(crate) use time::rfc3339;
 
@@ -90,7 +92,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         .unwrap_or(settings.bin_ns);
     report.events.sort_by(|a, b| (a.when, &a.tap, &a.sa, a.what).cmp(&(b.when, &b.tap, &b.sa, b.what)));
     if let Some(view) = &view {
-        expected::fill(&mut report, &taps, view);
+        expected::fill(&mut report, &taps, settings, view);
     }
     report.findings = findings::all(&taps, captures, settings, view.as_ref(), &report);
     if !report.degraded_why.is_empty() {

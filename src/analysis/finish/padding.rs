@@ -31,6 +31,18 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
                 longer_than_needed: votes.longer_than_needed,
             });
         }
+        if let Some(keyed) = sa.state.keyed.as_deref().filter(|keyed| !keyed.pads.is_empty()) {
+            let sized: u64 = keyed.pads.values().sum();
+            report.padding.esp.push(EspPadding {
+                tap: tap.name.clone(),
+                sa: sa.name.clone(),
+                basis: "decrypted",
+                pad_lengths: keyed.pads.iter().map(|(&length, &packets)| (u32::from(length), packets)).collect(),
+                monotonic: keyed.monotonic,
+                other: sized.saturating_sub(keyed.monotonic),
+                longer_than_needed: keyed.longer_than_needed,
+            });
+        }
         let tail = sa.state.ah_tail.get();
         if tail.is_padding() {
             report.padding.ah.push(AhPadding {

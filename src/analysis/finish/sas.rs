@@ -9,7 +9,8 @@ use super::tap::{SaView, Tap};
 use super::time::{bits_per_second, moment, per_second};
 use crate::analysis::sequence::{SequenceFigures, WINDOWS};
 use crate::model::report::{
-    FrameRef, MinMax, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport, Tunnel,
+    FrameRef, IcvChecks, MinMax, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport,
+    Tunnel,
 };
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
 use crate::transform::integrity::{INTEGRITIES, Place};
@@ -59,6 +60,12 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         sequence: sa.sequence.as_ref().map(sequence_row),
         transform: transform(sa),
         icv_bytes: icv_bytes(sa),
+        icv_checks: state.keyed.as_deref().map(|keyed| IcvChecks {
+            verified: keyed.verified(),
+            failed: keyed.failed.count,
+            not_checked: keyed.unchecked.values().sum(),
+            decrypted: keyed.opened,
+        }),
         rate: SaRate { frames_per_s: per_second(frames, duration), l1_bps: bits_per_second(l1_bytes, duration) },
         protection_bytes: sa.inferred.as_ref().map(|inferred| {
             let (min, max) = inferred.known.inference.protection;
@@ -70,8 +77,8 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
 
 fn overhead_row(sum: Option<&OverheadSum>) -> Overhead {
     match sum {
-        Some(OverheadSum { packets, sum, range: Some((low, high)) }) => Overhead {
-            basis: "visible",
+        Some(OverheadSum { packets, sum, range: Some((low, high)), decrypted }) => Overhead {
+            basis: if *decrypted { "decrypted" } else { "visible" },
             min_bytes: Some(*low),
             max_bytes: Some(*high),
             mean_bytes: Some(*sum as f64 / *packets as f64),

@@ -1,12 +1,13 @@
 //! Overhead by inner packet size, and outer sizes where the inner packet is hidden.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tap::{SaView, Tap};
 use super::time::{bits_per_second, per_second};
 use crate::analysis::intern::NONE;
 use crate::analysis::seen::Seen;
-use crate::analysis::sizes::{Cell, NullKey, VisibleKey};
+use crate::analysis::sizes::{Cell, DecryptedKey, NullKey, VisibleKey};
+use crate::analysis::tables::PathKey;
 use crate::dissect::{Shape, stack_name};
 use crate::model::Protocol;
 use crate::model::report::{Name, OuterSize, Parts, Report, Size};
@@ -26,6 +27,7 @@ struct Row {
     outer: Option<(u64, u64)>,
     seen: Seen,
     parts: IntegerParts,
+    decrypted: bool,
 }
 
 /// Sums of the parts of the overhead, in octets.
@@ -53,6 +55,8 @@ pub(crate) struct OverheadSum {
     pub(crate) packets: u64,
     pub(crate) sum: i64,
     pub(crate) range: Option<(i64, i64)>,
+    /// Whether some of the inner packets were decrypted.
+    pub(crate) decrypted: bool,
 }
 
 impl OverheadSum {
@@ -75,6 +79,16 @@ pub(crate) fn overheads(tap: &Tap<'_>) -> BTreeMap<u32, OverheadSum> {
         {
             let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
             sums.entry(path.sa).or_default().add(overhead, packets);
+        }
+    }
+    for (key, cell) in tap.sizes.decrypted.iter() {
+        let (packets, _) = tap.counted(cell);
+        let owner = tap.partial.tables.paths.get(key.path).map_or(NONE, |path| path.sa);
+        let around = BTreeSet::from([owner, key.sa, key.innermost]);
+        for sa in around.into_iter().filter(|&sa| sa != NONE && packets > 0) {
+            let sum = sums.entry(sa).or_default();
+            sum.add(i64::from(key.outer_bytes) - i64::from(key.inner_bytes), packets);
+            sum.decrypted = true;
         }
     }
     for (key, cell) in null_cells(tap) {
@@ -106,6 +120,13 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     for (key, cell) in tap.sizes.visible.iter() {
         if let Some((row_key, parts)) = visible_row(tap, key) {
             rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, parts);
+        }
+    }
+    for (key, cell) in tap.sizes.decrypted.iter() {
+        if let Some((row_key, parts)) = decrypted_row(tap, key) {
+            let row = rows.entry(row_key).or_default();
+            row.add(tap, cell, key.outer_bytes, parts);
+            row.decrypted = true;
         }
     }
     for (key, cell) in null_cells(tap) {
@@ -142,21 +163,46 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
 }
 
 fn visible_row(tap: &Tap<'_>, key: &VisibleKey) -> Option<(RowKey, IntegerParts)> {
+    let path = tap.partial.tables.paths.get(key.path)?;
+    let (src, _) = tap.partial.tables.pair_of(path)?;
+    let header = if src.is_v4() { 20 } else { 48 };
+    let parts = IntegerParts { fragmentation: header * (i64::from(key.fragments) - 1), ..IntegerParts::default() };
+    path_row(tap, path, key.inner_bytes, key.outer_bytes, parts)
+}
+
+fn decrypted_row(tap: &Tap<'_>, key: &DecryptedKey) -> Option<(RowKey, IntegerParts)> {
+    let headers = i64::from(key.added.headers);
+    let parts = IntegerParts {
+        esp_header: ESP_HEADER * headers,
+        iv: i64::from(key.added.iv),
+        esp_pad: i64::from(key.added.padding),
+        esp_trailer: ESP_TRAILER * headers,
+        icv: i64::from(key.added.icv),
+        ..IntegerParts::default()
+    };
+    path_row(tap, tap.partial.tables.paths.get(key.path)?, key.inner_bytes, key.outer_bytes, parts)
+}
+
+/// The row of packets on a path: besides the parts that are known, those of the path's headers, and what is left is IP.
+fn path_row(
+    tap: &Tap<'_>,
+    path: &PathKey,
+    inner_bytes: u32,
+    outer_bytes: u32,
+    known: IntegerParts,
+) -> Option<(RowKey, IntegerParts)> {
     let tables = &tap.partial.tables;
-    let path = tables.paths.get(key.path)?;
     let (src, dst) = tables.pair_of(path)?;
     let sa = tap.sa(path.sa).map(|sa| sa.name.clone());
     let encapsulation = encapsulation(*tables.stacks.get(path.stack)?, path.encapsulated);
-    let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
+    let overhead = i64::from(outer_bytes) - i64::from(inner_bytes);
     let costs = &path.costs;
-    let header = if src.is_v4() { 20 } else { 48 };
     let mut parts = IntegerParts {
         udp: i64::from(costs.udp),
         tcp: i64::from(costs.tcp),
         gre: i64::from(costs.gre),
         ah: i64::from(costs.ah),
-        fragmentation: header * (i64::from(key.fragments) - 1),
-        ..IntegerParts::default()
+        ..known
     };
     if costs.link > 0 {
         // An inner frame's header, tags and padding are no part of the outer IP header: they belong to what carries frames.
@@ -166,7 +212,7 @@ fn visible_row(tap: &Tap<'_>, key: &VisibleKey) -> Option<(RowKey, IntegerParts)
     } else {
         parts.outer_ip = overhead - parts.sum();
     }
-    Some(((format!("{src} > {dst}"), sa, encapsulation, u64::from(key.inner_bytes)), parts))
+    Some(((format!("{src} > {dst}"), sa, encapsulation, u64::from(inner_bytes)), parts))
 }
 
 fn null_row(tap: &Tap<'_>, key: &NullKey) -> Option<(RowKey, IntegerParts)> {
@@ -306,7 +352,7 @@ impl Row {
                 icv: mean(p.icv),
                 fragmentation: mean(p.fragmentation),
             },
-            basis: "visible",
+            basis: if self.decrypted { "decrypted" } else { "visible" },
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::report::names;
 use crate::report::number::{bytes, count, duration, grouped};
 
 /// Above this many captures the complete ones are summed up per tap.
-const LISTED: usize = 12;
+pub(super) const LISTED: usize = 12;
 
 pub(super) fn print(page: &mut Page<'_>, report: &Report) {
     if let [capture] = report.captures.as_slice() {
@@ -49,7 +49,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
 }
 
 /// `pcap, Ethernet, 1 545 frames in 15.02 s from 2026-11-21 04:41:02 UTC, complete`
-fn describe(page: &Page<'_>, capture: &Capture) -> String {
+pub(super) fn describe(page: &Page<'_>, capture: &Capture) -> String {
     let mut parts = vec![printable(&capture.format).into_owned()];
     if let Some(compression) = &capture.compression {
         parts.push(printable(compression).into_owned());

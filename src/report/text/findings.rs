@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::page::{Page, Tone};
-use crate::model::report::{Finding, Report, Severity};
+use crate::model::report::{Capture, Finding, Report, Sa, Severity};
 use crate::report::escape::printable;
 use crate::report::names;
 use crate::report::number::count;
@@ -11,7 +11,22 @@ use crate::report::number::count;
 /// Of one code at most this many findings are printed; the rest are counted.
 const PER_CODE: usize = 5;
 
+/// Findings, and what they are about.
+pub(super) struct Told<'r> {
+    pub(super) findings: &'r [Finding],
+    /// Captures, as the findings count them.
+    pub(super) captures: &'r [Capture],
+    pub(super) sas: &'r [Sa],
+    pub(super) several_taps: bool,
+}
+
 pub(super) fn print(page: &mut Page<'_>, report: &Report) {
+    let Report { findings, captures, sas, taps, .. } = report;
+    told(page, &Told { findings, captures, sas, several_taps: taps.len() > 1 });
+}
+
+/// The section.
+pub(super) fn told(page: &mut Page<'_>, report: &Told<'_>) {
     page.heading("Findings");
     if report.findings.is_empty() {
         page.wrapped(2, 2, "None.");
@@ -50,10 +65,10 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
     }
 }
 
-fn one(page: &mut Page<'_>, report: &Report, finding: &Finding, code_width: usize, first_of_code: bool) {
+fn one(page: &mut Page<'_>, report: &Told<'_>, finding: &Finding, code_width: usize, first_of_code: bool) {
     const INDENT: usize = 11;
     let concerns = finding.sa.as_deref().map(names::sa_title).unwrap_or_default();
-    let tap = super::tap_suffix(report, &finding.tap);
+    let tap = super::tap_suffix_of(report.several_taps, &finding.tap);
     let head = format!("  {:code_width$}  {concerns}{tap}", finding.code);
     let width = page.width();
     if unicode_width::UnicodeWidthStr::width(head.as_str()) + 9 <= width {
@@ -94,7 +109,7 @@ fn one(page: &mut Page<'_>, report: &Report, finding: &Finding, code_width: usiz
 
 /// The evidence; where it is empty the title; with the first frame unless the evidence names a frame, and the count unless
 /// the evidence says it.
-fn sentence(finding: &Finding, report: &Report) -> String {
+fn sentence(finding: &Finding, report: &Told<'_>) -> String {
     let mut text = if finding.evidence.is_empty() { format!("{}.", finding.title) } else { evidence(finding) };
     let names_a_frame = text.contains("at frame ") || text.contains("(frame ");
     if !names_a_frame && let Some(frame) = finding.first_frame {
@@ -103,13 +118,13 @@ fn sentence(finding: &Finding, report: &Report) -> String {
             if finding.count > 1 && !said { format!(", {}", count(finding.count, "time")) } else { String::new() };
         // What concerns an SA as a whole did not begin where the SA did.
         let begins = if concerns_whole_sa(finding, report) { "The SA begins at" } else { "First at" };
-        text = format!("{} {begins} {}{times}.", text.trim_end(), names::frame(report, frame));
+        text = format!("{} {begins} {}{times}.", text.trim_end(), names::frame_of(report.captures, frame));
     }
     text
 }
 
 /// Whether the finding spans all frames of its SA.
-fn concerns_whole_sa(finding: &Finding, report: &Report) -> bool {
+fn concerns_whole_sa(finding: &Finding, report: &Told<'_>) -> bool {
     report.sas.iter().filter(|sa| finding.sa.as_deref() == Some(&*sa.id) && sa.tap == finding.tap).any(|sa| {
         sa.frames > 1 && Some(sa.first_frame) == finding.first_frame && Some(sa.last_frame) == finding.last_frame
     })

@@ -53,7 +53,8 @@ fn one(page: &mut Page<'_>, report: &Report, group: &[&Size]) {
             super::tap_suffix(report, &first.tap).replace("   at", ", at"),
         ),
     );
-    page.wrapped(2, 6, &parts_line(group));
+    let parts: Vec<Parts> = group.iter().map(|size| size.parts).collect();
+    page.wrapped(2, 6, &parts_line(&parts));
 
     let folded = group.len() > classes::EXACT_ROWS;
     let rows = if folded { classes::fold(group) } else { classes::exact(group) };
@@ -102,7 +103,7 @@ fn one(page: &mut Page<'_>, report: &Report, group: &[&Size]) {
 }
 
 /// A range short enough for a column: `58-73`; negative ends need the word.
-fn plain_range((from, to): (i64, i64)) -> String {
+pub(super) fn plain_range((from, to): (i64, i64)) -> String {
     if from < 0 || from == to { range(from, to) } else { format!("{from}-{to}") }
 }
 
@@ -112,7 +113,7 @@ fn mean(value: f64) -> String {
 }
 
 /// `parts: outer IP 20, AH 24, padding 2 to 6, ... B`, over all sizes of the group.
-fn parts_line(group: &[&Size]) -> String {
+pub(super) fn parts_line(group: &[Parts]) -> String {
     type Pick = fn(&Parts) -> f64;
     let named: [(&str, Pick); 11] = [
         ("outer IP", |p| p.outer_ip),
@@ -131,7 +132,7 @@ fn parts_line(group: &[&Size]) -> String {
     for (name, pick) in named {
         let (min, max) = group
             .iter()
-            .map(|size| pick(&size.parts))
+            .map(pick)
             .fold((f64::INFINITY, 0.0_f64), |(min, max), octets| (min.min(octets), max.max(octets)));
         if max > 0.0 {
             let octets = if max - min < 0.05 { mean(max) } else { format!("{} to {}", mean(min), mean(max)) };

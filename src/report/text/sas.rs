@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::table::{Column, Fit, Table};
-use crate::model::report::{ReplayWindow, Report, Sa};
+use crate::model::report::{IcvChecks, ReplayWindow, Report, Sa};
 use crate::report::names;
 use crate::report::number::{count, grouped, range};
 
@@ -93,7 +93,7 @@ fn overhead(sa: &Sa) -> String {
     }
 }
 
-/// What the columns have no room for: restarts, wraps, windows that would drop, copies.
+/// What the columns have no room for: restarts, wraps, windows that would drop, copies, what keys verify.
 fn remarks(sa: &Sa) -> String {
     let mut parts = Vec::new();
     if sa.copies_removed > 0 {
@@ -115,6 +115,11 @@ fn remarks(sa: &Sa) -> String {
         if !sequence.replay_window.is_empty() {
             parts.push(windows(&sequence.replay_window));
         }
+    }
+    if let Some(IcvChecks { verified, failed, not_checked, .. }) = sa.icv_checks {
+        let counts = [(verified, "verified"), (failed, "failed"), (not_checked, "not checked")];
+        let words = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", grouped(*n)));
+        parts.push(format!("ICVs: {}", words.collect::<Vec<_>>().join(", ")));
     }
     // Where a transform is not decided, why.
     if let Some(evidence) = sa.transform.evidence.as_ref().filter(|_| sa.transform.basis == "unknown") {

@@ -28,9 +28,9 @@ const AH_FIXED: u32 = 12;
 const CHECKED: u64 = 8;
 
 /// Outer lengths of each SA number's unfragmented packets that hide what is in them.
-type Lengths = BTreeMap<u32, BTreeSet<u32>>;
+pub(super) type Lengths = BTreeMap<u32, BTreeSet<u32>>;
 
-fn lengths(tap: &Tap<'_>) -> Lengths {
+pub(super) fn lengths(tap: &Tap<'_>) -> Lengths {
     let mut lengths = Lengths::new();
     for (key, cell) in tap.sizes.opaque.iter() {
         if key.fragments == 1 && tap.counted(cell).0 > 0 {
@@ -40,8 +40,22 @@ fn lengths(tap: &Tap<'_>) -> Lengths {
     lengths
 }
 
+/// Whether lengths contradict the transform that is expected of an SA.
+pub(super) fn is_contradicted(tap: &Tap<'_>, sa: &SaView<'_>, expected: &Expected<'_>, lengths: &Lengths) -> bool {
+    let suite = expected.transforms_of(&sa.key).iter().find_map(|one| one.suite);
+    suite.is_some_and(|suite| contradiction(tap, sa, &suite, lengths).is_some())
+}
+
+/// Whether packets verify under a key: the transform is what it is said to be, whatever single packets look like.
+fn is_proved(sa: &SaView<'_>) -> bool {
+    sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0)
+}
+
 /// What contradicts an expected transform, or nothing.
 fn contradiction(tap: &Tap<'_>, sa: &SaView<'_>, suite: &Suite, lengths: &Lengths) -> Option<String> {
+    if is_proved(sa) {
+        return None;
+    }
     match sa.key.protocol {
         Protocol::Ah => ah_contradiction(sa, suite),
         Protocol::Esp => esp_contradiction(tap, sa, &suite.esp?, lengths.get(&sa.id)),
@@ -106,7 +120,7 @@ fn unreadable_as_null(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
 
 /// What lengths and IVs say against an expected transform without contradicting it for certain.
 fn doubt(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
-    let known = &sa.inferred.as_ref()?.known;
+    let known = &sa.inferred.as_ref().filter(|_| !is_proved(sa))?.known;
     let (seen, stated) = (known.inference.family, Family::of(esp));
     let differs = known.inference.decided && (seen.block, seen.iv) != (stated.block, stated.iv);
     let looks = known.name.as_ref().filter(|_| differs)?;
@@ -176,6 +190,11 @@ fn mode_finding(
         return None;
     }
     let mode = one.mode?;
+    // A whole packet inside ESP is tunnel mode or IP in IP in transport mode: the same octets.
+    let decrypted = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.opened > 0);
+    if decrypted && mode == Mode::Transport && one.basis != Basis::Manual {
+        return None;
+    }
     // GRE in transport mode has a whole packet inside; the SA is still in transport mode, and only that contradicts.
     let by_itself = one.basis == Basis::Manual && mode == Mode::Transport;
     let why = if by_itself { ", as IOS does by itself with traffic that it only forwards" } else { "" };
@@ -219,7 +238,7 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
         if let Some(esp) = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp) {
             row.icv_bytes = icv_bytes(sa).or(Some(esp.icv()));
             let least = ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv();
-            let most = least + esp.cipher.alignment.max(4) - 1;
+            let most = least + esp.cipher.alignment.max(4) - 1 + tfc(sa, stated);
             if sa.is_opaque() {
                 row.protection_bytes = Some(MinMax { min: u64::from(least), max: u64::from(most) });
             }
@@ -244,7 +263,7 @@ pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
             return None;
         }
         let least = u64::from(ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv());
-        let most = least + u64::from(esp.cipher.alignment.max(4)) - 1;
+        let most = least + u64::from(esp.cipher.alignment.max(4) - 1 + tfc(sa, stated));
         let mode = stated.iter().find(|one| one.mode.is_some());
         let transport = mode.and_then(|one| match (one.mode?, one.basis) {
             (Mode::Tunnel, _) => Some(false),
@@ -256,6 +275,12 @@ pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
     };
     let stated = tap.sas.iter().enumerate().filter_map(|(at, sa)| Some((at, known(sa)?))).collect();
     inferred::narrow(tap, &stated);
+}
+
+/// The most octets of TFC padding that a short inner packet gets: up to the length that the SA's state names, if it names one.
+fn tfc(sa: &SaView<'_>, stated: &[&Stated]) -> u32 {
+    let longest = stated.iter().map(|one| one.tfc).max().unwrap_or(0);
+    longest.saturating_sub(if sa.key.src.is_v4() { 20 } else { 40 })
 }
 
 fn modelled(least: u32, most: u32) -> Overhead {
@@ -275,7 +300,7 @@ fn bundle(sa: &SaView<'_>, suite: &Suite, stated: &[&Stated]) -> Option<(u32, u3
     let (Some(&ah), None, true) = (lengths.next(), lengths.next(), tunnel) else { return None };
     let ip = if sa.key.src.is_v4() { 20 } else { 40 };
     let least = ip + ah + ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv();
-    Some((least, least + esp.cipher.alignment.max(4) - 1))
+    Some((least, least + esp.cipher.alignment.max(4) - 1 + tfc(sa, stated)))
 }
 
 /// What the mode adds to the protection: the outer IP header in tunnel mode, UDP where there is one. `None` where the mode is not

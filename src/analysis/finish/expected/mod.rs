@@ -1,6 +1,7 @@
 //! The wire against what should be on it.
 
 mod figures;
+pub(super) mod keys;
 mod leak;
 mod number;
 mod zero;
@@ -152,6 +153,7 @@ pub(crate) fn add(
     let expected = Expected::new(view);
     number::add(findings, taps, settings, &expected);
     figures::add(findings, taps, &expected, report);
+    keys::add(findings, taps, settings, &expected);
     leak::add(findings, taps, view);
     zero::explain(findings, taps, &expected);
 }
@@ -163,8 +165,9 @@ pub(crate) fn narrow(taps: &mut [Tap<'_>], view: &View<'_>) {
 }
 
 /// Gives the SAs of the report the transforms that are expected, and the figures that follow.
-pub(crate) fn fill(report: &mut Report, taps: &[Tap<'_>], view: &View<'_>) {
+pub(crate) fn fill(report: &mut Report, taps: &[Tap<'_>], settings: &Settings, view: &View<'_>) {
     figures::fill(report, taps, &Expected::new(view));
+    keys::fill(report, taps, settings);
 }
 
 /// All SAs on the wire, each with its tap.

@@ -1,6 +1,6 @@
 //! What is wrong or worth knowing. A finding never claims more than the capture shows.
 
-mod capture;
+pub(super) mod capture;
 mod config;
 mod overhead;
 mod padding;
@@ -44,12 +44,17 @@ pub(crate) fn all(
         config::add(&mut findings, view);
         super::expected::add(&mut findings, taps, settings, view, report);
     }
+    sort(&mut findings);
+    findings
+}
+
+/// Most severe first, then in the order of the catalogue.
+pub(crate) fn sort(findings: &mut [Finding]) {
     let place = |f: &Finding| catalogue::all().iter().position(|entry| entry.code == f.code);
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (std::cmp::Reverse(f.severity), place(f));
         key(a).cmp(&key(b)).then_with(|| (&a.tap, &a.sa, &a.evidence).cmp(&(&b.tap, &b.sa, &b.evidence)))
     });
-    findings
 }
 
 /// A finding under construction.

@@ -22,15 +22,14 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             seen.count = packets;
             findings.push(Draft::new("outer-fragmentation", evidence).of(sa.name.clone()).seen(tap, &seen).done());
         }
-        if let Some((_, votes)) = sa.null
-            && votes.tfc > 0
-        {
+        let of_null = sa.null.map(|(_, votes)| (votes.tfc, votes.frames));
+        let of_keyed = sa.state.keyed.as_deref().map(|keyed| (keyed.tfc, keyed.opened));
+        for (tfc, packets) in of_null.into_iter().chain(of_keyed).filter(|(tfc, _)| *tfc > 0) {
             let evidence = format!(
-                "{} of {} carry padding behind the inner packet (traffic flow confidentiality, TFC).",
-                plural(votes.tfc, "packet"),
-                votes.frames
+                "{} of {packets} carry padding behind the inner packet (traffic flow confidentiality, TFC).",
+                plural(tfc, "packet"),
             );
-            findings.push(Draft::new("tfc-padding", evidence).about(tap, sa).count(votes.tfc).done());
+            findings.push(Draft::new("tfc-padding", evidence).about(tap, sa).count(tfc).done());
         }
     }
 }

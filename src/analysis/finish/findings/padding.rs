@@ -40,9 +40,11 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             let draft = Draft::new("ah-padding-leak", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen);
             findings.push(draft.count(tail.frames.saturating_sub(tail.zero)).done());
         }
-        if let Some((_, votes)) = sa.null {
-            let sized: u64 = votes.pads.values().sum();
-            let other = sized.saturating_sub(votes.monotonic);
+        let of_null = sa.null.map(|(_, votes)| (&votes.pads, votes.monotonic));
+        let of_keyed = sa.state.keyed.as_deref().map(|keyed| (&keyed.pads, keyed.monotonic));
+        for (pads, monotonic) in of_null.into_iter().chain(of_keyed) {
+            let sized: u64 = pads.values().sum();
+            let other = sized.saturating_sub(monotonic);
             if other > 0 {
                 let evidence =
                     format!("{} of {sized} have ESP padding that is not 1, 2, 3, ...", plural(other, "packet"));

@@ -79,6 +79,9 @@ fn add_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 
 /// Inner traffic that nothing inside any SA answers.
 fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    if answers_may_hide(tap) {
+        return;
+    }
     let flows = &tap.partial.tables.flows;
     let mut unanswered: Vec<(u64, Address, Address)> = Vec::new();
     let mut seen = Seen::default();
@@ -101,6 +104,19 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         named(unanswered)
     );
     findings.push(Draft::new("inner-one-way", evidence).seen(tap, &seen).done());
+}
+
+/// Whether an SA whose packets are mostly opaque runs the other way of a tunnel that can be looked into.
+fn answers_may_hide(tap: &Tap<'_>) -> bool {
+    let tables = &tap.partial.tables;
+    let visible: BTreeSet<(Address, Address)> = tables
+        .paths
+        .iter()
+        .filter(|(_, path)| path.encapsulated > 0)
+        .filter_map(|(_, path)| tables.pair_of(path))
+        .collect();
+    let mostly = |sa: &super::SaView<'_>| sa.is_opaque() && sa.state.opaque.saturating_mul(2) > sa.state.seen.count;
+    tap.sas.iter().any(|sa| mostly(sa) && visible.contains(&(sa.key.dst, sa.key.src)))
 }
 
 /// The busiest pairs, in words.

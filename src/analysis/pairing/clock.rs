@@ -1,0 +1,265 @@
+//! Offset and drift between the clocks of two captures, from the pairs alone.
+//!
+//! Of a packet that passes the plain tap and then the tunnel's, the difference of the two timestamps is the offset of the clocks plus
+//! the time in the device, which is never negative: the differences lie above the offset and their lower edge runs along it. Of packets
+//! that pass the other way they lie below. A line along an edge of the points' convex hull, chosen where the mean of the times is,
+//! is nearest to all points (Moon, Skelly and Towsley, 1999); its slope is the drift. With both directions the offset lies between the two
+//! edges, and half of their distance is how little is known of it.
+
+/// One pair: when the plain tap saw the packet, and by how much later the tunnel's says it did, both in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Difference {
+    pub(super) plain_ns: i64,
+    pub(super) later_ns: i64,
+    /// Whether the packet passed the plain tap first.
+    pub(super) encapsulated: bool,
+}
+
+/// How offset and drift are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Basis {
+    /// There is no pair.
+    #[default]
+    Unknown,
+    /// Both sides are in one capture, or the user said that they have one clock.
+    OneClock,
+    /// From pairs of both directions.
+    BothDirections,
+    /// From pairs of one direction: the shortest time in the device is taken for zero.
+    OneDirection,
+}
+
+/// A line: what the tunnel's clock is ahead of the plain one's.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Clock {
+    pub(super) basis: Basis,
+    /// Where the line begins, on the plain clock.
+    pub(super) origin_ns: i64,
+    /// Offset there.
+    pub(super) offset_ns: f64,
+    /// Nanoseconds a nanosecond.
+    pub(super) drift: f64,
+    /// By how much the offset may be wrong, either way; `None` where nothing limits it.
+    pub(super) uncertainty_ns: Option<f64>,
+    /// By how much the drift may be wrong; `None` where it is not known at all and taken for zero.
+    pub(super) drift_uncertainty: Option<f64>,
+}
+
+impl Clock {
+    /// One clock for both sides.
+    pub(super) const ONE: Self = Self {
+        basis: Basis::OneClock,
+        origin_ns: 0,
+        offset_ns: 0.0,
+        drift: 0.0,
+        uncertainty_ns: Some(0.0),
+        drift_uncertainty: Some(0.0),
+    };
+
+    /// What the tunnel's clock is ahead when the plain clock shows this time.
+    pub(super) fn ahead(&self, plain_ns: i64) -> i64 {
+        (self.offset_ns + self.drift * plain_ns.saturating_sub(self.origin_ns) as f64).round() as i64
+    }
+}
+
+/// Slopes beyond this are no drift of any clock but noise of a short capture.
+const STEEPEST: f64 = 1e-3;
+
+/// The pairs of two clocks, as far as they decide offset and drift.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Differences {
+    origin: Option<(i64, i64)>,
+    encapsulated: Edge,
+    decapsulated: Edge,
+}
+
+/// Differences of one direction: the hull's lower edge, and the sums of all.
+#[derive(Clone, Debug, Default)]
+struct Edge {
+    /// Lower hull, from left to right.
+    hull: Vec<(i64, i64)>,
+    /// Not yet in the hull.
+    fresh: Vec<(i64, i64)>,
+    count: u64,
+    sum_x: i128,
+    sum_y: i128,
+}
+
+/// Points that are put into the hull at once.
+const FRESH: usize = 4_096;
+
+impl Edge {
+    fn add(&mut self, x: i64, y: i64) {
+        self.count += 1;
+        self.sum_x += i128::from(x);
+        self.sum_y += i128::from(y);
+        self.fresh.push((x, y));
+        if self.fresh.len() >= FRESH {
+            self.settle();
+        }
+    }
+
+    /// Andrew's monotone chain over the hull and the fresh points.
+    fn settle(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let mut points = std::mem::take(&mut self.hull);
+        points.append(&mut self.fresh);
+        points.sort_unstable();
+        for point in points {
+            while let [.., a, b] = self.hull.as_slice()
+                && !turns_left(*a, *b, point)
+            {
+                self.hull.pop();
+            }
+            // Of points at one time the lowest came first.
+            if self.hull.last().is_none_or(|last| last.0 != point.0) {
+                self.hull.push(point);
+            }
+        }
+    }
+
+    fn mean(&self) -> (f64, f64) {
+        let count = self.count.max(1) as f64;
+        (self.sum_x as f64 / count, self.sum_y as f64 / count)
+    }
+
+    /// Slope of the edge over the mean of the times, and how far it may be wrong.
+    fn slope(&self) -> Option<(f64, f64)> {
+        let (x, y) = self.mean();
+        let edges = self.hull.iter().zip(self.hull.iter().skip(1));
+        let (a, b) = edges.clone().find(|(_, b)| b.0 as f64 >= x).or_else(|| edges.last())?;
+        let slope = (b.1 - a.1) as f64 / (b.0 - a.0) as f64;
+        let above = y - (a.1 as f64 + slope * (x - a.0 as f64));
+        let span = self.hull.last()?.0 - self.hull.first()?.0;
+        Some((slope, (above.max(1.0)) / span as f64))
+    }
+
+    /// The least difference above a line of this slope through the origin.
+    fn intercept(&self, slope: f64) -> Option<f64> {
+        self.hull.iter().map(|(x, y)| *y as f64 - slope * *x as f64).min_by(f64::total_cmp)
+    }
+}
+
+/// Whether the way from `a` over `b` to `c` turns left.
+fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
+    let d = |from: i64, to: i64| i128::from(to) - i128::from(from);
+    d(a.0, b.0) * d(a.1, c.1) > d(a.1, b.1) * d(a.0, c.0)
+}
+
+impl Differences {
+    pub(super) fn add(&mut self, difference: Difference) {
+        let Difference { plain_ns, later_ns, encapsulated } = difference;
+        let (origin_x, origin_y) = *self.origin.get_or_insert((plain_ns, later_ns));
+        let (x, y) = (plain_ns.saturating_sub(origin_x), later_ns.saturating_sub(origin_y));
+        if encapsulated {
+            self.encapsulated.add(x, y);
+        } else {
+            // Upside down, so that both are lower edges.
+            self.decapsulated.add(x, y.saturating_neg());
+        }
+    }
+
+    /// Offset and drift by all pairs so far.
+    pub(super) fn clock(&mut self) -> Clock {
+        self.encapsulated.settle();
+        self.decapsulated.settle();
+        let Some((origin_ns, first)) = self.origin else { return Clock::default() };
+        let slopes = [(&self.encapsulated, 1.0), (&self.decapsulated, -1.0)];
+        let slopes = slopes.iter().filter_map(|(edge, sign)| edge.slope().map(|(slope, wrong)| (slope * sign, wrong)));
+        let slopes: Vec<(f64, f64)> = slopes.filter(|(_, wrong)| *wrong < STEEPEST).collect();
+        // Each counts by how well it is known.
+        let weights: f64 = slopes.iter().map(|(_, wrong)| wrong.powi(-2)).sum();
+        let drift = slopes.iter().map(|(slope, wrong)| slope * wrong.powi(-2)).sum::<f64>() / weights;
+        let known = !slopes.is_empty() && drift.abs() < STEEPEST;
+        let drift = if known { drift } else { 0.0 };
+        let upper = self.encapsulated.intercept(drift);
+        let lower = self.decapsulated.intercept(-drift).map(|least| -least);
+        let (basis, offset, uncertainty_ns) = match (lower, upper) {
+            (Some(lower), Some(upper)) => {
+                (Basis::BothDirections, f64::midpoint(lower, upper), Some((upper - lower).abs() / 2.0))
+            }
+            (Some(edge), None) | (None, Some(edge)) => (Basis::OneDirection, edge, None),
+            (None, None) => return Clock::default(),
+        };
+        Clock {
+            basis,
+            origin_ns,
+            offset_ns: first as f64 + offset,
+            drift,
+            uncertainty_ns,
+            drift_uncertainty: known.then(|| weights.powf(-0.5)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs a millisecond apart: out after 50 to 150 us, back after 30 to 90 us, by a clock that is ahead and runs fast.
+    fn differences(ahead: i64, drift: f64, count: i64, shift: i64) -> Differences {
+        let mut differences = Differences::default();
+        for at in 0..count {
+            let true_ns = at * 1_000_000;
+            // Scattered, but the same each time.
+            let scatter = (at * 7_919) % 1_000;
+            let ahead = |ns: i64| ahead + (ns as f64 * drift).round() as i64;
+            let seen = true_ns + 50_000 + scatter * 100;
+            differences.add(Difference {
+                plain_ns: shift + true_ns,
+                later_ns: seen + ahead(seen) - true_ns - shift,
+                encapsulated: true,
+            });
+            let seen = true_ns - 30_000 - scatter * 60;
+            differences.add(Difference {
+                plain_ns: shift + true_ns,
+                later_ns: seen + ahead(seen) - true_ns - shift,
+                encapsulated: false,
+            });
+        }
+        differences
+    }
+
+    #[test]
+    fn offset_and_drift_are_found() {
+        let hour = 3_600_000_000_000;
+        let clock = differences(2 * hour, 50e-6, 10_000, 0).clock();
+        assert_eq!(clock.basis, Basis::BothDirections);
+        assert!((clock.drift - 50e-6).abs() < 0.5e-6, "{clock:?}");
+        assert!((clock.offset_ns - (2 * hour + 10_000) as f64).abs() < 1_000.0, "{clock:?}");
+        assert!((clock.uncertainty_ns.unwrap_or(0.0) - 40_000.0).abs() < 1_000.0, "{clock:?}");
+        assert_eq!(clock.origin_ns, 0);
+    }
+
+    #[test]
+    fn a_shifted_clock_shifts_the_offset_and_nothing_else() {
+        let (one, other) =
+            (differences(0, 0.0, 2_000, 0).clock(), differences(0, 0.0, 2_000, 7_200_000_000_000).clock());
+        assert!((one.offset_ns - other.offset_ns - 7.2e12).abs() < 1.0, "{one:?} {other:?}");
+        assert!((one.drift - other.drift).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_direction_leaves_the_offset_open() {
+        let mut all = Differences::default();
+        for (plain_ns, later_ns) in [(0, 500), (1_000_000, 450), (2_000_000, 700)] {
+            all.add(Difference { plain_ns, later_ns, encapsulated: true });
+        }
+        let clock = all.clock();
+        assert_eq!((clock.basis, clock.uncertainty_ns), (Basis::OneDirection, None));
+        assert!(clock.ahead(1_000_000) <= 450);
+    }
+
+    #[test]
+    fn a_moment_is_no_drift() {
+        let mut all = Differences::default();
+        for (plain_ns, later_ns) in [(0, 50_000), (1_000, 60_000), (2_000, 20_000)] {
+            all.add(Difference { plain_ns, later_ns, encapsulated: true });
+        }
+        let clock = all.clock();
+        assert_eq!((clock.drift, clock.drift_uncertainty), (0.0, None));
+        assert_eq!(Differences::default().clock(), Clock::default());
+    }
+}

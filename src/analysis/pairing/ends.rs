@@ -1,0 +1,179 @@
+//! Packets from the near plaintext side to the far one. Both are in clear, so identity decides.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::clock::{Clock, Difference, Differences};
+use super::content::Index;
+use super::identity::Identity;
+use super::ledger::{Plain, Serial};
+use super::limits::{HELD_PAIRS, MAX_WAITING};
+use super::quantiles::Quantiles;
+use super::tally::Prefix;
+use crate::analysis::padding::Pattern;
+use crate::dissect::IpHeader;
+use crate::model::{Address, FramePos};
+
+/// A packet that waits for its other sight.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    identity: Identity,
+    pos: FramePos,
+    ns: i64,
+    src: Address,
+    dst: Address,
+    ttl: u8,
+    pattern: Option<Pattern>,
+}
+
+/// One side.
+#[derive(Debug, Default)]
+struct Queue {
+    index: Index,
+    first: Serial,
+    packets: VecDeque<Option<Waiting>>,
+}
+
+impl Queue {
+    fn push(&mut self, packet: Waiting) {
+        self.index.insert(packet.identity, self.first + self.packets.len() as u64);
+        self.packets.push_back(Some(packet));
+        while self.packets.len() > MAX_WAITING || self.packets.front().is_some_and(Option::is_none) {
+            if let Some(Some(old)) = self.packets.pop_front() {
+                self.index.remove(old.identity, self.first);
+            }
+            self.first += 1;
+        }
+    }
+
+    fn get(&self, serial: Serial) -> Option<&Waiting> {
+        self.packets.get(usize::try_from(serial.checked_sub(self.first)?).ok()?)?.as_ref()
+    }
+
+    fn take(&mut self, identity: Identity) -> Option<Waiting> {
+        let agrees = |serial| self.get(serial).is_some_and(|own| own.identity.agrees(identity));
+        let (serial, _) = self.index.find(identity, agrees)?;
+        let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
+        let packet = self.packets.get_mut(at)?.take()?;
+        self.index.remove(packet.identity, serial);
+        Some(packet)
+    }
+}
+
+/// Packets of one way.
+#[derive(Debug)]
+pub(super) struct EndsTally {
+    pub(super) src: Prefix,
+    pub(super) dst: Prefix,
+    pub(super) matched: u64,
+    pub(super) times: Quantiles,
+}
+
+/// A packet seen at both ends whose Ethernet padding changed, or did not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Padded {
+    pub(super) plain: FramePos,
+    pub(super) plain_pattern: Option<Pattern>,
+    pub(super) exit: FramePos,
+    pub(super) exit_pattern: Option<Pattern>,
+}
+
+/// Packets that are shown.
+const MAX_PADDED: usize = 16;
+
+/// Both sides.
+#[derive(Debug, Default)]
+pub(super) struct EndToEnd {
+    plain: Queue,
+    exit: Queue,
+    differences: Differences,
+    held: Vec<(Difference, Address, Address, std::cmp::Ordering)>,
+    /// By way: 1 from the plain side to the far one, -1 back, 0 unknown.
+    pub(super) ways: BTreeMap<i8, EndsTally>,
+    pub(super) padded: Vec<Padded>,
+    pub(super) rewritten: u64,
+    pub(super) pads: super::tally::Pads,
+    ahead: Option<i64>,
+    pub(super) clock: Clock,
+}
+
+impl EndToEnd {
+    /// By how much the far clock is ahead, as far as it is known.
+    pub(super) fn ahead(&self) -> i64 {
+        self.ahead.unwrap_or(0)
+    }
+
+    pub(super) fn plain(&mut self, packet: &Plain, outer: &IpHeader) {
+        let Some(own) = waiting(packet, outer) else { return };
+        match self.exit.take(own.identity) {
+            Some(other) => self.pair(own, other),
+            None => self.plain.push(own),
+        }
+    }
+
+    pub(super) fn exit(&mut self, packet: &Plain, outer: &IpHeader) {
+        self.pads.add(packet.pad_bytes, packet.pattern);
+        let Some(own) = waiting(packet, outer) else { return };
+        match self.plain.take(own.identity) {
+            Some(other) => self.pair(other, own),
+            None => self.exit.push(own),
+        }
+    }
+
+    fn pair(&mut self, plain: Waiting, exit: Waiting) {
+        let later_ns = exit.ns.saturating_sub(plain.ns);
+        self.ahead.get_or_insert(later_ns);
+        let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };
+        self.held.push((difference, plain.src, plain.dst, plain.ttl.cmp(&exit.ttl)));
+        if plain.pattern.is_some() || exit.pattern.is_some() {
+            self.rewritten +=
+                u64::from(plain.pattern.is_some() && exit.pattern.is_some() && plain.pattern != exit.pattern);
+            if self.padded.len() < MAX_PADDED {
+                self.padded.push(Padded {
+                    plain: plain.pos,
+                    plain_pattern: plain.pattern,
+                    exit: exit.pos,
+                    exit_pattern: exit.pattern,
+                });
+            }
+        }
+        if self.held.len() >= HELD_PAIRS {
+            self.flush();
+        }
+    }
+
+    /// Compares the clocks and counts what was held back.
+    pub(super) fn flush(&mut self) {
+        for (difference, _, _, way) in &self.held {
+            if way.is_ne() {
+                self.differences.add(*difference);
+            }
+        }
+        self.clock = self.differences.clock();
+        for (difference, src, dst, way) in std::mem::take(&mut self.held) {
+            let way = way as i8;
+            let tally = self.ways.entry(way).or_insert_with(|| EndsTally {
+                src: Prefix::of(src),
+                dst: Prefix::of(dst),
+                matched: 0,
+                times: Quantiles::default(),
+            });
+            tally.matched += 1;
+            tally.src.cover(src);
+            tally.dst.cover(dst);
+            let passed = difference.later_ns.saturating_sub(self.clock.ahead(difference.plain_ns));
+            tally.times.add(if way < 0 { passed.saturating_neg() } else { passed });
+        }
+    }
+}
+
+fn waiting(packet: &Plain, outer: &IpHeader) -> Option<Waiting> {
+    Some(Waiting {
+        identity: packet.identity?,
+        pos: packet.pos,
+        ns: packet.time.ns()?,
+        src: outer.src,
+        dst: outer.dst,
+        ttl: packet.marks.ttl,
+        pattern: packet.pattern,
+    })
+}

@@ -1,0 +1,118 @@
+//! Which plaintext traffic goes through the tunnel, as far as pairing has shown.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use super::limits::MAX_FLOWS;
+use crate::model::Address;
+
+/// Source, destination and protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct FlowKey {
+    pub(super) src: Address,
+    pub(super) dst: Address,
+    pub(super) protocol: u8,
+}
+
+/// Number of a flow. Those beyond the limit share number 0.
+pub(super) type FlowId = u32;
+
+/// What pairing says of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// Nothing yet.
+    Unknown,
+    /// Its packets go through the tunnel.
+    Selected,
+    /// They do not.
+    Outside,
+}
+
+/// Counts of one flow.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Flow {
+    /// Packets that were found in the tunnel.
+    pub(super) matched: u64,
+    /// Packets that were not.
+    pub(super) unmatched: u64,
+    /// Of these: seen beside the tunnel, in clear.
+    pub(super) clear: u64,
+    /// A first look found most of its packets in the tunnel.
+    pub(super) hinted: bool,
+}
+
+/// All flows.
+#[derive(Debug)]
+pub(super) struct Flows {
+    numbers: HashMap<FlowKey, FlowId, FixedState>,
+    flows: Vec<Flow>,
+    keys: Vec<Option<FlowKey>>,
+    /// The two that came last: packets go both ways.
+    last: [Option<(FlowKey, FlowId)>; 2],
+}
+
+impl Default for Flows {
+    fn default() -> Self {
+        Self { numbers: HashMap::default(), flows: vec![Flow::default()], keys: vec![None], last: [None; 2] }
+    }
+}
+
+impl Flows {
+    /// Number of the flow.
+    pub(super) fn number(&mut self, key: FlowKey) -> FlowId {
+        if let Some((_, id)) = self.last.iter().flatten().find(|(last, _)| *last == key) {
+            return *id;
+        }
+        let id = match self.numbers.get(&key) {
+            Some(id) => *id,
+            None if self.flows.len() >= MAX_FLOWS => 0,
+            None => {
+                let id = self.flows.len() as FlowId;
+                self.flows.push(Flow::default());
+                self.keys.push(Some(key));
+                self.numbers.insert(key, id);
+                id
+            }
+        };
+        self.last = [Some((key, id)), self.last[0]];
+        id
+    }
+
+    /// What the number stands for; `None` for the shared one.
+    pub(super) fn key(&self, id: FlowId) -> Option<FlowKey> {
+        self.keys.get(id as usize).copied().flatten()
+    }
+
+    /// All flows.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (FlowId, Flow)> + '_ {
+        self.flows.iter().enumerate().map(|(id, flow)| (id as FlowId, *flow))
+    }
+
+    pub(super) fn get(&self, id: FlowId) -> Flow {
+        self.flows.get(id as usize).copied().unwrap_or_default()
+    }
+
+    pub(super) fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
+        self.flows.get_mut(id as usize)
+    }
+
+    /// What is known of a flow so far.
+    pub(super) fn class(&self, id: FlowId) -> Class {
+        let flow = self.get(id);
+        let all = flow.matched + flow.unmatched;
+        if flow.matched * 4 >= all && (flow.matched >= 3 || flow.hinted) {
+            Class::Selected
+        } else if flow.clear > flow.matched || (all >= 6 && flow.matched * 10 < all) {
+            Class::Outside
+        } else {
+            Class::Unknown
+        }
+    }
+
+    /// Whether its packets should have been in the tunnel, judged at the end.
+    pub(super) fn is_selected(&self, id: FlowId) -> bool {
+        let flow = self.get(id);
+        flow.matched > 0 && flow.matched * 10 >= flow.matched + flow.unmatched && flow.clear <= flow.matched
+    }
+}

@@ -1,0 +1,326 @@
+//! The packets of both sides that are not settled yet, in capture order.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::flows::{Class, FlowId, Flows};
+use super::identity::Identity;
+use super::limits::{MAX_LOST, MAX_SIZES};
+use crate::analysis::padding::Pattern;
+use crate::dissect::Costs;
+use crate::model::{FramePos, Timestamp};
+
+/// Number of a packet of one side, in capture order.
+pub(super) type Serial = u64;
+
+/// What a header says that gateways copy, map or set (RFC 4301 section 5.1.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Marks {
+    pub(super) tos: u8,
+    pub(super) ttl: u8,
+    /// `None` for IPv6, which has no such flag.
+    pub(super) dont_fragment: Option<bool>,
+}
+
+/// A plaintext packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    pub(super) pos: FramePos,
+    pub(super) time: Timestamp,
+    /// IP length.
+    pub(super) bytes: u32,
+    pub(super) flow: FlowId,
+    pub(super) marks: Marks,
+    /// Octets behind it in its frame.
+    pub(super) pad_bytes: u32,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) identity: Option<Identity>,
+    /// What its fragments have in common.
+    pub(super) train: Option<u64>,
+    /// Octets of its Ethernet frame without FCS.
+    pub(super) frame_bytes: u32,
+    pub(super) fate: PlainFate,
+}
+
+/// What became of a plaintext packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PlainFate {
+    /// Not known yet.
+    Waiting,
+    /// Paired, seen beside the tunnel, or given up.
+    Settled,
+}
+
+/// A packet in the tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tunnelled {
+    pub(super) pos: FramePos,
+    pub(super) time: Timestamp,
+    /// Number of its SA or tunnel.
+    pub(super) sa: u32,
+    pub(super) sequence: Option<u32>,
+    /// IP length, of all fragments together.
+    pub(super) outer_bytes: u32,
+    /// Outer packets that carry it.
+    pub(super) pieces: u16,
+    /// Whether `outer_bytes` is all of it.
+    pub(super) complete: bool,
+    /// Length of opaque ESP, header to ICV.
+    pub(super) esp: Option<u32>,
+    pub(super) marks: Marks,
+    pub(super) inner: Option<Inner>,
+    pub(super) identity: Option<Identity>,
+    /// What its fragments have in common, where it is one of them.
+    pub(super) train: Option<u64>,
+    pub(super) costs: Costs,
+    /// Octets of its frame without FCS, and those of them behind the IP packet.
+    pub(super) frame_bytes: u32,
+    pub(super) pad_bytes: u32,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) fate: TunnelledFate,
+}
+
+/// The packet inside, where it is visible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Inner {
+    /// IP length.
+    pub(super) bytes: u32,
+    pub(super) marks: Marks,
+    /// Octets between it and the end of what carries it that are no trailer of ESP.
+    pub(super) carried_pad: u32,
+    /// Whether it was decrypted.
+    pub(super) decrypted: bool,
+    /// Octets of ESP's IV, padding, trailer and ICV.
+    pub(super) esp: EspParts,
+}
+
+/// Parts of ESP where they are visible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct EspParts {
+    pub(super) header: u32,
+    pub(super) iv: u32,
+    pub(super) pad: u32,
+    pub(super) trailer: u32,
+    pub(super) icv: u32,
+    /// What the content is padded to.
+    pub(super) block: u32,
+}
+
+/// What became of a tunnelled packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TunnelledFate {
+    /// Not known yet.
+    Waiting,
+    /// It is this plaintext packet.
+    Paired(Pairing),
+    /// No plaintext packet is known.
+    Alone,
+    /// Its number was there before.
+    Repeated,
+    /// One of the fragments of a packet that another stands for.
+    Part,
+}
+
+/// A pair, as the tunnelled packet keeps it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pairing {
+    pub(super) plain: Plain,
+    pub(super) basis: PairBasis,
+    /// 0 to 1.
+    pub(super) confidence: f32,
+}
+
+/// How a pair is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum PairBasis {
+    /// The inner packet is visible and the same.
+    Content,
+    /// The inner packet was decrypted, its ICV verified as far as there is one, and it is the same.
+    Decrypted,
+    /// By lengths, order and times.
+    Order,
+}
+
+/// Packets of one side, numbered in capture order. The front is dropped once it is settled.
+#[derive(Debug)]
+pub(super) struct Side<T> {
+    first: Serial,
+    packets: VecDeque<T>,
+}
+
+impl<T> Default for Side<T> {
+    fn default() -> Self {
+        Self { first: 0, packets: VecDeque::new() }
+    }
+}
+
+impl<T> Side<T> {
+    pub(super) fn push(&mut self, packet: T) -> Serial {
+        self.packets.push_back(packet);
+        self.next() - 1
+    }
+
+    /// The number that the next packet gets.
+    pub(super) fn next(&self) -> Serial {
+        self.first + self.packets.len() as u64
+    }
+
+    pub(super) const fn first(&self) -> Serial {
+        self.first
+    }
+
+    pub(super) fn get(&self, serial: Serial) -> Option<&T> {
+        self.packets.get(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(super) fn get_mut(&mut self, serial: Serial) -> Option<&mut T> {
+        self.packets.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(super) fn front(&self) -> Option<&T> {
+        self.packets.front()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<T> {
+        let packet = self.packets.pop_front()?;
+        self.first += 1;
+        Some(packet)
+    }
+
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (Serial, &T)> {
+        self.packets.iter().enumerate().map(|(at, packet)| (self.first + at as u64, packet))
+    }
+}
+
+/// Both sides.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) plain: Side<Plain>,
+    pub(super) tunnel: Side<Tunnelled>,
+    pub(super) flows: Flows,
+    pub(super) lost: Vec<Lost>,
+    /// Lost packets beyond the limit.
+    pub(super) more_lost: u64,
+    /// Packets that were not found, by flow and length.
+    pub(super) missed: BTreeMap<(FlowId, u32), u64>,
+    /// From when to when, on the plain clock, the tunnel's capture can show what the plain one does.
+    pub(super) covered: (i64, i64),
+    /// Plaintext packets from outside this time.
+    pub(super) uncovered: u64,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            plain: Side::default(),
+            tunnel: Side::default(),
+            flows: Flows::default(),
+            lost: Vec::new(),
+            more_lost: 0,
+            missed: BTreeMap::new(),
+            covered: (i64::MIN, i64::MAX),
+            uncovered: 0,
+        }
+    }
+}
+
+/// A plaintext packet that was not seen in the tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    pub(super) pos: FramePos,
+    pub(super) time: Timestamp,
+    pub(super) bytes: u32,
+    pub(super) flow: FlowId,
+    /// SA and number that nobody saw, where the hole in the numbers says so.
+    pub(super) hole: Option<(u32, u32)>,
+    /// How sure it is that it was this one.
+    pub(super) confidence: f32,
+}
+
+impl Ledger {
+    /// Pairs two packets that are both still waiting; false where one is not.
+    pub(super) fn pair(&mut self, plain: Serial, tunnelled: Serial, basis: PairBasis, confidence: f32) -> bool {
+        let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return false };
+        let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) else {
+            return false;
+        };
+        p.fate = PlainFate::Settled;
+        t.fate = TunnelledFate::Paired(Pairing { plain: *p, basis, confidence });
+        if let Some(flow) = self.flows.get_mut(p.flow) {
+            flow.matched += 1;
+        }
+        true
+    }
+
+    /// A plaintext packet was not found in the tunnel. `hole` is the number that it would have had.
+    pub(super) fn give_up(&mut self, plain: Serial, hole: Option<(u32, u32)>, confidence: f32) {
+        let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return };
+        p.fate = PlainFate::Settled;
+        if hole.is_none() && p.time.ns().is_some_and(|ns| ns < self.covered.0 || ns > self.covered.1) {
+            self.uncovered += 1;
+            return;
+        }
+        if let Some(flow) = self.flows.get_mut(p.flow) {
+            flow.unmatched += 1;
+        }
+        let Plain { pos, time, bytes, flow, .. } = *p;
+        if self.missed.len() < MAX_SIZES || self.missed.contains_key(&(flow, bytes)) {
+            *self.missed.entry((flow, bytes)).or_default() += 1;
+        }
+        if self.lost.len() >= MAX_LOST {
+            // Traffic that does not belong into the tunnel makes room.
+            let flows = &self.flows;
+            self.lost.retain(|lost| flows.class(lost.flow) != Class::Outside);
+        }
+        if self.lost.len() < MAX_LOST {
+            self.lost.push(Lost { pos, time, bytes, flow, hole, confidence });
+        } else {
+            self.more_lost += 1;
+        }
+    }
+
+    /// A plaintext packet that cannot be compared: nothing of the tunnel is known for its time.
+    pub(super) fn uncovered(&mut self, plain: Serial) {
+        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
+            p.fate = PlainFate::Settled;
+            self.uncovered += 1;
+        }
+    }
+
+    /// A plaintext packet was seen in clear on the tunnel's side.
+    pub(super) fn clear(&mut self, plain: Serial) {
+        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
+            p.fate = PlainFate::Settled;
+            if let Some(flow) = self.flows.get_mut(p.flow) {
+                flow.clear += 1;
+            }
+        }
+    }
+
+    /// A tunnelled packet stays alone.
+    pub(super) fn leave(&mut self, tunnelled: Serial, fate: TunnelledFate) {
+        if let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) {
+            t.fate = fate;
+        }
+    }
+
+    /// A packet that was given up came after all.
+    pub(super) fn recover(&mut self, plain: Plain, tunnelled: Serial, confidence: f32) {
+        let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) else {
+            return;
+        };
+        t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, confidence });
+        if let Some(flow) = self.flows.get_mut(plain.flow) {
+            flow.unmatched = flow.unmatched.saturating_sub(1);
+            flow.matched += 1;
+        }
+        if let Some(missed) = self.missed.get_mut(&(plain.flow, plain.bytes)) {
+            *missed = missed.saturating_sub(1);
+        }
+        // It is one of the latest.
+        if let Some(at) = self.lost.iter().rposition(|lost| lost.pos == plain.pos) {
+            self.lost.remove(at);
+        } else {
+            self.more_lost = self.more_lost.saturating_sub(1);
+        }
+    }
+}

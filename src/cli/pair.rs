@@ -1,0 +1,234 @@
+//! `spiglass match`: two or three captures, and which packet of one is which of the other.
+
+use std::ffi::OsString;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::args::{FailOn, Format, OutputArgs, PolicyArgs, RunArgs};
+use super::progress::{Display, Interrupt};
+use super::run::{complain, failed, warn_of_damaged, write};
+use super::sink::Sink;
+use super::values;
+use super::verdict::Verdict;
+use super::{options, policies};
+use crate::analysis::PairSettings;
+use crate::capture::Source;
+use crate::engine::{self, Input, Matched, PairInputs, Settings};
+use crate::model::Error;
+use crate::model::pairs::MatchReport;
+use crate::report::csv::{PairRows, PairTable, write_pairs};
+use crate::report::{json, markdown, text};
+use crate::transform::Suite;
+use crate::transform::path::Mode;
+
+pub(super) const EXAMPLES: &str = "\
+Pairs are known by content where the inner packet is visible (AH, ESP-NULL, GRE, IP in IP), by content
+after decryption where --config states keys, and else by order: lengths that the transform can make,
+sequence numbers and times. No configuration is needed for that. Each pair has a confidence.
+
+The clocks of the two sides are compared by the pairs themselves. With packets of both directions the
+offset is known to half of the round trip through the device; with one direction it is not, and the
+shortest time is taken for zero. Captures that one clock has stamped need --one-clock, or be one file.
+
+Examples:
+  spiglass match --plain lan.pcap --tunnel wan.pcap
+  spiglass match --plain both.pcapng --tunnel both.pcapng
+  spiglass match --plain lan.pcap --tunnel wan.pcap --exit far.pcap --config r1.cfg --config r2.cfg
+  spiglass match --plain lan.pcap --tunnel wan.pcap --format csv --table pairs > pairs.csv";
+
+#[derive(Debug, Args)]
+pub(super) struct MatchArgs {
+    /// A capture of the plaintext side; repeatable
+    #[arg(long, required = true, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(super) plain: Vec<OsString>,
+    /// A capture of the side of the tunnel; repeatable; may be the same
+    #[arg(long, required = true, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(super) tunnel: Vec<OsString>,
+    /// A capture of the plaintext side behind the other gateway; repeatable [default: none]
+    #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(super) exit: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) policy: PolicyArgs,
+    /// A capture cut in its last record is no reason for exit status 2
+    #[arg(long, help_heading = "Input")]
+    pub(super) accept_cut: bool,
+    /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Pairing")]
+    pub(super) udp_port: Vec<u16>,
+    /// VXLAN and GENEVE outside IPsec are tunnels, not mirror shells
+    #[arg(long, help_heading = "Pairing")]
+    pub(super) overlay: bool,
+    /// Transform of the ESP SAs that no configuration names, in any of the spellings of `calc` [default: by lengths]
+    #[arg(long, value_name = "TRANSFORM", help_heading = "Pairing")]
+    pub(super) transform: Option<String>,
+    /// Mode of --transform: tunnel or transport
+    #[arg(long, value_enum, default_value_t = ModeArg::Tunnel, value_name = "MODE", hide_possible_values = true, help_heading = "Pairing")]
+    pub(super) mode: ModeArg,
+    /// All captures were stamped by one clock: the offset is zero, not estimated
+    #[arg(long, help_heading = "Pairing")]
+    pub(super) one_clock: bool,
+    /// What timestamps are of: the start or the end of a frame
+    #[arg(long, value_enum, default_value_t = StampedAt::End, value_name = "WHEN", hide_possible_values = true, help_heading = "Pairing")]
+    pub(super) timestamp_at: StampedAt,
+    /// Rate of the link in bit/s, for cut-through latency: `100M`, `1G` [default: unknown]
+    #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Pairing")]
+    pub(super) link_rate: Option<u64>,
+    /// Form: text, json, csv, ndjson or markdown
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Which table, for csv: pairs, directions, sizes, padding, lost, outside, ends, findings or captures [default: pairs]
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Output")]
+    pub(super) table: Option<TableName>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// Exit with 1 for findings of error, warning, note or above; or never
+    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
+    pub(super) fail_on: FailOn,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+/// Mode of ESP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum ModeArg {
+    Tunnel,
+    Transport,
+}
+
+/// What timestamps are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum StampedAt {
+    Start,
+    End,
+}
+
+/// Tables for CSV.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum TableName {
+    Pairs,
+    Directions,
+    Sizes,
+    Padding,
+    Lost,
+    Outside,
+    Ends,
+    Findings,
+    Captures,
+}
+
+impl From<TableName> for PairTable {
+    fn from(name: TableName) -> Self {
+        match name {
+            TableName::Pairs => Self::Pairs,
+            TableName::Directions => Self::Directions,
+            TableName::Sizes => Self::Sizes,
+            TableName::Padding => Self::Padding,
+            TableName::Lost => Self::Lost,
+            TableName::Outside => Self::Outside,
+            TableName::Ends => Self::Ends,
+            TableName::Findings => Self::Findings,
+            TableName::Captures => Self::Captures,
+        }
+    }
+}
+
+/// What was asked for, checked.
+fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sink), Error> {
+    if args.table.is_some() && args.format != Format::Csv {
+        return Err(Error::Usage("--table goes with --format csv; the other formats hold all tables".into()));
+    }
+    let side = |names: &[OsString]| -> Vec<Input> {
+        names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect()
+    };
+    let inputs = PairInputs { plain: side(&args.plain), tunnel: side(&args.tunnel), exit: side(&args.exit) };
+    let one = inputs.plain == inputs.tunnel;
+    let sides = [if one { &[] } else { inputs.plain.as_slice() }, &inputs.tunnel, &inputs.exit];
+    let stdin = sides.iter().flat_map(|side| side.iter()).filter(|input| input.source == Source::Stdin).count();
+    let pasted = args.policy.config.iter().filter(|name| *name == "-").count();
+    if stdin + pasted > 1 {
+        return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
+    }
+    let table = args.table.map_or(PairTable::Pairs, PairTable::from);
+    let transform = args.transform.as_deref().map(|words| {
+        let suite: Suite = words.parse().map_err(|why| Error::Usage(format!("--transform: {why}")))?;
+        suite.esp.ok_or_else(|| Error::Usage("--transform: only ESP hides lengths that have to be known".into()))
+    });
+    let mode = if args.mode == ModeArg::Transport { Mode::Transport } else { Mode::Tunnel };
+    let pairing = PairSettings {
+        one_clock: args.one_clock,
+        stamped_at_start: args.timestamp_at == StampedAt::Start,
+        link_rate_bps: args.link_rate,
+        transform: transform.transpose()?.map(|esp| (esp, mode)),
+    };
+    Ok((inputs, pairing, table, Sink::open(args.output.output.as_deref())?))
+}
+
+pub(super) fn pair(args: &MatchArgs) -> Verdict {
+    let (inputs, pairing, table, mut sink) = match prepare(args) {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let mut unread = Vec::new();
+    let mut udp_ports = args.udp_port.clone();
+    udp_ports.sort_unstable();
+    udp_ports.dedup();
+    let settings = Settings {
+        udp_ports,
+        overlay: args.overlay,
+        link_rate_bps: args.link_rate,
+        expectation: policies::read(&args.policy.config, &args.run, &mut unread),
+        ..Settings::default()
+    };
+    let interrupt = Interrupt::listen();
+    let display = Display::new(&args.run, interrupt.clone());
+    let rows = args.format == Format::Csv && table == PairTable::Pairs;
+    let result = if rows {
+        let names =
+            |inputs: &[Input]| inputs.iter().map(|input| input.source.name().to_string_lossy().into_owned()).collect();
+        PairRows::new(&mut sink, names(&inputs.plain), names(&inputs.tunnel)).and_then(|mut rows| {
+            let matched = engine::pair(&inputs, &settings, &pairing, Some(&mut |pair| rows.write(pair)), &display)?;
+            rows.flush()?;
+            Ok(matched)
+        })
+    } else {
+        engine::pair(&inputs, &settings, &pairing, None, &display)
+    };
+    display.finish();
+    let mut verdict = Verdict::default();
+    let Matched { mut report, errors } = match result {
+        Ok(matched) => matched,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return verdict,
+        Err(source) => {
+            complain(&Error::Io { path: sink.name(), source });
+            verdict.failed_output();
+            return verdict;
+        }
+    };
+    verdict.interrupted(interrupt.happened());
+    unread.extend(errors);
+    verdict.errors(&unread);
+    unread.iter().for_each(complain);
+    let one = inputs.plain == inputs.tunnel;
+    let sides = [Some(&report.plain).filter(|_| !one), Some(&report.tunnel), report.exit.as_ref()];
+    for side in sides.into_iter().flatten() {
+        verdict.captures(&side.captures, args.accept_cut);
+        if !args.run.quiet {
+            warn_of_damaged(&side.captures);
+        }
+    }
+    verdict.findings(&report.findings, options::threshold(args.fail_on));
+    report.exit_status = verdict.status();
+    write(sink, &mut verdict, |sink| if rows { Ok(()) } else { show(&report, args, table, sink) });
+    verdict
+}
+
+fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink) -> std::io::Result<()> {
+    use std::io::Write as _;
+    match args.format {
+        Format::Text => out.write_all(text::render_pairs(report, &options::report_look(&args.output)).as_bytes()),
+        Format::Markdown => out.write_all(markdown::render_pairs(report, &options::zone(&args.output)).as_bytes()),
+        Format::Json => json::write_pairs(report, out),
+        Format::Ndjson => json::write_pair_lines(report, out),
+        Format::Csv => write_pairs(report, table, out),
+    }
+}

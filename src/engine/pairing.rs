@@ -1,0 +1,305 @@
+//! A run of `match`: two or three streams read together, so that neither has to be kept.
+
+use std::io;
+
+use super::input::{Input, Progress, ProgressUpdate, Settings};
+use super::interleave::Interleave;
+use super::run::capture_facts;
+use super::start::first_time;
+use crate::analysis::finish::{CaptureFacts, pair_findings};
+use crate::analysis::pairing::{Figures, Given, Matcher, Side, Sight, Whole};
+use crate::analysis::{Expectation, Keyring, PairSettings};
+use crate::capture::{CaptureReader, Frame, Source};
+use crate::dissect::{DissectOptions, Stack, dissect};
+use crate::model::pairs::{self, MatchReport, Pair};
+use crate::model::report::{Exactness, Tool};
+use crate::model::{Error, LinkType, Timestamp};
+
+/// The captures of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PairInputs {
+    /// The plaintext side.
+    pub plain: Vec<Input>,
+    /// The side of the tunnel.
+    pub tunnel: Vec<Input>,
+    /// The far plaintext side; may be empty.
+    pub exit: Vec<Input>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Matched {
+    /// What was found.
+    pub report: MatchReport,
+    /// Inputs that could not be read at all.
+    pub errors: Vec<Error>,
+}
+
+/// Who takes single pairs, in the order of the tunnel's capture.
+pub type PairSink<'s> = dyn FnMut(&Pair) -> io::Result<()> + 's;
+
+/// Clocks whose first frames are closer than this are taken to be set alike at first.
+const ALIKE_NS: i64 = 2_000_000_000;
+
+/// Pairs the packets of the captures. Single pairs go to `sink` as soon as they are certain.
+///
+/// # Errors
+/// What `sink` fails with; a closed pipe too.
+pub fn pair(
+    inputs: &PairInputs,
+    settings: &Settings,
+    pairing: &PairSettings,
+    mut sink: Option<&mut PairSink<'_>>,
+    progress: &dyn Progress,
+) -> io::Result<Matched> {
+    let one = inputs.plain == inputs.tunnel;
+    let pairing = PairSettings { one_clock: pairing.one_clock || one, ..*pairing };
+    let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
+    let repeatable = sides.iter().all(|side| side.iter().all(|input| input.source != Source::Stdin));
+    let mut attempts = vec![0];
+    // If the clocks cannot be taken for set alike, the captures may have begun together.
+    if repeatable && !pairing.one_clock {
+        let first = |side: &[Input]| side.iter().filter_map(|input| first_time(&input.source)?.ns()).min();
+        if let (Some(plain), Some(tunnel)) = (first(&inputs.plain), first(&inputs.tunnel)) {
+            let apart = tunnel.saturating_sub(plain);
+            if apart.saturating_abs() > ALIKE_NS {
+                attempts.push(apart);
+            }
+        }
+    }
+    let last = attempts.len() - 1;
+    for (at, supposed) in attempts.into_iter().enumerate() {
+        let mut run = Run::new(inputs, settings, pairing, supposed, sink.is_some(), one, progress);
+        run.read(at < last, &mut sink)?;
+        if at == last || run.matcher.has_begun() || progress.interrupted() {
+            return run.finish(&mut sink);
+        }
+    }
+    Err(io::Error::other("no attempt was made"))
+}
+
+struct Run<'r> {
+    matcher: Matcher,
+    streams: [Stream<'r>; 3],
+    errors: Vec<Error>,
+    options: DissectOptions,
+    keyring: Keyring,
+    expectation: &'r Expectation,
+    progress: &'r dyn Progress,
+    /// Whether one capture serves as both sides.
+    one: bool,
+}
+
+/// One side.
+struct Stream<'r> {
+    captures: Interleave<'r>,
+    /// First and last time of each capture.
+    times: Vec<(Timestamp, Timestamp)>,
+}
+
+impl<'r> Stream<'r> {
+    fn open(inputs: &'r [Input], errors: &mut Vec<Error>, progress: &'r dyn Progress) -> Self {
+        let inputs: Vec<(usize, &Input)> = inputs.iter().enumerate().collect();
+        Self { captures: Interleave::open(&inputs, errors, progress), times: Vec::new() }
+    }
+}
+
+/// Takes note of a frame's time.
+fn note(times: &mut Vec<(Timestamp, Timestamp)>, frame: &Frame<'_>) {
+    if frame.time == Timestamp::UNKNOWN {
+        return;
+    }
+    let at = frame.pos.capture() as usize;
+    if times.len() <= at {
+        times.resize(at + 1, (Timestamp::UNKNOWN, Timestamp::UNKNOWN));
+    }
+    if let Some((first, last)) = times.get_mut(at) {
+        *first = if *first == Timestamp::UNKNOWN { frame.time } else { (*first).min(frame.time) };
+        *last = (*last).max(frame.time);
+    }
+}
+
+impl<'r> Run<'r> {
+    fn new(
+        inputs: &'r PairInputs,
+        settings: &'r Settings,
+        pairing: PairSettings,
+        supposed: i64,
+        rows: bool,
+        one: bool,
+        progress: &'r dyn Progress,
+    ) -> Self {
+        let mut errors = Vec::new();
+        let options = DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay };
+        let keyring = Keyring::new(&settings.expectation, &options);
+        let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
+        let streams = sides.map(|side| Stream::open(side, &mut errors, progress));
+        let mut matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
+        let transform = pairing.transform.as_ref().map(|(esp, mode)| (esp, *mode));
+        matcher.expect(Given::new(settings.expectation.policies(), transform));
+        if !keyring.is_empty() {
+            matcher.keep_fragments();
+        }
+        Self { matcher, streams, errors, options, keyring, expectation: &settings.expectation, progress, one }
+    }
+
+    /// Reads until all sides end, or, where there is another beginning to try, until this one is hopeless.
+    fn read(&mut self, may_give_up: bool, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<()> {
+        let mut stack = Stack::default();
+        let one = self.one;
+        if one {
+            self.matcher.end(Side::Plain);
+        }
+        while let Some(side) = self.matcher.wanted() {
+            if self.progress.interrupted() || (may_give_up && self.matcher.is_hopeless()) {
+                break;
+            }
+            let Self {
+                matcher,
+                streams: [plain, tunnel, exit],
+                errors,
+                options,
+                keyring,
+                progress,
+                expectation: _,
+                one: _,
+            } = self;
+            let stream = match side {
+                Side::Plain => plain,
+                Side::Tunnel => tunnel,
+                Side::Exit => exit,
+            };
+            let Stream { captures, times } = stream;
+            let more = captures.next(errors, |frame| {
+                note(times, frame);
+                dissect(frame, options, &mut stack);
+                let opened = if side == Side::Tunnel { keyring.open(frame, &stack) } else { None };
+                if let Some(unlocked) = opened {
+                    matcher.checked(frame, unlocked.checks(), unlocked.stack());
+                }
+                let sight = match opened.and_then(|unlocked| Some((unlocked.octets(), unlocked.stack()?))) {
+                    Some((octets, stack)) => Sight { frame, octets, stack, decrypted: true },
+                    None => Sight { frame, octets: frame.data, stack: &stack, decrypted: false },
+                };
+                match side {
+                    Side::Plain => matcher.plain(sight),
+                    Side::Tunnel if one => matcher.both(sight),
+                    Side::Tunnel => matcher.tunnel(sight),
+                    Side::Exit => matcher.exit(sight),
+                }
+                if side == Side::Tunnel && !keyring.is_empty() {
+                    open_whole(matcher, keyring, options, frame);
+                }
+            });
+            if let Some(reader) = captures.current() {
+                let info = reader.info();
+                progress.update(&ProgressUpdate {
+                    path: &info.path,
+                    bytes_done: info.bytes_consumed,
+                    bytes_total: info.bytes_total,
+                    frames: info.frames,
+                });
+            }
+            if !more {
+                matcher.end(side);
+            }
+            matcher.advance();
+            deliver(matcher, sink)?;
+        }
+        for side in [Side::Plain, Side::Tunnel, Side::Exit] {
+            self.matcher.end(side);
+        }
+        self.matcher.advance();
+        Ok(())
+    }
+
+    fn finish(mut self, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<Matched> {
+        deliver(&mut self.matcher, sink)?;
+        let interrupted = self.progress.interrupted();
+        let one = self.one;
+        let [plain, tunnel, exit] = self.streams.map(|stream| {
+            let Stream { captures, times } = stream;
+            let mut readers = captures.into_readers();
+            if interrupted {
+                readers.iter_mut().for_each(CaptureReader::forgive_cut);
+            }
+            let steps = readers.iter().flat_map(|reader| &reader.info().interfaces).map(|i| i.resolution.step_ns());
+            let step = steps.fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
+            let facts: Vec<CaptureFacts> = readers
+                .iter()
+                .enumerate()
+                .map(|(at, reader)| capture_facts(reader.info(), interrupted, times.get(at).copied()))
+                .collect();
+            (facts, step)
+        });
+        let plain = if one { tunnel.clone() } else { plain };
+        let step = [plain.1, tunnel.1]
+            .into_iter()
+            .flatten()
+            .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
+        let checks = self.matcher.take_checks();
+        let packets = self.matcher.packets();
+        let Figures { pairs, directions, outside, sizes, padding, ends, lost, degraded_why, sides } =
+            self.matcher.figures(step);
+        let [near, within, far] = sides;
+        let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
+        let all: Vec<CaptureFacts> = [near_captures, &tunnel.0, &exit.0].into_iter().flatten().cloned().collect();
+        let side =
+            |(facts, step): (Vec<CaptureFacts>, Option<f64>), (frames, packets, first_ns, last_ns)| pairs::Side {
+                captures: facts.into_iter().map(|facts| facts.capture).collect(),
+                frames,
+                packets,
+                first_ns,
+                last_ns,
+                timestamp_step_ns: step,
+            };
+        let has_exit = !exit.0.is_empty() || far.0 > 0;
+        let mut report = MatchReport {
+            schema: pairs::SCHEMA,
+            tool: Tool { name: "spiglass", version: env!("CARGO_PKG_VERSION") },
+            exactness: if degraded_why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
+            degraded_why,
+            plain: side(plain, near),
+            tunnel: side(tunnel, within),
+            exit: has_exit.then(|| side(exit, far)),
+            pairs,
+            directions,
+            outside,
+            sizes,
+            padding,
+            ends,
+            lost,
+            findings: Vec::new(),
+            exit_status: 0,
+        };
+        report.findings = pair_findings(&report, &all, self.expectation, &checks, &packets);
+        Ok(Matched { report, errors: self.errors })
+    }
+}
+
+/// Opens the packets that were in fragments and are whole now.
+fn open_whole(matcher: &mut Matcher, keyring: &mut Keyring, options: &DissectOptions, last: &Frame<'_>) {
+    for whole in matcher.take_whole() {
+        let Whole { serial, octets, pos, time } = whole;
+        let wire_bytes = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+        let frame = Frame { pos, time, wire_bytes, data: &octets, link: LinkType::RAW, fcs_bytes: 0, ..*last };
+        let mut stack = Stack::default();
+        dissect(&frame, options, &mut stack);
+        if let Some(unlocked) = keyring.open(&frame, &stack) {
+            matcher.checked(&frame, unlocked.checks(), unlocked.stack());
+            if let Some(stack) = unlocked.stack() {
+                matcher.opened(serial, Sight { frame: &frame, octets: unlocked.octets(), stack, decrypted: true });
+            }
+        }
+    }
+}
+
+/// Hands over the pairs that are ready.
+fn deliver(matcher: &mut Matcher, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<()> {
+    if let Some(sink) = sink {
+        for pair in matcher.take_rows() {
+            sink(&pair)?;
+        }
+    }
+    Ok(())
+}

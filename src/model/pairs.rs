@@ -1,0 +1,388 @@
+//! What `spiglass match` found, as data: exactly what its `--format json` prints. Names carry units; absent is `null`.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::report::{Capture, Exactness, Finding, FrameRef, Name, Parts, Rfc3339, Tool, TransformReport};
+
+/// The schema name of [`MatchReport`].
+pub const SCHEMA: &str = "spiglass.match/1";
+
+/// Which plaintext packet became which tunnelled packet, and what it cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct MatchReport {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// What made the report.
+    pub tool: Tool,
+    /// `exact`, or `degraded` where a limit was hit.
+    pub exactness: Exactness,
+    /// Which limits were hit and what was dropped, one sentence each.
+    pub degraded_why: Vec<String>,
+    /// The plaintext side.
+    pub plain: Side,
+    /// The side of the tunnel.
+    pub tunnel: Side,
+    /// The far plaintext side, where one was given.
+    pub exit: Option<Side>,
+    /// How many pairs there are, and how they are known.
+    pub pairs: Pairs,
+    /// What each SA or tunnel carries.
+    pub directions: Vec<Direction>,
+    /// Plaintext traffic that does not go through the tunnel.
+    pub outside: Vec<Outside>,
+    /// Overhead by packet size.
+    pub sizes: Vec<Size>,
+    /// Ethernet padding on both sides, and what becomes of it.
+    pub padding: Padding,
+    /// Packets from one plaintext side to the other; only with a far side.
+    pub ends: Vec<Ends>,
+    /// Plaintext packets that were never seen in the tunnel, the first of them.
+    pub lost: Vec<Lost>,
+    /// What is wrong or worth knowing, most severe first.
+    pub findings: Vec<Finding>,
+    /// The exit status the run ends with.
+    pub exit_status: u8,
+}
+
+/// One side.
+#[derive(Clone, Debug, Serialize)]
+pub struct Side {
+    /// Its captures, in the order frame references count them.
+    pub captures: Vec<Capture>,
+    /// Frames read.
+    pub frames: u64,
+    /// Packets that could be paired: IP packets of the plaintext side, packets in a tunnel of the other. An outer packet in fragments
+    /// is one.
+    pub packets: u64,
+    /// Time of the earliest frame, in nanoseconds since the epoch.
+    pub first_ns: Option<i64>,
+    /// Time of the latest frame.
+    pub last_ns: Option<i64>,
+    /// The coarsest step of the timestamps, in nanoseconds.
+    pub timestamp_step_ns: Option<f64>,
+}
+
+/// Counts of pairs.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct Pairs {
+    /// Pairs.
+    pub matched: u64,
+    /// Of these: less sure than 0.9.
+    pub ambiguous: u64,
+    /// Plaintext packets that should have been in the tunnel and were not seen there.
+    pub unmatched_plain: u64,
+    /// Tunnelled packets of which no plaintext packet is known; repeated ones are not among them.
+    pub unmatched_tunnel: u64,
+    /// Tunnelled packets whose number was there before.
+    pub repeated_tunnel: u64,
+    /// Plaintext packets of traffic that does not go through the tunnel.
+    pub outside_plain: u64,
+    /// Plaintext packets from before the tunnel's capture began or after it ended.
+    pub uncovered_plain: u64,
+    /// Pairs by how they are known.
+    pub by_basis: ByBasis,
+}
+
+/// Pairs by how they are known.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct ByBasis {
+    /// The inner packet is visible and the same.
+    pub content: u64,
+    /// The inner packet was decrypted and is the same.
+    pub decrypted: u64,
+    /// By lengths, order and times.
+    pub order: u64,
+}
+
+/// What one SA or tunnel carries.
+#[derive(Clone, Debug, Serialize)]
+pub struct Direction {
+    /// Id of the SA; of tunnels without SA protocol and endpoints: `gre/192.0.2.1/192.0.2.2`.
+    pub sa: Name,
+    /// Outer source.
+    pub src: String,
+    /// Outer destination.
+    pub dst: String,
+    /// The one inner source, or the shortest prefix that covers all.
+    pub inner_src: Option<String>,
+    /// The one inner destination, or the shortest prefix that covers all.
+    pub inner_dst: Option<String>,
+    /// `encapsulated`: the plain tap saw the packets before the tunnel's; `decapsulated`: after; `unknown`.
+    pub way: &'static str,
+    /// Pairs.
+    pub matched: u64,
+    /// Of these: less sure than 0.9.
+    pub ambiguous: u64,
+    /// Plaintext packets of this SA's traffic that were not seen in the tunnel.
+    pub unmatched_plain: u64,
+    /// Its packets of which no plaintext packet is known.
+    pub unmatched_tunnel: u64,
+    /// Its packets whose number was there before.
+    pub repeated_tunnel: u64,
+    /// Encapsulated: plaintext packets lost on the way to the tunnel's tap. Decapsulated: tunnelled packets lost on the way to the plain
+    /// tap. Of all, in per cent.
+    pub loss_pct: Option<f64>,
+    /// Packets that overtook another between the taps.
+    pub reordered: u64,
+    /// Mean confidence of its pairs.
+    pub confidence: Option<f64>,
+    /// `content`, `decrypted` or `order`: how most of its pairs are known.
+    pub basis: Option<&'static str>,
+    /// Its transform, by the lengths of the pairs.
+    pub transform: TransformReport,
+    /// `tunnel`, `transport` or `unknown`.
+    pub mode: &'static str,
+    /// The clocks of the two sides.
+    pub clock: Clock,
+    /// Time between the taps.
+    pub latency_ns: Latency,
+    /// What the outer header takes over of the inner one.
+    pub header: HeaderCopy,
+}
+
+/// Offset and drift between the clocks of the two sides.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Clock {
+    /// What the tunnel's clock is ahead at the first pair.
+    pub offset_ns: Option<i64>,
+    /// By how much it runs fast.
+    pub drift_ppm: Option<f64>,
+    /// By how much the offset may be wrong, either way.
+    pub uncertainty_ns: Option<i64>,
+    /// By how much the drift may be wrong.
+    pub drift_uncertainty_ppm: Option<f64>,
+    /// `one-clock`, `both-directions`, `one-direction` (the shortest time between the taps is taken for zero) or `unknown`.
+    pub basis: &'static str,
+}
+
+/// Time between the taps.
+#[derive(Clone, Debug, Serialize)]
+pub struct Latency {
+    /// What is measured, from what to what.
+    pub definition: Name,
+    /// Whether a wrong offset of the clocks makes the figures wrong by as much.
+    pub depends_on_offset: bool,
+    /// The distribution, null without pairs.
+    #[serde(flatten)]
+    pub times: Option<Times>,
+    /// First bit in to first bit out, where the rate of the link is known.
+    pub cut_through: Option<Times>,
+}
+
+/// A distribution of times in nanoseconds. Least, most and mean are exact, quantiles to within 0.4 %.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[allow(missing_docs)] // the field names are the published vocabulary
+pub struct Times {
+    pub min: i64,
+    pub p50: i64,
+    pub p90: i64,
+    pub p99: i64,
+    pub max: i64,
+    pub mean: f64,
+}
+
+/// What the outer header takes over of the inner one (RFC 4301 section 5.1.2), in packets.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct HeaderCopy {
+    /// Outer DSCP is the inner one.
+    pub dscp_same: u64,
+    /// It is another.
+    pub dscp_other: u64,
+    /// Packets whose inner DSCP is not 0: only these show whether it is copied.
+    pub dscp_marked: u64,
+    /// Of these, those with the same outer DSCP.
+    pub dscp_marked_same: u64,
+    /// Outer ECN is the inner one.
+    pub ecn_same: u64,
+    /// It is another.
+    pub ecn_other: u64,
+    /// Don't fragment: set inside and outside.
+    pub df_copied: u64,
+    /// Set outside alone.
+    pub df_set: u64,
+    /// Set inside alone.
+    pub df_cleared: u64,
+    /// Set nowhere.
+    pub df_unset: u64,
+    /// Outer TTL or hop limit is that of the plaintext packet, or one less.
+    pub ttl_copied: u64,
+    /// It is another.
+    pub ttl_own: u64,
+    /// Least outer TTL.
+    pub outer_ttl_min: Option<u8>,
+    /// Greatest outer TTL.
+    pub outer_ttl_max: Option<u8>,
+}
+
+/// Plaintext traffic that does not go through the tunnel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outside {
+    /// Source.
+    pub src: String,
+    /// Destination.
+    pub dst: String,
+    /// IP protocol.
+    pub protocol: u8,
+    /// Packets.
+    pub packets: u64,
+    /// Of these, seen in clear beside the tunnel.
+    pub clear: u64,
+}
+
+/// Overhead of one packet size.
+#[derive(Clone, Debug, Serialize)]
+pub struct Size {
+    /// Id of the SA or tunnel.
+    pub sa: Name,
+    /// IP length of the plaintext packet.
+    pub inner_bytes: u64,
+    /// Pairs whose outer length is known.
+    pub frames: u64,
+    /// Least outer IP length, fragments summed.
+    pub outer_bytes_min: u64,
+    /// Greatest.
+    pub outer_bytes_max: u64,
+    /// Least overhead; negative where compression gains.
+    pub overhead_min_bytes: i64,
+    /// Greatest.
+    pub overhead_max_bytes: i64,
+    /// Mean overhead of the inner length, in per cent.
+    pub overhead_of_inner_pct: f64,
+    /// What the overhead is made of, where it is known.
+    pub parts: Option<Parts>,
+    /// The overhead that the transform makes of this length, with the headers around it.
+    pub predicted_bytes: Option<i64>,
+    /// Mean measured less predicted.
+    pub difference_bytes: Option<f64>,
+    /// Why they differ.
+    pub difference_why: Option<&'static str>,
+    /// Time between the taps.
+    pub latency_ns: Option<Times>,
+    /// Share of packets of this size that was lost between the taps, in per cent.
+    pub loss_pct: Option<f64>,
+    /// `content`, `decrypted` or `order`.
+    pub basis: &'static str,
+}
+
+/// Ethernet padding on both sides.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Padding {
+    /// Padding of the plaintext frames that were paired.
+    pub plain_ethernet: EthernetPad,
+    /// Padding of the tunnel's frames.
+    pub tunnel_ethernet: EthernetPad,
+    /// Padding of the frames of the far side; null without one.
+    pub exit_ethernet: Option<EthernetPad>,
+    /// Whether padding of plaintext frames was carried into the tunnel.
+    pub carried_into_tunnel: bool,
+    /// Padded plaintext frames of which the tunnel shows whether their padding was carried.
+    pub carried_known: u64,
+    /// Whether the far side shows other padding octets than the near one, in the same packets.
+    pub rewritten: bool,
+    /// Frames that show it.
+    pub examples: Vec<PaddingExample>,
+}
+
+/// Padding of the frames of one side.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct EthernetPad {
+    /// Frames that have some.
+    pub frames: u64,
+    /// Fewest octets.
+    pub pad_bytes_min: u32,
+    /// Most octets.
+    pub pad_bytes_max: u32,
+    /// Frames padded with 0x00.
+    pub zero: u64,
+    /// With 0xff.
+    pub ff: u64,
+    /// With one other octet.
+    pub repeated: u64,
+    /// With different octets.
+    pub other: u64,
+}
+
+/// One padded packet on its way.
+#[derive(Clone, Debug, Serialize)]
+pub struct PaddingExample {
+    /// The plaintext frame.
+    pub plain: FrameRef,
+    /// What its padding looks like, null where it has none.
+    pub plain_pattern: Option<&'static str>,
+    /// The tunnel's frame, where it is known.
+    pub tunnel: Option<FrameRef>,
+    /// Whether the tunnel carries the padding; null where that cannot be known.
+    pub carried: Option<bool>,
+    /// The frame of the far side.
+    pub exit: Option<FrameRef>,
+    /// What its padding looks like.
+    pub exit_pattern: Option<&'static str>,
+}
+
+/// Packets from one plaintext side to the other, one way.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ends {
+    /// Source, or the shortest prefix that covers all.
+    pub src: String,
+    /// Destination, or the shortest prefix that covers all.
+    pub dst: String,
+    /// `plain-to-exit` or `exit-to-plain`, by the TTL; `unknown` where it is the same.
+    pub way: &'static str,
+    /// Packets seen on both sides.
+    pub matched: u64,
+    /// Time between the two sides, clocks compared in the same way.
+    pub latency_ns: Option<Times>,
+    /// Whether a wrong offset of the clocks makes the times wrong by as much.
+    pub depends_on_offset: bool,
+}
+
+/// A plaintext packet that was never seen in the tunnel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lost {
+    /// The frame.
+    pub frame: FrameRef,
+    /// When.
+    pub time: Option<Rfc3339>,
+    /// IP length.
+    pub inner_bytes: u64,
+    /// The SA whose number is missing, where a hole in the numbers names the packet: it was lost behind the gateway.
+    pub sa: Option<Name>,
+    /// That number.
+    pub sequence: Option<u32>,
+    /// How sure it is that it was this packet.
+    pub confidence: f64,
+}
+
+/// One pair: a row of `--table pairs`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Pair {
+    /// The plaintext frame.
+    pub plain: FrameRef,
+    /// The tunnel's frame; of several fragments the first.
+    pub tunnel: FrameRef,
+    /// Id of the SA or tunnel.
+    pub sa: Name,
+    /// Sequence number, where there is one.
+    pub sequence: Option<u32>,
+    /// IP length of the plaintext packet.
+    pub inner_bytes: u64,
+    /// IP length of the tunnelled packet, fragments summed; absent where fragments are missing.
+    pub outer_bytes: Option<u64>,
+    /// Outer less inner.
+    pub overhead_bytes: Option<i64>,
+    /// Time between the taps, clocks compared.
+    pub delay_ns: Option<i64>,
+    /// `content`, `decrypted` or `order`.
+    pub basis: &'static str,
+    /// 0 to 1.
+    pub confidence: f64,
+}
+
+/// An empty transform.
+impl Default for TransformReport {
+    fn default() -> Self {
+        Self { basis: "unknown", name: None, candidates: Arc::from(Vec::new()), evidence: None }
+    }
+}

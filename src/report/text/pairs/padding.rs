@@ -1,0 +1,132 @@
+//! What becomes of Ethernet padding on its way: into the gateway, through the tunnel, out at the far side.
+
+use super::super::page::Page;
+use super::words::frame;
+use crate::model::pairs::{EthernetPad, MatchReport, PaddingExample, Side};
+use crate::report::number::{count, grouped, range};
+
+/// At most this many examples.
+const EXAMPLES: usize = 5;
+
+pub(super) fn print(page: &mut Page<'_>, report: &MatchReport) {
+    let padding = &report.padding;
+    let sides = [Some(&padding.plain_ethernet), Some(&padding.tunnel_ethernet), padding.exit_ethernet.as_ref()];
+    if sides.iter().flatten().all(|pad| pad.frames == 0) && padding.examples.is_empty() {
+        return;
+    }
+    page.heading("Padding");
+    page.wrapped(2, 2, &format!("{}.", story(report)));
+    let names = ["plain frames", "frames of the tunnel", "frames of the exit"];
+    for (name, pad) in names.iter().zip(sides).filter_map(|(name, pad)| Some((name, pad.filter(|pad| pad.frames > 0)?)))
+    {
+        let octets = range(i64::from(pad.pad_bytes_min), i64::from(pad.pad_bytes_max));
+        page.wrapped(
+            2,
+            6,
+            &format!("{} {name} have Ethernet padding, {octets} B: {}", grouped(pad.frames), patterns(pad)),
+        );
+    }
+    page.wrapped(2, 6, carried(report).as_str());
+    if padding.rewritten {
+        page.wrapped(2, 6, "Rewritten: the same packets have other padding octets at the exit than on the plain side.");
+    }
+    for example in padding.examples.iter().take(EXAMPLES) {
+        page.wrapped(4, 8, &way(example, report));
+    }
+    if padding.examples.len() > EXAMPLES {
+        page.wrapped(4, 8, "`spiglass match --format csv --table padding` lists all examples.");
+    }
+}
+
+/// `0xff in, none in the tunnel, 0x00 out`, one for each way that the padding of the examples goes.
+fn story(report: &MatchReport) -> String {
+    let padding = &report.padding;
+    // In and out are words for packets that all go one way.
+    let one_way = report.directions.iter().all(|direction| direction.way == "encapsulated" || direction.matched == 0)
+        && report.ends.iter().all(|end| end.way == "plain-to-exit");
+    let (before, after) = if one_way { ("in", "out") } else { ("on the plain side", "at the exit") };
+    let mut ways: Vec<String> = Vec::new();
+    for example in &padding.examples {
+        let within = example.tunnel.map(|_| match example.carried {
+            Some(true) => ", carried into the tunnel",
+            Some(false) => ", none in the tunnel",
+            None => ", not seen in the tunnel",
+        });
+        let exit = example.exit.map(|_| format!(", {} {after}", pattern(example.exit_pattern)));
+        let way = format!(
+            "{} {before}{}{}",
+            pattern(example.plain_pattern),
+            within.unwrap_or(", tunnelled frame not known"),
+            exit.unwrap_or_default()
+        );
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    if ways.is_empty() { "No packet shows its padding on more than one side".to_owned() } else { ways.join("; ") }
+}
+
+/// What a side pads with, and how often.
+fn patterns(pad: &EthernetPad) -> String {
+    let kinds = [
+        (pad.ff, "0xff"),
+        (pad.zero, "0x00"),
+        (pad.repeated, "another octet repeated"),
+        (pad.other, "different octets"),
+    ];
+    let words: Vec<String> =
+        kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{word} in {}", grouped(n))).collect();
+    words.join(", ")
+}
+
+/// How it is known that the tunnel does or does not carry it.
+fn carried(report: &MatchReport) -> String {
+    let padding = &report.padding;
+    match (padding.carried_into_tunnel, padding.carried_known) {
+        (true, _) => {
+            "The tunnel carries padding of plaintext frames: octets that belong to no packet are encrypted or shown."
+                .to_owned()
+        }
+        (false, 0) if padding.plain_ethernet.frames > 0 => {
+            "No pair of a padded frame shows by length or content whether the tunnel carries its padding.".to_owned()
+        }
+        (false, 0) => "No paired plaintext frame has padding that could be carried.".to_owned(),
+        (false, known) => {
+            format!(
+                "By lengths and content, the tunnel carries the padding of none of {}.",
+                count(known, "padded frame")
+            )
+        }
+    }
+}
+
+/// `frame 1 (0xff) > tunnel frame 1 (none) > exit frame 2 (0x00)`.
+fn way(example: &PaddingExample, report: &MatchReport) -> String {
+    let mut parts = vec![format!("plain {} ({})", frame(&report.plain, example.plain), pattern(example.plain_pattern))];
+    if let Some(tunnel) = example.tunnel {
+        let carried = match example.carried {
+            Some(true) => "carried",
+            Some(false) => "none",
+            None => "not seen",
+        };
+        parts.push(format!("tunnel {} ({carried})", frame(&report.tunnel, tunnel)));
+    }
+    if let (Some(exit), Some(side)) = (example.exit, &report.exit) {
+        parts.push(exit_frame(side, exit, example.exit_pattern));
+    }
+    parts.join(" > ")
+}
+
+fn exit_frame(side: &Side, at: crate::model::report::FrameRef, octets: Option<&str>) -> String {
+    format!("exit {} ({})", frame(side, at), pattern(octets))
+}
+
+fn pattern(name: Option<&str>) -> &'static str {
+    match name {
+        None => "none",
+        Some("zero") => "0x00",
+        Some("ff") => "0xff",
+        Some("repeated") => "one octet repeated",
+        Some(_) => "different octets",
+    }
+}
