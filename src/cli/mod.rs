@@ -97,7 +97,7 @@ mod tests {
     fn short_help_fits_a_screen() {
         let mut command = args::Cli::command();
         command.build();
-        for name in ["report", "check", "frames", "calc", "explain"] {
+        for name in ["report", "check", "frames", "match", "calc", "explain"] {
             let sub = command.find_subcommand_mut(name).unwrap();
             let help = sub.render_help().to_string();
             assert!(help.lines().count() <= 50, "{name}: {} lines\n{help}", help.lines().count());
@@ -112,7 +112,8 @@ mod tests {
             for arg in sub.get_arguments().filter(|arg| arg.get_long().is_some() && arg.get_action().takes_values()) {
                 let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
                 let said = !arg.get_default_values().is_empty() || help.contains("[default");
-                let open = matches!(arg.get_id().as_str(), "output" | "tap" | "files_from");
+                // What must be given has no default.
+                let open = arg.is_required_set() || matches!(arg.get_id().as_str(), "output" | "tap" | "files_from");
                 assert!(said || open, "{} --{}", sub.get_name(), arg.get_id());
             }
         }
@@ -122,7 +123,7 @@ mod tests {
     fn long_help_has_examples() {
         let mut command = args::Cli::command();
         command.build();
-        for name in ["report", "check", "frames", "calc", "explain"] {
+        for name in ["report", "check", "frames", "match", "calc", "explain"] {
             let sub = command.find_subcommand_mut(name).unwrap();
             assert!(sub.render_long_help().to_string().contains("Examples:"), "{name}");
         }

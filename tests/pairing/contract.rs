@@ -122,6 +122,15 @@ fn lines_are_objects_that_say_what_they_are() {
 }
 
 #[test]
+fn markdown_is_tables() {
+    let (plain, tunnel) = bundled("loss-before-tap");
+    let run = run(&plain, &tunnel, &["--format", "markdown"]).expect(0);
+    for said in ["## Pairs", "| 1 250 |", "## Latency", "## Overhead by packet size", "## Lost packets"] {
+        assert!(run.text().contains(said), "{said} is not in\n{}", run.text());
+    }
+}
+
+#[test]
 fn exit_statuses() {
     let (plain, tunnel) = bundled("ah-sha256");
     let missing = scratch("pairing-contract").join("not-there.pcap");

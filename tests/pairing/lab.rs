@@ -31,10 +31,11 @@ impl Scenario {
         self.name.starts_with("transport-")
     }
 
-    fn tunnelled(&self) -> Ids {
+    /// `test` keeps what is written for one test apart from that of others.
+    fn tunnelled(&self, test: &str) -> Ids {
         let keys = self.dir.join("sa.txt");
         let keys = keys.is_file().then_some(keys.as_path());
-        truth::tunnelled(&self.tunnel(), keys, self.transport(), &self.name)
+        truth::tunnelled(&self.tunnel(), keys, self.transport(), &format!("{}-{test}", self.name))
     }
 }
 
@@ -65,10 +66,12 @@ fn check_pairs(tap: &str, keyed: bool, least: f64) {
     let mut checks = Checks::new("pairs");
     for scenario in scenarios(&lab) {
         let (capture, keys) = (scenario.dir.join(format!("{tap}.pcap")), scenario.dir.join("sa.txt"));
-        if !capture.is_file() || (keyed && !keys.is_file()) {
+        let stated = ["enc_key", "auth_key", "aead_key"];
+        let has_keys = items(&scenario.truth, "sas").iter().any(|sa| stated.iter().any(|key| sa.get(key).is_some()));
+        if !capture.is_file() || (keyed && !has_keys) {
             continue;
         }
-        let tunnelled = scenario.tunnelled();
+        let tunnelled = scenario.tunnelled(if keyed { "keyed" } else { tap });
         let plain = truth::plain(&capture, scenario.transport());
         let config = ["--config", word(&keys)];
         let score =
@@ -97,6 +100,13 @@ fn without_keys_pairs_are_right_or_said_to_be_unsure() {
 #[test]
 fn without_keys_pairs_of_the_far_side_are_right_or_said_to_be_unsure() {
     check_pairs("plain-b", false, 0.99);
+}
+
+/// With the keys every pair is right, also among packets of one length.
+#[test]
+fn with_keys_all_pairs_are_right() {
+    check_pairs("plain-a", true, 1.0);
+    check_pairs("plain-b", true, 1.0);
 }
 
 /// What was configured, in the words of the catalogue; `None` where lengths say nothing about it.
@@ -206,8 +216,9 @@ fn overhead_per_size_is_exact() {
             let row = got.get(&inner.parse().expect("a length")).copied();
             let (n, min, max) = row.unwrap_or_default();
             checks.eq(&format!("outer lengths of {inner}"), (min, max), (least, most));
-            checks
-                .ok(if whole { n == frames } else { n >= frames }, || format!("{n} packets of {inner}, want {frames}"));
+            // Of pairs, 99 in 100 are asked for; where packets were lost, the others left out the packets of that direction.
+            let enough = n as f64 >= 0.99 * frames as f64;
+            checks.ok(enough && (n <= frames || !whole), || format!("{n} packets of {inner}, want {frames}"));
         }
         if whole {
             let inner: BTreeSet<u64> = listed.keys().map(|inner| inner.parse().expect("a length")).collect();

@@ -128,8 +128,8 @@ impl Edge {
     /// Slope of the edge over the mean of the times, and how far it may be wrong.
     fn slope(&self) -> Option<(f64, f64)> {
         let (x, y) = self.mean();
-        let edges = self.hull.iter().zip(self.hull.iter().skip(1));
-        let (a, b) = edges.clone().find(|(_, b)| b.0 as f64 >= x).or_else(|| edges.last())?;
+        let mut edges = self.hull.iter().zip(self.hull.iter().skip(1));
+        let (a, b) = edges.clone().find(|(_, b)| b.0 as f64 >= x).or_else(|| edges.next_back())?;
         let slope = (b.1 - a.1) as f64 / (b.0 - a.0) as f64;
         let above = y - (a.1 as f64 + slope * (x - a.0 as f64));
         let span = self.hull.last()?.0 - self.hull.first()?.0;

@@ -501,7 +501,7 @@ fn try_begin(
     let mut delay = Delay { base: None, spread: 1e9, jitter: typical_gap(&plain), edge: None };
     let mut result = None;
     for _ in 0..2 {
-        let aligned = align::align(near, &tunnelled, near_lag, 0.1, delay, &makes);
+        let aligned = align::align(near, &tunnelled, near_lag, 0.1, delay, makes);
         let differences: Vec<i64> = aligned
             .iter()
             .zip(&tunnelled)

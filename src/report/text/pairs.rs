@@ -102,7 +102,7 @@ mod tests {
             "measured, packets paired by order; predicted by the transform that these lengths themselves suggest",
             "differs: padded by the device",
             "DSCP copied in all 12 marked packets",
-            "0xff in, none in the tunnel, 0x00 out.",
+            "0xff on the plain side, none in the tunnel, 0x00 at the exit.",
             "plain frame 1 (0xff) > tunnel frame 1 (none) > exit frame 2 (0x00)",
             "`spiglass match --format csv --table lost` lists all.",
         ] {
