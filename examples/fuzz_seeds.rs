@@ -82,6 +82,7 @@ impl Seeds {
         let short = bytes.get(..LARGEST).unwrap_or(&bytes);
         self.put("capture", short)?;
         self.put("report", short)?;
+        self.pair(path, &bytes)?;
         let (mut chunk, mut stack) = (Chunk::new(), Stack::default());
         while reader.next_chunk(&mut chunk) {
             for frame in chunk.frames() {
@@ -100,6 +101,21 @@ impl Seeds {
             }
         }
         self.state(path)
+    }
+
+    /// A capture of a tunnel, with the capture of its plaintext side in front where that lies beside it.
+    fn pair(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let half = LARGEST / 4;
+        let tunnel = bytes.get(..half).unwrap_or(bytes);
+        let plain = name.contains("tunnel").then(|| path.with_file_name(name.replacen("tunnel", "plain-a", 1)));
+        let plain = match plain {
+            Some(plain) if plain.is_file() => fs::read(plain)?,
+            _ => Vec::new(),
+        };
+        let plain = plain.get(..half).unwrap_or(&plain);
+        let share = (plain.len() as u16).to_le_bytes();
+        self.put("pair", &[&share[..], plain, tunnel].concat())
     }
 
     /// The state of a capture, without its head.

@@ -26,8 +26,10 @@ fn shown(report: &spiglass::model::report::Report) {
 
 /// A whole state file with this body.
 fn state_file(body: &[u8]) -> Vec<u8> {
-    let mut file = b"spiglass state\r\n".to_vec();
-    file.extend(2_u32.to_le_bytes());
+    let mut file = Vec::new();
+    State::default().write(&mut file).unwrap();
+    // Magic and version of the present format.
+    file.truncate(20);
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(xxh3_128(body).to_le_bytes());
     file.extend_from_slice(body);

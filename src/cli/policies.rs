@@ -51,7 +51,7 @@ pub(super) fn read(names: &[OsString], run: &RunArgs, errors: &mut Vec<Error>) -
 pub(super) fn warn_of_keys(expectation: &Expectation) {
     for unusable in Keyring::new(expectation, &DissectOptions::default()).unusable() {
         let (name, protocol) = (printable(&unusable.holder.name), unusable.protocol.title());
-        eprintln!("spiglass: {name} {protocol} {}: {}; its packets are not decrypted", unusable.spi.0, unusable.why);
+        tell!("spiglass: {name} {protocol} {}: {}; its packets are not decrypted", unusable.spi.0, unusable.why);
     }
 }
 

@@ -9,7 +9,7 @@ use super::start::first_time;
 use crate::analysis::finish::{CaptureFacts, pair_findings};
 use crate::analysis::pairing::{Figures, Given, Matcher, Side, Sight, Whole};
 use crate::analysis::{Expectation, Keyring, PairSettings};
-use crate::capture::{Frame, Source};
+use crate::capture::{CaptureReader, Frame, Source};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, Tool};
@@ -219,7 +219,10 @@ impl<'r> Run<'r> {
         let one = self.one;
         let [plain, tunnel, exit] = self.streams.map(|stream| {
             let Stream { captures, times } = stream;
-            let readers = captures.into_readers();
+            let mut readers = captures.into_readers();
+            if interrupted {
+                readers.iter_mut().for_each(CaptureReader::forgive_cut);
+            }
             let steps = readers.iter().flat_map(|reader| &reader.info().interfaces).map(|i| i.resolution.step_ns());
             let step = steps.fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
             let facts: Vec<CaptureFacts> = readers
