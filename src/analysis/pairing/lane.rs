@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use super::align::{self, Delay};
 use super::flows::{Class, FlowId};
 use super::ledger::{Ledger, PairBasis, Plain, PlainFate, Serial, TunnelledFate};
-use super::limits::{MAX_HOLE, MAX_HOLES};
+use super::limits::{MAX_HOLES, MAX_HOLES_AT_ONCE};
 use super::mapping::Mapping;
 use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
 
@@ -157,12 +157,14 @@ impl Lane {
         sort_within_sas(&mut items);
         let mut places = Vec::with_capacity(items.len() + 16);
         let mut before: HashMap<u32, (u32, i64), FixedState> = HashMap::default();
+        let mut room = MAX_HOLES_AT_ONCE;
         for item in items {
             let last = before.get(&item.sa).copied().or_else(|| self.counters.get(&item.sa)?.settled);
             if let Some((run, number)) = last
                 && run == item.run
-                && item.number - number <= MAX_HOLE
+                && item.number - number <= room
             {
+                room -= (item.number - number - 1).max(0);
                 let missing = (number + 1..item.number).map(|number| TunnelItem { number, ..item });
                 places.extend(missing.map(|item| Place { item, hole: true }));
             }
@@ -564,6 +566,32 @@ fn sort_within_sas(items: &mut [TunnelItem]) {
             if let Some(place) = items.get_mut(*at) {
                 *place = item;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_take_no_more_room_than_there_is() {
+        let mut ledger = Ledger::default();
+        let places = |step: u32, ledger: &mut Ledger| {
+            let mut lane = Lane { encapsulated: true, ..Lane::default() };
+            for at in 0..320 {
+                lane.push(ledger, u64::from(at), i64::from(at), 0, at * step);
+            }
+            let places = lane.places(320);
+            (places.len(), places.iter().filter(|place| place.hole).count())
+        };
+        assert_eq!(places(1, &mut ledger), (320, 0));
+        assert_eq!(places(2, &mut ledger), (639, 319));
+        // Nearly everything lost, or a counter that jumps: the first gaps are filled, the others are not.
+        for step in [100, 1_000, 4_000, 1_000_000] {
+            let (all, holes) = places(step, &mut ledger);
+            assert_eq!(all, 320 + holes, "{step}");
+            assert!(holes <= 1_024, "{step}: {holes}");
         }
     }
 }

@@ -12,8 +12,8 @@ pub(super) const MAX_SAS: usize = 1 << 16;
 pub(super) const MAX_SIZES: usize = 1 << 16;
 /// Lost packets that are named.
 pub(super) const MAX_LOST: usize = 10_000;
-/// Missing sequence numbers in a row that are taken for lost packets; more is a jump of the counter.
-pub(super) const MAX_HOLE: i64 = 4_096;
+/// Missing numbers among the packets that are looked at together; what an alignment takes grows with them. Larger gaps are jumps.
+pub(super) const MAX_HOLES_AT_ONCE: i64 = 1_024;
 /// Holes whose plaintext packet is remembered, in case the packet arrives late.
 pub(super) const MAX_HOLES: usize = 4_096;
 /// Outer fragments that wait for their first one, or for more.
