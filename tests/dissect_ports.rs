@@ -173,3 +173,29 @@ fn whole_messages_in_tcp() {
     assert!(!stack.flags.tcp_continuation, "an acknowledgement continues nothing");
     assert!(!segment(443, 40_000, &one).flags.tcp_continuation);
 }
+
+/// Too few octets to tell what a datagram is: said where there should be more, and not where there are none, or where they say nothing.
+#[test]
+fn a_datagram_that_is_too_short_to_tell_is_said_to_be() {
+    use spiglass::dissect::{LayerKind, Limit, StopCause};
+    let frame = ethernet(0x0800, &ipv4(A, B, 17, &udp(4500, 4500, &esp(300, 1, &[0x9c; 32]))));
+    let mut stack = Stack::default();
+    let cut = Frame {
+        pos: FramePos::new(0, 1),
+        time: Timestamp::UNKNOWN,
+        wire_bytes: frame.len() as u32,
+        data: &frame[..44],
+        link: LinkType::ETHERNET,
+        interface: 0,
+        fcs_bytes: 0,
+    };
+    dissect(&cut, &DissectOptions::default(), &mut stack);
+    let stop = stack.stop.expect("it was cut");
+    assert_eq!((stop.layer, stop.offset), (LayerKind::Esp, 42));
+    assert_eq!(stop.cause, StopCause::TooShort { needed: 4, had: 2, limit: Limit::Snaplen });
+    let short = datagram(4500, 4500, &[1, 2, 3]).stop.expect("it is too short");
+    assert_eq!(short.cause, StopCause::TooShort { needed: 4, had: 3, limit: Limit::Length(LayerKind::Udp) });
+    assert_eq!(datagram(4500, 4500, &[]).stop, None, "nothing is nothing");
+    assert_eq!(datagram(500, 500, &[0, 0, 0, 5]).stop, None, "four octets that are neither IKE nor an SPI");
+    assert_eq!(datagram(500, 500, &[0, 0, 0, 5, 1, 1, 1, 1]).stop, None);
+}

@@ -93,7 +93,7 @@ fn listed(list: &OsStr, null: bool) -> Result<Vec<OsString>, Error> {
 }
 
 #[cfg(unix)]
-#[allow(clippy::unnecessary_wraps)] // other systems have names that are not octets
+// A result, because other systems have names that are not octets.
 fn os_string(name: &[u8]) -> Option<OsString> {
     use std::os::unix::ffi::OsStrExt;
     Some(OsStr::from_bytes(name).to_owned())

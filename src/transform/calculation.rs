@@ -209,7 +209,7 @@ const fn name(version: IpVersion) -> &'static str {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // lengths of packets and rates of links are far below 2^53
+// As floats: lengths of packets and rates of links are far below 2^53.
 fn cost(path: &Path, layers: &Layers, size: u64, question: &Question) -> Result<Cost, String> {
     let least = path.inner.header();
     if !(least..=LONGEST).contains(&size) {
@@ -240,7 +240,7 @@ fn l1_tunnel(lengths: &Lengths, question: &Question) -> u64 {
     l1_of_packet_with(lengths.outer, TAG * u64::from(question.tags) + lengths.link)
 }
 
-#[allow(clippy::cast_precision_loss)] // a dozen packets
+// As floats: a dozen packets.
 fn mix(layers: &Layers, question: &Question) -> Option<Mix> {
     let (mut packets, mut inner, mut outer, mut overhead, mut plain, mut tunnel) = (0, 0, 0, 0, 0, 0);
     for (size, weight) in IMIX {

@@ -30,7 +30,7 @@ pub const fn l1_of_packet_with(ip_bytes: u64, more: u64) -> u64 {
 
 /// The most frames per second that a link carries: `rate` in bits per second, `l1` octets of layer 1 each.
 #[must_use]
-#[allow(clippy::cast_precision_loss)] // figures for people: rates and lengths are far below 2^53
+// As floats: figures for people: rates and lengths are far below 2^53.
 pub fn frames_per_s(rate: u64, l1: f64) -> f64 {
     rate as f64 / (l1 * 8.0)
 }

@@ -47,7 +47,7 @@ pub fn render_calculation(answer: &Calculation, options: &TextOptions) -> String
         tags => format!(" Frames of the tunnel carry {tags} x 4 B of 802.1Q tags."),
     };
     let decimals = if answer.link_rate_bps.is_multiple_of(1_000_000) { 0 } else { 6 };
-    #[allow(clippy::cast_precision_loss)] // rates of links are far below 2^53
+    // As floats: rates of links are far below 2^53.
     let mbps = decimal(answer.link_rate_bps as f64 / 1e6, decimals);
     page.wrapped(
         0,
