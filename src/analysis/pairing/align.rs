@@ -4,6 +4,8 @@
 //! that is, and lengths that the transform cannot make never pair. The best alignment is taken, and for each pair the distance to the
 //! best alignment without it says how sure it is.
 
+use super::delay::Delay;
+
 /// A plaintext packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Plain {
@@ -25,19 +27,6 @@ pub(super) struct Tunnelled {
     pub(super) hole: bool,
     /// What it costs to leave it out.
     pub(super) skip: f32,
-}
-
-/// What is known of the times.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Delay {
-    /// The usual difference between the two timestamps; `None` while it is not known.
-    pub(super) base: Option<f64>,
-    /// How much differences vary, in nanoseconds.
-    pub(super) spread: f64,
-    /// How much they vary from one packet to the next.
-    pub(super) jitter: f64,
-    /// No packet leaves before it came: the difference never passes this edge. `true`: it never lies below.
-    pub(super) edge: Option<(f64, bool)>,
 }
 
 /// Columns on either side of the middle of the band: first, and where the best way runs along its edge.

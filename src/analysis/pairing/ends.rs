@@ -1,62 +1,27 @@
 //! Packets from the near plaintext side to the far one. Both are in clear, so identity decides.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::clock::{Clock, Difference, Differences};
-use super::content::Index;
 use super::identity::Identity;
-use super::ledger::{Plain, Serial};
-use super::limits::{HELD_PAIRS, MAX_WAITING};
+use super::ledger::Plain;
+use super::limits::HELD_PAIRS;
 use super::quantiles::Quantiles;
+use super::queue::Queue;
 use super::tally::Prefix;
 use crate::analysis::padding::Pattern;
 use crate::dissect::IpHeader;
 use crate::model::{Address, FramePos};
 
-/// A packet that waits for its other sight.
+/// What is remembered of a packet that waits for its other sight.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    identity: Identity,
     pos: FramePos,
     ns: i64,
     src: Address,
     dst: Address,
     ttl: u8,
     pattern: Option<Pattern>,
-}
-
-/// One side.
-#[derive(Debug, Default)]
-struct Queue {
-    index: Index,
-    first: Serial,
-    packets: VecDeque<Option<Waiting>>,
-}
-
-impl Queue {
-    fn push(&mut self, packet: Waiting) {
-        self.index.insert(packet.identity, self.first + self.packets.len() as u64);
-        self.packets.push_back(Some(packet));
-        while self.packets.len() > MAX_WAITING || self.packets.front().is_some_and(Option::is_none) {
-            if let Some(Some(old)) = self.packets.pop_front() {
-                self.index.remove(old.identity, self.first);
-            }
-            self.first += 1;
-        }
-    }
-
-    fn get(&self, serial: Serial) -> Option<&Waiting> {
-        self.packets.get(usize::try_from(serial.checked_sub(self.first)?).ok()?)?.as_ref()
-    }
-
-    fn take(&mut self, identity: Identity) -> Option<Waiting> {
-        let agrees = |serial| self.get(serial).is_some_and(|own| own.identity.agrees(identity));
-        let (serial, _) = self.index.find(identity, agrees)?;
-        let at = usize::try_from(serial.checked_sub(self.first)?).ok()?;
-        let packet = self.packets.get_mut(at)?.take()?;
-        self.index.remove(packet.identity, serial);
-        Some(packet)
-    }
 }
 
 /// Packets of one way.
@@ -83,8 +48,8 @@ const MAX_PADDED: usize = 16;
 /// Both sides.
 #[derive(Debug, Default)]
 pub(super) struct EndToEnd {
-    plain: Queue,
-    exit: Queue,
+    plain: Queue<Waiting>,
+    exit: Queue<Waiting>,
     differences: Differences,
     held: Vec<(Difference, Address, Address, std::cmp::Ordering)>,
     /// By way: 1 from the plain side to the far one, -1 back, 0 unknown.
@@ -103,19 +68,19 @@ impl EndToEnd {
     }
 
     pub(super) fn plain(&mut self, packet: &Plain, outer: &IpHeader) {
-        let Some(own) = waiting(packet, outer) else { return };
-        match self.exit.take(own.identity) {
+        let Some((identity, own)) = waiting(packet, outer) else { return };
+        match self.exit.take(identity) {
             Some(other) => self.pair(own, other),
-            None => self.plain.push(own),
+            None => self.plain.push(identity, own),
         }
     }
 
     pub(super) fn exit(&mut self, packet: &Plain, outer: &IpHeader) {
         self.pads.add(packet.pad_bytes, packet.pattern);
-        let Some(own) = waiting(packet, outer) else { return };
-        match self.plain.take(own.identity) {
+        let Some((identity, own)) = waiting(packet, outer) else { return };
+        match self.plain.take(identity) {
             Some(other) => self.pair(other, own),
-            None => self.exit.push(own),
+            None => self.exit.push(identity, own),
         }
     }
 
@@ -166,14 +131,14 @@ impl EndToEnd {
     }
 }
 
-fn waiting(packet: &Plain, outer: &IpHeader) -> Option<Waiting> {
-    Some(Waiting {
-        identity: packet.identity?,
+fn waiting(packet: &Plain, outer: &IpHeader) -> Option<(Identity, Waiting)> {
+    let waiting = Waiting {
         pos: packet.pos,
         ns: packet.time.ns()?,
         src: outer.src,
         dst: outer.dst,
         ttl: packet.marks.ttl,
         pattern: packet.pattern,
-    })
+    };
+    Some((packet.identity?, waiting))
 }

@@ -1,10 +1,7 @@
 //! Which plaintext traffic goes through the tunnel, as far as pairing has shown.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
-
 use super::limits::MAX_FLOWS;
+use super::numbers::Numbers;
 use crate::model::Address;
 
 /// Source, destination and protocol.
@@ -45,37 +42,30 @@ pub(super) struct Flow {
 /// All flows.
 #[derive(Debug)]
 pub(super) struct Flows {
-    numbers: HashMap<FlowKey, FlowId, FixedState>,
+    numbers: Numbers<FlowKey>,
     flows: Vec<Flow>,
     keys: Vec<Option<FlowKey>>,
-    /// The two that came last: packets go both ways.
-    last: [Option<(FlowKey, FlowId)>; 2],
 }
 
 impl Default for Flows {
     fn default() -> Self {
-        Self { numbers: HashMap::default(), flows: vec![Flow::default()], keys: vec![None], last: [None; 2] }
+        Self { numbers: Numbers::default(), flows: vec![Flow::default()], keys: vec![None] }
     }
 }
 
 impl Flows {
     /// Number of the flow.
     pub(super) fn number(&mut self, key: FlowKey) -> FlowId {
-        if let Some((_, id)) = self.last.iter().flatten().find(|(last, _)| *last == key) {
-            return *id;
+        if let Some(id) = self.numbers.get(key) {
+            return id;
         }
-        let id = match self.numbers.get(&key) {
-            Some(id) => *id,
-            None if self.flows.len() >= MAX_FLOWS => 0,
-            None => {
-                let id = self.flows.len() as FlowId;
-                self.flows.push(Flow::default());
-                self.keys.push(Some(key));
-                self.numbers.insert(key, id);
-                id
-            }
-        };
-        self.last = [Some((key, id)), self.last[0]];
+        if self.flows.len() >= MAX_FLOWS {
+            return 0;
+        }
+        let id = self.flows.len() as FlowId;
+        self.flows.push(Flow::default());
+        self.keys.push(Some(key));
+        self.numbers.insert(key, id);
         id
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Identity {
     /// Of the header and the first octets behind it: what every capture of the packet shows.
     pub(super) key: u64,
     /// Of the whole payload, where it was captured.
-    whole: Option<u64>,
+    pub(super) whole: Option<u64>,
 }
 
 impl Identity {

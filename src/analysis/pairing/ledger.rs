@@ -79,6 +79,13 @@ pub(super) struct Tunnelled {
     pub(super) fate: TunnelledFate,
 }
 
+impl Tunnelled {
+    /// How a pair is known that its content makes.
+    pub(super) fn basis(&self) -> PairBasis {
+        if self.inner.is_some_and(|inner| inner.decrypted) { PairBasis::Decrypted } else { PairBasis::Content }
+    }
+}
+
 /// The packet inside, where it is visible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Inner {

@@ -24,3 +24,7 @@ pub(super) const HORIZON_NS: i64 = 10_000_000_000;
 pub(super) const TRAIN_NS: i64 = 2_000_000_000;
 /// Tunnelled packets after which captures without any pair are given up.
 pub(super) const HOPELESS: u64 = 1 << 17;
+/// Links of plaintext that are told apart, by MAC addresses. Those beyond share the first one's number.
+pub(super) const MAX_LINKS: usize = 4_096;
+/// Addresses that are put on one side or the other where there are no MAC addresses.
+pub(super) const MAX_COLOURS: usize = 1 << 16;

@@ -1,6 +1,8 @@
 //! Which length a packet has in ESP: the arithmetic that tells which packets can be which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
 
 use crate::transform::inference::{Catalogue, Family};
 use crate::transform::iv::IvPattern;
@@ -121,6 +123,43 @@ fn tfc_floor(esp: &Lengths) -> Option<u32> {
     let (&least, &count) = esp.first_key_value()?;
     let total: u32 = esp.values().sum();
     (count * 4 >= total && total >= 4).then_some(least)
+}
+
+/// The mappings of the SAs of one direction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mappings {
+    distinct: Vec<Mapping>,
+    of: HashMap<u32, u8, FixedState>,
+}
+
+impl Mappings {
+    /// The SA has this mapping.
+    pub(super) fn insert(&mut self, sa: u32, mapping: Mapping) {
+        let at = self.distinct.iter().position(|own| *own == mapping).unwrap_or_else(|| {
+            self.distinct.push(mapping);
+            self.distinct.len() - 1
+        });
+        self.of.insert(sa, u8::try_from(at).unwrap_or(0));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.distinct.is_empty()
+    }
+
+    /// Number of the SA's mapping. An SA without one of its own has the first.
+    pub(super) fn number(&self, sa: u32) -> u8 {
+        self.of.get(&sa).copied().unwrap_or(0)
+    }
+
+    /// The SA's mapping.
+    pub(super) fn of(&self, sa: u32) -> Option<Mapping> {
+        self.distinct.get(usize::from(self.number(sa))).copied()
+    }
+
+    /// Whether the mapping with this number makes ESP of `esp` octets out of a packet of `inner`.
+    pub(super) fn makes(&self, number: u8, inner: u32, esp: u32) -> bool {
+        self.distinct.get(usize::from(number)).is_some_and(|mapping| mapping.esp(inner) == Some(esp))
+    }
 }
 
 /// The families of the catalogue that make all these pairs of packet and ESP lengths, with what is inside ESP.

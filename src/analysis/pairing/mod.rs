@@ -6,9 +6,11 @@
 //! the tunnel's capture and are held back until the clocks can be compared ([`clock`]); only then times mean anything.
 
 mod align;
+mod beginning;
 mod checks;
 mod clock;
 mod content;
+mod delay;
 mod ends;
 mod figures;
 mod flows;
@@ -17,16 +19,20 @@ mod identity;
 mod lane;
 mod ledger;
 mod limits;
+mod links;
 mod mapping;
+mod numbers;
 mod order;
+mod progress;
 mod quantiles;
+mod queue;
+mod retire;
+mod settle;
 mod tally;
 mod trains;
 mod tunnel;
 
-use std::collections::{BTreeMap, HashMap};
-
-use foldhash::fast::FixedState;
+use std::collections::BTreeMap;
 
 pub(crate) use checks::Checks;
 use clock::{Clock, Differences};
@@ -36,9 +42,12 @@ pub(crate) use figures::Figures;
 use flows::FlowKey;
 pub(crate) use given::Given;
 use lane::PlainItem;
-use ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
-use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS, MAX_WAITING};
+use ledger::{Ledger, PlainFate, Serial, TunnelledFate};
+use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS};
+use numbers::Numbers;
 use order::{Order, SaInfo};
+use progress::Progress;
+use queue::Queue;
 use tally::Tally;
 use trains::Trains;
 pub(crate) use trains::Whole;
@@ -49,7 +58,7 @@ use super::keyring::Check;
 use crate::capture::Frame;
 use crate::dissect::Stack;
 use crate::model::pairs::Pair;
-use crate::model::{Address, SaKey, Timestamp};
+use crate::model::{Address, SaKey};
 use crate::transform::Esp;
 use crate::transform::iv::IvSample;
 use crate::transform::path::Mode;
@@ -84,32 +93,6 @@ pub(super) enum TunnelKey {
     Bare(u8, Address, Address),
 }
 
-/// One capture stream, as far as it has been read.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    first: Option<i64>,
-    /// Time of the latest frame.
-    latest: i64,
-    frames: u64,
-    packets: u64,
-    ended: bool,
-}
-
-impl Progress {
-    fn see(&mut self, time: Timestamp) {
-        self.frames += 1;
-        if let Some(ns) = time.ns() {
-            self.first = Some(self.first.map_or(ns, |first| first.min(ns)));
-            self.latest = if self.frames == 1 { ns } else { self.latest.max(ns) };
-        }
-    }
-
-    /// No frame before this time is still to come.
-    const fn until(&self) -> i64 {
-        if self.ended { i64::MAX } else { self.latest }
-    }
-}
-
 /// Pairs the packets of two or three streams.
 #[derive(Debug)]
 pub(crate) struct Matcher {
@@ -119,12 +102,10 @@ pub(crate) struct Matcher {
     plain_index: Option<Index>,
     tunnel_index: Index,
     /// Packets seen beside the tunnel in clear, that wait for their sight on the plain side.
-    clear: Clear,
+    clear: Queue<()>,
     order: Order,
     trains: Trains,
-    keys: HashMap<TunnelKey, u32, FixedState>,
-    /// The two that came last: packets go both ways.
-    latest: [Option<(TunnelKey, u32)>; 2],
+    numbers: Numbers<TunnelKey>,
     plain: Progress,
     tunnel: Progress,
     exit: Progress,
@@ -142,35 +123,6 @@ pub(crate) struct Matcher {
     rows: Option<Vec<Pair>>,
 }
 
-/// Packets in clear at the tunnel, by identity.
-#[derive(Debug, Default)]
-struct Clear {
-    index: Index,
-    waiting: std::collections::VecDeque<(identity::Identity, Serial)>,
-    next: Serial,
-}
-
-impl Clear {
-    fn add(&mut self, identity: identity::Identity) {
-        self.index.insert(identity, self.next);
-        self.waiting.push_back((identity, self.next));
-        self.next += 1;
-        if self.waiting.len() > MAX_WAITING
-            && let Some((identity, serial)) = self.waiting.pop_front()
-        {
-            self.index.remove(identity, serial);
-        }
-    }
-
-    fn take(&mut self, identity: identity::Identity) -> bool {
-        let found = self.index.find(identity, |_| true);
-        if let Some((serial, _)) = found {
-            self.index.remove(identity, serial);
-        }
-        found.is_some()
-    }
-}
-
 impl Matcher {
     /// `supposed`: by how much the tunnel's clock is taken to be ahead until there are pairs. `rows`: whether single pairs are wanted.
     pub(crate) fn new(settings: PairSettings, supposed: i64, rows: bool, exit: bool) -> Self {
@@ -179,11 +131,10 @@ impl Matcher {
             ledger: Ledger::default(),
             plain_index: None,
             tunnel_index: Index::default(),
-            clear: Clear::default(),
+            clear: Queue::default(),
             order: Order::default(),
             trains: Trains::default(),
-            keys: HashMap::default(),
-            latest: [None; 2],
+            numbers: Numbers::default(),
             plain: Progress::default(),
             tunnel: Progress::default(),
             exit: Progress { ended: !exit, ..Progress::default() },
@@ -226,7 +177,7 @@ impl Matcher {
                 (inside.inner, inside.identity, inside.train, inside.costs, None);
         }
         self.find_plain(identity, serial);
-        self.order.drop_settled(&self.ledger);
+        self.order.opened();
     }
 
     /// Whether any pair was found.
@@ -267,20 +218,16 @@ impl Matcher {
     }
 
     fn number(&mut self, key: TunnelKey) -> u32 {
-        if let Some((_, id)) = self.latest.iter().flatten().find(|(latest, _)| *latest == key) {
-            return *id;
-        }
-        if let Some(id) = self.keys.get(&key) {
-            self.latest = [Some((key, *id)), self.latest[0]];
-            return *id;
+        if let Some(id) = self.numbers.get(key) {
+            return id;
         }
         // Those beyond the limit share the first number.
-        if self.keys.len() >= MAX_SAS {
+        if self.numbers.len() >= MAX_SAS {
             self.tally.refused_sas += 1;
             return 0;
         }
-        let id = self.keys.len() as u32;
-        self.keys.insert(key, id);
+        let id = self.numbers.len() as u32;
+        self.numbers.insert(key, id);
         let (src, dst) = match key {
             TunnelKey::Sa(sa) => (sa.src, sa.dst),
             TunnelKey::Bare(_, src, dst) => (src, dst),
@@ -313,7 +260,7 @@ impl Matcher {
         }
         let serial = self.ledger.plain.push(packet);
         if let Some(identity) = packet.identity {
-            if self.clear.take(identity) {
+            if self.clear.take(identity).is_some() {
                 self.ledger.clear(serial);
                 return;
             }
@@ -377,7 +324,7 @@ impl Matcher {
         let Some(identity) = sight.stack.outer().and_then(|outer| sight.plain(outer, 0).identity) else { return };
         match self.plain_with(identity) {
             Some((serial, _)) => self.ledger.clear(serial),
-            None => self.clear.add(identity),
+            None => self.clear.push(identity, ()),
         }
     }
 
@@ -452,8 +399,7 @@ impl Matcher {
     fn pair_content(&mut self, plain: Serial, tunnelled: Serial, more: bool) {
         let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else { return };
         let whole = p.identity.zip(t.identity).is_some_and(|(p, t)| p.is_whole(t));
-        let basis =
-            if t.inner.is_some_and(|inner| inner.decrypted) { PairBasis::Decrypted } else { PairBasis::Content };
+        let basis = t.basis();
         let confidence = match (more, whole) {
             (false, true) => 1.0,
             (false, false) => 0.98,
@@ -482,127 +428,6 @@ impl Matcher {
         self.retire();
         if self.held.len() >= HELD_PAIRS || (end && self.exit.ended) {
             self.flush();
-        }
-    }
-
-    /// From when to when, on the plain clock, the tunnel's capture shows what the plain one does.
-    fn cover(&mut self) {
-        /// Around the ends a packet may be on its way.
-        const MARGIN_NS: i64 = 1_000_000_000;
-        let Some(ahead) = self.ahead else { return };
-        self.ledger.covered = (
-            self.tunnel.first.map_or(i64::MIN, |first| first.saturating_sub(ahead).saturating_sub(MARGIN_NS)),
-            if self.tunnel.ended {
-                self.tunnel.latest.saturating_sub(ahead).saturating_add(MARGIN_NS)
-            } else {
-                i64::MAX
-            },
-        );
-    }
-
-    /// Gives up on what has waited too long.
-    fn expire(&mut self, end: bool) {
-        // How far both sides have been read, on the tunnel's clock.
-        let both = self.tunnel.until().min(self.plain.until().saturating_add(self.ahead.unwrap_or(0)));
-        let ahead = self.ahead;
-        let age = |until: i64, from: i64| until.saturating_sub(from) > 2 * HORIZON_NS;
-        for serial in self.ledger.tunnel.first()..self.ledger.tunnel.next() {
-            let Some(t) = self.ledger.tunnel.get(serial) else { break };
-            if !matches!(t.fate, TunnelledFate::Waiting) {
-                continue;
-            }
-            let too_old = match (ahead, t.time.ns()) {
-                (Some(_), Some(ns)) => age(both, ns),
-                _ => false,
-            };
-            let too_many = (self.ledger.tunnel.next() - serial) as usize > MAX_WAITING;
-            if !(end || too_old || too_many) {
-                break;
-            }
-            if !self.rejoin(serial) {
-                self.ledger.leave(serial, TunnelledFate::Alone);
-            }
-        }
-        for serial in self.ledger.plain.first()..self.ledger.plain.next() {
-            let Some(p) = self.ledger.plain.get(serial) else { break };
-            if p.fate == PlainFate::Settled {
-                continue;
-            }
-            let too_old = match (ahead, p.time.ns()) {
-                (Some(ahead), Some(ns)) => age(both, ns.saturating_add(ahead)),
-                _ => false,
-            };
-            let too_many = (self.ledger.plain.next() - serial) as usize > MAX_WAITING;
-            if !(end || too_old || too_many) {
-                break;
-            }
-            if ahead.is_some() { self.ledger.give_up(serial, None, 0.5) } else { self.ledger.uncovered(serial) }
-        }
-    }
-
-    /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.
-    fn rejoin(&mut self, serial: Serial) -> bool {
-        /// Packets that are looked through.
-        const FAR: usize = 4_096;
-        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
-        let Some(train) = t.train else { return false };
-        let before = self.ledger.plain.iter().rev().take(FAR);
-        let whole =
-            before.filter(|(_, p)| p.train == Some(train) && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
-        let Some(whole) = whole else { return false };
-        // All of its fragments that wait belong to it: one pair, its length that of all.
-        let pieces: Vec<Serial> = self
-            .ledger
-            .tunnel
-            .iter()
-            .skip_while(|(at, _)| *at < serial)
-            .take(FAR)
-            .filter(|(_, t)| t.train == Some(train) && matches!(t.fate, TunnelledFate::Waiting))
-            .map(|(at, _)| at)
-            .collect();
-        let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0);
-        for piece in &pieces {
-            if let Some(t) = self.ledger.tunnel.get(*piece) {
-                outer_bytes += t.outer_bytes;
-                inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
-                count += t.pieces;
-            }
-        }
-        let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);
-        let headers = 20 * (pieces.len() as u32).saturating_sub(1);
-        let basis =
-            if t.inner.is_some_and(|inner| inner.decrypted) { PairBasis::Decrypted } else { PairBasis::Content };
-        if let Some(t) = self.ledger.tunnel.get_mut(serial) {
-            (t.outer_bytes, t.pieces) = (outer_bytes, count);
-            t.complete = t.complete && inner_bytes == bytes + headers;
-        }
-        let paired = self.ledger.pair(whole, serial, basis, 0.95);
-        for piece in pieces.into_iter().filter(|piece| *piece != serial) {
-            self.ledger.leave(piece, TunnelledFate::Repeated);
-            if let Some(t) = self.ledger.tunnel.get_mut(piece) {
-                t.fate = TunnelledFate::Part;
-            }
-        }
-        paired
-    }
-
-    /// Takes settled packets off the front of both sides.
-    fn retire(&mut self) {
-        while self.ledger.plain.front().is_some_and(|p| p.fate == PlainFate::Settled) {
-            let serial = self.ledger.plain.first();
-            let packet = self.ledger.plain.pop();
-            if let (Some(index), Some(identity)) = (&mut self.plain_index, packet.and_then(|p| p.identity)) {
-                index.remove(identity, serial);
-            }
-        }
-        while self.ledger.tunnel.front().is_some_and(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
-            let serial = self.ledger.tunnel.first();
-            let Some(packet) = self.ledger.tunnel.pop() else { break };
-            if let Some(identity) = packet.identity {
-                self.tunnel_index.remove(identity, serial);
-            }
-            self.tally.vote(&packet, self.order.is_encapsulated(packet.sa));
-            self.held.push(packet);
         }
     }
 

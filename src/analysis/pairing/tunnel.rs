@@ -33,6 +33,15 @@ pub(crate) enum Role {
     None,
 }
 
+/// A packet inside a tunnel that can be seen.
+#[derive(Clone, Copy)]
+struct Visible {
+    inner: Inner,
+    identity: Option<Identity>,
+    /// What it has in common with the other fragments of its packet, where it is one.
+    train: Option<u64>,
+}
+
 impl Sight<'_> {
     /// What the frame is, by its outermost headers.
     pub(crate) fn role(&self) -> Role {
@@ -83,10 +92,6 @@ impl Sight<'_> {
         let visible = self.inner(outer);
         let last = stack.sas.last();
         let opaque = last.filter(|sa| visible.is_none() && sa.protocol == Protocol::Esp);
-        let (inner, identity, train) = match visible {
-            Some((inner, identity, train)) => (Some(inner), identity, train),
-            None => (None, None, None),
-        };
         Tunnelled {
             pos: self.frame.pos,
             time: self.frame.time,
@@ -97,9 +102,9 @@ impl Sight<'_> {
             complete: !outer.more_fragments,
             esp: opaque.map(|sa| sa.bytes),
             marks: marks(outer),
-            inner,
-            identity,
-            train,
+            inner: visible.map(|visible| visible.inner),
+            identity: visible.and_then(|visible| visible.identity),
+            train: visible.and_then(|visible| visible.train),
             costs: stack.costs,
             frame_bytes: stack.frame_bytes,
             pad_bytes,
@@ -108,9 +113,8 @@ impl Sight<'_> {
         }
     }
 
-    /// The packet inside, its identity, and what it has in common with other fragments of its packet.
-    #[allow(clippy::type_complexity)] // three results that belong together
-    fn inner(&self, outer: &IpHeader) -> Option<(Inner, Option<Identity>, Option<u64>)> {
+    /// The packet inside.
+    fn inner(&self, outer: &IpHeader) -> Option<Visible> {
         let stack = self.stack;
         let esp = esp_parts(stack);
         if let Some(ip) = stack.encapsulated.and_then(|at| stack.ips.get(usize::from(at))) {
@@ -121,7 +125,7 @@ impl Sight<'_> {
             let carried_pad = if outer.is_fragment() { 0 } else { behind };
             let train = ip.is_fragment().then(|| identity::train(ip.src, ip.dst, ip.protocol, ip.identification));
             let inner = Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad, decrypted: self.decrypted, esp };
-            return Some((inner, Identity::of(self.octets, ip), train));
+            return Some(Visible { inner, identity: Identity::of(self.octets, ip), train });
         }
         if stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::IpComp) {
             return self.inflated(outer, esp);
@@ -130,8 +134,7 @@ impl Sight<'_> {
     }
 
     /// The packet inside IPComp (RFC 3173) that was compressed with DEFLATE (RFC 2394).
-    #[allow(clippy::type_complexity)] // as above
-    fn inflated(&self, outer: &IpHeader, esp: EspParts) -> Option<(Inner, Option<Identity>, Option<u64>)> {
+    fn inflated(&self, outer: &IpHeader, esp: EspParts) -> Option<Visible> {
         /// Octets of the IPComp header.
         const HEADER: usize = 4;
         let header = self.stack.sas.last()?;
@@ -158,16 +161,16 @@ impl Sight<'_> {
             let ip = stack.outer()?;
             let inner =
                 Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: self.decrypted, esp };
-            return Some((inner, Identity::of(&octets, ip), None));
+            return Some(Visible { inner, identity: Identity::of(&octets, ip), train: None });
         }
         let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
         let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
-        Some((inner, Identity::new(outer, next_header, total, &octets, octets.len()), None))
+        let identity = Identity::new(outer, next_header, total, &octets, octets.len());
+        Some(Visible { inner, identity, train: None })
     }
 
     /// In transport mode the packet is the outer one without the headers and trailers of IPsec.
-    #[allow(clippy::type_complexity)] // as above
-    fn transport(&self, outer: &IpHeader, esp: EspParts) -> Option<(Inner, Option<Identity>, Option<u64>)> {
+    fn transport(&self, outer: &IpHeader, esp: EspParts) -> Option<Visible> {
         let stack = self.stack;
         if stack.ips.len() != 1 || outer.is_fragment() {
             return None;
@@ -198,7 +201,8 @@ impl Sight<'_> {
         let total = outer.header_bytes + bytes;
         let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
         let captured = self.octets.get(start as usize..)?;
-        Some((inner, Identity::new(outer, protocol?, total, captured, bytes as usize), None))
+        let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
+        Some(Visible { inner, identity, train: None })
     }
 }
 

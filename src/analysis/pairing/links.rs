@@ -1,0 +1,93 @@
+//! The two ways on the plaintext link: away from the gateway and towards it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use super::limits::{MAX_COLOURS, MAX_LINKS};
+use super::numbers::Numbers;
+use crate::model::Address;
+
+/// Source and destination MAC.
+pub(super) type Macs = ([u8; 6], [u8; 6]);
+
+/// Links of plaintext packets: by source and destination MAC, or, where there are none, by the two sides that addresses fall into.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    numbers: Numbers<Macs>,
+    /// Each link with its frames.
+    frames: Vec<(Macs, u64)>,
+    colours: HashMap<Address, u8, FixedState>,
+    /// Of each link, which way it is; 2 is neither. Links that came later are on neither.
+    ways: Vec<u8>,
+}
+
+/// Numbers of the two ways where there are no MACs.
+const COLOURED: u16 = u16::MAX - 1;
+
+impl Links {
+    /// Number of the link that a packet took.
+    pub(super) fn number(&mut self, macs: Option<Macs>, src: Address, dst: Address) -> u16 {
+        let Some(macs) = macs else { return COLOURED + u16::from(self.colour(src, dst)) };
+        let id = match self.numbers.get(macs) {
+            Some(id) => id,
+            None if self.frames.len() >= MAX_LINKS => return 0,
+            None => {
+                let id = self.frames.len() as u32;
+                self.numbers.insert(macs, id);
+                self.frames.push((macs, 0));
+                id
+            }
+        };
+        if let Some((_, frames)) = self.frames.get_mut(id as usize) {
+            *frames += 1;
+        }
+        id as u16
+    }
+
+    /// Without MACs: who talks to whom has two sides.
+    fn colour(&mut self, src: Address, dst: Address) -> u8 {
+        let colour = match (self.colours.get(&src), self.colours.get(&dst)) {
+            (Some(colour), _) => *colour,
+            (None, Some(other)) => 1 - *other,
+            (None, None) => 0,
+        };
+        if self.colours.len() < MAX_COLOURS {
+            self.colours.entry(src).or_insert(colour);
+            self.colours.entry(dst).or_insert(1 - colour);
+        }
+        colour
+    }
+
+    /// Decides which way each link is: 0 towards the station with most frames, 1 away from it.
+    pub(super) fn decide(&mut self) {
+        let mut stations: BTreeMap<[u8; 6], u64> = BTreeMap::new();
+        for ((from, to), frames) in &self.frames {
+            *stations.entry(*from).or_default() += frames;
+            if to[0] & 1 == 0 {
+                *stations.entry(*to).or_default() += frames;
+            }
+        }
+        let centre = stations.iter().max_by_key(|(_, frames)| **frames).map(|(station, _)| *station);
+        let way = |((from, to), _): &(Macs, u64)| match centre {
+            Some(centre) if *to == centre => 0,
+            Some(centre) if *from == centre => 1,
+            _ => 2,
+        };
+        self.ways = self.frames.iter().map(way).collect();
+    }
+
+    /// The two ways change names.
+    pub(super) fn cross(&mut self) {
+        self.ways.iter_mut().filter(|way| **way < 2).for_each(|way| *way = 1 - *way);
+        self.colours.values_mut().for_each(|colour| *colour = 1 - *colour);
+    }
+
+    /// Which way a link is, 0 or 1.
+    pub(super) fn way(&self, link: u16) -> Option<usize> {
+        match link.checked_sub(COLOURED) {
+            Some(colour) => Some(usize::from(colour)),
+            None => self.ways.get(usize::from(link)).copied().filter(|way| *way < 2).map(usize::from),
+        }
+    }
+}

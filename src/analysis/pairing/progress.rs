@@ -1,0 +1,29 @@
+//! How far a side has been read.
+
+use crate::model::Timestamp;
+
+/// One capture stream, as far as it has been read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) first: Option<i64>,
+    /// Time of the latest frame.
+    pub(super) latest: i64,
+    pub(super) frames: u64,
+    pub(super) packets: u64,
+    pub(super) ended: bool,
+}
+
+impl Progress {
+    pub(super) fn see(&mut self, time: Timestamp) {
+        self.frames += 1;
+        if let Some(ns) = time.ns() {
+            self.first = Some(self.first.map_or(ns, |first| first.min(ns)));
+            self.latest = if self.frames == 1 { ns } else { self.latest.max(ns) };
+        }
+    }
+
+    /// No frame before this time is still to come.
+    pub(super) const fn until(&self) -> i64 {
+        if self.ended { i64::MAX } else { self.latest }
+    }
+}

@@ -1,0 +1,127 @@
+//! What leaves the ledger: packets that are settled, and those that have waited too long.
+
+use super::Matcher;
+use super::ledger::{PlainFate, Serial, TunnelledFate};
+use super::limits::{HORIZON_NS, MAX_WAITING};
+
+impl Matcher {
+    /// From when to when, on the plain clock, the tunnel's capture shows what the plain one does.
+    pub(super) fn cover(&mut self) {
+        /// Around the ends a packet may be on its way.
+        const MARGIN_NS: i64 = 1_000_000_000;
+        let Some(ahead) = self.ahead else { return };
+        self.ledger.covered = (
+            self.tunnel.first.map_or(i64::MIN, |first| first.saturating_sub(ahead).saturating_sub(MARGIN_NS)),
+            if self.tunnel.ended {
+                self.tunnel.latest.saturating_sub(ahead).saturating_add(MARGIN_NS)
+            } else {
+                i64::MAX
+            },
+        );
+    }
+
+    /// Gives up on what has waited too long.
+    pub(super) fn expire(&mut self, end: bool) {
+        // How far both sides have been read, on the tunnel's clock.
+        let both = self.tunnel.until().min(self.plain.until().saturating_add(self.ahead.unwrap_or(0)));
+        let ahead = self.ahead;
+        let age = |until: i64, from: i64| until.saturating_sub(from) > 2 * HORIZON_NS;
+        for serial in self.ledger.tunnel.first()..self.ledger.tunnel.next() {
+            let Some(t) = self.ledger.tunnel.get(serial) else { break };
+            if !matches!(t.fate, TunnelledFate::Waiting) {
+                continue;
+            }
+            let too_old = match (ahead, t.time.ns()) {
+                (Some(_), Some(ns)) => age(both, ns),
+                _ => false,
+            };
+            let too_many = (self.ledger.tunnel.next() - serial) as usize > MAX_WAITING;
+            if !(end || too_old || too_many) {
+                break;
+            }
+            if !self.rejoin(serial) {
+                self.ledger.leave(serial, TunnelledFate::Alone);
+            }
+        }
+        for serial in self.ledger.plain.first()..self.ledger.plain.next() {
+            let Some(p) = self.ledger.plain.get(serial) else { break };
+            if p.fate == PlainFate::Settled {
+                continue;
+            }
+            let too_old = match (ahead, p.time.ns()) {
+                (Some(ahead), Some(ns)) => age(both, ns.saturating_add(ahead)),
+                _ => false,
+            };
+            let too_many = (self.ledger.plain.next() - serial) as usize > MAX_WAITING;
+            if !(end || too_old || too_many) {
+                break;
+            }
+            if ahead.is_some() { self.ledger.give_up(serial, None, 0.5) } else { self.ledger.uncovered(serial) }
+        }
+    }
+
+    /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.
+    fn rejoin(&mut self, serial: Serial) -> bool {
+        /// Packets that are looked through.
+        const FAR: usize = 4_096;
+        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
+        let Some(train) = t.train else { return false };
+        let before = self.ledger.plain.iter().rev().take(FAR);
+        let whole =
+            before.filter(|(_, p)| p.train == Some(train) && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
+        let Some(whole) = whole else { return false };
+        // All of its fragments that wait belong to it: one pair, its length that of all.
+        let pieces: Vec<Serial> = self
+            .ledger
+            .tunnel
+            .iter()
+            .skip_while(|(at, _)| *at < serial)
+            .take(FAR)
+            .filter(|(_, t)| t.train == Some(train) && matches!(t.fate, TunnelledFate::Waiting))
+            .map(|(at, _)| at)
+            .collect();
+        let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0);
+        for piece in &pieces {
+            if let Some(t) = self.ledger.tunnel.get(*piece) {
+                outer_bytes += t.outer_bytes;
+                inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
+                count += t.pieces;
+            }
+        }
+        let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);
+        let headers = 20 * (pieces.len() as u32).saturating_sub(1);
+        let basis = t.basis();
+        if let Some(t) = self.ledger.tunnel.get_mut(serial) {
+            (t.outer_bytes, t.pieces) = (outer_bytes, count);
+            t.complete = t.complete && inner_bytes == bytes + headers;
+        }
+        let paired = self.ledger.pair(whole, serial, basis, 0.95);
+        for piece in pieces.into_iter().filter(|piece| *piece != serial) {
+            self.ledger.leave(piece, TunnelledFate::Repeated);
+            if let Some(t) = self.ledger.tunnel.get_mut(piece) {
+                t.fate = TunnelledFate::Part;
+            }
+        }
+        paired
+    }
+
+    /// Takes settled packets off the front of both sides.
+    pub(super) fn retire(&mut self) {
+        while self.ledger.plain.front().is_some_and(|p| p.fate == PlainFate::Settled) {
+            let serial = self.ledger.plain.first();
+            let packet = self.ledger.plain.pop();
+            if let (Some(index), Some(identity)) = (&mut self.plain_index, packet.and_then(|p| p.identity)) {
+                index.remove(identity, serial);
+            }
+        }
+        while self.ledger.tunnel.front().is_some_and(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
+            let serial = self.ledger.tunnel.first();
+            let Some(packet) = self.ledger.tunnel.pop() else { break };
+            if let Some(identity) = packet.identity {
+                self.tunnel_index.remove(identity, serial);
+            }
+            self.tally.vote(&packet, self.order.is_encapsulated(packet.sa));
+            self.held.push(packet);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Settling the packets of a lane, a block at a time.
+//!
+//! Most packets are paired as they come. From the first doubt on (a length that does not fit, a time that is unlike the others) an
+//! [`align`]ment decides.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+
+use super::align;
+use super::beginning::Beginning;
+use super::delay::Delay;
+use super::flows::{Class, FlowId};
+use super::lane::{Hole, Lane, Place, PlainItem, SKIP_UNKNOWN, TunnelItem};
+use super::ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
+use super::limits::MAX_HOLES;
+
+/// Tunnelled packets that are settled at once.
+const BLOCK: usize = 256;
+/// Tunnelled packets behind them that must fit too.
+const AHEAD: usize = 64;
+/// Places before a doubt that are looked at again with it.
+const AROUND: usize = 32;
+/// The surest that a pair by order is.
+const SUREST: f32 = 0.99;
+/// A pair whose time costs more is looked at again.
+const SUSPICIOUS: f32 = 4.0;
+
+/// Packets that are looked at together.
+struct Block {
+    places: Vec<Place>,
+    /// The same places, as they are aligned.
+    tunnelled: Vec<align::Tunnelled>,
+    /// The plaintext packets that may be theirs, with their places in the lane.
+    candidates: Vec<(usize, PlainItem)>,
+}
+
+impl Lane {
+    /// Goes on from a beginning.
+    pub(super) fn take(&mut self, beginning: Beginning) {
+        let Beginning { score: _, mappings, delay, lag, certainty, partial } = beginning;
+        (self.mappings, self.lag, self.certainty, self.partial) = (mappings, lag, certainty, partial);
+        self.delay = Some(delay);
+    }
+
+    /// Settles the packets that are older than `until`, as long as enough younger ones are known to check them by; `stale` ones also
+    /// with fewer, and all of them at the end.
+    pub(super) fn advance(&mut self, ledger: &mut Ledger, until: i64, stale: i64, end: bool) {
+        loop {
+            let older =
+                |than: i64| self.tunnelled().iter().take(BLOCK + AHEAD).take_while(|item| item.ns <= than).count();
+            let commit = if end {
+                self.tunnelled().len().min(BLOCK)
+            } else if older(until) == BLOCK + AHEAD {
+                BLOCK
+            } else {
+                older(stale).min(BLOCK)
+            };
+            if commit == 0 {
+                return;
+            }
+            self.block(ledger, commit);
+        }
+    }
+
+    /// Settles the first `commit` packets.
+    fn block(&mut self, ledger: &mut Ledger, commit: usize) {
+        let places = self.places(commit + AHEAD);
+        // Behind how many places so many packets lie.
+        let end = places
+            .iter()
+            .enumerate()
+            .filter(|(_, place)| !place.hole)
+            .nth(commit.saturating_sub(1))
+            .map_or(places.len(), |(at, _)| at + 1);
+        let tunnelled: Vec<align::Tunnelled> = places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
+        let wanted = tunnelled.len() + self.lag.unsigned_abs() + 256;
+        let candidates: Vec<(usize, PlainItem)> = self
+            .plain
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| ledger.flows.class(item.flow) != Class::Outside)
+            .filter(|(_, item)| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting))
+            .take(wanted)
+            .map(|(at, item)| (at, *item))
+            .collect();
+        let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
+        let block = Block { places, tunnelled, candidates };
+        let Block { tunnelled, candidates, .. } = &block;
+        let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
+        let straight = self.straight(&plain, tunnelled, delay);
+        if straight == tunnelled.len() {
+            let aligned: align::Aligned = (0..straight).map(|at| Some((at, f32::MAX))).collect();
+            self.settle(ledger, &block, end, &aligned);
+        } else if straight >= 2 * AROUND {
+            // What comes before the first doubt is settled; the doubt is looked at from a little before it on.
+            let end = straight - AROUND;
+            let aligned: align::Aligned = (0..end).map(|at| Some((at, f32::MAX))).collect();
+            self.settle(ledger, &block, end, &aligned);
+        } else {
+            let lead = if self.begun { SKIP_UNKNOWN } else { 0.1 };
+            // Where lengths differ much, a few packets settle a doubt.
+            let short = self.begun && is_diverse(tunnelled);
+            let rows = if short { tunnelled.get(..4 * AROUND).unwrap_or(tunnelled) } else { tunnelled };
+            let end = if short { end.min(2 * AROUND) } else { end };
+            let align = |plain: &[align::Plain]| {
+                align::align(plain, rows, self.lag, lead, delay, |m, inner, esp| self.mappings.makes(m, inner, esp))
+            };
+            let mut aligned = align(&plain);
+            let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
+            if hint(ledger, &items, &aligned) {
+                plain = items.iter().map(|item| self.plain_of(item, ledger)).collect();
+                aligned = align(&plain);
+            }
+            self.settle(ledger, &block, end, &aligned);
+        }
+        self.begun = true;
+        self.lag = 0;
+    }
+
+    /// How many places from the first on are taken by the plaintext packets as they come, with nothing that speaks against it.
+    fn straight(&self, plain: &[align::Plain], tunnelled: &[align::Tunnelled], delay: Delay) -> usize {
+        if !self.begun || delay.base.is_none() {
+            return 0;
+        }
+        let mut before: Option<i64> = None;
+        let mut cost = 0.0;
+        for (at, (a, b)) in plain.iter().zip(tunnelled).enumerate() {
+            if b.hole {
+                continue;
+            }
+            if let Some(esp) = b.esp
+                && !self.mappings.makes(b.mapping, a.bytes, esp)
+            {
+                return at;
+            }
+            let difference = b.ns.saturating_sub(a.ns);
+            let change = before.map_or(0, |before| difference.saturating_sub(before));
+            let after = align::dear(change as f64, delay.jitter);
+            cost += after;
+            if after > SUSPICIOUS || cost > 2.0 * at as f32 + 16.0 {
+                return at;
+            }
+            before = Some(difference);
+        }
+        tunnelled.len().min(plain.len())
+    }
+
+    fn settle(&mut self, ledger: &mut Ledger, block: &Block, end: usize, aligned: &align::Aligned) {
+        let Block { places, candidates, .. } = block;
+        let mut differences: Vec<i64> = Vec::with_capacity(end);
+        let mut consumed = 0;
+        let mut alone: Vec<usize> = Vec::new();
+        for (at, (place, found)) in places.iter().zip(aligned).enumerate().take(end) {
+            let item = place.item;
+            let counterpart = found.and_then(|(j, gap)| {
+                let confidence = self.confidence(gap).min(self.distinct(candidates, j, item.ns));
+                Some((j, candidates.get(j)?.1, confidence))
+            });
+            if let Some((j, _, _)) = counterpart {
+                consumed = consumed.max(j + 1);
+            }
+            if place.hole {
+                let hole = Hole {
+                    plain: counterpart.and_then(|(_, plain, _)| Some((plain.serial, *ledger.plain.get(plain.serial)?))),
+                    confidence: counterpart.map_or(0.0, |(_, _, confidence)| confidence),
+                };
+                self.holes.insert((item.sa, item.number), hole);
+                if self.holes.len() > MAX_HOLES {
+                    self.holes.pop_first();
+                }
+            } else if let Some((_, plain, confidence)) = counterpart {
+                if ledger.pair(plain.serial, item.serial, PairBasis::Order, confidence) {
+                    differences.push(item.ns.saturating_sub(plain.ns));
+                }
+            } else {
+                alone.push(at);
+            }
+            if self.encapsulated
+                && let Some(counter) = self.counters.get_mut(&item.sa)
+            {
+                counter.settled = Some((item.run, item.number));
+            }
+        }
+        self.rescue(ledger, block, &alone, consumed);
+        for at in alone {
+            if let Some(place) = places.get(at) {
+                ledger.leave(place.item.serial, TunnelledFate::Alone);
+            }
+        }
+        // The plaintext packets up to the last that was used: what was not paired was lost.
+        let behind = consumed.checked_sub(1).and_then(|last| candidates.get(last)).map_or(0, |(at, _)| at + 1);
+        let holes: Vec<(Serial, (u32, i64))> = places
+            .iter()
+            .take(end)
+            .filter(|place| place.hole)
+            .filter_map(|place| {
+                let key = (place.item.sa, place.item.number);
+                Some((self.holes.get(&key)?.plain?.0, key))
+            })
+            .collect();
+        for item in self.plain.drain(..behind) {
+            if ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting) {
+                let hole = holes.iter().find(|(serial, _)| *serial == item.serial).map(|(_, hole)| *hole);
+                let confidence = hole.and_then(|hole| self.holes.get(&hole)).map_or(0.5, |hole| hole.confidence);
+                let raw = hole
+                    .map(|(sa, number)| (sa, self.counters.get(&sa).map_or(0, |counter| counter.raw_number(number))));
+                ledger.give_up(item.serial, raw, confidence);
+            }
+        }
+        self.forget(places, end);
+        self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);
+    }
+
+    /// Takes settled packets out of the queue.
+    fn forget(&mut self, places: &[Place], end: usize) {
+        let done = || places.iter().take(end).filter(|place| !place.hole).map(|place| place.item.serial);
+        let count = done().count();
+        let waiting = self.tunnelled_mut();
+        if done().eq(waiting.iter().take(count).map(|item| item.serial)) {
+            waiting.drain(..count);
+            return;
+        }
+        let done: HashSet<Serial, FixedState> = done().collect();
+        // Sorting by number moved packets within the places that were looked at.
+        let window = places.len().min(waiting.len()).max(count);
+        let kept: Vec<TunnelItem> = waiting.drain(..window).filter(|item| !done.contains(&item.serial)).collect();
+        for item in kept.into_iter().rev() {
+            waiting.push_front(item);
+        }
+    }
+
+    /// Packets that overtook each other behind the tap leave one of each side alone; where only one fits, it is the one.
+    fn rescue(&self, ledger: &mut Ledger, block: &Block, alone: &[usize], consumed: usize) {
+        let Block { places, tunnelled, candidates } = block;
+        let Some(delay) = self.delay.filter(|delay| delay.base.is_some()) else { return };
+        let base = delay.base.unwrap_or(0.0);
+        let free: Vec<PlainItem> = candidates
+            .iter()
+            .take(consumed)
+            .map(|(_, item)| *item)
+            .filter(|item| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting))
+            .collect();
+        for at in alone {
+            let (Some(place), Some(b)) = (places.get(*at), tunnelled.get(*at)) else { continue };
+            let Some(esp) = b.esp else { continue };
+            let fits = |item: &&PlainItem| {
+                let off = b.ns.saturating_sub(item.ns) as f64 - base;
+                self.mappings.makes(b.mapping, item.bytes, esp) && off.abs() < 50.0 * delay.spread
+            };
+            let mut fitting = free.iter().filter(fits);
+            if let (Some(only), None) = (fitting.next(), fitting.next()) {
+                ledger.pair(only.serial, place.item.serial, PairBasis::Order, 0.8 * self.certainty);
+            }
+        }
+    }
+
+    /// How sure a pair can be at most. In the order of their numbers packets do not change places; behind the other gateway they may,
+    /// and then one as long as its neighbour cannot be told from it but by its time.
+    fn distinct(&self, candidates: &[(usize, PlainItem)], at: usize, ns: i64) -> f32 {
+        /// Neighbours that are looked at on either side.
+        const NEAR: usize = 4;
+        const ALIKE: f32 = 0.9;
+        const CROWDED: f32 = 0.85;
+        const BETTER: f32 = 0.7;
+        let (Some(delay), false) = (self.delay, self.encapsulated) else { return 1.0 };
+        let (Some((_, own)), Some(base)) = (candidates.get(at), delay.base) else { return 1.0 };
+        let off = |item: &PlainItem| (ns.saturating_sub(item.ns) as f64 - base).abs();
+        let near = candidates.get(at.saturating_sub(NEAR)..candidates.len().min(at + NEAR + 1)).unwrap_or_default();
+        let alike =
+            near.iter().map(|(_, item)| item).filter(|item| item.bytes == own.bytes && item.serial != own.serial);
+        alike.fold(1.0_f32, |sure, other| {
+            let apart = other.ns.saturating_sub(own.ns).abs() as f64;
+            if off(other) + delay.jitter < off(own) {
+                sure.min(BETTER)
+            } else if apart < 4.0 * delay.jitter {
+                sure.min(CROWDED)
+            } else {
+                sure.min(ALIKE)
+            }
+        })
+    }
+
+    fn confidence(&self, gap: f32) -> f32 {
+        (1.0 / (1.0 + (-gap).exp())).min(SUREST) * self.certainty
+    }
+}
+
+/// Whether packets have so many lengths that a few in a row are like no others.
+fn is_diverse(tunnelled: &[align::Tunnelled]) -> bool {
+    /// Of so many packets, so many lengths.
+    const PACKETS: usize = 2 * AROUND;
+    const LENGTHS: usize = 4;
+    let mut lengths: Vec<u32> = tunnelled.iter().take(PACKETS).filter_map(|packet| packet.esp).collect();
+    lengths.sort_unstable();
+    // One that is rare does not help.
+    lengths.chunk_by(|a, b| a == b).filter(|same| same.len() * 4 < PACKETS && same.len() > 1).count() >= LENGTHS
+}
+
+/// Takes note of flows that a first look finds in the tunnel; whether there are any that nobody knew.
+fn hint(ledger: &mut Ledger, plain: &[PlainItem], aligned: &align::Aligned) -> bool {
+    /// Packets that make a flow known.
+    const ENOUGH: u32 = 3;
+    let last = aligned.iter().rev().find_map(|found| *found).map_or(0, |(at, _)| at + 1);
+    let first = aligned.iter().find_map(|found| *found).map_or(0, |(at, _)| at);
+    let mut counts: HashMap<FlowId, (u32, u32), FixedState> = HashMap::default();
+    for item in plain.get(first..last).unwrap_or_default() {
+        counts.entry(item.flow).or_default().0 += 1;
+    }
+    for (at, _) in aligned.iter().flatten() {
+        if let Some(count) = plain.get(*at).and_then(|item| counts.get_mut(&item.flow)) {
+            count.1 += 1;
+        }
+    }
+    let mut news = false;
+    for (flow, (all, found)) in counts {
+        if found >= ENOUGH
+            && found * 2 >= all
+            && ledger.flows.class(flow) == Class::Unknown
+            && let Some(flow) = ledger.flows.get_mut(flow)
+        {
+            flow.hinted = true;
+            news = true;
+        }
+    }
+    news
+}
