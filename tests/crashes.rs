@@ -3,6 +3,8 @@
 
 #[path = "support/sane.rs"]
 mod sane;
+#[path = "support/state_file.rs"]
+mod state_file;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use spiglass::engine::{Input, Quiet, Settings, State, run};
 use spiglass::model::{FramePos, LinkType, Timestamp};
 use spiglass::policy::{Policies, lint};
 use spiglass::report::{json, text};
-use xxhash_rust::xxh3::xxh3_128;
+use state_file::state_file;
 
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -22,18 +24,6 @@ fn shown(report: &spiglass::model::report::Report) {
     json::write(report, &mut out).unwrap();
     serde_json::from_slice::<serde_json::Value>(&out).expect("JSON");
     assert!(!text::render(report, &text::TextOptions::default()).contains('\u{1b}'));
-}
-
-/// A whole state file with this body.
-fn state_file(body: &[u8]) -> Vec<u8> {
-    let mut file = Vec::new();
-    State::default().write(&mut file).unwrap();
-    // Magic and version of the present format.
-    file.truncate(20);
-    file.extend((body.len() as u64).to_le_bytes());
-    file.extend(xxh3_128(body).to_le_bytes());
-    file.extend_from_slice(body);
-    file
 }
 
 fn replay(path: &Path, kind: &str) {

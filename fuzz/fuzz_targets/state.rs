@@ -1,24 +1,15 @@
 //! Octets as the body of a partial state, its digest made to fit: refused or reported, and merged with itself and another.
 #![no_main]
 
+#[path = "../../tests/support/state_file.rs"]
+mod state_file;
+
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use spiglass::engine::State;
 use spiglass::report::{json, text};
-use xxhash_rust::xxh3::xxh3_128;
-
-/// A whole state file with this body.
-fn file(body: &[u8]) -> Vec<u8> {
-    let mut file = Vec::new();
-    State::default().write(&mut file).unwrap();
-    // Magic and version of the present format.
-    file.truncate(20);
-    file.extend((body.len() as u64).to_le_bytes());
-    file.extend(xxh3_128(body).to_le_bytes());
-    file.extend_from_slice(body);
-    file
-}
+use state_file::state_file;
 
 fn report(state: State) {
     let (report, _) = state.report();
@@ -33,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     // Raw as well: the head is an input like any other.
     let _ = State::read(Path::new("raw"), data);
     let name = Path::new("state");
-    let Ok(mut state) = State::read(name, file(data).as_slice()) else { return };
+    let Ok(mut state) = State::read(name, state_file(data).as_slice()) else { return };
     let mut again = Vec::new();
     state.write(&mut again).unwrap();
     let mut other = State::read(name, again.as_slice()).expect("what was written can be read");

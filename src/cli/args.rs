@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::values::{self, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};
+use crate::report::csv::{PairTable, Table};
 
 /// Reads captures from passive TAPs and says what IPsec costs and what is wrong with it
 #[derive(Debug, Parser)]
@@ -42,7 +44,10 @@ pub(super) enum Command {
     Report(ReportArgs),
     /// Findings only, with an exit status for scripts and nightly jobs
     #[command(after_long_help = CHECK_EXAMPLES)]
-    Check(CheckArgs),
+    #[command(mut_arg("fail_on", |arg| arg.default_value("warning")))]
+    #[command(mut_arg("format", |arg| arg.help("Form: text, json, csv, ndjson or markdown; json is the whole report")))]
+    #[command(mut_arg("table", |arg| arg.help("Which table, for csv [default: findings]")))]
+    Check(ReportArgs),
     /// One row per frame as CSV or JSON lines, streaming
     #[command(after_long_help = FRAMES_EXAMPLES)]
     Frames(FramesArgs),
@@ -54,6 +59,7 @@ pub(super) enum Command {
     Merge(MergeArgs),
     /// Which plaintext packet became which tunnelled packet: overhead, loss and latency of a device
     #[command(after_long_help = super::pair::EXAMPLES)]
+    #[command(mut_arg("table", |arg| arg.help("Which table, for csv [default: pairs]")))]
     Match(super::pair::MatchArgs),
     /// Overhead, MTU and MSS, and theoretical throughput of transforms; no capture needed
     #[command(after_long_help = super::calc::EXAMPLES)]
@@ -135,42 +141,8 @@ pub(super) struct ReportArgs {
     pub(super) filter: FilterArgs,
     #[command(flatten)]
     pub(super) analysis: AnalysisArgs,
-    /// Form: text, json, csv, ndjson or markdown
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Which table, for csv [default: sas]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
-    pub(super) table: Option<TableName>,
     #[command(flatten)]
-    pub(super) output: OutputArgs,
-    /// Exit with 1 for findings of error, warning, note or above; or never
-    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
-    pub(super) fail_on: FailOn,
-    #[command(flatten)]
-    pub(super) run: RunArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CheckArgs {
-    #[command(flatten)]
-    pub(super) input: InputArgs,
-    #[command(flatten)]
-    pub(super) policy: PolicyArgs,
-    #[command(flatten)]
-    pub(super) filter: FilterArgs,
-    #[command(flatten)]
-    pub(super) analysis: AnalysisArgs,
-    /// Form: text, json, csv, ndjson or markdown; json is the whole report
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Which table, for csv [default: findings]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
-    pub(super) table: Option<TableName>,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-    /// Exit with 1 for findings of error, warning, note or above; or never
-    #[arg(long, value_enum, default_value_t = FailOn::Warning, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
-    pub(super) fail_on: FailOn,
+    pub(super) tell: TellArgs<Table>,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -235,17 +207,8 @@ pub(super) struct MergeArgs {
     /// Write the merged state to FILE; the report then goes only where --output says [default: no state]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) state_out: Option<PathBuf>,
-    /// Form: text, json, csv, ndjson or markdown
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Which table, for csv [default: sas]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
-    pub(super) table: Option<TableName>,
     #[command(flatten)]
-    pub(super) output: OutputArgs,
-    /// Exit with 1 for findings of error, warning, note or above; or never
-    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
-    pub(super) fail_on: FailOn,
+    pub(super) tell: TellArgs<Table>,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -331,6 +294,22 @@ pub(super) struct AnalysisArgs {
     pub(super) max_loss: f64,
 }
 
+/// How a report is told, with which tables for CSV, and when it is a failure.
+#[derive(Debug, Args)]
+pub(super) struct TellArgs<T: ValueEnum + Send + Sync + 'static> {
+    /// Form: text, json, csv, ndjson or markdown
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Which table, for csv [default: sas]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Output")]
+    pub(super) table: Option<T>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// Exit with 1 for findings of error, warning, note or above; or never
+    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
+    pub(super) fail_on: FailOn,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
     /// Write to FILE; it appears when it is complete [default: standard output]
@@ -393,17 +372,24 @@ pub(super) enum RowsFormat {
     Ndjson,
 }
 
-/// Tables for CSV.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum TableName {
-    Findings,
-    Sas,
-    Tunnels,
-    Sizes,
-    Padding,
-    Rates,
-    Layers,
-    Captures,
+impl ValueEnum for Table {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
+}
+
+impl ValueEnum for PairTable {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
 }
 
 /// From which severity on a finding is a failure.

@@ -3,16 +3,16 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 
+use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
 use super::args::{
-    AnalysisArgs, FailOn, FilterArgs, Format, InputArgs, MergeArgs, OutputArgs, PolicyArgs, TableName, When,
+    AnalysisArgs, FailOn, FilterArgs, Format, InputArgs, MergeArgs, OutputArgs, PolicyArgs, TellArgs, When,
 };
 use crate::capture::Source;
 use crate::engine::{Input, Settings, TimeBound};
 use crate::model::Error;
 use crate::model::report::Severity;
-use crate::report::csv::Table;
 use crate::report::text::{TextOptions, Theme};
 
 /// Columns of text that goes to no terminal.
@@ -139,20 +139,11 @@ pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> 
 }
 
 /// The table to write; an error where one was named and the format has none.
-pub(super) fn table(format: Format, name: Option<TableName>, default: Table) -> Result<Table, Error> {
-    if name.is_some() && format != Format::Csv {
+pub(super) fn table<T: ValueEnum + Send + Sync>(tell: &TellArgs<T>, default: T) -> Result<T, Error> {
+    if tell.table.is_some() && tell.format != Format::Csv {
         return Err(Error::Usage("--table goes with --format csv; the other formats hold all tables".into()));
     }
-    Ok(name.map_or(default, |name| match name {
-        TableName::Findings => Table::Findings,
-        TableName::Sas => Table::Sas,
-        TableName::Tunnels => Table::Tunnels,
-        TableName::Sizes => Table::Sizes,
-        TableName::Padding => Table::Padding,
-        TableName::Rates => Table::Rates,
-        TableName::Layers => Table::Layers,
-        TableName::Captures => Table::Captures,
-    }))
+    Ok(tell.table.clone().unwrap_or(default))
 }
 
 /// The least severity that is a failure, `None` for never.
@@ -202,6 +193,7 @@ mod tests {
 
     use super::super::args::{Cli, Command, ReportArgs};
     use super::*;
+    use crate::report::csv::Table;
 
     fn report(words: &[&str]) -> ReportArgs {
         match Cli::try_parse_from(["spiglass", "report"].iter().chain(words)).map(|cli| cli.command) {
@@ -244,7 +236,7 @@ mod tests {
         assert!(captures(&["--config", "r1.cfg"], false).is_err(), "a report is of captures");
         assert_eq!(captures(&["--config", "r1.cfg"], true).ok(), Some(0));
         assert!(settings(&report(&["x", "--from", "+30s", "--to", "+10s"]).filter, None).is_err());
-        assert!(table(Format::Json, Some(TableName::Sas), Table::Sas).is_err());
+        assert!(table(&report(&["x", "--format", "json", "--table", "sas"]).tell, Table::Sas).is_err());
         assert!(Cli::try_parse_from(["spiglass", "report", "x", "-0"]).is_err());
         assert!(Cli::try_parse_from(["spiglass", "report", "x", "-q", "-v"]).is_err());
     }

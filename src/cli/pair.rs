@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::args::{FailOn, Format, OutputArgs, PolicyArgs, RunArgs};
+use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
 use super::progress::{Display, Interrupt};
 use super::run::{complain, failed, warn_of_damaged, write};
 use super::sink::Sink;
@@ -73,17 +73,8 @@ pub(super) struct MatchArgs {
     /// Rate of the link in bit/s, for cut-through latency: `100M`, `1G` [default: unknown]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Pairing")]
     pub(super) link_rate: Option<u64>,
-    /// Form: text, json, csv, ndjson or markdown
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Which table, for csv: pairs, directions, sizes, padding, lost, outside, ends, findings or captures [default: pairs]
-    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Output")]
-    pub(super) table: Option<TableName>,
     #[command(flatten)]
-    pub(super) output: OutputArgs,
-    /// Exit with 1 for findings of error, warning, note or above; or never
-    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY", hide_possible_values = true, help_heading = "Run")]
-    pub(super) fail_on: FailOn,
+    pub(super) tell: TellArgs<PairTable>,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -102,41 +93,9 @@ pub(super) enum StampedAt {
     End,
 }
 
-/// Tables for CSV.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum TableName {
-    Pairs,
-    Directions,
-    Sizes,
-    Padding,
-    Lost,
-    Outside,
-    Ends,
-    Findings,
-    Captures,
-}
-
-impl From<TableName> for PairTable {
-    fn from(name: TableName) -> Self {
-        match name {
-            TableName::Pairs => Self::Pairs,
-            TableName::Directions => Self::Directions,
-            TableName::Sizes => Self::Sizes,
-            TableName::Padding => Self::Padding,
-            TableName::Lost => Self::Lost,
-            TableName::Outside => Self::Outside,
-            TableName::Ends => Self::Ends,
-            TableName::Findings => Self::Findings,
-            TableName::Captures => Self::Captures,
-        }
-    }
-}
-
 /// What was asked for, checked.
 fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sink), Error> {
-    if args.table.is_some() && args.format != Format::Csv {
-        return Err(Error::Usage("--table goes with --format csv; the other formats hold all tables".into()));
-    }
+    let table = options::table(&args.tell, PairTable::Pairs)?;
     let side = |names: &[OsString]| -> Vec<Input> {
         names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect()
     };
@@ -148,7 +107,6 @@ fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sin
     if stdin + pasted > 1 {
         return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
     }
-    let table = args.table.map_or(PairTable::Pairs, PairTable::from);
     let transform = args.transform.as_deref().map(|words| {
         let suite: Suite = words.parse().map_err(|why| Error::Usage(format!("--transform: {why}")))?;
         suite.esp.ok_or_else(|| Error::Usage("--transform: only ESP hides lengths that have to be known".into()))
@@ -160,7 +118,7 @@ fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sin
         link_rate_bps: args.link_rate,
         transform: transform.transpose()?.map(|esp| (esp, mode)),
     };
-    Ok((inputs, pairing, table, Sink::open(args.output.output.as_deref())?))
+    Ok((inputs, pairing, table, Sink::open(args.tell.output.output.as_deref())?))
 }
 
 pub(super) fn pair(args: &MatchArgs) -> Verdict {
@@ -181,7 +139,7 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
     };
     let interrupt = Interrupt::listen();
     let display = Display::new(&args.run, interrupt.clone());
-    let rows = args.format == Format::Csv && table == PairTable::Pairs;
+    let rows = args.tell.format == Format::Csv && table == PairTable::Pairs;
     let result = if rows {
         let names =
             |inputs: &[Input]| inputs.iter().map(|input| input.source.name().to_string_lossy().into_owned()).collect();
@@ -216,7 +174,7 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
             warn_of_damaged(&side.captures);
         }
     }
-    verdict.findings(&report.findings, options::threshold(args.fail_on));
+    verdict.findings(&report.findings, options::threshold(args.tell.fail_on));
     report.exit_status = verdict.status();
     write(sink, &mut verdict, |sink| if rows { Ok(()) } else { show(&report, args, table, sink) });
     verdict
@@ -224,9 +182,9 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
 
 fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink) -> std::io::Result<()> {
     use std::io::Write as _;
-    match args.format {
-        Format::Text => out.write_all(text::render_pairs(report, &options::report_look(&args.output)).as_bytes()),
-        Format::Markdown => out.write_all(markdown::render_pairs(report, &options::zone(&args.output)).as_bytes()),
+    match args.tell.format {
+        Format::Text => out.write_all(text::render_pairs(report, &options::report_look(&args.tell.output)).as_bytes()),
+        Format::Markdown => out.write_all(markdown::render_pairs(report, &options::zone(&args.tell.output)).as_bytes()),
         Format::Json => json::write_pairs(report, out),
         Format::Ndjson => json::write_pair_lines(report, out),
         Format::Csv => write_pairs(report, table, out),

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use super::args::{
-    AnalysisArgs, CheckArgs, FilterArgs, InputArgs, MergeArgs, OutputArgs, PartialArgs, PolicyArgs, ReportArgs,
+    AnalysisArgs, Cli, Command, ExplainArgs, FilterArgs, Format, FramesArgs, InputArgs, MergeArgs, PartialArgs,
+    ReportArgs, RowsFormat,
 };
-use super::args::{Cli, Command, ExplainArgs, FailOn, Format, FramesArgs, RowsFormat, RunArgs, TableName};
 use super::progress::{Display, Interrupt};
 use super::sink::Sink;
 use super::verdict::Verdict;
@@ -22,8 +22,8 @@ use crate::report::{csv, explain, json, markdown, text};
 /// Runs what was asked for.
 pub(super) fn run(cli: Cli) -> Verdict {
     match cli.command {
-        Command::Report(args) => report(Asked::from(args)),
-        Command::Check(args) => report(Asked::from(args)),
+        Command::Report(args) => report(&Asked { args, findings_only: false }),
+        Command::Check(args) => report(&Asked { args, findings_only: true }),
         Command::Frames(args) => frames(&args),
         Command::Partial(args) => partial(&args),
         Command::Merge(args) => merge(args),
@@ -38,88 +38,56 @@ pub(super) fn run(cli: Cli) -> Verdict {
     }
 }
 
-/// `report` and `check` differ in what they print and from which severity on they fail.
+/// `report` and `check` differ in what they print.
 struct Asked {
-    input: InputArgs,
-    policy: PolicyArgs,
-    filter: FilterArgs,
-    analysis: AnalysisArgs,
-    format: Format,
-    table: Option<TableName>,
-    output: OutputArgs,
-    fail_on: FailOn,
-    run: RunArgs,
+    args: ReportArgs,
     findings_only: bool,
-}
-
-impl From<ReportArgs> for Asked {
-    fn from(args: ReportArgs) -> Self {
-        let ReportArgs { input, policy, filter, analysis, format, table, output, fail_on, run } = args;
-        Self { input, policy, filter, analysis, format, table, output, fail_on, run, findings_only: false }
-    }
-}
-
-impl From<CheckArgs> for Asked {
-    fn from(args: CheckArgs) -> Self {
-        let CheckArgs { input, policy, filter, analysis, format, table, output, fail_on, run } = args;
-        Self { input, policy, filter, analysis, format, table, output, fail_on, run, findings_only: true }
-    }
 }
 
 impl From<MergeArgs> for Asked {
     fn from(args: MergeArgs) -> Self {
-        let MergeArgs {
-            states: _,
-            files_from: _,
-            null: _,
-            accept_cut,
-            policy,
-            state_out: _,
-            format,
-            table,
-            output,
-            fail_on,
-            run,
-        } = args;
+        let MergeArgs { states: _, files_from: _, null: _, accept_cut, policy, state_out: _, tell, run } = args;
         let input = InputArgs { accept_cut, ..InputArgs::default() };
         let (filter, analysis) = (FilterArgs::default(), AnalysisArgs::default());
-        Self { input, policy, filter, analysis, format, table, output, fail_on, run, findings_only: false }
+        Self { args: ReportArgs { input, policy, filter, analysis, tell, run }, findings_only: false }
     }
 }
 
-fn report(asked: Asked) -> Verdict {
-    let default_table = if asked.findings_only { Table::Findings } else { Table::Sas };
-    let prepared = options::table(asked.format, asked.table, default_table).and_then(|table| {
-        let settings = options::settings(&asked.filter, Some(&asked.analysis))?;
-        let inputs = options::inputs(&asked.input, &asked.policy, asked.findings_only)?;
-        Ok((table, settings, inputs, Sink::open(asked.output.output.as_deref())?))
+fn report(asked: &Asked) -> Verdict {
+    let Asked { args, findings_only } = asked;
+    let default_table = if *findings_only { Table::Findings } else { Table::Sas };
+    let prepared = options::table(&args.tell, default_table).and_then(|table| {
+        let settings = options::settings(&args.filter, Some(&args.analysis))?;
+        let inputs = options::inputs(&args.input, &args.policy, *findings_only)?;
+        Ok((table, settings, inputs, Sink::open(args.tell.output.output.as_deref())?))
     });
     let (table, mut settings, inputs, sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
     let mut unread = Vec::new();
-    settings.expectation = policies::read(&asked.policy.config, &asked.run, &mut unread);
+    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
     let interrupt = Interrupt::listen();
-    let display = Display::new(&asked.run, interrupt.clone());
-    let engine::Outcome { report, errors } = engine::run(&inputs, &settings, options::jobs(asked.run.jobs), &display);
+    let display = Display::new(&args.run, interrupt.clone());
+    let engine::Outcome { report, errors } = engine::run(&inputs, &settings, options::jobs(args.run.jobs), &display);
     display.finish();
     let mut verdict = Verdict::default();
     verdict.interrupted(interrupt.happened());
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);
-    deliver(report, &asked, table, sink, verdict)
+    deliver(report, asked, table, sink, verdict)
 }
 
 /// Judges a report and writes it.
 fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verdict: Verdict) -> Verdict {
-    verdict.report(&report, asked.input.accept_cut, options::threshold(asked.fail_on));
+    let args = &asked.args;
+    verdict.report(&report, args.input.accept_cut, options::threshold(args.tell.fail_on));
     report.exit_status = verdict.status();
-    if !asked.run.quiet {
+    if !args.run.quiet {
         warn_of_damage(&report);
     }
-    if asked.run.verbose {
+    if args.run.verbose {
         for capture in &report.captures {
             tell!(
                 "{}: {} read, tap {}",
@@ -166,12 +134,12 @@ fn partial(args: &PartialArgs) -> Verdict {
 
 /// Merges states into a report, a state, or both.
 fn merge(args: MergeArgs) -> Verdict {
-    let prepared = options::table(args.format, args.table, Table::Sas).and_then(|table| {
+    let prepared = options::table(&args.tell, Table::Sas).and_then(|table| {
         let states = options::states(&args)?;
         let state_sink = args.state_out.as_deref().map(|path| Sink::open(Some(path))).transpose()?;
         // With --state-out the state alone is asked for, unless the report has a place of its own.
-        let wanted = state_sink.is_none() || args.output.output.is_some();
-        let sink = if wanted { Some(Sink::open(args.output.output.as_deref())?) } else { None };
+        let wanted = state_sink.is_none() || args.tell.output.output.is_some();
+        let sink = if wanted { Some(Sink::open(args.tell.output.output.as_deref())?) } else { None };
         Ok((table, states, state_sink, sink))
     });
     let (table, sources, state_sink, sink) = match prepared {
@@ -203,7 +171,7 @@ fn merge(args: MergeArgs) -> Verdict {
     verdict.errors(&errors);
     errors.iter().for_each(complain);
     let Some(sink) = sink else {
-        verdict.report(&report, args.accept_cut, options::threshold(args.fail_on));
+        verdict.report(&report, args.accept_cut, options::threshold(args.tell.fail_on));
         return verdict;
     };
     deliver(report, &Asked::from(args), table, sink, verdict)
@@ -211,15 +179,14 @@ fn merge(args: MergeArgs) -> Verdict {
 
 /// The report in the form that was asked for.
 fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Result<()> {
-    let zone = options::zone(&asked.output);
-    match (asked.format, asked.findings_only) {
+    let output = &asked.args.tell.output;
+    let zone = options::zone(output);
+    match (asked.args.tell.format, asked.findings_only) {
         (Format::Json, _) => json::write(report, sink),
         (Format::Ndjson, _) => json::write_lines(report, sink),
         (Format::Csv, _) => csv::write(report, table, sink),
-        (Format::Text, false) => sink.write_all(text::render(report, &options::report_look(&asked.output)).as_bytes()),
-        (Format::Text, true) => {
-            sink.write_all(text::render_findings(report, &options::report_look(&asked.output)).as_bytes())
-        }
+        (Format::Text, false) => sink.write_all(text::render(report, &options::report_look(output)).as_bytes()),
+        (Format::Text, true) => sink.write_all(text::render_findings(report, &options::report_look(output)).as_bytes()),
         (Format::Markdown, false) => sink.write_all(markdown::render(report, &zone).as_bytes()),
         (Format::Markdown, true) => sink.write_all(markdown::render_findings(report, &zone).as_bytes()),
     }

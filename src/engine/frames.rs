@@ -122,12 +122,7 @@ impl<S: FrameSink> Pass<'_, S> {
                 self.sink.flush()?;
             }
             let info = reader.info();
-            progress.update(&ProgressUpdate {
-                path: &info.path,
-                bytes_done: info.bytes_consumed,
-                bytes_total: info.bytes_total,
-                frames: info.frames,
-            });
+            progress.update(&ProgressUpdate::of(info));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::analysis::{self, Expectation};
-use crate::capture::Source;
+use crate::capture::{CaptureInfo, Source};
 use crate::model::report::Report;
 use crate::model::{Address, Error, Spi, Timestamp};
 
@@ -126,6 +126,13 @@ pub struct ProgressUpdate<'a> {
     pub bytes_total: Option<u64>,
     /// Frames read from it.
     pub frames: u64,
+}
+
+impl<'a> ProgressUpdate<'a> {
+    /// How far a capture has been read.
+    pub(crate) fn of(info: &'a CaptureInfo) -> Self {
+        Self { path: &info.path, bytes_done: info.bytes_consumed, bytes_total: info.bytes_total, frames: info.frames }
+    }
 }
 
 /// Who wants to know how far a run has come, and may end it.

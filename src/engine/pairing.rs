@@ -193,12 +193,7 @@ impl<'r> Run<'r> {
             });
             if let Some(reader) = captures.current() {
                 let info = reader.info();
-                progress.update(&ProgressUpdate {
-                    path: &info.path,
-                    bytes_done: info.bytes_consumed,
-                    bytes_total: info.bytes_total,
-                    frames: info.frames,
-                });
+                progress.update(&ProgressUpdate::of(info));
             }
             if !more {
                 matcher.end(side);

@@ -238,12 +238,7 @@ impl Run<'_> {
 
     fn tell(&self, reader: &CaptureReader) {
         let info = reader.info();
-        self.progress.update(&ProgressUpdate {
-            path: &info.path,
-            bytes_done: info.bytes_consumed,
-            bytes_total: info.bytes_total,
-            frames: info.frames,
-        });
+        self.progress.update(&ProgressUpdate::of(info));
     }
 
     fn keep(&mut self, tap: Option<String>, mut partial: Partial, readers: &[&CaptureReader]) {

@@ -46,6 +46,14 @@ pub struct MatchReport {
     pub exit_status: u8,
 }
 
+impl MatchReport {
+    /// The directions whose latency is known, with it.
+    #[must_use]
+    pub fn timed(&self) -> Vec<(&Direction, &Times)> {
+        self.directions.iter().filter_map(|own| Some((own, own.latency_ns.times.as_ref()?))).collect()
+    }
+}
+
 /// One side.
 #[derive(Clone, Debug, Serialize)]
 pub struct Side {

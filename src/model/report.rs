@@ -1,57 +1,24 @@
 //! The report as data: exactly what `--format json` prints. Names carry units; absent is `null`.
 
+mod finding;
+mod padding;
+mod rates;
+mod words;
+
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::{Address, Spi, Timestamp};
+pub use finding::{ConfigLine, Finding, Fix, Severity};
+pub use padding::{AhPadding, EspPadding, EthernetPadding, Padding};
+pub use rates::{Bin, DirectionRate, PauseRate, Peak, Rates};
+pub use words::{Name, Rfc3339, Shown, When};
+
+use super::{Address, Spi};
 
 /// The schema name of [`Report`].
 pub const SCHEMA: &str = "spiglass.report/1";
-
-/// The name of a tap or a transform, the id of an SA: many rows share one.
-pub type Name = Arc<str>;
-
-/// Something small that is written in words, made when they are needed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shown<T>(pub T);
-
-impl<T: fmt::Display> fmt::Display for Shown<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<T: fmt::Display> Serialize for Shown<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-/// A moment in nanoseconds since the Unix epoch, written as RFC 3339 in UTC with nine digits.
-///
-/// A report of many SAs has many of them, and the words are five times as long as the number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Rfc3339(pub i64);
-
-impl fmt::Display for Rfc3339 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Every 64-bit count of nanoseconds lies within the years that jiff knows.
-        match jiff::Timestamp::from_nanosecond(i128::from(self.0)) {
-            Ok(moment) => write!(f, "{moment:.9}"),
-            Err(_) => write!(f, "{} ns", self.0),
-        }
-    }
-}
-
-impl Serialize for Rfc3339 {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
 
 /// Everything a run found out.
 #[derive(Clone, Debug, Serialize)]
@@ -480,186 +447,6 @@ pub struct OuterSize {
     pub frames: u64,
 }
 
-/// Padding of every kind.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Padding {
-    /// Octets behind the IP packet in Ethernet frames.
-    pub ethernet: Vec<EthernetPadding>,
-    /// ESP padding, where it is visible.
-    pub esp: Vec<EspPadding>,
-    /// Padding of the AH ICV field.
-    pub ah: Vec<AhPadding>,
-}
-
-/// Ethernet padding of one direction and pattern.
-#[derive(Clone, Debug, Serialize)]
-pub struct EthernetPadding {
-    /// The tap.
-    pub tap: Name,
-    /// `from > to`.
-    pub direction: String,
-    /// Frames.
-    pub frames: u64,
-    /// Shortest.
-    pub pad_bytes_min: u64,
-    /// Longest.
-    pub pad_bytes_max: u64,
-    /// `zero`, `ff`, `repeated` or `other`.
-    pub pattern: &'static str,
-    /// First frames that show it.
-    pub examples: Vec<FrameRef>,
-}
-
-/// ESP padding of one SA.
-#[derive(Clone, Debug, Serialize)]
-pub struct EspPadding {
-    /// The tap.
-    pub tap: Name,
-    /// Id of the SA.
-    pub sa: Name,
-    /// How it is known.
-    pub basis: &'static str,
-    /// Frames by pad length.
-    pub pad_lengths: std::collections::BTreeMap<u32, u64>,
-    /// Frames padded 1, 2, 3, ... or not at all.
-    pub monotonic: u64,
-    /// Frames padded otherwise.
-    pub other: u64,
-    /// Frames with more padding than alignment needs (TFC included).
-    pub longer_than_needed: u64,
-}
-
-/// Padding of the AH ICV field of one SA.
-#[derive(Clone, Debug, Serialize)]
-pub struct AhPadding {
-    /// The tap.
-    pub tap: Name,
-    /// Id of the SA.
-    pub sa: Name,
-    /// Frames that have padding.
-    pub frames: u64,
-    /// Of these, frames whose padding is not all zero.
-    pub nonzero: u64,
-}
-
-/// Rates from timestamps.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Rates {
-    /// Width of a bin.
-    pub bin_ns: u64,
-    /// Averages and peaks per direction.
-    pub directions: Vec<DirectionRate>,
-    /// PAUSE frames per sender and class.
-    pub pause: Vec<PauseRate>,
-    /// Time series.
-    pub bins: Vec<Bin>,
-}
-
-/// Averages and peak of one direction, over the time between its first and last frame.
-#[derive(Clone, Debug, Serialize)]
-pub struct DirectionRate {
-    /// The tap.
-    pub tap: Name,
-    /// `from > to`.
-    pub direction: String,
-    /// Source MAC, or source address on links without.
-    pub from: String,
-    /// Destination; `*` where only group traffic was sent.
-    pub to: String,
-    /// Seconds between first and last frame.
-    pub seconds: Option<f64>,
-    /// Frames, control frames included.
-    pub frames: u64,
-    /// Frames per second.
-    pub frames_per_s: Option<f64>,
-    /// Layer 1 without control frames.
-    pub l1_bps: Option<f64>,
-    /// Layer 1 with control frames.
-    pub l1_with_control_bps: Option<f64>,
-    /// Layer 2 with FCS.
-    pub l2_bps: Option<f64>,
-    /// Layer 3.
-    pub l3_bps: Option<f64>,
-    /// Inner IP octets of encapsulated packets; null where an SA is opaque.
-    pub goodput_bps: Option<f64>,
-    /// Lower bound from the transform's range.
-    pub goodput_min_bps: Option<f64>,
-    /// Upper bound from the transform's range.
-    pub goodput_max_bps: Option<f64>,
-    /// IP traffic that is not encapsulated, layer 3.
-    pub clear_bps: Option<f64>,
-    /// Layer 1 of control frames.
-    pub control_l1_bps: Option<f64>,
-    /// Layer 1 with control frames of `--link-rate`, per cent.
-    pub utilisation_pct: Option<f64>,
-    /// The fullest bin.
-    pub peak: Option<Peak>,
-    /// `measured`, or `assumed` where lengths of an Ethernet frame had to be assumed.
-    pub l1_basis: &'static str,
-}
-
-/// The fullest bin of a direction.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Peak {
-    /// Where the bin starts.
-    pub start_ns: i64,
-    /// Layer 1 rate in it.
-    pub l1_bps: f64,
-    /// Frames per second in it.
-    pub frames_per_s: f64,
-}
-
-/// PAUSE frames of one sender and class.
-#[derive(Clone, Debug, Serialize)]
-pub struct PauseRate {
-    /// The tap.
-    pub tap: Name,
-    /// `from > to`.
-    pub direction: String,
-    /// PFC class; null for 802.3x PAUSE.
-    pub class: Option<u8>,
-    /// Frames.
-    pub frames: u64,
-    /// Sum of quanta.
-    pub quanta: u64,
-    /// Time stopped; null without `--link-rate`.
-    pub stopped_ns: Option<u64>,
-}
-
-/// One bin of the time series.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Bin {
-    /// Index into `directions`.
-    pub direction: u32,
-    /// Where it starts.
-    pub start_ns: i64,
-    /// Frames.
-    pub frames: u64,
-    /// Layer 1 octets without control frames.
-    pub l1_bytes: u64,
-    /// Layer 2 octets with FCS, without control frames.
-    pub l2_bytes: u64,
-    /// Layer 3 octets.
-    pub l3_bytes: u64,
-    /// Visible inner octets; null where an SA is opaque.
-    pub goodput_bytes: Option<u64>,
-    /// Control frames.
-    pub control_frames: u64,
-}
-
-/// A moment that is written twice, as `time` in words and as `time_ns`; both null where it is unknown.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct When(pub Timestamp);
-
-impl Serialize for When {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("When", 2)?;
-        fields.serialize_field("time", &self.0.ns().map(Rfc3339))?;
-        fields.serialize_field("time_ns", &self.0.ns())?;
-        fields.end()
-    }
-}
-
 /// What began, ended or changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
@@ -676,89 +463,4 @@ pub struct Event {
     pub from_sa: Option<Name>,
     /// The frame that shows it.
     pub frame: FrameRef,
-}
-
-/// How much a finding matters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Something is probably wrong.
-    Warning,
-    /// Something is wrong.
-    Error,
-}
-
-impl Severity {
-    /// The word used in every output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-/// What is wrong or worth knowing.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// The stable code, as `spiglass explain` knows it.
-    pub code: &'static str,
-    /// How much it matters.
-    pub severity: Severity,
-    /// One line.
-    pub title: String,
-    /// The tap, empty where it concerns a capture.
-    pub tap: Name,
-    /// Id of the SA or the flow it concerns.
-    pub sa: Option<Name>,
-    /// How often.
-    pub count: u64,
-    /// First frame.
-    pub first_frame: Option<FrameRef>,
-    /// Last frame.
-    pub last_frame: Option<FrameRef>,
-    /// First frame's time.
-    pub first: Option<String>,
-    /// Last frame's time.
-    pub last: Option<String>,
-    /// The same in nanoseconds.
-    pub first_ns: Option<i64>,
-    /// The same in nanoseconds.
-    pub last_ns: Option<i64>,
-    /// What was seen, with figures.
-    pub evidence: String,
-    /// The likely cause.
-    pub cause: String,
-    /// What to do.
-    pub remedy: String,
-    /// Lines of configuration that cause it.
-    pub config: Vec<ConfigLine>,
-    /// Lines to type.
-    pub fix: Vec<Fix>,
-}
-
-/// A line of configuration, secrets removed.
-#[derive(Clone, Debug, Serialize)]
-pub struct ConfigLine {
-    /// The file.
-    pub file: String,
-    /// The router.
-    pub host: String,
-    /// Line number, from 1.
-    pub line: u64,
-    /// Its text.
-    pub text: String,
-}
-
-/// Lines to type on one router.
-#[derive(Clone, Debug, Serialize)]
-pub struct Fix {
-    /// The router.
-    pub host: String,
-    /// The lines.
-    pub lines: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::paste::Read;
-use super::router::{Display, Installed, Numbering};
+use super::router::{Display, Installed};
 use super::secret::Secret;
 use super::words::{address, spi};
 use crate::model::Protocol;
@@ -45,21 +45,12 @@ pub(super) fn line(text: &str, builder: &mut Builder) -> Read {
         spi.0
     ));
     let sa = Installed {
-        display: Display::EspSa,
-        protocol: Protocol::Esp,
-        way: None,
         src: address(src),
         dst: address(dst),
-        spi,
         words: format!("{} {}", plain(encryption), plain(authentication)),
-        mode: None,
         cipher: key(encryption_key),
         authenticator: key(authentication_key),
-        udp: false,
-        numbering: Numbering::Unsaid,
-        tfc: 0,
-        map: None,
-        cites: vec![cite],
+        ..Installed::listed(Display::EspSa, Protocol::Esp, spi, cite)
     };
     if let Some(router) = builder.router() {
         router.installed.push(sa);

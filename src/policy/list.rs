@@ -4,7 +4,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::builder::Builder;
 use super::redact;
-use super::router::{Display, Installed, Mode, Numbering};
+use super::router::{Display, Installed, Mode};
 use super::secret::Secret;
 use super::stated::parse;
 use super::words::{address, spi};
@@ -129,21 +129,13 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
     }
     let cite = builder.cite(&format!("[[sa]] {}", said.join(", ")));
     let sa = Installed {
-        display: Display::List,
-        protocol,
-        way: None,
         src,
         dst,
-        spi: index,
         words,
         mode,
         cipher,
         authenticator,
-        udp: false,
-        numbering: Numbering::Unsaid,
-        tfc: 0,
-        map: None,
-        cites: vec![cite],
+        ..Installed::listed(Display::List, protocol, index, cite)
     };
     if let Some(router) = builder.router() {
         router.installed.push(sa);

@@ -330,6 +330,29 @@ pub struct Installed {
     pub cites: Vec<Cite>,
 }
 
+impl Installed {
+    /// An SA of which a list says no more than this.
+    pub(super) fn listed(display: Display, protocol: Protocol, spi: Spi, cite: Cite) -> Self {
+        Self {
+            display,
+            protocol,
+            way: None,
+            src: None,
+            dst: None,
+            spi,
+            words: String::new(),
+            mode: None,
+            cipher: None,
+            authenticator: None,
+            udp: false,
+            numbering: Numbering::Unsaid,
+            tfc: 0,
+            map: None,
+            cites: vec![cite],
+        }
+    }
+}
+
 /// Whether sequence numbers are extended (RFC 4303 section 2.2.1), as far as that is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Numbering {

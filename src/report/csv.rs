@@ -35,6 +35,35 @@ pub enum Table {
     Captures,
 }
 
+impl Table {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Findings,
+        Self::Sas,
+        Self::Tunnels,
+        Self::Sizes,
+        Self::Padding,
+        Self::Rates,
+        Self::Layers,
+        Self::Captures,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Findings => "findings",
+            Self::Sas => "sas",
+            Self::Tunnels => "tunnels",
+            Self::Sizes => "sizes",
+            Self::Padding => "padding",
+            Self::Rates => "rates",
+            Self::Layers => "layers",
+            Self::Captures => "captures",
+        }
+    }
+}
+
 /// Writes one table.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use super::classes;
 use super::escape::printable;
 use super::names;
 use super::number::{RateUnit, count, decimal, duration, grouped, range};
-use crate::model::report::{Exactness, Report, Size};
+use crate::model::report::{Exactness, Finding, Report, Size};
 
 pub use pairs::render_pairs;
 
@@ -20,7 +20,7 @@ pub use pairs::render_pairs;
 pub fn render(report: &Report, zone: &TimeZone) -> String {
     let mut page = Page(String::new());
     captures(&mut page, report, zone);
-    findings(&mut page, report);
+    findings(&mut page, &report.findings, report.taps.len() > 1);
     sas(&mut page, report);
     sizes(&mut page, report);
     padding(&mut page, report);
@@ -33,7 +33,7 @@ pub fn render(report: &Report, zone: &TimeZone) -> String {
 pub fn render_findings(report: &Report, zone: &TimeZone) -> String {
     let mut page = Page(String::new());
     captures(&mut page, report, zone);
-    findings(&mut page, report);
+    findings(&mut page, &report.findings, report.taps.len() > 1);
     page.0
 }
 
@@ -106,23 +106,28 @@ fn captures(page: &mut Page, report: &Report, zone: &TimeZone) {
             ]
         }),
     );
-    if report.exactness == Exactness::Degraded {
-        page.line(&format!("\nNot exact: {}", safe(&report.degraded_why.join(" "))));
-    }
+    not_exact(page, report.exactness, &report.degraded_why);
     if report.sas.is_empty() && report.sizes.is_empty() && report.tunnels.is_empty() {
         page.line(&format!("\nNo IPsec or IP tunnel seen in {}.", count(report.totals.frames, "frame")));
     }
 }
 
-fn findings(page: &mut Page, report: &Report) {
+/// Why figures are not exact, where they are not.
+fn not_exact(page: &mut Page, exactness: Exactness, why: &[String]) {
+    if exactness == Exactness::Degraded {
+        page.line(&format!("\nNot exact: {}", safe(&why.join(" "))));
+    }
+}
+
+fn findings(page: &mut Page, findings: &[Finding], several_taps: bool) {
     page.heading("Findings");
-    if report.findings.is_empty() {
+    if findings.is_empty() {
         page.line("None.");
         return;
     }
-    for finding in &report.findings {
+    for finding in findings {
         let concerns = finding.sa.as_deref().map(|sa| format!(" {}", safe(&names::sa_title(sa)))).unwrap_or_default();
-        let tap = if report.taps.len() > 1 && !finding.tap.is_empty() {
+        let tap = if several_taps && !finding.tap.is_empty() {
             format!(" at tap {}", safe(&finding.tap))
         } else {
             String::new()

@@ -4,6 +4,8 @@
 
 mod calc;
 mod captures;
+#[cfg(test)]
+mod checks;
 mod events;
 mod findings;
 mod overhead;
@@ -55,8 +57,6 @@ fn tap_suffix_of(several: bool, tap: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use unicode_width::UnicodeWidthStr;
-
     use super::*;
     use crate::report::sample;
 
@@ -67,32 +67,23 @@ mod tests {
     #[test]
     fn every_line_fits_the_width() {
         for report in [sample::report(), sample::two_taps(), sample::empty()] {
-            for width in [80, 100, 140] {
-                for line in text(&report, width).lines() {
-                    assert!(line.width() <= width, "{} > {width}: {line}", line.width());
-                }
-            }
+            checks::fits(|options| render(&report, options));
         }
     }
 
     #[test]
     fn no_escape_and_no_control_character_without_colour() {
-        let text = text(&sample::hostile(), 100);
-        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
-        let options = TextOptions { theme: Theme::color(), ..TextOptions::default() };
-        assert!(render(&sample::report(), &options).contains("\x1b["));
+        checks::harmless(&text(&sample::hostile(), 100), |options| render(&sample::report(), options));
     }
 
     #[test]
     fn what_matters_comes_first() {
         let text = text(&sample::report(), 100);
-        let at = |needle: &str| text.find(needle).unwrap_or_else(|| panic!("{needle} is missing in\n{text}"));
-        assert!(at("tunnel.pcap") < at("Findings"));
-        assert!(at("Findings") < at("Security associations"));
-        assert!(at("Security associations") < at("Overhead by packet size"));
-        assert!(at("Overhead by packet size") < at("Padding"));
-        assert!(at("Padding") < at("Rates"));
-        assert!(at("spi-zero") < at("sequence-gap"), "errors before warnings");
+        let headings =
+            ["tunnel.pcap", "Findings", "Security associations", "Overhead by packet size", "Padding", "Rates"];
+        checks::in_order(&text, &headings);
+        // Errors before warnings.
+        checks::in_order(&text, &["spi-zero", "sequence-gap"]);
         assert!(text.contains("spiglass explain"));
     }
 

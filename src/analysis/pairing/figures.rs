@@ -1,22 +1,21 @@
 //! From sums to the report: ratios, names and verdicts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::clock::{Basis, Clock};
 use super::flows::Flows;
-use super::inside_name;
+use super::known::Known;
 use super::ledger::{Lost, PairBasis};
-use super::mapping::{Inside, consistent};
+use super::mapping::Inside;
 use super::quantiles::Quantiles;
-use super::tally::{Pads, SaTally, SizeTally, frame};
+use super::sizes::SizeTally;
+use super::tally::{Pads, SaTally, frame};
 use super::{Matcher, PairSettings, TunnelKey};
-use crate::model::Protocol;
 use crate::model::pairs::{
     self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times,
 };
-use crate::model::report::{Name, Parts, Rfc3339, TransformReport};
-use crate::transform::inference::{Catalogue, Family, family_name};
+use crate::model::report::{Parts, Rfc3339};
+use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
 
 /// Flows outside the tunnel that are shown.
@@ -197,6 +196,10 @@ impl Matcher {
             self.trains.refused,
             "fragments came while too many other packets were incomplete; the sizes of their packets are not known",
         );
+        say(
+            self.tally.untimed,
+            "pairs were of sizes beyond the number whose latency is kept apart; those rows have no latency",
+        );
         say(self.ledger.more_lost, "lost packets beyond the number that is listed are counted only");
         why
     }
@@ -216,80 +219,6 @@ impl Pairs {
     }
 }
 
-/// What the pairs of an SA say about its transform.
-struct Known {
-    report: TransformReport,
-    mode: &'static str,
-    /// The family, where all that fit agree on IV and ICV.
-    family: Option<Family>,
-    inside: Option<Inside>,
-}
-
-impl Known {
-    fn of(sa: &SaTally, catalogue: &Catalogue, iv: IvPattern) -> Self {
-        let Some(mapping) = sa.mapping.filter(|_| sa.sizes.values().any(|size| size.esp.is_some())) else {
-            return Self::visible(sa);
-        };
-        let lengths: Vec<(u32, u32)> =
-            sa.sizes.iter().filter_map(|(inner, size)| Some((*inner, size.esp.filter(|(a, b)| a == b)?.0))).collect();
-        let distinct: Vec<u32> = lengths.iter().map(|(_, esp)| *esp).collect();
-        let families = catalogue.families(&distinct, iv);
-        let fitting = consistent(&lengths, &families, mapping.inside, mapping.floor);
-        let first = fitting.first().copied();
-        let same_cipher = first.is_some_and(|first| fitting.iter().all(|f| (f.block, f.iv) == (first.block, first.iv)));
-        let same_icv = first.is_some_and(|first| fitting.iter().all(|f| f.icv == first.icv));
-        let candidates: Vec<Name> = catalogue.members(&fitting).map(|esp| Name::from(esp.to_string())).collect();
-        let name =
-            first.filter(|_| same_cipher).map(|first| Name::from(family_name(first, same_icv.then_some(first.icv))));
-        let evidence = format!(
-            "{} of {} make {} out of the packets, {}.",
-            if fitting.len() == 1 {
-                "one combination of block, IV and ICV".to_owned()
-            } else {
-                format!("{} combinations of block, IV and ICV", fitting.len())
-            },
-            if lengths.len() == 1 { "one size".to_owned() } else { format!("{} sizes", lengths.len()) },
-            if lengths.len() == 1 { "its length" } else { "their lengths" },
-            inside_name(mapping.inside),
-        );
-        Self {
-            report: TransformReport {
-                basis: if first.is_some() { "inferred" } else { "unknown" },
-                name,
-                candidates: Arc::from(candidates),
-                evidence: Some(evidence.into()),
-            },
-            mode: match mapping.inside {
-                Inside::Packet | Inside::Tunnel(..) => "tunnel",
-                Inside::Gre(_) | Inside::Payload(_) => "transport",
-            },
-            family: first.filter(|_| fitting.len() == 1),
-            inside: Some(mapping.inside),
-        }
-    }
-
-    /// Of what is in clear, headers say what it is.
-    fn visible(sa: &SaTally) -> Self {
-        let name = match sa.key {
-            TunnelKey::Sa(key) if key.protocol == Protocol::Ah => sa
-                .ah_bytes
-                .map(|bytes| format!("AH, {}-bit ICV or with padding", u32::from(bytes.saturating_sub(12)) * 8)),
-            TunnelKey::Sa(_) => None,
-            TunnelKey::Bare(47, ..) => Some("GRE".to_owned()),
-            TunnelKey::Bare(4 | 41, ..) => Some("IP in IP".to_owned()),
-            TunnelKey::Bare(..) => None,
-        };
-        let basis = if sa.matched > 0 { "visible" } else { "unknown" };
-        let mode = match sa.transport {
-            Some(true) => "transport",
-            Some(false) => "tunnel",
-            None => "unknown",
-        };
-        let report = TransformReport { basis, name: name.map(Name::from), ..TransformReport::default() };
-        Self { report, mode, family: None, inside: None }
-    }
-}
-
 fn direction(
     sa: &SaTally,
     missed: u64,
@@ -304,9 +233,6 @@ fn direction(
     };
     let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
     let all = sa.matched + lost;
-    let most = [PairBasis::Content, PairBasis::Decrypted, PairBasis::Order]
-        .into_iter()
-        .max_by_key(|basis| (sa.basis.get(*basis as usize).copied().unwrap_or(0), std::cmp::Reverse(*basis)));
     Direction {
         sa: sa.name.clone(),
         src: src.to_string(),
@@ -326,7 +252,7 @@ fn direction(
         loss_pct: (sa.matched > 0).then(|| lost as f64 * 100.0 / all as f64),
         reordered: sa.reordered,
         confidence: (sa.matched > 0).then(|| (sa.confidence / sa.matched as f64 * 1_000.0).round() / 1_000.0),
-        basis: most.filter(|_| sa.matched > 0).map(PairBasis::name),
+        basis: PairBasis::of_most(&sa.basis).map(PairBasis::name),
         transform: known.report.clone(),
         mode: known.mode,
         clock: clock.report(),
@@ -355,9 +281,6 @@ fn size_row(sa: &SaTally, bytes: u32, size: &SizeTally, missed: u64, known: &Kno
     let mean = size.overhead_sum as f64 / frames;
     let predicted = (size.predicted == size.frames && size.frames > 0).then(|| size.predicted_sum as f64 / frames);
     let difference = predicted.map(|predicted| mean - predicted);
-    let most = [PairBasis::Content, PairBasis::Decrypted, PairBasis::Order]
-        .into_iter()
-        .max_by_key(|basis| (size.basis.get(*basis as usize).copied().unwrap_or(0), std::cmp::Reverse(*basis)));
     Size {
         sa: sa.name.clone(),
         inner_bytes: bytes.into(),
@@ -381,10 +304,10 @@ fn size_row(sa: &SaTally, bytes: u32, size: &SizeTally, missed: u64, known: &Kno
                 "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
             }
         }),
-        latency_ns: times(&size.times),
+        latency_ns: size.times.as_ref().and_then(times),
         loss_pct: (sa.encapsulated != Some(false))
             .then(|| missed as f64 * 100.0 / (size.frames + missed).max(1) as f64),
-        basis: most.map_or("order", PairBasis::name),
+        basis: PairBasis::of_most(&size.basis).map_or("order", PairBasis::name),
     }
 }
 

@@ -147,6 +147,24 @@ pub(super) enum PairBasis {
     Order,
 }
 
+impl PairBasis {
+    /// Its word in every output.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Content => "content",
+            Self::Decrypted => "decrypted",
+            Self::Order => "order",
+        }
+    }
+
+    /// What most pairs are known by, of counts in the order of the bases.
+    pub(super) fn of_most(counts: &[u64; 3]) -> Option<Self> {
+        let bases = [Self::Content, Self::Decrypted, Self::Order].into_iter().zip(counts);
+        let counted = bases.filter(|(_, count)| **count > 0);
+        counted.max_by_key(|(basis, count)| (**count, std::cmp::Reverse(*basis))).map(|(basis, _)| basis)
+    }
+}
+
 /// Packets of one side, numbered in capture order. The front is dropped once it is settled.
 #[derive(Debug)]
 pub(super) struct Side<T> {
@@ -243,6 +261,9 @@ pub(super) struct Lost {
     pub(super) confidence: f32,
 }
 
+/// Where there is no room for lost packets: of so many, one lets the others be looked through.
+const ROOM_IS_MADE: u64 = 1_024;
+
 impl Ledger {
     /// Pairs two packets that are both still waiting; false where one is not.
     pub(super) fn pair(&mut self, plain: Serial, tunnelled: Serial, basis: PairBasis, confidence: f32) -> bool {
@@ -273,7 +294,7 @@ impl Ledger {
         if self.missed.len() < MAX_SIZES || self.missed.contains_key(&(flow, bytes)) {
             *self.missed.entry((flow, bytes)).or_default() += 1;
         }
-        if self.lost.len() >= MAX_LOST {
+        if self.lost.len() >= MAX_LOST && self.more_lost.is_multiple_of(ROOM_IS_MADE) {
             // Traffic that does not belong into the tunnel makes room.
             let flows = &self.flows;
             self.lost.retain(|lost| flows.class(lost.flow) != Class::Outside);

@@ -56,6 +56,19 @@ impl Inside {
     }
 }
 
+impl Inside {
+    /// In words.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Packet => "in tunnel mode".to_owned(),
+            Self::Payload(_) => "in transport mode".to_owned(),
+            Self::Gre(bytes) => format!("in {bytes} octets of GRE in transport mode"),
+            Self::Tunnel(_, 0) => "in IP in IP in tunnel mode".to_owned(),
+            Self::Tunnel(_, bytes) => format!("in {bytes} octets of GRE in tunnel mode"),
+        }
+    }
+}
+
 impl Mapping {
     /// Length of ESP (header to ICV) around a packet of this length.
     pub(super) fn esp(&self, inner: u32) -> Option<u32> {

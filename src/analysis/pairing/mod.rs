@@ -16,6 +16,7 @@ mod figures;
 mod flows;
 mod given;
 mod identity;
+mod known;
 mod lane;
 mod ledger;
 mod limits;
@@ -23,11 +24,13 @@ mod links;
 mod mapping;
 mod numbers;
 mod order;
+mod prefix;
 mod progress;
 mod quantiles;
 mod queue;
 mod retire;
 mod settle;
+mod sizes;
 mod tally;
 mod trains;
 mod tunnel;
@@ -494,17 +497,5 @@ fn id(key: TunnelKey) -> String {
             };
             format!("{name}/{src}/{dst}")
         }
-    }
-}
-
-/// What is inside ESP, in words.
-fn inside_name(inside: mapping::Inside) -> String {
-    use mapping::Inside;
-    match inside {
-        Inside::Packet => "in tunnel mode".to_owned(),
-        Inside::Payload(_) => "in transport mode".to_owned(),
-        Inside::Gre(bytes) => format!("in {bytes} octets of GRE in transport mode"),
-        Inside::Tunnel(_, 0) => "in IP in IP in tunnel mode".to_owned(),
-        Inside::Tunnel(_, bytes) => format!("in {bytes} octets of GRE in tunnel mode"),
     }
 }

@@ -6,50 +6,24 @@ use foldhash::fast::FixedState;
 
 use super::clock::{Clock, Difference};
 use super::flows::FlowId;
-use super::ledger::{Inner, PairBasis, Pairing, Tunnelled, TunnelledFate};
+use super::ledger::{Inner, Pairing, Plain, Tunnelled, TunnelledFate};
 use super::limits::MAX_SIZES;
 use super::mapping::Mapping;
+use super::prefix::Prefix;
 use super::quantiles::Quantiles;
+use super::sizes::SizeTally;
 use super::{PairSettings, TunnelKey, id};
 use crate::analysis::padding::Pattern;
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos};
 
-/// Sizes whose times are kept apart.
+/// Rows of sizes that have times of their own.
 const TIMED_SIZES: usize = 2_048;
 /// Examples of padding that are shown.
 const MAX_EXAMPLES: usize = 16;
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
-
-/// Addresses by the shortest prefix that covers all of them.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Prefix {
-    address: Address,
-    bits: u8,
-}
-
-impl Prefix {
-    pub(super) const fn of(address: Address) -> Self {
-        Self { address, bits: 128 }
-    }
-
-    pub(super) fn cover(&mut self, address: Address) {
-        let ((a, b), (c, d)) = (self.address.words(), address.words());
-        let common = match (a ^ c).leading_zeros() {
-            64 => 64 + (b ^ d).leading_zeros(),
-            fewer => fewer,
-        };
-        self.bits = self.bits.min(common.min(128) as u8);
-    }
-
-    pub(super) fn show(self) -> String {
-        let bits = if self.address.is_v4() { self.bits.saturating_sub(96) } else { self.bits };
-        let whole = if self.address.is_v4() { 32 } else { 128 };
-        if bits >= whole { self.address.to_string() } else { format!("{}/{bits}", self.address.network(bits)) }
-    }
-}
 
 /// Ethernet padding of one side.
 #[derive(Clone, Copy, Default, Debug)]
@@ -69,40 +43,6 @@ impl Pads {
             Pattern::Other => &mut pad.other,
         } += 1;
     }
-}
-
-/// Sums of the parts of overheads.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct PartSums {
-    pub(super) outer_ip: u64,
-    pub(super) udp: u64,
-    pub(super) tcp: u64,
-    pub(super) gre: u64,
-    pub(super) ah: u64,
-    pub(super) esp_header: u64,
-    pub(super) iv: u64,
-    pub(super) esp_pad: u64,
-    pub(super) esp_trailer: u64,
-    pub(super) icv: u64,
-    pub(super) fragmentation: u64,
-}
-
-/// One size of one SA.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SizeTally {
-    pub(super) frames: u64,
-    pub(super) outer: (u64, u64),
-    pub(super) overhead: (i64, i64),
-    pub(super) overhead_sum: i64,
-    pub(super) parts: PartSums,
-    /// Lengths of opaque ESP, and of it, least.
-    pub(super) esp: Option<(u32, u32)>,
-    pub(super) predicted_sum: i64,
-    pub(super) predicted: u64,
-    pub(super) carried: u64,
-    pub(super) padded_further: u64,
-    pub(super) times: Quantiles,
-    pub(super) basis: [u64; 3],
 }
 
 /// One SA or tunnel.
@@ -149,6 +89,8 @@ pub(super) struct Tally {
     pub(super) sas: Vec<SaTally>,
     pub(super) refused_sas: u64,
     pub(super) refused_sizes: u64,
+    /// Pairs whose size has no times of its own.
+    pub(super) untimed: u64,
     sizes: usize,
     pub(super) flow_sa: HashMap<FlowId, u32, FixedState>,
     last_flow: Option<(FlowId, u32)>,
@@ -323,10 +265,15 @@ impl Tally {
                 self.refused_sizes += 1;
             } else {
                 self.sizes += usize::from(new);
-                let size = sa.sizes.entry(plain.bytes).or_default();
+                let timed = self.sizes <= TIMED_SIZES;
+                let size = sa.sizes.entry(plain.bytes).or_insert_with(|| SizeTally::new(timed));
                 size.add(packet, plain.bytes, basis, mapping, carried);
-                if let Some(delay) = delay.filter(|_| self.sizes <= TIMED_SIZES) {
-                    size.times.add(both(delay, packet, &plain, settings, sa.encapsulated != Some(false)).1);
+                if let Some(delay) = delay {
+                    let (_, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
+                    match &mut size.times {
+                        Some(times) => times.add(last),
+                        None => self.untimed += 1,
+                    }
                 }
             }
         }
@@ -358,19 +305,9 @@ pub(super) fn frame(pos: FramePos) -> FrameRef {
     FrameRef { capture: pos.capture(), frame: pos.number() }
 }
 
-impl PairBasis {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Content => "content",
-            Self::Decrypted => "decrypted",
-            Self::Order => "order",
-        }
-    }
-}
-
 impl SaTally {
     /// Time between the taps, clocks compared.
-    fn delay(&self, packet: &Tunnelled, plain: &super::ledger::Plain, clock: &Clock) -> Option<i64> {
+    fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
         let (p, t) = (plain.time.ns()?, packet.time.ns()?);
         let later = t.saturating_sub(clock.ahead(p)).saturating_sub(p);
         Some(if self.encapsulated == Some(false) { later.saturating_neg() } else { later })
@@ -381,7 +318,7 @@ impl SaTally {
 fn both(
     delay: i64,
     packet: &Tunnelled,
-    plain: &super::ledger::Plain,
+    plain: &Plain,
     settings: &PairSettings,
     encapsulated: bool,
 ) -> (Option<i64>, i64) {
@@ -394,14 +331,14 @@ fn both(
     let (near, far) = (on_wire(plain.frame_bytes), on_wire(packet.frame_bytes));
     let (first, second) = if encapsulated { (near, far) } else { (far, near) };
     if settings.stamped_at_start {
-        (Some(delay), delay - first + second)
+        (Some(delay), delay.saturating_add(second - first))
     } else {
-        (Some(delay + first - second), delay)
+        (Some(delay.saturating_add(first - second)), delay)
     }
 }
 
 /// Whether the padding of the plaintext frame is in the tunnel; `None` where both ways make the same length, or nothing is known.
-fn carried(packet: &Tunnelled, plain: &super::ledger::Plain, mapping: Option<Mapping>) -> Option<bool> {
+fn carried(packet: &Tunnelled, plain: &Plain, mapping: Option<Mapping>) -> Option<bool> {
     if plain.pad_bytes == 0 {
         return None;
     }
@@ -419,7 +356,7 @@ fn carried(packet: &Tunnelled, plain: &super::ledger::Plain, mapping: Option<Map
     }
 }
 
-fn headers(header: &mut HeaderCopy, packet: &Tunnelled, plain: &super::ledger::Plain) {
+fn headers(header: &mut HeaderCopy, packet: &Tunnelled, plain: &Plain) {
     let (outer, inner) = (packet.marks, plain.marks);
     let same = |mask: u8| outer.tos & mask == inner.tos & mask;
     let (dscp, ecn) = (0xfc, 0x03);
@@ -441,70 +378,4 @@ fn headers(header: &mut HeaderCopy, packet: &Tunnelled, plain: &super::ledger::P
     *if copied { &mut header.ttl_copied } else { &mut header.ttl_own } += 1;
     header.outer_ttl_min = Some(header.outer_ttl_min.map_or(outer.ttl, |least| least.min(outer.ttl)));
     header.outer_ttl_max = Some(header.outer_ttl_max.map_or(outer.ttl, |most| most.max(outer.ttl)));
-}
-
-impl SizeTally {
-    fn add(
-        &mut self,
-        packet: &Tunnelled,
-        inner: u32,
-        basis: PairBasis,
-        mapping: Option<Mapping>,
-        carried: Option<bool>,
-    ) {
-        let outer = u64::from(packet.outer_bytes);
-        let overhead = outer as i64 - i64::from(inner);
-        let first = self.frames == 0;
-        self.outer = if first { (outer, outer) } else { (self.outer.0.min(outer), self.outer.1.max(outer)) };
-        self.overhead =
-            if first { (overhead, overhead) } else { (self.overhead.0.min(overhead), self.overhead.1.max(overhead)) };
-        self.frames += 1;
-        self.overhead_sum += overhead;
-        if let Some(count) = self.basis.get_mut(basis as usize) {
-            *count += 1;
-        }
-        self.carried += u64::from(carried == Some(true));
-        let costs = packet.costs;
-        let pieces = u64::from(packet.pieces.saturating_sub(1));
-        let header = if packet.marks.dont_fragment.is_some() { 20 } else { 48 };
-        let sums = &mut self.parts;
-        sums.outer_ip += u64::from(costs.outer_ip);
-        sums.udp += u64::from(costs.udp);
-        sums.tcp += u64::from(costs.tcp);
-        sums.gre += u64::from(costs.gre) + u64::from(costs.link) + u64::from(costs.ipcomp);
-        sums.ah += u64::from(costs.ah);
-        sums.fragmentation += pieces * header;
-        let around = u64::from(costs.outer_ip)
-            + u64::from(costs.udp)
-            + u64::from(costs.tcp)
-            + u64::from(costs.gre)
-            + u64::from(costs.ah)
-            + u64::from(costs.ipcomp)
-            + u64::from(costs.link)
-            + pieces * header;
-        let predicted = match packet.inner {
-            Some(visible) => {
-                let esp = visible.esp;
-                sums.esp_header += u64::from(esp.header);
-                sums.iv += u64::from(esp.iv);
-                sums.esp_pad += u64::from(esp.pad);
-                sums.esp_trailer += u64::from(esp.trailer);
-                sums.icv += u64::from(esp.icv);
-                let fixed = esp.header + esp.iv + esp.trailer + esp.icv;
-                // No more padding than the block needs.
-                let pad = if esp.block > 0 { esp.pad % esp.block } else { 0 };
-                self.padded_further += u64::from(esp.block > 0 && esp.pad >= esp.block);
-                (costs.ipcomp == 0).then(|| around + u64::from(fixed + pad))
-            }
-            None => packet.esp.zip(mapping.and_then(|mapping| mapping.esp(inner))).map(|(seen, made)| {
-                let (least, most) = self.esp.unwrap_or((seen, seen));
-                self.esp = Some((least.min(seen), most.max(seen)));
-                (outer + u64::from(made)).saturating_sub(u64::from(seen) + u64::from(inner))
-            }),
-        };
-        if let Some(predicted) = predicted {
-            self.predicted += 1;
-            self.predicted_sum += predicted as i64;
-        }
-    }
 }

@@ -30,6 +30,37 @@ pub enum PairTable {
     Captures,
 }
 
+impl PairTable {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Pairs,
+        Self::Directions,
+        Self::Sizes,
+        Self::Padding,
+        Self::Lost,
+        Self::Outside,
+        Self::Ends,
+        Self::Findings,
+        Self::Captures,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pairs => "pairs",
+            Self::Directions => "directions",
+            Self::Sizes => "sizes",
+            Self::Padding => "padding",
+            Self::Lost => "lost",
+            Self::Outside => "outside",
+            Self::Ends => "ends",
+            Self::Findings => "findings",
+            Self::Captures => "captures",
+        }
+    }
+}
+
 /// Writes one table. The pairs are not in a report: [`PairRows`] writes them as they come.
 ///
 /// # Errors

@@ -2,9 +2,8 @@
 
 use jiff::tz::TimeZone;
 
-use super::{Page, safe};
-use crate::model::pairs::{Direction, MatchReport, Side, Times};
-use crate::model::report::Exactness;
+use super::{Page, findings, not_exact, safe};
+use crate::model::pairs::{MatchReport, Side};
 use crate::report::names;
 use crate::report::number::{count, decimal, duration, grouped, range};
 
@@ -18,7 +17,7 @@ const SIZES: usize = 200;
 pub fn render_pairs(report: &MatchReport, zone: &TimeZone) -> String {
     let mut page = Page(String::new());
     sides(&mut page, report, zone);
-    findings(&mut page, report);
+    findings(&mut page, &report.findings, false);
     pairs(&mut page, report);
     directions(&mut page, report);
     latency(&mut page, report);
@@ -46,21 +45,7 @@ fn sides(page: &mut Page, report: &MatchReport, zone: &TimeZone) {
             .collect::<Vec<_>>()
     };
     page.table(&["side", "capture", ">frames", "begins", "complete"], rows.flat_map(|(name, side)| row(name, side)));
-    if report.exactness == Exactness::Degraded {
-        page.line(&format!("\nNot exact: {}", safe(&report.degraded_why.join(" "))));
-    }
-}
-
-fn findings(page: &mut Page, report: &MatchReport) {
-    page.heading("Findings");
-    if report.findings.is_empty() {
-        page.line("None.");
-    }
-    for finding in &report.findings {
-        let concerns = finding.sa.as_deref().map(|sa| format!(" {}", safe(&names::sa_title(sa)))).unwrap_or_default();
-        let evidence = if finding.evidence.is_empty() { &finding.title } else { &finding.evidence };
-        page.line(&format!("- **{}** `{}`{concerns}: {}", finding.severity.name(), finding.code, safe(evidence)));
-    }
+    not_exact(page, report.exactness, &report.degraded_why);
 }
 
 fn pairs(page: &mut Page, report: &MatchReport) {
@@ -122,11 +107,7 @@ fn directions(page: &mut Page, report: &MatchReport) {
 }
 
 fn latency(page: &mut Page, report: &MatchReport) {
-    let timed: Vec<(&Direction, &Times)> = report
-        .directions
-        .iter()
-        .filter_map(|direction| Some((direction, direction.latency_ns.times.as_ref()?)))
-        .collect();
+    let timed = report.timed();
     if timed.is_empty() {
         return;
     }

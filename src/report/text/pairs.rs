@@ -38,9 +38,7 @@ pub fn render_pairs(report: &MatchReport, options: &TextOptions) -> String {
 
 #[cfg(test)]
 mod tests {
-    use unicode_width::UnicodeWidthStr;
-
-    use super::super::Theme;
+    use super::super::checks;
     use super::*;
     use crate::report::sample::pairs as sample;
 
@@ -51,27 +49,18 @@ mod tests {
     #[test]
     fn every_line_fits_the_width() {
         for report in [sample::report(), sample::empty(), sample::long()] {
-            for width in [80, 100, 140] {
-                for line in text(&report, width).lines() {
-                    assert!(line.width() <= width, "{} > {width}: {line}", line.width());
-                }
-            }
+            checks::fits(|options| render_pairs(&report, options));
         }
     }
 
     #[test]
     fn no_escape_and_no_control_character_without_colour() {
-        let text = text(&sample::hostile(), 100);
-        assert!(text.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')), "{text}");
-        let options = TextOptions { theme: Theme::color(), ..TextOptions::default() };
-        assert!(render_pairs(&sample::report(), &options).contains("\x1b["));
+        checks::harmless(&text(&sample::hostile(), 100), |options| render_pairs(&sample::report(), options));
     }
 
     #[test]
     fn what_matters_comes_first() {
-        let text = text(&sample::report(), 100);
-        let mut before = 0;
-        for heading in [
+        let headings = [
             "plain.pcap",
             "Findings",
             "Pairs",
@@ -84,11 +73,8 @@ mod tests {
             "Plain side to exit side",
             "Outside the tunnel",
             "Lost packets",
-        ] {
-            let at = text.find(heading).unwrap_or_else(|| panic!("{heading} is missing in\n{text}"));
-            assert!(at >= before, "{heading} stands too early in\n{text}");
-            before = at;
-        }
+        ];
+        checks::in_order(&text(&sample::report(), 100), &headings);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::super::page::Page;
 use super::super::table::{Column, Fit, Table};
 use super::directions::{ROWS, from_to, more};
 use super::words::{apart, mean_time, short, time};
-use crate::model::pairs::{Clock, Direction, MatchReport, Times};
+use crate::model::pairs::{Clock, MatchReport, Times};
 use crate::report::number::decimal;
 
 pub(super) fn clocks(page: &mut Page<'_>, report: &MatchReport) {
@@ -71,11 +71,7 @@ fn words(clock: &Clock) -> String {
 }
 
 pub(super) fn latency(page: &mut Page<'_>, report: &MatchReport) {
-    let timed: Vec<(&Direction, &Times)> = report
-        .directions
-        .iter()
-        .filter_map(|direction| Some((direction, direction.latency_ns.times.as_ref()?)))
-        .collect();
+    let timed = report.timed();
     if timed.is_empty() {
         return;
     }

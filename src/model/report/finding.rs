@@ -1,0 +1,90 @@
+//! What is wrong or worth knowing, as data.
+
+use serde::Serialize;
+
+use super::{FrameRef, Name};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Something is probably wrong.
+    Warning,
+    /// Something is wrong.
+    Error,
+}
+
+impl Severity {
+    /// The word used in every output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What is wrong or worth knowing.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The stable code, as `spiglass explain` knows it.
+    pub code: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One line.
+    pub title: String,
+    /// The tap, empty where it concerns a capture.
+    pub tap: Name,
+    /// Id of the SA or the flow it concerns.
+    pub sa: Option<Name>,
+    /// How often.
+    pub count: u64,
+    /// First frame.
+    pub first_frame: Option<FrameRef>,
+    /// Last frame.
+    pub last_frame: Option<FrameRef>,
+    /// First frame's time.
+    pub first: Option<String>,
+    /// Last frame's time.
+    pub last: Option<String>,
+    /// The same in nanoseconds.
+    pub first_ns: Option<i64>,
+    /// The same in nanoseconds.
+    pub last_ns: Option<i64>,
+    /// What was seen, with figures.
+    pub evidence: String,
+    /// The likely cause.
+    pub cause: String,
+    /// What to do.
+    pub remedy: String,
+    /// Lines of configuration that cause it.
+    pub config: Vec<ConfigLine>,
+    /// Lines to type.
+    pub fix: Vec<Fix>,
+}
+
+/// A line of configuration, secrets removed.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConfigLine {
+    /// The file.
+    pub file: String,
+    /// The router.
+    pub host: String,
+    /// Line number, from 1.
+    pub line: u64,
+    /// Its text.
+    pub text: String,
+}
+
+/// Lines to type on one router.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fix {
+    /// The router.
+    pub host: String,
+    /// The lines.
+    pub lines: Vec<String>,
+}

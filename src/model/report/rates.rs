@@ -1,0 +1,110 @@
+//! Rates, as data.
+
+use serde::Serialize;
+
+use super::Name;
+
+/// Rates from timestamps.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Rates {
+    /// Width of a bin.
+    pub bin_ns: u64,
+    /// Averages and peaks per direction.
+    pub directions: Vec<DirectionRate>,
+    /// PAUSE frames per sender and class.
+    pub pause: Vec<PauseRate>,
+    /// Time series.
+    pub bins: Vec<Bin>,
+}
+
+/// Averages and peak of one direction, over the time between its first and last frame.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionRate {
+    /// The tap.
+    pub tap: Name,
+    /// `from > to`.
+    pub direction: String,
+    /// Source MAC, or source address on links without.
+    pub from: String,
+    /// Destination; `*` where only group traffic was sent.
+    pub to: String,
+    /// Seconds between first and last frame.
+    pub seconds: Option<f64>,
+    /// Frames, control frames included.
+    pub frames: u64,
+    /// Frames per second.
+    pub frames_per_s: Option<f64>,
+    /// Layer 1 without control frames.
+    pub l1_bps: Option<f64>,
+    /// Layer 1 with control frames.
+    pub l1_with_control_bps: Option<f64>,
+    /// Layer 2 with FCS.
+    pub l2_bps: Option<f64>,
+    /// Layer 3.
+    pub l3_bps: Option<f64>,
+    /// Inner IP octets of encapsulated packets; null where an SA is opaque.
+    pub goodput_bps: Option<f64>,
+    /// Lower bound from the transform's range.
+    pub goodput_min_bps: Option<f64>,
+    /// Upper bound from the transform's range.
+    pub goodput_max_bps: Option<f64>,
+    /// IP traffic that is not encapsulated, layer 3.
+    pub clear_bps: Option<f64>,
+    /// Layer 1 of control frames.
+    pub control_l1_bps: Option<f64>,
+    /// Layer 1 with control frames of `--link-rate`, per cent.
+    pub utilisation_pct: Option<f64>,
+    /// The fullest bin.
+    pub peak: Option<Peak>,
+    /// `measured`, or `assumed` where lengths of an Ethernet frame had to be assumed.
+    pub l1_basis: &'static str,
+}
+
+/// The fullest bin of a direction.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Peak {
+    /// Where the bin starts.
+    pub start_ns: i64,
+    /// Layer 1 rate in it.
+    pub l1_bps: f64,
+    /// Frames per second in it.
+    pub frames_per_s: f64,
+}
+
+/// PAUSE frames of one sender and class.
+#[derive(Clone, Debug, Serialize)]
+pub struct PauseRate {
+    /// The tap.
+    pub tap: Name,
+    /// `from > to`.
+    pub direction: String,
+    /// PFC class; null for 802.3x PAUSE.
+    pub class: Option<u8>,
+    /// Frames.
+    pub frames: u64,
+    /// Sum of quanta.
+    pub quanta: u64,
+    /// Time stopped; null without `--link-rate`.
+    pub stopped_ns: Option<u64>,
+}
+
+/// One bin of the time series.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Bin {
+    /// Index into `directions`.
+    pub direction: u32,
+    /// Where it starts.
+    pub start_ns: i64,
+    /// Frames.
+    pub frames: u64,
+    /// Layer 1 octets without control frames.
+    pub l1_bytes: u64,
+    /// Layer 2 octets with FCS, without control frames.
+    pub l2_bytes: u64,
+    /// Layer 3 octets.
+    pub l3_bytes: u64,
+    /// Visible inner octets; null where an SA is opaque.
+    pub goodput_bytes: Option<u64>,
+    /// Control frames.
+    pub control_frames: u64,
+}
