@@ -63,7 +63,8 @@ pub(crate) struct Pauses {
 impl Pauses {
     fn add(&mut self, quanta: u16, o: &Observation, link_rate_bps: Option<u64>) {
         if let Some(ends) = self.seen.ends() {
-            self.stopped_ns += stopped(self.last_quanta, o.time.since(ends.last_time), link_rate_bps);
+            self.stopped_ns =
+                self.stopped_ns.saturating_add(stopped(self.last_quanta, o.time.since(ends.last_time), link_rate_bps));
         }
         self.seen.add(o.pos, o.time);
         self.quanta += u64::from(quanta);
@@ -73,20 +74,24 @@ impl Pauses {
     fn merge(&mut self, later: Self, shift: Shift, link_rate_bps: Option<u64>) {
         let Self { seen, quanta, stopped_ns, last_quanta } = later;
         if let (Some(own), Some(theirs)) = (self.seen.ends(), seen.ends()) {
-            self.stopped_ns += stopped(self.last_quanta, theirs.first_time.since(own.last_time), link_rate_bps);
+            self.stopped_ns = self.stopped_ns.saturating_add(stopped(
+                self.last_quanta,
+                theirs.first_time.since(own.last_time),
+                link_rate_bps,
+            ));
         }
         if seen.count > 0 {
             self.last_quanta = last_quanta;
         }
         self.seen.merge(seen, shift);
         self.quanta += quanta;
-        self.stopped_ns += stopped_ns;
+        self.stopped_ns = self.stopped_ns.saturating_add(stopped_ns);
     }
 
     /// Time stopped in all, the last PAUSE taken at its word.
     pub(crate) fn stopped_ns(&self, link_rate_bps: Option<u64>) -> Option<u64> {
         link_rate_bps?;
-        Some(self.stopped_ns + stopped(self.last_quanta, None, link_rate_bps))
+        Some(self.stopped_ns.saturating_add(stopped(self.last_quanta, None, link_rate_bps)))
     }
 }
 

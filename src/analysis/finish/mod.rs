@@ -1,5 +1,11 @@
 //! States become a report: the only place for ratios, verdicts and ranking. Pure and repeatable.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "sums over states, whose counts together stay below 2^64; differences of lengths of one packet, signed in 64 bits; lengths \
+              that transforms make, from the catalogue"
+)]
+
 use serde::{Deserialize, Serialize};
 
 mod directions;

@@ -10,6 +10,11 @@
 //!
 //! Packets in IP fragments are not opened; a capture that holds the whole packet, reassembled, opens like any other.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "offsets and lengths of headers that dissection found in a frame of less than 2^32 octets, each with what it had room for"
+)]
+
 mod lock;
 mod tool;
 mod unlocked;

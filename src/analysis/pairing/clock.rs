@@ -130,9 +130,9 @@ impl Edge {
         let (x, y) = self.mean();
         let mut edges = self.hull.iter().zip(self.hull.iter().skip(1));
         let (a, b) = edges.clone().find(|(_, b)| b.0 as f64 >= x).or_else(|| edges.next_back())?;
-        let slope = (b.1 - a.1) as f64 / (b.0 - a.0) as f64;
+        let slope = apart(a.1, b.1) as f64 / apart(a.0, b.0) as f64;
         let above = y - (a.1 as f64 + slope * (x - a.0 as f64));
-        let span = self.hull.last()?.0 - self.hull.first()?.0;
+        let span = apart(self.hull.first()?.0, self.hull.last()?.0);
         Some((slope, (above.max(1.0)) / span as f64))
     }
 
@@ -144,8 +144,15 @@ impl Edge {
 
 /// Whether the way from `a` over `b` to `c` turns left.
 fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
-    let d = |from: i64, to: i64| i128::from(to) - i128::from(from);
-    d(a.0, b.0) * d(a.1, c.1) > d(a.1, b.1) * d(a.0, c.0)
+    // A product of two spans of centuries does not fit: both sides then stick at the same end.
+    let left = apart(a.0, b.0).saturating_mul(apart(a.1, c.1));
+    let right = apart(a.1, b.1).saturating_mul(apart(a.0, c.0));
+    left > right
+}
+
+/// From one to the other, without overflow.
+fn apart(from: i64, to: i64) -> i128 {
+    i128::from(to) - i128::from(from)
 }
 
 impl Differences {
@@ -261,5 +268,18 @@ mod tests {
         let clock = all.clock();
         assert_eq!((clock.drift, clock.drift_uncertainty), (0.0, None));
         assert_eq!(Differences::default().clock(), Clock::default());
+    }
+
+    #[test]
+    fn times_that_are_centuries_apart_make_no_clock_and_no_overflow() {
+        let mut differences = Differences::default();
+        for (at, plain_ns) in [i64::MIN + 1, 0, i64::MAX, 5, i64::MAX - 1].into_iter().enumerate() {
+            let later_ns = if at % 2 == 0 { i64::MAX } else { i64::MIN };
+            differences.add(Difference { plain_ns, later_ns, encapsulated: true });
+            differences.add(Difference { plain_ns, later_ns: later_ns.saturating_neg(), encapsulated: false });
+        }
+        let clock = differences.clock();
+        assert!(clock.drift.abs() < STEEPEST, "{clock:?}");
+        assert!(clock.offset_ns.is_finite(), "{clock:?}");
     }
 }

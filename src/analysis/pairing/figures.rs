@@ -343,7 +343,7 @@ fn parts(bytes: u32, size: &SizeTally, known: &Known) -> Option<Parts> {
         };
         let content = match known.inside? {
             Inside::Payload(header) => bytes.checked_sub(header)?,
-            _ => bytes + ip + gre,
+            _ => bytes.checked_add(ip + gre)?,
         };
         let fixed = 8 + 2 + family.iv + family.icv;
         parts.outer_ip += f64::from(ip);
@@ -352,7 +352,7 @@ fn parts(bytes: u32, size: &SizeTally, known: &Known) -> Option<Parts> {
         parts.iv = f64::from(family.iv);
         parts.esp_trailer = 2.0;
         parts.icv = f64::from(family.icv);
-        parts.esp_pad = f64::from(least.checked_sub(fixed + content)?);
+        parts.esp_pad = f64::from(least.checked_sub(content)?.checked_sub(fixed)?);
     }
     Some(parts)
 }

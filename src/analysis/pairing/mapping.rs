@@ -74,7 +74,7 @@ impl Mapping {
     pub(super) fn esp(&self, inner: u32) -> Option<u32> {
         let content = inner.checked_add_signed(self.inside.extra())?.checked_add(ESP_TRAILER as u32)?;
         let fixed = ESP_HEADER as u32 + self.family.iv + self.family.icv;
-        Some((content.checked_next_multiple_of(self.family.block.max(1))? + fixed).max(self.floor))
+        Some(content.checked_next_multiple_of(self.family.block.max(1))?.checked_add(fixed)?.max(self.floor))
     }
 }
 

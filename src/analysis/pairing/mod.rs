@@ -5,6 +5,12 @@
 //! paired by identity ([`content`]); opaque ESP by lengths, order and times ([`order`]). Settled packets leave the ledger in the order of
 //! the tunnel's capture and are held back until the clocks can be compared ([`clock`]); only then times mean anything.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "packets are counted in 64 bits and those that wait are bounded by `limits`; differences of times saturate and their sums have \
+              128 bits; lengths are those of IP packets, unwrapped numbers those of 32 bits, and confidences and worths are floats"
+)]
+
 mod align;
 mod beginning;
 mod checks;

@@ -80,12 +80,12 @@ impl Matcher {
             .filter(|(_, t)| t.train == Some(train) && matches!(t.fate, TunnelledFate::Waiting))
             .map(|(at, _)| at)
             .collect();
-        let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0);
+        let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0_u16);
         for piece in &pieces {
             if let Some(t) = self.ledger.tunnel.get(*piece) {
                 outer_bytes += t.outer_bytes;
                 inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
-                count += t.pieces;
+                count = count.saturating_add(t.pieces);
             }
         }
         let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);

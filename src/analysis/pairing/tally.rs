@@ -325,7 +325,7 @@ fn both(
     let Some(rate) = settings.link_rate_bps.filter(|rate| *rate > 0) else { return (None, delay) };
     // Preamble, SFD and FCS travel too.
     let on_wire = |bytes: u32| {
-        let bits = u64::from(bytes.max(60) + 12) * 8;
+        let bits = (u64::from(bytes.max(60)) + 12) * 8;
         (bits as f64 * 1e9 / rate as f64).round() as i64
     };
     let (near, far) = (on_wire(plain.frame_bytes), on_wire(packet.frame_bytes));
@@ -346,7 +346,7 @@ fn carried(packet: &Tunnelled, plain: &Plain, mapping: Option<Mapping>) -> Optio
         return packet.complete.then_some(carried_pad > 0);
     }
     let (esp, mapping) = (packet.esp.filter(|_| packet.complete)?, mapping?);
-    let (without, with) = (mapping.esp(plain.bytes)?, mapping.esp(plain.bytes + plain.pad_bytes)?);
+    let (without, with) = (mapping.esp(plain.bytes)?, mapping.esp(plain.bytes.saturating_add(plain.pad_bytes))?);
     if without == with {
         None
     } else if esp == without {
