@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use super::clock::{Clock, Difference};
 use super::flows::FlowId;
 use super::ledger::{Inner, PairBasis, Pairing, Tunnelled, TunnelledFate};
-use super::limits::MAX_SIZES;
+use super::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use super::mapping::Mapping;
 use super::quantiles::Quantiles;
 use super::{PairSettings, TunnelKey, id};
@@ -16,10 +16,6 @@ use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos};
 
-/// Sizes whose times are kept apart.
-const TIMED_SIZES: usize = 2_048;
-/// Examples of padding that are shown.
-const MAX_EXAMPLES: usize = 16;
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
 
@@ -102,6 +98,8 @@ pub(super) struct SizeTally {
     pub(super) carried: u64,
     pub(super) padded_further: u64,
     pub(super) times: Quantiles,
+    /// There was no room for its times.
+    untimed: bool,
     pub(super) basis: [u64; 3],
 }
 
@@ -149,6 +147,8 @@ pub(super) struct Tally {
     pub(super) sas: Vec<SaTally>,
     pub(super) refused_sas: u64,
     pub(super) refused_sizes: u64,
+    /// Pairs of sizes whose times are not kept.
+    pub(super) untimed: u64,
     sizes: usize,
     pub(super) flow_sa: HashMap<FlowId, u32, FixedState>,
     last_flow: Option<(FlowId, u32)>,
@@ -325,7 +325,11 @@ impl Tally {
                 self.sizes += usize::from(new);
                 let size = sa.sizes.entry(plain.bytes).or_default();
                 size.add(packet, plain.bytes, basis, mapping, carried);
-                if let Some(delay) = delay.filter(|_| self.sizes <= TIMED_SIZES) {
+                // A size has the times of all of its packets or of none.
+                size.untimed |= new && self.sizes > MAX_TIMED_SIZES;
+                if size.untimed {
+                    self.untimed += u64::from(delay.is_some());
+                } else if let Some(delay) = delay {
                     size.times.add(both(delay, packet, &plain, settings, sa.encapsulated != Some(false)).1);
                 }
             }
