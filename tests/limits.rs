@@ -157,7 +157,7 @@ fn a_section_has_so_many_interfaces_and_a_name_so_many_characters() {
 }
 
 #[test]
-fn so_many_options_of_a_packet_are_looked_at() {
+fn so_many_options_of_a_packet_are_looked_at_and_more_are_said() {
     let flags = option(2, &(4_u32 << 5).to_le_bytes());
     let fcs = |comments: usize| {
         let options = [option(1, b"x").repeat(comments), flags.clone(), option(0, b"")].concat();
@@ -170,7 +170,20 @@ fn so_many_options_of_a_packet_are_looked_at() {
         assert!(reader.next_chunk(&mut chunk));
         chunk.frames().next().unwrap().fcs_bytes
     };
-    assert_eq!((fcs(31), fcs(32)), (4, 0));
+    // A packet whose last option that is looked at is its last one has no more.
+    assert_eq!((fcs(31), fcs(32), fcs(400)), (4, 0, 0));
+    let path = |comments: usize| scratch("limits").join(format!("options-{comments}.pcapng"));
+    assert_eq!(report_of(&path(31)).exactness, Exactness::Exact);
+    for comments in [32, 400] {
+        let report = report_of(&path(comments));
+        degraded(&report, "1 packets have more than 32 options; what further ones say was not read");
+        assert!(report.degraded_why[0].contains(&format!("options-{comments}.pcapng: ")), "{:?}", report.degraded_why);
+    }
+    let (plain, tunnel) = (path(31), path(32));
+    let files = ["--plain", plain.to_str().unwrap(), "--tunnel", tunnel.to_str().unwrap()];
+    let json = spiglass(&[&["match", "-q", "--format", "json"], &files[..]].concat()).json();
+    assert_eq!(json["exactness"], "degraded");
+    assert!(json["degraded_why"].to_string().contains("1 packets have more than 32 options"), "{json}");
 }
 
 /// A member of a compressed file that is records and nothing else, so that it may be repeated: gigabytes in some kilobytes.
@@ -192,11 +205,23 @@ fn a_zip_bomb_is_streamed_and_never_held() {
         w.write_all(bytes).unwrap();
         w.finish().unwrap()
     };
+    let xz = |bytes: &[u8]| {
+        let mut w = liblzma::write::XzEncoder::new(Vec::new(), 0);
+        w.write_all(bytes).unwrap();
+        w.finish().unwrap()
+    };
+    let bzip2 = |bytes: &[u8]| {
+        let mut w = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        w.write_all(bytes).unwrap();
+        w.finish().unwrap()
+    };
     let header = &plain_pcap(&[])[..24];
     for (name, mut file, member) in [
         ("gz", gzip(header), gzip(&records)),
         ("zst", zstd(header), zstd(&records)),
         ("lz4", lz4(header), lz4(&records)),
+        ("xz", xz(header), xz(&records)),
+        ("bz2", bzip2(header), bzip2(&records)),
     ] {
         for _ in 0..60 {
             file.extend(&member);
@@ -302,6 +327,15 @@ fn fragments_in_flight_beyond_the_limit_are_counted_and_said() {
         (u64::from(n) * 10_000, frame)
     });
     degraded(&report("fragments.pcap", frames), "9 fragments beyond the limit on groups were not put together");
+}
+
+#[test]
+fn udp_flows_beyond_the_limit_are_counted_and_said() {
+    // Flows on unusual ports that might be ESP; the first of those beyond comes twice.
+    let flow = |n: u32| udp(address(n), R2, (40_000, 40_001), 1, &[noise(n), noise(n + 1)].concat());
+    let frames = (0..4_096 + 3).chain([4_096]).enumerate().map(|(at, n)| (at as u64 * 1_000, flow(n)));
+    let report = report("candidates.pcap", frames);
+    degraded(&report, "4 packets of UDP flows beyond 4096 on unusual ports were not looked at for ESP");
 }
 
 #[test]
@@ -448,6 +482,52 @@ fn remarks_and_stretches_are_kept_up_to_their_limits_and_counted_beyond() {
     let policies = Policies::read(&[("skipped.cfg".into(), format!("hostname R1\n{text}").into_bytes())]);
     let file = &policies.files[0];
     assert_eq!((file.skipped.len(), file.skipped_lines >= 1_500), (1_000, true), "{}", file.skipped_lines);
+}
+
+#[test]
+fn problems_and_their_lines_are_listed_up_to_their_limits_and_counted_beyond() {
+    let lint = |text: &str| {
+        let policies = Policies::read(&[("lint.cfg".into(), text.as_bytes().to_vec())]);
+        lint(&policies.view())
+    };
+    let router = |name: &str, own: u8, peer: u8, keys: &str| {
+        format!(
+            "hostname {name}\ncrypto ipsec transform-set T ah-md5-hmac\ncrypto map M 10 ipsec-manual\n \
+             set peer 10.0.0.{peer}\n set transform-set T\n{keys} match address 101\ninterface Gi0\n \
+             ip address 10.0.0.{own} 255.255.255.0\n crypto map M\n"
+        )
+    };
+    let key = |way: &str, spi: u32| format!(" set session-key {way} ah {spi} {spi:032x}\n");
+    // Reserved SPIs, each a problem of its own.
+    let maps: String = (1..=105_u32)
+        .map(|n| {
+            let peer = format!("10.0.1.{n}");
+            format!("crypto map M {n} ipsec-manual\n set peer {peer}\n set transform-set T\n{}", key("outbound", n))
+        })
+        .collect();
+    let problems = lint(&format!("hostname R1\ncrypto ipsec transform-set T ah-md5-hmac\n{maps}"));
+    let reserved: Vec<_> = problems.iter().filter(|problem| problem.code == "spi-reserved").collect();
+    assert_eq!(reserved.len(), 100);
+    let told = |at: usize| reserved[at].evidence.ends_with(" 5 more like it are not listed.");
+    assert!(told(99) && !told(98), "{}", reserved[99].evidence);
+    // One problem of many lines: twenty SPIs that the other end does not know.
+    let maps: String = (0..20_u32)
+        .map(|n| {
+            let number = 20 + n;
+            format!(
+                "crypto map M {number} ipsec-manual\n set peer 10.0.0.2\n set transform-set T\n{}",
+                key("outbound", 1_000 + n)
+            )
+        })
+        .collect();
+    let text = router("R1", 1, 2, "") + &maps + &router("R2", 2, 1, &key("inbound", 5_000));
+    let problems = lint(&text);
+    let many = problems.iter().find(|problem| problem.code == "config-spi-mismatch").expect("the ends do not agree");
+    assert_eq!((many.config.len(), many.uncited), (12, 9), "{many:?}");
+    assert!(many.evidence.ends_with(" 9 more lines are not cited."), "{}", many.evidence);
+    assert!(
+        problems.iter().filter(|problem| problem.uncited == 0).all(|problem| !problem.evidence.contains("not cited"))
+    );
 }
 
 #[test]

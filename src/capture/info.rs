@@ -29,6 +29,8 @@ pub struct CaptureInfo {
     pub bytes_consumed: u64,
     /// Size of the raw input in octets; `None` for pipes.
     pub bytes_total: Option<u64>,
+    /// Packets with more options than are looked at, see [`super::limits`]; a flag behind those is not seen.
+    pub unread_options: u64,
     /// The first damage found, `None` while the capture is sound.
     pub damage: Option<Damage>,
 }
@@ -84,6 +86,7 @@ impl CaptureInfo {
             (None, later) => later,
         };
         self.frames += before.frames;
+        self.unread_options += before.unread_options;
         self.bytes_read += before.bytes_read;
         self.bytes_consumed += before.bytes_consumed;
     }

@@ -16,6 +16,7 @@ mod time;
 
 use super::Partial;
 use super::settings::Settings;
+use crate::capture::limits::MAX_PACKET_OPTIONS;
 use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, SCHEMA, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
@@ -44,6 +45,20 @@ pub struct CaptureFacts {
     pub damage: Option<DamageKind>,
     /// How many further places are damaged.
     pub further_damage: u64,
+    /// Packets with more options than are looked at.
+    pub unread_options: u64,
+}
+
+impl CaptureFacts {
+    /// Which limits its reader hit, one sentence each.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        (self.unread_options > 0).then(|| {
+            format!(
+                "{}: {} packets have more than {MAX_PACKET_OPTIONS} options; what further ones say was not read",
+                self.capture.path, self.unread_options
+            )
+        })
+    }
 }
 
 /// Makes the report of a run. `exit_status` is left 0 for the caller to fill in.
@@ -85,6 +100,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         events::add(&mut report, tap);
         report.degraded_why.extend(tap.degraded().into_iter().map(|why| format!("{}: {why}", tap.name)));
     }
+    report.degraded_why.extend(captures.iter().filter_map(CaptureFacts::degraded));
     report.rates.bin_ns = taps
         .iter()
         .map(|tap| u64::try_from(tap.partial.rates.bin_ns()).unwrap_or(settings.bin_ns))
