@@ -678,7 +678,7 @@ fn flows_outside_the_tunnel_are_listed_up_to_the_limit_and_counted_beyond() {
 fn tunnels_beyond_the_limit_count_for_the_first_and_every_output_says_so() {
     let plain = plain_pcap(&[Out::whole(START, udp(R1, R2, (1, 53), 1, &[1; 16]))]);
     let tunnels =
-        (0..65_536 + 6).map(|n| Out::whole(START, ipv4(address(n), R2, 4, 1, &ipv4(R2, R1, 59, 1, &[])[14..])));
+        (0..65_536 + 6).map(|n| Out::whole(START, ipv4(address(n), R2, 4, 1, &ipv4(R2, R1, 59, 1, &octets(n))[14..])));
     let plain = write_file(&scratch("limits"), "tunnels-plain.pcap", &plain);
     let tunnel = write_file(&scratch("limits"), "tunnels.pcap", &plain_pcap(&tunnels.collect::<Vec<_>>()));
     let words = "6 packets were of SAs or tunnels beyond the 65536 that are kept apart";

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Resolution;
+use super::limits::{MAX_INTERFACES, MAX_PACKET_OPTIONS};
 use crate::model::{Damage, LinkType};
 
 /// Facts about a capture. They grow as reading goes on and are complete once [`super::CaptureReader::next_chunk`] answers `false`.
@@ -70,7 +71,7 @@ impl CaptureInfo {
         if !self.link_types.contains(&interface.link) {
             self.link_types.push(interface.link);
         }
-        if self.interfaces.len() < super::limits::MAX_INTERFACES {
+        if self.interfaces.len() < MAX_INTERFACES {
             self.interfaces.push(interface);
         }
     }
@@ -89,6 +90,17 @@ impl CaptureInfo {
         self.unread_options += before.unread_options;
         self.bytes_read += before.bytes_read;
         self.bytes_consumed += before.bytes_consumed;
+    }
+
+    /// What a limit left unread although the capture is sound, in words.
+    #[must_use]
+    pub fn unread(&self) -> Option<String> {
+        (self.unread_options > 0).then(|| {
+            format!(
+                "{} packets have more than {MAX_PACKET_OPTIONS} options; what further ones say was not read",
+                self.unread_options
+            )
+        })
     }
 
     /// Takes back the last damage that was noted.

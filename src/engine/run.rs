@@ -301,6 +301,6 @@ pub(super) fn capture_facts(
         },
         damage: damage.map(|d| d.kind),
         further_damage: damage.map_or(0, |d| d.further),
-        unread_options: info.unread_options,
+        unread: info.unread(),
     }
 }

@@ -16,7 +16,6 @@ mod time;
 
 use super::Partial;
 use super::settings::Settings;
-use crate::capture::limits::MAX_PACKET_OPTIONS;
 use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, SCHEMA, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
@@ -45,19 +44,14 @@ pub struct CaptureFacts {
     pub damage: Option<DamageKind>,
     /// How many further places are damaged.
     pub further_damage: u64,
-    /// Packets with more options than are looked at.
-    pub unread_options: u64,
+    /// Which of its contents a limit of its reader left unread, in words.
+    pub unread: Option<String>,
 }
 
 impl CaptureFacts {
-    /// Which limits its reader hit, one sentence each.
+    /// Which limits its reader hit, for the report.
     pub(crate) fn degraded(&self) -> Option<String> {
-        (self.unread_options > 0).then(|| {
-            format!(
-                "{}: {} packets have more than {MAX_PACKET_OPTIONS} options; what further ones say was not read",
-                self.capture.path, self.unread_options
-            )
-        })
+        self.unread.as_ref().map(|unread| format!("{}: {unread}", self.capture.path))
     }
 }
 
