@@ -6,17 +6,19 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use spiglass::analysis::PairSettings;
 use spiglass::capture::limits::{
     CHUNK_BYTES, MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES, MAX_RECORD, MAX_RECORD_RAISED,
 };
 use spiglass::capture::{CaptureReader, Chunk, Source};
-use spiglass::engine::{Input, Quiet, Settings, run};
+use spiglass::engine::{Input, PairInputs, Quiet, Settings, pair, run};
+use spiglass::model::pairs::MatchReport;
 use spiglass::model::report::{Exactness, Report};
 use spiglass::policy::limits::MAX_OCTETS;
 use spiglass::policy::{Policies, lint};
 use support::build::{R1, R2, START, esp, ipv4, udp};
-use support::writer::{Out, plain_pcap};
-use support::{scratch, spiglass, write_file};
+use support::writer::{ETHERNET, Order, Out, Step, pcap, plain_pcap};
+use support::{fixture, items, scratch, spiglass, write_file};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -155,7 +157,7 @@ fn a_section_has_so_many_interfaces_and_a_name_so_many_characters() {
 }
 
 #[test]
-fn so_many_options_of_a_packet_are_looked_at() {
+fn so_many_options_of_a_packet_are_looked_at_and_more_are_said() {
     let flags = option(2, &(4_u32 << 5).to_le_bytes());
     let fcs = |comments: usize| {
         let options = [option(1, b"x").repeat(comments), flags.clone(), option(0, b"")].concat();
@@ -168,7 +170,20 @@ fn so_many_options_of_a_packet_are_looked_at() {
         assert!(reader.next_chunk(&mut chunk));
         chunk.frames().next().unwrap().fcs_bytes
     };
-    assert_eq!((fcs(31), fcs(32)), (4, 0));
+    // A packet whose last option that is looked at is its last one has no more.
+    assert_eq!((fcs(31), fcs(32), fcs(400)), (4, 0, 0));
+    let path = |comments: usize| scratch("limits").join(format!("options-{comments}.pcapng"));
+    assert_eq!(report_of(&path(31)).exactness, Exactness::Exact);
+    for comments in [32, 400] {
+        let report = report_of(&path(comments));
+        degraded(&report, "1 packets have more than 32 options; what further ones say was not read");
+        assert!(report.degraded_why[0].contains(&format!("options-{comments}.pcapng: ")), "{:?}", report.degraded_why);
+    }
+    let (plain, tunnel) = (path(31), path(32));
+    let files = ["--plain", plain.to_str().unwrap(), "--tunnel", tunnel.to_str().unwrap()];
+    let json = spiglass(&[&["match", "-q", "--format", "json"], &files[..]].concat()).json();
+    assert_eq!(json["exactness"], "degraded");
+    assert!(json["degraded_why"].to_string().contains("1 packets have more than 32 options"), "{json}");
 }
 
 /// A member of a compressed file that is records and nothing else, so that it may be repeated: gigabytes in some kilobytes.
@@ -190,11 +205,23 @@ fn a_zip_bomb_is_streamed_and_never_held() {
         w.write_all(bytes).unwrap();
         w.finish().unwrap()
     };
+    let xz = |bytes: &[u8]| {
+        let mut w = liblzma::write::XzEncoder::new(Vec::new(), 0);
+        w.write_all(bytes).unwrap();
+        w.finish().unwrap()
+    };
+    let bzip2 = |bytes: &[u8]| {
+        let mut w = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        w.write_all(bytes).unwrap();
+        w.finish().unwrap()
+    };
     let header = &plain_pcap(&[])[..24];
     for (name, mut file, member) in [
         ("gz", gzip(header), gzip(&records)),
         ("zst", zstd(header), zstd(&records)),
         ("lz4", lz4(header), lz4(&records)),
+        ("xz", xz(header), xz(&records)),
+        ("bz2", bzip2(header), bzip2(&records)),
     ] {
         for _ in 0..60 {
             file.extend(&member);
@@ -300,6 +327,15 @@ fn fragments_in_flight_beyond_the_limit_are_counted_and_said() {
         (u64::from(n) * 10_000, frame)
     });
     degraded(&report("fragments.pcap", frames), "9 fragments beyond the limit on groups were not put together");
+}
+
+#[test]
+fn udp_flows_beyond_the_limit_are_counted_and_said() {
+    // Flows on unusual ports that might be ESP; the first of those beyond comes twice.
+    let flow = |n: u32| udp(address(n), R2, (40_000, 40_001), 1, &[noise(n), noise(n + 1)].concat());
+    let frames = (0..4_096 + 3).chain([4_096]).enumerate().map(|(at, n)| (at as u64 * 1_000, flow(n)));
+    let report = report("candidates.pcap", frames);
+    degraded(&report, "4 packets of UDP flows beyond 4096 on unusual ports were not looked at for ESP");
 }
 
 #[test]
@@ -449,6 +485,52 @@ fn remarks_and_stretches_are_kept_up_to_their_limits_and_counted_beyond() {
 }
 
 #[test]
+fn problems_and_their_lines_are_listed_up_to_their_limits_and_counted_beyond() {
+    let lint = |text: &str| {
+        let policies = Policies::read(&[("lint.cfg".into(), text.as_bytes().to_vec())]);
+        lint(&policies.view())
+    };
+    let router = |name: &str, own: u8, peer: u8, keys: &str| {
+        format!(
+            "hostname {name}\ncrypto ipsec transform-set T ah-md5-hmac\ncrypto map M 10 ipsec-manual\n \
+             set peer 10.0.0.{peer}\n set transform-set T\n{keys} match address 101\ninterface Gi0\n \
+             ip address 10.0.0.{own} 255.255.255.0\n crypto map M\n"
+        )
+    };
+    let key = |way: &str, spi: u32| format!(" set session-key {way} ah {spi} {spi:032x}\n");
+    // Reserved SPIs, each a problem of its own.
+    let maps: String = (1..=105_u32)
+        .map(|n| {
+            let peer = format!("10.0.1.{n}");
+            format!("crypto map M {n} ipsec-manual\n set peer {peer}\n set transform-set T\n{}", key("outbound", n))
+        })
+        .collect();
+    let problems = lint(&format!("hostname R1\ncrypto ipsec transform-set T ah-md5-hmac\n{maps}"));
+    let reserved: Vec<_> = problems.iter().filter(|problem| problem.code == "spi-reserved").collect();
+    assert_eq!(reserved.len(), 100);
+    let told = |at: usize| reserved[at].evidence.ends_with(" 5 more like it are not listed.");
+    assert!(told(99) && !told(98), "{}", reserved[99].evidence);
+    // One problem of many lines: twenty SPIs that the other end does not know.
+    let maps: String = (0..20_u32)
+        .map(|n| {
+            let number = 20 + n;
+            format!(
+                "crypto map M {number} ipsec-manual\n set peer 10.0.0.2\n set transform-set T\n{}",
+                key("outbound", 1_000 + n)
+            )
+        })
+        .collect();
+    let text = router("R1", 1, 2, "") + &maps + &router("R2", 2, 1, &key("inbound", 5_000));
+    let problems = lint(&text);
+    let many = problems.iter().find(|problem| problem.code == "config-spi-mismatch").expect("the ends do not agree");
+    assert_eq!((many.config.len(), many.uncited), (12, 9), "{many:?}");
+    assert!(many.evidence.ends_with(" 9 more lines are not cited."), "{}", many.evidence);
+    assert!(
+        problems.iter().filter(|problem| problem.uncited == 0).all(|problem| !problem.evidence.contains("not cited"))
+    );
+}
+
+#[test]
 fn a_configuration_file_is_not_read_beyond_its_limit() {
     let path: PathBuf = scratch("limits").join("endless.cfg");
     let mut text = b"hostname R1\n".to_vec();
@@ -469,4 +551,281 @@ fn a_configuration_file_is_not_read_beyond_its_limit() {
 #[test]
 fn a_chunk_is_as_large_as_that_and_records_are_larger() {
     assert!(CHUNK_BYTES < MAX_RECORD_RAISED as usize);
+}
+
+/// What `match` says of captures made of these frames: plain side, tunnel, and far side where there is one.
+fn matched(name: &str, sides: &[Vec<Out>]) -> MatchReport {
+    matched_of(name, sides, ETHERNET)
+}
+
+fn matched_of(name: &str, sides: &[Vec<Out>], link: u32) -> MatchReport {
+    let mut inputs = sides.iter().enumerate().map(|(at, frames)| {
+        let file = pcap(frames, link, Order::Little, Step::Nano);
+        let path = write_file(&scratch("limits"), &format!("{name}-{at}.pcap"), &file);
+        vec![Input { source: Source::Path(path), tap: None }]
+    });
+    let inputs = PairInputs {
+        plain: inputs.next().unwrap(),
+        tunnel: inputs.next().unwrap(),
+        exit: inputs.next().unwrap_or_default(),
+    };
+    let outcome = pair(&inputs, &Settings::default(), &PairSettings::default(), None, &Quiet).unwrap();
+    assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+    outcome.report
+}
+
+/// The report says that it is not exact, and that by these words.
+fn not_exact(report: &MatchReport, words: &str) {
+    assert_eq!(report.exactness, Exactness::Degraded, "{words}");
+    assert!(report.degraded_why.iter().any(|why| why.starts_with(words)), "{words}: {:?}", report.degraded_why);
+}
+
+/// A packet in clear, its IP packet as long as that, of which no more than the beginning is captured; and the same in a tunnel.
+fn short(after: u64, src: Ipv4Addr, dst: Ipv4Addr, bytes: u32, id: u16) -> (Out, Out) {
+    let whole = |mut data: Vec<u8>, bytes: u32| {
+        data[16..18].copy_from_slice(&u16::try_from(bytes).unwrap().to_be_bytes());
+        Out { time_ns: START + after, data, wire_bytes: 14 + bytes }
+    };
+    let plain = whole(udp(src, dst, (4_000, 4_000), id, &[7; 8]), bytes);
+    let tunnel = Out { time_ns: START + after + 50_000, ..whole(ipv4(R1, R2, 4, id, &plain.data[14..]), bytes + 20) };
+    (plain, tunnel)
+}
+
+fn octets(n: u32) -> [u8; 16] {
+    std::array::from_fn(|at| n.to_be_bytes()[at % 4])
+}
+
+#[test]
+fn packets_that_wait_beyond_the_limit_make_room_and_that_is_said() {
+    let at = |n: u32| START + u64::from(n) * 4_000;
+    let all = 0..150_000_u32;
+    let clear =
+        |side: u8| all.clone().map(move |n| Out::whole(at(n), udp(R1, R2, (u16::from(side), 53), 1, &octets(n))));
+    let tunnelled = all.clone().map(|n| {
+        let inner = udp(address(9), R2, (4, 53), 1, &octets(n))[14..].to_vec();
+        Out::whole(at(n), ipv4(R1, R2, 4, 1, &inner))
+    });
+    let tunnel: Vec<Out> = tunnelled.zip(clear(2)).flat_map(|(a, b)| [a, b]).collect();
+    let report = matched("waiting", &[clear(1).collect(), tunnel, clear(3).collect()]);
+    assert_eq!(
+        (report.pairs.matched, report.pairs.uncovered_plain, report.pairs.unmatched_tunnel),
+        (0, 150_000, 150_000)
+    );
+    for words in [
+        "plaintext packets made room for others",
+        "packets in the tunnel made room for others",
+        "packets in clear beside the tunnel made room for others",
+        "packets made room for others before the other end",
+    ] {
+        let counts = report.degraded_why.iter().filter_map(|why| why.split_once(' '));
+        let (count, _) = counts.into_iter().find(|(_, what)| what.starts_with(words)).expect(words);
+        // As many wait as may, and those of the last chunk do not have to.
+        let most = 2 * (150_000 - (1 << 17));
+        assert!((10_000..=most).contains(&count.parse().unwrap()), "{words}: {count}");
+    }
+}
+
+#[test]
+fn packets_whose_counterpart_would_have_come_are_unmatched_and_nothing_is_wrong() {
+    // As many packets within fifteen seconds, one in a hundred in the tunnel.
+    let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
+    for n in 0..150_000_u32 {
+        let frame = udp(address(n % 40_000), R2, (1, 53), 1, &octets(n));
+        if n % 100 == 0 {
+            let time_ns = START + u64::from(n) * 100_000 + 50_000;
+            tunnel.push(Out::whole(time_ns, ipv4(R1, R2, 4, 1, &frame[14..])));
+        }
+        plain.push(Out::whole(START + u64::from(n) * 100_000, frame));
+    }
+    let report = matched("in-time", &[plain.clone(), tunnel.clone()]);
+    assert_eq!(report.pairs.matched, 1_500);
+    let why: Vec<_> = report.degraded_why.iter().filter(|why| why.contains("made room")).collect();
+    assert!(why.is_empty(), "{why:?}");
+    // A plain side that begins long before the tunnel's: that is no want of room either.
+    let late: Vec<Out> = tunnel.split_off(1_450);
+    let report = matched("later", &[plain, late]);
+    assert_eq!(report.pairs.matched, 50);
+    let why: Vec<_> = report.degraded_why.iter().filter(|why| why.contains("made room")).collect();
+    assert!(why.is_empty(), "{why:?}");
+}
+
+#[test]
+fn flows_and_addresses_of_match_beyond_the_limit_are_counted_and_said() {
+    let opaque = vec![Out::whole(START, esp(R1, R2, 300, 1, &noise(1)))];
+    let flows = (0..65_536 + 9).map(|n| Out::whole(START, udp(address(n), R2, (1, 53), 1, &[1; 16])));
+    let report = matched("match-flows", &[flows.collect(), opaque.clone()]);
+    not_exact(&report, "9 plaintext packets were of flows beyond the 65536 that are kept apart");
+    let links = (0..4_096 + 7).map(|n| Out::whole(START, udp(address(n), R2, (1, 53), 1, &[1; 16])));
+    let report = matched("match-links", &[links.collect(), opaque]);
+    not_exact(&report, "7 plaintext packets had addresses beyond the 4096 pairs of MAC");
+    // Without MAC addresses, who talks to whom: two new addresses a packet.
+    let raw = |frame: Vec<u8>| Out::whole(START, frame[14..].to_vec());
+    let pairs = (0..32_768 + 8).map(|n| raw(udp(address(2 * n), address(2 * n + 1), (1, 53), 1, &[1; 16])));
+    let report = matched_of("match-colours", &[pairs.collect(), vec![raw(esp(R1, R2, 300, 1, &noise(1)))]], 101);
+    not_exact(&report, "8 plaintext packets had addresses beyond the 4096 pairs of MAC or 65536 IP addresses");
+}
+
+#[test]
+fn flows_outside_the_tunnel_are_listed_up_to_the_limit_and_counted_beyond() {
+    let (first, inside) = short(0, R1, R2, 36, 1);
+    let others = (0..1_005).map(|n| Out::whole(START + 1_000, udp(address(n), R2, (1, 53), 1, &[1; 16])));
+    let report = matched("outside", &[std::iter::once(first).chain(others).collect(), vec![inside]]);
+    not_exact(&report, "5 flows outside the tunnel beyond the 1000 largest are in no row");
+    assert_eq!((report.outside.len(), report.pairs.outside_plain, report.pairs.matched), (1_000, 1_005, 1));
+}
+
+#[test]
+fn tunnels_beyond_the_limit_count_for_the_first_and_every_output_says_so() {
+    let plain = plain_pcap(&[Out::whole(START, udp(R1, R2, (1, 53), 1, &[1; 16]))]);
+    let tunnels =
+        (0..65_536 + 6).map(|n| Out::whole(START, ipv4(address(n), R2, 4, 1, &ipv4(R2, R1, 59, 1, &octets(n))[14..])));
+    let plain = write_file(&scratch("limits"), "tunnels-plain.pcap", &plain);
+    let tunnel = write_file(&scratch("limits"), "tunnels.pcap", &plain_pcap(&tunnels.collect::<Vec<_>>()));
+    let words = "6 packets were of SAs or tunnels beyond the 65536 that are kept apart";
+    let run = |format: &str| {
+        let files = ["--plain", plain.to_str().unwrap(), "--tunnel", tunnel.to_str().unwrap()];
+        spiglass(&[&["match", "-q", "--format", format], &files[..]].concat())
+    };
+    let json = run("json").json();
+    assert_eq!(json["exactness"], "degraded");
+    assert!(json["degraded_why"].to_string().contains(words), "{}", json["degraded_why"]);
+    assert_eq!(items(&json, "directions").len(), 65_536);
+    for format in ["text", "markdown"] {
+        let text = run(format).text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("Not exact: ") && text.contains(words), "{format}");
+    }
+}
+
+#[test]
+fn sizes_of_match_beyond_the_limit_are_counted_and_said() {
+    let (plain, tunnel): (Vec<_>, Vec<_>) = (0..65_600_u32)
+        .map(|n| {
+            let (mut plain, mut tunnel) = short(u64::from(n) * 1_000, R1, R2, 36 + n / 2, 1);
+            // Two tunnels.
+            let far = Ipv4Addr::new(192, 168, 9, (n % 2) as u8);
+            tunnel.data[30..34].copy_from_slice(&far.octets());
+            tunnel.data[38] = (n % 2) as u8;
+            plain.data[18] = (n % 2) as u8;
+            (plain, tunnel)
+        })
+        .unzip();
+    let report = matched("match-sizes", &[plain, tunnel]);
+    assert_eq!((report.pairs.matched, report.sizes.len()), (65_600, 65_536));
+    not_exact(&report, "64 packets were of sizes beyond the 65536 that are kept apart");
+    not_exact(&report, "61440 pairs were of sizes beyond the 4096 whose times are kept apart");
+    assert_eq!(report.sizes.iter().filter(|size| size.latency_ns.is_some()).count(), 4_096);
+}
+
+#[test]
+fn lost_packets_are_listed_up_to_the_limit_and_counted_beyond() {
+    // Two flows, each of every size; an eighth of the packets is in the tunnel.
+    let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
+    for n in 0..66_000_u32 {
+        let (lost, _) = short(u64::from(n) * 1_000, R1, [R2, address(1)][n as usize % 2], 40 + n / 2, 1);
+        plain.push(lost);
+        if n % 8 < 2 {
+            let (seen, inside) = short(u64::from(n) * 1_000, R1, [R2, address(1)][n as usize % 2], 40 + n / 2, 2);
+            plain.push(seen);
+            tunnel.push(inside);
+        }
+    }
+    let report = matched("lost", &[plain, tunnel]);
+    assert_eq!((report.pairs.matched, report.pairs.unmatched_plain, report.lost.len()), (16_500, 66_000, 10_000));
+    not_exact(&report, "56000 lost packets beyond the 10000 that are listed");
+    not_exact(&report, "464 lost packets were of flows and sizes beyond the 65536 that are kept apart");
+}
+
+/// One fragment of an ESP packet in IPv4.
+fn fragment(id: u16, first: bool, last: bool, offset: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = if first { esp(R1, R2, 300, u32::from(id), payload) } else { ipv4(R1, R2, 50, id, payload) };
+    frame[18..20].copy_from_slice(&id.to_be_bytes());
+    frame[20..22].copy_from_slice(&(offset | u16::from(!last) << 13).to_be_bytes());
+    frame
+}
+
+#[test]
+fn fragments_of_match_beyond_the_limits_are_counted_and_said() {
+    let plain = vec![Out::whole(START, udp(R1, R2, (1, 53), 1, &[1; 16]))];
+    let whole = |n: u64, frame| Out::whole(START + n * 1_000, frame);
+    let firsts = (0..4_096 + 5_u16).map(|id| whole(id.into(), fragment(id, true, false, 0, &[0x5a; 40])));
+    let report = matched("trains", &[plain.clone(), firsts.collect()]);
+    not_exact(&report, "5 fragments came while 4096 other packets were incomplete, or after 128 of the same packet");
+    // One packet in more fragments than any link makes of it.
+    let pieces = (0..130_u16)
+        .map(|at| whole(at.into(), fragment(1, at == 0, at == 129, at * 2, &vec![0x5a; if at == 0 { 8 } else { 16 }])));
+    let report = matched("pieces", &[plain.clone(), pieces.collect()]);
+    not_exact(&report, "2 fragments came while");
+    // Where there are keys, fragments are kept to be decrypted when the last has come.
+    let firsts = (0..2_110_u16).map(|id| whole(id.into(), fragment(id, true, false, 0, &[0x5a; 8_000])));
+    let file = |name, frames: Vec<Out>| write_file(&scratch("limits"), name, &plain_pcap(&frames));
+    let (plain, tunnel) = (file("kept-plain.pcap", plain), file("kept.pcap", firsts.collect()));
+    let keys = format!(
+        "[[sa]]\nprotocol = \"esp\"\nsrc = \"{R1}\"\ndst = \"{R2}\"\nspi = 300\ntransform = \"esp-aes esp-sha-hmac\"\n\
+         encryption_key = \"0x{}\"\nauthentication_key = \"0x{}\"\n",
+        "11".repeat(16),
+        "22".repeat(20)
+    );
+    let keys = write_file(&scratch("limits"), "kept.toml", keys.as_bytes());
+    let run = |config: &[&str]| {
+        let files = ["--plain", plain.to_str().unwrap(), "--tunnel", tunnel.to_str().unwrap()];
+        spiglass(&[&["match", "-q", "--format", "json"], &files[..], config].concat()).json()
+    };
+    // 16 MiB take 2,095 payloads of 8,008 octets; one begins while there is room.
+    let why = run(&["--config", keys.to_str().unwrap()])["degraded_why"].to_string();
+    assert!(why.contains("14 fragments came while 16777216 octets of others were kept"), "{why}");
+    assert_eq!(run(&[])["exactness"], "exact", "without keys nothing is kept");
+    std::fs::remove_file(tunnel).unwrap();
+}
+
+/// A counter that jumps, as after a change to a gateway's twin.
+#[test]
+fn gaps_between_sequence_numbers_beyond_the_limit_are_said() {
+    let (plain, tunnel) = (fixture("lab/loss-before-tap-plain-a.pcap"), fixture("lab/loss-before-tap-tunnel.pcap"));
+    let read = |path: &Path| {
+        let mut reader = CaptureReader::open(&Source::Path(path.into()), 0).unwrap();
+        let (mut chunk, mut frames) = (Chunk::new(), Vec::new());
+        while reader.next_chunk(&mut chunk) {
+            frames.extend(chunk.frames().map(|f| Out {
+                time_ns: u64::try_from(f.time.ns().unwrap()).unwrap(),
+                data: f.data.to_vec(),
+                wire_bytes: f.wire_bytes,
+            }));
+        }
+        frames
+    };
+    let (plain, mut tunnel) = (read(&plain), read(&tunnel));
+    let untouched = matched("unjumped", &[plain.clone(), tunnel.clone()]);
+    assert_eq!(
+        (untouched.exactness, untouched.pairs.matched),
+        (Exactness::Exact, 1_250),
+        "{:?}",
+        untouched.degraded_why
+    );
+    for frame in tunnel.iter_mut().filter(|frame| frame.data.get(23) == Some(&50)) {
+        let number = u32::from_be_bytes(frame.data[38..42].try_into().unwrap());
+        let jumped = if number > 700 { number + 5_000 } else { number };
+        frame.data[38..42].copy_from_slice(&jumped.to_be_bytes());
+    }
+    let jumped = matched("jumped", &[plain, tunnel]);
+    assert_eq!(jumped.pairs.matched, 1_250);
+    not_exact(&jumped, "5000 sequence numbers are missing in gaps beyond the 1024 that are looked into at once");
+}
+
+#[test]
+fn padding_is_shown_by_so_many_examples_and_all_of_it_is_counted() {
+    let (mut plain, mut tunnel, mut exit) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 0..20_u32 {
+        let frame = udp(R1, R2, (1, 53), 1, &octets(n));
+        let time_ns = START + u64::from(n) * 1_000_000;
+        let padded = |pad: u8| [frame.clone(), vec![pad; 2]].concat();
+        plain.push(Out::whole(time_ns, padded(0xff)));
+        tunnel.push(Out::whole(time_ns + 50_000, ipv4(R1, R2, 4, 1, &frame[14..])));
+        exit.push(Out::whole(time_ns + 90_000, padded(0)));
+    }
+    let report = matched("examples", &[plain, tunnel, exit]);
+    let padding = &report.padding;
+    assert_eq!((padding.plain_ethernet.frames, padding.exit_ethernet.unwrap().frames), (20, 20));
+    assert_eq!(padding.examples.len(), 16);
+    assert!(padding.examples.iter().all(|example| example.tunnel.is_some() && example.exit.is_some()));
+    assert_eq!(report.exactness, Exactness::Exact);
 }

@@ -27,6 +27,8 @@ const SMALL: u32 = 64;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Candidates {
     flows: HashMap<FlowKey, Candidate, RandomState>,
+    /// Packets of flows beyond the limit.
+    pub(crate) refused: u64,
 }
 
 /// A UDP flow.
@@ -51,11 +53,6 @@ pub(crate) struct Candidate {
 }
 
 impl Candidates {
-    /// Whether there is no room for another flow.
-    pub(crate) fn is_full(&self) -> bool {
-        self.flows.len() >= MAX_UDP_CANDIDATES
-    }
-
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack) {
         for note in &stack.notes {
@@ -70,6 +67,7 @@ impl Candidates {
 
     fn add(&mut self, key: FlowKey, spi: Spi, sequence: u32, bytes: u32, o: &Observation, outer_bytes: u32) {
         if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
+            self.refused += 1;
             return;
         }
         let candidate = self.flows.entry(key).or_insert_with(|| Candidate {
@@ -127,11 +125,14 @@ impl Candidates {
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
         // In order of first appearance, so that the limit admits the same flows as in one pass.
-        let Self { flows } = later;
+        let Self { flows, refused } = later;
+        self.refused += refused;
         let mut flows: Vec<_> = flows.into_iter().collect();
         flows.sort_by_key(|(key, c)| (c.state.as_ref().and_then(|s| s.seen.ends()).map(|e| e.first), *key));
         for (key, theirs) in flows {
             if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
+                // Of a flow that is no SA only that there was one is known.
+                self.refused += theirs.state.map_or(0, |state| state.seen.count).max(1);
                 continue;
             }
             match self.flows.entry(key) {
@@ -199,13 +200,13 @@ impl Serialize for Candidates {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut flows: Vec<_> = self.flows.iter().collect();
         flows.sort_unstable_by_key(|(key, _)| **key);
-        flows.serialize(serializer)
+        (flows, self.refused).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Candidates {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let flows = Vec::<(FlowKey, Candidate)>::deserialize(deserializer)?;
-        Ok(Self { flows: flows.into_iter().collect() })
+        let (flows, refused) = <(Vec<(FlowKey, Candidate)>, u64)>::deserialize(deserializer)?;
+        Ok(Self { flows: flows.into_iter().collect(), refused })
     }
 }

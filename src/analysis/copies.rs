@@ -390,3 +390,30 @@ impl<'de> Deserialize<'de> for CopyWindow {
         Ok(window)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames within the window, each another.
+    fn frames(count: usize) -> impl Iterator<Item = Entry> {
+        (1..=count as u64).map(|digest| Entry { digest, time: 0 })
+    }
+
+    #[test]
+    fn what_finds_no_room_in_the_window_is_counted() {
+        // Packets of an SA with new numbers, which are only remembered, and others, which are looked up.
+        let mut remembered = CopyWindow { newest: 0, ..CopyWindow::default() };
+        frames(MAX_COPY_WINDOW).for_each(|entry| remembered.remember(entry));
+        assert_eq!(remembered.dropped, 0);
+        frames(3).for_each(|entry| remembered.remember(entry));
+        assert_eq!((remembered.dropped, remembered.recent.len()), (3, MAX_COPY_WINDOW));
+        let mut looked_up = CopyWindow { newest: 0, ..CopyWindow::default() };
+        assert!(frames(MAX_COPY_WINDOW).all(|entry| looked_up.touch(entry).is_none()));
+        assert_eq!(looked_up.dropped, 0);
+        assert!(frames(MAX_COPY_WINDOW).all(|entry| looked_up.touch(entry) == Some(0)), "all of them are there");
+        let others = frames(5).map(|entry| Entry { digest: u64::MAX - entry.digest, ..entry });
+        assert!(others.map(|entry| looked_up.touch(entry)).all(|before| before.is_none()));
+        assert_eq!((looked_up.dropped, looked_up.buckets.len() * WAYS), (5, MAX_COPY_WINDOW));
+    }
+}

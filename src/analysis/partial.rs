@@ -6,6 +6,7 @@ use super::express::{Express, lane_key};
 use super::flows::Flows;
 use super::fragments::Fragments;
 use super::keyring::{Keyring, Unlocked};
+use super::limits::MAX_UDP_CANDIDATES;
 use super::notices::Notices;
 use super::observation::{Observation, SaSight, observe};
 use super::padding::EthernetPadding;
@@ -292,8 +293,8 @@ impl Partial {
     /// Whether no limit was hit.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        let silent = self.candidates.is_full() || self.tables.directions.refused > 0;
-        !silent && self.degraded().is_empty() && self.sas.is_exact()
+        // Directions beyond the limit are summed as such, in a row of their own.
+        self.tables.directions.refused == 0 && self.degraded().is_empty() && self.sas.is_exact()
     }
 
     /// Which limits were hit, one sentence each.
@@ -306,6 +307,12 @@ impl Partial {
         }
         if self.fragments.refused > 0 {
             why.push(format!("{} fragments beyond the limit on groups were not put together", self.fragments.refused));
+        }
+        if self.candidates.refused > 0 {
+            why.push(format!(
+                "{} packets of UDP flows beyond {MAX_UDP_CANDIDATES} on unusual ports were not looked at for ESP",
+                self.candidates.refused
+            ));
         }
         if self.copies.dropped > 0 {
             why.push(format!("{} frames found no room in the window that recognises copies", self.copies.dropped));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Resolution;
+use super::limits::{MAX_INTERFACES, MAX_PACKET_OPTIONS};
 use crate::model::{Damage, LinkType};
 
 /// Facts about a capture. They grow as reading goes on and are complete once [`super::CaptureReader::next_chunk`] answers `false`.
@@ -29,6 +30,8 @@ pub struct CaptureInfo {
     pub bytes_consumed: u64,
     /// Size of the raw input in octets; `None` for pipes.
     pub bytes_total: Option<u64>,
+    /// Packets with more options than are looked at, see [`super::limits`]; a flag behind those is not seen.
+    pub unread_options: u64,
     /// The first damage found, `None` while the capture is sound.
     pub damage: Option<Damage>,
 }
@@ -68,7 +71,7 @@ impl CaptureInfo {
         if !self.link_types.contains(&interface.link) {
             self.link_types.push(interface.link);
         }
-        if self.interfaces.len() < super::limits::MAX_INTERFACES {
+        if self.interfaces.len() < MAX_INTERFACES {
             self.interfaces.push(interface);
         }
     }
@@ -84,8 +87,20 @@ impl CaptureInfo {
             (None, later) => later,
         };
         self.frames += before.frames;
+        self.unread_options += before.unread_options;
         self.bytes_read += before.bytes_read;
         self.bytes_consumed += before.bytes_consumed;
+    }
+
+    /// What a limit left unread although the capture is sound, in words.
+    #[must_use]
+    pub fn unread(&self) -> Option<String> {
+        (self.unread_options > 0).then(|| {
+            format!(
+                "{} packets have more than {MAX_PACKET_OPTIONS} options; what further ones say was not read",
+                self.unread_options
+            )
+        })
     }
 
     /// Takes back the last damage that was noted.

@@ -138,6 +138,7 @@ impl CaptureReader {
             bytes_read: 0,
             bytes_consumed: consumed.load(Ordering::Relaxed),
             bytes_total: opened.total,
+            unread_options: 0,
             damage: None,
         };
         let (format, header_bytes) = match Format::sniff(head.bytes()) {
@@ -189,7 +190,14 @@ impl CaptureReader {
     /// A reader for `opened`, the same file from octet `begin` on, where a record begins that this reader could go on with.
     pub(super) fn fork(&self, opened: Opened, begin: u64) -> Self {
         let consumed = Arc::new(AtomicU64::new(0));
-        let info = CaptureInfo { frames: 0, bytes_read: 0, bytes_consumed: 0, damage: None, ..self.info.clone() };
+        let info = CaptureInfo {
+            frames: 0,
+            bytes_read: 0,
+            bytes_consumed: 0,
+            unread_options: 0,
+            damage: None,
+            ..self.info.clone()
+        };
         Self {
             input: Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }),
             consumed,

@@ -234,11 +234,12 @@ impl<'r> Run<'r> {
             .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
         let checks = self.matcher.take_checks();
         let packets = self.matcher.packets();
-        let Figures { pairs, directions, outside, sizes, padding, ends, lost, degraded_why, sides } =
+        let Figures { pairs, directions, outside, sizes, padding, ends, lost, mut degraded_why, sides } =
             self.matcher.figures(step);
         let [near, within, far] = sides;
         let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
         let all: Vec<CaptureFacts> = [near_captures, &tunnel.0, &exit.0].into_iter().flatten().cloned().collect();
+        degraded_why.extend(all.iter().filter_map(CaptureFacts::degraded).map(|why| why + "."));
         let side =
             |(facts, step): (Vec<CaptureFacts>, Option<f64>), (frames, packets, first_ns, last_ns)| pairs::Side {
                 captures: facts.into_iter().map(|facts| facts.capture).collect(),

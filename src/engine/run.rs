@@ -296,5 +296,6 @@ pub(super) fn capture_facts(
         },
         damage: damage.map(|d| d.kind),
         further_damage: damage.map_or(0, |d| d.further),
+        unread: info.unread(),
     }
 }

@@ -1,5 +1,7 @@
 //! What a lint finds.
 
+use std::collections::BTreeSet;
+
 use super::limits::MAX_CITED;
 use super::{Cite, Policies};
 use crate::model::report::{ConfigLine, Fix, Severity};
@@ -17,13 +19,15 @@ pub struct Problem {
     pub evidence: String,
     /// The lines that cause it.
     pub config: Vec<ConfigLine>,
+    /// How many more lines do, beyond the limit on those that one problem names.
+    pub uncited: usize,
     /// Lines to type; keys as placeholders.
     pub fix: Vec<Fix>,
 }
 
 impl Problem {
     pub(super) fn new(code: &'static str, evidence: String) -> Self {
-        Self { code, severity: None, subject: None, evidence, config: Vec::new(), fix: Vec::new() }
+        Self { code, severity: None, subject: None, evidence, config: Vec::new(), uncited: 0, fix: Vec::new() }
     }
 
     pub(super) fn severity(mut self, severity: Severity) -> Self {
@@ -43,13 +47,17 @@ impl Problem {
         router: usize,
         cites: impl IntoIterator<Item = &'c Cite>,
     ) -> Self {
+        let mut beyond: BTreeSet<(&str, u32)> = BTreeSet::new();
         for cite in cites {
             let line = config_line(policies, router, cite);
             let known = self.config.iter().any(|old| (&old.file, old.line) == (&line.file, line.line));
             if !known && self.config.len() < MAX_CITED {
                 self.config.push(line);
+            } else if !known {
+                beyond.insert((&cite.file, cite.line));
             }
         }
+        self.uncited += beyond.len();
         self
     }
 

@@ -50,6 +50,15 @@ pub struct CaptureFacts {
     pub damage: Option<DamageKind>,
     /// How many further places are damaged.
     pub further_damage: u64,
+    /// Which of its contents a limit of its reader left unread, in words.
+    pub unread: Option<String>,
+}
+
+impl CaptureFacts {
+    /// Which limits its reader hit, for the report.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        self.unread.as_ref().map(|unread| format!("{}: {unread}", self.capture.path))
+    }
 }
 
 /// Makes the report of a run. `exit_status` is left 0 for the caller to fill in.
@@ -91,6 +100,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         events::add(&mut report, tap);
         report.degraded_why.extend(tap.degraded().into_iter().map(|why| format!("{}: {why}", tap.name)));
     }
+    report.degraded_why.extend(captures.iter().filter_map(CaptureFacts::degraded));
     report.rates.bin_ns = taps
         .iter()
         .map(|tap| u64::try_from(tap.partial.rates.bin_ns()).unwrap_or(settings.bin_ns))

@@ -1,5 +1,6 @@
 //! Packets found by what is in them: an index of those that wait.
 
+use std::cell::Cell;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
@@ -7,11 +8,14 @@ use foldhash::fast::FixedState;
 
 use super::identity::Identity;
 use super::ledger::Serial;
+use super::limits::MAX_ALIKE;
 
 /// Packets by the key of their identity. Several may have the same: a traffic generator sends thousands that are alike.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     waiting: HashMap<u64, Waiting, FixedState>,
+    /// Packets for which none was found, but not all that might be were compared.
+    missed: Cell<u64>,
 }
 
 /// The packets with one key, the earliest first.
@@ -20,9 +24,6 @@ enum Waiting {
     One(Serial),
     Several(VecDeque<Serial>),
 }
-
-/// Packets with one key that are looked at: packets that are alike in their first octets and were not wholly captured.
-const LOOKED_AT: usize = 64;
 
 impl Index {
     pub(super) fn insert(&mut self, identity: Identity, serial: Serial) {
@@ -63,11 +64,19 @@ impl Index {
         match self.waiting.get(&identity.key)? {
             Waiting::One(serial) => agrees(*serial).then_some((*serial, false)),
             Waiting::Several(serials) => {
-                let mut fitting = serials.iter().copied().take(LOOKED_AT).filter(|serial| agrees(*serial));
-                let first = fitting.next()?;
+                let mut fitting = serials.iter().copied().take(MAX_ALIKE).filter(|serial| agrees(*serial));
+                let Some(first) = fitting.next() else {
+                    self.missed.set(self.missed.get() + u64::from(serials.len() > MAX_ALIKE));
+                    return None;
+                };
                 Some((first, fitting.next().is_some()))
             }
         }
+    }
+
+    /// Packets for which none was found among those compared, while there were more.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.get()
     }
 }
 
@@ -95,5 +104,17 @@ mod tests {
         index.remove(alike, 5);
         index.remove(alike, 300);
         assert_eq!(index.find(alike, |_| true), None);
+    }
+
+    #[test]
+    fn packets_that_begin_alike_are_compared_up_to_the_limit() {
+        let alike = Identity { key: 7, whole: None };
+        let mut index = Index::default();
+        let last = MAX_ALIKE as u64;
+        (0..last).for_each(|serial| index.insert(alike, serial));
+        assert_eq!((index.find(alike, |_| false), index.missed()), (None, 0), "all were compared");
+        index.insert(alike, last);
+        assert_eq!((index.find(alike, |serial| serial == last), index.missed()), (None, 1), "one was not");
+        assert_eq!((index.find(alike, |serial| serial > 60), index.missed()), (Some((61, true)), 1));
     }
 }

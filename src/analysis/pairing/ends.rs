@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::clock::{Clock, Difference, Differences};
 use super::identity::Identity;
 use super::ledger::Plain;
-use super::limits::HELD_PAIRS;
+use super::limits::{HELD_PAIRS, MAX_EXAMPLES};
 use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::queue::Queue;
@@ -42,9 +42,6 @@ pub(super) struct Padded {
     pub(super) exit_pattern: Option<Pattern>,
 }
 
-/// Packets that are shown.
-const MAX_PADDED: usize = 16;
-
 /// Both sides.
 #[derive(Debug, Default)]
 pub(super) struct EndToEnd {
@@ -67,21 +64,41 @@ impl EndToEnd {
         self.ahead.unwrap_or(0)
     }
 
-    pub(super) fn plain(&mut self, packet: &Plain, outer: &IpHeader) {
+    /// A packet of the near side; the far one was read up to `until`.
+    pub(super) fn plain(&mut self, packet: &Plain, outer: &IpHeader, until: i64) {
         let Some((identity, own)) = waiting(packet, outer) else { return };
         match self.exit.take(identity) {
             Some(other) => self.pair(own, other),
-            None => self.plain.push(identity, own),
+            None => {
+                let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
+                self.plain.push(identity, own, read, |waiting| Some(waiting.ns));
+            }
         }
     }
 
-    pub(super) fn exit(&mut self, packet: &Plain, outer: &IpHeader) {
+    /// A packet of the far side; the near one was read up to `until`.
+    pub(super) fn exit(&mut self, packet: &Plain, outer: &IpHeader, until: i64) {
         self.pads.add(packet.pad_bytes, packet.pattern);
         let Some((identity, own)) = waiting(packet, outer) else { return };
         match self.plain.take(identity) {
             Some(other) => self.pair(other, own),
-            None => self.exit.push(identity, own),
+            None => {
+                let read = self.ahead.map(|ahead| until.saturating_add(ahead));
+                self.exit.push(identity, own, read, |waiting| Some(waiting.ns));
+            }
         }
+    }
+
+    /// Packets that made room before the other side was read so far; `first`: the first times of the two sides.
+    pub(super) fn crowded(&self, first: (Option<i64>, Option<i64>)) -> u64 {
+        let on_plain = first.1.zip(self.ahead).map(|(exit, ahead)| exit.saturating_sub(ahead));
+        let on_exit = first.0.zip(self.ahead).map(|(plain, ahead)| plain.saturating_add(ahead));
+        self.plain.crowded.count(on_plain) + self.exit.crowded.count(on_exit)
+    }
+
+    /// Packets for which none was found among those compared, while there were more.
+    pub(super) fn missed(&self) -> u64 {
+        self.plain.missed() + self.exit.missed()
     }
 
     fn pair(&mut self, plain: Waiting, exit: Waiting) {
@@ -92,7 +109,7 @@ impl EndToEnd {
         if plain.pattern.is_some() || exit.pattern.is_some() {
             self.rewritten +=
                 u64::from(plain.pattern.is_some() && exit.pattern.is_some() && plain.pattern != exit.pattern);
-            if self.padded.len() < MAX_PADDED {
+            if self.padded.len() < MAX_EXAMPLES {
                 self.padded.push(Padded {
                     plain: plain.pos,
                     plain_pattern: plain.pattern,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::clock::{Basis, Clock};
+use super::degraded::LeftOut;
 use super::flows::Flows;
 use super::known::Known;
 use super::ledger::{Lost, PairBasis};
+use super::limits::MAX_OUTSIDE;
 use super::mapping::Inside;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
@@ -17,9 +19,6 @@ use crate::model::pairs::{
 use crate::model::report::{Parts, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
-
-/// Flows outside the tunnel that are shown.
-const MAX_OUTSIDE: usize = 50;
 
 /// Everything that a report of pairs holds besides captures and findings.
 #[derive(Debug)]
@@ -60,7 +59,9 @@ impl Matcher {
                 *missed.entry(*sa).or_default() += counts.unmatched;
             }
         }
+        let mut known_sizes = 0;
         for ((flow, bytes), count) in &self.ledger.missed {
+            known_sizes += if flows.is_selected(*flow) { *count } else { 0 };
             if let Some(sa) = self.tally.flow_sa.get(flow).filter(|_| flows.is_selected(*flow)) {
                 *missed_sizes.entry((*sa, *bytes)).or_default() += count;
             }
@@ -82,9 +83,15 @@ impl Matcher {
                 sizes.push(size_row(sa, *bytes, size, missed, &known));
             }
         }
-        let (outside, outside_plain) = outside(&flows);
+        let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
         let lost = self.lost(&flows);
+        let left_out = LeftOut {
+            outside: more_outside,
+            lost: unmatched_plain.saturating_sub(lost.len() as u64),
+            missed: unmatched_plain.saturating_sub(known_sizes),
+            flows: flows.refused,
+        };
         let progress = |p: &super::Progress| (p.frames, p.packets, p.first, p.first.map(|_| p.latest));
         Figures {
             pairs,
@@ -94,7 +101,7 @@ impl Matcher {
             padding: self.padding(),
             ends: self.ends(),
             lost,
-            degraded_why: self.degraded(),
+            degraded_why: self.degraded(&left_out),
             sides: [progress(&self.plain), progress(&self.tunnel), progress(&self.exit)],
         }
     }
@@ -175,33 +182,6 @@ impl Matcher {
             depends_on_offset: true,
         };
         ends.ways.iter().rev().map(row).collect()
-    }
-
-    fn degraded(&self) -> Vec<String> {
-        let mut why = Vec::new();
-        let mut say = |count: u64, what: &str| {
-            if count > 0 {
-                why.push(format!("{count} {what}"));
-            }
-        };
-        say(
-            self.tally.refused_sas,
-            "packets were of SAs or tunnels beyond the number that is kept apart; they count for the first",
-        );
-        say(
-            self.tally.refused_sizes,
-            "packets were of sizes beyond the number that is kept apart; they are in no row of sizes",
-        );
-        say(
-            self.trains.refused,
-            "fragments came while too many other packets were incomplete; the sizes of their packets are not known",
-        );
-        say(
-            self.tally.untimed,
-            "pairs were of sizes beyond the number whose latency is kept apart; those rows have no latency",
-        );
-        say(self.ledger.more_lost, "lost packets beyond the number that is listed are counted only");
-        why
     }
 }
 
@@ -357,7 +337,8 @@ fn parts(bytes: u32, size: &SizeTally, known: &Known) -> Option<Parts> {
     Some(parts)
 }
 
-fn outside(flows: &Flows) -> (Vec<Outside>, u64) {
+/// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row.
+fn outside(flows: &Flows) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
     let mut all = 0;
     for (id, flow) in flows.iter().filter(|(id, _)| !flows.is_selected(*id)) {
@@ -379,8 +360,9 @@ fn outside(flows: &Flows) -> (Vec<Outside>, u64) {
     rows.sort_by(|a, b| {
         b.packets.cmp(&a.packets).then_with(|| (&a.src, &a.dst, a.protocol).cmp(&(&b.src, &b.dst, b.protocol)))
     });
+    let more = rows.len().saturating_sub(MAX_OUTSIDE) as u64;
     rows.truncate(MAX_OUTSIDE);
-    (rows, all)
+    (rows, all, more)
 }
 
 impl Clock {

@@ -45,11 +45,13 @@ pub(super) struct Flows {
     numbers: Numbers<FlowKey>,
     flows: Vec<Flow>,
     keys: Vec<Option<FlowKey>>,
+    /// Packets of flows beyond the limit.
+    pub(super) refused: u64,
 }
 
 impl Default for Flows {
     fn default() -> Self {
-        Self { numbers: Numbers::default(), flows: vec![Flow::default()], keys: vec![None] }
+        Self { numbers: Numbers::default(), flows: vec![Flow::default()], keys: vec![None], refused: 0 }
     }
 }
 
@@ -59,7 +61,8 @@ impl Flows {
         if let Some(id) = self.numbers.get(key) {
             return id;
         }
-        if self.flows.len() >= MAX_FLOWS {
+        if self.flows.len() > MAX_FLOWS {
+            self.refused += 1;
             return 0;
         }
         let id = self.flows.len() as FlowId;

@@ -9,7 +9,7 @@ use super::align;
 use super::delay::Delay;
 use super::flows::{Class, FlowId};
 use super::ledger::{Ledger, Plain, Serial, TunnelledFate};
-use super::limits::MAX_HOLES_AT_ONCE;
+use super::limits::{MAX_HOLES, MAX_HOLES_AT_ONCE};
 use super::mapping::Mappings;
 use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
 
@@ -61,6 +61,8 @@ pub(super) struct Counter {
     run: u32,
     /// The last number that was settled, and its run.
     pub(super) settled: Option<(u32, i64)>,
+    /// The highest number of a hole that nobody remembers.
+    pub(super) forgotten: i64,
 }
 
 /// Which packet waits for which number.
@@ -79,6 +81,12 @@ pub(super) struct Lane {
     numbers: Option<HashSet<(u32, u32, i64), FixedState>>,
     pub(super) counters: HashMap<u32, Counter, FixedState>,
     pub(super) holes: BTreeMap<(u32, i64), Hole>,
+    /// The latest of them in the order in which they were settled.
+    latest_holes: VecDeque<(u32, i64)>,
+    /// Packets whose number was passed by so long ago that nobody knows whether it was missing.
+    pub(super) late: u64,
+    /// Missing numbers in gaps that were too large to be looked into.
+    pub(super) jumped: u64,
     pub(super) mappings: Mappings,
     /// Whether the plain tap saw the packets before the tunnel's.
     pub(super) encapsulated: bool,
@@ -105,8 +113,15 @@ impl Lane {
     /// hole was settled is paired with the plaintext packet that the hole was.
     pub(super) fn push(&mut self, ledger: &mut Ledger, serial: Serial, ns: i64, sa: u32, raw: u32) {
         let new = !self.counters.contains_key(&sa);
-        let counter =
-            self.counters.entry(sa).or_insert(Counter { raw, ns, number: 0, highest: 0, run: 0, settled: None });
+        let counter = self.counters.entry(sa).or_insert(Counter {
+            raw,
+            ns,
+            number: 0,
+            highest: 0,
+            run: 0,
+            settled: None,
+            forgotten: i64::MIN,
+        });
         let step = i64::from(raw.wrapping_sub(counter.raw).cast_signed());
         if (step < 0 && ns.saturating_sub(counter.ns) >= RUN_GAP_NS) || step.abs() > i64::from(RUN_STEP) {
             counter.run += 1;
@@ -122,7 +137,10 @@ impl Lane {
                 match self.holes.remove(&(sa, item.number)) {
                     Some(Hole { plain: Some((_, plain)), confidence }) => ledger.recover(plain, serial, confidence),
                     Some(Hole { plain: None, .. }) => ledger.leave(serial, TunnelledFate::Alone),
-                    None => ledger.leave(serial, TunnelledFate::Repeated),
+                    None => {
+                        self.late += u64::from(item.number <= counter.forgotten);
+                        ledger.leave(serial, TunnelledFate::Repeated);
+                    }
                 }
                 return;
             }
@@ -138,6 +156,19 @@ impl Lane {
             numbers.insert(item.key());
         }
         self.tunnelled.push_back(item);
+    }
+
+    /// Remembers a hole, and forgets the one that was settled first where there are too many.
+    pub(super) fn remember(&mut self, key: (u32, i64), hole: Hole) {
+        self.holes.insert(key, hole);
+        self.latest_holes.push_back(key);
+        if self.latest_holes.len() > MAX_HOLES
+            && let Some(oldest) = self.latest_holes.pop_front()
+            && self.holes.remove(&oldest).is_some()
+            && let Some(counter) = self.counters.get_mut(&oldest.0)
+        {
+            counter.forgotten = counter.forgotten.max(oldest.1);
+        }
     }
 
     /// The tunnelled packets that wait, as they came.
@@ -256,7 +287,10 @@ fn sort_within_sas(items: &mut [TunnelItem]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ledger::{Marks, Tunnelled};
     use super::*;
+    use crate::dissect::Costs;
+    use crate::model::{FramePos, Timestamp};
 
     #[test]
     fn holes_take_no_more_room_than_there_is() {
@@ -277,5 +311,63 @@ mod tests {
             assert_eq!(all, 320 + holes, "{step}");
             assert!(holes <= 1_024, "{step}: {holes}");
         }
+    }
+
+    /// What a packet of this number comes to, and how many were too late to say.
+    fn fate(lane: &mut Lane, raw: u32) -> (TunnelledFate, u64) {
+        let mut ledger = Ledger::default();
+        ledger.tunnel.push(packet());
+        lane.push(&mut ledger, 0, 0, 0, raw);
+        (ledger.tunnel.front().expect("it waits").fate, lane.late)
+    }
+
+    fn packet() -> Tunnelled {
+        Tunnelled {
+            pos: FramePos::new(0, 1),
+            time: Timestamp::UNKNOWN,
+            sa: 0,
+            sequence: None,
+            outer_bytes: 100,
+            pieces: 1,
+            complete: true,
+            esp: Some(80),
+            marks: Marks::default(),
+            inner: None,
+            identity: None,
+            train: None,
+            costs: Costs::default(),
+            frame_bytes: 114,
+            pad_bytes: 0,
+            pattern: None,
+            fate: TunnelledFate::Waiting,
+        }
+    }
+
+    #[test]
+    fn a_packet_whose_hole_was_forgotten_is_said_to_be_late() {
+        let mut lane = Lane { encapsulated: true, ..Lane::default() };
+        lane.push(&mut Ledger::default(), 0, 0, 0, 100);
+        let last = MAX_HOLES as i64 + 2;
+        lane.counters.get_mut(&0).expect("it has a counter").settled = Some((0, last));
+        lane.counters.get_mut(&0).expect("it has a counter").highest = last;
+        for number in 1..=last {
+            lane.remember((0, number), Hole { plain: None, confidence: 0.0 });
+        }
+        assert_eq!(lane.holes.len(), MAX_HOLES);
+        // Numbers begin with 0 at the first packet, whose number was 100.
+        assert!(matches!(fate(&mut lane, 103), (TunnelledFate::Alone, 0)), "its hole is remembered");
+        assert!(matches!(fate(&mut lane, 103), (TunnelledFate::Repeated, 0)), "it was there before");
+        assert!(matches!(fate(&mut lane, 102), (TunnelledFate::Repeated, 1)), "nobody knows");
+    }
+
+    #[test]
+    fn holes_make_room_in_the_order_in_which_they_were_settled() {
+        let mut lane = Lane::default();
+        let hole = Hole { plain: None, confidence: 0.0 };
+        // Of two SAs, the one with the lower number goes on.
+        (0..10).for_each(|number| lane.remember((1, number), hole));
+        (0..MAX_HOLES as i64).for_each(|number| lane.remember((0, number), hole));
+        assert_eq!(lane.holes.range((1, 0)..).count(), 0);
+        assert_eq!(lane.holes.len(), MAX_HOLES);
     }
 }

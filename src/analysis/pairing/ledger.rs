@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::flows::{Class, FlowId, Flows};
 use super::identity::Identity;
-use super::limits::{MAX_LOST, MAX_SIZES};
+use super::limits::{MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::analysis::padding::Pattern;
 use crate::dissect::Costs;
 use crate::model::{FramePos, Timestamp};
@@ -223,8 +223,11 @@ pub(super) struct Ledger {
     pub(super) tunnel: Side<Tunnelled>,
     pub(super) flows: Flows,
     pub(super) lost: Vec<Lost>,
-    /// Lost packets beyond the limit.
-    pub(super) more_lost: u64,
+    /// Packets that found the list full.
+    unlisted: u64,
+    /// Packets of either side that made room.
+    pub(super) crowded_plain: Crowded,
+    pub(super) crowded_tunnel: Crowded,
     /// Packets that were not found, by flow and length.
     pub(super) missed: BTreeMap<(FlowId, u32), u64>,
     /// From when to when, on the plain clock, the tunnel's capture can show what the plain one does.
@@ -240,11 +243,49 @@ impl Default for Ledger {
             tunnel: Side::default(),
             flows: Flows::default(),
             lost: Vec::new(),
-            more_lost: 0,
+            unlisted: 0,
+            crowded_plain: Crowded::default(),
+            crowded_tunnel: Crowded::default(),
             missed: BTreeMap::new(),
             covered: (i64::MIN, i64::MAX),
             uncovered: 0,
         }
+    }
+}
+
+/// After so many packets that found the list of lost ones full it is looked through again.
+const UNLISTED: u64 = 1_024;
+
+/// Packets that made room for others before their counterpart could have come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crowded {
+    pub(super) packets: u64,
+    /// Time of the latest of them.
+    latest: i64,
+}
+
+impl Default for Crowded {
+    fn default() -> Self {
+        Self { packets: 0, latest: i64::MIN }
+    }
+}
+
+impl Crowded {
+    /// A packet of this time made room. `read`: how far the other side was read, on this one's clock, where that is known. One whose
+    /// counterpart would have come by then has none.
+    pub(super) fn add(&mut self, ns: Option<i64>, read: Option<i64>) {
+        if ns.zip(read).is_some_and(|(ns, read)| ns.saturating_add(ON_ITS_WAY_NS) <= read) {
+            return;
+        }
+        self.packets += 1;
+        self.latest = self.latest.max(ns.unwrap_or(i64::MAX));
+    }
+
+    /// How many there are, unless all of them lie before the other side's `first` frame, on this one's clock: they have no
+    /// counterpart either.
+    pub(super) fn count(&self, first: Option<i64>) -> u64 {
+        let before = first.is_some_and(|first| self.latest.saturating_add(ON_ITS_WAY_NS) <= first);
+        if before { 0 } else { self.packets }
     }
 }
 
@@ -260,9 +301,6 @@ pub(super) struct Lost {
     /// How sure it is that it was this one.
     pub(super) confidence: f32,
 }
-
-/// Where there is no room for lost packets: of so many, one lets the others be looked through.
-const ROOM_IS_MADE: u64 = 1_024;
 
 impl Ledger {
     /// Pairs two packets that are both still waiting; false where one is not.
@@ -294,7 +332,7 @@ impl Ledger {
         if self.missed.len() < MAX_SIZES || self.missed.contains_key(&(flow, bytes)) {
             *self.missed.entry((flow, bytes)).or_default() += 1;
         }
-        if self.lost.len() >= MAX_LOST && self.more_lost.is_multiple_of(ROOM_IS_MADE) {
+        if self.lost.len() >= MAX_LOST && self.unlisted.is_multiple_of(UNLISTED) {
             // Traffic that does not belong into the tunnel makes room.
             let flows = &self.flows;
             self.lost.retain(|lost| flows.class(lost.flow) != Class::Outside);
@@ -302,7 +340,17 @@ impl Ledger {
         if self.lost.len() < MAX_LOST {
             self.lost.push(Lost { pos, time, bytes, flow, hole, confidence });
         } else {
-            self.more_lost += 1;
+            self.unlisted += 1;
+        }
+    }
+
+    /// A plaintext packet is about to make room for others. `read`: how far the tunnel was read, on the plain clock. What goes by
+    /// the tunnel loses nothing.
+    pub(super) fn crowd_out(&mut self, plain: Serial, read: Option<i64>) {
+        if let Some(p) = self.plain.get(plain).filter(|p| p.fate == PlainFate::Waiting)
+            && self.flows.class(p.flow) != Class::Outside
+        {
+            self.crowded_plain.add(p.time.ns(), read);
         }
     }
 
@@ -347,8 +395,6 @@ impl Ledger {
         // It is one of the latest.
         if let Some(at) = self.lost.iter().rposition(|lost| lost.pos == plain.pos) {
             self.lost.remove(at);
-        } else {
-            self.more_lost = self.more_lost.saturating_sub(1);
         }
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Links {
     colours: HashMap<Address, u8, FixedState>,
     /// Of each link, which way it is; 2 is neither. Links that came later are on neither.
     ways: Vec<u8>,
+    /// Packets whose link or addresses found no room.
+    pub(super) refused: u64,
 }
 
 /// Numbers of the two ways where there are no MACs.
@@ -31,7 +33,11 @@ impl Links {
         let Some(macs) = macs else { return COLOURED + u16::from(self.colour(src, dst)) };
         let id = match self.numbers.get(macs) {
             Some(id) => id,
-            None if self.frames.len() >= MAX_LINKS => return 0,
+            // They share the first link.
+            None if self.frames.len() >= MAX_LINKS => {
+                self.refused += 1;
+                return 0;
+            }
             None => {
                 let id = self.frames.len() as u32;
                 self.numbers.insert(macs, id);
@@ -47,14 +53,19 @@ impl Links {
 
     /// Without MACs: who talks to whom has two sides.
     fn colour(&mut self, src: Address, dst: Address) -> u8 {
-        let colour = match (self.colours.get(&src), self.colours.get(&dst)) {
+        let (own, other) = (self.colours.get(&src), self.colours.get(&dst));
+        let (known, new) = (own.is_some() || other.is_some(), own.is_none() || other.is_none());
+        let colour = match (own, other) {
             (Some(colour), _) => *colour,
             (None, Some(other)) => 1 - *other,
             (None, None) => 0,
         };
-        if self.colours.len() < MAX_COLOURS {
+        if new && self.colours.len() < MAX_COLOURS {
             self.colours.entry(src).or_insert(colour);
             self.colours.entry(dst).or_insert(1 - colour);
+        } else {
+            // Where one address is known, the way is.
+            self.refused += u64::from(!known);
         }
         colour
     }

@@ -16,6 +16,7 @@ mod beginning;
 mod checks;
 mod clock;
 mod content;
+mod degraded;
 mod delay;
 mod ends;
 mod figures;
@@ -111,7 +112,7 @@ pub(crate) struct Matcher {
     plain_index: Option<Index>,
     tunnel_index: Index,
     /// Packets seen beside the tunnel in clear, that wait for their sight on the plain side.
-    clear: Queue<()>,
+    clear: Queue<Option<i64>>,
     order: Order,
     trains: Trains,
     numbers: Numbers<TunnelKey>,
@@ -265,7 +266,7 @@ impl Matcher {
         let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
         let packet = sight.plain(outer, flow);
         if let Some(ends) = &mut self.ends {
-            ends.plain(&packet, outer);
+            ends.plain(&packet, outer, self.exit.until());
         }
         let serial = self.ledger.plain.push(packet);
         if let Some(identity) = packet.identity {
@@ -324,7 +325,7 @@ impl Matcher {
         {
             self.exit.packets += 1;
             let packet = sight.plain(outer, 0);
-            ends.exit(&packet, outer);
+            ends.exit(&packet, outer, self.plain.until());
         }
     }
 
@@ -333,7 +334,10 @@ impl Matcher {
         let Some(identity) = sight.stack.outer().and_then(|outer| sight.plain(outer, 0).identity) else { return };
         match self.plain_with(identity) {
             Some((serial, _)) => self.ledger.clear(serial),
-            None => self.clear.push(identity, ()),
+            None => {
+                let read = self.ahead.map(|ahead| self.plain.until().saturating_add(ahead));
+                self.clear.push(identity, sight.frame.time.ns(), read, |ns| *ns);
+            }
         }
     }
 

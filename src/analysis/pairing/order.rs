@@ -63,6 +63,18 @@ impl Order {
         self.links.number(macs, src, dst)
     }
 
+    /// Packets of which the way on the plain link is not known, because there was no room for their addresses.
+    pub(super) const fn refused(&self) -> u64 {
+        self.links.refused
+    }
+
+    /// Packets that came so late that nobody knows whether they were there before, and missing numbers in gaps that were not looked
+    /// into.
+    pub(super) fn late_and_jumped(&self) -> (u64, u64) {
+        let lanes = self.lanes.iter().flat_map(|lanes| lanes.iter());
+        lanes.fold((0, 0), |(late, jumped), lane| (late + lane.late, jumped + lane.jumped))
+    }
+
     pub(super) const fn has_begun(&self) -> bool {
         self.lanes.is_some()
     }
@@ -182,6 +194,9 @@ impl Order {
                     .front()
                     .is_none_or(|t| t.ns.saturating_sub(base as i64) > item.ns.saturating_add(horizon))
             {
+                if item.ns >= old {
+                    ledger.crowd_out(item.serial, Some(tunnel_until.saturating_sub(base as i64)));
+                }
                 ledger.give_up(item.serial, None, 0.5);
                 lane.plain.pop_front();
             }
@@ -198,15 +213,15 @@ impl Order {
         }
     }
 
-    /// Without a beginning: what the ledger has given up or there is no room for waits no longer.
-    fn forget(&mut self, ledger: &mut Ledger) {
+    /// Without a beginning: what the ledger has given up or there is no room for waits no longer. The ledger, which has all of it, gives
+    /// up the latter too, and counts it.
+    fn forget(&mut self, ledger: &Ledger) {
         while self.plain.len() > MAX_WAITING {
             self.plain.pop_front();
         }
         while let Some(arrival) = self.tunnelled.front()
             && (self.tunnelled.len() > MAX_WAITING || arrival.serial < ledger.tunnel.first())
         {
-            ledger.leave(arrival.serial, TunnelledFate::Alone);
             self.tunnelled.pop_front();
             self.forgotten += 1;
         }

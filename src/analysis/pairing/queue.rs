@@ -4,34 +4,41 @@ use std::collections::VecDeque;
 
 use super::content::Index;
 use super::identity::Identity;
-use super::ledger::Serial;
+use super::ledger::{Crowded, Serial};
 use super::limits::MAX_WAITING;
 
-/// Packets by identity, each with what is to be remembered of it. Beyond [`MAX_WAITING`] the oldest are forgotten.
+/// Packets by identity, each with what is to be remembered of it. Beyond [`MAX_WAITING`] the oldest make room.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     index: Index,
     first: Serial,
     packets: VecDeque<Option<(Identity, T)>>,
+    pub(super) crowded: Crowded,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Self { index: Index::default(), first: 0, packets: VecDeque::new() }
+        Self { index: Index::default(), first: 0, packets: VecDeque::new(), crowded: Crowded::default() }
     }
 }
 
 impl<T> Queue<T> {
-    /// Lets a packet wait.
-    pub(super) fn push(&mut self, identity: Identity, packet: T) {
+    /// Lets a packet wait. `read`: how far the other side was read, on this one's clock; `ns`: the time of a packet.
+    pub(super) fn push(&mut self, identity: Identity, packet: T, read: Option<i64>, ns: fn(&T) -> Option<i64>) {
         self.index.insert(identity, self.first + self.packets.len() as u64);
         self.packets.push_back(Some((identity, packet)));
         while self.packets.len() > MAX_WAITING || self.packets.front().is_some_and(Option::is_none) {
-            if let Some(Some((old, _))) = self.packets.pop_front() {
+            if let Some(Some((old, packet))) = self.packets.pop_front() {
                 self.index.remove(old, self.first);
+                self.crowded.add(ns(&packet), read);
             }
             self.first += 1;
         }
+    }
+
+    /// Packets for which none was found among those compared, while there were more.
+    pub(super) fn missed(&self) -> u64 {
+        self.index.missed()
     }
 
     /// The packet that waits with this identity; it waits no longer.

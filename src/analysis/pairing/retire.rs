@@ -2,18 +2,16 @@
 
 use super::Matcher;
 use super::ledger::{PlainFate, Serial, TunnelledFate};
-use super::limits::{HORIZON_NS, MAX_WAITING};
+use super::limits::{HORIZON_NS, MAX_WAITING, ON_ITS_WAY_NS};
 
 impl Matcher {
     /// From when to when, on the plain clock, the tunnel's capture shows what the plain one does.
     pub(super) fn cover(&mut self) {
-        /// Around the ends a packet may be on its way.
-        const MARGIN_NS: i64 = 1_000_000_000;
         let Some(ahead) = self.ahead else { return };
         self.ledger.covered = (
-            self.tunnel.first.map_or(i64::MIN, |first| first.saturating_sub(ahead).saturating_sub(MARGIN_NS)),
+            self.tunnel.first.map_or(i64::MIN, |first| first.saturating_sub(ahead).saturating_sub(ON_ITS_WAY_NS)),
             if self.tunnel.ended {
-                self.tunnel.latest.saturating_sub(ahead).saturating_add(MARGIN_NS)
+                self.tunnel.latest.saturating_sub(ahead).saturating_add(ON_ITS_WAY_NS)
             } else {
                 i64::MAX
             },
@@ -39,8 +37,13 @@ impl Matcher {
             if !(end || too_old || too_many) {
                 break;
             }
+            let ns = t.time.ns();
             if !self.rejoin(serial) {
                 self.ledger.leave(serial, TunnelledFate::Alone);
+                if !(end || too_old) {
+                    let read = ahead.map(|ahead| self.plain.until().saturating_add(ahead));
+                    self.ledger.crowded_tunnel.add(ns, read);
+                }
             }
         }
         for serial in self.ledger.plain.first()..self.ledger.plain.next() {
@@ -55,6 +58,9 @@ impl Matcher {
             let too_many = (self.ledger.plain.next() - serial) as usize > MAX_WAITING;
             if !(end || too_old || too_many) {
                 break;
+            }
+            if !(end || too_old) {
+                self.ledger.crowd_out(serial, ahead.map(|ahead| self.tunnel.until().saturating_sub(ahead)));
             }
             if ahead.is_some() { self.ledger.give_up(serial, None, 0.5) } else { self.ledger.uncovered(serial) }
         }

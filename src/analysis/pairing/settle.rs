@@ -13,7 +13,6 @@ use super::delay::Delay;
 use super::flows::{Class, FlowId};
 use super::lane::{Hole, Lane, Place, PlainItem, SKIP_UNKNOWN, TunnelItem};
 use super::ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
-use super::limits::MAX_HOLES;
 
 /// Tunnelled packets that are settled at once.
 const BLOCK: usize = 256;
@@ -165,10 +164,7 @@ impl Lane {
                     plain: counterpart.and_then(|(_, plain, _)| Some((plain.serial, *ledger.plain.get(plain.serial)?))),
                     confidence: counterpart.map_or(0.0, |(_, _, confidence)| confidence),
                 };
-                self.holes.insert((item.sa, item.number), hole);
-                if self.holes.len() > MAX_HOLES {
-                    self.holes.pop_first();
-                }
+                self.remember((item.sa, item.number), hole);
             } else if let Some((_, plain, confidence)) = counterpart {
                 if ledger.pair(plain.serial, item.serial, PairBasis::Order, confidence) {
                     differences.push(item.ns.saturating_sub(plain.ns));
@@ -179,6 +175,13 @@ impl Lane {
             if self.encapsulated
                 && let Some(counter) = self.counters.get_mut(&item.sa)
             {
+                if let Some((run, number)) = counter.settled
+                    && run == item.run
+                    && item.number > number + 1
+                {
+                    self.jumped += (item.number - number - 1).unsigned_abs();
+                    counter.forgotten = counter.forgotten.max(item.number - 1);
+                }
                 counter.settled = Some((item.run, item.number));
             }
         }

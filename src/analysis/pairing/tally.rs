@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use super::clock::{Clock, Difference};
 use super::flows::FlowId;
 use super::ledger::{Inner, Pairing, Plain, Tunnelled, TunnelledFate};
-use super::limits::MAX_SIZES;
+use super::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use super::mapping::Mapping;
 use super::prefix::Prefix;
 use super::quantiles::Quantiles;
@@ -18,10 +18,6 @@ use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos};
 
-/// Rows of sizes that have times of their own.
-const TIMED_SIZES: usize = 2_048;
-/// Examples of padding that are shown.
-const MAX_EXAMPLES: usize = 16;
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
 
@@ -265,7 +261,7 @@ impl Tally {
                 self.refused_sizes += 1;
             } else {
                 self.sizes += usize::from(new);
-                let timed = self.sizes <= TIMED_SIZES;
+                let timed = self.sizes <= MAX_TIMED_SIZES;
                 let size = sa.sizes.entry(plain.bytes).or_insert_with(|| SizeTally::new(timed));
                 size.add(packet, plain.bytes, basis, mapping, carried);
                 if let Some(delay) = delay {

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::identity;
 use super::ledger::{Ledger, Serial, Tunnelled};
-use super::limits::{MAX_TRAINS, TRAIN_NS};
+use super::limits::{MAX_KEPT, MAX_PIECES, MAX_TRAINS, TRAIN_NS};
 use super::tunnel::Sight;
 use crate::dissect::IpHeader;
 use crate::model::{FramePos, Timestamp};
@@ -20,8 +20,10 @@ pub(super) struct Trains {
     /// Octets that are kept.
     kept: usize,
     whole: Vec<Whole>,
-    /// Fragments that could not be kept.
+    /// Fragments of packets, or of one packet, beyond the limit: the size of their packet is not known.
     pub(super) refused: u64,
+    /// Fragments whose octets found no room: their packet is not decrypted.
+    pub(super) unkept: u64,
 }
 
 /// A packet put together again: from its IP header on, as if it had never been fragmented.
@@ -49,11 +51,6 @@ struct Train {
     /// Where the last one ends.
     end: Option<u32>,
 }
-
-/// Octets of fragments that are kept in all.
-const MAX_KEPT: usize = 1 << 24;
-/// Fragments of a packet that are kept; the longest packet has fewer on any usual link.
-const MAX_PIECES: usize = 128;
 
 impl Trains {
     /// The first fragment of a packet.
@@ -104,12 +101,18 @@ impl Trains {
         let begin = outer.fragment_offset;
         let payload = outer.total_bytes.saturating_sub(outer.header_bytes);
         let end = begin.saturating_add(payload);
-        if train.pieces.len() >= MAX_PIECES || train.pieces.contains(&(begin, end)) {
+        if train.pieces.contains(&(begin, end)) {
+            return;
+        }
+        if train.pieces.len() >= MAX_PIECES {
+            self.refused += 1;
             return;
         }
         train.pieces.push((begin, end));
         if self.keep && self.kept < MAX_KEPT {
             self.kept += train.keep(sight, outer, begin);
+        } else {
+            self.unkept += u64::from(self.keep);
         }
         train.headers += outer.header_bytes;
         if !outer.more_fragments {

@@ -55,18 +55,46 @@ pub(crate) fn section_order(bytes: &[u8]) -> Result<ByteOrder, String> {
 ///
 /// `options` is what lies between the packet data and the trailer of the block.
 #[inline(never)]
-pub(super) fn fcs_of_flags(order: ByteOrder, mut options: &[u8]) -> u8 {
+pub(super) fn fcs_of_flags(order: ByteOrder, options: &[u8]) -> u8 {
+    match walk_options(order, options) {
+        Looked::Flags(flags) => order.u32_at(flags, 4).map_or(0, |flags| (flags >> 5 & 0xf) as u8),
+        Looked::All | Looked::Some => 0,
+    }
+}
+
+/// Whether a packet block has more options than are looked at, so that flags may be among them.
+#[cold]
+pub(super) fn has_more_options(order: ByteOrder, options: &[u8]) -> bool {
+    matches!(walk_options(order, options), Looked::Some)
+}
+
+/// Octets of an option without a value.
+pub(super) const LEAST_OPTION: usize = 4;
+
+/// What a look at the options of a packet block came to.
+enum Looked<'o> {
+    /// The flags, from their code on.
+    Flags(&'o [u8]),
+    /// There are none.
+    All,
+    /// There are more options than are looked at, and no flags among the first.
+    Some,
+}
+
+#[inline]
+fn walk_options(order: ByteOrder, mut options: &[u8]) -> Looked<'_> {
     const END: u16 = 0;
     const FLAGS: u16 = 2;
-    for _ in 0..MAX_PACKET_OPTIONS {
+    for looked in 0..=MAX_PACKET_OPTIONS {
         let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) else { break };
         match code {
             END => break,
-            FLAGS => return order.u32_at(options, 4).map_or(0, |flags| (flags >> 5 & 0xf) as u8),
-            _ => options = options.get(4 + padded(usize::from(length))..).unwrap_or_default(),
+            _ if looked == MAX_PACKET_OPTIONS => return Looked::Some,
+            FLAGS => return Looked::Flags(options),
+            _ => options = options.get(LEAST_OPTION + padded(usize::from(length))..).unwrap_or_default(),
         }
     }
-    0
+    Looked::All
 }
 
 #[cfg(test)]

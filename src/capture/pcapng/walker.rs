@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::super::byte_order::ByteOrder;
 use super::super::info::CaptureInfo;
-use super::super::limits::{MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES};
+use super::super::limits::{MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES, MAX_PACKET_OPTIONS};
 use super::super::walk::{End, Walked};
 use super::blocks::{
-    ENHANCED_PACKET, INTERFACE, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET, SKIPPED,
-    STATISTICS, TRAILER, padded, section_order,
+    ENHANCED_PACKET, INTERFACE, LEAST_OPTION, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET,
+    SKIPPED, STATISTICS, TRAILER, has_more_options, padded, section_order,
 };
 use super::section::{Interface, Section};
 use crate::model::{Damage, DamageKind};
@@ -75,7 +75,10 @@ impl Walker {
             };
             let whole = rest.get(..block.size).unwrap_or_default();
             let verdict = match block.kind {
-                ENHANCED_PACKET => self.packet(whole, true).map(|()| true),
+                ENHANCED_PACKET => self.packet(whole, true).map(|more| {
+                    info.unread_options += u64::from(more);
+                    true
+                }),
                 SECTION_HEADER => {
                     match section_order(whole) {
                         Ok(order) => ended.push(std::mem::replace(&mut self.section, Arc::new(Section::new(order)))),
@@ -87,7 +90,10 @@ impl Walker {
                 }
                 INTERFACE => self.interface(whole, info).map(|()| false),
                 STATISTICS => self.statistics(whole, info).map(|()| false),
-                PACKET => self.packet(whole, false).map(|()| true),
+                PACKET => self.packet(whole, false).map(|more| {
+                    info.unread_options += u64::from(more);
+                    true
+                }),
                 SIMPLE_PACKET => self.simple_packet(whole).map(|()| true),
                 _ => Ok(false),
             };
@@ -172,9 +178,10 @@ impl Walker {
         Ok(Block { kind, size })
     }
 
-    /// Checks an enhanced or obsolete packet block: both keep their lengths in the same place.
+    /// Checks an enhanced or obsolete packet block: both keep their lengths in the same place. Whether it has more options than are
+    /// looked at.
     #[inline]
-    fn packet(&self, block: &[u8], enhanced: bool) -> Result<(), String> {
+    fn packet(&self, block: &[u8], enhanced: bool) -> Result<bool, String> {
         let order = self.section.order;
         let short = || format!("a packet block of {} bytes is too short for its header", block.len());
         let header = block.first_chunk::<PACKET_HEADER>().ok_or_else(short)?;
@@ -187,7 +194,10 @@ impl Walker {
         if PACKET_HEADER + captured as usize + TRAILER > block.len() {
             return Err(format!("the packet claims {captured} bytes, its block has {}", block.len()));
         }
-        Ok(())
+        // Few packets have so many octets of options that they could be too many.
+        let options = PACKET_HEADER + padded(captured as usize);
+        Ok(block.len() > options + LEAST_OPTION * MAX_PACKET_OPTIONS + TRAILER
+            && has_more_options(order, block.get(options..block.len() - TRAILER).unwrap_or_default()))
     }
 
     /// Checks a simple packet block, whose captured length follows from the first interface's snapshot length.

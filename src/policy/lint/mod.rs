@@ -36,6 +36,13 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
             last.evidence.push_str(&format!(" {} more like it are not listed.", count - MAX_PROBLEMS));
         }
     }
+    for problem in &mut problems {
+        match problem.uncited {
+            0 => {}
+            1 => problem.evidence.push_str(" 1 more line is not cited."),
+            more => problem.evidence.push_str(&format!(" {more} more lines are not cited.")),
+        }
+    }
     problems
 }
 

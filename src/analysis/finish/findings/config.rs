@@ -9,7 +9,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, view: &View<'_>) {
 }
 
 fn finding(problem: Problem) -> Finding {
-    let Problem { code, severity, subject, evidence, config, fix } = problem;
+    let Problem { code, severity, subject, evidence, config, uncited: _, fix } = problem;
     let mut draft = Draft::new(code, evidence).caused_by(config, fix);
     if let Some(severity) = severity {
         draft = draft.severity(severity);
