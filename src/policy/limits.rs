@@ -16,5 +16,5 @@ pub(super) const MAX_REMARKS: usize = 50;
 pub(super) const MAX_SKIPPED: usize = 1_000;
 /// Findings of one code that a lint makes; the rest is counted in the last one.
 pub(super) const MAX_PROBLEMS: usize = 100;
-/// Lines cited by one finding.
+/// Lines cited by one finding; the rest is counted in its evidence.
 pub(super) const MAX_CITED: usize = 12;
