@@ -103,16 +103,14 @@ impl CaptureReader {
             return Err(refuse("the file is empty; a capture begins with a pcap or pcapng header".into()));
         }
         let compression = Compression::sniff(head.bytes());
+        let unreadable = |error: io::Error| match compression.map(Compression::name) {
+            Some(name) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                refuse(format!("the file is cut: the {name} stream ends before anything in it can be unpacked"))
+            }
+            Some(name) => refuse(format!("the {name} stream cannot be read: {error}")),
+            None => Error::Io { path: path.to_path_buf(), source: error },
+        };
         if let Some(compression) = compression {
-            let unreadable = |error: io::Error| {
-                let name = compression.name();
-                refuse(match error.kind() {
-                    io::ErrorKind::UnexpectedEof => {
-                        format!("the file is cut: the {name} stream ends before anything in it can be unpacked")
-                    }
-                    _ => format!("the {name} stream cannot be read: {error}"),
-                })
-            };
             head = Head::new(compression.reader(head.unread()).map_err(unreadable)?);
             head.fill(MAGIC_BYTES).map_err(unreadable)?;
             if head.bytes().is_empty() {
@@ -126,7 +124,6 @@ impl CaptureReader {
                 )));
             }
         }
-        let io = |source| Error::Io { path: path.to_path_buf(), source };
         let mut info = CaptureInfo {
             path: path.to_path_buf(),
             format: "pcapng",
@@ -143,7 +140,7 @@ impl CaptureReader {
         };
         let (format, header_bytes) = match Format::sniff(head.bytes()) {
             Some(Format::Pcap(magic)) => {
-                head.fill(magic.header_bytes()).map_err(io)?;
+                head.fill(magic.header_bytes()).map_err(unreadable)?;
                 let header = pcap::Header::parse(magic, head.bytes()).map_err(refuse)?;
                 info.format = "pcap";
                 info.describe(InterfaceInfo {
@@ -159,12 +156,13 @@ impl CaptureReader {
                 (Walker::Pcap(header), magic.header_bytes())
             }
             Some(Format::Pcapng) => {
-                head.fill(SECTION_BYTES).map_err(io)?;
+                head.fill(SECTION_BYTES).map_err(unreadable)?;
                 pcapng::section_order(head.bytes()).map_err(refuse)?;
                 (Walker::Pcapng(pcapng::Walker::new()), 0)
             }
             None => {
-                head.fill(REFUSAL_BYTES).map_err(io)?;
+                // What it is shows in what could be read.
+                let _ = head.fill(REFUSAL_BYTES);
                 return Err(refuse(refusal(head.bytes())));
             }
         };

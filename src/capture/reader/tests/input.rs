@@ -68,6 +68,9 @@ fn what_is_no_capture_is_refused_in_words() {
     assert!(refused(b"ab").contains("text"));
     assert!(refused(&LE.u32(0xa12b_3c4d)).contains("Navtel"));
     assert!(refused(b"\x1f\x8b\x08garbage....").contains("gzip"));
+    // Broken, but what it is no part of shows before that.
+    let broken = include_bytes!("../../../../fixtures/crashes/report-zstd-broken-behind-its-beginning.zst");
+    assert!(refused(broken).contains("neither pcap nor pcapng"), "{}", refused(broken));
     let mut version = a_pcap(LE, 1);
     version[4] = 7;
     assert_eq!(refused(&version), "test: this is pcap version 7.4; versions 2.x are read");
