@@ -3,8 +3,10 @@
 //!
 //!     cargo build && cargo run --release --example mutate -- --count 100000 fixtures/lab/*.pcap fixtures/seeds/*.pcap*
 //!
-//! The same seed makes the same mutants. A mutant that breaks the promise is kept in `--keep`, and the run goes on.
+//! With `--pair` the mutants are given to `match`. The same seed makes the same mutants. A mutant that breaks the promise is kept in
+//! `--keep`, and the run goes on.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -30,6 +32,10 @@ struct Options {
     /// Another seed, other mutants
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Give mutants to `match` instead of `report`, in turn as the tunnel's side and as the plain one; the other side is the capture's
+    /// partner (of `tunnel.pcap` it is `plain-a.pcap`), or else the capture itself
+    #[arg(long)]
+    pair: bool,
     /// The program
     #[arg(long, default_value = "target/debug/spiglass")]
     program: PathBuf,
@@ -70,7 +76,15 @@ fn main() -> io::Result<ExitCode> {
         let bytes = mutate(&originals[from], &mut random);
         fs::write(&mutant, &bytes)?;
         let started = Instant::now();
-        let verdict = run(&options, limited, &mutant);
+        let mut arguments: Vec<OsString> = Vec::new();
+        if options.pair {
+            let other = partner(&options.captures[from]);
+            let (plain, tunnel) = if number % 2 == 0 { (&other, &mutant) } else { (&mutant, &other) };
+            arguments.extend(["match".into(), "--plain".into(), plain.into(), "--tunnel".into(), tunnel.into()]);
+        } else {
+            arguments.extend(["report".into(), "--jobs".into(), "1".into(), (&mutant).into()]);
+        }
+        let verdict = run(&options, limited, &arguments);
         slowest = slowest.max(started.elapsed());
         match verdict {
             Ok(status) => statuses[status] += 1,
@@ -96,8 +110,17 @@ fn main() -> io::Result<ExitCode> {
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs the program on a mutant; the exit status, or which promise it broke.
-fn run(options: &Options, limited: bool, mutant: &Path) -> Result<usize, String> {
+/// The plaintext side of a tunnel's capture and the other way round, where there is one; otherwise the capture itself.
+fn partner(capture: &Path) -> PathBuf {
+    let name = capture.file_name().unwrap_or_default().to_string_lossy();
+    let other =
+        if name.contains("tunnel") { name.replace("tunnel", "plain-a") } else { name.replace("plain-a", "tunnel") };
+    let other = capture.with_file_name(other);
+    if other.exists() { other } else { capture.to_owned() }
+}
+
+/// Runs the program; the exit status, or which promise it broke.
+fn run(options: &Options, limited: bool, arguments: &[OsString]) -> Result<usize, String> {
     let mut command = if limited {
         let mut command = Command::new("prlimit");
         command.arg(format!("--as={}", options.memory << 20)).arg(&options.program);
@@ -105,7 +128,7 @@ fn run(options: &Options, limited: bool, mutant: &Path) -> Result<usize, String>
     } else {
         Command::new(&options.program)
     };
-    command.args(["report", "--jobs", "1", "--format", "json", "--progress", "never"]).arg(mutant);
+    command.args(arguments).args(["--format", "json", "--progress", "never"]);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
