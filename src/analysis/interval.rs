@@ -1,18 +1,21 @@
 //! Sets of integers as sorted, disjoint, non-touching intervals.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
-/// A set of `i64`, held as half-open intervals `[start, end)`.
+/// A set of `i64`, held as half-open intervals `[start, end)`. Numbers come at its end, and old ones are dropped at its beginning: of
+/// a stream that a load balancer shares out, one with every frame.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub(crate) struct IntervalSet {
-    parts: Vec<(i64, i64)>,
+    parts: VecDeque<(i64, i64)>,
 }
 
 /// A set as it is written, perhaps by somebody else.
 #[derive(Deserialize)]
 struct Written {
-    parts: Vec<(i64, i64)>,
+    parts: VecDeque<(i64, i64)>,
 }
 
 impl TryFrom<Written> for IntervalSet {
@@ -27,7 +30,7 @@ impl TryFrom<Written> for IntervalSet {
 
 impl IntervalSet {
     pub(crate) fn single(start: i64, end: i64) -> Self {
-        Self { parts: if start < end { vec![(start, end)] } else { Vec::new() } }
+        Self { parts: (start < end).then_some((start, end)).into_iter().collect() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -39,18 +42,19 @@ impl IntervalSet {
         self.parts.iter().map(|&(start, end)| start.abs_diff(end)).sum()
     }
 
-    pub(crate) fn parts(&self) -> &[(i64, i64)] {
+    /// The intervals in order.
+    pub(crate) const fn parts(&self) -> &VecDeque<(i64, i64)> {
         &self.parts
     }
 
     pub(crate) fn min(&self) -> Option<i64> {
-        self.parts.first().map(|p| p.0)
+        self.parts.front().map(|p| p.0)
     }
 
     /// Adds one number; false if it was there.
     pub(crate) fn insert(&mut self, n: i64) -> bool {
         // Numbers mostly arrive at or near the end.
-        if let Some(last) = self.parts.last_mut() {
+        if let Some(last) = self.parts.back_mut() {
             if n == last.1 {
                 last.1 += 1;
                 return true;
@@ -64,12 +68,12 @@ impl IntervalSet {
         match self.parts.get(at).copied() {
             Some((start, end)) if start <= n && n < end => false,
             Some((start, end)) if end == n => {
-                let joins_next = self.parts.get(at + 1).is_some_and(|next| next.0 == n + 1);
-                if joins_next {
-                    let (_, next_end) = self.parts.remove(at + 1);
-                    self.set(at, (start, next_end));
-                } else {
-                    self.set(at, (start, n + 1));
+                match self.parts.get(at + 1).copied() {
+                    Some((next, next_end)) if next == n + 1 => {
+                        self.parts.remove(at + 1);
+                        self.set(at, (start, next_end));
+                    }
+                    _ => self.set(at, (start, n + 1)),
                 }
                 true
             }
@@ -97,16 +101,14 @@ impl IntervalSet {
         }
         let from = self.parts.partition_point(|p| p.1 < start);
         let to = self.parts.partition_point(|p| p.0 <= end);
-        let (mut low, mut high) = (start, end);
-        if let Some(touched) = self.parts.get(from..to) {
-            if let Some(first) = touched.first() {
-                low = low.min(first.0);
-            }
-            if let Some(last) = touched.last() {
-                high = high.max(last.1);
-            }
+        if from >= to {
+            self.parts.insert(from, (start, end));
+            return;
         }
-        self.parts.splice(from..to.max(from), [(low, high)]);
+        let low = self.parts.get(from).map_or(start, |first| first.0.min(start));
+        let high = self.parts.get(to - 1).map_or(end, |last| last.1.max(end));
+        self.set(from, (low, high));
+        self.parts.drain(from + 1..to);
     }
 
     /// The union of both.
@@ -114,17 +116,17 @@ impl IntervalSet {
         if other.is_empty() {
             return;
         }
-        if self.parts.last().is_none_or(|last| other.parts.first().is_some_and(|first| first.0 > last.1)) {
+        if self.parts.back().is_none_or(|last| other.parts.front().is_some_and(|first| first.0 > last.1)) {
             self.parts.reserve_exact(other.parts.len());
-            self.parts.extend_from_slice(&other.parts);
+            self.parts.extend(&other.parts);
             return;
         }
         // Spans of a stream without loss: the later goes on where this one ends.
-        if let ([.., last], [first, rest @ ..]) = (self.parts.as_mut_slice(), other.parts.as_slice())
+        if let (Some(last), Some(first)) = (self.parts.back_mut(), other.parts.front())
             && first.0 == last.1
         {
             last.1 = first.1;
-            self.parts.extend_from_slice(rest);
+            self.parts.extend(other.parts.iter().skip(1));
             return;
         }
         let own = std::mem::take(&mut self.parts);
@@ -137,9 +139,9 @@ impl IntervalSet {
                 (None, None) => break,
             };
             let Some((start, end)) = next else { break };
-            match self.parts.last_mut() {
+            match self.parts.back_mut() {
                 Some(last) if start <= last.1 => last.1 = last.1.max(end),
-                _ => self.parts.push((start, end)),
+                _ => self.parts.push_back((start, end)),
             }
         }
     }
@@ -147,7 +149,7 @@ impl IntervalSet {
     /// What is in `self` and not in `other`.
     #[must_use]
     pub(crate) fn minus(&self, other: &Self) -> Self {
-        let mut parts = Vec::with_capacity(self.parts.len());
+        let mut parts = VecDeque::with_capacity(self.parts.len());
         let mut cuts = other.parts.iter().copied().peekable();
         for &(start, end) in &self.parts {
             let mut at = start;
@@ -160,7 +162,7 @@ impl IntervalSet {
                     break;
                 }
                 if cut_start > at {
-                    parts.push((at, cut_start));
+                    parts.push_back((at, cut_start));
                 }
                 at = cut_end;
                 if cut_end >= end {
@@ -169,7 +171,7 @@ impl IntervalSet {
                 cuts.next();
             }
             if at < end {
-                parts.push((at, end));
+                parts.push_back((at, end));
             }
         }
         Self { parts }
@@ -178,8 +180,8 @@ impl IntervalSet {
     /// The members up to and including `n`.
     #[must_use]
     pub(crate) fn up_to(&self, n: i64) -> Self {
-        let mut parts: Vec<_> = self.parts.iter().copied().take_while(|p| p.0 <= n).collect();
-        if let Some(last) = parts.last_mut() {
+        let mut parts: VecDeque<_> = self.parts.iter().copied().take_while(|p| p.0 <= n).collect();
+        if let Some(last) = parts.back_mut() {
             last.1 = last.1.min(n + 1);
         }
         Self { parts }
@@ -210,6 +212,11 @@ mod tests {
 
     use super::*;
 
+    /// The intervals are in order and do not touch.
+    fn are_apart(set: &IntervalSet) -> bool {
+        set.parts().iter().zip(set.parts().iter().skip(1)).all(|(before, after)| before.1 < after.0)
+    }
+
     fn members(set: &IntervalSet) -> BTreeSet<i64> {
         set.parts().iter().flat_map(|&(s, e)| s..e).collect()
     }
@@ -228,18 +235,18 @@ mod tests {
             let (sa, sb): (BTreeSet<i64>, BTreeSet<i64>) = (a.iter().copied().collect(), b.iter().copied().collect());
             let (ia, ib) = (build(&a), build(&b));
             prop_assert_eq!(members(&ia), sa.clone());
-            prop_assert!(ia.parts().windows(2).all(|w| w[0].1 < w[1].0));
+            prop_assert!(are_apart(&ia));
             prop_assert_eq!(ia.len(), sa.len() as u64);
             let mut union = ia.clone();
             union.union(&ib);
             prop_assert_eq!(members(&union), sa.union(&sb).copied().collect());
-            prop_assert!(union.parts().windows(2).all(|w| w[0].1 < w[1].0));
+            prop_assert!(are_apart(&union));
             prop_assert_eq!(members(&ia.minus(&ib)), sa.difference(&sb).copied().collect());
             prop_assert_eq!(members(&ia.up_to(n)), sa.iter().copied().filter(|&x| x <= n).collect());
             let mut ranged = ia.clone();
             ranged.insert_range(n, n + r);
             prop_assert_eq!(members(&ranged), sa.iter().copied().chain(n..n + r).collect());
-            prop_assert!(ranged.parts().windows(2).all(|w| w[0].1 < w[1].0));
+            prop_assert!(are_apart(&ranged));
         }
     }
 }

@@ -253,10 +253,8 @@ impl SequenceState {
 
     /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
-        self.runs.iter().find_map(|run| match run.coverage.parts() {
-            [first, _, ..] => Some(first.1 - 1),
-            _ => None,
-        })
+        let broken = self.runs.iter().map(|run| run.coverage.parts()).find(|parts| parts.len() > 1);
+        Some(broken?.front()?.1 - 1)
     }
 
     /// Runs without outliers: one frame far from both neighbours is none of the SA's numbers (a damaged header), and
@@ -474,103 +472,4 @@ fn continues(last: &Edge, raw: u32, time: Timestamp) -> Option<i32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn state(frames: &[(u32, i64)]) -> SequenceState {
-        let mut state = SequenceState::default();
-        for (at, &(seq, ms)) in frames.iter().enumerate() {
-            state.observe(seq, FramePos::new(0, at as u64 + 1), Timestamp::from_ns(ms * 1_000_000));
-        }
-        state
-    }
-
-    fn numbers(seqs: &[u32]) -> SequenceFigures {
-        let frames: Vec<_> = seqs.iter().enumerate().map(|(at, &s)| (s, at as i64)).collect();
-        state(&frames).finish(0).unwrap()
-    }
-
-    #[test]
-    fn counts_losses_gaps_duplicates_and_lateness() {
-        let f = numbers(&[1, 2, 5, 4, 4, 9, 10]);
-        assert_eq!((f.lost, f.gaps, f.longest_gap), (4, 2, 3));
-        assert_eq!((f.duplicate, f.late), (1, 1));
-        assert_eq!((f.first, f.last, f.highest), (1, 10, 10));
-        assert_eq!(f.would_drop[0], 1);
-    }
-
-    #[test]
-    fn a_wrap_is_not_a_loss() {
-        let f = numbers(&[0xffff_fffe, 0xffff_ffff, 0, 1]);
-        assert_eq!((f.lost, f.wraps, f.restarts().len()), (0, 1, 0));
-        assert_eq!(f.highest, 0x1_0000_0001);
-    }
-
-    #[test]
-    fn a_step_back_after_silence_is_a_restart_and_without_it_a_replay() {
-        let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
-        frames.extend((1..=260).map(|s| (s, 13_500 + i64::from(s))));
-        let f = state(&frames).finish(0).unwrap();
-        assert_eq!((f.lost, f.duplicate, f.restarts().len(), f.highest), (0, 0, 1, 260));
-        let mut frames: Vec<(u32, i64)> = (1..=200).map(|s| (s, i64::from(s))).collect();
-        frames.extend((6..=45).map(|s| (s, 500 + i64::from(s))));
-        let f = state(&frames).finish(0).unwrap();
-        assert_eq!((f.lost, f.duplicate, f.restarts().len()), (0, 40, 0));
-    }
-
-    #[test]
-    fn one_far_number_is_an_outlier_that_loses_nothing() {
-        let f = numbers(&[1, 2, 3, 0x8000_0000, 4, 5, 7]);
-        assert_eq!((f.lost, f.outliers, f.restarts().len(), f.highest), (1, 1, 0, 7));
-    }
-
-    proptest! {
-        #[test]
-        fn merging_any_split_equals_the_whole(
-            steps in prop::collection::vec((prop_oneof![8 => Just(1i64), 2 => -20i64..40, 1 => -5000i64..5000, 1 => any::<i32>().prop_map(i64::from)], prop_oneof![20 => 0i64..50, 1 => 9_000i64..12_000]), 1..120),
-            start in prop_oneof![Just(1u32), Just(0xffff_fff0), any::<u32>()],
-            cuts in prop::collection::vec(0usize..121, 0..4),
-        ) {
-            let (mut seq, mut ms) = (start, 0);
-            let frames: Vec<(u32, i64)> = steps.iter().map(|&(step, wait)| {
-                seq = seq.wrapping_add(step as u32);
-                ms += wait;
-                (seq, ms)
-            }).collect();
-            let whole = state(&frames);
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(frames.len())).chain([0, frames.len()]).collect();
-            cuts.sort_unstable();
-            let mut merged = SequenceState::default();
-            for pair in cuts.windows(2) {
-                merged.merge(state(&frames[pair[0]..pair[1]]), Shift { captures: 0, frames: pair[0] as u64 });
-            }
-            prop_assert_eq!(&merged, &whole);
-            prop_assert_eq!(merged.finish(0), whole.finish(0));
-        }
-
-        #[test]
-        fn windows_drop_what_an_rfc_4303_receiver_would(
-            steps in prop::collection::vec(prop_oneof![6 => Just(1i64), 3 => -100i64..120, 1 => -3000i64..3000], 1..300),
-        ) {
-            let mut n = 10_000i64;
-            let seqs: Vec<u32> = steps.iter().map(|s| { n = (n + s).max(1); n as u32 }).collect();
-            let figures = numbers(&seqs);
-            for (at, window) in WINDOWS.iter().enumerate() {
-                let (mut max, mut got, mut dropped) = (0i64, BTreeSet::new(), 0u64);
-                for &s in &seqs {
-                    let s = i64::from(s);
-                    if s <= max - i64::from(*window) || !got.insert(s) {
-                        dropped += 1;
-                        got.insert(s);
-                    }
-                    max = max.max(s);
-                }
-                prop_assert_eq!(figures.would_drop[at], dropped, "window {}", window);
-            }
-        }
-    }
-}
+mod tests;

@@ -6,20 +6,21 @@ use super::expectation::Expectation;
 use crate::dissect::{DissectOptions, Stack};
 use crate::model::{Address, Spi, Timestamp};
 
-/// Settings of an analysis.
+/// Settings of an analysis. `T` is how limits in time are told: as moments, or as somebody asks for them who does not know yet when a
+/// capture begins.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Settings {
+pub struct Settings<T = Timestamp> {
     /// Width of a time bin, in nanoseconds.
     pub bin_ns: u64,
     /// Leave out frames before this time.
-    pub from: Option<Timestamp>,
+    pub from: Option<T>,
     /// Leave out frames at and after this time.
-    pub to: Option<Timestamp>,
+    pub to: Option<T>,
     /// Keep only frames with this address in one of their IP headers.
     pub peer: Option<Address>,
     /// Keep only frames with this SPI.
     pub spi: Option<Spi>,
-    /// Further UDP ports that carry ESP.
+    /// UDP ports besides 500 and 4500 that carry ESP.
     pub udp_ports: Vec<u16>,
     /// Treat VXLAN and GENEVE as tunnels, not as mirror shells.
     pub overlay: bool,
@@ -31,7 +32,7 @@ pub struct Settings {
     pub expectation: Expectation,
 }
 
-impl Default for Settings {
+impl<T> Default for Settings<T> {
     fn default() -> Self {
         Self {
             bin_ns: 1_000_000_000,
@@ -48,11 +49,31 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl<T> Settings<T> {
+    /// The same settings, their limits in time told in another way.
+    pub(crate) fn with_times<U>(&self, told: impl Fn(&T) -> U) -> Settings<U> {
+        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct, expectation } = self;
+        Settings {
+            bin_ns: *bin_ns,
+            from: from.as_ref().map(&told),
+            to: to.as_ref().map(&told),
+            peer: *peer,
+            spi: *spi,
+            udp_ports: udp_ports.clone(),
+            overlay: *overlay,
+            link_rate_bps: *link_rate_bps,
+            max_loss_pct: *max_loss_pct,
+            expectation: expectation.clone(),
+        }
+    }
+
+    /// What dissection is asked for.
     pub(crate) fn dissect_options(&self) -> DissectOptions {
         DissectOptions { udp_ports: self.udp_ports.clone(), overlay: self.overlay }
     }
+}
 
+impl Settings {
     /// Whether a frame of this time is wanted. A frame without a time is, unless a limit was given.
     #[inline]
     pub(crate) fn admits_time(&self, time: Timestamp) -> bool {

@@ -54,7 +54,7 @@ pub fn frames(
 ) -> io::Result<FramesOutcome> {
     let mut outcome = FramesOutcome::default();
     let start = start_of(inputs, settings);
-    let options = DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay };
+    let options = settings.dissect_options();
     let mut pass = Pass {
         filter: resolved(settings, start),
         pending: settings.clone(),

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::analysis::{self, Expectation};
+use crate::analysis;
 use crate::capture::{CaptureInfo, Source};
 use crate::model::report::Report;
-use crate::model::{Address, Error, Spi, Timestamp};
+use crate::model::{Error, Timestamp};
 
 /// One capture to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,46 +19,7 @@ pub struct Input {
 }
 
 /// What a run is asked for.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Settings {
-    /// Width of a time bin in nanoseconds.
-    pub bin_ns: u64,
-    /// Only frames at or after this time.
-    pub from: Option<TimeBound>,
-    /// Only frames before this time.
-    pub to: Option<TimeBound>,
-    /// Only frames with this address in one of their IP headers.
-    pub peer: Option<Address>,
-    /// Only frames with this SPI.
-    pub spi: Option<Spi>,
-    /// UDP ports besides 500 and 4500 that carry ESP.
-    pub udp_ports: Vec<u16>,
-    /// VXLAN and GENEVE outside IPsec are overlay tunnels, not mirror shells.
-    pub overlay: bool,
-    /// Rate of the link in bits per second.
-    pub link_rate_bps: Option<u64>,
-    /// Lost share of an SA's numbers above which a gap is a warning, per cent.
-    pub max_loss_pct: f64,
-    /// What should be on the wire.
-    pub expectation: Expectation,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            bin_ns: 1_000_000_000,
-            from: None,
-            to: None,
-            peer: None,
-            spi: None,
-            udp_ports: Vec::new(),
-            overlay: false,
-            link_rate_bps: None,
-            max_loss_pct: 0.1,
-            expectation: Expectation::default(),
-        }
-    }
-}
+pub type Settings = analysis::Settings<TimeBound>;
 
 impl Settings {
     /// Whether a limit counts from the first frame of the run.
@@ -68,19 +29,7 @@ impl Settings {
 
     /// The settings of the analysis, all limits as moments, where the run begins at `start`.
     pub(crate) fn resolve(&self, start: Timestamp) -> analysis::Settings {
-        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct, expectation } = self;
-        analysis::Settings {
-            bin_ns: *bin_ns,
-            from: from.map(|bound| bound.resolve(start)),
-            to: to.map(|bound| bound.resolve(start)),
-            peer: *peer,
-            spi: *spi,
-            udp_ports: udp_ports.clone(),
-            overlay: *overlay,
-            link_rate_bps: *link_rate_bps,
-            max_loss_pct: *max_loss_pct,
-            expectation: expectation.clone(),
-        }
+        self.with_times(|bound| bound.resolve(start))
     }
 }
 

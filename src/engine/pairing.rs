@@ -130,7 +130,7 @@ impl<'r> Run<'r> {
         progress: &'r dyn Progress,
     ) -> Self {
         let mut errors = Vec::new();
-        let options = DissectOptions { udp_ports: settings.udp_ports.clone(), overlay: settings.overlay };
+        let options = settings.dissect_options();
         let keyring = Keyring::new(&settings.expectation, &options);
         let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
         let streams = sides.map(|side| Stream::open(side, &mut errors, progress));
