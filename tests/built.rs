@@ -3,12 +3,12 @@
 
 mod frames;
 
-use frames::{ah, esp, ethernet, ipv4, ipv6};
+use frames::{ah, esp, ethernet, frame, ipv4, ipv6, stack_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use spiglass::capture::Frame;
-use spiglass::dissect::{DissectOptions, LayerKind, Limit, Stack, StopCause, dissect};
-use spiglass::model::{FramePos, LinkType, Protocol, Timestamp};
+use spiglass::dissect::{DissectOptions, LayerKind, Limit, Stack, StopCause};
+use spiglass::model::{LinkType, Protocol};
 
 /// A layer that was built: its kind, where it begins, how long its header is, and how many octets of it dissection needs at least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,18 +124,8 @@ fn built() -> impl Strategy<Value = (Vec<u8>, Packet)> {
 }
 
 fn read(data: &[u8], wire: usize) -> Stack {
-    let mut stack = Stack::default();
-    let frame = Frame {
-        pos: FramePos::new(0, 1),
-        time: Timestamp::UNKNOWN,
-        wire_bytes: u32::try_from(wire).unwrap(),
-        data,
-        link: LinkType::ETHERNET,
-        interface: 0,
-        fcs_bytes: 0,
-    };
-    dissect(&frame, &DissectOptions::default(), &mut stack);
-    stack
+    let wire_bytes = u32::try_from(wire).unwrap();
+    stack_of(&Frame { wire_bytes, ..frame(LinkType::ETHERNET, data) }, &DissectOptions::default())
 }
 
 fn found(stack: &Stack) -> Vec<Built> {

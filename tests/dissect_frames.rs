@@ -1,30 +1,18 @@
 //! Real frames, dissected: what every layer says.
 
-use spiglass::capture::Frame;
-use spiglass::dissect::{DissectOptions, Note, Stack, dissect, stack_name};
-use spiglass::model::{Address, FramePos, LinkType, Protocol, Spi, Timestamp};
+mod frames;
+
+use frames::{frame, stack_of};
+use spiglass::dissect::{DissectOptions, Note, Stack, stack_name};
+use spiglass::model::{Address, LinkType, Protocol, Spi};
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-fn frame(data: &[u8], link: LinkType) -> Frame<'_> {
-    Frame {
-        pos: FramePos::new(0, 1),
-        time: Timestamp::UNKNOWN,
-        wire_bytes: data.len() as u32,
-        data,
-        link,
-        interface: 0,
-        fcs_bytes: 0,
-    }
-}
-
 fn ethernet(data: &[u8]) -> Stack {
-    let mut stack = Stack::default();
-    dissect(&frame(data, LinkType::ETHERNET), &DissectOptions::default(), &mut stack);
-    stack
+    stack_of(&frame(LinkType::ETHERNET, data), &DissectOptions::default())
 }
 
 fn v4(a: u8, b: u8, c: u8, d: u8) -> Address {

@@ -2,10 +2,9 @@
 
 mod frames;
 
-use frames::{ah, esp, ethernet, ipv4, ipv6, tcp, udp};
-use spiglass::capture::Frame;
-use spiglass::dissect::{Costs, DissectOptions, LayerKind, Note, Stack, StopCause, dissect, stack_name};
-use spiglass::model::{Address, FramePos, LinkType, Protocol, Spi, Timestamp};
+use frames::{ah, esp, ethernet, frame, ipv4, ipv6, stack_of, tcp, udp};
+use spiglass::dissect::{Costs, DissectOptions, LayerKind, Note, Stack, StopCause, stack_name};
+use spiglass::model::{Address, LinkType, Protocol, Spi};
 
 const A: [u8; 4] = [192, 0, 2, 1];
 const B: [u8; 4] = [192, 0, 2, 2];
@@ -13,18 +12,7 @@ const X: [u8; 4] = [10, 1, 0, 1];
 const Y: [u8; 4] = [10, 2, 0, 1];
 
 fn on(link: LinkType, data: &[u8], options: &DissectOptions) -> Stack {
-    let mut stack = Stack::default();
-    let frame = Frame {
-        pos: FramePos::new(0, 1),
-        time: Timestamp::UNKNOWN,
-        wire_bytes: data.len() as u32,
-        data,
-        link,
-        interface: 0,
-        fcs_bytes: 0,
-    };
-    dissect(&frame, options, &mut stack);
-    stack
+    stack_of(&frame(link, data), options)
 }
 
 fn read(data: &[u8]) -> Stack {

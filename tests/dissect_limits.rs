@@ -2,7 +2,7 @@
 
 mod frames;
 
-use frames::{ah, esp, esp_in_ipv4, ethernet, ipv4, udp};
+use frames::{ah, esp, esp_in_ipv4, ethernet, frame, ipv4, stack_of, udp};
 use spiglass::capture::Frame;
 use spiglass::dissect::{DissectOptions, LayerKind, Limit, Note, Stack, Stop, StopCause, dissect, stack_name};
 use spiglass::model::{FramePos, LinkType, Spi, Timestamp};
@@ -12,18 +12,8 @@ const B: [u8; 4] = [192, 0, 2, 2];
 
 /// Dissects the first `captured` octets of a frame that ends with `fcs` octets of check sequence.
 fn read(data: &[u8], captured: usize, fcs: u8) -> Stack {
-    let mut stack = Stack::default();
-    let frame = Frame {
-        pos: FramePos::new(0, 1),
-        time: Timestamp::UNKNOWN,
-        wire_bytes: data.len() as u32,
-        data: &data[..captured],
-        link: LinkType::ETHERNET,
-        interface: 0,
-        fcs_bytes: fcs,
-    };
-    dissect(&frame, &DissectOptions::default(), &mut stack);
-    stack
+    let whole = frame(LinkType::ETHERNET, data);
+    stack_of(&Frame { data: &data[..captured], fcs_bytes: fcs, ..whole }, &DissectOptions::default())
 }
 
 fn whole(data: &[u8]) -> Stack {

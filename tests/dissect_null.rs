@@ -2,26 +2,13 @@
 
 mod frames;
 
-use frames::{esp_in_ipv4, ipv4, seeded, sum};
+use frames::{esp_in_ipv4, frame, ipv4, seeded, stack_of, sum};
 use spiglass::capture::Frame;
-use spiglass::dissect::{
-    DissectOptions, NULL_DECISIVE, NULL_ICVS, NULL_IVS, Note, NullSupport, Stack, dissect, stack_name,
-};
-use spiglass::model::{FramePos, LinkType, Timestamp};
+use spiglass::dissect::{DissectOptions, NULL_DECISIVE, NULL_ICVS, NULL_IVS, Note, NullSupport, Stack, stack_name};
+use spiglass::model::LinkType;
 
 fn read(packet: &[u8], wire: usize) -> Stack {
-    let mut stack = Stack::default();
-    let frame = Frame {
-        pos: FramePos::new(0, 1),
-        time: Timestamp::UNKNOWN,
-        wire_bytes: wire as u32,
-        data: packet,
-        link: LinkType::RAW,
-        interface: 0,
-        fcs_bytes: 0,
-    };
-    dissect(&frame, &DissectOptions::default(), &mut stack);
-    stack
+    stack_of(&Frame { wire_bytes: wire as u32, ..frame(LinkType::RAW, packet) }, &DissectOptions::default())
 }
 
 fn supports(stack: &Stack) -> Vec<NullSupport> {

@@ -2,7 +2,7 @@
 
 mod frames;
 
-use frames::{esp, ethernet, ike, ipv4, tcp, udp};
+use frames::{esp, ethernet, frame, ike, ipv4, stack_of, tcp, udp};
 use spiglass::capture::Frame;
 use spiglass::dissect::{Costs, DissectOptions, Note, Stack, dissect, stack_name};
 use spiglass::model::{Address, Encapsulation, FramePos, LinkType, Spi, Timestamp};
@@ -11,18 +11,7 @@ const A: [u8; 4] = [192, 0, 2, 1];
 const B: [u8; 4] = [192, 0, 2, 2];
 
 fn read(data: &[u8], options: &DissectOptions) -> Stack {
-    let mut stack = Stack::default();
-    let frame = Frame {
-        pos: FramePos::new(0, 1),
-        time: Timestamp::UNKNOWN,
-        wire_bytes: data.len() as u32,
-        data,
-        link: LinkType::ETHERNET,
-        interface: 0,
-        fcs_bytes: 0,
-    };
-    dissect(&frame, options, &mut stack);
-    stack
+    stack_of(&frame(LinkType::ETHERNET, data), options)
 }
 
 fn datagram(src: u16, dst: u16, payload: &[u8]) -> Stack {

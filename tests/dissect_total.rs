@@ -4,30 +4,19 @@ mod frames;
 #[path = "support/sane.rs"]
 mod sane;
 
-use frames::{ah, esp, ethernet, ike, ipv4, ipv6, tcp, udp};
+use frames::{ah, esp, ethernet, frame, ike, ipv4, ipv6, stack_of, tcp, udp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sane::{beginning, sane};
 use spiglass::capture::Frame;
-use spiglass::dissect::{DissectOptions, Stack, dissect};
-use spiglass::model::{FramePos, LinkType, Timestamp};
+use spiglass::dissect::{DissectOptions, Stack};
+use spiglass::model::LinkType;
 
 const LINKS: [u16; 16] = [0, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 166, 228, 229, 276, 147];
 
 fn read(data: &[u8], wire: usize, link: LinkType, options: &DissectOptions) -> Stack {
-    let mut stack = Stack::default();
-    let frame = Frame {
-        pos: FramePos::new(0, 1),
-        time: Timestamp::UNKNOWN,
-        wire_bytes: wire as u32,
-        data,
-        link,
-        interface: 0,
-        fcs_bytes: 0,
-    };
-    dissect(&frame, options, &mut stack);
-    stack
+    stack_of(&Frame { wire_bytes: wire as u32, ..frame(link, data) }, options)
 }
 
 /// One more header around a packet of IP protocol `.0`.

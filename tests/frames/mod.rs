@@ -1,6 +1,23 @@
 //! Packets for tests, built octet by octet.
 #![allow(dead_code)] // each test binary uses its own part
 
+use spiglass::capture::Frame;
+use spiglass::dissect::{DissectOptions, Stack, dissect};
+use spiglass::model::{FramePos, LinkType, Timestamp};
+
+/// A frame of which all was captured, without FCS.
+pub fn frame(link: LinkType, data: &[u8]) -> Frame<'_> {
+    let wire_bytes = u32::try_from(data.len()).expect("a frame");
+    Frame { pos: FramePos::new(0, 1), time: Timestamp::UNKNOWN, wire_bytes, data, link, interface: 0, fcs_bytes: 0 }
+}
+
+/// What dissection makes of a frame.
+pub fn stack_of(frame: &Frame<'_>, options: &DissectOptions) -> Stack {
+    let mut stack = Stack::default();
+    dissect(frame, options, &mut stack);
+    stack
+}
+
 /// A source of octets that is the same in every run (xorshift64).
 pub fn seeded(seed: u64) -> impl FnMut() -> u8 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
