@@ -265,8 +265,7 @@ impl Group {
 
     fn fold(self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
         let fragments = self.seen.count;
-        let complete =
-            self.end.is_some_and(|end| self.ranges.len() == u64::from(end) && self.ranges.parts().len() == 1);
+        let complete = self.end.is_some_and(|end| self.ranges.len() == u64::from(end) && self.ranges.intervals() == 1);
         let none = [(NONE, false)];
         let sas = match &self.first_fragment {
             Some(first) if !first.sas.is_empty() => first.sas.as_slice(),

@@ -1,97 +1,164 @@
 //! Sets of integers as sorted, disjoint, non-touching intervals.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A set of `i64`, held as half-open intervals `[start, end)`. Numbers come at its end, and old ones are dropped at its beginning: of
-/// a stream that a load balancer shares out, one with every frame.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(try_from = "Written")]
+/// A set of `i64`, held as half-open intervals `[start, end)`.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct IntervalSet {
-    parts: VecDeque<(i64, i64)>,
+    parts: Parts,
+}
+
+/// Intervals in order. Most sets have one or a few; of a stream that a load balancer shares out, one a frame, which come at the end and
+/// are dropped at the beginning; and of numbers that somebody made up they come anywhere.
+#[derive(Clone, Debug)]
+enum Parts {
+    Few(Vec<(i64, i64)>),
+    /// The end of each, by its start.
+    Many(BTreeMap<i64, i64>),
+}
+
+/// Sets of more intervals are held in a tree.
+const FEW: usize = 64;
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Parts {
+    /// The last interval that begins at or before `n`.
+    fn before(&self, n: i64) -> Option<(i64, i64)> {
+        match self {
+            Self::Few(parts) => parts.get(parts.partition_point(|part| part.0 <= n).checked_sub(1)?).copied(),
+            Self::Many(parts) => parts.range(..=n).next_back().map(|(start, end)| (*start, *end)),
+        }
+    }
+
+    /// Puts an interval in its place, instead of one that begins where it does.
+    fn put(&mut self, start: i64, end: i64) {
+        match self {
+            Self::Few(parts) => match parts.binary_search_by_key(&start, |part| part.0) {
+                Ok(at) => parts.get_mut(at).into_iter().for_each(|part| part.1 = end),
+                Err(at) if parts.len() < FEW => parts.insert(at, (start, end)),
+                Err(_) => {
+                    let mut many: BTreeMap<i64, i64> = parts.iter().copied().collect();
+                    many.insert(start, end);
+                    *self = Self::Many(many);
+                }
+            },
+            Self::Many(parts) => {
+                parts.insert(start, end);
+            }
+        }
+    }
+
+    /// Takes out the interval that begins at `start`; its end.
+    fn take(&mut self, start: i64) -> Option<i64> {
+        match self {
+            Self::Few(parts) => {
+                let at = parts.binary_search_by_key(&start, |part| part.0).ok()?;
+                Some(parts.remove(at).1)
+            }
+            Self::Many(parts) => parts.remove(&start),
+        }
+    }
+}
+
+impl PartialEq for IntervalSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts().eq(other.parts())
+    }
+}
+
+impl Eq for IntervalSet {}
+
+impl FromIterator<(i64, i64)> for IntervalSet {
+    /// The intervals must be in order and apart.
+    fn from_iter<I: IntoIterator<Item = (i64, i64)>>(intervals: I) -> Self {
+        let mut intervals = intervals.into_iter();
+        let few: Vec<(i64, i64)> = intervals.by_ref().take(FEW).collect();
+        let parts = match intervals.next() {
+            None => Parts::Few(few),
+            Some(next) => Parts::Many(few.into_iter().chain([next]).chain(intervals).collect()),
+        };
+        Self { parts }
+    }
 }
 
 /// A set as it is written, perhaps by somebody else.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "IntervalSet")]
 struct Written {
-    parts: VecDeque<(i64, i64)>,
+    parts: Vec<(i64, i64)>,
 }
 
-impl TryFrom<Written> for IntervalSet {
-    type Error = &'static str;
+impl Serialize for IntervalSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written { parts: self.parts().collect() }.serialize(serializer)
+    }
+}
 
-    fn try_from(Written { parts }: Written) -> Result<Self, Self::Error> {
+impl<'de> Deserialize<'de> for IntervalSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Written { parts } = Written::deserialize(deserializer)?;
         let sorted = parts.iter().all(|part| part.0 < part.1)
             && parts.iter().zip(parts.iter().skip(1)).all(|(before, after)| before.1 < after.0);
-        if sorted { Ok(Self { parts }) } else { Err("its intervals of sequence numbers are not in order") }
+        if sorted {
+            Ok(parts.into_iter().collect())
+        } else {
+            Err(serde::de::Error::custom("its intervals of sequence numbers are not in order"))
+        }
     }
 }
 
 impl IntervalSet {
     pub(crate) fn single(start: i64, end: i64) -> Self {
-        Self { parts: (start < end).then_some((start, end)).into_iter().collect() }
+        Self { parts: Parts::Few(if start < end { vec![(start, end)] } else { Vec::new() }) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.intervals() == 0
     }
 
     /// How many numbers are in the set.
     pub(crate) fn len(&self) -> u64 {
-        self.parts.iter().map(|&(start, end)| start.abs_diff(end)).sum()
+        self.parts().map(|(start, end)| start.abs_diff(end)).sum()
+    }
+
+    /// How many intervals there are.
+    pub(crate) fn intervals(&self) -> usize {
+        match &self.parts {
+            Parts::Few(parts) => parts.len(),
+            Parts::Many(parts) => parts.len(),
+        }
     }
 
     /// The intervals in order.
-    pub(crate) const fn parts(&self) -> &VecDeque<(i64, i64)> {
-        &self.parts
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let (few, many) = match &self.parts {
+            Parts::Few(parts) => (Some(parts.iter().copied()), None),
+            Parts::Many(parts) => (None, Some(parts.iter().map(|(start, end)| (*start, *end)))),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
     pub(crate) fn min(&self) -> Option<i64> {
-        self.parts.front().map(|p| p.0)
+        self.parts().next().map(|part| part.0)
     }
 
     /// Adds one number; false if it was there.
     pub(crate) fn insert(&mut self, n: i64) -> bool {
-        // Numbers mostly arrive at or near the end.
-        if let Some(last) = self.parts.back_mut() {
-            if n == last.1 {
-                last.1 += 1;
-                return true;
-            }
-            if n >= last.0 && n < last.1 {
-                return false;
-            }
+        let before = self.parts.before(n);
+        if before.is_some_and(|(_, end)| n < end) {
+            return false;
         }
-        let at = self.parts.partition_point(|p| p.1 < n);
-        // `at` is the first interval that ends at or behind `n`.
-        match self.parts.get(at).copied() {
-            Some((start, end)) if start <= n && n < end => false,
-            Some((start, end)) if end == n => {
-                match self.parts.get(at + 1).copied() {
-                    Some((next, next_end)) if next == n + 1 => {
-                        self.parts.remove(at + 1);
-                        self.set(at, (start, next_end));
-                    }
-                    _ => self.set(at, (start, n + 1)),
-                }
-                true
-            }
-            Some((start, end)) if start == n + 1 => {
-                self.set(at, (n, end));
-                true
-            }
-            _ => {
-                self.parts.insert(at, (n, n + 1));
-                true
-            }
-        }
-    }
-
-    fn set(&mut self, at: usize, part: (i64, i64)) {
-        if let Some(slot) = self.parts.get_mut(at) {
-            *slot = part;
-        }
+        let end = self.parts.take(n + 1).unwrap_or(n + 1);
+        let start = before.filter(|(_, end)| *end == n).map_or(n, |(start, _)| start);
+        self.parts.put(start, end);
+        true
     }
 
     /// Adds `[start, end)`.
@@ -99,59 +166,31 @@ impl IntervalSet {
         if start >= end {
             return;
         }
-        let from = self.parts.partition_point(|p| p.1 < start);
-        let to = self.parts.partition_point(|p| p.0 <= end);
-        if from >= to {
-            self.parts.insert(from, (start, end));
-            return;
+        let (mut low, mut high) = (start, end);
+        while let Some((own, own_end)) = self.parts.before(end)
+            && own_end >= start
+        {
+            self.parts.take(own);
+            (low, high) = (low.min(own), high.max(own_end));
         }
-        let low = self.parts.get(from).map_or(start, |first| first.0.min(start));
-        let high = self.parts.get(to - 1).map_or(end, |last| last.1.max(end));
-        self.set(from, (low, high));
-        self.parts.drain(from + 1..to);
+        self.parts.put(low, high);
     }
 
     /// The union of both.
     pub(crate) fn union(&mut self, other: &Self) {
-        if other.is_empty() {
+        if self.is_empty() {
+            *self = other.clone();
             return;
         }
-        if self.parts.back().is_none_or(|last| other.parts.front().is_some_and(|first| first.0 > last.1)) {
-            self.parts.reserve_exact(other.parts.len());
-            self.parts.extend(&other.parts);
-            return;
-        }
-        // Spans of a stream without loss: the later goes on where this one ends.
-        if let (Some(last), Some(first)) = (self.parts.back_mut(), other.parts.front())
-            && first.0 == last.1
-        {
-            last.1 = first.1;
-            self.parts.extend(other.parts.iter().skip(1));
-            return;
-        }
-        let own = std::mem::take(&mut self.parts);
-        let (mut a, mut b) = (own.into_iter().peekable(), other.parts.iter().copied().peekable());
-        loop {
-            let next = match (a.peek(), b.peek()) {
-                (Some(x), Some(y)) if x.0 <= y.0 => a.next(),
-                (_, Some(_)) => b.next(),
-                (Some(_), None) => a.next(),
-                (None, None) => break,
-            };
-            let Some((start, end)) = next else { break };
-            match self.parts.back_mut() {
-                Some(last) if start <= last.1 => last.1 = last.1.max(end),
-                _ => self.parts.push_back((start, end)),
-            }
-        }
+        other.parts().for_each(|(start, end)| self.insert_range(start, end));
     }
 
     /// What is in `self` and not in `other`.
     #[must_use]
     pub(crate) fn minus(&self, other: &Self) -> Self {
-        let mut parts = VecDeque::with_capacity(self.parts.len());
-        let mut cuts = other.parts.iter().copied().peekable();
-        for &(start, end) in &self.parts {
+        let mut parts = Vec::new();
+        let mut cuts = other.parts().peekable();
+        for (start, end) in self.parts() {
             let mut at = start;
             while let Some(&(cut_start, cut_end)) = cuts.peek() {
                 if cut_end <= at {
@@ -162,7 +201,7 @@ impl IntervalSet {
                     break;
                 }
                 if cut_start > at {
-                    parts.push_back((at, cut_start));
+                    parts.push((at, cut_start));
                 }
                 at = cut_end;
                 if cut_end >= end {
@@ -171,36 +210,37 @@ impl IntervalSet {
                 cuts.next();
             }
             if at < end {
-                parts.push_back((at, end));
+                parts.push((at, end));
             }
         }
-        Self { parts }
+        parts.into_iter().collect()
     }
 
     /// The members up to and including `n`.
     #[must_use]
     pub(crate) fn up_to(&self, n: i64) -> Self {
-        let mut parts: VecDeque<_> = self.parts.iter().copied().take_while(|p| p.0 <= n).collect();
-        if let Some(last) = parts.back_mut() {
-            last.1 = last.1.min(n + 1);
-        }
-        Self { parts }
+        self.parts().take_while(|part| part.0 <= n).map(|(start, end)| (start, end.min(n + 1))).collect()
     }
 
     /// Moves every member by `by`.
     pub(crate) fn shift(&mut self, by: i64) {
         if by != 0 {
-            for part in &mut self.parts {
-                part.0 += by;
-                part.1 += by;
-            }
+            *self = self.parts().map(|(start, end)| (start + by, end + by)).collect();
         }
     }
 
     /// Drops all intervals that end at or below `n`; returns them.
     pub(crate) fn drop_below(&mut self, n: i64) -> Vec<(i64, i64)> {
-        let keep = self.parts.partition_point(|p| p.1 <= n);
-        self.parts.drain(..keep).collect()
+        match &mut self.parts {
+            Parts::Few(parts) => parts.drain(..parts.partition_point(|part| part.1 <= n)).collect(),
+            Parts::Many(parts) => {
+                let mut dropped = Vec::new();
+                while let Some(first) = parts.first_entry().filter(|first| *first.get() <= n) {
+                    dropped.push(first.remove_entry());
+                }
+                dropped
+            }
+        }
     }
 }
 
@@ -214,11 +254,11 @@ mod tests {
 
     /// The intervals are in order and do not touch.
     fn are_apart(set: &IntervalSet) -> bool {
-        set.parts().iter().zip(set.parts().iter().skip(1)).all(|(before, after)| before.1 < after.0)
+        set.parts().zip(set.parts().skip(1)).all(|(before, after)| before.1 < after.0)
     }
 
     fn members(set: &IntervalSet) -> BTreeSet<i64> {
-        set.parts().iter().flat_map(|&(s, e)| s..e).collect()
+        set.parts().flat_map(|(s, e)| s..e).collect()
     }
 
     fn build(numbers: &[i64]) -> IntervalSet {
@@ -229,9 +269,14 @@ mod tests {
         set
     }
 
+    /// Few in a small space, or so many in a large one that they make a tree.
+    fn numbers() -> impl Strategy<Value = Vec<i64>> {
+        prop_oneof![prop::collection::vec(-40i64..40, 0..60), prop::collection::vec(-400i64..400, 150..400)]
+    }
+
     proptest! {
         #[test]
-        fn behaves_like_a_set(a in prop::collection::vec(-40i64..40, 0..60), b in prop::collection::vec(-40i64..40, 0..60), n in -45i64..45, r in 0i64..20) {
+        fn behaves_like_a_set(a in numbers(), b in numbers(), n in -45i64..45, r in 0i64..20, by in -9i64..9) {
             let (sa, sb): (BTreeSet<i64>, BTreeSet<i64>) = (a.iter().copied().collect(), b.iter().copied().collect());
             let (ia, ib) = (build(&a), build(&b));
             prop_assert_eq!(members(&ia), sa.clone());
@@ -241,8 +286,18 @@ mod tests {
             union.union(&ib);
             prop_assert_eq!(members(&union), sa.union(&sb).copied().collect());
             prop_assert!(are_apart(&union));
-            prop_assert_eq!(members(&ia.minus(&ib)), sa.difference(&sb).copied().collect());
             prop_assert_eq!(members(&ia.up_to(n)), sa.iter().copied().filter(|&x| x <= n).collect());
+            prop_assert_eq!(members(&ia.minus(&ib)), sa.difference(&sb).copied().collect());
+            let mut moved = ia.clone();
+            moved.shift(by);
+            prop_assert_eq!(members(&moved), sa.iter().map(|x| x + by).collect());
+            let mut rest = ia.clone();
+            let dropped: IntervalSet = rest.drop_below(n).into_iter().collect();
+            prop_assert!(rest.min().is_none_or(|least| rest.parts().next().unwrap().1 > n && least > members(&dropped).last().copied().unwrap_or(i64::MIN)));
+            rest.union(&dropped);
+            prop_assert_eq!(&rest, &ia);
+            let bytes = postcard::to_stdvec(&ia).unwrap();
+            prop_assert_eq!(&postcard::from_bytes::<IntervalSet>(&bytes).unwrap(), &ia);
             let mut ranged = ia.clone();
             ranged.insert_range(n, n + r);
             prop_assert_eq!(members(&ranged), sa.iter().copied().chain(n..n + r).collect());

@@ -253,8 +253,8 @@ impl SequenceState {
 
     /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
-        let broken = self.runs.iter().map(|run| run.coverage.parts()).find(|parts| parts.len() > 1);
-        Some(broken?.front()?.1 - 1)
+        let broken = self.runs.iter().find(|run| run.coverage.intervals() > 1)?;
+        Some(broken.coverage.parts().next()?.1 - 1)
     }
 
     /// Runs without outliers: one frame far from both neighbours is none of the SA's numbers (a damaged header), and
@@ -314,7 +314,7 @@ impl Run {
                 }
             }
         }
-        if self.coverage.parts().len() > MAX_INTERVALS {
+        if self.coverage.intervals() > MAX_INTERVALS {
             self.fold();
         }
         new
@@ -377,7 +377,7 @@ impl Run {
             if folded.below.is_none() {
                 folded.min = coverage.min().unwrap_or(later.min + by);
             }
-            for &(start, end) in coverage.parts() {
+            for (start, end) in coverage.parts() {
                 if let Some(previous) = folded.below {
                     folded.gaps += 1;
                     folded.longest_gap = folded.longest_gap.max(previous.abs_diff(start));
@@ -409,7 +409,7 @@ impl Run {
         self.max = self.max.max(later.max);
         self.frames += later.frames;
         self.last = later.last;
-        if self.coverage.parts().len() > MAX_INTERVALS {
+        if self.coverage.intervals() > MAX_INTERVALS {
             self.fold();
         }
     }
@@ -430,7 +430,7 @@ impl Run {
         figures.gaps += folded.gaps;
         figures.longest_gap = figures.longest_gap.max(folded.longest_gap);
         let mut previous = folded.below;
-        for &(start, end) in self.coverage.parts() {
+        for (start, end) in self.coverage.parts() {
             if let Some(previous) = previous
                 && previous != start
             {
