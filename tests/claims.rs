@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use support::build::{self, Noise, R1, R2, START};
-use support::writer::{Out, plain_pcap};
+use support::writer::{Order, Out, Step, pcap, plain_pcap};
 use support::{at, items, number, text};
 
 const MILLISECOND: u64 = 1_000_000;
@@ -172,6 +172,11 @@ fn loss_is_a_warning_only_above_the_tolerated_share() {
     assert_eq!(findings(&report(&one, &[])), [("sequence-gap", "note", 1)]);
     let five = with_holes("five-of-2000", &[100, 200, 300, 400, 500]);
     assert_eq!(findings(&report(&five, &[])), [("sequence-gap", "warning", 5)]);
+    let said = report(&five, &[]);
+    let evidence = text(&items(&said, "findings")[0], "evidence").to_owned();
+    assert!(evidence.contains(": 5 of 2000 numbers never seen at this TAP ("), "{evidence}");
+    assert!(evidence.contains("), 5 gaps, longest 1."), "{evidence}");
+    assert!(evidence.ends_with("The first is behind number 100."), "{evidence}");
     assert_eq!(findings(&report(&five, &["--max-loss", "1"])), [("sequence-gap", "note", 5)]);
 }
 
@@ -282,4 +287,68 @@ fn copies_are_recognised_behind_a_clock_step_that_an_arp_frame_shows() {
     let codes: Vec<&str> =
         support::items(&report, "findings").iter().map(|finding| support::text(finding, "code")).collect();
     assert!(codes.contains(&"tap-copies") && !codes.contains(&"sequence-duplicate"), "{codes:?}");
+}
+
+/// RFC 4303 section 2.4 and RFC 4302 section 2.2: ESP ends at a word, and the length field of AH has room for its own header.
+#[test]
+fn headers_that_cannot_be_are_counted() {
+    let mut noise = Noise(21);
+    let mut frames = esp_frames(&mut noise, (1..=10).map(|n| (true, 0x1111_0001, n)));
+    frames.extend((11..=13).map(|n| build::esp(R1, R2, 0x1111_0001, n, &noise.bytes(61))));
+    let path = capture("bad-esp-lengths", frames);
+    assert_eq!(above_note(&report(&path, &[])), [("esp-length-invalid", "warning", 3)]);
+
+    let ah = |n: u32, words: u8| {
+        let mut header = vec![17, words, 0, 0];
+        header.extend(0x2222_0001_u32.to_be_bytes());
+        header.extend(n.to_be_bytes());
+        header.extend([0xa5; 12]);
+        header.extend([0x9c, 0x40, 0, 53, 0, 12, 0, 0, 1, 2, 3, 4]);
+        build::ipv4(R1, R2, 51, 1, &header)
+    };
+    let path = capture("bad-ah-lengths", (1..=10).map(|n| ah(n, if n > 8 { 200 } else { 4 })).collect());
+    let report = report(&path, &[]);
+    assert_eq!(above_note(&report), [("ah-length-invalid", "warning", 2)]);
+    let finding = items(&report, "findings").iter().find(|finding| text(finding, "code") == "ah-length-invalid");
+    let evidence = text(finding.expect("just seen"), "evidence");
+    assert!(evidence.contains("lengths seen: 24, 808 octets; it must be a multiple of 4"), "{evidence}");
+}
+
+/// Tunnels that carry frames: what is around the inner packet besides the outer IP header is the tunnel's.
+#[test]
+fn frames_in_a_tunnel_cost_their_own_header_too() {
+    let (host, far) = (Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 2, 0, 1));
+    let inner = build::ipv4(host, far, 254, 1, &[0x61; 80]);
+    let bridged = [&[0, 0, 0x65, 0x58][..], &inner].concat();
+    // L2TP version 2, then PPP with address and control.
+    let l2tp = [&[0, 2, 0, 1, 0, 1, 0xff, 3, 0, 0x21][..], &inner[14..]].concat();
+    let cases = [
+        ("bridged-gre", [1, 2, 3].map(|id| build::ipv4(R1, R2, 47, id, &bridged)), ("gre", 4 + 14)),
+        ("l2tp", [1, 2, 3].map(|id| build::udp(R1, R2, (1701, 1701), id, &l2tp)), ("udp", 8 + 6 + 4)),
+    ];
+    for (name, frames, (part, octets)) in cases {
+        let report = report(&capture(name, frames.to_vec()), &[]);
+        let [size] = items(&report, "sizes") else { panic!("{:#}", report["sizes"]) };
+        assert_eq!((number(size, "inner_bytes"), number(size, "frames")), (100, 3), "{size:#}");
+        assert_eq!(at(size, "overhead_mean_bytes").as_f64(), Some(f64::from(20 + octets)), "{size:#}");
+        for (name, want) in [("outer_ip", 20), (part, octets), ("ah", 0), ("fragmentation", 0)] {
+            assert_eq!(at(size, &format!("parts.{name}")).as_f64(), Some(f64::from(want)), "{name}: {size:#}");
+        }
+    }
+}
+
+/// Without MACs the addresses tell whether a tap sees both ways.
+#[test]
+fn one_direction_is_told_of_captures_without_ethernet_too() {
+    let mut noise = Noise(22);
+    let mut raw = |test: &str, answers: u32| {
+        let frames = esp_frames(&mut noise, (1..=200).map(|n| (n > answers, 0x3333_0001, n)));
+        let frames: Vec<Out> =
+            (0..).zip(frames).map(|(n, frame)| Out::whole(START + n * MILLISECOND, frame[14..].to_vec())).collect();
+        let file = pcap(&frames, 101, Order::Little, Step::Micro);
+        report(&support::write_file(&support::scratch(test), "raw.pcap", &file), &[])
+    };
+    let one_way = |report: &Value| findings(report).iter().any(|(code, ..)| *code == "capture-one-direction");
+    assert!(one_way(&raw("raw-one-way", 0)));
+    assert!(!one_way(&raw("raw-both-ways", 60)));
 }

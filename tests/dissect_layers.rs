@@ -3,7 +3,8 @@
 mod frames;
 
 use frames::{ah, esp, ethernet, frame, ipv4, ipv6, stack_of, tcp, udp};
-use spiglass::dissect::{Costs, DissectOptions, LayerKind, Note, Stack, StopCause, stack_name};
+use spiglass::capture::Frame;
+use spiglass::dissect::{Costs, DissectOptions, LayerKind, Limit, Note, Stack, StopCause, stack_name};
 use spiglass::model::{Address, LinkType, Protocol, Spi};
 
 const A: [u8; 4] = [192, 0, 2, 1];
@@ -103,6 +104,25 @@ fn tags_and_labels_in_front_of_ip() {
     check(&ethernet(0x8847, &pseudowire), "eth/mpls/eth/ipv4/esp", None);
     let with_control_word = [&[0, 1, 0x01, 64, 0, 0, 0, 0][..], &frame].concat();
     check(&ethernet(0x8847, &with_control_word), "eth/mpls/eth/ipv4/esp", None);
+    // A pseudowire that carries IEEE 802.3 with a length: the length must fit what is there.
+    let bpdu = [&[1u8, 0x80, 0xc2, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 38, 0x42, 0x42, 3][..], &[0; 35]].concat();
+    for control_word in [&[][..], &[0; 4]] {
+        let behind = |frame: &[u8]| [&[0, 1, 0x01, 64][..], control_word, frame].concat();
+        assert_eq!(name(LinkType::ETHERNET, &ethernet(0x8847, &behind(&bpdu))), "eth/mpls/eth/llc/stp");
+        let mut short = bpdu.clone();
+        short.pop();
+        assert_eq!(name(LinkType::ETHERNET, &ethernet(0x8847, &behind(&short))), "eth/mpls");
+    }
+    // Labels that end before the bottom of their stack.
+    for whole in 0..3 {
+        let stack = read(&ethernet(0x8847, &[[0, 1, 0, 64].repeat(whole), vec![0, 1, 1]].concat()));
+        let cause =
+            StopCause::TooShort { needed: 4 * whole as u32 + 4, had: 4 * whole as u32 + 3, limit: Limit::Frame };
+        assert_eq!(stack.stop.map(|stop| (stop.layer, stop.cause)), Some((LayerKind::Mpls, cause)));
+    }
+    // IEEE 802.3: up to 1500 it is a length, from 1536 on a type.
+    let longest = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &packet, &[0; 1400]].concat();
+    assert_eq!(name(LinkType::ETHERNET, &ethernet(1500, &longest[..1500])), "eth/llc/snap/ipv4/esp");
     let snap = [&[0, 100, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &packet].concat();
     let llc = [&frame[..12], &snap].concat();
     assert_eq!(name(LinkType::ETHERNET, &llc), "eth/llc/snap/ipv4/esp");
@@ -137,6 +157,14 @@ fn tunnels_and_what_they_carry() {
         check(&ethernet(0x0800, &ipv4(A, B, 51, &ah(17, 1002, 5, 12, &udp(1, 2, &[])))), "eth/ipv4/ah/udp", None);
     assert_eq!(stack.costs, Costs { outer_ip: 20, ah: 24, ..Costs::default() });
 
+    // A length field of 1 is the least there is: twelve octets, and no ICV.
+    let stack =
+        check(&ethernet(0x0800, &ipv4(A, B, 51, &ah(4, 1002, 5, 0, &customer))), "eth/ipv4/ah/ipv4/udp", Some((1, X)));
+    assert_eq!((stack.costs.ah, stack.notes.len()), (12, 0));
+    let mut shorter = ah(4, 1002, 5, 0, &customer);
+    shorter[1] = 0;
+    assert_eq!(read(&ethernet(0x0800, &ipv4(A, B, 51, &shorter))).notes, [Note::AhLength { sa: 0 }]);
+
     // GRE over AH in transport mode is one tunnel; so is GRE between the same endpoints inside an AH tunnel.
     let grouped = gre(&[0x20, 0, 8, 0, 0, 0, 0, 1], &customer);
     let stack = check(
@@ -165,7 +193,20 @@ fn tunnels_and_what_they_carry() {
     let hidden = ipv4(A, B, 51, &ah(4, 1, 1, 12, &ipv4(A, B, 50, &random_esp())));
     check(&ethernet(0x0800, &hidden), "eth/ipv4/ah/ipv4/esp", None);
     let theirs = ipv4(A, B, 51, &ah(4, 1, 1, 12, &ipv4(X, Y, 50, &random_esp())));
-    check(&ethernet(0x0800, &theirs), "eth/ipv4/ah/ipv4/esp", Some((1, X)));
+    let stack = check(&ethernet(0x0800, &theirs), "eth/ipv4/ah/ipv4/esp", Some((1, X)));
+    let of = |index: usize| stack.ips[usize::from(stack.sas[index].ip)].src;
+    assert_eq!((of(0), of(1)), (Address::v4(A), Address::v4(X)), "each SA is between the endpoints of its own header");
+
+    // What a gateway itself sends to a customer's host has one endpoint of the tunnel; a tunnel inside it is traffic.
+    let to_host = ipv4(A, Y, 47, &gre(&[0, 0, 8, 0], &customer));
+    check(
+        &ethernet(0x0800, &ipv4(A, B, 51, &ah(4, 1, 1, 12, &to_host))),
+        "eth/ipv4/ah/ipv4/gre/ipv4/udp",
+        Some((1, A)),
+    );
+    let from_host = ipv4(X, B, 47, &gre(&[0, 0, 8, 0], &customer));
+    let stack = read(&ethernet(0x0800, &ipv4(A, B, 51, &ah(4, 1, 1, 12, &from_host))));
+    assert_eq!((stack.encapsulated, stack.costs), (Some(1), Costs { outer_ip: 20, ah: 24, ..Costs::default() }));
 
     // A tunnel between hosts themselves.
     let own = ipv4(A, B, 51, &ah(4, 1, 1, 12, &ipv4(A, B, 6, &tcp(1, 2, &[]))));
@@ -258,6 +299,7 @@ fn shells_are_peeled_outside_tunnels_only() {
         assert_eq!(stack.shape.shell, *kind as u8);
         assert_eq!((stack.frame_bytes as usize, stack.trailer_bytes), (mirrored.len(), 0), "{expected}");
         assert_eq!(stack.start as usize, frame.len() - 6 - mirrored.len());
+        assert!(!stack.flags.cut_by_snaplen, "{expected}");
         assert_eq!((stack.ips.len(), stack.ips[0].src, stack.costs.outer_ip), (1, Address::v4(X), 20));
 
         // Inside AH the same octets are what the customer sends.
@@ -265,6 +307,26 @@ fn shells_are_peeled_outside_tunnels_only() {
         let stack = read(&inside);
         assert_eq!((stack.shape.shell, stack.ips.len()), (0, 1), "{}", stack_name(stack.shape));
     }
+    // GENEVE that carries the packet alone (RFC 8926 section 3.4), with and without an option.
+    let packet = ipv4(X, Y, 50, &random_esp());
+    for header in [&[0u8, 0, 8, 0, 0, 0, 1, 0][..], &[1, 0, 8, 0, 0, 0, 1, 0, 0, 1, 0x80, 0]] {
+        let routed = udp(50_000, 6081, &[header, &packet].concat());
+        let stack = check(&ethernet(0x0800, &ipv4(A, B, 17, &routed)), "[geneve]/ipv4/esp", None);
+        assert_eq!((stack.frame_bytes as usize, stack.flags.not_ethernet), (packet.len(), true));
+        assert_eq!((stack.ips[0].src, stack.macs), (Address::v4(X), None));
+    }
+    // Another version, and options that reach beyond the datagram, are not GENEVE.
+    for header in [[0x40u8, 0, 0x65, 0x58, 0, 0, 1, 0], [0x3f, 0, 0x65, 0x58, 0, 0, 1, 0]] {
+        check(
+            &ethernet(0x0800, &ipv4(A, B, 17, &udp(50_000, 6081, &[&header[..], &mirrored].concat()))),
+            "eth/ipv4/udp",
+            None,
+        );
+    }
+    let whole = ethernet(0x0800, &ipv4(A, B, 17, &vxlan(&mirrored)));
+    let frame = Frame { data: &whole[..whole.len() - 1], ..frame(LinkType::ETHERNET, &whole) };
+    let cut = stack_of(&frame, &DissectOptions::default());
+    assert_eq!((stack_name(cut.shape).as_str(), cut.flags.cut_by_snaplen), ("[vxlan]/eth/ipv4/esp", true));
     let nested = ethernet(0x0800, &ipv4(A, B, 17, &vxlan(&ethernet(0x0800, &ipv4(B, A, 17, &vxlan(&mirrored))))));
     check(&nested, "[vxlan]/eth/ipv4/esp", None);
 
@@ -311,6 +373,8 @@ fn control_frames_are_told_apart() {
         let stack = read(frame);
         assert_eq!((stack_name(stack.shape).as_str(), stack.flags.control), (*expected, true));
     }
+    let stack = on(LinkType::PPP, &[&[0xff, 3, 2, 7][..], &cdp[1][8..]].concat(), &DissectOptions::default());
+    assert_eq!((stack_name(stack.shape).as_str(), stack.flags.control), ("ppp/cdp", true));
     assert_eq!(read(&cases[0].0).notes, [Note::Pause { class: None, quanta: 0xffff }]);
     let pfc = [&[1u8, 1, 0, 0b1001][..], &[0, 5, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(
@@ -335,6 +399,71 @@ fn icmp_errors_name_what_they_quote_and_nothing_more() {
     let stack = read(&ethernet(0x86dd, &error));
     let sa = Some((Protocol::Ah, Spi(1002)));
     assert!(matches!(stack.notes[..], [Note::TooBig { mtu: 1280, sa: found, .. }] if found == sa));
+}
+
+#[test]
+fn icmp_errors_name_the_association_of_what_they_quote() {
+    let esp_in_udp = |src: u16, dst: u16, spi: u32| udp(src, dst, &esp(spi, 1, &[0x9c; 20]));
+    let spi = Spi(0x1234_5678);
+    let cases: &[(u8, Vec<u8>, Option<(Protocol, Spi)>)] = &[
+        (50, random_esp(), Some((Protocol::Esp, spi))),
+        (50, random_esp()[..4].to_vec(), Some((Protocol::Esp, spi))),
+        (50, random_esp()[..3].to_vec(), None),
+        (51, ah(4, 1002, 1, 12, &[])[..8].to_vec(), Some((Protocol::Ah, Spi(1002)))),
+        (108, vec![4, 0, 0xab, 0xcd], Some((Protocol::IpComp, Spi(0xabcd)))),
+        (17, esp_in_udp(4500, 61_000, 0x1234_5678), Some((Protocol::Esp, spi))),
+        (17, esp_in_udp(61_000, 4500, 0x1234_5678), Some((Protocol::Esp, spi))),
+        (17, esp_in_udp(61_000, 4501, 0x1234_5678), None),
+        (17, esp_in_udp(4500, 4500, 0), None), // the marker of IKE
+        (6, tcp(1, 2, &[]), None),
+    ];
+    for (protocol, quoted, sa) in cases {
+        let found = |stack: &Stack| match stack.notes[..] {
+            [Note::TooBig { mtu: 1400, sa, .. }] => sa,
+            ref notes => panic!("{protocol}: {notes:?}"),
+        };
+        let error = |quoted: &[u8]| {
+            ethernet(0x0800, &ipv4([192, 0, 2, 9], A, 1, &[&[3u8, 4, 0, 0, 0, 0, 5, 0x78][..], quoted].concat()))
+        };
+        let mut packet = ipv4(A, B, *protocol, quoted);
+        assert_eq!(found(&read(&error(&packet))), *sa, "protocol {protocol}");
+        // A later fragment begins with no header of IPsec.
+        packet[7] = 1;
+        assert_eq!(found(&read(&error(&packet))), None, "protocol {protocol}, later fragment");
+
+        let error = |first: u8, quoted: &[u8]| {
+            let message = [&[2u8, 0, 0, 0, 0, 0, 5, 0x78][..], &ipv6(1, 2, first, quoted)].concat();
+            ethernet(0x86dd, &ipv6(9, 1, 58, &message))
+        };
+        assert_eq!(found(&read(&error(*protocol, quoted))), *sa, "protocol {protocol} in IPv6");
+        let behind = |header: &[u8]| [header, quoted].concat();
+        let options = behind(&[*protocol, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(found(&read(&error(60, &options))), *sa, "protocol {protocol} behind sixteen octets of options");
+        let first = behind(&[*protocol, 0, 0, 1, 0, 0, 0, 7]);
+        assert_eq!(found(&read(&error(44, &first))), *sa, "protocol {protocol} in the first fragment");
+        let later = behind(&[*protocol, 0, 0, 8, 0, 0, 0, 7]);
+        assert_eq!(found(&read(&error(44, &later))), None, "protocol {protocol} in a later fragment");
+    }
+}
+
+/// RFC 3931 leaves cookie and sublayer to what the endpoints agreed: the frame is found where an IPv4 header verifies.
+#[test]
+fn the_frame_in_l2tp_version_3_is_found_behind_its_cookie() {
+    let customer = ipv4(X, Y, 17, &udp(1000, 2000, &[0; 5]));
+    let mut inner = ethernet(0x0800, &customer);
+    inner[8..10].copy_from_slice(&[8, 0]); // a MAC address that looks like an ethertype four octets too early
+    for hidden in [0, 4, 8, 12] {
+        let session = [&[0, 0, 0, 9][..], &vec![0xcc; hidden], &inner].concat();
+        let stack = check(&ethernet(0x0800, &ipv4(A, B, 115, &session)), "eth/ipv4/l2tp/eth/ipv4/udp", Some((1, X)));
+        let link = 4 + 14 + hidden as u16;
+        assert_eq!(stack.costs, Costs { outer_ip: 20, link, ..Costs::default() }, "{hidden} octets in front");
+    }
+    let mut wrong = inner.clone();
+    wrong[24] ^= 1; // the checksum of its IPv4 header
+    for frame in [wrong, ethernet(0x0806, &[0; 46])] {
+        let session = [&[0, 0, 0, 9][..], &frame].concat();
+        check(&ethernet(0x0800, &ipv4(A, B, 115, &session)), "eth/ipv4/l2tp", None);
+    }
 }
 
 #[test]

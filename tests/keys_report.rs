@@ -51,6 +51,7 @@ fn decrypted_sas_have_exact_figures() {
         let (min, max) = (at(sa, "overhead.min_bytes").as_i64(), at(sa, "protection_bytes.min").as_i64());
         assert_eq!(min, max.map(|octets| octets + 20), "the outer IP header is all that is added besides");
     }
+    assert!(findings(&report, "tfc-padding").is_empty(), "nothing is padded against traffic analysis");
     for row in items(&report, "sizes") {
         assert_eq!(row["basis"], "decrypted");
         let parts = row["parts"].as_object().expect("parts");

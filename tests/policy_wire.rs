@@ -295,6 +295,20 @@ fn an_expected_sa_that_is_not_there_is_told_and_filters_are_heeded() {
     absent(&filtered, "sa-never-seen");
 }
 
+/// The number that is there explains the one that is not: one finding, not two.
+#[test]
+fn an_unexpected_number_explains_the_expected_one() {
+    let mut noise = Noise(5);
+    let frames: Vec<Out> = (1..=40)
+        .map(|n| Out::whole(START + u64::from(n) * 1_000_000, build::esp(R1, R2, 0xc0de_0001, n, &noise.bytes(104))))
+        .collect();
+    let capture = written("unexpected.pcap", plain_pcap(&frames));
+    let config = expecting("unexpected", "protocol = \"esp\"\nspi = 3000\n");
+    let report = report(&[&config], &[&capture]);
+    says(only(&report, "spi-unexpected"), "expected is 3000 (0x00000bb8)");
+    absent(&report, "sa-never-seen");
+}
+
 #[test]
 fn lengths_that_the_transform_cannot_make_are_a_mismatch() {
     const OPAQUE: &str = "fixtures/lab/loss-before-tap-tunnel.pcap";
@@ -395,6 +409,22 @@ fn traffic_that_the_list_selects_and_that_runs_in_clear_is_a_leak() {
     let leak = only(&leaking, "plaintext-leak");
     says(leak, "20 packets in clear that R1 selects for its tunnel (ip 192.168.2.2 > 192.168.3.2)");
     assert_eq!((&leak["severity"], lines(leak)), (&"warning".into(), vec![("R1", 18)]));
+    assert!(leak["evidence"].as_str().unwrap().ends_with(": 192.168.2.2 > 192.168.3.2 (20)."), "{leak:#}");
+    // Of many pairs of addresses those with most packets are named, and the others counted.
+    let text = std::fs::read_to_string(config).expect("a fixture");
+    let wide = text.replace(
+        "permit ip host 192.168.2.2 host 192.168.3.2",
+        "permit ip 192.168.2.0 0.0.0.255 192.168.3.0 0.0.0.255",
+    );
+    let wide = written("wide.txt", wide);
+    let many = capture("many.pcap", &|n| {
+        let far = |last: u8| build::ipv4(HOST_A, Ipv4Addr::new(192, 168, 3, last), 17, n as u16, &[0; 60]);
+        [vec![tunnelled(n)], (1..=5).filter(|last| n <= 10 + last).map(|last| far(last as u8)).collect()].concat()
+    });
+    let many = report(&[&wide], &[&many]);
+    let named =
+        ": 192.168.2.2 > 192.168.3.5 (15), 192.168.2.2 > 192.168.3.4 (14), 192.168.2.2 > 192.168.3.3 (13), 2 more.";
+    says(only(&many, "plaintext-leak"), named);
     // The tester's own link is in clear, as it should be.
     let tester = capture("tester.pcap", &|n| vec![clear(n)]);
     absent(&report(&[config], &[&tester]), "plaintext-leak");

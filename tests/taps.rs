@@ -184,6 +184,10 @@ fn every_cut_of_a_capture_is_reported_up_to_the_cut() {
             assert_eq!(number(&report, "captures.0.damage.frame"), 1 + whole_records as u64, "cut at {length}");
             let codes: Vec<&str> = items(&report, "findings").iter().map(|finding| text(finding, "code")).collect();
             assert!(codes.contains(&"capture-cut"), "cut at {length}: {codes:?}");
+            // The frame to look at is the last one that is whole.
+            let cut = items(&report, "findings").iter().find(|finding| text(finding, "code") == "capture-cut");
+            let frame = &cut.expect("just seen")["last_frame"];
+            assert_eq!(frame["frame"].as_u64(), (whole_records > 0).then_some(whole_records as u64), "cut at {length}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Checks, at, items, number, read_json, shared, text};
+use crate::support::{Checks, at, items, number, read_json, scratch, shared, text, without_keys, write_file};
 use crate::truth::{self, Ids, Score};
 use crate::{json, pairs, run, word};
 
@@ -64,22 +64,40 @@ fn scenarios(lab: &Path) -> Vec<Scenario> {
         .collect()
 }
 
+/// What a run is told of the SAs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stated {
+    Nothing,
+    /// What somebody without privileges sees of them.
+    Transforms,
+    Keys,
+}
+
 /// At least 99 of 100 pairs are right, and no wrong one is claimed to be sure.
-fn check_pairs(tap: &str, keyed: bool, least: f64) {
+fn check_pairs(tap: &str, stated: Stated, least: f64) {
     let Some(lab) = shared("lab") else { return };
     let mut checks = Checks::new("pairs");
     for scenario in scenarios(&lab) {
         let (capture, keys) = (scenario.dir.join(format!("{tap}.pcap")), scenario.dir.join("sa.txt"));
-        let stated = ["enc_key", "auth_key", "aead_key"];
-        let has_keys = items(&scenario.truth, "sas").iter().any(|sa| stated.iter().any(|key| sa.get(key).is_some()));
-        if !capture.is_file() || (keyed && !has_keys) {
+        let fields = ["enc_key", "auth_key", "aead_key"];
+        let has_keys = items(&scenario.truth, "sas").iter().any(|sa| fields.iter().any(|key| sa.get(key).is_some()));
+        let keyed = stated == Stated::Keys;
+        if !capture.is_file() || (stated != Stated::Nothing && !has_keys) {
             continue;
         }
-        let tunnelled = scenario.tunnelled(if keyed { "keyed" } else { tap });
+        let (test, config) = match stated {
+            Stated::Nothing => (tap, None),
+            Stated::Transforms => {
+                let shown = without_keys(&std::fs::read_to_string(&keys).expect("states"));
+                let file = write_file(&scratch("pairing-stated"), &format!("{}.txt", scenario.name), shown.as_bytes());
+                ("stated", Some(file))
+            }
+            Stated::Keys => ("keyed", Some(keys)),
+        };
+        let tunnelled = scenario.tunnelled(test);
         let plain = truth::plain(&capture, scenario.transport());
-        let config = ["--config", word(&keys)];
-        let score =
-            Score::of(&pairs(&capture, &scenario.tunnel(), if keyed { &config } else { &[] }), &plain, &tunnelled);
+        let config: Vec<&str> = config.iter().flat_map(|file| ["--config", word(file)]).collect();
+        let score = Score::of(&pairs(&capture, &scenario.tunnel(), &config), &plain, &tunnelled);
         checks.about(format!("{} {tap}", scenario.name));
         let sure: Vec<_> = score.wrong.iter().filter(|(.., confidence)| *confidence > 0.9).collect();
         checks.ok(sure.is_empty(), || format!("{} wrong pairs are sure: {:?}", sure.len(), &sure[..sure.len().min(8)]));
@@ -99,20 +117,26 @@ fn check_pairs(tap: &str, keyed: bool, least: f64) {
 
 #[test]
 fn without_keys_pairs_are_right_or_said_to_be_unsure() {
-    check_pairs("plain-a", false, 0.99);
+    check_pairs("plain-a", Stated::Nothing, 0.99);
 }
 
 /// Behind the far gateway: what happened on the way between the tunnel's tap and there is in between too.
 #[test]
 fn without_keys_pairs_of_the_far_side_are_right_or_said_to_be_unsure() {
-    check_pairs("plain-b", false, 0.99);
+    check_pairs("plain-b", Stated::Nothing, 0.99);
+}
+
+/// Transforms and modes as they are configured, without keys: nothing is the worse for being told.
+#[test]
+fn with_transforms_alone_pairs_are_right_or_said_to_be_unsure() {
+    check_pairs("plain-a", Stated::Transforms, 0.99);
 }
 
 /// With the keys every pair is right, also among packets of one length.
 #[test]
 fn with_keys_all_pairs_are_right() {
-    check_pairs("plain-a", true, 1.0);
-    check_pairs("plain-b", true, 1.0);
+    check_pairs("plain-a", Stated::Keys, 1.0);
+    check_pairs("plain-b", Stated::Keys, 1.0);
 }
 
 /// What was configured, in the words of the catalogue; `None` where lengths say nothing about it.
@@ -256,6 +280,36 @@ fn the_lost_packets_are_those_that_were_dropped() {
         checks.eq("lost the other way", number(&observed, "delivery.rev.missing"), 0);
         let report = json(&plain, &dir.join("tunnel.pcap"), &[]);
         checks.eq("counted", at(&report, "pairs.unmatched_plain").as_u64(), Some(missing.len() as u64));
+    }
+    checks.finish();
+}
+
+/// Where packets are in clear or decrypted, also those that were put together of outer fragments, every octet of overhead is some header's.
+#[test]
+fn overhead_is_the_sum_of_its_parts() {
+    let Some(lab) = shared("lab") else { return };
+    let mut checks = Checks::new("parts");
+    for scenario in scenarios(&lab) {
+        let keys = scenario.dir.join("sa.txt");
+        let stated = !items(&scenario.truth, "sas").is_empty();
+        let config = if stated { vec!["--config", word(&keys)] } else { Vec::new() };
+        let report = json(&scenario.dir.join("plain-a.pcap"), &scenario.tunnel(), &config);
+        checks.about(scenario.name.clone());
+        if scenario.name == "frag-outer-1500" {
+            checks.eq("decrypted", number(&report, "pairs.by_basis.decrypted"), number(&report, "pairs.matched"));
+        }
+        // Compression makes packets shorter, by what no header says; and of some sizes not every packet is in clear.
+        let known = |size: &&Value| !size["predicted_bytes"].is_null() && !size["parts"].is_null();
+        for size in items(&report, "sizes").iter().filter(|size| size["basis"] != "order").filter(known) {
+            let (min, max) = (number(size, "overhead_min_bytes"), number(size, "overhead_max_bytes"));
+            let parts = at(size, "parts").as_object().expect("parts").values();
+            let sum: f64 = parts.map(|part| part.as_f64().expect("octets")).sum();
+            let what = format!("{} of {}", number(size, "inner_bytes"), text(size, "sa"));
+            checks.ok((min as f64 - 1e-6..=max as f64 + 1e-6).contains(&sum), || format!("{what}: {sum}: {size:#}"));
+            let why = size["difference_why"].as_str();
+            let shorter = why.is_some_and(|why| why.starts_with("shorter"));
+            checks.ok(!shorter, || format!("{what}: {why:?}, and nothing is compressed"));
+        }
     }
     checks.finish();
 }

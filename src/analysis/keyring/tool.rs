@@ -208,4 +208,24 @@ mod tests {
         assert_eq!(order(4, 2).collect::<Vec<_>>(), [2, 0, 1, 3]);
         assert_eq!(order(1, 0).collect::<Vec<_>>(), [0]);
     }
+
+    #[test]
+    fn a_packet_that_was_cut_begins_where_its_length_has_room() {
+        let mut six = [0u8; 40];
+        (six[0], six[5]) = (0x60, 20);
+        let begins = |packet: &[u8], rooms: &[usize]| -> Vec<_> {
+            rooms.iter().map(|room| packet_begins(packet, *room)).collect()
+        };
+        // Of IPv6 nothing but padding, 255 octets at most, may follow.
+        let found = Some((41, 60));
+        assert_eq!(begins(&six, &[59, 60, 61, 315, 316]), [None, found, found, found, None]);
+        assert_eq!(begins(&six[..39], &[60]), [None]);
+        // The checksum of an IPv4 header says that it is one: whatever follows is padding against traffic analysis.
+        let mut four = [0x45, 0, 0, 60, 0, 1, 0, 0, 64, 17, 0x66, 0xae, 10, 0, 0, 1, 10, 0, 0, 2];
+        let found = Some((4, 60));
+        assert_eq!(begins(&four, &[59, 60, 316]), [None, found, found]);
+        assert_eq!(begins(&four[..19], &[60]), [None]);
+        four[8] -= 1;
+        assert_eq!(begins(&four, &[60]), [None]);
+    }
 }

@@ -114,12 +114,10 @@ impl Search<'_> {
         let mut mappings = Mappings::default();
         for (sa, lengths) in by_packets.into_iter().take(FITTED) {
             let iv = self.sas.get(sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
-            let fits = |mapping: &Mapping| mapping::share(mapping, &inner, lengths) >= 0.2;
-            let found = self.given.get(&sa).copied().filter(fits).or_else(|| {
-                let (mapping, share) = mapping::fit(&inner, lengths, self.catalogue, iv)?;
-                (share >= 0.2).then_some(mapping)
-            });
-            if let Some(found) = found {
+            let fits = |(_, share): &(Mapping, f64)| *share >= 0.2;
+            let stated = self.given.get(&sa).map(|given| mapping::stated(given, &inner, lengths));
+            let found = stated.filter(fits).or_else(|| mapping::fit(&inner, lengths, self.catalogue, iv).filter(fits));
+            if let Some((found, _)) = found {
                 mappings.insert(sa, found);
             }
         }

@@ -102,3 +102,50 @@ impl Links {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GATEWAY: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+    fn host(number: u8) -> [u8; 6] {
+        [2, 0, 0, 0, 1, number]
+    }
+
+    #[test]
+    fn the_gateway_is_the_station_that_all_others_talk_with() {
+        let mut links = Links::default();
+        let nobody = Address::v4([10, 0, 0, 1]);
+        let mut sent = |from, to, frames: u64| {
+            let numbers: Vec<u16> = (0..frames).map(|_| links.number(Some((from, to)), nobody, nobody)).collect();
+            assert!(numbers.windows(2).all(|pair| pair[0] == pair[1]), "one link, one number");
+            numbers[0]
+        };
+        // The first host sends more than the gateway does, but nobody is in as many frames as the gateway.
+        let to: Vec<u16> = (1..=3).map(|number| sent(host(number), GATEWAY, 4)).collect();
+        let from: Vec<u16> = (1..=3).map(|number| sent(GATEWAY, host(number), 2)).collect();
+        let beside = sent(host(1), host(2), 3);
+        let group = sent(host(3), [1, 0, 0x5e, 0, 0, 1], 2);
+        links.decide();
+        let ways = |numbers: &[u16]| numbers.iter().map(|number| links.way(*number)).collect::<Vec<_>>();
+        assert_eq!((ways(&to), ways(&from)), (vec![Some(0); 3], vec![Some(1); 3]));
+        assert_eq!(ways(&[beside, group]), [None, None], "between hosts, neither to the gateway nor from it");
+        links.cross();
+        assert_eq!((links.way(to[0]), links.way(from[0]), links.way(beside)), (Some(1), Some(0), None));
+    }
+
+    #[test]
+    fn without_macs_the_two_ends_of_a_conversation_are_on_two_sides() {
+        let mut links = Links::default();
+        let end = |last| Address::v4([10, 0, 0, last]);
+        let there = links.number(None, end(1), end(2));
+        let back = links.number(None, end(2), end(1));
+        assert_ne!(there, back);
+        // Whoever talks with one whose side is known is on the other.
+        assert_eq!((links.number(None, end(3), end(2)), links.number(None, end(2), end(3))), (there, back));
+        links.decide();
+        let ways = (links.way(there), links.way(back));
+        assert!(matches!(ways, (Some(0), Some(1)) | (Some(1), Some(0))), "{ways:?}");
+    }
+}

@@ -45,6 +45,11 @@ impl Inside {
         Self::Tunnel(20, 8),
     ];
 
+    /// Whether ESP is in transport mode.
+    const fn transport(self) -> bool {
+        matches!(self, Self::Gre(_) | Self::Payload(_))
+    }
+
     /// Octets that ESP has inside beyond those of the packet.
     pub(super) const fn extra(self) -> i32 {
         match self {
@@ -111,10 +116,22 @@ pub(super) fn fit(plain: &Lengths, esp: &Lengths, catalogue: &Catalogue, iv: IvP
     best.map(|(mapping, made)| (mapping, f64::from(made) / f64::from(total.max(1))))
 }
 
-/// The share of packets that the mapping makes, of those that could have a counterpart.
-pub(super) fn share(mapping: &Mapping, plain: &Lengths, esp: &Lengths) -> f64 {
+/// The mapping that somebody stated, and the share of packets that it makes, of those that could have a counterpart.
+///
+/// A transform and its mode leave open what else is inside: transport mode may protect the packet or a tunnel that carries it. Of what the
+/// mode allows, that counts which makes the most.
+pub(super) fn stated(given: &Mapping, plain: &Lengths, esp: &Lengths) -> (Mapping, f64) {
     let total = esp.values().sum::<u32>().min(plain.values().sum());
-    f64::from(made(mapping, plain, esp)) / f64::from(total.max(1))
+    let share = |mapping: &Mapping| f64::from(made(mapping, plain, esp)) / f64::from(total.max(1));
+    let mut best = (*given, share(given));
+    for inside in Inside::ALL.into_iter().filter(|inside| inside.transport() == given.inside.transport()) {
+        let mapping = Mapping { inside, ..*given };
+        let share = share(&mapping);
+        if share > best.1 {
+            best = (mapping, share);
+        }
+    }
+    best
 }
 
 /// How many of the ESP packets the mapping makes out of the packets, each used once.
@@ -212,6 +229,24 @@ mod tests {
             for inner in 40..1_500 {
                 assert_eq!(found.esp(inner), mapping.esp(inner), "{inside:?} {found:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_stated_mode_leaves_open_what_else_is_inside() {
+        for inside in Inside::ALL {
+            let made = Mapping { family: AES_CBC_SHA1, inside, floor: 0 };
+            let esp = lengths(SIZES.iter().filter_map(|inner| made.esp(*inner)));
+            let mode = |transport| if transport { Inside::Payload(20) } else { Inside::Packet };
+            let given = Mapping { inside: mode(inside.transport()), ..made };
+            let (found, share) = stated(&given, &lengths(SIZES), &esp);
+            assert!(share > 0.99 && found.inside.transport() == inside.transport(), "{inside:?}: {found:?} {share}");
+            for inner in SIZES {
+                assert_eq!(found.esp(inner), made.esp(inner), "{inside:?} {found:?}");
+            }
+            // A transform that makes none of the lengths stays as it was said, and makes nothing.
+            let other = Mapping { family: Family { block: 4, iv: 8, icv: 2_000 }, ..given };
+            assert_eq!(stated(&other, &lengths(SIZES), &esp), (other, 0.0));
         }
     }
 

@@ -138,4 +138,23 @@ mod tests {
             assert!((shown - ms * 1_000_000).abs() <= ms * 1_000_000 / 250, "{share}: {shown}");
         }
     }
+
+    /// Room is made where a value has none, above and below.
+    #[test]
+    fn the_order_of_values_changes_nothing() {
+        let values: Vec<i64> = (-400..400).map(|n: i64| n.pow(3) / 100).collect();
+        let of = |values: &mut dyn Iterator<Item = i64>| {
+            let mut times = Quantiles::default();
+            values.for_each(|ns| times.add(ns));
+            [0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0].map(|share| times.at(share))
+        };
+        let rising = of(&mut values.iter().copied());
+        for (rank, shown) in [(7, rising[1]), (79, rising[2]), (599, rising[5]), (719, rising[6]), (791, rising[7])] {
+            let want = values[rank];
+            assert!((shown - want).abs() <= want.abs() / 250 + 1, "{shown} for {want}");
+        }
+        assert_eq!(of(&mut values.iter().rev().copied()), rising);
+        let shuffled: Vec<i64> = (0..800).map(|n| values[n * 313 % 800]).collect();
+        assert_eq!(of(&mut shuffled.into_iter()), rising);
+    }
 }

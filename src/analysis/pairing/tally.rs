@@ -95,7 +95,6 @@ pub(super) struct Tally {
     pub(super) carried: u64,
     pub(super) carried_known: u64,
     pub(super) examples: Vec<PadExample>,
-    pub(super) incomplete: u64,
     pairs: u64,
 }
 
@@ -254,7 +253,6 @@ impl Tally {
             }
         }
         let known = packet.complete;
-        self.incomplete += u64::from(!known);
         if known {
             let new = !sa.sizes.contains_key(&plain.bytes);
             if new && self.sizes >= MAX_SIZES {

@@ -40,6 +40,8 @@ struct Visible {
     identity: Option<Identity>,
     /// What it has in common with the other fragments of its packet, where it is one.
     train: Option<u64>,
+    /// Transport mode: the outermost IP header is the packet's own.
+    transport: bool,
 }
 
 impl Sight<'_> {
@@ -92,6 +94,11 @@ impl Sight<'_> {
         let visible = self.inner(outer);
         let last = stack.sas.last();
         let opaque = last.filter(|sa| visible.is_none() && sa.protocol == Protocol::Esp);
+        let mut costs = stack.costs;
+        if visible.is_some_and(|visible| visible.transport) {
+            let own = u16::try_from(outer.header_bytes).unwrap_or(u16::MAX);
+            costs.outer_ip = costs.outer_ip.saturating_sub(own);
+        }
         Tunnelled {
             pos: self.frame.pos,
             time: self.frame.time,
@@ -105,7 +112,7 @@ impl Sight<'_> {
             inner: visible.map(|visible| visible.inner),
             identity: visible.and_then(|visible| visible.identity),
             train: visible.and_then(|visible| visible.train),
-            costs: stack.costs,
+            costs,
             frame_bytes: stack.frame_bytes,
             pad_bytes,
             pattern,
@@ -125,7 +132,7 @@ impl Sight<'_> {
             let carried_pad = if outer.is_fragment() { 0 } else { behind };
             let train = ip.is_fragment().then(|| identity::train(ip.src, ip.dst, ip.protocol, ip.identification));
             let inner = Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad, decrypted: self.decrypted, esp };
-            return Some(Visible { inner, identity: Identity::of(self.octets, ip), train });
+            return Some(Visible { inner, identity: Identity::of(self.octets, ip), train, transport: false });
         }
         if stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::IpComp) {
             return self.inflated(outer, esp);
@@ -161,12 +168,12 @@ impl Sight<'_> {
             let ip = stack.outer()?;
             let inner =
                 Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: self.decrypted, esp };
-            return Some(Visible { inner, identity: Identity::of(&octets, ip), train: None });
+            return Some(Visible { inner, identity: Identity::of(&octets, ip), train: None, transport: false });
         }
         let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
         let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
         let identity = Identity::new(outer, next_header, total, &octets, octets.len());
-        Some(Visible { inner, identity, train: None })
+        Some(Visible { inner, identity, train: None, transport: true })
     }
 
     /// In transport mode the packet is the outer one without the headers and trailers of IPsec.
@@ -202,7 +209,7 @@ impl Sight<'_> {
         let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
         let captured = self.octets.get(start as usize..)?;
         let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
-        Some(Visible { inner, identity, train: None })
+        Some(Visible { inner, identity, train: None, transport: true })
     }
 }
 

@@ -26,6 +26,22 @@ fn counts_losses_gaps_duplicates_and_lateness() {
     assert_eq!(f.would_drop[0], 1);
 }
 
+/// What is folded into counters counts as it did before.
+#[test]
+fn gaps_that_are_folded_are_counted_exactly() {
+    let groups = MAX_INTERVALS as u32 + 20_000;
+    let sent = (0..groups).flat_map(|group| [20 * group + 1, 20 * group + 2]);
+    let mut state = SequenceState::default();
+    for (at, number) in (1..).zip(sent) {
+        state.observe(number, FramePos::new(0, at), Timestamp::from_ns(at as i64 * 1_000));
+    }
+    assert!(state.runs.iter().any(|run| run.folded.get().below.is_some()), "something was folded");
+    let figures = state.finish(0).unwrap();
+    let gaps = u64::from(groups) - 1;
+    assert_eq!((figures.gaps, figures.longest_gap, figures.lost), (gaps, 18, 18 * gaps));
+    assert_eq!((figures.duplicate, figures.late), (0, 0));
+}
+
 #[test]
 fn a_wrap_is_not_a_loss() {
     let f = numbers(&[0xffff_fffe, 0xffff_ffff, 0, 1]);

@@ -136,6 +136,15 @@ fn what_may_be_a_key_is_not_repeated() {
         let error = name(text);
         assert!(error.starts_with("error: ") && !error.contains("33") && !error.contains("dead"), "{error}");
     }
+    // Few digits behind 0x, and words longer than any transform's: nobody means a transform.
+    for word in ["0x1234567", "0xpassphrase", &"z".repeat(41)] {
+        let error = name(&format!("esp-aes {word}"));
+        assert!(error.contains("a word that may be a key") && !error.contains(word), "{error}");
+    }
+    for word in ["1234567", "cafe", &"z".repeat(40)] {
+        let error = name(&format!("esp-aes {word}"));
+        assert!(error.contains(&format!("\"{word}\"")), "{error}");
+    }
     assert!(name(&"esp-aes ".repeat(1000)).contains("too long"));
 }
 
