@@ -265,7 +265,7 @@ fn a_quoted_packet_is_no_observation() {
 #[test]
 fn copies_are_recognised_behind_a_clock_step_that_an_arp_frame_shows() {
     use support::build::{Noise, esp};
-    use support::writer::{Order, Out, Step, pcap, plain_pcap};
+    use support::writer::{Out, plain_pcap};
     let mut noise = Noise(8);
     let hour = 3_600_000_000_000_u64;
     let start = support::build::START + hour;
