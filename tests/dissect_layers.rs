@@ -405,7 +405,7 @@ fn icmp_errors_name_what_they_quote_and_nothing_more() {
 fn icmp_errors_name_the_association_of_what_they_quote() {
     let esp_in_udp = |src: u16, dst: u16, spi: u32| udp(src, dst, &esp(spi, 1, &[0x9c; 20]));
     let spi = Spi(0x1234_5678);
-    let cases: &[(u8, Vec<u8>, Option<(Protocol, Spi)>)] = &[
+    let cases = [
         (50, random_esp(), Some((Protocol::Esp, spi))),
         (50, random_esp()[..4].to_vec(), Some((Protocol::Esp, spi))),
         (50, random_esp()[..3].to_vec(), None),
@@ -417,7 +417,7 @@ fn icmp_errors_name_the_association_of_what_they_quote() {
         (17, esp_in_udp(4500, 4500, 0), None), // the marker of IKE
         (6, tcp(1, 2, &[]), None),
     ];
-    for (protocol, quoted, sa) in cases {
+    for (protocol, quoted, sa) in &cases {
         let found = |stack: &Stack| match stack.notes[..] {
             [Note::TooBig { mtu: 1400, sa, .. }] => sa,
             ref notes => panic!("{protocol}: {notes:?}"),

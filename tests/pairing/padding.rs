@@ -21,15 +21,19 @@ fn figure(name: &str) -> Vec<u8> {
         .collect()
 }
 
-/// A capture of one frame.
-fn capture(name: &str, at_us: u64, frame: Vec<u8>) -> PathBuf {
-    write_file(&scratch("pairing-padding"), name, &plain_pcap(&[Out::whole(START + at_us * 1_000, frame)]))
+/// A capture of one frame, in a directory of its own for each test: they run at once.
+fn capture(test: &str, name: &str, at_us: u64, frame: Vec<u8>) -> PathBuf {
+    write_file(
+        &scratch(&format!("pairing-padding-{test}")),
+        name,
+        &plain_pcap(&[Out::whole(START + at_us * 1_000, frame)]),
+    )
 }
 
 fn report(name: &str, within: Vec<u8>) -> (Value, String) {
-    let plain = capture("fig22.pcap", 0, figure("fig22-plain-40B-padded-ff"));
-    let tunnel = capture(&format!("{name}.pcap"), 60, within);
-    let exit = capture("fig24.pcap", 130, figure("fig24-plain-40B-repadded-00"));
+    let plain = capture(name, "fig22.pcap", 0, figure("fig22-plain-40B-padded-ff"));
+    let tunnel = capture(name, "fig23.pcap", 60, within);
+    let exit = capture(name, "fig24.pcap", 130, figure("fig24-plain-40B-repadded-00"));
     let words = ["match", "--plain", word(&plain), "--tunnel", word(&tunnel), "--exit", word(&exit)];
     let json = spiglass(&[&words[..], &["--format", "json"]].concat()).expect(0).json();
     (json, spiglass(&words).expect(0).text().to_owned())

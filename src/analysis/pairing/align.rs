@@ -396,6 +396,30 @@ mod tests {
         assert_eq!(found(&near, &far), expected);
     }
 
+    /// The lag grows beyond the narrow band, on either side; the wide one has room for it.
+    #[test]
+    fn a_lag_that_grows_past_the_narrow_band_is_followed() {
+        let strangers = NARROW as i64 + 16;
+        let (half, all) = (60, 120);
+        // Packets that do not go through the tunnel, all of them before the second half.
+        let mut near: Vec<Plain> = (0..all).map(|at| plain(if at < half { at } else { at + strangers }, 512)).collect();
+        let beside = (0..strangers).map(|n| Plain { skip: 2.5, ..plain(half + n, 1_400) });
+        near.splice(half as usize..half as usize, beside);
+        let far: Vec<Tunnelled> =
+            (0..all).map(|at| tunnelled(if at < half { at } else { at + strangers }, 512)).collect();
+        let expected = |at: i64| Some((if at < half { at } else { at + strangers }) as usize);
+        assert_eq!(found(&near, &far), (0..all).map(expected).collect::<Vec<_>>());
+        // Tunnelled packets of somebody else, and the packets before them and behind them.
+        let near: Vec<Plain> = (0..all).map(|at| plain(if at < half { at } else { at + strangers }, 512)).collect();
+        let mut far: Vec<Tunnelled> =
+            (0..all).map(|at| tunnelled(if at < half { at } else { at + strangers }, 512)).collect();
+        let others = (0..strangers).map(|n| Tunnelled { skip: 2.5, ..tunnelled(half + n, 1_400) });
+        far.splice(half as usize..half as usize, others);
+        let mut expected: Vec<Option<usize>> = (0..all as usize).map(Some).collect();
+        expected.splice(half as usize..half as usize, (0..strangers).map(|_| None));
+        assert_eq!(found(&near, &far), expected);
+    }
+
     #[test]
     fn a_filling_queue_is_no_loss() {
         // One every millisecond in, one every two milliseconds out.
