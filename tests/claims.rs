@@ -352,3 +352,67 @@ fn one_direction_is_told_of_captures_without_ethernet_too() {
     assert!(one_way(&raw("raw-one-way", 0)));
     assert!(!one_way(&raw("raw-both-ways", 60)));
 }
+
+/// RFC 4303 section 2: what is too short for a header, or cut within it, is ESP all the same.
+#[test]
+fn esp_of_which_too_little_is_there_is_not_in_clear() {
+    let mut noise = Noise(33);
+    let mut frames = esp_frames(&mut noise, (1..=50).map(|n| (n % 2 == 0, 0x1111_0001, n)));
+    frames.extend((1..=50).map(|n| build::ipv4(R1, R2, 50, n, &[1, 2, 3])));
+    let whole = report(&capture("short-esp", frames.clone()), &[]);
+    let cut: Vec<Out> = (0..)
+        .zip(frames)
+        .map(|(n, frame)| {
+            let wire_bytes = frame.len() as u32;
+            let data = if n < 50 { frame } else { frame[..34].to_vec() };
+            Out { time_ns: START + n * MILLISECOND, data, wire_bytes }
+        })
+        .collect();
+    let path = support::write_file(&support::scratch("cut-esp"), "made-up.pcap", &plain_pcap(&cut));
+    for report in [whole, report(&path, &[])] {
+        assert!(!findings(&report).iter().any(|(code, ..)| *code == "clear-traffic"), "{:?}", findings(&report));
+        for direction in items(&report, "rates.directions") {
+            assert_eq!(at(direction, "clear_bps"), 0.0, "{direction}");
+        }
+    }
+}
+
+/// A snapshot length may leave nothing that tells one packet from the next; then none of them is a copy.
+#[test]
+fn packets_cut_before_anything_that_tells_them_apart_are_no_copies() {
+    let mut noise = Noise(34);
+    // ESP cut behind its SPI, and UDP without identification cut behind its header.
+    let esp: Vec<Vec<u8>> = (1..=40).map(|n| build::esp(R1, R2, 0x1111_0001, n, &noise.bytes(80))).collect();
+    let udp: Vec<Vec<u8>> = (0..40).map(|_| build::udp(R1, R2, (1_000, 2_000), 0, &noise.bytes(80))).collect();
+    for (name, frames, snaplen) in [("cut-copies-esp", esp, 38), ("cut-copies-udp", udp, 42)] {
+        let cut: Vec<Out> = (0..)
+            .zip(frames)
+            .map(|(n, frame)| Out {
+                time_ns: START + n * 100_000,
+                wire_bytes: frame.len() as u32,
+                data: frame[..snaplen].to_vec(),
+            })
+            .collect();
+        let path = support::write_file(&support::scratch(name), "made-up.pcap", &plain_pcap(&cut));
+        let report = report(&path, &[]);
+        assert!(!findings(&report).iter().any(|(code, ..)| *code == "tap-copies"), "{name}: {:?}", findings(&report));
+    }
+}
+
+/// A file of one frame says nothing of how often frames come.
+#[test]
+fn one_frame_makes_no_hole() {
+    let mut noise = Noise(35);
+    let dir = support::scratch("one-frame-hole");
+    let mut out = |first: u64, count: u32| {
+        let frames = (0..count).map(|n| {
+            let time = START + (first + u64::from(n)) * 1_000 * MILLISECOND;
+            Out::whole(time, build::esp(R1, R2, 0x1111_0001, first as u32 + n + 1, &noise.bytes(80)))
+        });
+        plain_pcap(&frames.collect::<Vec<_>>())
+    };
+    let one = support::write_file(&dir, "one.pcap", &out(0, 1));
+    let two = support::write_file(&dir, "two.pcap", &out(60, 20));
+    let run = support::report(&[&one, &two]).json();
+    assert!(!findings(&run).iter().any(|(code, ..)| *code == "capture-hole"), "{:?}", findings(&run));
+}

@@ -64,7 +64,11 @@ fn ended(child: &mut Child) -> i32 {
 }
 
 fn interrupt(child: &Child) {
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is kill").success());
+    signal(child, "-INT");
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().expect("there is kill").success());
 }
 
 #[test]
@@ -75,7 +79,13 @@ fn what_cannot_be_read_is_named_and_the_rest_is_reported() {
         spiglass(&["report", "--format", "json", dir.to_str().unwrap(), missing.to_str().unwrap(), LOSS]).expect(2);
     assert!(run.stderr.contains("directory"), "{run}");
     assert!(run.stderr.contains("missing.pcap"), "{run}");
-    assert_eq!(run.json()["captures"].as_array().unwrap().len(), 1);
+    let json = run.json();
+    assert_eq!(json["captures"].as_array().unwrap().len(), 1);
+    // Whoever keeps the report alone must know what it lacks.
+    let why = json["degraded_why"].to_string();
+    assert!(json["exactness"] == "degraded" && why.contains("missing.pcap: No such file"), "{why}");
+    let run = spiglass(&["check", missing.to_str().unwrap()]).expect(2);
+    assert!(String::from_utf8_lossy(&run.stdout).contains("No capture could be read."), "{run}");
     // Who is root may read everything.
     let locked = write_file(&dir, "locked.pcap", &capture(3));
     let mut rights = fs::metadata(&locked).unwrap().permissions();
@@ -301,5 +311,74 @@ fn without_a_terminal_and_without_a_home_it_works() {
         let output =
             program().env("COLUMNS", width).env("TZ", "No/Where").args(["report", LOSS]).output().expect("it runs");
         assert_eq!(output.status.code(), Some(0), "COLUMNS={width}: {output:?}");
+    }
+}
+
+#[test]
+fn what_is_read_is_never_written_over() {
+    let dir = scratch("faults-same");
+    let bytes = capture(10);
+    let path = write_file(&dir, "only.pcap", &bytes);
+    let linked = dir.join("link.pcap");
+    let _ = fs::remove_file(&linked);
+    std::os::unix::fs::symlink(&path, &linked).unwrap();
+    let (path, linked) = (path.to_str().unwrap(), linked.to_str().unwrap());
+    for args in [
+        vec!["report", path, "-o", path],
+        vec!["partial", path, "-o", linked],
+        vec!["frames", linked, "-o", path],
+        vec!["check", "--config", path, LOSS, "-o", path],
+        vec!["match", "--plain", LOSS, "--tunnel", path, "-o", path],
+    ] {
+        let run = spiglass(&args).expect(2);
+        assert!(run.stderr.contains("would be written over"), "{args:?}: {run}");
+        assert_eq!(fs::read(path).unwrap(), bytes, "{args:?}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_not_called_an_input() {
+    let dir = scratch("faults-output");
+    let missing = dir.join("no/such/place.json");
+    let run = spiglass(&["report", LOSS, "-o", missing.to_str().unwrap()]).expect(2);
+    assert!(run.stderr.contains("the output could not be written") && !run.stderr.contains("input"), "{run}");
+    // As long as names may be: the unfinished file has a short one.
+    let long = dir.join("x".repeat(250));
+    spiglass(&["report", LOSS, "-o", long.to_str().unwrap()]).expect(0);
+    assert!(fs::read_to_string(&long).unwrap().contains("loss-before-tap"));
+}
+
+#[test]
+fn whatever_ends_a_run_leaves_no_unfinished_file() {
+    let dir = scratch("faults-ended");
+    for (at, (name, args)) in [
+        ("-TERM", &["report"][..]),
+        ("-HUP", &["partial"]),
+        ("-INT", &["merge"]),
+        ("-TERM", &["check", LOSS, "--config"]),
+        ("-INT", &["report", "--files-from"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = dir.join(format!("out-{at}"));
+        fs::create_dir_all(&out).unwrap();
+        let pipe = fifo(&dir, &format!("pipe-{at}"));
+        let mut child = program()
+            .args(args)
+            .arg(&pipe)
+            .arg("-o")
+            .arg(out.join("report"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let writer = fs::File::options().write(true).open(&pipe).unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        signal(&child, name);
+        assert_eq!(ended(&mut child), 130, "{name} {args:?}");
+        drop(writer);
+        let left: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| name == "report"), "{name} {args:?}: {left:?}");
     }
 }

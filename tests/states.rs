@@ -146,10 +146,12 @@ fn a_damaged_state_is_named_and_not_believed() {
     flipped[middle] ^= 1;
     let mut newer = bytes.clone();
     newer[16] = 99;
+    let joined = [bytes.as_slice(), &bytes].concat();
     for (name, content, says) in [
         ("cut", &bytes[..bytes.len() - 1], "the state is cut"),
         ("flipped", &flipped[..], "damaged"),
         ("newer", &newer[..], "version 99"),
+        ("joined", &joined[..], "name states one by one"),
         ("no state", &b"hello"[..], "not a partial state"),
         ("empty", &b""[..], "not a partial state"),
     ] {

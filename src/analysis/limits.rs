@@ -37,7 +37,7 @@ pub(crate) const MAX_INTERVALS: usize = 1 << 16;
 /// How far behind the maximum gaps are kept when an SA's coverage is folded.
 pub(crate) const FOLD_BEHIND: i64 = 1 << 20;
 /// Keys tried for one SA: its two ends may state different ones, and lists others again.
-pub(crate) const MAX_KEYS_OF_AN_SA: usize = 16;
+pub(crate) const MAX_KEYS_OF_AN_SA: usize = 256;
 /// High halves of sequence numbers tried where nobody says which one it is: from 0 up, 2^32 packets each.
 pub(crate) const MAX_HIGH_HALVES: u32 = 16;
 

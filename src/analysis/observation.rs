@@ -316,10 +316,12 @@ fn direction_key(stack: &Stack) -> DirectionKey {
 }
 
 /// Whether a frame without a tunnel header of its own still belongs to one: IKE, the middle of a stream that carries ESP,
-/// or a later fragment of a packet of a tunnel's protocol.
+/// a later fragment of a packet of a
+/// tunnel's protocol, or one of which too little is there.
 fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
     let tunnel_protocol = matches!(outer.protocol, 4 | 41 | 47 | 50 | 51 | 108 | 141);
-    outer.fragment_offset != 0 && tunnel_protocol
+    // Cut or too short to say more: not in clear, whatever it is.
+    (outer.fragment_offset != 0 || stack.stop.is_some()) && tunnel_protocol
         || stack.flags.tcp_continuation
         || stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
         || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. }))
@@ -331,6 +333,9 @@ fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
 fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     let start = outer.offset as usize;
     let bytes = frame.data.get(start..).unwrap_or_default();
+    if frame.data.len() < frame.wire_bytes as usize && !is_told_apart(bytes, stack, outer) {
+        return 0;
+    }
     let bytes = bytes.get(..(outer.total_bytes as usize).min(bytes.len())).unwrap_or(bytes);
     let (head, rest) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
         // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
@@ -353,6 +358,19 @@ fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
         hash = digest::mix(hash, u64::from(octet));
     }
     hash
+}
+
+/// Whether what was captured of a packet tells it from the next one of its flow: a sequence number, an identification with the ports
+/// and the checksum behind it, or the first octets of the content.
+fn is_told_apart(bytes: &[u8], stack: &Stack, outer: &IpHeader) -> bool {
+    /// Octets behind the IP header: a UDP header, and what of the content comes first.
+    const ENOUGH: usize = 24;
+    const PORTS: usize = 8;
+    if let Some(sa) = stack.sas.first() {
+        return sa.sequence_seen;
+    }
+    let behind = bytes.len().saturating_sub(outer.header_bytes as usize);
+    behind >= ENOUGH || (outer.identification != 0 && behind >= PORTS)
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ fn lengths(text: &str) -> Result<Vec<u64>, String> {
 pub(super) fn calc(args: &CalcArgs) -> Verdict {
     let prepared = question(args)
         .and_then(|question| calculation::calculate(&question).map_err(Error::Usage))
-        .and_then(|answer| Ok((answer, Sink::open(args.output.as_deref())?)));
+        .and_then(|answer| Ok((answer, Sink::open(args.output.as_deref(), [])?)));
     let (answer, sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),

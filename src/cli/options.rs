@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
+use std::path::Path;
 
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
@@ -75,6 +76,14 @@ pub(super) fn states(args: &MergeArgs) -> Result<Vec<Source>, Error> {
         ));
     }
     Ok(states)
+}
+
+/// The files that a run reads: captures and configurations.
+pub(super) fn read_paths<'a>(
+    inputs: impl IntoIterator<Item = &'a Input>,
+    policy: &'a PolicyArgs,
+) -> impl Iterator<Item = &'a Path> {
+    inputs.into_iter().map(|input| input.source.name()).chain(policy.config.iter().map(Path::new))
 }
 
 /// Names in a list, one a line or between NULs; empty ones are skipped.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
 use super::progress::{Display, Interrupt};
-use super::run::{complain, failed, warn_of_damaged, write};
+use super::run::{complain, failed, say_unread, warn_of_damaged, write};
 use super::sink::Sink;
 use super::values;
 use super::verdict::Verdict;
@@ -118,7 +118,9 @@ fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sin
         link_rate_bps: args.link_rate,
         transform: transform.transpose()?.map(|esp| (esp, mode)),
     };
-    Ok((inputs, pairing, table, Sink::open(args.tell.output.output.as_deref())?))
+    let all = [&inputs.plain, &inputs.tunnel, &inputs.exit].into_iter().flatten();
+    let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(all, &args.policy))?;
+    Ok((inputs, pairing, table, sink))
 }
 
 pub(super) fn pair(args: &MatchArgs) -> Verdict {
@@ -157,7 +159,7 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         Ok(matched) => matched,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return verdict,
         Err(source) => {
-            complain(&Error::Io { path: sink.name(), source });
+            complain(&Error::Output { path: sink.name(), source });
             verdict.failed_output();
             return verdict;
         }
@@ -166,6 +168,7 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);
+    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
     let one = inputs.plain == inputs.tunnel;
     let sides = [Some(&report.plain).filter(|_| !one), Some(&report.tunnel), report.exit.as_ref()];
     for side in sides.into_iter().flatten() {

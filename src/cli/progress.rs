@@ -2,12 +2,13 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{RunArgs, When};
+use super::sink::remove_unfinished;
 use crate::engine::{Progress, ProgressUpdate};
 use crate::report::escape::printable;
 use crate::report::number::{bytes, count};
@@ -17,22 +18,33 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often a line is written where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// Set by the first interrupt; the second ends the program at once.
+/// Set by the first interrupt while captures are read; the second ends the program at once, as does one before there is anything to
+/// report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
+/// The one that listens: a program has one handler.
+static LISTENING: OnceLock<Interrupt> = OnceLock::new();
+/// Whether captures are being read.
+static READING: AtomicBool = AtomicBool::new(false);
+
 impl Interrupt {
-    /// Listens for the interrupt key.
+    /// Listens for the interrupt key, and for those who want the program to end for other reasons.
     pub(super) fn listen() -> Self {
-        let interrupt = Self::default();
-        let flag = Arc::clone(&interrupt.0);
-        // Without a handler the key ends the program as usual: nothing to tell.
-        let _ = ctrlc::set_handler(move || {
-            if flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-        interrupt
+        let listen = || {
+            let interrupt = Self::default();
+            let flag = Arc::clone(&interrupt.0);
+            // Without a handler the key ends the program as usual: nothing to tell.
+            let _ = ctrlc::set_handler(move || {
+                if flag.swap(true, Ordering::Relaxed) || !READING.load(Ordering::Relaxed) {
+                    remove_unfinished();
+                    tell!("spiglass: exit status 130: interrupted");
+                    std::process::exit(130);
+                }
+            });
+            interrupt
+        };
+        LISTENING.get_or_init(listen).clone()
     }
 
     pub(super) fn happened(&self) -> bool {
@@ -64,6 +76,7 @@ struct State {
 
 impl Display {
     pub(super) fn new(run: &RunArgs, interrupt: Interrupt) -> Self {
+        READING.store(true, Ordering::Relaxed);
         let terminal = std::io::stderr().is_terminal();
         let kind = match run.progress {
             _ if run.quiet => Kind::Hidden,

@@ -10,9 +10,10 @@ use super::progress::{Display, Interrupt};
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies};
+use crate::capture::Source;
 use crate::engine;
 use crate::model::Error;
-use crate::model::report::{Capture, Report};
+use crate::model::report::{Capture, Exactness, Report};
 use crate::report::csv::Table;
 use crate::report::escape::printable;
 use crate::report::frame_row::{FrameRows, RowFormat};
@@ -21,6 +22,7 @@ use crate::report::{csv, explain, json, markdown, text};
 
 /// Runs what was asked for.
 pub(super) fn run(cli: Cli) -> Verdict {
+    Interrupt::listen();
     match cli.command {
         Command::Report(args) => report(&Asked { args, findings_only: false }),
         Command::Check(args) => report(&Asked { args, findings_only: true }),
@@ -59,7 +61,8 @@ fn report(asked: &Asked) -> Verdict {
     let prepared = options::table(&args.tell, default_table).and_then(|table| {
         let settings = options::settings(&args.filter, Some(&args.analysis))?;
         let inputs = options::inputs(&args.input, &args.policy, *findings_only)?;
-        Ok((table, settings, inputs, Sink::open(args.tell.output.output.as_deref())?))
+        let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
+        Ok((table, settings, inputs, sink))
     });
     let (table, mut settings, inputs, sink) = match prepared {
         Ok(prepared) => prepared,
@@ -69,13 +72,15 @@ fn report(asked: &Asked) -> Verdict {
     settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
     let interrupt = Interrupt::listen();
     let display = Display::new(&args.run, interrupt.clone());
-    let engine::Outcome { report, errors } = engine::run(&inputs, &settings, options::jobs(args.run.jobs), &display);
+    let engine::Outcome { mut report, errors } =
+        engine::run(&inputs, &settings, options::jobs(args.run.jobs), &display);
     display.finish();
     let mut verdict = Verdict::default();
     verdict.interrupted(interrupt.happened());
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);
+    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
     deliver(report, asked, table, sink, verdict)
 }
 
@@ -104,7 +109,9 @@ fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verd
 /// Analyses captures and keeps the state.
 fn partial(args: &PartialArgs) -> Verdict {
     let prepared = options::settings(&args.filter, Some(&args.analysis)).and_then(|settings| {
-        Ok((settings, options::inputs(&args.input, &args.policy, false)?, Sink::open(args.output.as_deref())?))
+        let inputs = options::inputs(&args.input, &args.policy, false)?;
+        let sink = Sink::open(args.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
+        Ok((settings, inputs, sink))
     });
     let (mut settings, inputs, sink) = match prepared {
         Ok(prepared) => prepared,
@@ -136,10 +143,12 @@ fn partial(args: &PartialArgs) -> Verdict {
 fn merge(args: MergeArgs) -> Verdict {
     let prepared = options::table(&args.tell, Table::Sas).and_then(|table| {
         let states = options::states(&args)?;
-        let state_sink = args.state_out.as_deref().map(|path| Sink::open(Some(path))).transpose()?;
+        // A state may take the place of one that went into it.
+        let state_sink = args.state_out.as_deref().map(|path| Sink::open(Some(path), [])).transpose()?;
         // With --state-out the state alone is asked for, unless the report has a place of its own.
         let wanted = state_sink.is_none() || args.tell.output.output.is_some();
-        let sink = if wanted { Some(Sink::open(args.tell.output.output.as_deref())?) } else { None };
+        let read = states.iter().map(Source::name);
+        let sink = if wanted { Some(Sink::open(args.tell.output.output.as_deref(), read)?) } else { None };
         Ok((table, states, state_sink, sink))
     });
     let (table, sources, state_sink, sink) = match prepared {
@@ -166,8 +175,9 @@ fn merge(args: MergeArgs) -> Verdict {
     if let Some(state_sink) = state_sink {
         write(state_sink, &mut verdict, |sink| state.write(sink));
     }
-    let (report, more) = state.report();
+    let (mut report, more) = state.report();
     errors.extend(more);
+    say_unread(&mut report.exactness, &mut report.degraded_why, &errors);
     verdict.errors(&errors);
     errors.iter().for_each(complain);
     let Some(sink) = sink else {
@@ -189,6 +199,14 @@ fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Re
         (Format::Text, true) => sink.write_all(text::render_findings(report, &options::report_look(output)).as_bytes()),
         (Format::Markdown, false) => sink.write_all(markdown::render(report, &zone).as_bytes()),
         (Format::Markdown, true) => sink.write_all(markdown::render_findings(report, &zone).as_bytes()),
+    }
+}
+
+/// What could not be read at all is missing from a report, and whoever keeps the report must know.
+pub(super) fn say_unread(exactness: &mut Exactness, why: &mut Vec<String>, unread: &[Error]) {
+    why.extend(unread.iter().map(|error| format!("Not read: {error}.")));
+    if !unread.is_empty() {
+        *exactness = Exactness::Degraded;
     }
 }
 
@@ -220,7 +238,9 @@ fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64)
 
 fn frames(args: &FramesArgs) -> Verdict {
     let prepared = options::settings(&args.filter, None).and_then(|settings| {
-        Ok((settings, options::inputs(&args.input, &args.policy, false)?, Sink::open(args.output.as_deref())?))
+        let inputs = options::inputs(&args.input, &args.policy, false)?;
+        let sink = Sink::open(args.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
+        Ok((settings, inputs, sink))
     });
     let (mut settings, inputs, mut sink) = match prepared {
         Ok(prepared) => prepared,
@@ -244,7 +264,7 @@ fn frames(args: &FramesArgs) -> Verdict {
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(source) => {
-            complain(&Error::Io { path: sink.name(), source });
+            complain(&Error::Output { path: sink.name(), source });
             verdict.failed_output();
             return verdict;
         }
@@ -298,7 +318,7 @@ pub(super) fn write(mut sink: Sink, verdict: &mut Verdict, fill: impl FnOnce(&mu
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *verdict = Verdict::default(),
         Err(source) => {
-            complain(&Error::Io { path, source });
+            complain(&Error::Output { path, source });
             verdict.failed_output();
         }
     }

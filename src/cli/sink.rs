@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::model::Error;
 
@@ -19,23 +20,54 @@ pub(super) enum Sink {
     },
 }
 
+/// Files that are not finished, for whoever ends the program before they are.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes what was not finished; for the end of the program.
+pub(super) fn remove_unfinished() {
+    for temporary in TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        // Most have been renamed.
+        let _ = std::fs::remove_file(temporary);
+    }
+}
+
+/// Refuses to write over what is read: a report in the place of its capture would be all that is left of it.
+fn keep_apart<'p>(output: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result<(), Error> {
+    let place = |path: &Path| std::fs::canonicalize(path).ok().filter(|path| path.is_file());
+    let Some(target) = place(output) else { return Ok(()) };
+    match read.into_iter().find(|path| place(path).as_ref() == Some(&target)) {
+        Some(path) => Err(Error::Usage(format!(
+            "{} is read and would be written over; name another file for the output",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl Sink {
-    /// Opens it now, so that a wrong path is known before hours of reading.
-    pub(super) fn open(path: Option<&Path>) -> Result<Self, Error> {
+    /// Opens it now, so that a wrong path is known before hours of reading. What is `read` must be another file.
+    ///
+    /// # Errors
+    /// [`Error::Output`], or [`Error::Usage`] where the output would be written over what is read.
+    pub(super) fn open<'p>(path: Option<&Path>, read: impl IntoIterator<Item = &'p Path>) -> Result<Self, Error> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(Self::Stdout(io::stdout())) };
-        let fail = |source| Error::Io { path: path.to_path_buf(), source };
+        keep_apart(path, read)?;
+        let fail = |source| Error::Output { path: path.to_path_buf(), source };
         // A link stays a link: what it points to is replaced.
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         if std::fs::metadata(&target).is_ok_and(|meta| !meta.is_file()) {
             let file = File::options().write(true).open(&target).map_err(fail)?;
             return Ok(Self::Direct(target, file));
         }
-        let name = target.file_name().ok_or_else(|| fail(io::ErrorKind::InvalidInput.into()))?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.part", std::process::id()));
-        let temporary = target.with_file_name(hidden);
-        let file = File::create(&temporary).map_err(fail)?;
+        if target.file_name().is_none() {
+            return Err(fail(io::ErrorKind::InvalidInput.into()));
+        }
+        let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = temporaries.len();
+        let temporary = target.with_file_name(format!(".spiglass-{}-{number}.part", std::process::id()));
+        // One that is there already is somebody else's.
+        let file = File::options().write(true).create_new(true).open(&temporary).map_err(fail)?;
+        temporaries.push(temporary.clone());
         Ok(Self::Replaced { target, temporary, file: BufWriter::new(file) })
     }
 
@@ -100,17 +132,21 @@ mod tests {
         std::fs::create_dir_all(&dir).unwrap();
         let target = dir.join("report.json");
         std::fs::write(&target, "old").unwrap();
-        let mut sink = Sink::open(Some(&target)).unwrap();
+        let mut sink = Sink::open(Some(&target), []).unwrap();
         sink.write_all(b"half").unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"old");
         drop(sink);
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "nothing is left behind");
-        let mut sink = Sink::open(Some(&target)).unwrap();
+        let mut sink = Sink::open(Some(&target), []).unwrap();
         sink.write_all(b"new").unwrap();
         sink.finish().unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
-        assert!(Sink::open(Some(&dir.join("missing/report.json"))).is_err());
+        assert!(matches!(Sink::open(Some(&dir.join("missing/report.json")), []), Err(Error::Output { .. })));
+        // The same file by another way.
+        let read = dir.join("../").join(dir.file_name().unwrap()).join("report.json");
+        assert!(matches!(Sink::open(Some(&target), [read.as_path()]), Err(Error::Usage(_))));
+        assert_eq!(std::fs::read(&target).unwrap(), b"new");
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

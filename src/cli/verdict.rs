@@ -31,6 +31,7 @@ impl Verdict {
         for error in errors {
             match error {
                 Error::Usage(_) => self.usage = true,
+                Error::Output { .. } => self.failed_output = true,
                 _ => self.unreadable += 1,
             }
         }

@@ -24,6 +24,14 @@ pub enum Error {
         /// What was found, what was expected and what to do, as one sentence.
         what: String,
     },
+    /// The output could not be opened or written.
+    #[error("{path}: {source}", path = path.display())]
+    Output {
+        /// The output as it was named.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
     /// The run was asked for something that makes no sense.
     #[error("{0}")]
     Usage(String),

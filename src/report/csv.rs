@@ -112,7 +112,9 @@ impl Cell {
     }
 
     fn list<S: std::borrow::Borrow<str>>(&mut self, texts: &[S]) {
-        self.text(&texts.join(";"));
+        // Each is a cell of its own where a semicolon separates cells.
+        let cells: Vec<_> = texts.iter().map(|text| escape::cell(text.borrow())).collect();
+        self.text(&cells.join(";"));
     }
 
     fn number(&mut self, number: impl Into<Option<i128>>) {

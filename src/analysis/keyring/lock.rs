@@ -110,6 +110,12 @@ impl Locks {
                 made.locks.push(Lock { number, tool, highs, src, dst, holders: vec![holder] });
                 numbers.push(number);
                 known.push(same);
+            } else {
+                let Stated { protocol, spi, src, dst, .. } = *stated;
+                let why = format!(
+                    "it is one of more than {MAX_KEYS_OF_AN_SA} keys that are stated for this SA, and is not tried"
+                );
+                made.unusable.push(Unusable { protocol, spi, src, dst, holder, why });
             }
         }
         made

@@ -41,5 +41,7 @@ pub(super) const HORIZON_NS: i64 = 10_000_000_000;
 pub(super) const ON_ITS_WAY_NS: i64 = 1_000_000_000;
 /// How long fragments of one packet wait for each other (as in reports), in nanoseconds.
 pub(super) const TRAIN_NS: i64 = 2_000_000_000;
+/// How long fragments that find no room wait before those that waited too long are looked for again, in nanoseconds.
+pub(super) const SWEEP_NS: u64 = TRAIN_NS as u64 / 16;
 /// Tunnelled packets after which captures without any pair are given up.
 pub(super) const HOPELESS: u64 = 1 << 17;

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::identity;
 use super::ledger::{Ledger, Serial, Tunnelled};
-use super::limits::{MAX_KEPT, MAX_PIECES, MAX_TRAINS, TRAIN_NS};
+use super::limits::{MAX_KEPT, MAX_PIECES, MAX_TRAINS, SWEEP_NS, TRAIN_NS};
 use super::tunnel::Sight;
 use crate::dissect::IpHeader;
 use crate::model::{FramePos, Timestamp};
@@ -19,6 +19,8 @@ pub(super) struct Trains {
     pub(super) keep: bool,
     /// Octets that are kept.
     kept: usize,
+    /// Time of the fragment at which those that waited too long were dropped.
+    swept: Option<Timestamp>,
     whole: Vec<Whole>,
     /// Fragments of packets, or of one packet, beyond the limit: the size of their packet is not known.
     pub(super) refused: u64,
@@ -74,8 +76,12 @@ impl Trains {
         let time = sight.frame.time;
         let key = identity::train(outer.src, outer.dst, outer.protocol, outer.identification);
         if self.trains.len() >= MAX_TRAINS && !self.trains.contains_key(&key) {
-            self.trains.retain(|_, train| time.since(train.time).is_none_or(|age| age <= TRAIN_NS));
-            self.kept = self.trains.values().map(Train::kept).sum();
+            // Looking through all of them helps only when some time has passed.
+            if self.swept.is_none_or(|at| time.since(at).is_some_and(|age| age.unsigned_abs() >= SWEEP_NS)) {
+                self.swept = Some(time);
+                self.trains.retain(|_, train| time.since(train.time).is_none_or(|age| age <= TRAIN_NS));
+                self.kept = self.trains.values().map(Train::kept).sum();
+            }
             if self.trains.len() >= MAX_TRAINS {
                 self.refused += 1;
                 return;

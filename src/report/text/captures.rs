@@ -125,7 +125,12 @@ fn totals(page: &mut Page<'_>, report: &Report) {
         page.wrapped(0, 4, &format!("{}: {}.", count(totals.frames, "frame"), parts.join(", ")));
     }
     if report.captures.is_empty() && report.taps.is_empty() {
-        page.wrapped(0, 4, "No capture was read; configurations alone.");
+        let alone = report.exactness == Exactness::Exact;
+        page.wrapped(
+            0,
+            4,
+            if alone { "No capture was read; configurations alone." } else { "No capture could be read." },
+        );
     } else if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
         page.wrapped(0, 4, &format!("No IPsec or IP tunnel seen in {}.", count(totals.frames, "frame")));
     }

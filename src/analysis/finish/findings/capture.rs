@@ -42,8 +42,10 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
         let (Some(last), Some(first), Some(begin)) = (before.last_ns, after.first_ns, before.first_ns) else {
             continue;
         };
+        // One frame has no pace.
+        let Some(steps) = before.frames.checked_sub(1).filter(|steps| *steps > 0) else { continue };
         let hole = first.saturating_sub(last);
-        let usual = last.saturating_sub(begin) / i64::try_from(before.frames.max(1)).unwrap_or(1);
+        let usual = last.saturating_sub(begin) / i64::try_from(steps).unwrap_or(i64::MAX);
         if hole < HOLE_NS || hole < usual.saturating_mul(10) {
             continue;
         }
