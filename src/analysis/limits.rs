@@ -36,6 +36,9 @@ pub(crate) const MAX_RUNS: usize = 256;
 pub(crate) const MAX_INTERVALS: usize = 1 << 16;
 /// How far behind the maximum gaps are kept when an SA's coverage is folded.
 pub(crate) const FOLD_BEHIND: i64 = 1 << 20;
+/// How far behind the maximum late numbers are kept one by one when an SA has more than [`MAX_INTERVALS`] intervals of them. What is
+/// further behind is final, but for a state that is merged behind one that saw the same numbers.
+pub(crate) const LATE_BEHIND: i64 = 1 << 16;
 /// Keys tried for one SA: its two ends may state different ones, and lists others again.
 pub(crate) const MAX_KEYS_OF_AN_SA: usize = 256;
 /// High halves of sequence numbers tried where nobody says which one it is: from 0 up, 2^32 packets each.

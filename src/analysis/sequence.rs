@@ -7,7 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::interval::IntervalSet;
-use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP};
+use super::limits::{
+    CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, LATE_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP,
+};
 use super::rare::Rare;
 use crate::model::{FramePos, Shift, Timestamp};
 
@@ -38,6 +40,8 @@ pub(crate) struct Run {
     /// Per lateness class: numbers whose first sighting was that far below the maximum. `None` while nothing was late.
     late: Option<Box<[IntervalSet; CLASSES.len()]>>,
     folded: Rare<Folded>,
+    /// Per lateness class: late numbers so far behind the maximum that they are only counted.
+    late_before: Rare<[u64; CLASSES.len()]>,
     /// First frames behind a crossing of 2^32, at most [`MAX_WRAPS`].
     wraps: Vec<Edge>,
 }
@@ -179,6 +183,7 @@ impl SequenceState {
             coverage: IntervalSet::single(unwrapped, unwrapped + 1),
             late: None,
             folded: Rare::default(),
+            late_before: Rare::default(),
             wraps: Vec::new(),
         });
         self.runs.len() == 1
@@ -317,7 +322,21 @@ impl Run {
         if self.coverage.intervals() > MAX_INTERVALS {
             self.fold();
         }
+        self.fold_late();
         new
+    }
+
+    /// Reduces late numbers far behind the maximum to counters, where there are too many.
+    fn fold_late(&mut self) {
+        let Some(late) = &mut self.late else { return };
+        // Whatever is in another class is in the first.
+        if late.first().is_none_or(|first| first.intervals() <= MAX_INTERVALS) {
+            return;
+        }
+        let floor = self.max - LATE_BEHIND;
+        for (set, count) in late.iter_mut().zip(self.late_before.edit()) {
+            *count += set.drop_below(floor).iter().map(|(start, end)| start.abs_diff(*end)).sum::<u64>();
+        }
     }
 
     /// Takes note of the last frame as the first behind a crossing of 2^32.
@@ -406,7 +425,11 @@ impl Run {
             self.late = classes.iter().any(|set| !set.is_empty()).then_some(classes);
         }
         self.coverage.union(&later.coverage);
+        self.late_before.merge(later.late_before, |own, later| {
+            own.iter_mut().zip(later).for_each(|(own, later)| *own += later);
+        });
         self.max = self.max.max(later.max);
+        self.fold_late();
         self.frames += later.frames;
         self.last = later.last;
         if self.coverage.intervals() > MAX_INTERVALS {
@@ -441,7 +464,11 @@ impl Run {
         }
         let duplicate = self.frames.saturating_sub(covered + folded.beyond_horizon);
         figures.duplicate += duplicate;
-        let class = |at: usize| self.late.as_ref().and_then(|l| l.get(at)).map_or(0, IntervalSet::len);
+        let before = self.late_before.get();
+        let class = |at: usize| {
+            let kept = self.late.as_ref().and_then(|l| l.get(at)).map_or(0, IntervalSet::len);
+            kept + before.get(at).copied().unwrap_or(0)
+        };
         figures.late += class(0);
         for (at, dropped) in figures.would_drop.iter_mut().enumerate() {
             *dropped += duplicate + class(at + 1);

@@ -67,6 +67,28 @@ fn one_far_number_is_an_outlier_that_loses_nothing() {
     assert_eq!((f.lost, f.outliers, f.restarts().len(), f.highest), (1, 1, 0, 7));
 }
 
+/// Every second number comes one frame late: as many late numbers as there are pairs, however long the capture is.
+#[test]
+fn late_numbers_without_end_are_counted_and_not_kept() {
+    let pairs = 3 * MAX_INTERVALS as u32;
+    let observe = |pairs: std::ops::Range<u32>| {
+        let mut state = SequenceState::default();
+        for (at, raw) in (1..).zip(pairs.flat_map(|pair| [2 * pair + 2, 2 * pair + 1])) {
+            state.observe(raw, FramePos::new(0, at), Timestamp::from_ns(i64::from(raw) * 1_000));
+        }
+        state
+    };
+    let whole = observe(0..pairs);
+    let kept = whole.runs[0].late.as_ref().unwrap()[0].intervals();
+    assert!(kept <= MAX_INTERVALS + 1, "{kept}");
+    let mut merged = observe(0..pairs / 2);
+    merged.merge(observe(pairs / 2..pairs), Shift { captures: 0, frames: u64::from(pairs) });
+    for figures in [whole.finish(0).unwrap(), merged.finish(0).unwrap()] {
+        assert_eq!((figures.late, figures.lost, figures.duplicate), (u64::from(pairs), 0, 0));
+        assert_eq!(figures.would_drop, [0; WINDOWS.len()]);
+    }
+}
+
 proptest! {
     #[test]
     fn merging_any_split_equals_the_whole(
