@@ -829,3 +829,24 @@ fn padding_is_shown_by_so_many_examples_and_all_of_it_is_counted() {
     assert!(padding.examples.iter().all(|example| example.tunnel.is_some() && example.exit.is_some()));
     assert_eq!(report.exactness, Exactness::Exact);
 }
+
+#[test]
+fn keys_of_one_sa_beyond_the_limit_are_said_not_to_be_tried() {
+    let list: String = (0..257)
+        .map(|n| {
+            format!(
+                "[[sa]]\nprotocol = \"esp\"\nsrc = \"192.168.1.1\"\ndst = \"192.168.1.2\"\nspi = 0x3e9\n\
+                 transform = \"esp-aes esp-sha-hmac\"\nencryption_key = \"0x{n:032x}\"\nauthentication_key = \"0x{n:040x}\"\n"
+            )
+        })
+        .collect();
+    let path = write_file(&scratch("limits"), "keys.toml", list.as_bytes());
+    let capture = support::fixture("lab/loss-before-tap-tunnel.pcap");
+    let run = spiglass(&["report", "--format", "json", "--config", path.to_str().unwrap(), capture.to_str().unwrap()]);
+    let json = run.expect(0).json();
+    let findings = json["findings"].as_array().unwrap();
+    let finding = findings.iter().find(|finding| finding["code"] == "icv-invalid").expect("a finding");
+    let evidence = finding["evidence"].as_str().unwrap();
+    assert!(evidence.contains("1 further key stated for it could not be tried"), "{evidence}");
+    assert!(evidence.contains("more than 256 keys") && evidence.len() < 1_000, "{evidence}");
+}

@@ -26,9 +26,14 @@ pub(crate) fn cache_slot(quick: u64) -> usize {
     (quick.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - CACHE.trailing_zeros())) as usize
 }
 
-/// An empty cache of numbers.
-pub(crate) fn empty_cache() -> Vec<u32> {
-    vec![NONE; CACHE]
+/// Puts a number into a cache. A cache takes its room when the first number comes: of thousands of captures each has several.
+pub(crate) fn remember(cache: &mut Vec<u32>, slot: usize, id: u32) {
+    if cache.is_empty() {
+        cache.resize(CACHE, NONE);
+    }
+    if let Some(cached) = cache.get_mut(slot) {
+        *cached = id;
+    }
 }
 
 /// A table of keys numbered from 0, bounded.
@@ -45,7 +50,7 @@ pub(crate) struct Interner<K> {
 
 impl<K: Copy + Eq + Hash + Quick> Interner<K> {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { ids: HashMap::default(), keys: Vec::new(), limit, cache: empty_cache(), refused: 0 }
+        Self { ids: HashMap::default(), keys: Vec::new(), limit, cache: Vec::new(), refused: 0 }
     }
 
     /// The number of `key`, or [`NONE`] if the table is full.
@@ -74,10 +79,13 @@ impl<K: Copy + Eq + Hash + Quick> Interner<K> {
                 return NONE;
             }
         };
-        if let Some(cached) = self.cache.get_mut(slot) {
-            *cached = id;
-        }
+        remember(&mut self.cache, slot, id);
         id
+    }
+
+    /// Gives the cache's room back.
+    pub(crate) fn settle(&mut self) {
+        self.cache = Vec::new();
     }
 
     pub(crate) fn get(&self, id: u32) -> Option<&K> {

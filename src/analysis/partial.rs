@@ -284,6 +284,7 @@ impl Partial {
     pub fn settle(&mut self) {
         self.flush();
         self.express = Express::default();
+        self.tables.settle();
         self.sas.settle();
         self.rates.flush();
         self.fragments.sweep(&mut self.sizes);

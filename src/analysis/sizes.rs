@@ -7,7 +7,7 @@ use std::hash::Hash;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-use super::intern::{NONE, Quick, cache_slot, empty_cache, remap};
+use super::intern::{NONE, Quick, cache_slot, remap, remember};
 use super::limits::MAX_SIZE_CELLS;
 use super::observation::{DUMMY, Observation, SaSight, TCP_LENGTH};
 use super::sas::NullCandidate;
@@ -127,7 +127,7 @@ pub(crate) struct Cells<K> {
 
 impl<K> Default for Cells<K> {
     fn default() -> Self {
-        Self { ids: HashMap::default(), cells: Vec::new(), cache: empty_cache(), refused: 0 }
+        Self { ids: HashMap::default(), cells: Vec::new(), cache: Vec::new(), refused: 0 }
     }
 }
 
@@ -144,9 +144,7 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         let mut id = self.cache.get(slot).copied().unwrap_or(NONE);
         if self.cells.get(id as usize).is_none_or(|(known, _)| *known != key) {
             id = self.find(key)?;
-            if let Some(cached) = self.cache.get_mut(slot) {
-                *cached = id;
-            }
+            remember(&mut self.cache, slot, id);
         }
         self.cells.get_mut(id as usize).map(|(_, cell)| cell)
     }
@@ -181,7 +179,7 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         self.cells.shrink_to_fit();
         // Made again when the next cell is looked for.
         self.ids = HashMap::default();
-        self.cache = empty_cache();
+        self.cache = Vec::new();
     }
 
     pub(crate) fn add(&mut self, key: K, o: &Observation) {
@@ -450,6 +448,6 @@ impl<K: Serialize> Serialize for Cells<K> {
 impl<'de, K: Copy + Eq + Hash + Deserialize<'de>> Deserialize<'de> for Cells<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (cells, refused) = <(Vec<(K, Cell)>, u64)>::deserialize(deserializer)?;
-        Ok(Self { ids: HashMap::default(), cells, cache: empty_cache(), refused })
+        Ok(Self { ids: HashMap::default(), cells, cache: Vec::new(), refused })
     }
 }

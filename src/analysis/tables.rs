@@ -90,6 +90,17 @@ impl Default for Tables {
 }
 
 impl Tables {
+    /// Gives the room of caches back.
+    pub(crate) fn settle(&mut self) {
+        let Self { stacks, directions, sas, pairs, paths, flows } = self;
+        stacks.settle();
+        directions.settle();
+        sas.settle();
+        pairs.settle();
+        paths.settle();
+        flows.settle();
+    }
+
     /// Admits the keys of the span that follows, in its order.
     pub(crate) fn absorb(&mut self, later: &Self) -> Remap {
         let Self { stacks, directions, sas, pairs, paths, flows } = later;

@@ -29,7 +29,8 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Sett
             let keys = stated(locks, &sa.key, keyed);
             explain_mismatch(findings, sa, &keys);
             findings.extend(rubbish(tap, sa, keyed, &keys, expected));
-            let Some(evidence) = evidence(sa.key.protocol, keyed, &keys) else { continue };
+            let Some(mut evidence) = evidence(sa.key.protocol, keyed, &keys) else { continue };
+            evidence.push_str(&unused(locks, &sa.key));
             // Where lengths show that the transform is another, the ICV was looked for in the wrong place.
             let lengths = lengths.get_or_insert_with(|| figures::lengths(tap));
             if keyed.verified() == 0 && figures::is_contradicted(tap, sa, expected, lengths) {
@@ -60,7 +61,8 @@ pub(in crate::analysis::finish) fn of_checks(
     let mut findings = Vec::new();
     for (sa, keyed) in sas {
         let keys = stated(locks, sa, keyed);
-        let Some(evidence) = evidence(sa.protocol, keyed, &keys) else { continue };
+        let Some(mut evidence) = evidence(sa.protocol, keyed, &keys) else { continue };
+        evidence.push_str(&unused(locks, sa));
         let count = if keyed.failed.count > 0 { keyed.failed.count } else { keyed.verified() };
         let draft = Draft::new("icv-invalid", evidence).of(sa.to_string()).count(count);
         let mut finding = draft.caused_by(lines(&keys, policies), Vec::new()).done();
@@ -104,6 +106,23 @@ fn stated<'l>(locks: &'l Locks, sa: &SaKey, keyed: &Keyed) -> Vec<Stated<'l>> {
     (0..).zip(locks.of(sa).map(|lock| lock.holders())).map(one).collect()
 }
 
+/// Keys that are stated for the SA and could not be tried: whatever is said of the others is not said of them.
+fn unused(locks: &Locks, sa: &SaKey) -> String {
+    let of_it = |one: &&Unusable| {
+        (sa.protocol, sa.spi) == (one.protocol, one.spi)
+            && one.src.is_none_or(|src| src == sa.src)
+            && one.dst.is_none_or(|dst| dst == sa.dst)
+    };
+    let keys: Vec<&Unusable> = locks.unusable().iter().filter(of_it).collect();
+    keys.first().map_or_else(String::new, |first| {
+        format!(
+            " {} stated for it could not be tried; of the first: {}.",
+            plural(keys.len() as u64, "further key"),
+            first.why
+        )
+    })
+}
+
 fn names(holders: &[Holder]) -> String {
     let mut names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
     names.dedup();
@@ -122,7 +141,12 @@ fn evidence(protocol: Protocol, keyed: &Keyed, keys: &[Stated<'_>]) -> Option<St
     let all = plural(keyed.checked(), "packet");
     let right: Vec<&Stated<'_>> = keys.iter().filter(|key| key.verified > 0).collect();
     let wrong: Vec<&Stated<'_>> = keys.iter().filter(|key| key.verified == 0).collect();
-    let of = |keys: &[&Stated<'_>]| keys.iter().map(|key| key.names.as_str()).collect::<Vec<_>>().join(" and of ");
+    let of = |keys: &[&Stated<'_>]| {
+        // One list may state many keys of an SA.
+        let mut names: Vec<&str> = keys.iter().map(|key| key.names.as_str()).collect();
+        names.dedup();
+        names.join(" and of ")
+    };
     if verified == 0 && failed > 0 {
         let other = if protocol == Protocol::Ah {
             ", the integrity algorithm is another with an ICV of the same length, or something on the way changes the packets (NAT)"
