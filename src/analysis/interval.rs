@@ -37,9 +37,20 @@ impl Parts {
         }
     }
 
+    /// The last interval: its start, and its end to be moved.
+    fn last_mut(&mut self) -> Option<(i64, &mut i64)> {
+        match self {
+            Self::Few(parts) => parts.last_mut().map(|(start, end)| (*start, end)),
+            Self::Many(parts) => parts.last_entry().map(|last| (*last.key(), last.into_mut())),
+        }
+    }
+
     /// Puts an interval in its place, instead of one that begins where it does.
     fn put(&mut self, start: i64, end: i64) {
         match self {
+            Self::Few(parts) if parts.len() < FEW && parts.last().is_none_or(|last| last.0 < start) => {
+                parts.push((start, end));
+            }
             Self::Few(parts) => match parts.binary_search_by_key(&start, |part| part.0) {
                 Ok(at) => parts.get_mut(at).into_iter().for_each(|part| part.1 = end),
                 Err(at) if parts.len() < FEW => parts.insert(at, (start, end)),
@@ -151,6 +162,17 @@ impl IntervalSet {
 
     /// Adds one number; false if it was there.
     pub(crate) fn insert(&mut self, n: i64) -> bool {
+        // Numbers mostly arrive at or near the end.
+        if let Some((_, end)) = self.parts.last_mut()
+            && n >= *end
+        {
+            if n == *end {
+                *end += 1;
+            } else {
+                self.parts.put(n, n + 1);
+            }
+            return true;
+        }
         let before = self.parts.before(n);
         if before.is_some_and(|(_, end)| n < end) {
             return false;
@@ -164,6 +186,16 @@ impl IntervalSet {
     /// Adds `[start, end)`.
     pub(crate) fn insert_range(&mut self, start: i64, end: i64) {
         if start >= end {
+            return;
+        }
+        if let Some((last, last_end)) = self.parts.last_mut()
+            && start >= last
+        {
+            if start <= *last_end {
+                *last_end = end.max(*last_end);
+            } else {
+                self.parts.put(start, end);
+            }
             return;
         }
         let (mut low, mut high) = (start, end);
