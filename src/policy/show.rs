@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::paste::Read;
 use super::redact;
-use super::router::{Counters, Display, InForce, Installed, Mode, Numbering, Way};
+use super::router::{Counters, Display, InForce, Installed, Mode, Way};
 use super::selector::{Net, Selector};
 use super::words::{address, endpoint, spi};
 use crate::model::{Address, Protocol};
@@ -148,23 +148,8 @@ impl Show {
         let cite = builder.cite(&format!("spi: {value}"));
         let map = self.map.clone();
         if let Some(router) = builder.router() {
-            router.installed.push(Installed {
-                display: Display::Cisco,
-                protocol,
-                way: Some(way),
-                src,
-                dst,
-                spi,
-                words: String::new(),
-                mode: None,
-                cipher: None,
-                authenticator: None,
-                udp: false,
-                numbering: Numbering::Unsaid,
-                tfc: 0,
-                map,
-                cites: vec![cite],
-            });
+            let listed = Installed::listed(Display::Cisco, protocol, spi, cite);
+            router.installed.push(Installed { way: Some(way), src, dst, map, ..listed });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::paste::Read;
-use super::router::{Display, Installed, Mode, Numbering, Way};
+use super::router::{Display, Installed, Mode, Way};
 use super::words::{endpoint, hex};
 use crate::model::{Address, Protocol};
 
@@ -85,26 +85,17 @@ impl Swanctl {
             return;
         };
         let (src, dst) = if way == Way::In { (self.remote, self.local) } else { (self.local, self.remote) };
-        let sa = Installed {
-            display: Display::Swanctl,
-            protocol: child.protocol,
+        let cite = builder.cite(&format!("{} {word}", if way == Way::In { "in" } else { "out" }));
+        let mut sa = Installed {
             way: Some(way),
             src,
             dst,
-            spi,
             words: child.words.clone(),
             mode: child.mode,
-            cipher: None,
-            authenticator: None,
             udp: child.udp,
-            numbering: Numbering::Unsaid,
-            tfc: 0,
-            map: None,
-            cites: vec![
-                builder.cite(&format!("{} {word}", if way == Way::In { "in" } else { "out" })),
-                child.cite.clone(),
-            ],
+            ..Installed::listed(Display::Swanctl, child.protocol, spi, cite)
         };
+        sa.cites.push(child.cite.clone());
         if let Some(router) = builder.router() {
             router.installed.push(sa);
         }

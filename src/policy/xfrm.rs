@@ -281,24 +281,8 @@ fn state(
     dst: Option<Address>,
     cite: super::Cite,
 ) -> Installed {
-    Installed {
-        display: Display::Xfrm,
-        protocol,
-        way: None,
-        src,
-        dst,
-        spi,
-        words: String::new(),
-        mode,
-        cipher: None,
-        authenticator: None,
-        udp: false,
-        // Extended numbers are a flag of the state.
-        numbering: Numbering::Plain,
-        tfc: 0,
-        map: None,
-        cites: vec![cite],
-    }
+    // Extended numbers are a flag of the state.
+    Installed { src, dst, mode, numbering: Numbering::Plain, ..Installed::listed(Display::Xfrm, protocol, spi, cite) }
 }
 
 /// A name of an algorithm as the kernel has it, such as `rfc4106(gcm(aes))`; a key that took its place is not shown.
