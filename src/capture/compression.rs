@@ -44,20 +44,121 @@ impl Compression {
         }
     }
 
-    /// A reader of the decompressed stream. All five read on through concatenated members, frames or streams,
+    /// A reader of the decompressed stream. All read on through concatenated members, frames or streams,
     /// as rotated and then joined captures have them.
     pub(crate) fn reader(self, input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         let input = BufReader::with_capacity(INPUT_BYTES, input);
         Ok(match self {
-            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
+            Self::Gzip => Box::new(Members::<flate2::bufread::GzDecoder<_>>::new(input)?),
             Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
             Self::Lz4 => Box::new(Lz4Frames::new(input)),
-            Self::Xz => {
-                let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, liblzma::stream::CONCATENATED)?;
-                Box::new(liblzma::bufread::XzDecoder::new_stream(input, stream))
-            }
-            Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
+            Self::Xz => Box::new(Members::<liblzma::bufread::XzDecoder<_>>::new(input)?),
+            Self::Bzip2 => Box::new(Members::<bzip2::bufread::BzDecoder<_>>::new(input)?),
         })
+    }
+}
+
+/// The raw input, as decompressors read it.
+type Packed = BufReader<Box<dyn Read + Send>>;
+
+/// A decompressor of one member (gzip) or stream (xz, bzip2).
+trait Member: Read + Send + Sized {
+    /// The first octets of every member.
+    const MAGIC: &'static [u8];
+
+    fn begin(input: Packed) -> io::Result<Self>;
+
+    /// The input behind the member.
+    fn end(self) -> Packed;
+}
+
+impl Member for flate2::bufread::GzDecoder<Packed> {
+    const MAGIC: &'static [u8] = &[0x1f, 0x8b];
+
+    fn begin(input: Packed) -> io::Result<Self> {
+        Ok(Self::new(input))
+    }
+
+    fn end(self) -> Packed {
+        self.into_inner()
+    }
+}
+
+impl Member for liblzma::bufread::XzDecoder<Packed> {
+    const MAGIC: &'static [u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0x00];
+
+    fn begin(input: Packed) -> io::Result<Self> {
+        Ok(Self::new_stream(input, liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, 0)?))
+    }
+
+    fn end(self) -> Packed {
+        self.into_inner()
+    }
+}
+
+impl Member for bzip2::bufread::BzDecoder<Packed> {
+    const MAGIC: &'static [u8] = b"BZh";
+
+    fn begin(input: Packed) -> io::Result<Self> {
+        Ok(Self::new(input))
+    }
+
+    fn end(self) -> Packed {
+        self.into_inner()
+    }
+}
+
+/// Concatenated members, with zeros between and behind them, as `xz` pads its streams and block devices their files.
+/// What else stands behind a member is an error of its own, not a cut.
+struct Members<D> {
+    /// None at the end and behind an error.
+    member: Option<D>,
+}
+
+/// Octets taken from a decompressor at once: what it has unpacked in the same step before it fails, it does not hand out.
+const STEP_BYTES: usize = 1 << 10;
+
+impl<D: Member> Members<D> {
+    fn new(input: Packed) -> io::Result<Self> {
+        Ok(Self { member: Some(D::begin(input)?) })
+    }
+
+    /// The member behind one that is complete.
+    fn next(mut input: Packed) -> io::Result<Option<D>> {
+        loop {
+            let bytes = input.fill_buf()?;
+            let zeros = bytes.iter().take_while(|octet| **octet == 0).count();
+            let (all, rest) = (bytes.len(), bytes.get(zeros..).unwrap_or_default());
+            if all == 0 {
+                return Ok(None);
+            }
+            if zeros == all {
+                input.consume(all);
+            } else if D::MAGIC.iter().zip(rest).all(|(expected, octet)| expected == octet) {
+                input.consume(zeros);
+                return D::begin(input).map(Some);
+            } else {
+                return Err(foreign());
+            }
+        }
+    }
+}
+
+impl<D: Member> Read for Members<D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = buffer.len().min(STEP_BYTES);
+        let Some(buffer) = buffer.get_mut(..room).filter(|buffer| !buffer.is_empty()) else { return Ok(0) };
+        while let Some(member) = &mut self.member {
+            let n = member.read(buffer)?;
+            if n > 0 {
+                return Ok(n);
+            }
+            self.member = match self.member.take() {
+                Some(ended) => Self::next(ended.end())?,
+                None => None,
+            };
+        }
+        Ok(0)
     }
 }
 
@@ -101,8 +202,15 @@ impl<R: Read> Read for Lz4Frames<R> {
                     if inner.ended {
                         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the lz4 frame is not complete"));
                     }
-                    if inner.input.fill_buf()?.is_empty() {
+                    let next = inner.input.fill_buf()?;
+                    if next.is_empty() {
                         return Ok(0);
+                    }
+                    let begins = |magic: &[u8]| magic.iter().zip(next).all(|(expected, octet)| expected == octet);
+                    let skippable = next.first().is_some_and(|octet| octet & 0xf0 == 0x50)
+                        && next.iter().skip(1).zip([0x2a, 0x4d, 0x18]).all(|(octet, expected)| *octet == expected);
+                    if !begins(&[0x04, 0x22, 0x4d, 0x18]) && !begins(&[0x02, 0x21, 0x4c, 0x18]) && !skippable {
+                        return Err(foreign());
                     }
                 }
                 Ok(n) => return Ok(n),
@@ -117,6 +225,11 @@ impl<R: Read> Read for Lz4Frames<R> {
             }
         }
     }
+}
+
+/// What stands behind a complete stream is no further one.
+fn foreign() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is complete, and something else stands behind it")
 }
 
 /// The length of the skippable frame that made the decoder stop, if one did.
@@ -212,6 +325,57 @@ mod tests {
         let error = Compression::Lz4.reader(Box::new(Cursor::new(cut))).unwrap().read_to_end(&mut out).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         assert_eq!(out.len(), 5_000_000);
+    }
+
+    /// Zeros fill the last block of a device or tape; anything else is said, and is not taken for a cut.
+    #[test]
+    fn what_stands_behind_a_whole_stream_is_told_from_a_cut() {
+        let bytes = noise(10_000);
+        for compression in ALL {
+            for garbage in [1, 3, 9, 600] {
+                let mut packed = pack(compression, &bytes);
+                packed.extend(std::iter::repeat_n(0xa5, garbage));
+                let mut out = Vec::new();
+                let error =
+                    compression.reader(Box::new(Cursor::new(packed))).unwrap().read_to_end(&mut out).unwrap_err();
+                assert_eq!(out, bytes, "{compression:?}");
+                if compression != Compression::Zstd || garbage > 4 {
+                    assert_ne!(error.kind(), io::ErrorKind::UnexpectedEof, "{compression:?} {garbage}: {error}");
+                }
+            }
+        }
+        for compression in [Compression::Gzip, Compression::Xz, Compression::Bzip2] {
+            let mut packed = pack(compression, b"one ");
+            packed.extend([0; 512]);
+            packed.extend(pack(compression, b"two"));
+            packed.extend([0; 70_000]);
+            let mut out = String::new();
+            compression.reader(Box::new(Cursor::new(packed))).unwrap().read_to_string(&mut out).unwrap();
+            assert_eq!(out, "one two", "{compression:?}");
+        }
+    }
+
+    /// What was unpacked before the damage is delivered, but for the last step: as much as of a stream that is cut there.
+    #[test]
+    fn damage_in_the_middle_leaves_what_is_before_it() {
+        let text: Vec<u8> = (0..40_000_u32).flat_map(|n| format!("{n} ").into_bytes()).collect();
+        for compression in [Compression::Gzip, Compression::Xz] {
+            let packed = pack(compression, &text);
+            for damaged in [packed.len() / 4, packed.len() / 2, packed.len() * 3 / 4] {
+                let [cut, broken] = [packed[..damaged].to_vec(), {
+                    let mut packed = packed.clone();
+                    packed[damaged..damaged + 40].fill(0xff);
+                    packed
+                }]
+                .map(|packed| {
+                    let mut out = Vec::new();
+                    let _ =
+                        compression.reader(Box::new(Cursor::new(packed))).unwrap().read_to_end(&mut out).unwrap_err();
+                    out.iter().zip(&text).take_while(|(a, b)| a == b).count()
+                });
+                assert!(cut > text.len() / 20 && broken + STEP_BYTES >= cut, "{compression:?}: {broken} of {cut}");
+            }
+        }
     }
 
     #[test]

@@ -163,7 +163,16 @@ impl CaptureReader {
             None => {
                 // What it is shows in what could be read.
                 let _ = head.fill(REFUSAL_BYTES);
-                return Err(refuse(refusal(head.bytes())));
+                let what = refusal(head.bytes());
+                return Err(refuse(match compression.map(Compression::name) {
+                    // Damaged octets are handed out before the checksum behind them can be seen to fail.
+                    Some(name) => {
+                        format!(
+                            "inside the {name} stream: {what}; if it should be a capture, see what `{name} -t` says of it"
+                        )
+                    }
+                    None => what,
+                }));
             }
         };
         info.bytes_read = head.bytes().len() as u64;
