@@ -241,6 +241,14 @@ fn a_disk_that_is_full_leaves_no_half_report() {
             assert_eq!(status, 2, "{command}: {stderr}");
             assert!(stderr.contains("standard output"), "{command}: {stderr}");
         }
+        for args in
+            [&["--help"][..], &["--version"], &["match", "--help"], &["explain"], &["man"], &["completions", "bash"]]
+        {
+            let args: Vec<_> = args.iter().map(OsStr::new).collect();
+            let (status, _, stderr) = shell("exec \"$0\" \"$@\" > /dev/full", &args);
+            assert_eq!(status, 2, "{args:?}: {stderr}");
+            assert!(stderr.contains("standard output: "), "{args:?}: {stderr}");
+        }
     }
 }
 

@@ -472,6 +472,31 @@ fn configurations_are_read_up_to_their_limits_and_say_so() {
     has(&remark(&format!("hostname R1\n{}", "!\n".repeat(MAX_OCTETS / 2))), "the input is longer than 16777216 octets");
 }
 
+/// What a limit leaves out of a configuration is not compared: the report says so itself, not only standard error.
+#[test]
+fn a_report_with_a_part_of_a_configuration_is_not_exact() {
+    let maps: String = (1..4_200).map(|n| format!("crypto map M {n} ipsec-manual\n set peer 10.0.0.1\n")).collect();
+    let config = write_file(&scratch("limits"), "maps.cfg", format!("hostname R1\n{maps}").as_bytes());
+    let config = config.to_str().unwrap();
+    let capture = fixture("lab/loss-before-tap-tunnel.pcap");
+    let plain = fixture("lab/loss-before-tap-plain-a.pcap");
+    let (capture, plain) = (capture.to_str().unwrap(), plain.to_str().unwrap());
+    for run in [
+        spiglass(&["report", "-q", "--format", "json", "--config", config, capture]),
+        spiglass(&["match", "-q", "--format", "json", "--config", config, "--plain", plain, "--tunnel", capture]),
+    ] {
+        let json = run.json();
+        assert_eq!(json["exactness"], "degraded");
+        let why = json["degraded_why"].to_string();
+        assert_eq!(
+            why.matches("more than 4096 crypto map entries of one router; the rest is left out").count(),
+            1,
+            "{why}"
+        );
+        assert!(why.contains("maps.cfg: "), "{why}");
+    }
+}
+
 #[test]
 fn remarks_and_stretches_are_kept_up_to_their_limits_and_counted_beyond() {
     let text: String = (0..70).map(|n| format!("crypto map M {n} ipsec-manual\n set peer nowhere-{n}\n")).collect();

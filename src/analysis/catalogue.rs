@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 53] = [
+static ENTRIES: [Entry; 56] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -93,6 +93,7 @@ static ENTRIES: [Entry; 53] = [
     padding::ESP_IRREGULAR,
     size::AH_LENGTH,
     size::ESP_LENGTH,
+    size::HEADER,
     padding::TFC,
     size::OUTER_FRAGMENTATION,
     size::PMTU_ICMP,
@@ -114,7 +115,9 @@ static ENTRIES: [Entry; 53] = [
     capture::CUT,
     capture::DAMAGED,
     capture::SNAPLEN,
+    capture::SLICED,
     capture::CLOCK_BACK,
+    capture::UNTIMED,
     capture::DROPS,
     capture::HOLE,
     pairing::LOSS,

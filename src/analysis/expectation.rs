@@ -26,6 +26,11 @@ impl Expectation {
         self.policies.as_deref()
     }
 
+    /// What of the policies was left out by a limit of their readers.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        self.policies().map(Policies::left_out).unwrap_or_default()
+    }
+
     /// The keys that the policies state.
     pub(crate) const fn locks(&self) -> &Arc<Locks> {
         &self.locks

@@ -15,7 +15,7 @@ use super::observation::SaSight;
 /// Traffic per pair of addresses, indexed by flow number.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flows {
-    flows: Vec<Flow>,
+    flows: Vec<Seen>,
     /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
     /// without MACs, all of the tap: there the packet that comes out has other addresses than the one it came in.
     latest: Vec<Latest>,
@@ -23,13 +23,6 @@ pub(crate) struct Flows {
     pub(crate) clear: Seen,
     /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
     pub(crate) decapsulated: BTreeMap<u32, Seen>,
-}
-
-/// Traffic of one pair.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Flow {
-    pub(crate) seen: Seen,
-    pub(crate) bytes: u64,
 }
 
 /// The first and the last packet of a lane that matter to the gateway rule.
@@ -62,11 +55,10 @@ impl Flows {
         if o.flow != NONE {
             let at = o.flow as usize;
             if at >= self.flows.len() {
-                self.flows.resize_with(at + 1, Flow::default);
+                self.flows.resize_with(at + 1, Seen::default);
             }
             if let Some(flow) = self.flows.get_mut(at) {
-                flow.seen.add(o.pos, o.time);
-                flow.bytes += u64::from(if o.inner_bytes > 0 { o.inner_bytes } else { o.l3_bytes });
+                flow.add(o.pos, o.time);
             }
         }
         let sa = sights.first().map_or(NONE, |s| s.sa);
@@ -89,7 +81,7 @@ impl Flows {
         }
     }
 
-    pub(crate) fn get(&self, id: u32) -> Option<&Flow> {
+    pub(crate) fn get(&self, id: u32) -> Option<&Seen> {
         self.flows.get(id as usize)
     }
 
@@ -101,12 +93,10 @@ impl Flows {
             }
             let at = id as usize;
             if at >= self.flows.len() {
-                self.flows.resize_with(at + 1, Flow::default);
+                self.flows.resize_with(at + 1, Seen::default);
             }
             if let Some(own) = self.flows.get_mut(at) {
-                let Flow { seen, bytes } = flow;
-                own.seen.merge(seen, shift);
-                own.bytes += bytes;
+                own.merge(flow, shift);
             }
         }
         self.clear.merge(clear, shift);

@@ -8,7 +8,7 @@ use super::intern::remap;
 use super::limits::MAX_NOTICES;
 use super::observation::Observation;
 use super::seen::Seen;
-use crate::dissect::{Note, Stack};
+use crate::dissect::{IpHeader, LayerKind, Limit, Note, Stack, StopCause};
 use crate::model::{Address, Protocol, Shift, Spi};
 
 /// Notices of a span.
@@ -18,7 +18,10 @@ pub(crate) struct Notices {
     pub(crate) ike: BTreeMap<IkeNotice, Seen>,
     pub(crate) pause: BTreeMap<(u32, Option<u8>), Pauses>,
     pub(crate) ike_endpoints: BTreeMap<(Address, u16), ()>,
-    pub(crate) length_mismatch: Seen,
+    /// Frames shorter than their outermost IP packet states.
+    pub(crate) sliced: Seen,
+    /// Frames with a header that cannot be read or that contradicts the one around it, by that header.
+    pub(crate) malformed: BTreeMap<LayerKind, Seen>,
     pub(crate) tcp_continuations: Seen,
     pub(crate) too_deep: Seen,
     pub(crate) refused: u64,
@@ -109,13 +112,24 @@ impl Notices {
         if stack.flags.tcp_continuation {
             self.tcp_continuations.add(o.pos, o.time);
         }
-        if let Some(stop) = &stack.stop
-            && matches!(stop.cause, crate::dissect::StopCause::TooDeep)
-        {
-            self.too_deep.add(o.pos, o.time);
+        if stack.flags.sliced {
+            self.sliced.add(o.pos, o.time);
+        } else if stack.stop.is_some() || !stack.notes.is_empty() {
+            self.judge(o, stack);
         }
         for note in &stack.notes {
             self.note(note, o, stack, link_rate_bps);
+        }
+    }
+
+    /// Counts a frame by what is wrong with its headers, if anything is.
+    #[cold]
+    fn judge(&mut self, o: &Observation, stack: &Stack) {
+        if stack.stop.is_some_and(|stop| matches!(stop.cause, StopCause::TooDeep)) {
+            self.too_deep.add(o.pos, o.time);
+        }
+        if let Some(layer) = malformed(stack) {
+            self.malformed.entry(layer).or_default().add(o.pos, o.time);
         }
     }
 
@@ -146,13 +160,13 @@ impl Notices {
             Note::IkeEndpoint { address, port } => {
                 bounded(&mut self.ike_endpoints, (address, port), &mut self.refused);
             }
-            Note::LengthMismatch { .. } => self.length_mismatch.add(o.pos, o.time),
             _ => {}
         }
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32], link_rate_bps: Option<u64>) {
-        let Self { too_big, ike, pause, ike_endpoints, length_mismatch, tcp_continuations, too_deep, refused } = later;
+        let Self { too_big, ike, pause, ike_endpoints, sliced, malformed, tcp_continuations, too_deep, refused } =
+            later;
         self.refused += refused;
         for (key, seen) in too_big {
             if let Some(own) = bounded(&mut self.too_big, key, &mut self.refused) {
@@ -171,10 +185,35 @@ impl Notices {
         for (key, ()) in ike_endpoints {
             bounded(&mut self.ike_endpoints, key, &mut self.refused);
         }
-        self.length_mismatch.merge(length_mismatch, shift);
+        self.sliced.merge(sliced, shift);
+        for (layer, seen) in malformed {
+            self.malformed.entry(layer).or_default().merge(seen, shift);
+        }
         self.tcp_continuations.merge(tcp_continuations, shift);
         self.too_deep.merge(too_deep, shift);
     }
+}
+
+/// The header that is malformed, if one is: a length field beyond what encloses it, a value that cannot be, or a header that has
+/// no room on the wire. AH and ESP with impossible lengths have findings of their own; what a snapshot length cut is not malformed, and
+/// a first fragment may end in the middle of a header.
+fn malformed(stack: &Stack) -> Option<LayerKind> {
+    if stack.notes.iter().any(|note| matches!(note, Note::AhLength { .. } | Note::EspLength { .. })) {
+        return None;
+    }
+    let contradicted = stack.notes.iter().find_map(|note| match note {
+        Note::LengthMismatch { layer, .. } => Some(*layer),
+        _ => None,
+    });
+    contradicted.or_else(|| {
+        let stop = stack.stop?;
+        let fragment = || stack.ips.iter().any(IpHeader::is_fragment);
+        match stop.cause {
+            StopCause::BadValue { .. } => Some(stop.layer),
+            StopCause::TooShort { limit: Limit::Frame | Limit::Length(_), .. } if !fragment() => Some(stop.layer),
+            _ => None,
+        }
+    })
 }
 
 /// The value of `key`, made if there is room.

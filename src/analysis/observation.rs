@@ -7,7 +7,7 @@ use super::keyring::transported;
 use super::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
 use crate::capture::Frame;
 use crate::dissect::digest;
-use crate::dissect::{IpHeader, Layer, LayerKind, Note, SaHeader, Stack};
+use crate::dissect::{IpHeader, Layer, LayerKind, Note, SaHeader, Stack, StopCause};
 use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::ethernet;
 
@@ -116,10 +116,11 @@ pub(crate) fn observe(
     sights.clear();
     let outer = stack.outer();
     let l3_bytes = outer.map_or(0, |ip| ip.total_bytes);
-    let ethernet_bytes = if stack.flags.not_ethernet {
-        if outer.is_some() { ethernet::HEADER + l3_bytes } else { stack.frame_bytes }
-    } else {
-        stack.frame_bytes
+    let ethernet_bytes = match outer {
+        Some(_) if stack.flags.not_ethernet => ethernet::HEADER + l3_bytes,
+        // The capture lost the frame's length; the packet's own is left.
+        Some(ip) if stack.flags.sliced => ip.offset.saturating_sub(stack.start).saturating_add(l3_bytes),
+        _ => stack.frame_bytes,
     };
     let shape = tables.stacks.intern(stack.shape);
     let direction = tables.directions.intern(direction_key(stack));
@@ -134,7 +135,7 @@ pub(crate) fn observe(
         null_read: stack.null.is_some(),
         clear: false,
         user: false,
-        l1_assumed: stack.flags.not_ethernet || stack.flags.offloaded,
+        l1_assumed: stack.flags.not_ethernet || stack.flags.offloaded || stack.flags.sliced,
     };
     let mut observation = Observation {
         pos: frame.pos,
@@ -182,7 +183,7 @@ pub(crate) fn observe(
         {
             observation.flow = tables.flows.intern(FlowKey { src: ip.src, dst: ip.dst, inner: true });
         }
-    } else if stack.sas.is_empty() && !class.control && !serves_tunnel(stack, outer) {
+    } else if stack.sas.is_empty() && stack.encapsulated.is_none() && !class.control && !serves_tunnel(stack, outer) {
         class.clear = true;
         class.user = !outer.dst.is_multicast() && !stack.notes.iter().any(|n| matches!(n, Note::TooBig { .. }));
         observation.class = class;
@@ -199,11 +200,11 @@ fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
         return None;
     }
     if let Some(encapsulated) = stack.encapsulated {
-        let ip = stack.ips.get(usize::from(encapsulated))?;
-        return Some((encapsulated, ip.total_bytes));
+        return Some((encapsulated, stack.encapsulated_bytes()?));
     }
-    // An AH that says it is shorter than its fixed part does not say where the packet goes on.
-    if stack.stop.is_some_and(|stop| stop.layer == LayerKind::Ah) {
+    // An AH that says it is shorter than its fixed part does not say where the packet goes on; a tunnel's header that could not be
+    // read does not say how long the packet in it is.
+    if stack.stop.is_some_and(|stop| tunnels(stop.layer) && !matches!(stop.cause, StopCause::Unknown { .. })) {
         return None;
     }
     // AH in transport mode hides nothing: the packet without its AH headers is the inner packet (RFC 4302 section 3.1.1).
@@ -214,6 +215,12 @@ fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
     }
     let inside = transported(stack).filter(|_| !outer.is_fragment())?;
     Some((0, inside.bytes(outer)))
+}
+
+/// Whether a packet inside begins at a header of this kind or behind it.
+const fn tunnels(layer: LayerKind) -> bool {
+    use LayerKind::{Ah, EtherIp, Gre, InnerEthernet, Ipv4, Ipv6, L2tp};
+    matches!(layer, Ah | Ipv4 | Ipv6 | Gre | EtherIp | L2tp | InnerEthernet)
 }
 
 fn sight(octets: &[u8], stack: &Stack, header: &SaHeader, tables: &mut Tables) -> SaSight {

@@ -21,6 +21,8 @@ pub(crate) struct Span {
     /// Frames whose time lies before the time of the frame before them.
     pub(crate) backward: Seen,
     pub(crate) backward_most_ns: i64,
+    /// Frames without a time.
+    pub(crate) untimed: Seen,
 }
 
 /// A capture's share of a span; frames that filters left out included, because positions count them.
@@ -64,6 +66,7 @@ impl Span {
     #[inline]
     pub(super) fn time(&mut self, o: &Observation) {
         if o.time == Timestamp::UNKNOWN {
+            self.untimed.add(o.pos, o.time);
             return;
         }
         if let Some(last) = self.last
@@ -89,7 +92,7 @@ impl Span {
     }
 
     pub(super) fn merge(&mut self, later: Self) -> Shift {
-        let Self { captures, continues, first, last, backward, backward_most_ns } = later;
+        let Self { captures, continues, first, last, backward, backward_most_ns, untimed } = later;
         let own = self.captures.len() as u32;
         let shift = if continues && own > 0 {
             Shift { captures: own - 1, frames: self.captures.last().map_or(0, |c| c.frames) }
@@ -113,6 +116,7 @@ impl Span {
         }
         self.backward.merge(backward, shift);
         self.backward_most_ns = self.backward_most_ns.max(backward_most_ns);
+        self.untimed.merge(untimed, shift);
         self.first = self.first.or(first);
         self.last = last.or(self.last);
         shift

@@ -25,10 +25,11 @@ mod values;
 mod verdict;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 
 use clap::{CommandFactory, Parser};
 
+use crate::model::Error;
 use crate::report::escape::printable;
 use verdict::Verdict;
 
@@ -38,15 +39,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let verdict = match args::Cli::try_parse_from(arguments) {
         Ok(cli) => run::run(cli),
         Err(error) => {
-            // Help and version are no errors; a closed pipe is none either.
+            let mut verdict = if error.use_stderr() { Verdict::usage() } else { Verdict::default() };
             let message = error.render().to_string();
             if message.chars().any(|c| c.is_control() && c != '\n') {
                 // It quotes what was typed, perhaps the name of a stranger's file that begins like an option.
                 message.lines().for_each(|line| tell!("{}", printable(line)));
-            } else {
-                let _ = error.print();
+            } else if let Err(source) = error.print().and_then(|()| io::stdout().flush())
+                && !error.use_stderr()
+                && source.kind() != io::ErrorKind::BrokenPipe
+            {
+                // Help and version are no errors, and a closed pipe is none; that they cannot be written is one.
+                tell!("spiglass: {}", Error::Output { path: "standard output".into(), source });
+                verdict.failed_output();
             }
-            if error.use_stderr() { Verdict::usage() } else { Verdict::default() }
+            verdict
         }
     };
     if let Some(reason) = verdict.reason() {

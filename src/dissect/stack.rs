@@ -93,6 +93,22 @@ impl Stack {
         self.opened.iter().find(|opened| opened.offset == sa.offset && sa.protocol == Protocol::Esp)
     }
 
+    /// Octets of the encapsulated packet as its header states them, where the packet around it can hold so many: lengths that contradict
+    /// each other make no figure. Of a sliced frame only headers were seen; there nothing may be left over. `None` where no
+    /// encapsulated packet is visible.
+    #[must_use]
+    pub fn encapsulated_bytes(&self) -> Option<u32> {
+        let outer = self.ips.first()?;
+        let inner = self.ips.get(usize::from(self.encapsulated?))?;
+        let needed = inner.offset.saturating_sub(outer.offset).saturating_add(inner.total_bytes);
+        let held = match outer.total_bytes {
+            _ if outer.is_fragment() => true,
+            total if self.flags.sliced => needed == total,
+            total => needed <= total,
+        };
+        held.then_some(inner.total_bytes)
+    }
+
     /// The outermost IP header, `None` for frames without IP.
     #[inline]
     #[must_use]
@@ -277,6 +293,9 @@ pub struct StackFlags {
     pub control: bool,
     /// Captured octets are fewer than the wire's.
     pub cut_by_snaplen: bool,
+    /// The outermost IP packet states more octets than the frame has on the wire, as the capture tells it: the frame was sliced and
+    /// the original length not kept, or the IP length is wrong.
+    pub sliced: bool,
     /// Longer than 9,600 octets, or an IP total length of 0: never on the wire like this (segmentation offload).
     pub offloaded: bool,
     /// The link is not Ethernet: figures that need an Ethernet frame are computed as for an untagged one.

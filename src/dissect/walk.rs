@@ -179,6 +179,7 @@ impl<'a, 's> Walk<'a, 's> {
     #[cold]
     fn contradiction(&mut self, layer: LayerKind, claims: usize, has: usize) {
         self.length_unknown = true;
+        self.stack.flags.sliced |= self.stack.ips.is_empty() && matches!(layer, LayerKind::Ipv4 | LayerKind::Ipv6);
         if !self.fragmented {
             self.stack.notes.push(Note::LengthMismatch { layer, claims: claims as u32, has: has as u32 });
         }

@@ -239,7 +239,9 @@ impl<'r> Run<'r> {
         let [near, within, far] = sides;
         let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
         let all: Vec<CaptureFacts> = [near_captures, &tunnel.0, &exit.0].into_iter().flatten().cloned().collect();
-        degraded_why.extend(all.iter().filter_map(CaptureFacts::degraded).map(|why| why + "."));
+        let left_out = self.expectation.left_out();
+        let unread = all.iter().filter_map(CaptureFacts::degraded);
+        degraded_why.extend(unread.chain(left_out).map(|why| why + "."));
         let side =
             |(facts, step): (Vec<CaptureFacts>, Option<f64>), (frames, packets, first_ns, last_ns)| pairs::Side {
                 captures: facts.into_iter().map(|facts| facts.capture).collect(),

@@ -80,6 +80,8 @@ pub struct Understood {
     pub remarks: Vec<Remark>,
     /// How many further remarks there are.
     pub more_remarks: u32,
+    /// Limits of the readers that were reached, each a clause without a full stop.
+    pub left_out: Vec<String>,
 }
 
 /// What is wrong with a line. It never quotes the line, which may hold a key.
@@ -106,7 +108,7 @@ impl Policies {
                 paste::read(within, &mut builder);
             }
             if within.len() < text.len() {
-                builder.wrong(&format!("the input is longer than {} octets; the rest is left out", limits::MAX_OCTETS));
+                builder.beyond(&format!("the input is longer than {} octets", limits::MAX_OCTETS));
             }
         }
         let Builder { mut routers, files, .. } = builder;
@@ -114,6 +116,15 @@ impl Policies {
         // Secrets print as placeholders, so the digest holds nothing of them.
         let digest = xxh3_128(format!("{routers:?}").as_bytes());
         Self { routers, files, digest }
+    }
+
+    /// What of the inputs was left out because a limit of the readers was reached, in words: what a report compares is then not all
+    /// that should be on the wire.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<String> {
+        let of =
+            |file: &Understood| file.left_out.iter().map(|what| format!("{}: {what}", file.name)).collect::<Vec<_>>();
+        self.files.iter().flat_map(of).collect()
     }
 
     /// Tells two sets of policies apart, keys aside: of keys nothing enters it, so that nothing of them can be guessed from it.

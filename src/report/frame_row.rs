@@ -217,7 +217,7 @@ impl<W: Write> FrameRows<W> {
     }
 
     fn overhead(&mut self, stack: &Stack) {
-        let encapsulated = stack.encapsulated.and_then(|i| stack.ips.get(usize::from(i))).map(|ip| ip.total_bytes);
+        let encapsulated = stack.encapsulated_bytes();
         let transported = || transported(stack).zip(stack.outer()).map(|(inside, ip)| inside.bytes(ip));
         match (stack.outer(), encapsulated.or_else(transported)) {
             (Some(outer), Some(inner)) if !outer.is_fragment() => {

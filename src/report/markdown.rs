@@ -65,18 +65,28 @@ impl Page {
     }
 }
 
-/// Text from outside, unable to leave its cell or to become markup.
+/// Text from outside, unable to leave its cell or to become markup. Our own sentences put what is to be typed between backticks: where
+/// these are paired one by one they keep their meaning, and nothing between them is markup; else they are characters like others.
 fn safe(text: &str) -> String {
+    let text = printable(text);
+    let paired = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
     let mut out = String::with_capacity(text.len());
-    for c in printable(text).chars() {
-        match c {
-            '\\' | '|' | '*' | '_' | '[' | ']' | '<' | '#' | '!' => {
-                out.push('\\');
-                out.push(c);
+    let mut code = false;
+    for c in text.chars() {
+        let escaped = match c {
+            '`' if paired => {
+                code = !code;
+                false
             }
-            // A backtick keeps its meaning in our own sentences and is paired there; from a capture it is only odd looking.
-            c => out.push(c),
+            // A table ends its cell here even within code.
+            '|' => true,
+            '`' | '\\' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '!' | '~' | '&' => !code,
+            _ => false,
+        };
+        if escaped {
+            out.push('\\');
         }
+        out.push(c);
     }
     out
 }
@@ -295,6 +305,11 @@ mod tests {
 
     #[test]
     fn strangers_write_no_markup() {
-        assert_eq!(safe("a|b<script>[x](y)"), "a\\|b\\<script>\\[x\\](y)");
+        assert_eq!(safe("a|b<script>[x](y)"), "a\\|b\\<script\\>\\[x\\](y)");
+        assert_eq!(safe("~~gone~~ &lt;"), "\\~\\~gone\\~\\~ \\&lt;");
+        // One backtick of a stranger takes the meaning of ours, too; our own, paired, hold what is to be typed.
+        assert_eq!(safe("it`s: see `cmd`"), "it\\`s: see \\`cmd\\`");
+        assert_eq!(safe("see `tcpdump -i any_if 'a|b'`, a_b"), "see `tcpdump -i any_if 'a\\|b'`, a\\_b");
+        assert_eq!(safe("``x`` *y*"), "\\`\\`x\\`\\` \\*y\\*");
     }
 }

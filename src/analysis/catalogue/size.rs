@@ -41,6 +41,26 @@ pub(super) const ESP_LENGTH: Entry = Entry {
     references: &["RFC 4303 section 2.4"],
 };
 
+pub(super) const HEADER: Entry = Entry {
+    code: "header-invalid",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Headers that cannot be what they say",
+    meaning: "A header has a value that cannot be, has no room in the packet around it, or states more octets than that packet has. What comes \
+              before it counts; what it carries was not read, and sizes that contradict each other are in no table.",
+    causes: &[
+        "Damaged packets, or packets made to probe a receiver.",
+        "Another protocol on a port or number that is read as this one.",
+        "A device that rewrites packets and does not correct their lengths.",
+    ],
+    remedy: &[
+        "Look at the frame in the evidence: `spiglass frames` names the header, its offset and what was expected in the column `stop`.",
+        "If all such packets have one sender, look there; if they have many, look at the path between them.",
+    ],
+    lines: &["spiglass frames --format csv CAPTURE"],
+    references: &[],
+};
+
 pub(super) const OUTER_FRAGMENTATION: Entry = Entry {
     code: "outer-fragmentation",
     severity: Severity::Warning,

@@ -101,6 +101,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         report.degraded_why.extend(tap.degraded().into_iter().map(|why| format!("{}: {why}", tap.name)));
     }
     report.degraded_why.extend(captures.iter().filter_map(CaptureFacts::degraded));
+    report.degraded_why.extend(settings.expectation.left_out());
     report.rates.bin_ns = taps
         .iter()
         .map(|tap| u64::try_from(tap.partial.rates.bin_ns()).unwrap_or(settings.bin_ns))

@@ -64,7 +64,7 @@ fn directions(page: &mut Page<'_>, report: &Report) {
         page.wrapped(
             2,
             6,
-            "L1 and L2 of some frames are assumed: the link is not Ethernet, or segmentation offload made the frames.",
+            "L1 and L2 of some frames are assumed: the link is not Ethernet, segmentation offload made the frames, or they were sliced.",
         );
     }
 }

@@ -52,10 +52,10 @@ fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &
     let mut leaks: BTreeMap<usize, Leak> = BTreeMap::new();
     for (id, flow) in tap.partial.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
         let Some(rule) = rules.iter().position(|rule| rule.takes_all(flow.src, flow.dst)) else { continue };
-        let Some(state) = tap.partial.flows.get(id).filter(|state| state.seen.count > 0) else { continue };
+        let Some(state) = tap.partial.flows.get(id).filter(|state| state.count > 0) else { continue };
         let (seen, pairs) = leaks.entry(rule).or_default();
-        seen.join(&state.seen);
-        pairs.push((state.seen.count, flow.src, flow.dst));
+        seen.join(state);
+        pairs.push((state.count, flow.src, flow.dst));
     }
     for (rule, (seen, mut pairs)) in leaks {
         let Some(rule) = rules.get(rule) else { continue };

@@ -2,6 +2,7 @@
 
 use super::super::time::duration;
 use super::{CaptureFacts, Draft, Tap, percent, plural};
+use crate::analysis::seen::Seen;
 use crate::model::report::{Finding, FrameRef, Report};
 use crate::model::{DamageKind, Timestamp};
 
@@ -21,6 +22,29 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
         );
         findings.push(Draft::new("capture-snaplen", evidence).seen(tap, snaplen).done());
     }
+    let sliced = &partial.notices.sliced;
+    if sliced.count > 0 {
+        let evidence = format!(
+            "{} of {} ({}) {} shorter than the IP packets in them. L1 and L2 lengths are computed from the IP length there; sizes are \
+             given where the IP lengths agree with each other.",
+            sliced.count,
+            plural(frames, "frame"),
+            percent(sliced.count, frames),
+            if sliced.count == 1 { "is" } else { "are" }
+        );
+        findings.push(Draft::new("capture-sliced", evidence).seen(tap, sliced).done());
+    }
+    add_malformed(findings, tap);
+    let untimed = &partial.span.untimed;
+    if untimed.count > 0 {
+        let evidence = format!(
+            "{} of {} ({}) without a time, or with one outside the years 1677 to 2262: counted, and in no rate over time.",
+            untimed.count,
+            plural(frames, "frame"),
+            percent(untimed.count, frames)
+        );
+        findings.push(Draft::new("capture-untimed", evidence).seen(tap, untimed).done());
+    }
     let backward = &partial.span.backward;
     if backward.count > 0 {
         let evidence = format!(
@@ -31,6 +55,28 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
         findings.push(Draft::new("capture-clock-back", evidence).seen(tap, backward).done());
     }
     add_holes(findings, tap, report);
+}
+
+/// Headers that cannot be what they say, all of a tap in one finding.
+fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let malformed = &tap.partial.notices.malformed;
+    let mut seen = Seen::default();
+    let mut named: Vec<(u64, &str)> = Vec::new();
+    for (layer, of) in malformed {
+        seen.join(of);
+        named.push((of.count, layer.name()));
+    }
+    if seen.count == 0 {
+        return;
+    }
+    named.sort_unstable_by(|a, b| (std::cmp::Reverse(a.0), a.1).cmp(&(std::cmp::Reverse(b.0), b.1)));
+    let named: Vec<String> = named.iter().map(|(count, name)| format!("{name} ({count})")).collect();
+    let evidence = format!(
+        "{} with a header that has a value or length that cannot be: {}. What it carries was not read.",
+        plural(seen.count, "frame"),
+        named.join(", ")
+    );
+    findings.push(Draft::new("header-invalid", evidence).seen(tap, &seen).done());
 }
 
 /// Times between the files of a rotation that no file covers.

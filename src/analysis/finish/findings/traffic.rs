@@ -88,9 +88,9 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for (id, key) in flows.iter().filter(|(_, key)| key.inner && !key.dst.is_multicast()) {
         let back = crate::analysis::tables::FlowKey { src: key.dst, dst: key.src, inner: true };
         let Some(flow) = tap.partial.flows.get(id) else { continue };
-        if flow.seen.count >= ENOUGH && flows.find(&back).is_none() {
-            unanswered.push((flow.seen.count, key.src, key.dst));
-            seen.join(&flow.seen);
+        if flow.count >= ENOUGH && flows.find(&back).is_none() {
+            unanswered.push((flow.count, key.src, key.dst));
+            seen.join(flow);
         }
     }
     if unanswered.is_empty() {
@@ -178,7 +178,7 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         between.map(|sa| sa.taken_for_clear().0).sum()
     };
     let pairs: Vec<_> = flows
-        .filter_map(|(id, key)| Some((tap.partial.flows.get(id)?.seen.count, key.src, key.dst)))
+        .filter_map(|(id, key)| Some((tap.partial.flows.get(id)?.count, key.src, key.dst)))
         .map(|(n, src, dst)| (n.saturating_sub(hidden(src, dst)), src, dst))
         .filter(|(n, _, _)| *n > 0)
         .collect();
