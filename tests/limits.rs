@@ -447,6 +447,21 @@ fn remark(text: &str) -> Vec<String> {
     policies.files[0].remarks.iter().map(|remark| remark.what.clone()).collect()
 }
 
+/// Steps of 2^24 go around 2^32 every 256 frames: all times are counted, and the first sixteen are events.
+#[test]
+fn wraps_beyond_the_limit_are_counted() {
+    let step = 1_u64 << 24;
+    let frames = (0..20 * 256 + 2_u64).map(|n| (n * 1_000_000, esp(R1, R2, 7, (n * step) as u32, &noise(n as u32))));
+    let report = report("wraps.pcap", frames);
+    let sequence = report.sas[0].sequence.as_ref().expect("ESP has numbers");
+    assert_eq!((sequence.wraps, sequence.restarts), (20, 0));
+    let wraps: Vec<_> = report.findings.iter().filter(|finding| finding.code == "sequence-wrap").collect();
+    assert_eq!((wraps.len(), wraps[0].count), (1, 20));
+    assert!(wraps[0].evidence.contains("20 times"), "{}", wraps[0].evidence);
+    let events = report.events.iter().filter(|event| event.what == "wrap").count();
+    assert_eq!(events, 16);
+}
+
 #[test]
 fn configurations_are_read_up_to_their_limits_and_say_so() {
     let has = |remarks: &[String], words: &str| {

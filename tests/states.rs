@@ -147,10 +147,13 @@ fn a_damaged_state_is_named_and_not_believed() {
     let mut newer = bytes.clone();
     newer[16] = 99;
     let joined = [bytes.as_slice(), &bytes].concat();
+    let mut endless = bytes.clone();
+    endless[20..28].copy_from_slice(&(5_u64 << 30).to_le_bytes());
     for (name, content, says) in [
         ("cut", &bytes[..bytes.len() - 1], "the state is cut"),
         ("flipped", &flipped[..], "damaged"),
         ("newer", &newer[..], "version 99"),
+        ("endless", &endless[..], "the state claims 5368709120 octets, the limit is 4294967296; it is damaged"),
         ("joined", &joined[..], "name states one by one"),
         ("no state", &b"hello"[..], "not a partial state"),
         ("empty", &b""[..], "not a partial state"),

@@ -358,7 +358,8 @@ impl Run {
         let mut previous = folded.below;
         for &(start, end) in &dropped {
             folded.covered += start.abs_diff(end);
-            if let Some(previous) = previous {
+            // A number that came late may touch what was folded before it.
+            if let Some(previous) = previous.filter(|previous| *previous != start) {
                 folded.gaps += 1;
                 folded.longest_gap = folded.longest_gap.max(previous.abs_diff(start));
             }
@@ -397,7 +398,7 @@ impl Run {
                 folded.min = coverage.min().unwrap_or(later.min + by);
             }
             for (start, end) in coverage.parts() {
-                if let Some(previous) = folded.below {
+                if let Some(previous) = folded.below.filter(|previous| *previous != start) {
                     folded.gaps += 1;
                     folded.longest_gap = folded.longest_gap.max(previous.abs_diff(start));
                 }

@@ -42,6 +42,53 @@ fn gaps_that_are_folded_are_counted_exactly() {
     assert_eq!((figures.duplicate, figures.late), (0, 0));
 }
 
+/// Groups of two numbers with eighteen missing between them, from the group `from` on.
+fn groups(from: u32, count: u32, first: &mut u64) -> SequenceState {
+    let mut state = SequenceState::default();
+    for number in (from..from + count).flat_map(|group| [20 * group + 1, 20 * group + 2]) {
+        state.observe(number, FramePos::new(0, *first), Timestamp::from_ns(*first as i64 * 1_000));
+        *first += 1;
+    }
+    state
+}
+
+/// Two states that have both folded their beginnings; only one of them; and a number between them that fills up what was folded.
+#[test]
+fn merged_states_count_folded_gaps_exactly() {
+    let many = MAX_INTERVALS as u32 + 20_000;
+    let folded = |state: &SequenceState| state.runs.iter().any(|run| run.folded.get().below.is_some());
+    for (first, second) in [(many, many), (many, 3), (3, many), (40_000, 40_000)] {
+        let mut at = 1;
+        let mut own = groups(0, first, &mut at);
+        let later = groups(first, second, &mut at);
+        assert_eq!((folded(&own), folded(&later)), (first == many, second == many));
+        own.merge(later, Shift::default());
+        assert!(folded(&own), "{first} {second}");
+        let figures = own.finish(0).unwrap();
+        let gaps = u64::from(first + second) - 1;
+        assert_eq!((figures.gaps, figures.longest_gap, figures.lost), (gaps, 18, 18 * gaps), "{first} {second}");
+        assert_eq!((figures.duplicate, figures.late, figures.highest), (0, 0, u64::from(20 * (first + second) - 18)));
+    }
+}
+
+/// A late number that touches what was folded makes no gap of its own.
+#[test]
+fn a_late_number_at_the_edge_of_what_was_folded_makes_no_gap() {
+    let many = MAX_INTERVALS as u32 + 20_000;
+    let mut at = 1;
+    let mut state = groups(0, many, &mut at);
+    let edge = state.runs.iter().find_map(|run| run.folded.get().below).expect("something was folded");
+    state.observe(u32::try_from(edge).unwrap(), FramePos::new(0, at), Timestamp::from_ns(at as i64 * 1_000));
+    at += 1;
+    // More behind it, so that it is folded, too.
+    state.merge(groups(many, many, &mut at), Shift::default());
+    let below = state.runs.iter().find_map(|run| run.folded.get().below).expect("more was folded");
+    assert!(below > edge + 1);
+    let figures = state.finish(0).unwrap();
+    let gaps = u64::from(2 * many) - 1;
+    assert_eq!((figures.gaps, figures.lost, figures.late), (gaps, 18 * gaps - 1, 1));
+}
+
 #[test]
 fn a_wrap_is_not_a_loss() {
     let f = numbers(&[0xffff_fffe, 0xffff_ffff, 0, 1]);
