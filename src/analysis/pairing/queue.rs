@@ -54,3 +54,45 @@ impl<T> Queue<T> {
         Some(packet)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn packet(key: u64, whole: Option<u64>) -> Identity {
+        Identity { key, whole }
+    }
+
+    fn queue(waiting: &[(Identity, char)]) -> Queue<char> {
+        let mut queue = Queue::default();
+        waiting.iter().for_each(|(identity, name)| queue.push(*identity, *name, None, |_| None));
+        queue
+    }
+
+    /// Packets that begin alike are told apart by what is behind; where that was cut away, the earliest is taken.
+    #[test]
+    fn of_packets_that_begin_alike_the_one_that_agrees_is_taken() {
+        let mut queue = queue(&[(packet(7, Some(1)), 'a'), (packet(7, Some(2)), 'b'), (packet(7, Some(3)), 'c')]);
+        assert_eq!(queue.take(packet(7, Some(2))), Some('b'));
+        assert_eq!(queue.take(packet(7, Some(2))), None, "it waits no longer");
+        assert_eq!(queue.take(packet(8, Some(1))), None);
+        assert_eq!(queue.take(packet(7, None)), Some('a'));
+        assert_eq!((queue.take(packet(7, Some(3))), queue.take(packet(7, None))), (Some('c'), None));
+        assert_eq!(queue.missed(), 0);
+    }
+
+    #[test]
+    fn beyond_the_limit_the_oldest_make_room_and_the_others_are_still_found() {
+        let more = 3;
+        let mut queue = Queue::default();
+        for at in 0..MAX_WAITING as u64 + more {
+            queue.push(packet(at, None), at, None, |_| None);
+        }
+        for gone in 0..more {
+            assert_eq!(queue.take(packet(gone, None)), None);
+        }
+        assert_eq!(queue.take(packet(more, None)), Some(more));
+        let last = MAX_WAITING as u64 + more - 1;
+        assert_eq!(queue.take(packet(last, None)), Some(last));
+    }
+}
