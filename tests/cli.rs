@@ -34,7 +34,7 @@ impl Run {
 
 /// A file of its own for each test.
 fn scratch(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("spiglass-cli-{}-{name}", std::process::id()))
+    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"))
 }
 
 fn cut_capture(name: &str) -> PathBuf {

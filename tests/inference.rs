@@ -150,7 +150,7 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
     assert!((most - least - width).abs() < 1.0, "{least} to {most}");
     // What is configured leaves only the padding, and the keys leave nothing.
     let (capture, keyed) = (lab.join("esp-3des-sha1/tunnel.pcap"), lab.join("esp-3des-sha1/sa.txt"));
-    let config = std::env::temp_dir().join(format!("spiglass-inference-{}", std::process::id()));
+    let config = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("inference");
     let states = std::fs::read_to_string(&keyed).expect("a file of the laboratory");
     std::fs::write(&config, support::without_keys(&states)).expect("a file can be written");
     let (capture, config) = (capture.to_str().expect("UTF-8"), config.to_str().expect("UTF-8"));

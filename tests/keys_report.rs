@@ -32,7 +32,7 @@ fn evidence(finding: &Value) -> &str {
 
 /// A file for one test.
 fn written(name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("spiglass-keys-{}-{name}", std::process::id()));
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("keys-{name}"));
     std::fs::write(&path, content).expect("a file can be written");
     path
 }

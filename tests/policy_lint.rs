@@ -42,7 +42,7 @@ fn lines(finding: &Value) -> Vec<(String, u64)> {
 
 /// Writes a configuration to a file of its own.
 fn written(name: &str, text: impl AsRef<[u8]>) -> String {
-    let path = std::env::temp_dir().join(format!("spiglass-lint-{}-{name}", std::process::id()));
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lint-{name}"));
     std::fs::write(&path, text).expect("a file can be written");
     path.to_str().expect("a path of text").to_owned()
 }

@@ -59,7 +59,7 @@ fn silent_facts(name: &str, input: &str) {
 
 /// All forms of output, and standard error, with -v.
 fn silent_program(name: &str, input: &str) {
-    let path = std::env::temp_dir().join(format!("spiglass-secrets-{}-{name}", std::process::id()));
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("secrets-{name}"));
     std::fs::write(&path, input).expect("a file can be written");
     for format in ["text", "json", "csv", "markdown"] {
         let run = spiglass(&["check", "-v", "--format", format, "--config", path.to_str().unwrap()]);

@@ -18,7 +18,7 @@ const BROKEN: &str = "fixtures/seeds/test06-esp-null-broken.pcap";
 const FIXED: &str = "fixtures/seeds/test06-esp-null-fixed.pcap";
 
 fn path(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("spiglass-wire-{}-{name}", std::process::id()))
+    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wire-{name}"))
 }
 
 fn written(name: &str, text: impl AsRef<[u8]>) -> String {
