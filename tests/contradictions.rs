@@ -68,7 +68,10 @@ fn sliced_frames_are_as_long_as_their_packets_say() {
     let report = report(&file("sliced.pcap", &three(&figure_9(), 96, 96)));
     let (count, evidence) = finding(&report, "capture-sliced").expect("a finding");
     assert_eq!(count, 3);
-    assert!(evidence.starts_with("3 of 3 frames (100.0 %) are shorter than the IP packets in them"), "{evidence}");
+    assert!(
+        evidence.starts_with("In 3 of 3 frames (100.0 %) the packet states more octets than the frame has."),
+        "{evidence}"
+    );
     let sizes = &items(&report, "sizes")[0];
     assert_eq!((number(sizes, "inner_bytes"), number(sizes, "overhead_min_bytes")), (64, 44));
     assert_eq!(at(sizes, "l1_tunnel_bytes").as_f64(), Some(146.0));
@@ -103,7 +106,7 @@ fn an_inner_packet_longer_than_the_outer_has_no_size() {
         finding(&report, "header-invalid"),
         Some((
             3,
-            "3 frames with a header that has a value or length that cannot be: ipv4 (3). What it carries was not read."
+            "3 frames with a header that has a value or length that cannot be: ipv4 (3). What lies behind it was not read, or has no size."
                 .into()
         ))
     );
@@ -116,14 +119,105 @@ fn an_inner_packet_longer_than_the_outer_has_no_size() {
     );
 }
 
-/// The outer packet states what neither the frame nor the packets in it have.
+/// Puts the checksum of an IPv4 header right.
+fn check(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let sum = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u32>();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The outer packet states what neither the frame nor the packets in it have: a damaged length, if the checksum says so, and then it
+/// makes no frame longer; else a slice whose sizes do not agree.
 #[test]
 fn an_outer_packet_longer_than_its_parts_has_no_size() {
     let mut frame = figure_9();
     frame[OUTER + 2..OUTER + 4].copy_from_slice(&400_u16.to_be_bytes());
-    let report = report(&file("outer.pcap", &three(&frame, 122, 122)));
-    assert_eq!(finding(&report, "capture-sliced").expect("a finding").0, 3);
-    assert!(items(&report, "sizes").is_empty());
+    let damaged = report(&file("outer.pcap", &three(&frame, 122, 122)));
+    assert_eq!(finding(&damaged, "header-invalid").expect("a finding").0, 3);
+    assert_eq!(finding(&damaged, "capture-sliced"), None);
+    assert_eq!(number(&damaged, "totals.l1_bytes"), 3 * 146);
+    assert_eq!(text(&damaged, "rates.directions.0.l1_basis"), "measured");
+    check(&mut frame[OUTER..OUTER + 20]);
+    let sliced = report(&file("outer-checked.pcap", &three(&frame, 122, 122)));
+    assert_eq!(finding(&sliced, "capture-sliced").expect("a finding").0, 3);
+    assert_eq!(number(&sliced, "totals.l1_bytes"), 3 * (14 + 400 + 24));
+    assert!(items(&damaged, "sizes").is_empty() && items(&sliced, "sizes").is_empty());
+    // More than any frame has.
+    frame[OUTER + 2..OUTER + 4].copy_from_slice(&65_000_u16.to_be_bytes());
+    check(&mut frame[OUTER..OUTER + 20]);
+    let long = report(&file("outer-long.pcap", &three(&frame, 122, 122)));
+    assert_eq!((finding(&long, "capture-sliced"), number(&long, "totals.l1_bytes")), (None, 3 * 146));
+    assert_eq!(finding(&long, "header-invalid").expect("a finding").0, 3);
+}
+
+/// Two fragments, all there; the packet inside states more than they hold together.
+#[test]
+fn an_inner_packet_longer_than_all_fragments_has_no_size() {
+    let mut packet = figure_9()[OUTER + 20..].to_vec();
+    let fragments = |packet: &[u8]| -> Vec<Out> {
+        [(0, 56), (56, packet.len())]
+            .into_iter()
+            .map(|(from, to)| {
+                let mut frame = ipv4(R1, R2, 51, 77, &packet[from..to]);
+                let place = u16::try_from(from / 8).unwrap() | if to < packet.len() { 0x2000 } else { 0 };
+                frame[OUTER + 6..OUTER + 8].copy_from_slice(&place.to_be_bytes());
+                check(&mut frame[OUTER..OUTER + 20]);
+                Out::whole(START + from as u64 * 1_000, frame)
+            })
+            .collect()
+    };
+    let whole = report(&file("train.pcap", &fragments(&packet)));
+    assert_eq!((number(&whole, "sizes.0.inner_bytes"), number(&whole, "sizes.0.outer_bytes_min")), (64, 128));
+    packet[26..28].copy_from_slice(&65_000_u16.to_be_bytes());
+    let broken = report(&file("train-broken.pcap", &fragments(&packet)));
+    assert!(items(&broken, "sizes").is_empty(), "{}", at(&broken, "sizes"));
+}
+
+/// AH in front of a tunnel's header whose packet was not reached, or is none: no transport mode, and no size.
+#[test]
+fn a_tunnel_behind_ah_that_is_cut_or_holds_no_packet_has_no_size() {
+    let ah = |next: u8, behind: &[u8]| -> Vec<u8> {
+        let mut header = vec![next, 4, 0, 0, 0, 0, 3, 0xea, 0, 0, 0, 1];
+        header.extend([0xa5; 12]);
+        header.extend(behind);
+        ipv4(R1, R2, 51, 5, &header)
+    };
+    // GRE with NHRP; GRE with MPLS that is cut; EtherIP with a VLAN tag that is cut; L2TPv3.
+    let ethernet = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0];
+    let cases = [
+        ("nhrp", ah(47, &[&[0, 0, 0x20, 1][..], &[0; 40]].concat()), 0),
+        ("mpls", ah(47, &[0, 0, 0x88, 0x47, 0, 1]), 80),
+        ("vlan", ah(97, &[&[0x30, 0][..], &ethernet].concat()), 80),
+        ("l2tpv3", ah(115, &[&[0, 0, 0, 9][..], &ethernet].concat()), 80),
+    ];
+    for (name, frame, more) in cases {
+        let wire_bytes = u32::try_from(frame.len() + more).unwrap();
+        let mut frame = frame;
+        let total = u16::try_from(wire_bytes - 14).unwrap();
+        frame[OUTER + 2..OUTER + 4].copy_from_slice(&total.to_be_bytes());
+        check(&mut frame[OUTER..OUTER + 20]);
+        let report = report(&file(&format!("{name}.pcap"), &[Out { time_ns: START, data: frame, wire_bytes }]));
+        assert!(items(&report, "sizes").is_empty(), "{name}: {}", at(&report, "sizes"));
+        assert_eq!(number(&report, "sas.0.frames"), 1, "{name}");
+        assert_eq!(finding(&report, "clear-traffic"), None, "{name}");
+    }
+}
+
+/// A slice hides nothing that is said of whole frames.
+#[test]
+fn a_sliced_frame_that_is_too_deep_is_still_said_to_be() {
+    let mut packet = ipv4(R1, R2, 17, 1, &[0; 12])[14..].to_vec();
+    for _ in 0..24 {
+        packet = ipv4(R1, R2, 4, 1, &packet)[14..].to_vec();
+    }
+    let mut frame = ipv4(R1, R2, 4, 1, &packet);
+    let total = u16::try_from(frame.len() - 14 + 4).unwrap();
+    frame[OUTER + 2..OUTER + 4].copy_from_slice(&total.to_be_bytes());
+    check(&mut frame[OUTER..OUTER + 20]);
+    let report = report(&file("deep.pcap", &[Out::whole(START, frame)]));
+    assert_eq!(text(&report, "exactness"), "degraded");
+    assert_eq!(finding(&report, "capture-sliced").expect("a finding").0, 1);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::observation::{Observation, SaSight};
 use super::seen::Seen;
 use super::sizes::{OpaqueKey, Sizes, VisibleKey};
 use super::tables::Remap;
-use crate::dissect::IpHeader;
+use crate::dissect::{Costs, IpHeader};
 use crate::model::{Address, Shift};
 
 /// What fragments of one packet share (RFC 791 section 3.2, RFC 8200 section 4.5).
@@ -64,6 +64,8 @@ struct FirstFragment {
     ip_bytes: u64,
     path: u32,
     inner_bytes: u32,
+    /// Octets behind the outer IP header that the encapsulated packet and the headers in front of it need.
+    needed: u32,
     sas: Vec<(u32, bool)>,
 }
 
@@ -85,7 +87,14 @@ pub(crate) struct FragmentSums {
 }
 
 impl Fragments {
-    pub(crate) fn observe(&mut self, o: &Observation, outer: &IpHeader, sights: &[SaSight], sizes: &mut Sizes) {
+    pub(crate) fn observe(
+        &mut self,
+        o: &Observation,
+        outer: &IpHeader,
+        costs: Costs,
+        sights: &[SaSight],
+        sizes: &mut Sizes,
+    ) {
         // Without a time the gap rule has nothing to go by: frames of such a capture count as one moment.
         let time = o.time.ns().unwrap_or(0);
         let key = FragmentKey {
@@ -119,7 +128,7 @@ impl Fragments {
             }
         };
         if let Some(group) = self.groups.get_mut(&id) {
-            group.add(o, outer, sights, time);
+            group.add(o, outer, costs, sights, time);
         }
         if self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS {
             self.sweep(sizes);
@@ -203,7 +212,7 @@ impl Group {
         }
     }
 
-    fn add(&mut self, o: &Observation, outer: &IpHeader, sights: &[SaSight], time: i64) {
+    fn add(&mut self, o: &Observation, outer: &IpHeader, costs: Costs, sights: &[SaSight], time: i64) {
         self.seen.add(o.pos, o.time);
         self.last_time = time;
         let payload = outer.total_bytes.saturating_sub(outer.header_bytes);
@@ -220,6 +229,7 @@ impl Group {
                 ip_bytes: u64::from(outer.total_bytes),
                 path: o.path,
                 inner_bytes: o.inner_bytes,
+                needed: if o.path == NONE { 0 } else { o.inner_bytes.saturating_add(costs.behind_ip()) },
                 sas: sights.iter().map(|s| (s.sa, s.opaque)).collect(),
             });
         }
@@ -265,7 +275,11 @@ impl Group {
 
     fn fold(self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
         let fragments = self.seen.count;
-        let complete = self.end.is_some_and(|end| self.ranges.len() == u64::from(end) && self.ranges.intervals() == 1);
+        // Where the packet inside states more than all fragments together hold, something is missing, or a length is wrong.
+        let needed = self.first_fragment.as_ref().map_or(0, |first| first.needed);
+        let complete = self
+            .end
+            .is_some_and(|end| self.ranges.len() == u64::from(end) && self.ranges.intervals() == 1 && needed <= end);
         let none = [(NONE, false)];
         let sas = match &self.first_fragment {
             Some(first) if !first.sas.is_empty() => first.sas.as_slice(),

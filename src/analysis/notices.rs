@@ -112,9 +112,7 @@ impl Notices {
         if stack.flags.tcp_continuation {
             self.tcp_continuations.add(o.pos, o.time);
         }
-        if stack.flags.sliced {
-            self.sliced.add(o.pos, o.time);
-        } else if stack.stop.is_some() || !stack.notes.is_empty() {
+        if stack.stop.is_some() || !stack.notes.is_empty() || stack.flags.sliced {
             self.judge(o, stack);
         }
         for note in &stack.notes {
@@ -128,7 +126,9 @@ impl Notices {
         if stack.stop.is_some_and(|stop| matches!(stop.cause, StopCause::TooDeep)) {
             self.too_deep.add(o.pos, o.time);
         }
-        if let Some(layer) = malformed(stack) {
+        if stack.flags.sliced {
+            self.sliced.add(o.pos, o.time);
+        } else if let Some(layer) = malformed(stack) {
             self.malformed.entry(layer).or_default().add(o.pos, o.time);
         }
     }

@@ -207,6 +207,10 @@ fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
     if stack.stop.is_some_and(|stop| tunnels(stop.layer) && !matches!(stop.cause, StopCause::Unknown { .. })) {
         return None;
     }
+    // Behind a tunnel's header, what is in the tunnel was not reached, or is no IP packet.
+    if stack.costs.behind_ip() > u32::from(stack.costs.ah) {
+        return None;
+    }
     // AH in transport mode hides nothing: the packet without its AH headers is the inner packet (RFC 4302 section 3.1.1).
     let all_ah = stack.sas.iter().all(|sa| sa.protocol == Protocol::Ah && sa.ip == 0);
     if all_ah && !stack.sas.is_empty() && !outer.is_fragment() {
@@ -217,10 +221,10 @@ fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
     Some((0, inside.bytes(outer)))
 }
 
-/// Whether a packet inside begins at a header of this kind or behind it.
+/// Whether a header of this kind makes a tunnel where it follows AH.
 const fn tunnels(layer: LayerKind) -> bool {
-    use LayerKind::{Ah, EtherIp, Gre, InnerEthernet, Ipv4, Ipv6, L2tp};
-    matches!(layer, Ah | Ipv4 | Ipv6 | Gre | EtherIp | L2tp | InnerEthernet)
+    use LayerKind::{Ah, EtherIp, Gre, Ipv4, Ipv6, L2tp};
+    matches!(layer, Ah | Ipv4 | Ipv6 | Gre | EtherIp | L2tp)
 }
 
 fn sight(octets: &[u8], stack: &Stack, header: &SaHeader, tables: &mut Tables) -> SaSight {

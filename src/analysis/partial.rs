@@ -206,7 +206,7 @@ impl Partial {
         if o.class.fragment
             && let Some(outer) = stack.outer()
         {
-            self.fragments.observe(&o, outer, sights, &mut self.sizes);
+            self.fragments.observe(&o, outer, stack.costs, sights, &mut self.sizes);
         }
         if !stack.notes.is_empty() {
             self.candidates.observe(&o, stack);

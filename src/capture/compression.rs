@@ -118,17 +118,25 @@ impl Member for bzip2::bufread::BzDecoder<Packed> {
 /// Concatenated members, with zeros between and behind them, as `xz` pads its streams and block devices their files.
 /// What else stands behind a member is an error of its own, not a cut.
 struct Members<D> {
-    /// None at the end and behind an error.
+    /// None at the end, and behind what is no member.
     member: Option<D>,
+    /// Members in a row that held nothing.
+    empty: u32,
 }
+
+/// Zeros behind a member that are taken for padding. Whoever waits for the end of more cannot be told from one that hangs.
+const MAX_PADDING: u64 = 64 << 20;
+/// Members in a row that may hold nothing: each costs the time of a new decompressor, and no octet of the file's length.
+const MAX_EMPTY: u32 = 4_096;
 
 impl<D: Member> Members<D> {
     fn new(input: Packed) -> io::Result<Self> {
-        Ok(Self { member: Some(D::begin(input)?) })
+        Ok(Self { member: Some(D::begin(input)?), empty: 0 })
     }
 
     /// The member behind one that is complete.
     fn next(mut input: Packed) -> io::Result<Option<D>> {
+        let mut padding = 0;
         loop {
             let bytes = input.fill_buf()?;
             let zeros = bytes.iter().take_while(|octet| **octet == 0).count();
@@ -137,7 +145,11 @@ impl<D: Member> Members<D> {
                 return Ok(None);
             }
             if zeros == all {
+                padding += all as u64;
                 input.consume(all);
+                if padding > MAX_PADDING {
+                    return Err(foreign());
+                }
             } else if D::MAGIC.iter().zip(rest).all(|(expected, octet)| expected == octet) {
                 input.consume(zeros);
                 return D::begin(input).map(Some);
@@ -155,7 +167,13 @@ impl<D: Member> Read for Members<D> {
         while let Some(member) = &mut self.member {
             let n = member.read(buffer)?;
             if n > 0 {
+                self.empty = 0;
                 return Ok(n);
+            }
+            self.empty += 1;
+            if self.empty > MAX_EMPTY {
+                self.member = None;
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "thousands of members in a row hold nothing"));
             }
             self.member = match self.member.take() {
                 Some(ended) => Self::next(ended.end())?,
@@ -356,6 +374,25 @@ mod tests {
             let mut out = String::new();
             compression.reader(Box::new(Cursor::new(packed))).unwrap().read_to_string(&mut out).unwrap();
             assert_eq!(out, "one two", "{compression:?}");
+        }
+    }
+
+    #[test]
+    fn padding_and_empty_members_have_an_end() {
+        let read = |compression: Compression, packed: Box<dyn Read + Send>| {
+            let mut out = Vec::new();
+            compression.reader(packed).unwrap().read_to_end(&mut out).map(|_| out)
+        };
+        for compression in [Compression::Gzip, Compression::Xz, Compression::Bzip2] {
+            let one = pack(compression, b"one");
+            let error = read(compression, Box::new(Cursor::new(one.clone()).chain(io::repeat(0)))).unwrap_err();
+            assert_eq!(error.to_string(), "it is complete, and something else stands behind it", "{compression:?}");
+            let empty = pack(compression, b"").repeat(5_000);
+            let error = read(compression, Box::new(Cursor::new(empty))).unwrap_err();
+            assert_eq!(error.to_string(), "thousands of members in a row hold nothing", "{compression:?}");
+            let between =
+                [pack(compression, b"").repeat(3_000), one.clone(), pack(compression, b"").repeat(3_000)].concat();
+            assert_eq!(read(compression, Box::new(Cursor::new(between))).unwrap(), b"one", "{compression:?}");
         }
     }
 

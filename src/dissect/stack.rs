@@ -94,7 +94,7 @@ impl Stack {
     }
 
     /// Octets of the encapsulated packet as its header states them, where the packet around it can hold so many: lengths that contradict
-    /// each other make no figure. Of a sliced frame only headers were seen; there nothing may be left over. `None` where no
+    /// each other make no figure. Where an IP packet states more octets than there are, nothing may be left over. `None` where no
     /// encapsulated packet is visible.
     #[must_use]
     pub fn encapsulated_bytes(&self) -> Option<u32> {
@@ -103,10 +103,17 @@ impl Stack {
         let needed = inner.offset.saturating_sub(outer.offset).saturating_add(inner.total_bytes);
         let held = match outer.total_bytes {
             _ if outer.is_fragment() => true,
-            total if self.flags.sliced => needed == total,
+            total if self.is_contradicted() => needed == total,
             total => needed <= total,
         };
         held.then_some(inner.total_bytes)
+    }
+
+    /// Whether an IP header states more octets than there are.
+    fn is_contradicted(&self) -> bool {
+        self.notes
+            .iter()
+            .any(|note| matches!(note, Note::LengthMismatch { layer: LayerKind::Ipv4 | LayerKind::Ipv6, .. }))
     }
 
     /// The outermost IP header, `None` for frames without IP.
@@ -286,6 +293,15 @@ pub struct Costs {
     pub link: u16,
 }
 
+impl Costs {
+    /// Octets of all headers but those of IP.
+    #[must_use]
+    pub fn behind_ip(&self) -> u32 {
+        let Self { outer_ip: _, udp, tcp, gre, ah, ipcomp, link } = *self;
+        [udp, tcp, gre, ah, ipcomp, link].into_iter().map(u32::from).sum()
+    }
+}
+
 /// Properties of a frame that hold or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StackFlags {
@@ -293,8 +309,8 @@ pub struct StackFlags {
     pub control: bool,
     /// Captured octets are fewer than the wire's.
     pub cut_by_snaplen: bool,
-    /// The outermost IP packet states more octets than the frame has on the wire, as the capture tells it: the frame was sliced and
-    /// the original length not kept, or the IP length is wrong.
+    /// The outermost packet states more octets than the frame has on the wire, as the capture tells it, and its header is sound: the
+    /// frame was sliced, and its length on the wire not kept.
     pub sliced: bool,
     /// Longer than 9,600 octets, or an IP total length of 0: never on the wire like this (segmentation offload).
     pub offloaded: bool,

@@ -3,6 +3,7 @@
 use super::layer::LayerKind;
 use super::stack::{Costs, Layer, Limit, Note, OpenedEsp, Span, Stack, Stop, StopCause};
 use super::{DissectOptions, MAX_LAYERS};
+use crate::wire::checksum::Sum;
 
 /// What stands at the cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,10 +180,29 @@ impl<'a, 's> Walk<'a, 's> {
     #[cold]
     fn contradiction(&mut self, layer: LayerKind, claims: usize, has: usize) {
         self.length_unknown = true;
-        self.stack.flags.sliced |= self.stack.ips.is_empty() && matches!(layer, LayerKind::Ipv4 | LayerKind::Ipv6);
+        if self.stack.ips.is_empty() && self.is_sound(layer, claims) {
+            self.stack.flags.sliced = true;
+        }
         if !self.fragmented {
             self.stack.notes.push(Note::LengthMismatch { layer, claims: claims as u32, has: has as u32 });
         }
+    }
+
+    /// Whether the header at the cursor is whole and states a length that a frame can have: then it is the frame that is too short, and
+    /// not the length that is wrong.
+    fn is_sound(&self, layer: LayerKind, claims: usize) -> bool {
+        claims <= super::LONGEST_FRAME as usize
+            && match layer {
+                LayerKind::Ipv4 => {
+                    let header = self.bytes();
+                    let bytes = header.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
+                    header
+                        .get(..bytes)
+                        .is_some_and(|header| !header.is_empty() && Sum::default().octets(header).verifies())
+                }
+                LayerKind::Ipv6 | LayerKind::Llc => true,
+                _ => false,
+            }
     }
 
     /// An IPsec or tunnel header was passed, and its cost counted.
@@ -213,7 +233,9 @@ impl<'a, 's> Walk<'a, 's> {
     pub(super) fn peel(&mut self, shell: LayerKind) {
         // What was captured behind the shell's end is not the mirrored frame's.
         self.data = self.data.get(..self.end).unwrap_or(self.data);
+        let sliced = self.stack.flags.sliced;
         self.stack.clear();
+        self.stack.flags.sliced = sliced;
         self.stack.captured_bytes = self.data.len() as u32;
         self.stack.flags.cut_by_snaplen = self.data.len() < self.end;
         self.stack.shape.shell = shell as u8;

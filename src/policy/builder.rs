@@ -99,7 +99,7 @@ impl Builder {
         if self.facts >= MAX_FACTS {
             if self.facts == MAX_FACTS {
                 self.facts += 1;
-                self.beyond(&format!("more than {MAX_FACTS} facts in all inputs"));
+                self.beyond(&format!("more than {MAX_FACTS} facts in all inputs; the rest is left out"));
             }
             return None;
         }
@@ -109,7 +109,7 @@ impl Builder {
                 Some(&at) => at,
                 None if self.routers.len() >= MAX_ROUTERS => {
                     self.facts = MAX_FACTS + 1;
-                    self.beyond(&format!("more than {MAX_ROUTERS} routers in all inputs"));
+                    self.beyond(&format!("more than {MAX_ROUTERS} routers in all inputs; the rest is left out"));
                     return None;
                 }
                 None => {
@@ -161,18 +161,17 @@ impl Builder {
         }
     }
 
-    /// A line that says something, and says it wrongly. `what` never holds text of the line: it may be a key.
     /// Something is left out because a limit of the readers was reached: what would have been compared with it is not.
     pub(super) fn beyond(&mut self, what: &str) {
-        let what = format!("{what}; the rest is left out");
-        self.wrong(&what);
+        self.wrong(what);
         if let Some(file) = self.files.last_mut()
-            && !file.left_out.contains(&what)
+            && file.left_out.iter().all(|known| known != what)
         {
-            file.left_out.push(what);
+            file.left_out.push(what.to_owned());
         }
     }
 
+    /// A line that says something, and says it wrongly. `what` never holds text of the line: it may be a key.
     pub(super) fn wrong(&mut self, what: &str) {
         let number = self.number;
         let Some(file) = self.files.last_mut() else { return };

@@ -108,7 +108,8 @@ impl Policies {
                 paste::read(within, &mut builder);
             }
             if within.len() < text.len() {
-                builder.beyond(&format!("the input is longer than {} octets", limits::MAX_OCTETS));
+                builder
+                    .beyond(&format!("the input is longer than {} octets; the rest is left out", limits::MAX_OCTETS));
             }
         }
         let Builder { mut routers, files, .. } = builder;

@@ -49,7 +49,7 @@ pub(super) fn read(text: &[u8], builder: &mut Builder) {
         }
         builder.at(number);
         if raw.len() > MAX_LINE {
-            builder.wrong(&format!("a line of more than {MAX_LINE} octets is skipped"));
+            builder.beyond(&format!("a line of more than {MAX_LINE} octets is skipped"));
             builder.skipped();
             continue;
         }

@@ -65,14 +65,15 @@ impl Page {
     }
 }
 
-/// Text from outside, unable to leave its cell or to become markup. Our own sentences put what is to be typed between backticks: where
+/// Text from outside, unable to leave its cell or to become markup, links to web pages included. Our own sentences put what is to be typed between backticks: where
 /// these are paired one by one they keep their meaning, and nothing between them is markup; else they are characters like others.
 fn safe(text: &str) -> String {
     let text = printable(text);
     let paired = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
     let mut out = String::with_capacity(text.len());
     let mut code = false;
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
         let escaped = match c {
             '`' if paired => {
                 code = !code;
@@ -80,6 +81,9 @@ fn safe(text: &str) -> String {
             }
             // A table ends its cell here even within code.
             '|' => true,
+            // `http://` and `www.` make links of themselves (GitHub Flavored Markdown section 6.9).
+            ':' => !code && chars.peek() == Some(&'/'),
+            '.' => !code && out.ends_with("www"),
             '`' | '\\' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '!' | '~' | '&' => !code,
             _ => false,
         };
@@ -307,6 +311,7 @@ mod tests {
     fn strangers_write_no_markup() {
         assert_eq!(safe("a|b<script>[x](y)"), "a\\|b\\<script\\>\\[x\\](y)");
         assert_eq!(safe("~~gone~~ &lt;"), "\\~\\~gone\\~\\~ \\&lt;");
+        assert_eq!(safe("http://a www.b. 1.2"), "http\\://a www\\.b. 1.2");
         // One backtick of a stranger takes the meaning of ours, too; our own, paired, hold what is to be typed.
         assert_eq!(safe("it`s: see `cmd`"), "it\\`s: see \\`cmd\\`");
         assert_eq!(safe("see `tcpdump -i any_if 'a|b'`, a_b"), "see `tcpdump -i any_if 'a\\|b'`, a\\_b");

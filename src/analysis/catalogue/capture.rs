@@ -138,18 +138,17 @@ pub(super) const SLICED: Entry = Entry {
     code: "capture-sliced",
     severity: Severity::Note,
     severity_note: "",
-    title: "Frames are shorter than the IP packets in them",
-    meaning: "The IP header states more octets than the capture says were on the wire. The length on the wire was lost where the frames were \
-              shortened, so L1 and L2 figures of these frames are computed from the IP length and called assumed; totals of octets on the \
-              wire are too small. ICVs, padding and ESP trailers were not seen.",
+    title: "Frames are shorter than the packets in them",
+    meaning: "The packet states more octets than the capture says were on the wire, and its header is sound. The length on the wire was lost \
+              where the frames were shortened, so L1 and L2 figures of these frames are computed from the IP length and called assumed; totals \
+              of octets on the wire are too small. ICVs, padding and ESP trailers were not seen.",
     causes: &[
         "A TAP or packet broker slices frames, and the capture takes the slice for the whole frame.",
         "A tool rewrote the capture and set the original length to the captured one.",
-        "Damaged packets, whose IP length is wrong.",
     ],
     remedy: &[
         "Switch packet slicing off, or capture where frames are whole.",
-        "If only single frames are so, look at them: their IP length or checksum is damaged.",
+        "Or capture the first octets only with a tool that keeps the length on the wire: `tcpdump -s 128`.",
     ],
     lines: &[],
     references: &[],
@@ -160,8 +159,8 @@ pub(super) const UNTIMED: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "Frames without a time",
-    meaning: "The capture gives these frames no time, or one outside the years 1677 to 2262. They are in every count, in no rate over time, and \
-              where an SA or a direction begins or ends with one, its rates and its first or last time are unknown.",
+    meaning: "The capture gives these frames no time, or one outside the years 1677 to 2262. They are in every count and in no time bin. \
+              Where an SA or a direction begins or ends with one, its rates and its first or last time are unknown.",
     causes: &[
         "Simple packet blocks of pcapng, which hold no time.",
         "A capture tool that wrote a wrong time or a wrong resolution (`if_tsresol`).",

@@ -47,14 +47,15 @@ pub(super) const HEADER: Entry = Entry {
     severity_note: "",
     title: "Headers that cannot be what they say",
     meaning: "A header has a value that cannot be, has no room in the packet around it, or states more octets than that packet has. What comes \
-              before it counts; what it carries was not read, and sizes that contradict each other are in no table.",
+              before it counts. What lies behind it was not read, or, where only lengths contradict each other, is in no table of sizes.",
     causes: &[
         "Damaged packets, or packets made to probe a receiver.",
         "Another protocol on a port or number that is read as this one.",
         "A device that rewrites packets and does not correct their lengths.",
     ],
     remedy: &[
-        "Look at the frame in the evidence: `spiglass frames` names the header, its offset and what was expected in the column `stop`.",
+        "Look at the frame in the evidence: where reading ended at the header, the column `stop` of `spiglass frames` names it, its offset and \
+         what was expected; where it is empty, compare `outer_bytes` and `inner_bytes` with `wire_bytes`.",
         "If all such packets have one sender, look there; if they have many, look at the path between them.",
     ],
     lines: &["spiglass frames --format csv CAPTURE"],

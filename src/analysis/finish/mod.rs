@@ -112,6 +112,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         expected::fill(&mut report, &taps, settings, view);
     }
     report.findings = findings::all(&taps, captures, settings, view.as_ref(), &report);
+    report.degraded_why.iter_mut().filter(|why| !why.ends_with('.')).for_each(|why| why.push('.'));
     if !report.degraded_why.is_empty() {
         report.exactness = Exactness::Degraded;
     }

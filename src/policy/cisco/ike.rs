@@ -42,7 +42,7 @@ fn begin(version: u8, name: &str, text: &str, builder: &mut Builder) -> Opened {
     match router.ike.iter().position(|old| old.version == version && old.name == name) {
         Some(at) => Opened::Policy(at),
         None if router.ike.len() >= MAX_BLOCKS => {
-            builder.beyond(&format!("more than {MAX_BLOCKS} IKE policies of one router"));
+            builder.beyond(&format!("more than {MAX_BLOCKS} IKE policies of one router; the rest is left out"));
             Opened::Line
         }
         None => {

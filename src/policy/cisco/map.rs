@@ -27,7 +27,7 @@ pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) 
         return Some(at);
     }
     if router.maps.len() >= MAX_BLOCKS {
-        builder.beyond(&format!("more than {MAX_BLOCKS} crypto map entries of one router"));
+        builder.beyond(&format!("more than {MAX_BLOCKS} crypto map entries of one router; the rest is left out"));
         return None;
     }
     router.maps.push(MapEntry {

@@ -25,12 +25,11 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
     let sliced = &partial.notices.sliced;
     if sliced.count > 0 {
         let evidence = format!(
-            "{} of {} ({}) {} shorter than the IP packets in them. L1 and L2 lengths are computed from the IP length there; sizes are \
-             given where the IP lengths agree with each other.",
+            "In {} of {} ({}) the packet states more octets than the frame has. L1 and L2 lengths are computed from the IP length there; \
+             sizes are given where the IP lengths agree with each other.",
             sliced.count,
             plural(frames, "frame"),
-            percent(sliced.count, frames),
-            if sliced.count == 1 { "is" } else { "are" }
+            percent(sliced.count, frames)
         );
         findings.push(Draft::new("capture-sliced", evidence).seen(tap, sliced).done());
     }
@@ -38,7 +37,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
     let untimed = &partial.span.untimed;
     if untimed.count > 0 {
         let evidence = format!(
-            "{} of {} ({}) without a time, or with one outside the years 1677 to 2262: counted, and in no rate over time.",
+            "{} of {} ({}) without a time, or with one outside the years 1677 to 2262: counted, and in no time bin.",
             untimed.count,
             plural(frames, "frame"),
             percent(untimed.count, frames)
@@ -72,7 +71,7 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     named.sort_unstable_by(|a, b| (std::cmp::Reverse(a.0), a.1).cmp(&(std::cmp::Reverse(b.0), b.1)));
     let named: Vec<String> = named.iter().map(|(count, name)| format!("{name} ({count})")).collect();
     let evidence = format!(
-        "{} with a header that has a value or length that cannot be: {}. What it carries was not read.",
+        "{} with a header that has a value or length that cannot be: {}. What lies behind it was not read, or has no size.",
         plural(seen.count, "frame"),
         named.join(", ")
     );
