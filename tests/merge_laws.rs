@@ -8,6 +8,7 @@ use spiglass::analysis::{Expectation, Partial, Settings};
 use spiglass::capture::{CaptureReader, Chunk, Frame, Source};
 use spiglass::model::{FramePos, LinkType, Timestamp};
 use spiglass::policy::Policies;
+use support::build::{R1, R2, START};
 
 /// A frame that outlives its chunk.
 struct Owned {
@@ -242,4 +243,57 @@ fn captures_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     }
     found.sort();
     found
+}
+
+/// Copies of few packets under a clock that steps back a little, a lot and not at all.
+#[test]
+fn copies_are_found_wherever_a_stream_with_backward_steps_is_cut() {
+    const MS: i64 = 1_000_000;
+    let settings = settings();
+    let mut exact = 0;
+    for seed in 1..=150 {
+        let mut random = Random(0xc0_91e5 * seed);
+        // Numbers repeat, and come in any order.
+        let packets: Vec<Vec<u8>> =
+            (1..=8).map(|n| support::build::esp(R1, R2, 1002, n, &[0xa0 + n as u8; 40])).collect();
+        let (mut time, mut newest) = (START as i64, START as i64);
+        let adrift = seed % 10 == 0;
+        let frames: Vec<Owned> = (0..60)
+            .map(|_| {
+                let step = match random.below(8) {
+                    0 => -(random.below(10) as i64) * MS,
+                    1 if seed % 5 == 0 => -(random.below(80) as i64) * MS,
+                    2 => random.below(40) as i64 * MS,
+                    _ => random.below(3) as i64 * MS,
+                };
+                let epoch = step < -10 * MS;
+                time += step;
+                if !epoch && !adrift {
+                    time = time.max(newest - 10 * MS);
+                }
+                newest = if epoch { time } else { newest.max(time) };
+                let data = packets[random.below(packets.len())].clone();
+                Owned {
+                    time: Timestamp::from_ns(time),
+                    wire_bytes: data.len() as u32,
+                    data,
+                    link: LinkType::ETHERNET,
+                    interface: 0,
+                    fcs_bytes: 0,
+                }
+            })
+            .collect();
+        let mut whole = state(&settings, &frames, false);
+        whole.settle();
+        if whole.is_exact() {
+            check(&settings, &format!("seed {seed}"), &frames);
+            for cut in 1..frames.len() {
+                check_cut(&format!("seed {seed}"), &frames, &[cut], &mut random, &whole);
+            }
+            exact += 1;
+        } else {
+            assert!(adrift, "seed {seed}");
+        }
+    }
+    assert!(exact >= 135, "{exact}");
 }

@@ -1,8 +1,12 @@
 //! Copies that a TAP or SPAN port adds: the same packet again within 10 ms.
 //!
-//! A frame is a copy if the latest earlier frame with the same digest is at most the window away. That is a rule over
-//! adjacent pairs, so it merges: a state keeps the digests of its last window (its tail, for what follows) and the
-//! frames at its start that had no predecessor (its head, for what came before).
+//! A frame is a copy if the latest earlier frame with the same digest is at most the window away; latest in capture order, whatever
+//! the clock says. That is a rule over adjacent pairs, so it merges: a state keeps the digests of its last window (its tail, for
+//! what follows) and the frames at its start that had no predecessor (its head, for what came before).
+//!
+//! Digests are forgotten by their times. A clock that steps back lets a later frame be forgotten before an earlier one; so that this
+//! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
+//! steps, each tolerated; where they add up to more than one may have, the frames are counted (`adrift`).
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -17,6 +21,14 @@ use crate::model::{Shift, Timestamp};
 
 /// How far back a digest can matter: the window and the backward steps it must survive.
 const HORIZON_NS: i64 = COPY_WINDOW_NS + CLOCK_TOLERANCE_NS;
+/// How far behind its first frame a span keeps frames for what came before: those within a horizon matter, and the first frame
+/// of a piece of it may be a step before its own.
+const HEAD_NS: i64 = HORIZON_NS + CLOCK_TOLERANCE_NS;
+/// How far back two equal states agree: the predecessor of a frame of the head may be a step before the first frame, and the newest
+/// frame a step behind it.
+const AGREED_NS: i64 = HEAD_NS + 2 * CLOCK_TOLERANCE_NS;
+/// How long digests are kept: one that is forgotten leaves none of the same packet that came before it and is up to a step newer.
+const KEPT_NS: i64 = AGREED_NS + CLOCK_TOLERANCE_NS;
 /// Entries of a bucket: many, so that the table stays dense and small.
 const WAYS: usize = 16;
 /// How many of the latest frames are searched before they are put into the table.
@@ -39,6 +51,8 @@ pub(crate) struct CopyWindow {
     pub(crate) copies: u64,
     /// Entries that found no room.
     pub(crate) dropped: u64,
+    /// Frames that are further behind the newest than one backward step may be.
+    pub(crate) adrift: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -78,6 +92,7 @@ impl Default for CopyWindow {
             first_epoch: true,
             copies: 0,
             dropped: 0,
+            adrift: 0,
         }
     }
 }
@@ -104,6 +119,7 @@ impl CopyWindow {
         self.previous = Some(time);
         let first = *self.first.get_or_insert(time);
         self.newest = self.newest.max(time);
+        self.adrift += u64::from(time < self.newest.saturating_sub(CLOCK_TOLERANCE_NS));
         let entry = Entry { digest: o.digest, time };
         let before = if first_sighting {
             self.remember(entry);
@@ -118,7 +134,7 @@ impl CopyWindow {
                 copy
             }
             None => {
-                let of_head = self.first_epoch && time <= first.saturating_add(HORIZON_NS);
+                let of_head = self.first_epoch && time <= first.saturating_add(HEAD_NS);
                 if of_head && self.head.len() >= MAX_COPY_HEAD {
                     self.dropped += 1;
                 } else if of_head {
@@ -143,7 +159,7 @@ impl CopyWindow {
 
     /// Whether frames of this time on can no longer be copies of an earlier span's.
     pub(crate) fn is_past_head(&self, time: i64) -> bool {
-        !self.first_epoch || self.first.is_some_and(|first| time > first.saturating_add(HORIZON_NS))
+        !self.first_epoch || self.first.is_some_and(|first| time > first.saturating_add(HEAD_NS))
     }
 
     /// Remembers a frame that bears a new sequence number, past the head, not earlier than the frame before it.
@@ -163,7 +179,7 @@ impl CopyWindow {
     }
 
     fn oldest_kept(&self) -> i64 {
-        self.newest.saturating_sub(HORIZON_NS)
+        self.newest.saturating_sub(KEPT_NS)
     }
 
     /// Keeps a digest for later, without a look at the table.
@@ -183,8 +199,8 @@ impl CopyWindow {
     /// Records a digest; the time it was last seen, if that is not forgotten.
     fn touch(&mut self, entry: Entry) -> Option<i64> {
         let oldest = self.oldest_kept();
-        let near = self.recent.iter().rev().take(RECENT).find(|e| e.digest == entry.digest && e.time >= oldest);
-        if let Some(before) = near.map(|e| e.time) {
+        let near = self.recent.iter().rev().take(RECENT).find(|e| e.digest == entry.digest);
+        if let Some(before) = near.map(|e| e.time).filter(|time| *time >= oldest) {
             self.remember(entry);
             return Some(before);
         }
@@ -249,33 +265,51 @@ impl CopyWindow {
         true
     }
 
-    /// The digests that still matter, each with its latest time, in order of digest.
+    /// The digests that are kept, each with the time of its latest frame in capture order, in falling order of digest.
     fn tail(&self) -> Vec<Entry> {
         let oldest = self.oldest_kept();
         let table = self.buckets.iter().flat_map(|b| b.digests.iter().zip(&b.times));
-        let mut entries: Vec<Entry> = table
-            .map(|(&digest, &time)| Entry { digest, time })
-            .chain(self.recent.iter().copied())
-            .filter(|e| e.time >= oldest && e.time != VACANT)
+        // What waits for the table is later than what is in it. The sort is stable.
+        let mut entries: Vec<Entry> = self
+            .recent
+            .iter()
+            .rev()
+            .copied()
+            .chain(table.map(|(&digest, &time)| Entry { digest, time }).filter(|e| e.time != VACANT))
+            .filter(|e| e.time >= oldest)
             .collect();
-        entries.sort_unstable();
-        entries.reverse();
+        entries.sort_by_key(|e| std::cmp::Reverse(e.digest));
         entries.dedup_by_key(|e| e.digest);
         entries
+    }
+
+    /// Frames of the head that can be copies of what came before.
+    fn agreed_head(&self) -> impl Iterator<Item = &HeadFrame> {
+        let limit = self.first.map(|first| first.saturating_add(HORIZON_NS));
+        self.head.iter().filter(move |frame| frame.observation.time.ns() <= limit)
+    }
+
+    /// Digests that two equal states share.
+    fn agreed(&self) -> Vec<Entry> {
+        let oldest = self.newest.saturating_sub(AGREED_NS);
+        let mut tail = self.tail();
+        tail.retain(|e| e.time >= oldest);
+        tail
     }
 
     /// Appends the window of the span that follows; returns the frames of it that turn out to be copies of this one's.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
         let later_tail = later.tail();
-        let Self { recent: _, buckets: _, newest, previous, first, head, first_epoch, copies, dropped } = later;
+        let Self { recent: _, buckets: _, newest, previous, first, head, first_epoch, copies, dropped, adrift } = later;
         self.copies += copies;
         self.dropped += dropped;
+        self.adrift += adrift;
         let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
         let mut found = Vec::new();
         if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
             self.start_epoch();
         } else {
-            let limit = self.first.unwrap_or(later_first).saturating_add(HORIZON_NS);
+            let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
             let own = self.tail();
             for frame in head {
@@ -317,8 +351,9 @@ impl PartialEq for CopyWindow {
             && self.previous == other.previous
             && self.newest == other.newest
             && self.first_epoch == other.first_epoch
-            && self.head == other.head
-            && self.tail() == other.tail()
+            && self.adrift == other.adrift
+            && self.agreed_head().eq(other.agreed_head())
+            && self.agreed() == other.agreed()
     }
 }
 
@@ -361,6 +396,7 @@ struct Written {
     first_epoch: bool,
     copies: u64,
     dropped: u64,
+    adrift: u64,
 }
 
 impl Serialize for CopyWindow {
@@ -374,6 +410,7 @@ impl Serialize for CopyWindow {
             first_epoch: self.first_epoch,
             copies: self.copies,
             dropped: self.dropped,
+            adrift: self.adrift,
         }
         .serialize(serializer)
     }
@@ -381,9 +418,10 @@ impl Serialize for CopyWindow {
 
 impl<'de> Deserialize<'de> for CopyWindow {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped } =
+        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped, adrift } =
             Written::deserialize(deserializer)?;
-        let mut window = Self { newest, previous, first, head, first_epoch, copies, dropped, ..Self::default() };
+        let mut window =
+            Self { newest, previous, first, head, first_epoch, copies, dropped, adrift, ..Self::default() };
         for entry in tail {
             window.insert(entry);
         }

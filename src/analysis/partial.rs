@@ -6,7 +6,7 @@ use super::express::{Express, lane_key};
 use super::flows::Flows;
 use super::fragments::Fragments;
 use super::keyring::{Keyring, Unlocked};
-use super::limits::MAX_UDP_CANDIDATES;
+use super::limits::{CLOCK_TOLERANCE_NS, MAX_UDP_CANDIDATES};
 use super::notices::Notices;
 use super::observation::{Observation, SaSight, observe};
 use super::padding::EthernetPadding;
@@ -317,6 +317,13 @@ impl Partial {
         }
         if self.copies.dropped > 0 {
             why.push(format!("{} frames found no room in the window that recognises copies", self.copies.dropped));
+        }
+        if self.copies.adrift > 0 {
+            why.push(format!(
+                "{} frames come after small backward steps of the clock that add up to more than {} ms; copies there may not be recognised",
+                self.copies.adrift,
+                CLOCK_TOLERANCE_NS / 1_000_000
+            ));
         }
         why
     }

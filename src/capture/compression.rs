@@ -103,7 +103,7 @@ impl Member for liblzma::bufread::XzDecoder<Packed> {
 
 impl Member for bzip2::bufread::BzDecoder<Packed> {
     const MAGIC: &'static [u8] = b"BZh";
-    /// It checks a block of hundreds of kilobytes before it hands out any of it.
+    /// It unpacks blocks of hundreds of kilobytes, each as a whole.
     const STEP_BYTES: usize = 64 << 10;
 
     fn begin(input: Packed) -> io::Result<Self> {
