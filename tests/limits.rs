@@ -447,6 +447,26 @@ fn remark(text: &str) -> Vec<String> {
     policies.files[0].remarks.iter().map(|remark| remark.what.clone()).collect()
 }
 
+/// A clock that steps back further than the windows allow for is no limit of room, but one of what can be known.
+#[test]
+fn a_clock_that_steps_back_among_fragments_or_drifts_among_copies_is_said() {
+    let fragment = |id: u16, offset: u16, more: bool| {
+        let mut frame = ipv4(R1, R2, 50, id, &[0xa5; 64]);
+        frame[20..22].copy_from_slice(&(offset / 8 | u16::from(more) << 13).to_be_bytes());
+        frame
+    };
+    let train = |at: u64, id: u16| [(at, fragment(id, 0, true)), (at + 1_000, fragment(id, 64, false))];
+    let forward = report("fragments-forward.pcap", train(SECOND, 1).into_iter().chain(train(2 * SECOND, 2)));
+    assert_eq!(forward.exactness, Exactness::Exact, "{:?}", forward.degraded_why);
+    let back = report("fragments-back.pcap", train(SECOND, 1).into_iter().chain(train(0, 2)));
+    degraded(&back, "2 fragments come after the clock stepped back by more than 10 ms");
+    // Three steps of 6 ms.
+    let times = [20_000_000, 14_000_000, 8_000_000, 2_000_000];
+    let frames = || times.into_iter().zip(1..).map(|(at, n)| (at, esp(R1, R2, 7, n, &noise(n))));
+    degraded(&report("copies-drift.pcap", frames()), "2 frames come after small backward steps of the clock");
+    assert_eq!(report("copies-step.pcap", frames().take(2)).exactness, Exactness::Exact);
+}
+
 /// Steps of 2^24 go around 2^32 every 256 frames: all times are counted, and the first sixteen are events.
 #[test]
 fn wraps_beyond_the_limit_are_counted() {

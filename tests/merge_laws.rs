@@ -90,8 +90,8 @@ impl Random {
     }
 }
 
-/// Checks the law on one stream.
-fn check(settings: &Settings, name: &str, frames: &[Owned]) {
+/// Checks the law on one stream; false where it is not promised, because the stream's state is not exact.
+fn check(settings: &Settings, name: &str, frames: &[Owned]) -> bool {
     let mut random = Random(0x5eed_0000 + frames.len() as u64);
     let mut whole = state(settings, frames, false);
     whole.settle();
@@ -101,6 +101,9 @@ fn check(settings: &Settings, name: &str, frames: &[Owned]) {
     observe(&mut at_length, frames);
     at_length.settle();
     assert_eq!(at_length.difference(&whole), None, "{name}: the short way differs from the long one");
+    if !whole.is_exact() {
+        return false;
+    }
     let cuts: Vec<usize> = if frames.len() <= 40 {
         (0..=frames.len()).collect()
     } else {
@@ -113,6 +116,7 @@ fn check(settings: &Settings, name: &str, frames: &[Owned]) {
         let cuts: Vec<usize> = (0..pieces).map(|_| random.below(frames.len() + 1)).collect();
         check_cut(name, frames, &cuts, &mut random, &whole);
     }
+    true
 }
 
 fn check_cut(name: &str, frames: &[Owned], cuts: &[usize], random: &mut Random, whole: &Partial) {
@@ -131,23 +135,30 @@ fn keyed(file: &std::path::Path) -> Settings {
     Settings { expectation: Expectation::from(std::sync::Arc::new(policies)), ..settings() }
 }
 
-fn check_folder(folder: &std::path::Path) -> usize {
+/// Checks the law on all captures below a folder: on how many, and the names of those whose states are not exact.
+fn check_folder(folder: &std::path::Path) -> (usize, Vec<String>) {
     let settings = settings();
-    let mut checked = 0;
+    let (mut checked, mut inexact) = (0, Vec::new());
     for path in captures_below(folder) {
         let frames = read(&path);
         if !frames.is_empty() {
-            check(&settings, &path.display().to_string(), &frames);
-            checked += 1;
+            if check(&settings, &path.display().to_string(), &frames) {
+                checked += 1;
+            } else {
+                inexact.push(path.file_name().expect("a file").to_string_lossy().into_owned());
+            }
         }
     }
-    checked
+    (checked, inexact)
 }
 
 #[test]
 fn every_fixture_can_be_cut_anywhere() {
     let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    assert!(check_folder(&fixtures) > 0);
+    let (checked, inexact) = check_folder(&fixtures);
+    assert!(checked > 20, "{checked}");
+    // The clock steps back between fragments; the report says that it is not exact.
+    assert_eq!(inexact, ["report-fragments-behind-a-backward-step.gz"]);
 }
 
 #[test]
@@ -156,7 +167,7 @@ fn a_fixture_with_keys_can_be_cut_anywhere() {
     let settings = keyed(&fixtures.join("policy/lab-wrong-auth-key.txt"));
     let frames = read(&fixtures.join("lab/wrong-auth-key-tunnel.pcap"));
     assert_eq!(frames.len(), 129);
-    check(&settings, "wrong-auth-key", &frames);
+    assert!(check(&settings, "wrong-auth-key", &frames));
     // A copying TAP: each frame again, one microsecond later.
     let again = |f: &Owned, ns: i64| Owned {
         time: Timestamp::from_ns(f.time.ns().expect("a time") + ns),
@@ -164,7 +175,7 @@ fn a_fixture_with_keys_can_be_cut_anywhere() {
         ..*f
     };
     let twice: Vec<Owned> = frames.iter().flat_map(|f| [again(f, 0), again(f, 1_000)]).collect();
-    check(&settings, "wrong-auth-key, every frame twice", &twice);
+    assert!(check(&settings, "wrong-auth-key, every frame twice", &twice));
 }
 
 /// What comes of a packet depends on it and the keys alone: wherever a stream is cut, the same packets verify and open.
@@ -177,7 +188,7 @@ fn every_lab_capture_with_keys_can_be_cut_anywhere() {
         for (keys, tap) in [("sa.txt", "tunnel.pcap"), ("esp_sa", "tunnel.pcap"), ("sa.txt", "plain-a.pcap")] {
             let (keys, tap) = (scenario.join(keys), scenario.join(tap));
             if keys.is_file() && tap.is_file() {
-                check(&keyed(&keys), &format!("{} with {}", tap.display(), keys.display()), &read(&tap));
+                assert!(check(&keyed(&keys), &format!("{} with {}", tap.display(), keys.display()), &read(&tap)));
                 checked += 1;
             }
         }
@@ -188,13 +199,15 @@ fn every_lab_capture_with_keys_can_be_cut_anywhere() {
 #[test]
 fn every_lab_capture_can_be_cut_anywhere() {
     let Some(lab) = support::shared("lab") else { return };
-    assert!(check_folder(&lab) > 200);
+    let (checked, inexact) = check_folder(&lab);
+    assert!(checked > 200 && inexact.is_empty(), "{checked}, without {inexact:?}");
 }
 
 #[test]
 fn every_public_capture_can_be_cut_anywhere() {
     let Some(corpus) = support::shared("corpus") else { return };
-    assert!(check_folder(&corpus) > 300);
+    let (checked, inexact) = check_folder(&corpus);
+    assert!(checked > 300 && inexact.len() <= 1, "{checked}, without {inexact:?}");
 }
 
 #[test]
@@ -285,8 +298,7 @@ fn copies_are_found_wherever_a_stream_with_backward_steps_is_cut() {
             .collect();
         let mut whole = state(&settings, &frames, false);
         whole.settle();
-        if whole.is_exact() {
-            check(&settings, &format!("seed {seed}"), &frames);
+        if check(&settings, &format!("seed {seed}"), &frames) {
             for cut in 1..frames.len() {
                 check_cut(&format!("seed {seed}"), &frames, &[cut], &mut random, &whole);
             }

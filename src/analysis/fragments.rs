@@ -40,6 +40,8 @@ pub(crate) struct Fragments {
     /// Per SA number: what became of its fragmented packets.
     pub(crate) sums: BTreeMap<u32, FragmentSums>,
     pub(crate) refused: u64,
+    /// Fragments further behind the newest than the clock may step back: what has been folded by then may have been theirs.
+    pub(crate) behind: u64,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -105,6 +107,7 @@ impl Fragments {
         };
         self.first.get_or_insert(time);
         self.newest = if self.began == 0 { time } else { self.newest.max(time) };
+        self.behind += u64::from(is_behind(self.newest, time));
         let joins =
             self.open.get(&key).copied().filter(|id| self.groups.get(id).is_some_and(|g| is_near(g.last_time, time)));
         let id = match joins {
@@ -166,8 +169,10 @@ impl Fragments {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, sizes: &mut Sizes) {
-        let Self { groups, open: _, began, first, newest, last_sweep: _, sums, refused } = later;
+        let Self { groups, open: _, began, first, newest, last_sweep: _, sums, refused, behind } = later;
         self.refused += refused;
+        let border = self.first.and(first).is_some_and(|first| is_behind(self.newest, first));
+        self.behind += behind + u64::from(border);
         for (sa, theirs) in sums {
             self.sums.entry(remap(&map.sas, sa)).or_default().merge(theirs, shift);
         }
@@ -343,15 +348,21 @@ fn is_near(before: i64, after: i64) -> bool {
     before.abs_diff(after) <= FRAGMENT_GAP_NS.unsigned_abs()
 }
 
+/// Whether a time is further before the newest than the clock may step back.
+const fn is_behind(newest: i64, time: i64) -> bool {
+    time < newest.saturating_sub(CLOCK_TOLERANCE_NS)
+}
+
 impl PartialEq for Fragments {
     /// Of what is known of the span: which group a key last belonged to, and when groups were last folded, are caches.
     fn eq(&self, other: &Self) -> bool {
-        let Self { groups, open: _, began, first, newest, last_sweep: _, sums, refused } = self;
+        let Self { groups, open: _, began, first, newest, last_sweep: _, sums, refused, behind } = self;
         *groups == other.groups
             && *began == other.began
             && *first == other.first
             && *newest == other.newest
             && *sums == other.sums
             && *refused == other.refused
+            && *behind == other.behind
     }
 }

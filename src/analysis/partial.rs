@@ -309,6 +309,13 @@ impl Partial {
         if self.fragments.refused > 0 {
             why.push(format!("{} fragments beyond the limit on groups were not put together", self.fragments.refused));
         }
+        if self.fragments.behind > 0 {
+            why.push(format!(
+                "{} fragments come after the clock stepped back by more than {} ms; packets around the step may be called incomplete",
+                self.fragments.behind,
+                CLOCK_TOLERANCE_NS / 1_000_000
+            ));
+        }
         if self.candidates.refused > 0 {
             why.push(format!(
                 "{} packets of UDP flows beyond {MAX_UDP_CANDIDATES} on unusual ports were not looked at for ESP",
