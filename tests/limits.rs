@@ -452,7 +452,7 @@ fn remark(text: &str) -> Vec<String> {
 fn a_clock_that_steps_back_among_fragments_or_drifts_among_copies_is_said() {
     let fragment = |id: u16, offset: u16, more: bool| {
         let mut frame = ipv4(R1, R2, 50, id, &[0xa5; 64]);
-        frame[20..22].copy_from_slice(&(offset / 8 | u16::from(more) << 13).to_be_bytes());
+        frame[20..22].copy_from_slice(&((offset / 8) | (u16::from(more) << 13)).to_be_bytes());
         frame
     };
     let train = |at: u64, id: u16| [(at, fragment(id, 0, true)), (at + 1_000, fragment(id, 64, false))];
