@@ -105,8 +105,12 @@ fn candidates_are_whole_words_on_ports_of_nobody() {
     let candidate = Note::UdpCandidate { spi: Spi(0xc0de_0001), sequence: 3, ports, offset: 42, bytes: 24 };
     assert_eq!(stack.notes, [candidate]);
     assert!(datagram(40_000, 53, &payload).notes.is_empty(), "DNS is at home there");
-    assert!(datagram(40_000, 40_001, &payload[..22]).notes.is_empty(), "not whole words");
-    assert!(datagram(40_000, 40_001, &esp(200, 3, &[0x9c; 16])).notes.is_empty(), "a reserved SPI");
+    // What cannot be ESP speaks against its flow.
+    let other = [Note::UdpOther { ports }];
+    assert_eq!(datagram(40_000, 40_001, &payload[..22]).notes, other, "not whole words");
+    assert_eq!(datagram(40_000, 40_001, &esp(200, 3, &[0x9c; 16])).notes, other, "a reserved SPI");
+    assert_eq!(datagram(40_000, 40_001, &[&[4, 0, 0, 0][..], &[0x9c; 28]].concat()).notes, other, "WireGuard");
+    assert!(datagram(40_000, 40_001, &[0xff]).notes.is_empty(), "a keepalive");
 }
 
 #[test]

@@ -1,34 +1,37 @@
 //! UDP flows on unusual ports that may carry ESP.
 //!
-//! Whether a flow does is decided in the end: sixteen small positive steps of what would be the sequence number, or an
-//! endpoint that spoke IKE on that port.
+//! Whether a flow does is decided in the end (`finish/udp.rs`), from what its packets would be as SAs and from the datagrams of the same
+//! flow that cannot be ESP.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-use super::limits::MAX_UDP_CANDIDATES;
+use super::limits::{MAX_FLOW_SPIS, MAX_UDP_CANDIDATES, MAX_UDP_MISFITS};
 use super::observation::{Mode, Observation, SaSight};
 use super::sas::SaState;
 use super::sizes::{Cells, OpaqueKey};
 use super::tables::Remap;
 use crate::dissect::{Note, Stack};
-use crate::model::{Address, Encapsulation, Protocol, Shift, Spi};
+use crate::model::{Address, Encapsulation, FramePos, Protocol, Shift, Spi};
 
-/// Steps that make a flow an SA.
-pub(crate) const STEPS: u64 = 16;
-/// The largest step that counts as small.
-const SMALL: u32 = 64;
+/// Octets of the ESP header in front of the IV (RFC 4303 section 2).
+const ESP_HEADER: usize = 8;
 
 /// Candidate flows of a span.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Candidates {
     flows: HashMap<FlowKey, Candidate, RandomState>,
+    /// Datagrams that cannot be ESP, by flow.
+    misfits: HashMap<FlowKey, u64, RandomState>,
     /// Packets of flows beyond the limit.
     pub(crate) refused: u64,
+    /// Datagrams that cannot be ESP, of flows beyond the limit.
+    pub(crate) misfits_refused: u64,
 }
 
 /// A UDP flow.
@@ -39,64 +42,112 @@ pub(crate) struct FlowKey {
     pub(crate) ports: (u16, u16),
 }
 
-/// What a candidate flow would be as an SA.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+impl FlowKey {
+    /// The flow of the answers.
+    pub(crate) fn reverse(&self) -> Self {
+        Self { src: self.dst, dst: self.src, ports: (self.ports.1, self.ports.0) }
+    }
+}
+
+/// What a candidate flow would be as SAs.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Candidate {
-    pub(crate) spi: Spi,
-    first: u32,
-    last: u32,
-    pub(crate) steps: u64,
-    /// More than one first word was seen: no SA, or more than one; nothing further is kept.
+    /// By what would be the SPI. Empty where there were too many: nothing further is kept then.
+    pub(crate) sas: BTreeMap<Spi, Suspect>,
+    /// More first words than [`MAX_FLOW_SPIS`]: no ESP.
     pub(crate) mixed: bool,
-    pub(crate) state: Option<Box<SaState>>,
+}
+
+/// What the packets of one first word would be as an SA.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Suspect {
+    pub(crate) state: Box<SaState>,
     pub(crate) sizes: Cells<OpaqueKey>,
 }
 
 impl Candidates {
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack) {
+    pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, data: &[u8]) {
         for note in &stack.notes {
-            if let Note::UdpCandidate { spi, sequence, ports, bytes, .. } = *note
-                && let Some(ip) = stack.outer()
-            {
-                let key = FlowKey { src: ip.src, dst: ip.dst, ports };
-                self.add(key, spi, sequence, bytes, o, ip.total_bytes);
+            let Some(ip) = stack.outer() else { return };
+            match *note {
+                Note::UdpCandidate { spi, sequence, ports, bytes, offset } => {
+                    let key = FlowKey { src: ip.src, dst: ip.dst, ports };
+                    let behind = data.get(offset as usize + ESP_HEADER..).unwrap_or_default();
+                    let seen = Sighted { spi, sequence, bytes, outer_bytes: ip.total_bytes, behind };
+                    self.add(key, &seen, o);
+                }
+                Note::UdpOther { ports } => self.add_misfits(FlowKey { src: ip.src, dst: ip.dst, ports }, 1),
+                _ => {}
             }
         }
     }
 
-    fn add(&mut self, key: FlowKey, spi: Spi, sequence: u32, bytes: u32, o: &Observation, outer_bytes: u32) {
+    fn add(&mut self, key: FlowKey, seen: &Sighted<'_>, o: &Observation) {
         if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
             self.refused += 1;
             return;
         }
-        let candidate = self.flows.entry(key).or_insert_with(|| Candidate {
-            spi,
-            first: sequence,
-            last: sequence,
-            steps: 0,
-            mixed: false,
-            state: Some(Box::default()),
-            sizes: Cells::default(),
-        });
-        if candidate.mixed {
+        self.flows.entry(key).or_default().add(seen, o);
+    }
+
+    fn add_misfits(&mut self, key: FlowKey, count: u64) {
+        if self.misfits.len() >= MAX_UDP_MISFITS && !self.misfits.contains_key(&key) {
+            self.misfits_refused += count;
             return;
         }
-        if candidate.spi != spi {
-            candidate.give_up();
-            return;
+        *self.misfits.entry(key).or_default() += count;
+    }
+
+    /// Flows, in the order of their keys.
+    pub(crate) fn flows(&self) -> BTreeMap<FlowKey, &Candidate> {
+        self.flows.iter().map(|(key, candidate)| (*key, candidate)).collect()
+    }
+
+    /// Datagrams of a flow that cannot be ESP.
+    pub(crate) fn misfits(&self, key: &FlowKey) -> u64 {
+        self.misfits.get(key).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
+        // In order of first appearance, so that the limit admits the same flows as in one pass.
+        let Self { flows, misfits, refused, misfits_refused } = later;
+        self.refused += refused;
+        self.misfits_refused += misfits_refused;
+        let mut flows: Vec<_> = flows.into_iter().collect();
+        flows.sort_by_key(|(key, candidate)| (candidate.first(), *key));
+        for (key, theirs) in flows {
+            if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
+                // Of a flow that is no SA only that there was one is known.
+                self.refused += theirs.packets().max(1);
+                continue;
+            }
+            self.flows.entry(key).or_default().merge(theirs, shift, map);
         }
-        let Some(state) = &mut candidate.state else { return };
-        if state.seen.count > 0 {
-            candidate.steps += small_step(candidate.last, sequence);
-        }
-        candidate.last = sequence;
+        let mut misfits: Vec<_> = misfits.into_iter().collect();
+        misfits.sort_unstable();
+        misfits.into_iter().for_each(|(key, count)| self.add_misfits(key, count));
+    }
+}
+
+/// A datagram read as ESP.
+struct Sighted<'d> {
+    spi: Spi,
+    sequence: u32,
+    bytes: u32,
+    outer_bytes: u32,
+    behind: &'d [u8],
+}
+
+impl Candidate {
+    fn add(&mut self, seen: &Sighted<'_>, o: &Observation) {
+        let Some(suspect) = self.suspect(seen.spi) else { return };
         let sight = SaSight {
             sa: 0,
             protocol: Protocol::Esp,
-            sequence: Some(sequence),
-            bytes,
-            outer_bytes,
+            sequence: Some(seen.sequence),
+            bytes: seen.bytes,
+            outer_bytes: seen.outer_bytes,
             encapsulation: Encapsulation::Udp,
             mode: Mode::Unknown,
             opaque: true,
@@ -104,109 +155,63 @@ impl Candidates {
             ah_tail: None,
             added: None,
         };
-        state.observe(o, &sight, o.l1_bytes());
-        candidate.sizes.add(OpaqueKey { sa: 0, outer_bytes, fragments: 1 }, o);
+        suspect.state.observe(o, &sight, o.l1_bytes());
+        suspect.state.evidence.add_around(seen.outer_bytes.saturating_sub(seen.bytes));
+        suspect.state.evidence.add(seen.sequence, seen.behind);
+        suspect.sizes.add(OpaqueKey { sa: 0, outer_bytes: seen.outer_bytes, fragments: 1 }, o);
     }
 
-    /// Flows that turned out to be ESP, in the order of their keys.
-    pub(crate) fn accepted(&self, speaks_ike: impl Fn(Address, u16) -> bool) -> Vec<(FlowKey, &Candidate)> {
-        let mut accepted: Vec<_> = self
-            .flows
-            .iter()
-            .filter(|(key, c)| {
-                let ike = speaks_ike(key.src, key.ports.0) || speaks_ike(key.dst, key.ports.1);
-                !c.mixed && (c.steps >= STEPS || ike)
-            })
-            .map(|(key, c)| (*key, c))
-            .collect();
-        accepted.sort_unstable_by_key(|(key, _)| *key);
-        accepted
-    }
-
-    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
-        // In order of first appearance, so that the limit admits the same flows as in one pass.
-        let Self { flows, refused } = later;
-        self.refused += refused;
-        let mut flows: Vec<_> = flows.into_iter().collect();
-        flows.sort_by_key(|(key, c)| (c.state.as_ref().and_then(|s| s.seen.ends()).map(|e| e.first), *key));
-        for (key, theirs) in flows {
-            if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
-                // Of a flow that is no SA only that there was one is known.
-                self.refused += theirs.state.map_or(0, |state| state.seen.count).max(1);
-                continue;
-            }
-            match self.flows.entry(key) {
-                hashbrown::hash_map::Entry::Vacant(slot) => {
-                    let mut moved = Candidate { sizes: Cells::default(), state: Some(Box::default()), ..theirs.bare() };
-                    moved.take_in(theirs, shift, map);
-                    slot.insert(moved);
-                }
-                hashbrown::hash_map::Entry::Occupied(mut slot) => {
-                    let own = slot.get_mut();
-                    if own.mixed || theirs.mixed || own.spi != theirs.spi {
-                        own.give_up();
-                    } else {
-                        own.steps += small_step(own.last, theirs.first);
-                        own.take_in(theirs, shift, map);
-                    }
-                }
-            }
+    /// What a first word would be the SPI of; `None` where the flow has too many.
+    fn suspect(&mut self, spi: Spi) -> Option<&mut Suspect> {
+        if !self.mixed && self.sas.len() >= MAX_FLOW_SPIS && !self.sas.contains_key(&spi) {
+            self.give_up();
         }
+        if self.mixed { None } else { Some(self.sas.entry(spi).or_default()) }
     }
-}
 
-impl Candidate {
     fn give_up(&mut self) {
         self.mixed = true;
-        self.state = None;
-        self.sizes = Cells::default();
-        self.steps = 0;
-        self.last = 0;
-        self.first = 0;
-        self.spi = Spi(0);
+        self.sas = BTreeMap::new();
     }
 
-    fn bare(&self) -> Self {
-        Self {
-            spi: self.spi,
-            first: self.first,
-            last: self.last,
-            steps: 0,
-            mixed: self.mixed,
-            state: None,
-            sizes: Cells::default(),
-        }
+    /// Its first packet, where one is kept.
+    fn first(&self) -> Option<FramePos> {
+        self.sas.values().filter_map(|suspect| suspect.state.seen.ends()).map(|ends| ends.first).min()
     }
 
-    fn take_in(&mut self, later: Self, shift: Shift, map: &Remap) {
-        if later.mixed {
+    fn packets(&self) -> u64 {
+        self.sas.values().map(|suspect| suspect.state.seen.count).sum()
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
+        let Self { sas, mixed } = later;
+        if mixed {
             self.give_up();
-            return;
         }
-        self.steps += later.steps;
-        self.last = later.last;
-        if let (Some(own), Some(theirs)) = (&mut self.state, later.state) {
-            own.merge(*theirs, shift, &map.directions);
+        for (spi, theirs) in sas {
+            let Some(own) = self.suspect(spi) else { return };
+            let Suspect { state, sizes } = theirs;
+            own.state.merge(*state, shift, &map.directions);
+            own.sizes.merge(sizes, shift, |key| key);
         }
-        self.sizes.merge(later.sizes, shift, |k| k);
     }
-}
-
-fn small_step(before: u32, after: u32) -> u64 {
-    u64::from((1..=SMALL).contains(&after.wrapping_sub(before)))
 }
 
 impl Serialize for Candidates {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut flows: Vec<_> = self.flows.iter().collect();
         flows.sort_unstable_by_key(|(key, _)| **key);
-        (flows, self.refused).serialize(serializer)
+        let mut misfits: Vec<_> = self.misfits.iter().collect();
+        misfits.sort_unstable();
+        (flows, misfits, self.refused, self.misfits_refused).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Candidates {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (flows, refused) = <(Vec<(FlowKey, Candidate)>, u64)>::deserialize(deserializer)?;
-        Ok(Self { flows: flows.into_iter().collect(), refused })
+        type Written = (Vec<(FlowKey, Candidate)>, Vec<(FlowKey, u64)>, u64, u64);
+        let (flows, misfits, refused, misfits_refused) = Written::deserialize(deserializer)?;
+        let (flows, misfits) = (flows.into_iter().collect(), misfits.into_iter().collect());
+        Ok(Self { flows, misfits, refused, misfits_refused })
     }
 }

@@ -22,6 +22,10 @@ pub(crate) const MAX_SIZE_CELLS: usize = 1_000_000;
 pub(crate) const MAX_BINS: usize = 100_000;
 /// UDP flows watched for ESP on unusual ports.
 pub(crate) const MAX_UDP_CANDIDATES: usize = 4_096;
+/// UDP flows on unusual ports of which datagrams that cannot be ESP are counted.
+pub(crate) const MAX_UDP_MISFITS: usize = 65_536;
+/// Numbers in the place of an SPI that one such flow may have before it is no ESP.
+pub(crate) const MAX_FLOW_SPIS: usize = 16;
 /// Fragment groups held at once.
 pub(crate) const MAX_FRAGMENT_GROUPS: usize = 65_536;
 /// Distinct ICMP, IKE and PAUSE observations held.

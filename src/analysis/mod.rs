@@ -45,6 +45,7 @@ mod settings;
 mod sizes;
 mod sound;
 mod span;
+mod steps;
 mod tables;
 mod totals;
 mod written;

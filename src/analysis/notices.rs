@@ -18,6 +18,8 @@ pub(crate) struct Notices {
     pub(crate) ike: BTreeMap<IkeNotice, Seen>,
     pub(crate) pause: BTreeMap<(u32, Option<u8>), Pauses>,
     pub(crate) ike_endpoints: BTreeMap<(Address, u16), ()>,
+    /// Pairs of addresses that exchanged IKE, the smaller first.
+    pub(crate) ike_pairs: BTreeMap<(Address, Address), ()>,
     /// Frames shorter than their outermost IP packet states.
     pub(crate) sliced: Seen,
     /// Frames with a header that cannot be read or that contradicts the one around it, by that header.
@@ -149,6 +151,8 @@ impl Notices {
                 }
             }
             Note::Ike { invalid_spi, delete, .. } => {
+                let pair = (outer.src.min(outer.dst), outer.src.max(outer.dst));
+                bounded(&mut self.ike_pairs, pair, &mut self.refused);
                 for (kind, spi) in [(IkeKind::InvalidSpi, invalid_spi), (IkeKind::Delete, delete)] {
                     let Some(spi) = spi else { continue };
                     let key = IkeNotice { src: outer.src, dst: outer.dst, kind, spi };
@@ -165,8 +169,18 @@ impl Notices {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32], link_rate_bps: Option<u64>) {
-        let Self { too_big, ike, pause, ike_endpoints, sliced, malformed, tcp_continuations, too_deep, refused } =
-            later;
+        let Self {
+            too_big,
+            ike,
+            pause,
+            ike_endpoints,
+            ike_pairs,
+            sliced,
+            malformed,
+            tcp_continuations,
+            too_deep,
+            refused,
+        } = later;
         self.refused += refused;
         for (key, seen) in too_big {
             if let Some(own) = bounded(&mut self.too_big, key, &mut self.refused) {
@@ -184,6 +198,9 @@ impl Notices {
         }
         for (key, ()) in ike_endpoints {
             bounded(&mut self.ike_endpoints, key, &mut self.refused);
+        }
+        for (key, ()) in ike_pairs {
+            bounded(&mut self.ike_pairs, key, &mut self.refused);
         }
         self.sliced.merge(sliced, shift);
         for (layer, seen) in malformed {

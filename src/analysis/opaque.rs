@@ -47,7 +47,7 @@ impl OpaqueEvidence {
     }
 
     /// Takes in the octets behind the ESP header of a packet.
-    fn add(&mut self, sequence: u32, behind: &[u8]) {
+    pub(crate) fn add(&mut self, sequence: u32, behind: &[u8]) {
         if let Some(octets) = behind.first_chunk::<IV>()
             && self.wanted() > 0
         {
@@ -64,7 +64,8 @@ impl OpaqueEvidence {
         }
     }
 
-    fn add_around(&mut self, octets: u32) {
+    /// Takes in how many octets stand around the ESP of a packet.
+    pub(crate) fn add_around(&mut self, octets: u32) {
         let seen = self.seen.get_or_insert_default();
         seen.differs |= *seen.around.get_or_insert(octets) != octets;
     }

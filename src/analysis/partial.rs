@@ -209,7 +209,7 @@ impl Partial {
             self.fragments.observe(&o, outer, stack.costs, sights, &mut self.sizes);
         }
         if !stack.notes.is_empty() {
-            self.candidates.observe(&o, stack);
+            self.candidates.observe(&o, stack, frame.data);
         }
         if self.copies.observe(&o, sights, &stack.notes, stack.costs, first_sighting) {
             self.sas.count_copy(&o, sights);

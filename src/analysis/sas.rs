@@ -11,6 +11,7 @@ use super::opaque::OpaqueEvidence;
 use super::rare::Rare;
 use super::seen::Seen;
 use super::sequence::SequenceState;
+use super::steps::Steps;
 use super::tables::Remap;
 use crate::dissect::{Note, NullSupport};
 use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
@@ -47,6 +48,8 @@ pub(crate) struct SaState {
     pub(crate) null_checked: u64,
     /// Evidence about the transform of an opaque SA.
     pub(crate) evidence: OpaqueEvidence,
+    /// How the numbers of its packets in UDP follow each other.
+    pub(crate) steps: Rare<Steps>,
     /// What came of its packets, where it has keys.
     pub(crate) keyed: Option<Box<Keyed>>,
 }
@@ -180,6 +183,9 @@ impl SaState {
         if let Some(count) = self.encapsulations.get_mut(slot) {
             *count += 1;
         }
+        if let (Encapsulation::Udp, Some(sequence)) = (sight.encapsulation, sight.sequence) {
+            self.steps.edit().add(sequence);
+        }
         match sight.mode {
             Mode::Tunnel => self.tunnel += 1,
             Mode::Transport => self.transport += 1,
@@ -233,6 +239,7 @@ impl SaState {
             null,
             null_checked,
             evidence,
+            steps,
             keyed,
         } = later;
         self.seen.merge(seen, shift);
@@ -266,6 +273,7 @@ impl SaState {
         }
         self.null_checked += null_checked;
         self.evidence.merge(evidence);
+        self.steps.merge(steps, Steps::merge);
         if let Some(later) = keyed {
             self.keyed.get_or_insert_default().merge(*later, shift);
         }

@@ -1,5 +1,6 @@
 //! Datagrams on ports that carry ESP in UDP: ESP, IKE, WESP or a keepalive (RFC 3948 section 2, RFC 5840 section 2.1).
 
+use super::foreign::is_foreign;
 use super::layer::LayerKind;
 use super::stack::Note;
 use super::udp::{IKE, NAT_TRAVERSAL};
@@ -25,6 +26,8 @@ pub(super) enum Kind {
     Wesp,
     /// ESP.
     Esp,
+    /// Another protocol that shows itself.
+    Foreign,
     /// Nothing, or too little to tell.
     Unclear,
 }
@@ -38,6 +41,7 @@ pub(super) fn datagram(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
     } else {
         kind(bytes, wire, walk.fragmented)
     };
+    let kind = if kind == Kind::Esp && !walk.fragmented && is_foreign(bytes, wire) { Kind::Foreign } else { kind };
     match kind {
         Kind::Keepalive => {
             walk.stack.flags.control = true;
@@ -55,7 +59,7 @@ pub(super) fn datagram(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
             ipsec::esp(walk, Encapsulation::Udp, ports, None)
         }
         Kind::Unclear if wire > 0 && bytes.len() < MARKER_BYTES => walk.too_short(LayerKind::Esp, MARKER_BYTES),
-        Kind::Unclear => Next::Done,
+        Kind::Foreign | Kind::Unclear => Next::Done,
     }
 }
 

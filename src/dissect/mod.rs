@@ -20,6 +20,7 @@ pub(crate) mod digest;
 mod esp_port;
 mod ethernet;
 mod fast;
+mod foreign;
 mod glance;
 mod gre;
 mod icmp;

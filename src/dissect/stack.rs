@@ -373,6 +373,11 @@ pub enum Note {
         /// Octets of the payload.
         bytes: u32,
     },
+    /// UDP on an unusual port that cannot be ESP: its length, its first word, or a header of another protocol.
+    UdpOther {
+        /// Ports, source then destination.
+        ports: (u16, u16),
+    },
     /// The endpoint showed an IKE header or the non-ESP marker on this UDP port.
     IkeEndpoint {
         /// The endpoint.

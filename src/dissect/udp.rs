@@ -3,6 +3,7 @@
 use etherparse::UdpHeaderSlice;
 
 use super::esp_port;
+use super::foreign::is_foreign;
 use super::layer::LayerKind;
 use super::overlay;
 use super::stack::Note;
@@ -77,9 +78,13 @@ fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
     if let Some(marker) = esp_port::unmistakable_ike(bytes, wire) {
         return esp_port::ike(walk, ports, marker);
     }
+    // A keepalive of one octet says nothing about the flow (RFC 3948 section 2.3).
     let Some((&[s0, s1, s2, s3, n0, n1, n2, n3], _)) = bytes.split_first_chunk::<8>() else { return Next::Done };
     let spi = Spi(u32::from_be_bytes([s0, s1, s2, s3]));
-    if wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 {
+    let fits = wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 && !is_foreign(bytes, wire);
+    if !fits {
+        walk.stack.notes.push(Note::UdpOther { ports });
+    } else {
         walk.stack.notes.push(Note::UdpCandidate {
             spi,
             sequence: u32::from_be_bytes([n0, n1, n2, n3]),

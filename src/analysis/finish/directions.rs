@@ -192,7 +192,8 @@ fn clear_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         bits.is_power_of_two() && direction.ids.contains(&bits.trailing_zeros())
     };
     let hidden: u64 = tap.sas.iter().filter(here).map(|sa| sa.taken_for_clear().1).sum();
-    direction.sums.clear_bytes.saturating_sub(hidden)
+    let foreign: u64 = tap.foreign.iter().filter(here).map(|sa| sa.state.outer_bytes).sum();
+    direction.sums.clear_bytes.saturating_sub(hidden) + foreign
 }
 
 /// Inner octets of every sized packet of the direction.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::tap::{SaView, Tap};
 use crate::analysis::intern::NONE;
+use crate::analysis::sizes::{Cell, OpaqueKey};
 use crate::model::report::Name;
-use crate::model::{Address, Protocol};
+use crate::model::{Address, Protocol, SaKey};
 use crate::transform::inference::{Catalogue, Inference};
 use crate::transform::iv::IvPattern;
 
@@ -39,15 +40,17 @@ struct Sized {
 
 /// Infers the transform of every opaque ESP SA of a tap.
 pub(super) fn add(tap: &mut Tap<'_>) {
-    let opaque = |sa: &SaView<'_>| sa.key.protocol == Protocol::Esp && sa.is_opaque() && sa.id != NONE;
+    let opaque = |sa: &SaView<'_>| sa.key.protocol == Protocol::Esp && sa.is_opaque();
     if !tap.sas.iter().any(opaque) {
         return;
     }
     let sizes = sizes(tap);
+    let sa_flows = flow_sizes(tap);
     let catalogue = Catalogue::new();
     let mut cache = Cache::new();
     for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
-        sa.inferred = sizes.get(&sa.id).and_then(|sizes| inferred(sa, sizes, &catalogue, &mut cache));
+        let sized = if sa.id == NONE { sa_flows.get(&sa.key) } else { sizes.get(&sa.id) };
+        sa.inferred = sized.and_then(|sizes| inferred(sa, sizes, &catalogue, &mut cache));
     }
 }
 
@@ -59,6 +62,17 @@ fn sizes(tap: &Tap<'_>) -> BTreeMap<u32, Vec<Sized>> {
         sizes.entry(key.sa).or_default().push(sized);
     }
     sizes
+}
+
+/// Sizes of SAs on unusual UDP ports, which have no number.
+fn flow_sizes(tap: &Tap<'_>) -> BTreeMap<SaKey, Vec<Sized>> {
+    let sized = |(key, cell): &(OpaqueKey, Cell)| Sized {
+        outer_bytes: key.outer_bytes,
+        fragments: key.fragments,
+        packets: tap.counted(cell).0,
+    };
+    let flows = tap.sas.iter().filter(|sa| !sa.flow_sizes.is_empty());
+    flows.map(|sa| (sa.key, sa.flow_sizes.iter().flat_map(|cells| cells.iter()).map(sized).collect())).collect()
 }
 
 /// Lengths of ESP packets with their number. What is no multiple of four is damaged, or no ESP (RFC 4303 section 2.4).

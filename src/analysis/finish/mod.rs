@@ -19,6 +19,7 @@ mod sas;
 mod sizes;
 mod tap;
 mod time;
+mod udp;
 
 use super::Partial;
 use super::settings::Settings;
@@ -64,8 +65,10 @@ impl CaptureFacts {
 /// Makes the report of a run. `exit_status` is left 0 for the caller to fill in.
 #[must_use]
 pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Settings) -> Report {
-    let mut taps: Vec<Tap<'_>> = taps.iter().map(Tap::new).collect();
     let mut view = settings.expectation.policies().map(crate::policy::Policies::view);
+    let stated = view.iter().flat_map(|view| &view.stated).filter_map(crate::policy::Stated::key).collect();
+    let found: Vec<_> = taps.iter().map(|tap| udp::found(tap.partial)).collect();
+    let mut taps: Vec<Tap<'_>> = taps.iter().zip(&found).map(|(tap, found)| Tap::new(tap, found, &stated)).collect();
     if let Some(view) = &mut view {
         view.place_on_the_wire(&taps.iter().flat_map(|tap| tap.sas.iter().map(|sa| sa.key)).collect());
         expected::narrow(&mut taps, view);
@@ -135,6 +138,16 @@ fn add_totals(totals: &mut Totals, tap: &Tap<'_>) {
 }
 
 fn add_layers(report: &mut Report, tap: &Tap<'_>) {
+    // Where nothing in UDP is ESP, what looked like it packet by packet is not named so.
+    let in_udp = |sa: &tap::SaView<'_>| matches!(sas::encapsulation(sa), crate::model::Encapsulation::Udp);
+    let no_esp = !tap.foreign.is_empty() && !tap.sas.iter().any(in_udp);
+    let named = |shape| {
+        let name = stack_name(shape);
+        match name.strip_suffix("/udp/esp").filter(|_| no_esp) {
+            Some(outside) => format!("{outside}/udp"),
+            None => name,
+        }
+    };
     let mut layers: Vec<_> = tap
         .partial
         .tables
@@ -143,7 +156,7 @@ fn add_layers(report: &mut Report, tap: &Tap<'_>) {
         .zip(&tap.partial.totals.stacks)
         .map(|((_, &shape), &(frames, wire_bytes))| report::Layer {
             tap: tap.name.clone(),
-            stack: stack_name(shape),
+            stack: named(shape),
             frames,
             wire_bytes,
         })

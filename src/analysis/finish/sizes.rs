@@ -150,7 +150,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         }
     }
     for (at, sa) in tap.sas.iter().enumerate() {
-        for (key, cell) in sa.flow_sizes.into_iter().flat_map(|cells| cells.iter()) {
+        for (key, cell) in sa.flow_sizes.iter().flat_map(|cells| cells.iter()) {
             *outer.entry((at, u64::from(key.outer_bytes))).or_default() += tap.counted(cell).0;
         }
     }

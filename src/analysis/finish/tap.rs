@@ -1,14 +1,16 @@
 //! One tap's state with the verdicts that need all of it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::TapState;
 use super::inferred::{self, Inferred};
+use super::udp::{self, Found};
 use crate::analysis::Partial;
 use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
 use crate::analysis::intern::NONE;
+use crate::analysis::limits::MAX_UDP_MISFITS;
 use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
 use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
@@ -31,6 +33,8 @@ pub(crate) struct Tap<'a> {
     pub(crate) sizes: Cow<'a, Sizes>,
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
+    /// What looked like SAs in UDP packet by packet and is another protocol.
+    pub(crate) foreign: Vec<SaView<'a>>,
     /// Where in `sas` each SA number and each key is.
     places: BTreeMap<u32, usize>,
     keys: BTreeMap<SaKey, usize>,
@@ -46,16 +50,17 @@ pub(crate) struct SaView<'a> {
     pub(crate) sequence: Option<SequenceFigures>,
     pub(crate) null: Option<(NullCandidate, &'a NullVotes)>,
     pub(crate) fragments: Option<Box<FragmentSums>>,
-    /// Sizes of a UDP flow that turned out to be ESP.
-    pub(crate) flow_sizes: Option<&'a Cells<OpaqueKey>>,
-    /// Ports of such a flow.
+    /// Sizes of UDP flows that turned out to be ESP.
+    pub(crate) flow_sizes: Vec<&'a Cells<OpaqueKey>>,
+    /// The first of these flows.
     pub(crate) flow: Option<Box<FlowKey>>,
     /// What is inferred of its transform, where its packets are opaque.
     pub(crate) inferred: Option<Inferred>,
 }
 
 impl<'a> Tap<'a> {
-    pub(crate) fn new(state: &TapState<'a>) -> Self {
+    /// `found`: SAs of UDP flows on unusual ports. `stated`: SAs that policies state.
+    pub(crate) fn new(state: &TapState<'a>, found: &'a [Found<'a>], stated: &BTreeSet<SaKey>) -> Self {
         let partial = state.partial;
         let frames = partial.totals.sums.frames;
         let copying = frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames;
@@ -73,20 +78,13 @@ impl<'a> Tap<'a> {
                     SaView::new(id, key, state, copying, fragments.get(&id).cloned().map(Box::new))
                 }),
         );
-        let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
-        for (flow, candidate) in partial.candidates.accepted(speaks_ike) {
-            let Some(state) = candidate.state.as_deref() else { continue };
-            let key = SaKey { protocol: Protocol::Esp, src: flow.src, dst: flow.dst, spi: candidate.spi };
-            let mut view = SaView::new(NONE, key, state, copying, None);
-            view.flow_sizes = Some(&candidate.sizes);
-            view.flow = Some(Box::new(flow));
-            sas.push(view);
-        }
+        let foreign = udp::take_foreign(&mut sas, partial, stated);
+        sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
-        let mut tap = Self { name, captures, partial, copying, sizes, sas, places, keys };
+        let mut tap = Self { name, captures, partial, copying, sizes, sas, foreign, places, keys };
         inferred::add(&mut tap);
         tap
     }
@@ -141,7 +139,8 @@ impl<'a> Tap<'a> {
     /// Frames with IPsec headers, those of flows that turned out to be ESP in UDP included.
     pub(crate) fn ipsec_frames(&self) -> u64 {
         let flows: u64 = self.sas.iter().filter(|sa| sa.flow.is_some()).map(|sa| sa.state.seen.count).sum();
-        self.partial.totals.sums.ipsec_frames + flows
+        let foreign: u64 = self.foreign.iter().map(|sa| sa.state.seen.count).sum();
+        (self.partial.totals.sums.ipsec_frames + flows).saturating_sub(foreign)
     }
 
     /// User packets in clear. What looked clear frame by frame and is not: flows that turned out to be ESP in UDP, and
@@ -150,6 +149,7 @@ impl<'a> Tap<'a> {
         let mut clear = self.partial.flows.clear;
         let hidden: u64 = self.sas.iter().map(|sa| sa.taken_for_clear().0).sum();
         clear.count = clear.count.saturating_sub(hidden);
+        self.foreign.iter().for_each(|sa| clear.join(&sa.state.seen));
         clear
     }
 
@@ -172,6 +172,12 @@ impl<'a> Tap<'a> {
         if too_deep > 0 {
             why.push(format!("{too_deep} frames have more than {MAX_LAYERS} layers; what lies deeper was not read"));
         }
+        let misfits = self.partial.candidates.misfits_refused;
+        if misfits > 0 && self.sas.iter().any(|sa| sa.flow.is_some()) {
+            why.push(format!(
+                "{misfits} datagrams of UDP flows beyond {MAX_UDP_MISFITS} were not weighed against ESP on unusual ports"
+            ));
+        }
         for sa in &self.sas {
             if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded()) {
                 why.push(format!("{}: {reason}", sa.name));
@@ -182,17 +188,25 @@ impl<'a> Tap<'a> {
 }
 
 impl<'a> SaView<'a> {
+    /// An SA of UDP flows on unusual ports.
+    fn found(found: &'a Found<'a>, copying: bool) -> Self {
+        let mut view = Self::new(NONE, found.key, &found.state, copying, None);
+        view.flow_sizes.clone_from(&found.sizes);
+        view.flow = Some(Box::new(found.flow));
+        view
+    }
+
     fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<Box<FragmentSums>>) -> Self {
         let copies = if copying { state.copies.get().frames } else { 0 };
         Self {
             id,
             key,
             name: key.to_string().into(),
-            state,
             sequence: if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) },
             null: state.null_verdict(),
+            state,
             fragments,
-            flow_sizes: None,
+            flow_sizes: Vec::new(),
             flow: None,
             inferred: None,
         }

@@ -1,0 +1,206 @@
+//! Which packets in UDP are ESP: a decision over all packets of a pair of endpoints.
+//!
+//! One datagram on port 4500 does not show that it is ESP. Many do: ESP has few SPIs, lengths in whole words, and numbers that grow by
+//! small steps. OpenVPN, QUIC, RTP, WireGuard and games fail in at least one of these.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tap::SaView;
+use crate::analysis::Partial;
+use crate::analysis::candidates::{Candidate, FlowKey, Suspect};
+use crate::analysis::sas::SaState;
+use crate::analysis::sizes::{Cells, OpaqueKey};
+use crate::model::{Address, Protocol, SaKey, Shift, Spi};
+use crate::transform::iv::IvPattern;
+
+/// Small steps that make a flow on an unusual port ESP, both directions together.
+const STEPS: u64 = 16;
+/// One packet in so many may have an impossible length.
+const MISFITS: u64 = 20;
+/// One step in so many may be none that ESP makes.
+const ODD: u64 = 10;
+/// Odd steps that a short capture may have: a burst of loss, a restart.
+const FEW_ODD: u64 = 2;
+/// An SA of at most so many packets shows no behaviour.
+const FEW: u64 = 3;
+/// SPIs of few packets each that two endpoints do not have at once.
+const MANY_SPIS: usize = 16;
+/// Random SPIs of this number share no octet.
+const SHARING_SPIS: usize = 4;
+
+/// How the packets of one SPI behave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Conduct {
+    /// As ESP does.
+    Regular,
+    /// There are too few packets to tell.
+    Few,
+    /// As ESP does not.
+    Irregular,
+}
+
+fn conduct(state: &SaState) -> Conduct {
+    let steps = state.steps.get();
+    // The second sighting of a copied packet is no step.
+    let copies = state.copies.get().frames.min(steps.still);
+    let still = steps.still - copies;
+    let total = steps.packets.saturating_sub(1).saturating_sub(copies);
+    let odd = total.saturating_sub(steps.small);
+    let irregular = state.bad_length.get().count.saturating_mul(MISFITS) > state.seen.count
+        || still.saturating_mul(4) > total
+        || steps.far.saturating_mul(ODD) > total
+        || odd.saturating_mul(ODD) > total && odd > FEW_ODD;
+    match total {
+        _ if irregular => Conduct::Irregular,
+        total if total < FEW => Conduct::Few,
+        _ => Conduct::Regular,
+    }
+}
+
+/// Whether this is the first word of OpenVPN data packets: operation 9, a key number, and a peer number, which servers count
+/// from 0.
+fn is_openvpn(spi: Spi) -> bool {
+    /// Peer number of a client that has none.
+    const NO_PEER: u32 = 0x00ff_ffff;
+    let peer = spi.0 & 0x00ff_ffff;
+    spi.0 >> 27 == 9 && (peer <= 0xffff || peer == NO_PEER)
+}
+
+/// Packets of all SPIs of one way, by conduct.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    regular: u64,
+    irregular: u64,
+    /// SPIs of few packets.
+    few: Vec<Spi>,
+}
+
+impl Way {
+    fn add(&mut self, spi: Spi, state: &SaState) {
+        match conduct(state) {
+            Conduct::Regular => self.regular += state.seen.count,
+            Conduct::Irregular => self.irregular += state.seen.count,
+            Conduct::Few => self.few.push(spi),
+        }
+    }
+
+    /// Whether SPIs of few packets each are fields of another protocol: more than endpoints have, or not random.
+    fn is_a_field(&self) -> bool {
+        let Some(first) = self.few.first() else { return false };
+        let differ = self.few.iter().fold(0, |differ, spi| differ | (spi.0 ^ first.0));
+        let shares_an_octet = differ.to_be_bytes().contains(&0);
+        self.few.len() >= MANY_SPIS || self.few.len() >= SHARING_SPIS && shares_an_octet
+    }
+}
+
+/// Whether packets of one pair of endpoints, on the ports of ESP in UDP, are ESP.
+fn is_esp(ways: &[Way]) -> bool {
+    let regular: u64 = ways.iter().map(|way| way.regular).sum();
+    let irregular: u64 = ways.iter().map(|way| way.irregular).sum();
+    if regular > 0 { regular >= irregular } else { irregular == 0 && !ways.iter().any(Way::is_a_field) }
+}
+
+/// Takes SAs in UDP out that are none. What IKE between the endpoints, a policy, a key or a readable payload shows is one.
+pub(super) fn take_foreign<'a>(
+    sas: &mut Vec<SaView<'a>>,
+    partial: &Partial,
+    stated: &BTreeSet<SaKey>,
+) -> Vec<SaView<'a>> {
+    let ordered = |key: &SaKey| (key.src.min(key.dst), key.src.max(key.dst));
+    let judged = |sa: &SaView<'_>| {
+        let [native, udp, tcp, wesp] = sa.state.encapsulations;
+        sa.key.protocol == Protocol::Esp && udp > 0 && native + tcp + wesp == 0
+    };
+    let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
+    let mut proved: BTreeSet<(Address, Address)> = partial.notices.ike_pairs.keys().copied().collect();
+    for sa in sas.iter().filter(|sa| judged(sa)) {
+        let pair = ordered(&sa.key);
+        let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
+        if verified || sa.null.is_some() || stated.contains(&sa.key) {
+            proved.insert(pair);
+        }
+        let [there, back] = pairs.entry(pair).or_default();
+        if sa.key.src == pair.0 { there.add(sa.key.spi, sa.state) } else { back.add(sa.key.spi, sa.state) }
+    }
+    let foreign = |sa: &SaView<'_>| {
+        let pair = ordered(&sa.key);
+        judged(sa) && !proved.contains(&pair) && pairs.get(&pair).is_some_and(|ways| !is_esp(ways))
+    };
+    let (out, kept): (Vec<SaView<'a>>, Vec<SaView<'a>>) = std::mem::take(sas).into_iter().partition(foreign);
+    *sas = kept;
+    out
+}
+
+/// An SA found in flows on unusual ports; several flows where a NAT changed its port.
+pub(crate) struct Found<'a> {
+    pub(crate) key: SaKey,
+    /// The first of its flows.
+    pub(crate) flow: FlowKey,
+    /// What all flows show of it.
+    pub(crate) state: Cow<'a, SaState>,
+    /// Sizes, by flow.
+    pub(crate) sizes: Vec<&'a Cells<OpaqueKey>>,
+}
+
+/// The SAs of flows on unusual ports.
+pub(super) fn found(partial: &Partial) -> Vec<Found<'_>> {
+    let candidates = &partial.candidates;
+    let flows = candidates.flows();
+    let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
+    let clean = |key: &FlowKey| {
+        let packets: u64 = flows.get(key).into_iter().flat_map(|c| c.sas.values()).map(|s| s.state.seen.count).sum();
+        candidates.misfits(key).saturating_mul(MISFITS) <= packets
+    };
+    let accepted = |key: &FlowKey, candidate: &Candidate| {
+        let back = flows.get(&key.reverse());
+        let ike = speaks_ike(key.src, key.ports.0) || speaks_ike(key.dst, key.ports.1);
+        let fits = clean(key) && (back.is_none() || clean(&key.reverse())) && !candidate.mixed;
+        fits && (ike || behaves(candidate, back.copied()))
+    };
+    let mut sas: BTreeMap<SaKey, Vec<(FlowKey, &Suspect)>> = BTreeMap::new();
+    let mut add = |wanted: &dyn Fn(&FlowKey, &Candidate, &SaKey) -> bool| {
+        let known: BTreeSet<SaKey> = sas.keys().copied().collect();
+        for (flow, candidate) in &flows {
+            for (spi, suspect) in &candidate.sas {
+                let key = SaKey { protocol: Protocol::Esp, src: flow.src, dst: flow.dst, spi: *spi };
+                let here = sas.get(&key).is_some_and(|parts| parts.iter().any(|(own, _)| own == flow));
+                if !here && wanted(flow, candidate, &key) || !here && known.contains(&key) && clean(flow) {
+                    sas.entry(key).or_default().push((*flow, suspect));
+                }
+            }
+        }
+    };
+    add(&|flow, candidate, _| accepted(flow, candidate));
+    // A NAT that gives the sender another port makes another flow of the same SA, which may be short.
+    add(&|_, _, _| false);
+    let found = sas.into_iter().filter_map(|(key, mut parts)| {
+        parts.sort_by_key(|(flow, suspect)| (suspect.state.seen.ends().map(|ends| ends.first), *flow));
+        let (flow, _) = parts.first()?;
+        let mut states = parts.iter().map(|(_, suspect)| &*suspect.state);
+        let mut state = states.next().map(Cow::Borrowed)?;
+        // All flows of a tap number positions and directions alike.
+        let directions: Vec<u32> = (0..u64::BITS).collect();
+        states.for_each(|later| state.to_mut().merge(later.clone(), Shift::default(), &directions));
+        let sizes = parts.iter().map(|(_, suspect)| &suspect.sizes).collect();
+        Some(Found { key, flow: *flow, state, sizes })
+    });
+    found.collect()
+}
+
+/// Whether a flow on unusual ports and its answers behave as ESP.
+fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
+    if back.is_some_and(|back| back.mixed) {
+        return false;
+    }
+    let both = || candidate.sas.iter().chain(back.into_iter().flat_map(|back| &back.sas));
+    let mut ways = [Way::default(), Way::default()];
+    let [there, answers] = &mut ways;
+    candidate.sas.iter().for_each(|(spi, suspect)| there.add(*spi, &suspect.state));
+    back.into_iter().flat_map(|back| &back.sas).for_each(|(spi, suspect)| answers.add(*spi, &suspect.state));
+    let small: u64 = both().map(|(_, suspect)| suspect.state.steps.get().small).sum();
+    let irregular = ways.iter().any(|way| way.irregular > 0);
+    // Protocols with a constant behind their counter have no IV there.
+    let repeats = both().any(|(_, suspect)| IvPattern::of(&suspect.state.evidence.ivs()) == IvPattern::Repeated);
+    small >= STEPS && !irregular && !repeats && is_esp(&ways) && !both().any(|(spi, _)| is_openvpn(*spi))
+}
