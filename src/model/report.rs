@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use finding::{ConfigLine, Finding, Fix, Severity};
 pub use padding::{AhPadding, EspPadding, EthernetPadding, Padding};
-pub use rates::{Bin, DirectionRate, PauseRate, Peak, Rates};
+pub use rates::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Rates};
 pub use words::{Name, Rfc3339, Shown, When};
 
 use super::{Address, Spi};

@@ -3,6 +3,8 @@
 //! An ESP packet is 8 octets of header, the IV, whole blocks, and the ICV (RFC 4303 section 2). So lengths say something about the
 //! block and about the ICV modulo the block, and the IV tells counter modes from CBC. What they cannot say is not said.
 
+use std::collections::BTreeMap;
+
 use super::cipher::{CIPHERS, Family as Mode};
 use super::integrity::{INTEGRITIES, Place};
 use super::iv::IvPattern;
@@ -60,6 +62,8 @@ const RARE: i32 = -8;
 /// What a CBC or an implicit IV loses where IVs count, and a counter mode where they are random. A sender may break the rules,
 /// and a counter need not look like one (RFC 4106 section 3.1 allows any IV that does not repeat).
 const WRONG_IV: i32 = -12;
+/// What a CBC or an implicit IV loses where IVs count: unpredictable octets count with a chance of 2^-40 at most.
+const COUNTING_IV: i32 = -40;
 
 /// All families of the catalogue, made once for many SAs.
 #[derive(Clone, Debug)]
@@ -109,14 +113,15 @@ impl Catalogue {
     /// `None` where no transform fits, or there is no length.
     #[must_use]
     pub fn infer(&self, lengths: &[u32], iv: IvPattern) -> Option<Inference> {
+        self.infer_from(lengths, iv, false)
+    }
+
+    /// The same. `swept`: the sizes were chosen in equal steps ([`is_sweep`]), so that lengths agree whatever the block is.
+    #[must_use]
+    pub fn infer_from(&self, lengths: &[u32], iv: IvPattern, swept: bool) -> Option<Inference> {
         let shortest = *lengths.iter().min()?;
-        let agree = |grain: u32| lengths.iter().all(|length| length % grain == shortest % grain);
-        let grain = [16, 8, 4].into_iter().find(|grain| agree(*grain))?;
-        // Test sizes are often multiples of 64; what differs modulo sixteen grains is taken for independent.
-        let mut independent: Vec<u32> = lengths.iter().map(|length| length % (grain * 16)).collect();
-        independent.sort_unstable();
-        independent.dedup();
-        let chances = i32::try_from(independent.len()).unwrap_or(i32::MAX).saturating_sub(1).min(20);
+        let grain = grain(lengths)?;
+        let chances = if swept { 0 } else { chances(lengths, grain) };
         let allowed = self.families.iter().filter(|fit| fit.family.allows(shortest, grain));
         let mut fits: Vec<(i32, &Fit)> = allowed
             .map(|fit| {
@@ -131,7 +136,8 @@ impl Catalogue {
         let same = |fit: &Fit| (fit.family.block, fit.family.iv) == (family.block, family.iv);
         let within =
             |margin: i32| fits.iter().filter(move |(evidence, fit)| fit.common > RARE && *evidence > best - margin);
-        let decided = within(MARGIN).all(|(_, fit)| same(fit));
+        // What fits only ciphers that are hardly ever met fits no cipher.
+        let decided = first.common > RARE && within(MARGIN).all(|(_, fit)| same(fit));
         let mut icvs: Vec<u32> = within(MARGIN).filter(|(_, fit)| same(fit)).map(|(_, fit)| fit.family.icv).collect();
         icvs.push(family.icv);
         icvs.sort_unstable();
@@ -151,16 +157,102 @@ impl Catalogue {
             1 => format!("Only one length of ESP; {}.", iv.words()),
             n => format!("{n} lengths of ESP agree modulo {grain}; {}.", iv.words()),
         };
-        match (decided, icv) {
-            (true, Some(_)) => {}
-            (true, None) => {
-                evidence.push_str(&format!(" Lengths cannot decide the ICV: {} octets fit.", one_of(&icvs)))
+        if swept && grain > 4 {
+            evidence.push_str(" The sizes walk in equal steps, which hide a smaller block.");
+        }
+        if decided {
+            evidence.push_str(&self.excluded(family, lengths, iv, grain));
+            if icv.is_none() {
+                evidence.push_str(&format!(" Lengths cannot decide the ICV: {} octets fit.", one_of(&icvs)));
             }
-            (false, _) => evidence.push_str(" They cannot decide the cipher's block."),
+        } else {
+            evidence.push_str(" They cannot decide the cipher's block.");
+            evidence.push_str(&open(&candidates));
         }
         let lengths = lengths.to_vec();
         Some(Inference { family, decided, icv, candidates, protection, weak, lengths, evidence })
     }
+
+    /// The other kinds of cipher, and what excludes each.
+    fn excluded(&self, family: Family, lengths: &[u32], iv: IvPattern, grain: u32) -> String {
+        let mut kinds: BTreeMap<(u32, u32), u8> = BTreeMap::new();
+        let other = |fit: &&Fit| (fit.family.block, fit.family.iv) != (family.block, family.iv) && fit.common > RARE;
+        for fit in self.families.iter().filter(other) {
+            let why = match () {
+                () if !fit.family.fits(lengths) => LENGTHS,
+                () if iv_bits(fit, iv) < 0 => IV,
+                () => GRAIN,
+            };
+            let known = kinds.entry((fit.family.block, fit.family.iv)).or_insert(why);
+            *known = (*known).max(why);
+        }
+        let by = |wanted: u8, why: &str| {
+            let of = kinds.iter().filter(|(_, why)| **why == wanted);
+            let names: Vec<String> =
+                of.map(|(&(block, iv), _)| family_name(Family { block, iv, icv: 0 }, None)).collect();
+            (!names.is_empty()).then(|| format!("{} by {why}", names.join(", ")))
+        };
+        let agree = format!("lengths that all agree modulo {grain}");
+        let all: Vec<String> =
+            [by(LENGTHS, "impossible lengths"), by(IV, "the IVs"), by(GRAIN, &agree)].into_iter().flatten().collect();
+        if all.is_empty() { String::new() } else { format!(" Excluded: {}.", all.join("; ")) }
+    }
+}
+
+/// What excludes a kind of cipher, the surest first.
+const LENGTHS: u8 = 0;
+const IV: u8 = 1;
+const GRAIN: u8 = 2;
+
+/// The largest block that all lengths agree with.
+fn grain(lengths: &[u32]) -> Option<u32> {
+    let shortest = lengths.iter().min()?;
+    let agree = |grain: u32| lengths.iter().all(|length| length % grain == shortest % grain);
+    [16, 8, 4].into_iter().find(|grain| agree(*grain))
+}
+
+/// How many lengths might have disagreed modulo the grain.
+fn chances(lengths: &[u32], grain: u32) -> i32 {
+    // Test sizes are often multiples of 64; what differs modulo sixteen grains is taken for independent.
+    let mut independent: Vec<u32> = lengths.iter().map(|length| length % (grain * 16)).collect();
+    independent.sort_unstable();
+    independent.dedup();
+    i32::try_from(independent.len()).unwrap_or(i32::MAX).saturating_sub(1).min(20)
+}
+
+/// Whether packets have sizes that a generator walked through: lengths (in ascending order) in equal steps, each as often as the others.
+#[must_use]
+pub fn is_sweep(sizes: &[(u32, u64)]) -> bool {
+    /// Fewer lengths are no walk.
+    const LEAST: usize = 4;
+    if sizes.len() < LEAST {
+        return false;
+    }
+    let mut steps: BTreeMap<u32, usize> = BTreeMap::new();
+    for (before, after) in sizes.iter().zip(sizes.iter().skip(1)) {
+        *steps.entry(after.0.abs_diff(before.0)).or_default() += 1;
+    }
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for (_, packets) in sizes {
+        *counts.entry(*packets).or_default() += 1;
+    }
+    let equal = steps.values().max().copied().unwrap_or(0);
+    // A walk that is cut off has been through some sizes once more.
+    let even = counts.iter().map(|(count, n)| n + counts.get(&(count + 1)).copied().unwrap_or(0)).max().unwrap_or(0);
+    equal * 10 >= (sizes.len() - 1) * 9 && even * 20 >= sizes.len() * 19
+}
+
+/// What would decide, and which weak ciphers remain.
+fn open(candidates: &[Esp]) -> String {
+    let mut words = String::from(" Packets of sizes 4 octets apart would decide it (`ping -s` 100, 104, 108, 112).");
+    let mut weak: Vec<&str> =
+        candidates.iter().filter(|esp| esp.cipher.weak.is_some()).map(|esp| esp.cipher.name).collect();
+    weak.sort_unstable();
+    weak.dedup();
+    if !weak.is_empty() {
+        words.push_str(&format!(" Weak ciphers remain possible: {}.", weak.join(", ")));
+    }
+    words
 }
 
 fn one_of(numbers: &[u32]) -> String {
@@ -229,7 +321,7 @@ pub fn family_name(family: Family, icv: Option<u32>) -> String {
 /// Bits that an IV pattern costs a family.
 fn iv_bits(fit: &Fit, iv: IvPattern) -> i32 {
     let cost = |esp: &Esp| match (iv, esp.cipher.family) {
-        (IvPattern::SequenceXor | IvPattern::Counter, Mode::Cbc | Mode::ImplicitIv | Mode::Stream) => WRONG_IV,
+        (IvPattern::SequenceXor | IvPattern::Counter, Mode::Cbc | Mode::ImplicitIv | Mode::Stream) => COUNTING_IV,
         (IvPattern::Random | IvPattern::Repeated, Mode::Ctr | Mode::Aead) => WRONG_IV,
         (IvPattern::Repeated, Mode::ImplicitIv | Mode::Stream) => WRONG_IV,
         _ => 0,
@@ -378,6 +470,52 @@ mod tests {
         assert!(fits("aes128-sha256") && fits("aes256-sha512") && fits("aes128gcm16"));
         // The usual mistake: 96 bits of SHA-256 on one side, 128 on the other.
         assert!(!fits("aes128-sha256_96") && !fits("aes128-sha1") && !fits("3des-sha1"));
+    }
+
+    #[test]
+    fn a_walk_through_sizes_hides_the_block() {
+        for (transform, step) in [("3des-sha1", 16), ("3des-sha1", 32), ("aes128-sha1", 16), ("aes128gcm16", 16)] {
+            let all = lengths(transform, (64..1420).step_by(step));
+            let sizes: Vec<(u32, u64)> = all.iter().map(|length| (*length, 3)).collect();
+            assert!(is_sweep(&sizes), "{transform}");
+            let found = Catalogue::new().infer_from(&all, IvPattern::Random, true).expect("something fits");
+            assert!(!found.decided && found.name().is_none() && found.weak.is_none(), "{}", found.evidence);
+            assert!(
+                found.evidence.contains("equal steps") && found.evidence.contains("3DES-CBC"),
+                "{}",
+                found.evidence
+            );
+            // A counter decides all the same.
+            let found = Catalogue::new().infer_from(&all, IvPattern::Counter, true).expect("something fits");
+            assert_eq!((found.decided, found.family.block, found.family.iv), (true, 4, 8), "{}", found.evidence);
+        }
+        // Sizes as they come are no walk: uneven steps, or uneven counts.
+        assert!(!is_sweep(&[(84, 3), (100, 3), (148, 3), (340, 3), (356, 3)]));
+        assert!(!is_sweep(&[(84, 3), (100, 7), (116, 1), (132, 4), (148, 2)]));
+    }
+
+    #[test]
+    fn a_verdict_names_what_it_excluded() {
+        let found = infer(&lengths("aes128-sha1", MANY), IvPattern::Random).expect("it fits");
+        assert!(found.evidence.contains("Excluded:"), "{}", found.evidence);
+        assert!(found.evidence.contains("counter mode by the IVs"), "{}", found.evidence);
+        assert!(
+            found.evidence.contains("3DES-CBC or DES-CBC by lengths that all agree modulo 16"),
+            "{}",
+            found.evidence
+        );
+        let found = infer(&lengths("aes128gcm16", MANY), IvPattern::SequenceXor).expect("it fits");
+        assert!(
+            found.evidence.contains("AES-CBC, 3DES") || found.evidence.contains("AES-CBC by impossible lengths"),
+            "{}",
+            found.evidence
+        );
+    }
+
+    #[test]
+    fn a_length_that_only_rare_ciphers_make_names_none() {
+        let found = infer(&[12], IvPattern::Unclear).expect("something fits");
+        assert!(!found.decided && found.name().is_none() && found.weak.is_none(), "{}", found.evidence);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::analysis::seen::Seen;
 use crate::analysis::settings::Settings;
 use crate::analysis::tables::{DirectionKey, GROUP};
 use crate::model::Protocol;
-use crate::model::report::{Bin, DirectionRate, PauseRate, Peak, Report};
+use crate::model::report::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Report};
 
 /// A direction with its group traffic folded in.
 struct Folded {
@@ -157,7 +157,10 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let goodput = if opaque { None } else { bits_per_second(visible, ns) };
     // Opaque SAs of known transforms leave a range.
     let range = (direction.key != DirectionKey::Other).then(|| hidden_goodput(tap, direction)).flatten();
-    let limit = |hidden: fn((u64, u64)) -> u64| range.and_then(|range| bits_per_second(visible + hidden(range), ns));
+    let limit = |hidden: u64| bits_per_second(visible.saturating_add(hidden), ns);
+    let bounds =
+        range.map(|hidden| GoodputRange { goodput_min_bps: limit(hidden.least), goodput_max_bps: limit(hidden.most) });
+    let (plain, if_no_tfc) = if range.is_some_and(|hidden| hidden.stated) { (bounds, None) } else { (None, bounds) };
     let with_control = bits_per_second(sums.l1_bytes + sums.control_l1_bytes, ns);
     DirectionRate {
         tap: tap.name.clone(),
@@ -172,8 +175,9 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         l2_bps: bits_per_second(sums.l2_bytes, ns),
         l3_bps: bits_per_second(sums.l3_bytes, ns),
         goodput_bps: goodput,
-        goodput_min_bps: limit(|(least, _)| least),
-        goodput_max_bps: limit(|(_, most)| most),
+        goodput_min_bps: plain.and_then(|range| range.goodput_min_bps),
+        goodput_max_bps: plain.and_then(|range| range.goodput_max_bps),
+        if_no_tfc,
         clear_bps: bits_per_second(clear_bytes(tap, direction), ns),
         control_l1_bps: bits_per_second(sums.control_l1_bytes, ns),
         utilisation_pct: settings
@@ -224,16 +228,29 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
     visible.saturating_add(decrypted).saturating_add(null)
 }
 
-/// Inner octets of the opaque SAs of the direction, at least and at most; `None` where one of them is unknown, or travels in
-/// another direction too.
-fn hidden_goodput(tap: &Tap<'_>, direction: &Folded) -> Option<(u64, u64)> {
+/// Inner octets of the opaque SAs of a direction.
+#[derive(Clone, Copy)]
+struct Hidden {
+    least: u64,
+    most: u64,
+    /// Whether policies state how all of them pad.
+    stated: bool,
+}
+
+/// Inner octets of the opaque SAs of the direction; `None` where one of them is unknown, or travels in another direction too.
+fn hidden_goodput(tap: &Tap<'_>, direction: &Folded) -> Option<Hidden> {
     let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
     let opaque = tap.sas.iter().filter(|sa| sa.state.directions & bits != 0 && sa.is_opaque());
     // What AH hides is the ESP or IPComp inside, an SA of its own.
-    opaque.filter(|sa| sa.key.protocol != Protocol::Ah).try_fold((0, 0), |(least, most), sa| {
+    let none = Hidden { least: 0, most: 0, stated: true };
+    opaque.filter(|sa| sa.key.protocol != Protocol::Ah).try_fold(none, |sum, sa| {
         let inferred = sa.inferred.as_ref().filter(|_| sa.state.directions & !bits == 0)?;
-        let (low, high) = inferred.goodput_bytes;
-        Some((least + low, most + high))
+        let (least, most) = inferred.goodput_bytes;
+        Some(Hidden {
+            least: sum.least.saturating_add(least),
+            most: sum.most.saturating_add(most),
+            stated: sum.stated && inferred.stated,
+        })
     })
 }
 

@@ -8,15 +8,18 @@ use crate::analysis::intern::NONE;
 use crate::analysis::sizes::{Cell, OpaqueKey};
 use crate::model::report::Name;
 use crate::model::{Address, Protocol, SaKey};
-use crate::transform::inference::{Catalogue, Inference};
+use crate::transform::inference::{Catalogue, Inference, is_sweep};
 use crate::transform::iv::IvPattern;
 
 /// What is inferred of one SA.
 pub(crate) struct Inferred {
     pub(crate) known: Arc<Known>,
-    /// Octets of the inner packets, at least and at most. In transport mode the inner packet has the outer IP header too; where
-    /// the mode is unknown that is the upper limit.
+    /// Octets of the inner packets, at least and at most, without TFC padding and dummy packets beyond what was stated. In transport
+    /// mode the inner packet has the outer IP header too; where the mode is unknown that is the upper limit. GRE between the same ends
+    /// may stand around it.
     pub(crate) goodput_bytes: (u64, u64),
+    /// Whether a policy states how the SA pads, so that the range holds as it is.
+    pub(crate) stated: bool,
 }
 
 /// An inference, with its words as the report has them. SAs that look alike share one.
@@ -27,8 +30,8 @@ pub(crate) struct Known {
     pub(crate) evidence: Name,
 }
 
-/// Inferences by lengths and IVs.
-type Cache = BTreeMap<(Vec<u32>, IvPattern), Option<Arc<Known>>>;
+/// Inferences by lengths, IVs, and whether the sizes were walked through.
+type Cache = BTreeMap<(Vec<u32>, IvPattern, bool), Option<Arc<Known>>>;
 
 /// One size of an SA.
 #[derive(Clone, Copy)]
@@ -88,12 +91,15 @@ fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u
 fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut Cache) -> Option<Inferred> {
     let around = sa.state.evidence.around()?;
     let header = ip_header(sa.key.src);
-    let mut distinct: Vec<u32> = lengths(sizes, around, header).map(|(length, _)| length).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
+    let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
+    for (length, packets) in lengths(sizes, around, header) {
+        *counted.entry(length).or_default() += packets;
+    }
+    let swept = is_sweep(&counted.iter().map(|(length, packets)| (*length, *packets)).collect::<Vec<_>>());
+    let distinct: Vec<u32> = counted.into_keys().collect();
     let pattern = IvPattern::of(&sa.state.evidence.ivs());
-    let known = cache.entry((distinct, pattern)).or_insert_with_key(|(lengths, pattern)| {
-        let inference = catalogue.infer(lengths, *pattern)?;
+    let known = cache.entry((distinct, pattern, swept)).or_insert_with_key(|(lengths, pattern, swept)| {
+        let inference = catalogue.infer_from(lengths, *pattern, *swept)?;
         Some(Arc::new(Known {
             name: inference.name().map(Name::from),
             candidates: inference.candidates.iter().map(|esp| esp.to_string().into()).collect(),
@@ -103,18 +109,24 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
     });
     let known = Arc::clone(known.as_ref()?);
     let stated = Stated { protection: known.inference.protection, transport: None };
-    Some(Inferred { goodput_bytes: goodput_bytes(sizes, around, header, stated), known })
+    Some(Inferred { goodput_bytes: goodput_bytes(sizes, around, header, stated), stated: false, known })
 }
 
+/// The longest GRE header in use: checksum, key and sequence number (RFC 2784 section 2, RFC 2890 section 2).
+const GRE: u64 = 16;
+
 /// Octets of the inner packets, at least and at most. In transport mode the inner packet has the outer IP header too; where the mode
-/// is unknown that is the upper limit.
+/// is unknown that is the upper limit. The lower one leaves room for GRE between the ends of the SA: in tunnel mode with its own IP
+/// header.
 fn goodput_bytes(sizes: &[Sized], around: u32, header: u32, stated: Stated) -> (u64, u64) {
     let (least, most) = stated.protection;
-    let own = |transport: bool| if transport { u64::from(header) } else { 0 };
-    let (low, high) = (own(stated.transport.unwrap_or(false)), own(stated.transport.unwrap_or(true)));
-    lengths(sizes, around, header).fold((0, 0), |sums, (length, packets)| {
+    let header = u64::from(header);
+    let tunnel = stated.transport != Some(true);
+    let gre = GRE + if tunnel { header } else { 0 };
+    let own = if stated.transport == Some(false) { 0 } else { header };
+    lengths(sizes, around, u32::try_from(header).unwrap_or(0)).fold((0, 0), |sums, (length, packets)| {
         let length = u64::from(length);
-        let (fewest, greatest) = (length.saturating_sub(most) + low, length.saturating_sub(least) + high);
+        let (fewest, greatest) = (length.saturating_sub(most + gre), length.saturating_sub(least) + own);
         (sums.0.saturating_add(fewest.saturating_mul(packets)), sums.1.saturating_add(greatest.saturating_mul(packets)))
     })
 }
@@ -139,6 +151,7 @@ pub(super) fn narrow(tap: &mut Tap<'_>, stated: &BTreeMap<usize, Stated>) {
         let goodput = goodput_bytes(sizes, around, ip_header(sa.key.src), *stated);
         if let Some(inferred) = &mut sa.inferred {
             inferred.goodput_bytes = goodput;
+            inferred.stated = true;
         }
     }
 }

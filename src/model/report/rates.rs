@@ -44,10 +44,12 @@ pub struct DirectionRate {
     pub l3_bps: Option<f64>,
     /// Inner IP octets of encapsulated packets; null where an SA is opaque.
     pub goodput_bps: Option<f64>,
-    /// Lower bound from the transform's range.
+    /// Lower bound from the transform's range; null where TFC padding and dummy packets may be in it.
     pub goodput_min_bps: Option<f64>,
-    /// Upper bound from the transform's range.
+    /// Upper bound from the transform's range; null where the lower bound is.
     pub goodput_max_bps: Option<f64>,
+    /// Both bounds, if no SA pads for traffic flow confidentiality (RFC 4303 sections 2.6 and 2.7); null where no policy leaves that open.
+    pub if_no_tfc: Option<GoodputRange>,
     /// IP traffic that is not encapsulated, layer 3.
     pub clear_bps: Option<f64>,
     /// Layer 1 of control frames.
@@ -58,6 +60,15 @@ pub struct DirectionRate {
     pub peak: Option<Peak>,
     /// `measured`, or `assumed` where lengths of an Ethernet frame had to be assumed.
     pub l1_basis: &'static str,
+}
+
+/// Goodput at least and at most.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct GoodputRange {
+    /// Lower bound from the transform's range.
+    pub goodput_min_bps: Option<f64>,
+    /// Upper bound from the transform's range.
+    pub goodput_max_bps: Option<f64>,
 }
 
 /// The fullest bin of a direction.

@@ -79,9 +79,12 @@ fn remark(page: &Page<'_>, direction: &DirectionRate) -> String {
 
 /// Exact, or the range that a transform allows.
 fn goodput(direction: &DirectionRate, unit: RateUnit) -> String {
-    match (direction.goodput_bps, direction.goodput_min_bps, direction.goodput_max_bps) {
+    let range = |min, max, condition: &str| format!("{}-{}{condition}", unit.show(Some(min)), unit.show(Some(max)));
+    let if_no_tfc = direction.if_no_tfc.and_then(|range| range.goodput_min_bps.zip(range.goodput_max_bps));
+    match (direction.goodput_bps, direction.goodput_min_bps.zip(direction.goodput_max_bps), if_no_tfc) {
         (Some(bps), _, _) if bps > 0.0 => unit.show(Some(bps)),
-        (None, Some(min), Some(max)) => format!("{}-{}", unit.show(Some(min)), unit.show(Some(max))),
+        (None, Some((min, max)), _) => range(min, max, ""),
+        (None, None, Some((min, max))) => range(min, max, " if no TFC"),
         _ => String::new(),
     }
 }

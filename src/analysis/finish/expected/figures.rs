@@ -127,6 +127,13 @@ fn doubt(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
     Some(format!("{esp} is expected, and the packets look like {looks}. {}", known.evidence))
 }
 
+/// What a stated transform adds; where the packets look like another one, or what that adds.
+fn or_as_inferred(sa: &SaView<'_>, esp: &Esp, (least, most): (u64, u64)) -> (u64, u64) {
+    let doubted = sa.inferred.as_ref().filter(|_| doubt(sa, esp).is_some());
+    let (low, high) = doubted.map_or((least, most), |inferred| inferred.known.inference.protection);
+    (least.min(low), most.max(high))
+}
+
 /// Octets in front of the ESP header, where they are the same in all packets.
 fn around(tap: &Tap<'_>, sa: &SaView<'_>) -> Option<u32> {
     let ip = if sa.key.src.is_v4() { 20 } else { 40 };
@@ -225,8 +232,8 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
             Protocol::Esp => suite.esp.map(|esp| esp.to_string()),
             Protocol::IpComp => None,
         };
-        let doubted = suite.esp.is_some_and(|esp| sa.key.protocol == Protocol::Esp && doubt(sa, &esp).is_some());
-        let believed = !doubted && contradiction(tap, sa, &suite, lengths).is_none();
+        // What is configured stands unless a length is impossible for it; a doubt is told and widens the ranges.
+        let believed = contradiction(tap, sa, &suite, lengths).is_none();
         let Some(name) = name.filter(|_| believed) else { continue };
         row.transform =
             TransformReport { basis: "expected", name: Some(name.into()), candidates: Arc::new([]), evidence: None };
@@ -239,11 +246,14 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
             row.icv_bytes = icv_bytes(sa).or(Some(esp.icv()));
             let least = ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv();
             let most = least + esp.cipher.alignment.max(4) - 1 + tfc(sa, stated);
+            let doubted = doubt(sa, &esp).is_some();
             if sa.is_opaque() {
-                row.protection_bytes = Some(MinMax { min: u64::from(least), max: u64::from(most) });
+                let (min, max) = or_as_inferred(sa, &esp, (u64::from(least), u64::from(most)));
+                row.protection_bytes = Some(MinMax { min, max });
             }
             if row.overhead.basis == "unknown"
                 && sa.is_opaque()
+                && !doubted
                 && let Some(outside) = outside(tap, sa, stated)
             {
                 row.overhead = modelled(outside + least, outside + most);
@@ -259,7 +269,7 @@ pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
         let stated = expected.transforms_of(&sa.key);
         let suite = stated.iter().find_map(|one| one.suite)?;
         let esp = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp && sa.is_opaque())?;
-        if contradiction(tap, sa, &suite, &lengths).is_some() || doubt(sa, &esp).is_some() {
+        if contradiction(tap, sa, &suite, &lengths).is_some() {
             return None;
         }
         let least = u64::from(ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv());
@@ -271,7 +281,7 @@ pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
             (Mode::Transport, Basis::Manual) => None,
             (Mode::Transport, _) => Some(true),
         });
-        Some(inferred::Stated { protection: (least, most), transport })
+        Some(inferred::Stated { protection: or_as_inferred(sa, &esp, (least, most)), transport })
     };
     let stated = tap.sas.iter().enumerate().filter_map(|(at, sa)| Some((at, known(sa)?))).collect();
     inferred::narrow(tap, &stated);
