@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 56] = [
+static ENTRIES: [Entry; 58] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -83,6 +83,7 @@ static ENTRIES: [Entry; 56] = [
     sequence::DUPLICATE,
     sequence::LATE,
     sequence::RESTART,
+    sequence::JUMP,
     sequence::WRAP,
     capture::TAP_COPIES,
     transform::MISMATCH,
@@ -116,6 +117,7 @@ static ENTRIES: [Entry; 56] = [
     capture::DAMAGED,
     capture::SNAPLEN,
     capture::SLICED,
+    capture::FCS,
     capture::CLOCK_BACK,
     capture::UNTIMED,
     capture::DROPS,

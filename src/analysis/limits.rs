@@ -50,11 +50,19 @@ pub(crate) const MAX_HIGH_HALVES: u32 = 16;
 
 /// A sequence step backwards after this much silence starts a new run.
 pub(crate) const RUN_GAP_NS: i64 = 10 * SECOND_NS;
-/// A sequence step further than this, either way, starts a new run.
+/// A sequence step further than this, either way, is of another stream to `match`.
 pub(crate) const RUN_STEP: i32 = 1 << 24;
+/// A sequence step further than this, either way, starts a new run: forward it is a jump, not loss.
+pub(crate) const JUMP_STEP: i32 = 1 << 20;
+/// A number that falls by more than this begins a new run if the next one goes on from it: the largest anti-replay window in the field.
+pub(crate) const RESTART_FALL: i32 = 4_096;
+/// How far ahead of a number the next one may be to go on from it.
+pub(crate) const RESTART_NEXT: u32 = 64;
 /// Frames with the same octets within this time are copies.
 pub(crate) const COPY_WINDOW_NS: i64 = 10_000_000;
 /// Backward clock steps up to this size are tolerated by the windows; a larger one starts them afresh.
 pub(crate) const CLOCK_TOLERANCE_NS: i64 = 10_000_000;
+/// Backward steps of the clock beyond that which are kept; with more of them there are no rates.
+pub(crate) const MAX_BACK_STEPS: usize = 64;
 /// Fragments of one datagram follow each other within this time.
 pub(crate) const FRAGMENT_GAP_NS: i64 = 2 * SECOND_NS;

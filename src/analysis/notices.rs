@@ -26,6 +26,9 @@ pub(crate) struct Notices {
     pub(crate) malformed: BTreeMap<LayerKind, Seen>,
     pub(crate) tcp_continuations: Seen,
     pub(crate) too_deep: Seen,
+    /// Frames that end in their CRC-32 though no FCS is declared, and frames with four octets more than they need that are none.
+    pub(crate) fcs: Seen,
+    pub(crate) fcs_absent: u64,
     pub(crate) refused: u64,
 }
 
@@ -114,6 +117,10 @@ impl Notices {
         if stack.flags.tcp_continuation {
             self.tcp_continuations.add(o.pos, o.time);
         }
+        if stack.flags.fcs_found {
+            self.fcs.add(o.pos, o.time);
+        }
+        self.fcs_absent += u64::from(stack.flags.fcs_absent);
         if stack.stop.is_some() || !stack.notes.is_empty() || stack.flags.sliced {
             self.judge(o, stack);
         }
@@ -179,9 +186,13 @@ impl Notices {
             malformed,
             tcp_continuations,
             too_deep,
+            fcs,
+            fcs_absent,
             refused,
         } = later;
         self.refused += refused;
+        self.fcs.merge(fcs, shift);
+        self.fcs_absent += fcs_absent;
         for (key, seen) in too_big {
             if let Some(own) = bounded(&mut self.too_big, key, &mut self.refused) {
                 own.merge(seen, shift);

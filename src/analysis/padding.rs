@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::intern::remap;
 use super::observation::Observation;
 use super::seen::Seen;
-use crate::dissect::Stack;
+use crate::dissect::{LayerKind, Stack};
 use crate::model::{FramePos, Shift};
 use crate::transform::ethernet;
 
@@ -48,6 +48,8 @@ impl Pattern {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct EthernetPadding {
     cells: BTreeMap<(u32, Pattern), PadCell>,
+    /// The same, of what fills frames up to the minimum alone: what follows beyond it is a trailer that a switch or card appended.
+    fill: BTreeMap<(u32, Pattern), PadCell>,
 }
 
 /// Padding of one direction and pattern.
@@ -56,13 +58,13 @@ pub(crate) struct PadCell {
     pub(crate) seen: Seen,
     pub(crate) shortest: u32,
     pub(crate) longest: u32,
-    /// Frames no longer than the minimum: there it is padding, behind longer packets it is a trailer.
-    pub(crate) in_short_frames: u64,
     /// The first frames.
     pub(crate) examples: Vec<FramePos>,
 }
 
 const EXAMPLES: usize = 3;
+/// Octets of an 802.1Q tag.
+const VLAN_BYTES: u32 = 4;
 
 impl EthernetPadding {
     #[inline]
@@ -72,16 +74,20 @@ impl EthernetPadding {
             return;
         }
         let octets = data.get(trailer.start as usize..).and_then(|d| d.get(..trailer.bytes as usize));
-        let Some(pattern) = octets.and_then(Pattern::of) else { return };
-        let cell = self.cells.entry((o.direction, pattern)).or_default();
-        let bytes = stack.trailer_bytes;
-        cell.shortest = if cell.seen.count == 0 { bytes } else { cell.shortest.min(bytes) };
-        cell.longest = cell.longest.max(bytes);
-        cell.in_short_frames += u64::from(stack.frame_bytes <= ethernet::MINIMUM_WITHOUT_FCS + ethernet::FCS);
-        cell.seen.add(o.pos, o.time);
-        if cell.examples.len() < EXAMPLES {
-            cell.examples.push(o.pos);
+        let Some((octets, pattern)) = octets.and_then(|octets| Some((octets, Pattern::of(octets)?))) else { return };
+        self.cells.entry((o.direction, pattern)).or_default().add(o, stack.trailer_bytes);
+        // A tagged frame may be filled up to the minimum with its tag or without it (IEEE 802.1Q clause G.2.3).
+        let tags = stack.layers.iter().filter(|layer| layer.kind == LayerKind::Vlan).count() as u32;
+        let filled = stack.start + ethernet::MINIMUM_WITHOUT_FCS + VLAN_BYTES * tags;
+        let most = filled.saturating_sub(trailer.start).min(stack.trailer_bytes);
+        if let Some(pattern) = octets.get(..(most as usize).min(octets.len())).and_then(Pattern::of) {
+            self.fill.entry((o.direction, pattern)).or_default().add(o, most);
         }
+    }
+
+    /// What fills frames up to the minimum.
+    pub(crate) fn fill(&self) -> impl Iterator<Item = (u32, Pattern, &PadCell)> {
+        self.fill.iter().map(|(&(direction, pattern), cell)| (direction, pattern, cell))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Pattern, &PadCell)> {
@@ -89,17 +95,33 @@ impl EthernetPadding {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
-        let Self { cells } = later;
+        let Self { cells, fill } = later;
         for ((direction, pattern), theirs) in cells {
-            let own = self.cells.entry((remap(directions, direction), pattern)).or_default();
-            let PadCell { seen, shortest, longest, in_short_frames, examples } = theirs;
-            own.shortest = if own.seen.count == 0 { shortest } else { own.shortest.min(shortest) };
-            own.longest = own.longest.max(longest);
-            own.in_short_frames += in_short_frames;
-            own.seen.merge(seen, shift);
-            own.examples.extend(examples.into_iter().map(|pos| pos.shifted(shift)));
-            own.examples.sort_unstable();
-            own.examples.truncate(EXAMPLES);
+            self.cells.entry((remap(directions, direction), pattern)).or_default().merge(theirs, shift);
         }
+        for ((direction, pattern), theirs) in fill {
+            self.fill.entry((remap(directions, direction), pattern)).or_default().merge(theirs, shift);
+        }
+    }
+}
+
+impl PadCell {
+    fn add(&mut self, o: &Observation, bytes: u32) {
+        self.shortest = if self.seen.count == 0 { bytes } else { self.shortest.min(bytes) };
+        self.longest = self.longest.max(bytes);
+        self.seen.add(o.pos, o.time);
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(o.pos);
+        }
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift) {
+        let Self { seen, shortest, longest, examples } = later;
+        self.shortest = if self.seen.count == 0 { shortest } else { self.shortest.min(shortest) };
+        self.longest = self.longest.max(longest);
+        self.seen.merge(seen, shift);
+        self.examples.extend(examples.into_iter().map(|pos| pos.shifted(shift)));
+        self.examples.sort_unstable();
+        self.examples.truncate(EXAMPLES);
     }
 }

@@ -19,6 +19,7 @@ use super::tables::Tables;
 use super::totals::Totals;
 use crate::capture::Frame;
 use crate::dissect::{Costs, DissectOptions, Glance, Note, Stack, dissect, glance};
+use crate::transform::ethernet;
 
 /// The state of an analysis over a span of frames of one stream, in capture order.
 ///
@@ -166,7 +167,11 @@ impl Partial {
     #[inline(never)]
     fn observe_at_length(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         dissect(frame, &self.options, &mut self.scratch.stack);
-        self.take_in(frame, glance);
+        if self.scratch.stack.flags.fcs_found {
+            self.take_in(&Frame { fcs_bytes: ethernet::FCS as u8, ..*frame }, glance);
+        } else {
+            self.take_in(frame, glance);
+        }
     }
 
     /// Declares that frames will come from several captures of one tap, interleaved.

@@ -288,11 +288,6 @@ impl SaState {
             .map(|(candidate, votes)| (*candidate, votes))
     }
 
-    /// Nanoseconds between first and last frame.
-    pub(crate) fn duration_ns(&self) -> Option<i64> {
-        self.seen.duration_ns()
-    }
-
     pub(crate) fn first_time(&self) -> Timestamp {
         self.seen.ends().map_or(Timestamp::UNKNOWN, |e| e.first_time)
     }

@@ -4,11 +4,14 @@
 //! coverage (numbers seen) is an interval set, lateness is a family of subsets of it, and runs are cut by a rule over
 //! adjacent frames of the SA. `merge` is checked against a plain re-computation by the property test below.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::interval::IntervalSet;
 use super::limits::{
-    CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, LATE_BEHIND, MAX_INTERVALS, MAX_RUNS, RUN_GAP_NS, RUN_STEP,
+    CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, JUMP_STEP, LATE_BEHIND, MAX_INTERVALS, MAX_RUNS, RESTART_FALL,
+    RESTART_NEXT, RUN_GAP_NS,
 };
 use super::rare::Rare;
 use crate::model::{FramePos, Shift, Timestamp};
@@ -26,6 +29,18 @@ pub(crate) struct SequenceState {
     runs: Vec<Run>,
     /// Frames beyond the limit on runs.
     refused: u64,
+    /// The number of the second frame: where the span before ends high, it says whether the first frame begins a new count.
+    second: Option<u32>,
+    /// The last frame, where its number fell so far that the next frame decides: a new count, or one frame far behind.
+    fallen: Option<Box<Fallen>>,
+}
+
+/// A frame whose number fell by more than [`RESTART_FALL`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Fallen {
+    pos: FramePos,
+    time: Timestamp,
+    raw: u32,
 }
 
 /// A stretch of numbers without a restart.
@@ -89,10 +104,38 @@ pub(crate) struct SequenceFigures {
     unusual: Option<Box<Unusual>>,
 }
 
+/// A step forward that is too far to be loss.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Jump {
+    /// The frame before it, and the first one after it.
+    pub(crate) from: Edge,
+    pub(crate) to: Edge,
+    /// Numbers between the two.
+    pub(crate) skipped: u64,
+    /// Frames of the run before it, and how long that took.
+    pub(crate) before: (u64, Option<i64>),
+}
+
+impl Jump {
+    /// How many packets the pause has room for at the rate before; `None` where that rate is not known.
+    pub(crate) fn room(&self) -> Option<u64> {
+        let (frames, ns) = self.before;
+        let ns = u128::try_from(ns?).ok().filter(|&ns| ns > 0)?;
+        let pause = u128::try_from(self.pause_ns()?).ok()?;
+        u64::try_from(u128::from(frames.saturating_sub(1)).saturating_mul(pause) / ns).ok()
+    }
+
+    /// Nanoseconds between the two frames.
+    pub(crate) fn pause_ns(&self) -> Option<i64> {
+        self.to.time.since(self.from.time)
+    }
+}
+
 /// What hardly any SA has.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Unusual {
     restarts: Vec<Edge>,
+    jumps: Vec<Jump>,
     wraps: Vec<Edge>,
     degraded: Option<String>,
 }
@@ -101,6 +144,11 @@ impl SequenceFigures {
     /// The first frame of every run that began below the end of the run before it.
     pub(crate) fn restarts(&self) -> &[Edge] {
         self.unusual.as_ref().map_or(&[], |unusual| &unusual.restarts)
+    }
+
+    /// Steps forward beyond what loss explains.
+    pub(crate) fn jumps(&self) -> &[Jump] {
+        self.unusual.as_ref().map_or(&[], |unusual| &unusual.jumps)
     }
 
     /// First frames behind crossings of 2^32.
@@ -122,31 +170,52 @@ impl SequenceState {
     /// Takes in one frame of the SA; true if no frame that could matter to a copy bore this number before.
     #[inline]
     pub(crate) fn observe(&mut self, raw: u32, pos: FramePos, time: Timestamp) -> bool {
+        if self.second.is_none() && !self.runs.is_empty() {
+            self.second = Some(raw);
+        }
+        if self.fallen.is_some() {
+            self.decide_fallen(raw);
+        }
         let settled = self.runs.len() == 1;
         if let Some(run) = self.runs.last_mut()
             && let Some(step) = continues(&run.last, raw, time)
         {
-            let unwrapped = run.last.unwrapped + i64::from(step);
-            run.last = Edge { pos, time, raw, unwrapped };
-            run.frames += 1;
-            if unwrapped >> 32 != run.max >> 32 && unwrapped > run.max {
-                run.wrap();
+            if step < -RESTART_FALL {
+                self.fallen = Some(Box::new(Fallen { pos, time, raw }));
+                return false;
             }
-            if unwrapped == run.max + 1 && run.folded.get().below.is_none() {
-                run.max = unwrapped;
-                run.coverage.insert(unwrapped);
-                return settled || run.is_older_than_copies(time);
-            }
-            return run.cover(unwrapped) && (settled || run.is_older_than_copies(time));
+            let new = run.follow(step, raw, pos, time);
+            return new && (settled || run.is_older_than_copies(time));
         }
         self.start_run(raw, pos, time)
+    }
+
+    /// Takes in the frame that waits for its successor: where that goes on from it, the counter began anew; else it was one frame
+    /// far behind the others.
+    #[cold]
+    fn decide_fallen(&mut self, next: u32) {
+        let Some(Fallen { pos, time, raw }) = self.fallen.take().map(|fallen| *fallen) else { return };
+        if goes_on(raw, next) {
+            self.start_run(raw, pos, time);
+        } else {
+            self.follow_fallen(raw, pos, time);
+        }
+    }
+
+    /// Adds a frame that is far behind the others to the run it came in.
+    fn follow_fallen(&mut self, raw: u32, pos: FramePos, time: Timestamp) {
+        if let Some(run) = self.runs.last_mut() {
+            let step = raw.wrapping_sub(run.last.raw) as i32;
+            run.follow(step, raw, pos, time);
+        }
     }
 
     /// The last frame's number as sent, if the next number would simply extend the run: nothing in front of it is folded,
     /// it crosses no multiple of 2^32, and it cannot have been seen before.
     pub(crate) fn extendable(&self, time: Timestamp) -> Option<u32> {
         let run = self.runs.last()?;
-        let simple = run.last.unwrapped == run.max
+        let simple = self.fallen.is_none()
+            && run.last.unwrapped == run.max
             && run.folded.get().below.is_none()
             && run.last.raw != u32::MAX
             && (self.runs.len() == 1 || run.is_older_than_copies(time));
@@ -157,6 +226,7 @@ impl SequenceState {
     /// [`SequenceState::extendable`], and by fewer numbers than would wrap.
     pub(crate) fn extend(&mut self, frames: u64, pos: FramePos, time: Timestamp) {
         if let Some(run) = self.runs.last_mut() {
+            self.second = self.second.or(Some(run.last.raw.wrapping_add(1)));
             let unwrapped = run.max.saturating_add_unsigned(frames);
             run.coverage.insert_range(run.max + 1, unwrapped + 1);
             run.frames += frames;
@@ -196,29 +266,57 @@ impl SequenceState {
 
     /// Appends the state of the span that follows.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift) {
-        let Self { runs, refused } = later;
+        let Self { runs, refused, second, mut fallen } = later;
         self.refused += refused;
+        if let Some(fallen) = &mut fallen {
+            fallen.pos = fallen.pos.shifted(shift);
+        }
+        let mut runs = runs.into_iter();
+        let Some(mut run) = runs.next() else { return };
+        if self.runs.is_empty() {
+            self.second = second;
+        } else {
+            self.decide_fallen(run.first.raw);
+            self.second = self.second.or(Some(run.first.raw));
+        }
+        run.shift_positions(shift);
+        // Only the border between the two states can join; inside `later` the rule has already been applied.
+        let step = self.runs.last().and_then(|own| continues(&own.last, run.first.raw, run.first.time));
+        match (step, second) {
+            // All of `later` is this frame, and what follows decides about it.
+            (Some(step), None) if step < -RESTART_FALL => {
+                let Edge { pos, time, raw, .. } = run.first;
+                self.fallen = Some(Box::new(Fallen { pos, time, raw }));
+                return;
+            }
+            (Some(step), Some(second)) if step < -RESTART_FALL && goes_on(run.first.raw, second) => self.push(run),
+            (Some(step), _) => {
+                if let Some(own) = self.runs.last_mut() {
+                    let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
+                    own.append(run, by);
+                }
+            }
+            (None, _) => self.push(run),
+        }
         for mut run in runs {
             run.shift_positions(shift);
-            match self.runs.last_mut() {
-                Some(own) => match continues(&own.last, run.first.raw, run.first.time) {
-                    // Only the border between the two states can join; inside `later` the rule has already been applied.
-                    Some(step) => {
-                        let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
-                        own.append(run, by);
-                    }
-                    None if self.runs.len() < MAX_RUNS => self.runs.push(run),
-                    None => self.refused += run.frames,
-                },
-                None => self.runs.push(run),
-            }
+            self.push(run);
+        }
+        self.fallen = fallen;
+    }
+
+    fn push(&mut self, run: Run) {
+        if self.runs.len() < MAX_RUNS {
+            self.runs.push(run);
+        } else {
+            self.refused += run.frames;
         }
     }
 
     /// The figures; `copies` frames of the SA are TAP copies and do not count as duplicates.
     pub(crate) fn finish(&self, copies: u64) -> Option<SequenceFigures> {
         let first = self.runs.first()?.first.raw;
-        let last = self.runs.last()?.last.raw;
+        let last = self.fallen.as_ref().map_or(self.runs.last()?.last.raw, |fallen| fallen.raw);
         let (runs, outliers) = self.joined();
         let mut figures = SequenceFigures {
             first,
@@ -238,15 +336,17 @@ impl SequenceState {
             let why = format!("{} frames beyond {MAX_RUNS} runs of sequence numbers", self.refused);
             figures.unusual().degraded = Some(why);
         }
-        let mut previous: Option<Edge> = None;
+        let mut previous: Option<&Run> = None;
         for run in &runs {
             run.add_to(&mut figures);
-            if let Some(before) = previous
-                && run.first.raw < before.raw
-            {
-                figures.unusual().restarts.push(run.first);
+            if let Some(before) = previous {
+                match jump(before, run) {
+                    Some(jump) => figures.unusual().jumps.push(jump),
+                    None if run.first.raw < before.last.raw => figures.unusual().restarts.push(run.first),
+                    None => {}
+                }
             }
-            previous = Some(run.last);
+            previous = Some(run);
         }
         figures.highest = u64::try_from(runs.last().map_or(0, |run| run.max)).unwrap_or(0);
         figures.duplicate = figures.duplicate.saturating_sub(copies);
@@ -258,19 +358,31 @@ impl SequenceState {
 
     /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
-        let broken = self.runs.iter().find(|run| run.coverage.intervals() > 1)?;
-        Some(broken.coverage.parts().next()?.1 - 1)
+        let (runs, _) = self.joined();
+        runs.iter().find_map(|run| {
+            let mut counted = run.counted();
+            let (_, end) = counted.next()?;
+            counted.next().map(|_| end - 1)
+        })
     }
 
     /// Runs without outliers: one frame far from both neighbours is none of the SA's numbers (a damaged header), and
-    /// the runs on its two sides are one if they would have been adjacent.
+    /// the runs on its two sides are one if they would have been adjacent. A run that fell back and then goes on where the run
+    /// before it had stopped is no new count either, but packets that were sent again.
     fn joined(&self) -> (Vec<Run>, u64) {
-        let mut runs: Vec<Run> = Vec::with_capacity(self.runs.len());
+        let mut own_runs = Cow::Borrowed(&self.runs);
+        if let (Some(fallen), Some(_)) = (&self.fallen, self.runs.last()) {
+            let Fallen { pos, time, raw } = **fallen;
+            let mut state = Self { runs: self.runs.clone(), ..Self::default() };
+            state.follow_fallen(raw, pos, time);
+            own_runs = Cow::Owned(state.runs);
+        }
+        let mut runs: Vec<Run> = Vec::with_capacity(own_runs.len());
         let mut outliers = 0;
-        for (at, run) in self.runs.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|i| self.runs.get(i));
-            let after = self.runs.get(at + 1);
-            let far = |a: u32, b: u32| (b.wrapping_sub(a) as i32).unsigned_abs() > RUN_STEP.unsigned_abs();
+        for (at, run) in own_runs.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|i| own_runs.get(i));
+            let after = own_runs.get(at + 1);
+            let far = |a: u32, b: u32| (b.wrapping_sub(a) as i32).unsigned_abs() > JUMP_STEP.unsigned_abs();
             if run.frames == 1
                 && let (Some(before), Some(after)) = (before, after)
                 && far(before.last.raw, run.first.raw)
@@ -280,14 +392,14 @@ impl SequenceState {
                 continue;
             }
             match runs.last_mut() {
-                Some(own) if outliers > 0 => match continues(&own.last, run.first.raw, run.first.time) {
-                    Some(step) => {
+                Some(own) => match continues(&own.last, run.first.raw, run.first.time) {
+                    Some(step) if step >= -RESTART_FALL || own.is_resumed_by(run, step) => {
                         let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
                         own.append(run.clone(), by);
                     }
-                    None => runs.push(run.clone()),
+                    _ => runs.push(run.clone()),
                 },
-                _ => runs.push(run.clone()),
+                None => runs.push(run.clone()),
             }
         }
         (runs, outliers)
@@ -295,6 +407,40 @@ impl SequenceState {
 }
 
 impl Run {
+    /// Adds the frame that follows the last one by `step`; false if its number may have been there.
+    #[inline]
+    fn follow(&mut self, step: i32, raw: u32, pos: FramePos, time: Timestamp) -> bool {
+        let unwrapped = self.last.unwrapped + i64::from(step);
+        self.last = Edge { pos, time, raw, unwrapped };
+        self.frames += 1;
+        if unwrapped >> 32 != self.max >> 32 && unwrapped > self.max {
+            self.wrap();
+        }
+        if unwrapped == self.max + 1 && self.folded.get().below.is_none() {
+            self.max = unwrapped;
+            self.coverage.insert(unwrapped);
+            return true;
+        }
+        self.cover(unwrapped)
+    }
+
+    /// Whether `later`, which begins `step` behind this run's last number, leaps from numbers of this run to where it had stopped.
+    fn is_resumed_by(&self, later: &Self, step: i32) -> bool {
+        let by = self.last.unwrapped + i64::from(step) - later.first.unwrapped;
+        let near = self.max + 1..=self.max + i64::from(RESTART_FALL);
+        let parts = later.coverage.parts().map(|(start, end)| (start + by, end + by));
+        let next = later.coverage.parts().skip(1).map(|(start, _)| start + by);
+        parts.zip(next).any(|((_, end), start)| near.contains(&start) && start - end > i64::from(RESTART_FALL))
+    }
+
+    /// The intervals of numbers that count for loss: without those that were far behind the first frame when they came, which the
+    /// SA had before it was captured.
+    fn counted(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let base =
+            if self.folded.get().below.is_some() { i64::MIN } else { self.first.unwrapped - i64::from(RESTART_FALL) };
+        self.coverage.parts().filter(move |(_, end)| *end > base)
+    }
+
     /// Whether a number of the run before can no longer be near enough to be copied.
     fn is_older_than_copies(&self, time: Timestamp) -> bool {
         time.since(self.first.time).is_some_and(|age| age > 2 * (COPY_WINDOW_NS + CLOCK_TOLERANCE_NS))
@@ -449,12 +595,14 @@ impl Run {
     fn add_to(&self, figures: &mut SequenceFigures) {
         let folded = self.folded.get();
         let covered = self.coverage.len() + folded.covered;
-        let min = if folded.below.is_some() { folded.min } else { self.coverage.min().unwrap_or(self.max) };
-        figures.lost += (min.abs_diff(self.max) + 1).saturating_sub(covered);
+        let min =
+            if folded.below.is_some() { folded.min } else { self.counted().next().map_or(self.max, |part| part.0) };
+        let counted = folded.covered + self.counted().map(|(start, end)| start.abs_diff(end)).sum::<u64>();
+        figures.lost += (min.abs_diff(self.max) + 1).saturating_sub(counted);
         figures.gaps += folded.gaps;
         figures.longest_gap = figures.longest_gap.max(folded.longest_gap);
         let mut previous = folded.below;
-        for (start, end) in self.coverage.parts() {
+        for (start, end) in self.counted() {
             if let Some(previous) = previous
                 && previous != start
             {
@@ -495,9 +643,30 @@ fn continues(last: &Edge, raw: u32, time: Timestamp) -> Option<i32> {
         return Some(step);
     }
     let silent = time.since(last.time).unwrap_or(0) >= RUN_GAP_NS;
-    let far = step.unsigned_abs() > RUN_STEP.unsigned_abs();
+    let far = step.unsigned_abs() > JUMP_STEP.unsigned_abs();
     (!(far || step < 0 && silent)).then_some(step)
 }
+
+/// Whether the next number of an SA goes on from this one.
+fn goes_on(raw: u32, next: u32) -> bool {
+    next.wrapping_sub(raw) <= RESTART_NEXT
+}
+
+/// The jump between two runs, where the second begins ahead of the first: also across 2^32, if not by much.
+fn jump(before: &Run, after: &Run) -> Option<Jump> {
+    let ahead = after.first.raw.wrapping_sub(before.last.raw);
+    let forward = after.first.raw > before.last.raw || ahead <= FURTHEST_ACROSS;
+    let far = ahead > JUMP_STEP.unsigned_abs() && i32::try_from(ahead).is_ok();
+    (forward && far).then(|| Jump {
+        from: before.last,
+        to: after.first,
+        skipped: u64::from(ahead) - 1,
+        before: (before.frames, before.last.time.since(before.first.time)),
+    })
+}
+
+/// A step across 2^32 that is no larger is a jump ahead; a larger one is a counter that began anew.
+const FURTHEST_ACROSS: u32 = 1 << 24;
 
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,7 @@ fn is_no_figure(of: &str, field: &str) -> bool {
         (of, field),
         ("Entry" | "Observation", "digest")
             | ("Address", _)
+            | ("SaState", "directions")
             | ("Seen", "octets")
             | ("Entry", "time")
             | ("Written" | "Fragments", "first" | "newest" | "previous" | "last_sweep")

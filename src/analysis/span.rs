@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::copies::stepped_back;
+use super::limits::{CLOCK_TOLERANCE_NS, MAX_BACK_STEPS};
 use super::observation::Observation;
 use super::seen::Seen;
 use crate::capture::Frame;
@@ -23,6 +24,34 @@ pub(crate) struct Span {
     pub(crate) backward_most_ns: i64,
     /// Frames without a time.
     pub(crate) untimed: Seen,
+    /// The time of the frame after the first, and of the one before the last.
+    second: Option<Timestamp>,
+    last_but_one: Option<Timestamp>,
+    /// The first steps back beyond what the windows tolerate, and how many more there are.
+    pub(crate) steps: Vec<BackStep>,
+    pub(crate) more_steps: u64,
+}
+
+/// A step back of the clock, with the times of the frames around it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct BackStep {
+    /// The first frame behind the step.
+    pub(crate) pos: FramePos,
+    pub(crate) before: Timestamp,
+    pub(crate) after: Timestamp,
+    /// The time of the frame before `before`, and of the one after `after`.
+    pub(crate) earlier: Option<Timestamp>,
+    pub(crate) next: Option<Timestamp>,
+}
+
+impl BackStep {
+    /// By how much the clock was set back; `None` where it was not, and one frame alone bears a time out of order.
+    pub(crate) fn set_back_ns(&self) -> Option<i64> {
+        // One late frame: the next one goes on where the clock had been. One early frame: the clock returns to where it was.
+        let late = self.next.is_some_and(|next| next != Timestamp::UNKNOWN && next >= self.before);
+        let early = self.earlier.is_some_and(|earlier| earlier != Timestamp::UNKNOWN && self.after >= earlier);
+        if late || early { None } else { stepped_back(self.before, self.after) }
+    }
 }
 
 /// A capture's share of a span; frames that filters left out included, because positions count them.
@@ -69,30 +98,66 @@ impl Span {
             self.untimed.add(o.pos, o.time);
             return;
         }
-        if let Some(last) = self.last
-            && let Some(step) = stepped_back(last, o.time)
-        {
-            self.backward.add(o.pos, o.time);
-            self.backward_most_ns = self.backward_most_ns.max(step);
+        if let Some(last) = self.last {
+            self.second = self.second.or(Some(o.time));
+            if let Some(step) = self.steps.last_mut().filter(|step| step.next.is_none()) {
+                step.next = Some(o.time);
+            }
+            if let Some(step) = stepped_back(last, o.time) {
+                self.backward.add(o.pos, o.time);
+                self.backward_most_ns = self.backward_most_ns.max(step);
+                let earlier = self.last_but_one;
+                self.step(BackStep { pos: o.pos, before: last, after: o.time, earlier, next: None });
+            }
         }
         self.first.get_or_insert((o.pos, o.time));
+        self.last_but_one = self.last;
         self.last = Some(o.time);
+    }
+
+    /// Keeps a step back, if it is more than frames out of order.
+    #[cold]
+    fn step(&mut self, step: BackStep) {
+        if stepped_back(step.before, step.after).is_none_or(|back| back <= CLOCK_TOLERANCE_NS) {
+            return;
+        }
+        if self.steps.len() < MAX_BACK_STEPS {
+            self.steps.push(step);
+        } else {
+            self.more_steps += 1;
+        }
     }
 
     /// Whether a frame of this time comes no earlier than the one before it.
     #[inline]
     pub(super) fn admits(&self, time: Timestamp) -> bool {
-        time != Timestamp::UNKNOWN && self.last.is_some_and(|last| time >= last)
+        time != Timestamp::UNKNOWN
+            && self.last.is_some_and(|last| time >= last)
+            && self.second.is_some()
+            && self.steps.last().is_none_or(|step| step.next.is_some())
     }
 
     /// Takes in a time that [`Span::admits`].
     #[inline]
     pub(super) fn pass(&mut self, time: Timestamp) {
+        self.last_but_one = self.last;
         self.last = Some(time);
     }
 
     pub(super) fn merge(&mut self, later: Self) -> Shift {
-        let Self { captures, continues, first, last, backward, backward_most_ns, untimed } = later;
+        let Self {
+            captures,
+            continues,
+            first,
+            last,
+            backward,
+            backward_most_ns,
+            untimed,
+            second,
+            last_but_one,
+            steps,
+            more_steps,
+        } = later;
         let own = self.captures.len() as u32;
         let shift = if continues && own > 0 {
             Shift { captures: own - 1, frames: self.captures.last().map_or(0, |c| c.frames) }
@@ -108,12 +173,28 @@ impl Span {
         }
         self.captures.extend(more);
         let first = first.map(|(pos, time)| (pos.shifted(shift), time));
-        if let (Some(before), Some((pos, after))) = (self.last, first)
-            && let Some(step) = stepped_back(before, after)
-        {
-            self.backward.add(pos, after);
-            self.backward_most_ns = self.backward_most_ns.max(step);
+        if let (Some(before), Some((pos, after))) = (self.last, first) {
+            if let Some(step) = self.steps.last_mut().filter(|step| step.next.is_none()) {
+                step.next = Some(after);
+            }
+            if let Some(step) = stepped_back(before, after) {
+                self.backward.add(pos, after);
+                self.backward_most_ns = self.backward_most_ns.max(step);
+                let earlier = self.last_but_one;
+                self.step(BackStep { pos, before, after, earlier, next: second });
+            }
         }
+        for step in steps {
+            // The step between the first two frames does not know what came before them.
+            self.step(BackStep { pos: step.pos.shifted(shift), earlier: step.earlier.or(self.last), ..step });
+        }
+        self.more_steps += more_steps;
+        if self.last.is_some() {
+            self.second = self.second.or(first.map(|(_, time)| time));
+        } else {
+            self.second = second;
+        }
+        self.last_but_one = last_but_one.or(if last.is_some() { self.last } else { self.last_but_one });
         self.backward.merge(backward, shift);
         self.backward_most_ns = self.backward_most_ns.max(backward_most_ns);
         self.untimed.merge(untimed, shift);

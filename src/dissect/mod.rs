@@ -20,6 +20,7 @@ pub(crate) mod digest;
 mod esp_port;
 mod ethernet;
 mod fast;
+mod fcs;
 mod foreign;
 mod glance;
 mod gre;
@@ -71,9 +72,27 @@ pub struct DissectOptions {
 #[inline]
 pub fn dissect(frame: &Frame<'_>, options: &DissectOptions, stack: &mut Stack) {
     let (data, wire) = extent(frame);
+    either_way(data, wire, frame.link, options, stack);
+    if frame.fcs_bytes == 0
+        && frame.link == LinkType::ETHERNET
+        && data.len() == wire
+        && let Some(bare) = fcs::follows(data, stack)
+    {
+        if fcs::is_right(data) {
+            either_way(bare, bare.len(), frame.link, options, stack);
+            stack.flags.fcs_found = true;
+        } else {
+            stack.flags.fcs_absent = fcs::is_all(bare, stack);
+        }
+    }
+}
+
+/// The short way where it fits, else the walk.
+#[inline]
+fn either_way(data: &[u8], wire: usize, link: LinkType, options: &DissectOptions, stack: &mut Stack) {
     begin(data, wire, stack);
-    if frame.link != LinkType::ETHERNET || !fast::ethernet_ipv4_esp(data, wire, stack) {
-        general(data, wire, frame.link, options, &[], stack);
+    if link != LinkType::ETHERNET || !fast::ethernet_ipv4_esp(data, wire, stack) {
+        general(data, wire, link, options, &[], stack);
     }
 }
 

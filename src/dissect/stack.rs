@@ -318,6 +318,10 @@ pub struct StackFlags {
     pub not_ethernet: bool,
     /// The destination MAC is a group or the broadcast address.
     pub multicast: bool,
+    /// The frame ends in its own CRC-32, though the capture declares no FCS: the four octets are left out of everything else here.
+    pub fcs_found: bool,
+    /// Four octets more than the packet and its padding need, which are not the frame's CRC-32.
+    pub fcs_absent: bool,
     /// A TCP segment on a port of RFC 9329 encapsulation that does not begin and end with whole messages.
     pub tcp_continuation: bool,
 }

@@ -180,6 +180,7 @@ fn rate(from: &str, to: &str) -> DirectionRate {
         utilisation_pct: Some(68.9),
         peak: Some(Peak { start_ns: START, l1_bps: 11.0e6, frames_per_s: 8700.0 }),
         l1_basis: "measured",
+        basis: "capture-clock",
     }
 }
 

@@ -10,6 +10,7 @@
 )]
 
 pub mod checksum;
+pub mod crc;
 pub mod gre;
 pub mod ike;
 pub mod ipsec;

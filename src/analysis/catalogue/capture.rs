@@ -154,6 +154,23 @@ pub(super) const SLICED: Entry = Entry {
     references: &[],
 };
 
+pub(super) const FCS: Entry = Entry {
+    code: "capture-fcs",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "The capture holds the frame check sequences",
+    meaning: "The last four octets of the frames are the CRC-32 of what stands before them, and the capture does not say so. They are taken \
+              for the FCS: not for padding, and not counted a second time in L2 and L1.",
+    causes: &[
+        "The capture card or TAP keeps the FCS and writes a file without declaring it (pcap: the FCS bits of the link type field; pcapng: if_fcslen).",
+    ],
+    remedy: &[
+        "Nothing is wrong with the figures. For Wireshark: `-o eth.fcs:Always`, or \"Assume packets have FCS\" in the Ethernet preferences.",
+    ],
+    lines: &[],
+    references: &["IEEE 802.3 clause 3.2.9", "draft-ietf-opsawg-pcapng (if_fcslen)"],
+};
+
 pub(super) const UNTIMED: Entry = Entry {
     code: "capture-untimed",
     severity: Severity::Note,

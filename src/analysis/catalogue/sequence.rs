@@ -73,7 +73,7 @@ pub(super) const RESTART: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "The sequence number started again on the same SPI",
-    meaning: "The counter of an SA fell back after a pause and counts up again with the same SPI. IKE would have made a new SPI. A receiver \
+    meaning: "The counter of an SA fell back, after a pause or by more than any anti-replay window, and counts up again with the same SPI. IKE would have made a new SPI. A receiver \
               with anti-replay drops everything until the counter has passed the highest number it had seen.",
     causes: &[
         "A router with manual keys was reloaded, or its SAs were cleared; manual keys keep the SPI.",
@@ -86,6 +86,26 @@ pub(super) const RESTART: Entry = Entry {
     ],
     lines: &[],
     references: &["RFC 4303 section 3.3.3", "RFC 4301 section 4.5.1"],
+};
+
+pub(super) const JUMP: Entry = Entry {
+    code: "sequence-jump",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "The sequence number jumped ahead",
+    meaning: "From one packet of an SA to the next the number rises by more than a million. Loss of that many packets is unlikely within the \
+              pause that the evidence states, so the numbers between are not counted as lost.",
+    causes: &[
+        "A failover: the new active gateway continues the SA some way ahead, so that no number is used twice.",
+        "The SA's state was restored from a checkpoint.",
+        "An outage of the path or the capture, if the pause has room for the packets skipped.",
+    ],
+    remedy: &[
+        "Compare with failover logs of the sending gateway at that time: `show redundancy states`, `show crypto ha`, or the log of the cluster.",
+        "If the pause has room for the packets skipped, compare `#pkts encaps` of the sender before and after.",
+    ],
+    lines: &[],
+    references: &["RFC 6311 section 5 (sequence numbers after a failover)", "RFC 4303 section 3.3.3"],
 };
 
 pub(super) const WRAP: Entry = Entry {

@@ -149,7 +149,7 @@ fn carries(tap: &Tap<'_>, direction: &Folded, what: impl Fn(&super::tap::SaView<
 
 fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) -> DirectionRate {
     let (from, to) = ends(direction.key);
-    let ns = direction.seen.duration_ns();
+    let ns = tap.clock.duration_ns(&direction.seen);
     let sums = &direction.sums;
     // Which SAs travel in what is beyond the limit is not kept.
     let opaque = direction.key == DirectionKey::Other || carries(tap, direction, |sa| sa.is_opaque());
@@ -184,7 +184,9 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
             .link_rate_bps
             .filter(|&rate| rate > 0)
             .and_then(|rate| with_control.map(|bps| 100.0 * bps / rate as f64)),
-        peak: peak(tap, direction, width),
+        // Where the clock was set back, a bin holds frames of two times.
+        peak: if tap.clock.stepped(&direction.seen) { None } else { peak(tap, direction, width) },
+        basis: if tap.clock.stepped(&direction.seen) { "clock-stepped" } else { "capture-clock" },
         l1_basis: if direction.assumed > 0 { "assumed" } else { "measured" },
     }
 }

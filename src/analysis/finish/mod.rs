@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod clock;
 mod directions;
 mod events;
 mod expected;

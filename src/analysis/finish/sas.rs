@@ -31,7 +31,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
 fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa {
     let state = sa.state;
     let copies = if tap.copying { state.copies.get() } else { Default::default() };
-    let duration = state.duration_ns();
+    let duration = tap.clock.duration_ns(&state.seen);
     let frames = state.seen.count.saturating_sub(copies.frames);
     let l1_bytes = state.l1_bytes.saturating_sub(copies.l1_bytes);
     let later = sa.fragments.as_ref();

@@ -134,9 +134,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, parts);
         }
     }
-    report
-        .sizes
-        .extend(rows.into_iter().filter(|(_, row)| row.frames > 0).map(|(key, row)| row.finish(key, &tap.name)));
+    report.sizes.extend(rows.into_iter().filter(|(_, row)| row.frames > 0).map(|(key, row)| row.finish(key, tap)));
     let mut outer: BTreeMap<(usize, u64), u64> = BTreeMap::new();
     let sized = overheads(tap);
     // An AH around ESP-NULL hides nothing.
@@ -307,7 +305,7 @@ impl Row {
         self.parts.add_times(&parts, i64::try_from(frames).unwrap_or(i64::MAX));
     }
 
-    fn finish(self, (direction, sa, encapsulation, inner_bytes): RowKey, tap: &Name) -> Size {
+    fn finish(self, (direction, sa, encapsulation, inner_bytes): RowKey, tap: &Tap<'_>) -> Size {
         let frames = self.frames as f64;
         let (low, high) = self.outer.unwrap_or_default();
         let outer_mean = self.outer_sum as f64 / frames;
@@ -315,11 +313,11 @@ impl Row {
         let overhead_mean = outer_mean - inner_bytes as f64;
         let l1_plain = l1_of_packet(inner_bytes);
         let l1_tunnel = self.l1_bytes as f64 / frames;
-        let duration = self.seen.duration_ns();
+        let duration = tap.clock.duration_ns(&self.seen);
         let mean = |sum: i64| sum as f64 / frames;
         let p = &self.parts;
         Size {
-            tap: Name::clone(tap),
+            tap: tap.name.clone(),
             direction,
             sa,
             encapsulation,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TapState;
+use super::clock::Clock;
 use super::inferred::{self, Inferred};
 use super::udp::{self, Found};
 use crate::analysis::Partial;
@@ -29,6 +30,8 @@ pub(crate) struct Tap<'a> {
     pub(crate) partial: &'a Partial,
     /// Copies are so many that the TAP or SPAN makes them: figures leave them out.
     pub(crate) copying: bool,
+    /// Its clock, where that stepped back.
+    pub(crate) clock: Clock,
     /// With all fragments put together.
     pub(crate) sizes: Cow<'a, Sizes>,
     /// In the order of their keys.
@@ -84,7 +87,8 @@ impl<'a> Tap<'a> {
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
-        let mut tap = Self { name, captures, partial, copying, sizes, sas, foreign, places, keys };
+        let clock = Clock::of(partial);
+        let mut tap = Self { name, captures, partial, copying, clock, sizes, sas, foreign, places, keys };
         inferred::add(&mut tap);
         tap
     }

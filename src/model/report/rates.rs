@@ -60,6 +60,9 @@ pub struct DirectionRate {
     pub peak: Option<Peak>,
     /// `measured`, or `assumed` where lengths of an Ethernet frame had to be assumed.
     pub l1_basis: &'static str,
+    /// What `seconds` and the rates over them are measured by: `capture-clock`, or `clock-stepped` where the clock was set back
+    /// meanwhile and they are over the sum of its forward steps.
+    pub basis: &'static str,
 }
 
 /// Goodput at least and at most.

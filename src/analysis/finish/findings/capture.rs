@@ -9,6 +9,9 @@ use crate::model::{DamageKind, Timestamp};
 /// A pause between the files of a rotation that is longer than this, and than ten times the busiest pause to expect, is a hole.
 const HOLE_NS: i64 = 1_000_000_000;
 
+/// From so many frames on an FCS is a property of the capture.
+const FCS_FRAMES: u64 = 16;
+
 pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
     let partial = tap.partial;
     let frames = partial.totals.sums.frames;
@@ -33,6 +36,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
         );
         findings.push(Draft::new("capture-sliced", evidence).seen(tap, sliced).done());
     }
+    add_fcs(findings, tap);
     add_malformed(findings, tap);
     let untimed = &partial.span.untimed;
     if untimed.count > 0 {
@@ -54,6 +58,22 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
         findings.push(Draft::new("capture-clock-back", evidence).seen(tap, backward).done());
     }
     add_holes(findings, tap, report);
+}
+
+/// Frames that end in their FCS, which nothing declares.
+fn add_fcs(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let (fcs, absent) = (&tap.partial.notices.fcs, tap.partial.notices.fcs_absent);
+    if fcs.count < FCS_FRAMES {
+        return;
+    }
+    let mut evidence = format!(
+        "{} end in the CRC-32 of what stands before: an FCS that the capture does not declare. It is neither padding nor counted twice.",
+        plural(fcs.count, "frame")
+    );
+    if absent > 0 {
+        evidence.push_str(&format!(" {} carry four octets that are no CRC-32 of theirs.", plural(absent, "frame")));
+    }
+    findings.push(Draft::new("capture-fcs", evidence).seen(tap, fcs).done());
 }
 
 /// Headers that cannot be what they say, all of a tap in one finding.

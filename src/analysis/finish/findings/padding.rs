@@ -6,9 +6,8 @@ use crate::analysis::padding::Pattern;
 use crate::model::report::Finding;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    for (direction, pattern, cell) in tap.partial.padding.iter() {
-        // Behind a frame longer than the minimum stand trailers, such as a frame check sequence nobody declared.
-        if pattern == Pattern::Zero || cell.in_short_frames == 0 {
+    for (direction, pattern, cell) in tap.partial.padding.fill() {
+        if pattern == Pattern::Zero {
             continue;
         }
         let what = match pattern {

@@ -2,7 +2,7 @@
 
 use super::super::time::duration;
 use super::{Draft, Tap, percent, plural};
-use crate::analysis::sequence::WINDOWS;
+use crate::analysis::sequence::{Jump, WINDOWS};
 use crate::analysis::settings::Settings;
 use crate::model::report::{Finding, Severity};
 
@@ -93,8 +93,21 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                     .done(),
             );
         }
+        if let (Some(first), Some(last)) = (figures.jumps().first(), figures.jumps().last()) {
+            findings.push(
+                Draft::new("sequence-jump", format!("{who}: {}.", jumped(tap, figures.jumps(), first)))
+                    .at(tap)
+                    .of(sa.name.clone())
+                    .count(figures.jumps().len() as u64)
+                    .between(tap.frame(first.to.pos), first.to.time, tap.frame(last.to.pos), last.to.time)
+                    .done(),
+            );
+        }
         if figures.wraps > 0 {
-            let lasted = sa.state.duration_ns().map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
+            let lasted = tap
+                .clock
+                .duration_ns(&sa.state.seen)
+                .map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
             let evidence = format!(
                 "{who}: the number went from 0xffffffff to 0 {}{lasted}. With extended sequence numbers (ESN) that is normal; \
                  without them a sender must stop. The wire does not show which it is.",
@@ -107,4 +120,27 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             findings.push(draft.done());
         }
     }
+}
+
+/// The first of some jumps in words, and how many more there are.
+fn jumped(tap: &Tap<'_>, jumps: &[Jump], first: &Jump) -> String {
+    let pause = first.pause_ns().map_or_else(|| "an unknown time".into(), duration);
+    let fits = match first.room() {
+        Some(room) if room.saturating_mul(2) >= first.skipped => {
+            format!("; at the rate before, {room} packets fit into that time: they may have been lost")
+        }
+        Some(room) => format!("; at the rate before, only {room} packets fit into that time: they were not sent"),
+        None => String::new(),
+    };
+    let more = match jumps.len() {
+        0 | 1 => String::new(),
+        n => format!("; {} more", plural((n as u64).saturating_sub(1), "jump")),
+    };
+    format!(
+        "the number jumps from {} to {} (frame {}), {} numbers ahead, within {pause}{fits}{more}. They are not counted as lost",
+        first.from.raw,
+        first.to.raw,
+        tap.frame(first.to.pos).frame,
+        first.skipped
+    )
 }
