@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 58] = [
+static ENTRIES: [Entry; 62] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -77,6 +77,10 @@ static ENTRIES: [Entry; 58] = [
     tunnel::ONE_WAY,
     tunnel::INNER_ONE_WAY,
     capture::ONE_DIRECTION,
+    capture::ONE_MAC_PAIR,
+    capture::NO_IPSEC,
+    capture::NOT_ESP,
+    capture::LINK_UNREAD,
     capture::GATEWAY_VIEW,
     tunnel::CLEAR_TRAFFIC,
     sequence::GAP,

@@ -30,6 +30,24 @@ pub(crate) struct Flows {
 struct Latest {
     first: Option<Passed>,
     last: Option<Passed>,
+    /// What the first took of the wire.
+    first_frame: Option<Surface>,
+}
+
+/// What a frame takes of the wire.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Surface {
+    direction: u32,
+    l2_bytes: u32,
+}
+
+/// A frame that a gateway shows after the packet it came in.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Decapsulated {
+    pub(crate) direction: u32,
+    pub(crate) time: Timestamp,
+    pub(crate) l2_bytes: u32,
+    pub(crate) l3_bytes: u32,
 }
 
 /// A packet of a lane: of an SA, or clear ([`NONE`]).
@@ -47,8 +65,9 @@ const GATEWAY_NS: i64 = 2_000_000;
 const GATEWAY_ADDS: std::ops::RangeInclusive<i64> = 20..=160;
 
 impl Flows {
+    /// Takes in a frame; it is returned where it may have come out of the packet before it.
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight]) {
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight]) -> Option<Decapsulated> {
         if o.class.user {
             self.clear.add(o.pos, o.time);
         }
@@ -66,11 +85,17 @@ impl Flows {
             let passed = Passed { sa, bytes: o.l3_bytes, time: o.time, pos: o.pos };
             let latest = slot(&mut self.latest, o.lane);
             let before = latest.last.replace(passed);
-            latest.first = latest.first.or(Some(passed));
+            if latest.first.is_none() {
+                latest.first = Some(passed);
+                latest.first_frame = Some(Surface { direction: o.direction, l2_bytes: o.l2_bytes });
+            }
             if let Some(before) = before.filter(|before| came_out_of(before, &passed)) {
                 self.decapsulated.entry(before.sa).or_default().add(o.pos, o.time);
+                let Observation { direction, time, l2_bytes, l3_bytes, .. } = *o;
+                return Some(Decapsulated { direction, time, l2_bytes, l3_bytes });
             }
         }
+        None
     }
 
     /// Notes a packet of an SA as the last of a lane that has had packets before.
@@ -85,7 +110,9 @@ impl Flows {
         self.flows.get(id as usize)
     }
 
-    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
+    /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
+        let mut out = Vec::new();
         let Self { flows, latest, clear, decapsulated } = later;
         for (flow, &id) in flows.into_iter().zip(&map.flows) {
             if id == NONE {
@@ -108,9 +135,21 @@ impl Flows {
             let own = slot(&mut self.latest, lane);
             let after = moved(first);
             let before = std::mem::replace(&mut own.last, theirs.last.map(moved));
-            own.first = own.first.or(Some(after));
+            let frame =
+                theirs.first_frame.map(|frame| Surface { direction: remap(&map.directions, frame.direction), ..frame });
+            if own.first.is_none() {
+                own.first = Some(after);
+                own.first_frame = frame;
+            }
             if let Some(before) = before.filter(|before| came_out_of(before, &after)) {
                 self.decapsulated.entry(before.sa).or_default().add(after.pos, after.time);
+                let decapsulated = |Surface { direction, l2_bytes }| Decapsulated {
+                    direction,
+                    time: after.time,
+                    l2_bytes,
+                    l3_bytes: after.bytes,
+                };
+                out.extend(frame.map(decapsulated));
             }
         }
         for (sa, seen) in decapsulated {
@@ -118,6 +157,7 @@ impl Flows {
             shifted.merge(seen, shift);
             self.decapsulated.entry(remap(&map.sas, sa)).or_default().join(&shifted);
         }
+        out
     }
 }
 

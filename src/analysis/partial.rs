@@ -207,7 +207,9 @@ impl Partial {
         self.rates.observe(&o);
         self.padding.observe(&o, stack, frame.data);
         self.notices.observe(&o, stack, self.settings.link_rate_bps);
-        self.flows.observe(&o, sights);
+        if let Some(again) = self.flows.observe(&o, sights) {
+            self.rates.count_again(&again);
+        }
         if o.class.fragment
             && let Some(outer) = stack.outer()
         {
@@ -276,7 +278,9 @@ impl Partial {
         self.rates.merge(rates, shift, &map.directions);
         self.padding.merge(padding, shift, &map.directions);
         self.notices.merge(notices, shift, &map.directions, self.settings.link_rate_bps);
-        self.flows.merge(flows, shift, &map);
+        for again in self.flows.merge(flows, shift, &map) {
+            self.rates.count_again(&again);
+        }
         self.fragments.merge(fragments, shift, &map, &mut self.sizes);
         self.candidates.merge(candidates, shift, &map);
         for frame in self.copies.merge(copies, shift, &map) {

@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
+use super::flows::Decapsulated;
 use super::limits::{MAX_BINS, MAX_DIRECTIONS};
 use super::observation::Observation;
 use super::seen::Seen;
 use super::settings::Settings;
 use crate::model::Shift;
+use crate::transform::ethernet;
 
 /// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -27,6 +29,8 @@ pub(crate) struct Direction {
     pub(crate) seen: Seen,
     pub(crate) sums: Sums,
     pub(crate) copies: Sums,
+    /// Frames that a gateway may have shown a second time, decapsulated.
+    pub(crate) again: Again,
     /// Frames whose layer 1 length had to be assumed.
     pub(crate) assumed: u64,
     pub(crate) ip_frames: u64,
@@ -46,6 +50,41 @@ pub(crate) struct Sums {
     pub(crate) clear_bytes: u64,
 }
 
+/// Sums over frames in clear that directly follow the packet they may have come out of.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Again {
+    frames: u64,
+    l2_bytes: u64,
+    l3_bytes: u64,
+}
+
+impl Again {
+    fn add(&mut self, frame: &Decapsulated) {
+        self.frames += 1;
+        self.l2_bytes += u64::from(frame.l2_bytes);
+        self.l3_bytes += u64::from(frame.l3_bytes);
+    }
+
+    fn join(&mut self, other: &Self) {
+        let Self { frames, l2_bytes, l3_bytes } = *other;
+        self.frames += frames;
+        self.l2_bytes += l2_bytes;
+        self.l3_bytes += l3_bytes;
+    }
+
+    /// The same as sums of frames in clear.
+    pub(crate) fn sums(&self) -> Sums {
+        Sums {
+            frames: self.frames,
+            l1_bytes: self.l2_bytes + self.frames * ethernet::PREAMBLE_AND_IFG,
+            l2_bytes: self.l2_bytes,
+            l3_bytes: self.l3_bytes,
+            clear_bytes: self.l3_bytes,
+            ..Sums::default()
+        }
+    }
+}
+
 /// Sums over the frames of one bin, and of the copies among them.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BinSums {
@@ -53,6 +92,7 @@ pub(crate) struct BinSums {
     pub(crate) goodput_bytes: u64,
     pub(crate) copies: Sums,
     pub(crate) copies_goodput_bytes: u64,
+    pub(crate) again: Again,
 }
 
 impl Sums {
@@ -103,6 +143,7 @@ impl BinSums {
         self.goodput_bytes += other.goodput_bytes;
         self.copies.join(&other.copies);
         self.copies_goodput_bytes += other.copies_goodput_bytes;
+        self.again.join(&other.again);
     }
 }
 
@@ -206,6 +247,20 @@ impl Rates {
         }
     }
 
+    /// Counts a frame that has been observed and may have come out of the packet before it.
+    pub(crate) fn count_again(&mut self, frame: &Decapsulated) {
+        let width = self.bin_ns();
+        let direction = self.slot(frame.direction);
+        direction.again.add(frame);
+        if let Some(time) = frame.time.ns() {
+            // The bin exists: the frame has been observed.
+            direction.open(time, width);
+            if let Some((_, _, bin)) = &mut direction.current {
+                bin.again.add(frame);
+            }
+        }
+    }
+
     /// Puts every open bin into its map, so that equal states are equal.
     pub(crate) fn flush(&mut self) {
         let width = self.bin_ns();
@@ -243,7 +298,7 @@ impl Rates {
         let Self { width: _, joined: _, directions: theirs, bins: _ } = later;
         for (at, theirs) in theirs.into_iter().enumerate() {
             let id = directions.get(at).copied().unwrap_or(u32::MAX);
-            let Direction { seen, sums, copies, assumed, ip_frames, bins, current: _ } = theirs;
+            let Direction { seen, sums, copies, again, assumed, ip_frames, bins, current: _ } = theirs;
             let own = self.slot(id);
             // Two of the later directions may both land in `other`; their order is then not capture order.
             if own.seen.count > 0 && id as usize >= MAX_DIRECTIONS {
@@ -255,6 +310,7 @@ impl Rates {
             }
             own.sums.join(&sums);
             own.copies.join(&copies);
+            own.again.join(&again);
             own.assumed += assumed;
             own.ip_frames += ip_frames;
             for (index, bin) in bins {

@@ -143,6 +143,9 @@ pub(super) struct ReportArgs {
     pub(super) analysis: AnalysisArgs,
     #[command(flatten)]
     pub(super) tell: TellArgs<Table>,
+    /// A run that sees no IPsec is an error
+    #[arg(long, help_heading = "Run")]
+    pub(super) expect_ipsec: bool,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }

@@ -10,6 +10,7 @@ use super::progress::{Display, Interrupt};
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies};
+use crate::analysis::finish::say_no_ipsec;
 use crate::capture::Source;
 use crate::engine;
 use crate::model::Error;
@@ -51,7 +52,10 @@ impl From<MergeArgs> for Asked {
         let MergeArgs { states: _, files_from: _, null: _, accept_cut, policy, state_out: _, tell, run } = args;
         let input = InputArgs { accept_cut, ..InputArgs::default() };
         let (filter, analysis) = (FilterArgs::default(), AnalysisArgs::default());
-        Self { args: ReportArgs { input, policy, filter, analysis, tell, run }, findings_only: false }
+        Self {
+            args: ReportArgs { input, policy, filter, analysis, tell, expect_ipsec: false, run },
+            findings_only: false,
+        }
     }
 }
 
@@ -80,6 +84,9 @@ fn report(asked: &Asked) -> Verdict {
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);
+    if *findings_only || args.expect_ipsec {
+        say_no_ipsec(&mut report, args.expect_ipsec);
+    }
     say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
     deliver(report, asked, table, sink, verdict)
 }

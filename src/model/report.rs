@@ -33,6 +33,8 @@ pub struct Report {
     pub degraded_why: Vec<String>,
     /// The inputs, in the order frame references count them.
     pub captures: Vec<Capture>,
+    /// The filters given, as options: no figure holds what they leave out.
+    pub filters: Vec<String>,
     /// The points on the wire.
     pub taps: Vec<Tap>,
     /// Sums over all frames of all taps.

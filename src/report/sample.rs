@@ -192,6 +192,7 @@ pub(crate) fn empty() -> Report {
         exactness: Exactness::Exact,
         degraded_why: Vec::new(),
         captures: vec![capture("plain.pcap", "plain", 120)],
+        filters: Vec::new(),
         taps: vec![Tap { name: "plain".into(), captures: vec![0], role: "plain" }],
         totals: Totals { frames: 120, ip_frames: 120, ..Totals::default() },
         layers: Vec::new(),
@@ -217,6 +218,7 @@ pub(crate) fn report() -> Report {
     };
     Report {
         captures: vec![Capture { complete: false, damage: Some(cut), ..capture("tunnel.pcap", "tunnel", 1545) }],
+        filters: Vec::new(),
         taps: vec![Tap { name: "tunnel".into(), captures: vec![0], role: "tunnel" }],
         totals: Totals { frames: 1545, ipsec_frames: 1485, ip_frames: 1500, control_frames: 45, ..Totals::default() },
         layers: vec![Layer { tap: "tunnel".into(), stack: "eth/ipv4/esp".into(), frames: 1485, wire_bytes: 200_000 }],

@@ -241,3 +241,64 @@ pub(super) const HOLE: Entry = Entry {
     lines: &[],
     references: &[],
 };
+
+pub(super) const LINK_UNREAD: Entry = Entry {
+    code: "capture-link-unread",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "Frames of a link type that is not read",
+    meaning: "The capture has frames of a link type that spiglass does not read. They are counted and nothing else; an SA or a fault may be in them.",
+    causes: &[
+        "The capture comes from a pseudo interface of a firewall or a radio, not from Ethernet, PPP, HDLC or raw IP.",
+    ],
+    remedy: &[
+        "Capture on the Ethernet interface, or at a TAP.",
+        "Where a header of fixed length stands in front of IP, cut it off: `editcap -C BYTES -T rawip IN OUT`.",
+    ],
+    lines: &[],
+    references: &["https://www.tcpdump.org/linktypes.html"],
+};
+
+pub(super) const ONE_MAC_PAIR: Entry = Entry {
+    code: "capture-one-mac-pair",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Both directions bear one pair of MAC addresses",
+    meaning: "IP packets run both ways and all frames have the same source and destination MAC. Rates by MAC address hold both directions; \
+              utilisation is not given.",
+    causes: &["A mirror or packet broker that writes its own addresses on every frame."],
+    remedy: &["Read rates per SA, or capture at a passive TAP."],
+    lines: &[],
+    references: &[],
+};
+
+pub(super) const NO_IPSEC: Entry = Entry {
+    code: "no-ipsec",
+    severity: Severity::Note,
+    severity_note: "An error with --expect-ipsec.",
+    title: "No IPsec seen",
+    meaning: "No frame of the captures carries AH, ESP or IPComp. `check` finds nothing wrong because there is nothing to check.",
+    causes: &[
+        "The tunnel was down or idle, or the traffic does not match its policy and goes in clear.",
+        "The capture was taken on another link, or its filter leaves IPsec out.",
+    ],
+    remedy: &[
+        "Send traffic through the tunnel and look at `show crypto ipsec sa` or `ip -s xfrm state` on both gateways.",
+        "Capture between the gateways, with a filter such as `esp or ah or udp port 500 or udp port 4500`.",
+    ],
+    lines: &["show crypto ipsec sa"],
+    references: &[],
+};
+
+pub(super) const NOT_ESP: Entry = Entry {
+    code: "udp-not-esp",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "UDP on the ports of IPsec that is no ESP",
+    meaning: "Datagrams on UDP port 500 or 4500, or on a port given with --udp-port, do not behave as ESP: lengths that are no whole words, many \
+              SPIs with single packets, or numbers that do not grow by small steps. They count as traffic in clear.",
+    causes: &["Another protocol uses the port: OpenVPN, WireGuard, QUIC, DTLS, RTP or a game."],
+    remedy: &["If it is ESP, name its SAs with `--config`, or capture from the IKE exchange on."],
+    lines: &[],
+    references: &["RFC 3948"],
+};

@@ -11,6 +11,8 @@ pub(crate) struct Clock {
     steps: Vec<(FramePos, i64)>,
     /// So many, or frames of several captures in turns: what lies between two frames is not known.
     unknown: bool,
+    /// All times are whole seconds: what lies between two frames is known to a second at best.
+    coarse: bool,
 }
 
 impl Clock {
@@ -20,7 +22,7 @@ impl Clock {
         // Frames of captures that overlap were merged by time, and their positions are in no order.
         let times = || span.captures.iter().filter_map(|capture| capture.times);
         let in_turns = times().zip(times().skip(1)).any(|(own, next)| next.0 < own.1);
-        Self { steps, unknown: span.more_steps > 0 || in_turns }
+        Self { steps, unknown: span.more_steps > 0 || in_turns, coarse: is_coarse(partial) }
     }
 
     /// Whether the clock was set back between the first and the last frame of what was seen.
@@ -28,9 +30,17 @@ impl Clock {
         self.between(seen).next().is_some()
     }
 
+    /// Whether all times are whole seconds.
+    pub(crate) const fn is_coarse(&self) -> bool {
+        self.coarse
+    }
+
     /// Nanoseconds between the first and the last frame: the sum of the forward steps between them. `None` for one moment, unknown
     /// times, or a clock that stepped too often.
     pub(crate) fn duration_ns(&self, seen: &Seen) -> Option<i64> {
+        if self.coarse {
+            return None;
+        }
         if !self.stepped(seen) {
             return seen.duration_ns();
         }
@@ -44,4 +54,25 @@ impl Clock {
         let within = move |pos: FramePos| ends.is_some_and(|(first, last)| first < pos && pos <= last);
         self.steps.iter().filter(move |(pos, _)| within(*pos)).map(|(_, back)| *back)
     }
+}
+
+/// Whether all times that a state keeps are whole seconds, and not all the same one.
+fn is_coarse(partial: &Partial) -> bool {
+    const SECOND: i64 = 1_000_000_000;
+    let sizes = &partial.sizes;
+    let cells = sizes
+        .visible
+        .iter()
+        .map(|(_, cell)| &cell.seen)
+        .chain(sizes.opaque.iter().map(|(_, cell)| &cell.seen))
+        .chain(sizes.null.iter().map(|(_, cell)| &cell.seen))
+        .chain(sizes.decrypted.iter().map(|(_, cell)| &cell.seen));
+    let seen = partial.rates.iter().map(|(_, direction)| &direction.seen).chain(cells);
+    let mut times = seen.filter_map(Seen::ends).flat_map(|ends| [ends.first_time.ns(), ends.last_time.ns()]).flatten();
+    let Some(first) = times.next().filter(|time| time % SECOND == 0) else { return false };
+    let mut moved = false;
+    times.all(|time| {
+        moved |= time != first;
+        time % SECOND == 0
+    }) && moved
 }

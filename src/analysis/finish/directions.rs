@@ -1,6 +1,6 @@
 //! Rates per direction, PAUSE, and the time series.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::sizes::null_cells;
 use super::tap::Tap;
@@ -35,7 +35,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
         // The verdict on ESP-NULL comes after the bins were filled: their goodput is complete only without such SAs.
         let complete = visible && !carries(tap, &direction, |sa| sa.null.is_some());
         for (&bin, sums) in &direction.bins {
-            let all = if tap.copying { sums.all.without(&sums.copies) } else { sums.all };
+            let all = tap.on_the_wire(&sums.all, &sums.copies, &sums.again);
             let copies = if tap.copying { sums.copies_goodput_bytes } else { 0 };
             report.rates.bins.push(Bin {
                 direction: index,
@@ -83,10 +83,20 @@ fn mac(octets: [u8; 6]) -> String {
     format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
 }
 
+/// The directions that are reported: those with the most octets.
+fn busiest(tap: &Tap<'_>) -> BTreeSet<u32> {
+    let octets = |direction: &Direction| direction.sums.l1_bytes.saturating_add(direction.sums.control_l1_bytes);
+    let mut all: Vec<_> =
+        tap.partial.rates.iter().map(|(id, direction)| (std::cmp::Reverse(octets(direction)), id)).collect();
+    all.sort_unstable();
+    all.into_iter().take(REPORTED_DIRECTIONS).map(|(_, id)| id).collect()
+}
+
 /// Directions in the order of their keys, each sender's group traffic added to its busiest direction.
 fn folded(tap: &Tap<'_>) -> Vec<Folded> {
+    let busiest = busiest(tap);
     let key = |id| match tap.partial.tables.directions.get(id) {
-        Some(key) if (id as usize) < REPORTED_DIRECTIONS => *key,
+        Some(key) if busiest.contains(&id) => *key,
         _ => DirectionKey::Other,
     };
     let mut rows: Vec<(u32, DirectionKey, &Direction)> =
@@ -132,7 +142,7 @@ impl Folded {
     fn take_in(&mut self, tap: &Tap<'_>, id: u32, direction: &Direction) {
         self.ids.push(id);
         self.seen.join(&direction.seen);
-        let sums = if tap.copying { direction.sums.without(&direction.copies) } else { direction.sums };
+        let sums = tap.on_the_wire(&direction.sums, &direction.copies, &direction.again);
         self.sums.join(&sums);
         self.assumed += direction.assumed;
         for (bin, sums) in &direction.bins {
@@ -151,12 +161,13 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let (from, to) = ends(direction.key);
     let ns = tap.clock.duration_ns(&direction.seen);
     let sums = &direction.sums;
-    // Which SAs travel in what is beyond the limit is not kept.
-    let opaque = direction.key == DirectionKey::Other || carries(tap, direction, |sa| sa.is_opaque());
+    // Which SAs travel in the 65th direction to appear and in later ones is not kept.
+    let unknown = direction.key == DirectionKey::Other || direction.ids.iter().any(|&id| id >= u64::BITS);
+    let opaque = unknown || carries(tap, direction, |sa| sa.is_opaque());
     let visible = goodput_bytes(tap, direction);
     let goodput = if opaque { None } else { bits_per_second(visible, ns) };
     // Opaque SAs of known transforms leave a range.
-    let range = (direction.key != DirectionKey::Other).then(|| hidden_goodput(tap, direction)).flatten();
+    let range = (!unknown).then(|| hidden_goodput(tap, direction)).flatten();
     let limit = |hidden: u64| bits_per_second(visible.saturating_add(hidden), ns);
     let bounds =
         range.map(|hidden| GoodputRange { goodput_min_bps: limit(hidden.least), goodput_max_bps: limit(hidden.most) });
@@ -182,10 +193,14 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         control_l1_bps: bits_per_second(sums.control_l1_bytes, ns),
         utilisation_pct: settings
             .link_rate_bps
-            .filter(|&rate| rate > 0)
+            .filter(|&rate| rate > 0 && !tap.has_one_mac_pair())
             .and_then(|rate| with_control.map(|bps| 100.0 * bps / rate as f64)),
         // Where the clock was set back, a bin holds frames of two times.
-        peak: if tap.clock.stepped(&direction.seen) { None } else { peak(tap, direction, width) },
+        peak: if tap.clock.stepped(&direction.seen) || tap.clock.is_coarse() {
+            None
+        } else {
+            peak(tap, direction, width)
+        },
         basis: if tap.clock.stepped(&direction.seen) { "clock-stepped" } else { "capture-clock" },
         l1_basis: if direction.assumed > 0 { "assumed" } else { "measured" },
     }
@@ -265,7 +280,7 @@ fn peak(tap: &Tap<'_>, direction: &Folded, width: i64) -> Option<Peak> {
         .iter()
         .map(|(bin, sums)| (bin.saturating_mul(width), sums))
         .filter(|(start, _)| *start >= first && start.saturating_add(width) <= last)
-        .map(|(start, sums)| (start, if tap.copying { sums.all.without(&sums.copies) } else { sums.all }))
+        .map(|(start, sums)| (start, tap.on_the_wire(&sums.all, &sums.copies, &sums.again)))
         .max_by_key(|(start, sums)| (sums.l1_bytes, std::cmp::Reverse(*start)))
         .map(|(start_ns, sums)| Peak {
             start_ns,

@@ -25,7 +25,7 @@ mod udp;
 use super::Partial;
 use super::settings::Settings;
 use crate::model::DamageKind;
-use crate::model::report::{Capture, Exactness, Report, SCHEMA, Tap as TapReport, Tool, Totals};
+use crate::model::report::{Capture, Exactness, Report, SCHEMA, Severity, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
 
 pub(crate) use pairs::pair_findings;
@@ -80,6 +80,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         exactness: Exactness::Exact,
         degraded_why: Vec::new(),
         captures: captures.iter().map(|facts| facts.capture.clone()).collect(),
+        filters: filters(settings),
         taps: Vec::new(),
         totals: Totals::default(),
         layers: Vec::new(),
@@ -121,6 +122,37 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         report.exactness = Exactness::Degraded;
     }
     report
+}
+
+/// Filters as options.
+fn filters(settings: &Settings) -> Vec<String> {
+    let time = |option: &str, time: Option<crate::model::Timestamp>| {
+        time.and_then(rfc3339).map(|time| format!("{option} {time}"))
+    };
+    let filters = [
+        time("--from", settings.from),
+        time("--to", settings.to),
+        settings.peer.map(|peer| format!("--peer {peer}")),
+        settings.spi.map(|spi| format!("--spi {spi}")),
+    ];
+    filters.into_iter().flatten().collect()
+}
+
+/// Says that a run with captures saw no IPsec: a note, or an error where some was expected.
+pub fn say_no_ipsec(report: &mut Report, expected: bool) {
+    if report.captures.is_empty() || report.totals.ipsec_frames > 0 || !report.sas.is_empty() {
+        return;
+    }
+    let filtered = if report.filters.is_empty() { "" } else { " that the filters leave" };
+    let evidence = format!(
+        "No AH, ESP or IPComp in {} {}{filtered}, {} of them IP.",
+        report.totals.frames,
+        if report.totals.frames == 1 { "frame" } else { "frames" },
+        report.totals.ip_frames
+    );
+    let severity = if expected { Severity::Error } else { Severity::Note };
+    report.findings.push(findings::Draft::new("no-ipsec", evidence).count(0).severity(severity).done());
+    findings::sort(&mut report.findings);
 }
 
 fn add_totals(totals: &mut Totals, tap: &Tap<'_>) {

@@ -134,7 +134,18 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, parts);
         }
     }
-    report.sizes.extend(rows.into_iter().filter(|(_, row)| row.frames > 0).map(|(key, row)| row.finish(key, tap)));
+    let mut paces: BTreeMap<(String, Option<Name>, String), (u64, Seen)> = BTreeMap::new();
+    for ((direction, sa, encapsulation, _), row) in &rows {
+        let (frames, seen) = paces.entry((direction.clone(), sa.clone(), encapsulation.clone())).or_default();
+        *frames += row.frames;
+        seen.join(&row.seen);
+    }
+    for (key, row) in rows.into_iter().filter(|(_, row)| row.frames > 0) {
+        let (direction, sa, encapsulation, _) = &key;
+        let pace = paces.get(&(direction.clone(), sa.clone(), encapsulation.clone()));
+        let ns = pace.and_then(|(frames, seen)| rated(tap, &row, *frames, seen));
+        report.sizes.push(row.finish(key, ns, tap));
+    }
     let mut outer: BTreeMap<(usize, u64), u64> = BTreeMap::new();
     let sized = overheads(tap);
     // An AH around ESP-NULL hides nothing.
@@ -158,6 +169,18 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             Some(OuterSize { tap: tap.name.clone(), sa, outer_bytes, frames })
         },
     ));
+}
+
+/// Packets of one size, and periods between packets of all sizes, that a rate needs.
+const RATED: u64 = 10;
+
+/// Nanoseconds over which the rate of one size holds: `None` where it has too few packets, or they came in one burst of the stream of
+/// `frames` packets that was `seen`.
+fn rated(tap: &Tap<'_>, row: &Row, frames: u64, seen: &Seen) -> Option<i64> {
+    let (own, all) = (tap.clock.duration_ns(&row.seen)?, tap.clock.duration_ns(seen)?);
+    let periods = i64::try_from(frames.saturating_sub(1)).ok().filter(|&periods| periods > 0)?;
+    let enough = row.frames >= RATED && i128::from(own) * i128::from(periods) >= i128::from(all) * i128::from(RATED);
+    enough.then_some(own)
 }
 
 fn visible_row(tap: &Tap<'_>, key: &VisibleKey) -> Option<(RowKey, IntegerParts)> {
@@ -305,7 +328,7 @@ impl Row {
         self.parts.add_times(&parts, i64::try_from(frames).unwrap_or(i64::MAX));
     }
 
-    fn finish(self, (direction, sa, encapsulation, inner_bytes): RowKey, tap: &Tap<'_>) -> Size {
+    fn finish(self, (direction, sa, encapsulation, inner_bytes): RowKey, duration: Option<i64>, tap: &Tap<'_>) -> Size {
         let frames = self.frames as f64;
         let (low, high) = self.outer.unwrap_or_default();
         let outer_mean = self.outer_sum as f64 / frames;
@@ -313,7 +336,6 @@ impl Row {
         let overhead_mean = outer_mean - inner_bytes as f64;
         let l1_plain = l1_of_packet(inner_bytes);
         let l1_tunnel = self.l1_bytes as f64 / frames;
-        let duration = tap.clock.duration_ns(&self.seen);
         let mean = |sum: i64| sum as f64 / frames;
         let p = &self.parts;
         Size {

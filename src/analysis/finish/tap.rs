@@ -12,16 +12,21 @@ use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
 use crate::analysis::intern::NONE;
 use crate::analysis::limits::MAX_UDP_MISFITS;
+use crate::analysis::rates::{Again, Sums};
 use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
 use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
 use crate::analysis::sizes::{Cell, Cells, OpaqueKey, Sizes};
+use crate::analysis::tables::{self, DirectionKey, GROUP};
 use crate::dissect::MAX_LAYERS;
 use crate::model::report::{FrameRef, Name};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
 
 /// At least this share of a tap's frames, one in so many, makes it a copying TAP.
 const COPYING_TAP: u64 = 5;
+
+/// Fewer packets of an SA that are followed by what they may have carried are chance.
+const DECAPSULATED: u64 = 10;
 
 /// A tap, its verdicts reached.
 pub(crate) struct Tap<'a> {
@@ -36,6 +41,8 @@ pub(crate) struct Tap<'a> {
     pub(crate) sizes: Cow<'a, Sizes>,
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
+    /// Packets that a gateway's own capture shows twice, decapsulated: on the wire was only the first.
+    pub(crate) decapsulated: Option<Seen>,
     /// What looked like SAs in UDP packet by packet and is another protocol.
     pub(crate) foreign: Vec<SaView<'a>>,
     /// Where in `sas` each SA number and each key is.
@@ -88,9 +95,47 @@ impl<'a> Tap<'a> {
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
         let clock = Clock::of(partial);
-        let mut tap = Self { name, captures, partial, copying, clock, sizes, sas, foreign, places, keys };
+        let mut tap =
+            Self { name, captures, partial, copying, clock, sizes, sas, decapsulated: None, foreign, places, keys };
+        tap.decapsulated = tap.shown_twice();
         inferred::add(&mut tap);
         tap
+    }
+
+    /// Clear packets that directly follow the packet they came out of, of SAs where that is no chance.
+    fn shown_twice(&self) -> Option<Seen> {
+        let mut out = Seen::default();
+        for sa in &self.sas {
+            let Some(seen) = self.partial.flows.decapsulated.get(&sa.id) else { continue };
+            if seen.count >= DECAPSULATED && seen.count.saturating_mul(2) >= sa.state.seen.count {
+                out.join(seen);
+            }
+        }
+        (out.count > 0).then_some(out)
+    }
+
+    /// Sums of frames that were on the wire once: without copies of the TAP, and without what a gateway shows decapsulated.
+    pub(crate) fn on_the_wire(&self, all: &Sums, copies: &Sums, again: &Again) -> Sums {
+        let sums = if self.copying { all.without(copies) } else { *all };
+        if self.decapsulated.is_some() { sums.without(&again.sums()) } else { sums }
+    }
+
+    /// Whether frames of both directions bear one pair of MAC addresses: a mirror that writes its own.
+    pub(crate) fn has_one_mac_pair(&self) -> bool {
+        let tables = &self.partial.tables;
+        let with_ip = self.partial.rates.iter().filter(|(_, direction)| direction.ip_frames > 0);
+        let mut pairs = with_ip.filter_map(|(id, _)| match *tables.directions.get(id)? {
+            DirectionKey::Mac(_, GROUP) => None,
+            key => Some(key),
+        });
+        let one = matches!((pairs.next(), pairs.next()), (Some(DirectionKey::Mac(..)), None));
+        let answered = |sa: &SaView<'_>| {
+            let back = SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
+            self.sas_between(&back).next().is_some()
+        };
+        let flows = || tables.flows.iter().filter(|(_, flow)| !flow.inner);
+        let back = |flow: &tables::FlowKey| tables::FlowKey { src: flow.dst, dst: flow.src, inner: false };
+        one && (self.sas.iter().any(answered) || flows().any(|(_, flow)| tables.flows.find(&back(flow)).is_some()))
     }
 
     /// Where in `sas` an SA number is.

@@ -43,6 +43,9 @@ pub(super) fn print(page: &mut Page<'_>, report: &Report) {
         }
     }
     totals(page, report);
+    if !report.filters.is_empty() {
+        page.wrapped(0, 4, &format!("Only frames that {} leaves.", printable(&report.filters.join(" "))));
+    }
     if report.exactness == Exactness::Degraded {
         page.wrapped(0, 4, &format!("Not exact: {}", report.degraded_why.join(" ")));
     }

@@ -3,7 +3,7 @@
 use super::super::time::duration;
 use super::{CaptureFacts, Draft, Tap, percent, plural};
 use crate::analysis::seen::Seen;
-use crate::model::report::{Finding, FrameRef, Report};
+use crate::model::report::{Capture, Finding, FrameRef, Report};
 use crate::model::{DamageKind, Timestamp};
 
 /// A pause between the files of a rotation that is longer than this, and than ten times the busiest pause to expect, is a hole.
@@ -162,6 +162,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
             finding.tap = capture.tap.as_str().into();
             findings.push(finding);
         }
+        add_unread(findings, capture);
         let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).fold(0, u64::saturating_add);
         if drops > 0 {
             let evidence = format!(
@@ -176,4 +177,23 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
             findings.push(finding);
         }
     }
+}
+
+/// Frames of link types that are not read: nothing is known of what they carry.
+fn add_unread(findings: &mut Vec<Finding>, capture: &Capture) {
+    let is_number = |name: &&String| !name.is_empty() && name.bytes().all(|octet| octet.is_ascii_digit());
+    let unread: Vec<&str> = capture.link_types.iter().filter(is_number).map(String::as_str).collect();
+    if unread.is_empty() {
+        return;
+    }
+    let part = if unread.len() == capture.link_types.len() { "none" } else { "a part" };
+    let evidence = format!(
+        "{}: link type {} is not read, so {part} of its {} was analysed.",
+        capture.path,
+        unread.join(", "),
+        plural(capture.frames, "frame")
+    );
+    let mut finding = Draft::new("capture-link-unread", evidence).count(capture.frames).done();
+    finding.tap = capture.tap.as_str().into();
+    findings.push(finding);
 }

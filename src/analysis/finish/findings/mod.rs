@@ -32,8 +32,8 @@ pub(crate) fn all(
     for tap in taps {
         spi::add(&mut findings, tap);
         sequence::add(&mut findings, tap, settings);
-        traffic::add(&mut findings, tap);
-        overhead::add(&mut findings, tap);
+        traffic::add(&mut findings, tap, settings);
+        overhead::add(&mut findings, tap, settings);
         transform::add(&mut findings, tap);
         padding::add(&mut findings, tap);
         signalling::add(&mut findings, tap);

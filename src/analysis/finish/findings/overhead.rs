@@ -1,9 +1,10 @@
 //! Outer fragmentation and TFC padding.
 
 use super::{Draft, Tap, plural};
+use crate::analysis::settings::Settings;
 use crate::model::report::Finding;
 
-pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     for sa in &tap.sas {
         if let Some(sums) = &sa.fragments {
             let packets = sums.complete + sums.incomplete;
@@ -15,7 +16,13 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                 plural(sums.later, "fragment"),
                 sums.extra_header_bytes
             );
-            if sums.incomplete > 0 {
+            // Later fragments bear no SPI, so a filter by SPI leaves them out.
+            if settings.spi.is_some() {
+                evidence = format!(
+                    "{packets} of {} were fragmented. Their later fragments bear no SPI: the filter --spi leaves them out.",
+                    plural(sa.state.seen.count, "packet")
+                );
+            } else if sums.incomplete > 0 {
                 evidence.push_str(&format!(" Of {} some fragments were not seen.", plural(sums.incomplete, "packet")));
             }
             let mut seen = sums.seen;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Tap, percent, plural};
 use crate::analysis::seen::Seen;
+use crate::analysis::settings::Settings;
 use crate::analysis::tables::{DirectionKey, GROUP};
 use crate::model::report::Finding;
 use crate::model::{Address, Protocol};
@@ -13,8 +14,21 @@ const ENOUGH: u64 = 10;
 /// Address pairs named in an evidence.
 const NAMED: usize = 3;
 
-pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
+    add_foreign(findings, tap);
+    add_copies(findings, tap);
+    // A filter by SPI leaves out the other direction and all that is in clear: nothing follows from their absence.
+    if settings.spi.is_some() {
+        return;
+    }
     let one_direction = runs_one_way(tap);
+    if tap.has_one_mac_pair() {
+        let (seen, evidence) = (
+            tap.partial.totals.sums.ip_frames,
+            "IP packets run both ways with one pair of MAC addresses, which the mirror wrote: rates by MAC address hold both directions.",
+        );
+        findings.push(Draft::new("capture-one-mac-pair", evidence.into()).at(tap).count(seen).done());
+    }
     if let Some(seen) = one_direction {
         let evidence = format!(
             "All {} of this tap run one way; what the other direction does is not known.",
@@ -25,7 +39,6 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         add_one_way(findings, tap);
         add_inner_one_way(findings, tap);
     }
-    add_copies(findings, tap);
     let gateway = add_gateway_view(findings, tap);
     if !gateway {
         add_clear(findings, tap);
@@ -52,7 +65,7 @@ fn runs_one_way(tap: &Tap<'_>) -> Option<Seen> {
         DirectionKey::Ip(src, dst) => keys.contains(&DirectionKey::Ip(dst, src)),
         _ => true,
     });
-    (!answered && seen.count >= ENOUGH).then_some(seen)
+    (!answered && seen.count >= ENOUGH && !tap.has_one_mac_pair()).then_some(seen)
 }
 
 /// Traffic of one protocol between two endpoints, both ways.
@@ -145,24 +158,35 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 
 /// A gateway's own capture shows what it decapsulates right behind the ESP packet; true if this is one.
 fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
-    // At least half of an SA's packets, or it may be chance.
-    let mut out = Seen::default();
-    for sa in &tap.sas {
-        let Some(seen) = tap.partial.flows.decapsulated.get(&sa.id) else { continue };
-        if seen.count >= ENOUGH && seen.count.saturating_mul(2) >= sa.state.seen.count {
-            out.join(seen);
-        }
-    }
-    let is = out.count > 0;
-    if is {
+    if let Some(out) = &tap.decapsulated {
         let evidence = format!(
             "{} in clear directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
-             which shows inbound packets twice. They are no clear traffic on the wire.",
+             which shows inbound packets twice. They were not on the wire in clear, and rates are given without them.",
             plural(out.count, "packet")
         );
-        findings.push(Draft::new("gateway-view", evidence).seen(tap, &out).done());
+        findings.push(Draft::new("gateway-view", evidence).seen(tap, out).done());
     }
-    is
+    tap.decapsulated.is_some()
+}
+
+/// Datagrams on the ports of ESP in UDP that are no ESP.
+fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let mut seen = Seen::default();
+    let mut pairs: BTreeMap<(Address, Address), u64> = BTreeMap::new();
+    for sa in &tap.foreign {
+        seen.join(&sa.state.seen);
+        *pairs.entry((sa.key.src, sa.key.dst)).or_default() += sa.state.seen.count;
+    }
+    if seen.count == 0 {
+        return;
+    }
+    let pairs = pairs.into_iter().map(|((src, dst), count)| (count, src, dst)).collect();
+    let evidence = format!(
+        "{} on UDP ports of IPsec are another protocol: lengths, SPIs or numbers do not go on as those of ESP do ({}).",
+        plural(seen.count, "datagram"),
+        named(pairs)
+    );
+    findings.push(Draft::new("udp-not-esp", evidence).seen(tap, &seen).done());
 }
 
 /// Traffic in clear beside the tunnel.
