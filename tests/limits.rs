@@ -339,6 +339,19 @@ fn udp_flows_beyond_the_limit_are_counted_and_said() {
 }
 
 #[test]
+fn datagrams_that_speak_against_esp_beyond_the_limit_are_counted_and_said() {
+    // Flows of datagrams that are no whole words, and ESP on an unusual port that they are not weighed against.
+    let misfit = |n: u32| udp(address(n), R2, (40_000, 40_001), 1, &[7; 22]);
+    let esp = |n: u32| {
+        let payload = [&[0xc0, 0xde, 0, 1][..], &n.to_be_bytes(), &noise(n)].concat();
+        udp(R1, R2, (40_000, 40_001), 2, &payload)
+    };
+    let frames = (0..65_536 + 3).map(misfit).chain((1..=40).map(esp));
+    let report = report("misfits.pcap", frames.enumerate().map(|(at, frame)| (at as u64 * 1_001, frame)));
+    degraded(&report, "3 datagrams of UDP flows beyond 65536 were not weighed against ESP on unusual ports");
+}
+
+#[test]
 fn notices_beyond_the_limit_are_counted_and_said() {
     // "Packet too big" by as many routers.
     let frames = (0..4_096 + 5).map(|n| {

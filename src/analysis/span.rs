@@ -128,6 +128,11 @@ impl Span {
         }
     }
 
+    /// Times of the second frame and of the one before the last.
+    pub(crate) fn next_to_ends(&self) -> [Option<Timestamp>; 2] {
+        [self.second, self.last_but_one]
+    }
+
     /// Whether a frame of this time comes no earlier than the one before it.
     #[inline]
     pub(super) fn admits(&self, time: Timestamp) -> bool {

@@ -57,6 +57,8 @@ pub(super) fn by_ethertype(walk: &mut Walk<'_, '_>, number: u16) -> Next {
         0x8863 | 0x8864 => pppoe(walk),
         0x88e5 => macsec(walk),
         0x8909 => cisco_metadata(walk),
+        0x8926 => tag(walk, LayerKind::VnTag),
+        0x892f => tag(walk, LayerKind::Hsr),
         0x880b => Next::Ppp,
         0x0806 => leaf(walk, LayerKind::Arp),
         0x888e => leaf(walk, LayerKind::Eapol),
@@ -107,6 +109,18 @@ fn macsec(walk: &mut Walk<'_, '_>) -> Next {
     let Some(&octets) = walk.bytes().first_chunk::<2>() else { return walk.too_short(LayerKind::Macsec, 2) };
     walk.pos += 2;
     behind_tag(walk, u16::from_be_bytes(octets))
+}
+
+/// A tag of four octets in front of the real ethertype: VN-Tag, HSR.
+fn tag(walk: &mut Walk<'_, '_>, kind: LayerKind) -> Next {
+    const BYTES: usize = 6;
+    let Some(&[_, _, _, _, high, low]) = walk.bytes().first_chunk::<BYTES>() else {
+        return walk.too_short(kind, BYTES);
+    };
+    if walk.tunnelled {
+        walk.costs.link = walk.costs.link.saturating_add(BYTES as u16);
+    }
+    if walk.push(kind, BYTES) { behind_tag(walk, u16::from_be_bytes([high, low])) } else { Next::Done }
 }
 
 fn cisco_metadata(walk: &mut Walk<'_, '_>) -> Next {

@@ -67,10 +67,16 @@ pub enum LayerKind {
     InnerEthernet,
     /// Cisco metadata, ethertype 0x8909: a security group tag in front of the real ethertype.
     CiscoMetadata,
+    /// VN-Tag, ethertype 0x8926: a tag of Cisco fabric extenders.
+    VnTag,
+    /// High-availability seamless redundancy, ethertype 0x892f (IEC 62439-3).
+    Hsr,
+    /// GTP-U, the user plane of mobile networks (3GPP TS 29.281); its content is not read.
+    GtpU,
 }
 
 /// Every kind, in the order of their numbers.
-const ALL: [LayerKind; LayerKind::CiscoMetadata as usize] = {
+const ALL: [LayerKind; LayerKind::GtpU as usize] = {
     use LayerKind::*;
     [
         Ethernet,
@@ -122,6 +128,9 @@ const ALL: [LayerKind; LayerKind::CiscoMetadata as usize] = {
         NoNext,
         InnerEthernet,
         CiscoMetadata,
+        VnTag,
+        Hsr,
+        GtpU,
     ]
 };
 
@@ -178,6 +187,9 @@ impl LayerKind {
             Self::Eapol => "eapol",
             Self::NoNext => "no-next",
             Self::CiscoMetadata => "cmd",
+            Self::VnTag => "vntag",
+            Self::Hsr => "hsr",
+            Self::GtpU => "gtpu",
         }
     }
 

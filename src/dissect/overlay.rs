@@ -60,6 +60,30 @@ pub(super) fn vxlan(walk: &mut Walk<'_, '_>) -> Next {
     }
 }
 
+/// VXLAN with a next protocol (draft-ietf-nvo3-vxlan-gpe).
+pub(super) fn vxlan_gpe(walk: &mut Walk<'_, '_>) -> Next {
+    let Some(header) = Vxlan::read(walk.bytes()).filter(|header| header.is_valid()) else { return Next::Done };
+    let ethertype = match (header.has_next_protocol(), walk.bytes().get(3)) {
+        (false, _) | (true, Some(3)) => super::ethernet::TRANSPARENT_ETHERNET,
+        (true, Some(1)) => super::ethernet::IPV4,
+        (true, Some(2)) => super::ethernet::IPV6,
+        _ => return Next::Done,
+    };
+    overlay(walk, LayerKind::Vxlan, Vxlan::BYTES, ethertype)
+}
+
+/// GTP-U (3GPP TS 29.281 section 5.1): named, its user packet is not read.
+pub(super) fn gtp_u(walk: &mut Walk<'_, '_>) -> Next {
+    /// Header without sequence number, N-PDU number and extensions.
+    const BYTES: usize = 8;
+    let Some(&[flags, ..]) = walk.bytes().first_chunk::<BYTES>() else { return Next::Done };
+    // Version 1, protocol type GTP.
+    if flags >> 4 == 3 {
+        walk.push(LayerKind::GtpU, BYTES);
+    }
+    Next::Done
+}
+
 pub(super) fn geneve(walk: &mut Walk<'_, '_>) -> Next {
     match Geneve::read(walk.bytes()) {
         Some(header) if header.version() == 0 && header.header_bytes() <= walk.wire_bytes() => {

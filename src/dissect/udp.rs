@@ -29,6 +29,8 @@ const VXLAN: [u16; 2] = [4789, 8472];
 const GENEVE: u16 = 6081;
 const TZSP: u16 = 37008;
 const L2TP: u16 = 1701;
+const VXLAN_GPE: u16 = 4790;
+const GTP_U: u16 = 2152;
 
 fn at_home_elsewhere(port: u16) -> bool {
     OTHERS.binary_search(&port).is_ok() || matches!(port, 8472 | 37008)
@@ -62,6 +64,8 @@ pub(super) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     match ports.1 {
         GENEVE => overlay::geneve(walk),
         TZSP => overlay::tzsp(walk),
+        VXLAN_GPE => overlay::vxlan_gpe(walk),
+        GTP_U => overlay::gtp_u(walk),
         _ if on(L2TP) => overlay::l2tp_over_udp(walk),
         _ if at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1) => Next::Done,
         _ => unusual(walk, ports),

@@ -419,7 +419,7 @@ pub struct Size {
 }
 
 /// What an overhead is made of: mean octets per packet. Where a tunnel carries Ethernet frames, their header, tags and padding
-/// count to the GRE or UDP that carries them.
+/// count to the GRE or UDP that carries them; with EtherIP and L2TP directly in IP they are `link`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs)] // the field names are the published vocabulary of the figure
 pub struct Parts {
@@ -427,6 +427,7 @@ pub struct Parts {
     pub udp: f64,
     pub tcp: f64,
     pub gre: f64,
+    pub link: f64,
     pub ah: f64,
     pub esp_header: f64,
     pub iv: f64,

@@ -277,6 +277,7 @@ const SIZES: &[Column<Size>] = &[
     ("parts_icv", |r, c| c.real(r.parts.icv)),
     ("parts_fragmentation", |r, c| c.real(r.parts.fragmentation)),
     ("basis", |r, c| c.text(r.basis)),
+    ("parts_link", |r, c| c.real(r.parts.link)),
 ];
 
 /// A row of any kind of padding.

@@ -68,7 +68,10 @@ fn is_coarse(partial: &Partial) -> bool {
         .chain(sizes.null.iter().map(|(_, cell)| &cell.seen))
         .chain(sizes.decrypted.iter().map(|(_, cell)| &cell.seen));
     let seen = partial.rates.iter().map(|(_, direction)| &direction.seen).chain(cells);
-    let mut times = seen.filter_map(Seen::ends).flat_map(|ends| [ends.first_time.ns(), ends.last_time.ns()]).flatten();
+    // First and last of a test may well be a whole number of seconds apart; the frames next to them are not.
+    let next = partial.span.next_to_ends().into_iter().flatten().map(|time| time.ns());
+    let ends = seen.filter_map(Seen::ends).flat_map(|ends| [ends.first_time.ns(), ends.last_time.ns()]);
+    let mut times = ends.chain(next).flatten();
     let Some(first) = times.next().filter(|time| time % SECOND == 0) else { return false };
     let mut moved = false;
     times.all(|time| {

@@ -8,7 +8,7 @@ use crate::analysis::intern::NONE;
 use crate::analysis::seen::Seen;
 use crate::analysis::sizes::{Cell, DecryptedKey, NullKey, VisibleKey};
 use crate::analysis::tables::PathKey;
-use crate::dissect::{Shape, stack_name};
+use crate::dissect::{Costs, Shape, stack_name};
 use crate::model::Protocol;
 use crate::model::report::{Name, OuterSize, Parts, Report, Size};
 use crate::transform::ethernet::l1_of_packet;
@@ -37,6 +37,7 @@ struct IntegerParts {
     udp: i64,
     tcp: i64,
     gre: i64,
+    link: i64,
     ah: i64,
     esp_header: i64,
     iv: i64,
@@ -229,7 +230,13 @@ fn path_row(
         // An inner frame's header, tags and padding are no part of the outer IP header: they belong to what carries frames.
         parts.outer_ip = i64::from(costs.outer_ip);
         let frame = overhead - parts.sum();
-        *(if costs.gre > 0 { &mut parts.gre } else { &mut parts.udp }) += frame;
+        let carrier = match costs {
+            Costs { gre: 1.., .. } => &mut parts.gre,
+            Costs { udp: 1.., .. } => &mut parts.udp,
+            // EtherIP, and L2TP directly in IP.
+            _ => &mut parts.link,
+        };
+        *carrier += frame;
     } else {
         parts.outer_ip = overhead - parts.sum();
     }
@@ -295,17 +302,20 @@ fn up_to_esp(stack: Shape) -> String {
 
 impl IntegerParts {
     fn sum(&self) -> i64 {
-        let Self { outer_ip, udp, tcp, gre, ah, esp_header, iv, esp_pad, esp_trailer, icv, fragmentation } = *self;
-        outer_ip + udp + tcp + gre + ah + esp_header + iv + esp_pad + esp_trailer + icv + fragmentation
+        let Self { outer_ip, udp, tcp, gre, link, ah, esp_header, iv, esp_pad, esp_trailer, icv, fragmentation } =
+            *self;
+        outer_ip + udp + tcp + gre + link + ah + esp_header + iv + esp_pad + esp_trailer + icv + fragmentation
     }
 
     fn add_times(&mut self, other: &Self, n: i64) {
-        let Self { outer_ip, udp, tcp, gre, ah, esp_header, iv, esp_pad, esp_trailer, icv, fragmentation } = *other;
+        let Self { outer_ip, udp, tcp, gre, link, ah, esp_header, iv, esp_pad, esp_trailer, icv, fragmentation } =
+            *other;
         let add = |own: &mut i64, other: i64| *own = own.saturating_add(other.saturating_mul(n));
         add(&mut self.outer_ip, outer_ip);
         add(&mut self.udp, udp);
         add(&mut self.tcp, tcp);
         add(&mut self.gre, gre);
+        add(&mut self.link, link);
         add(&mut self.ah, ah);
         add(&mut self.esp_header, esp_header);
         add(&mut self.iv, iv);
@@ -364,6 +374,7 @@ impl Row {
                 udp: mean(p.udp),
                 tcp: mean(p.tcp),
                 gre: mean(p.gre),
+                link: mean(p.link),
                 ah: mean(p.ah),
                 esp_header: mean(p.esp_header),
                 iv: mean(p.iv),

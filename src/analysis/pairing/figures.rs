@@ -308,6 +308,7 @@ fn parts(bytes: u32, size: &SizeTally, known: &Known) -> Option<Parts> {
         esp_trailer: mean(sums.esp_trailer),
         icv: mean(sums.icv),
         fragmentation: mean(sums.fragmentation),
+        ..Parts::default()
     };
     if let Some((least, most)) = size.esp {
         let family = known.family.filter(|_| least == most && size.basis == [0, 0, size.frames])?;

@@ -115,11 +115,12 @@ fn mean(value: f64) -> String {
 /// `parts: outer IP 20, AH 24, padding 2 to 6, ... B`, over all sizes of the group.
 pub(super) fn parts_line(group: &[Parts]) -> String {
     type Pick = fn(&Parts) -> f64;
-    let named: [(&str, Pick); 11] = [
+    let named: [(&str, Pick); 12] = [
         ("outer IP", |p| p.outer_ip),
         ("UDP", |p| p.udp),
         ("TCP", |p| p.tcp),
         ("GRE", |p| p.gre),
+        ("inner link", |p| p.link),
         ("AH", |p| p.ah),
         ("ESP header", |p| p.esp_header),
         ("IV", |p| p.iv),
