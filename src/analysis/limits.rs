@@ -24,6 +24,8 @@ pub(crate) const MAX_BINS: usize = 100_000;
 pub(crate) const MAX_UDP_CANDIDATES: usize = 4_096;
 /// Fragment groups held at once.
 pub(crate) const MAX_FRAGMENT_GROUPS: usize = 65_536;
+/// Fragments in these groups.
+pub(crate) const MAX_PIECES: u64 = 1 << 18;
 /// Distinct ICMP, IKE and PAUSE observations held.
 pub(crate) const MAX_NOTICES: usize = 4_096;
 /// Entries of the window that recognises copies.

@@ -47,6 +47,7 @@ mod sound;
 mod span;
 mod tables;
 mod totals;
+mod trains;
 mod written;
 
 pub use expectation::Expectation;

@@ -36,6 +36,8 @@ fn is_no_figure(of: &str, field: &str) -> bool {
             | ("SaState", "directions")
             | ("Seen", "octets")
             | ("Entry", "time")
+            | ("Written", "tail")
+            | ("Piece", "digest")
             | ("Written" | "Fragments", "first" | "newest" | "previous" | "last_sweep")
             | ("Group", "first_time" | "last_time")
             | ("Span", "backward_most_ns")

@@ -13,6 +13,7 @@ mod directions;
 mod events;
 mod expected;
 mod findings;
+mod fragmented;
 mod inferred;
 mod padding;
 mod pairs;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::TapState;
 use super::clock::Clock;
+use super::fragmented;
 use super::inferred::{self, Inferred};
 use crate::analysis::Partial;
 use crate::analysis::candidates::FlowKey;
@@ -64,6 +65,7 @@ impl<'a> Tap<'a> {
         let copying = frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames;
         let mut sizes = Cow::Borrowed(&partial.sizes);
         let fragments = partial.fragments.finish(&mut sizes);
+        let votes = fragmented::votes(&fragments, &sizes);
         let mut sas: Vec<SaView<'a>> = Vec::with_capacity(partial.sas.len());
         sas.extend(
             partial
@@ -73,14 +75,16 @@ impl<'a> Tap<'a> {
                 .filter_map(|(id, &key)| Some((id, key, partial.sas.get(id)?)))
                 .filter(|(_, _, state)| state.seen.count > 0)
                 .map(|(id, key, state)| {
-                    SaView::new(id, key, state, copying, fragments.get(&id).cloned().map(Box::new))
+                    let null = state.null_verdict(votes.get(&id));
+                    SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
                 }),
         );
+        fragmented::add_sizes(&mut sas, &mut sizes);
         let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
         for (flow, candidate) in partial.candidates.accepted(speaks_ike) {
             let Some(state) = candidate.state.as_deref() else { continue };
             let key = SaKey { protocol: Protocol::Esp, src: flow.src, dst: flow.dst, spi: candidate.spi };
-            let mut view = SaView::new(NONE, key, state, copying, None);
+            let mut view = SaView::new(NONE, key, state, copying, state.null_verdict(None), None);
             view.flow_sizes = Some(&candidate.sizes);
             view.flow = Some(Box::new(flow));
             sas.push(view);
@@ -186,7 +190,14 @@ impl<'a> Tap<'a> {
 }
 
 impl<'a> SaView<'a> {
-    fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<Box<FragmentSums>>) -> Self {
+    fn new(
+        id: u32,
+        key: SaKey,
+        state: &'a SaState,
+        copying: bool,
+        null: Option<(NullCandidate, &'a NullVotes)>,
+        fragments: Option<Box<FragmentSums>>,
+    ) -> Self {
         let copies = if copying { state.copies.get().frames } else { 0 };
         Self {
             id,
@@ -194,7 +205,7 @@ impl<'a> SaView<'a> {
             name: key.to_string().into(),
             state,
             sequence: if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) },
-            null: state.null_verdict(),
+            null,
             fragments,
             flow_sizes: None,
             flow: None,
@@ -212,6 +223,11 @@ impl<'a> SaView<'a> {
             Some(later) if udp + tcp > native => (later.later, later.later_bytes),
             _ => (0, 0),
         }
+    }
+
+    /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.
+    pub(crate) fn has_unsized_fragments(&self) -> bool {
+        self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
     }
 
     /// Whether nothing of what it carries can be seen.
