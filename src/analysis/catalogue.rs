@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 58] = [
+static ENTRIES: [Entry; 59] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -122,6 +122,7 @@ static ENTRIES: [Entry; 58] = [
     capture::UNTIMED,
     capture::DROPS,
     capture::HOLE,
+    capture::LAYOUT,
     pairing::LOSS,
     pairing::NOTHING,
 ];

@@ -48,9 +48,9 @@ pub(crate) const MAX_HIGH_HALVES: u32 = 16;
 
 /// A sequence step backwards after this much silence starts a new run.
 pub(crate) const RUN_GAP_NS: i64 = 10 * SECOND_NS;
-/// A sequence step further than this, either way, is of another stream to `match`.
+/// A sequence step further than this backwards starts a new run; either way, it is of another stream to `match`.
 pub(crate) const RUN_STEP: i32 = 1 << 24;
-/// A sequence step further than this, either way, starts a new run: forward it is a jump, not loss.
+/// A sequence step further than this forward starts a new run: it is a jump, not loss.
 pub(crate) const JUMP_STEP: i32 = 1 << 20;
 /// A number that falls by more than this begins a new run if the next one goes on from it: the largest anti-replay window in the field.
 pub(crate) const RESTART_FALL: i32 = 4_096;

@@ -41,6 +41,7 @@ fn is_no_figure(of: &str, field: &str) -> bool {
             | ("Written" | "Fragments", "first" | "newest" | "previous" | "last_sweep")
             | ("Group", "first_time" | "last_time")
             | ("Span", "backward_most_ns")
+            | ("CaptureSpan", "longest_pause_ns")
             | ("Pauses", "stopped_ns")
             | ("Written", "settings")
     )

@@ -7,7 +7,7 @@ use super::TapState;
 use super::clock::Clock;
 use super::fragmented;
 use super::inferred::{self, Inferred};
-use crate::analysis::Partial;
+use crate::analysis::{Partial, Succession};
 use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
 use crate::analysis::intern::NONE;
@@ -29,6 +29,10 @@ pub(crate) struct Tap<'a> {
     pub(crate) partial: &'a Partial,
     /// Copies are so many that the TAP or SPAN makes them: figures leave them out.
     pub(crate) copying: bool,
+    /// How each capture goes on from the one before it.
+    pub(crate) borders: Vec<Option<Succession>>,
+    /// What was assumed about which captures belong together.
+    pub(crate) assumed: Vec<String>,
     /// Its clock, where that stepped back.
     pub(crate) clock: Clock,
     /// With all fragments put together.
@@ -94,7 +98,8 @@ impl<'a> Tap<'a> {
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
         let clock = Clock::of(partial);
-        let mut tap = Self { name, captures, partial, copying, clock, sizes, sas, places, keys };
+        let (borders, assumed) = (state.borders.clone(), state.assumed.clone());
+        let mut tap = Self { name, captures, partial, copying, borders, assumed, clock, sizes, sas, places, keys };
         inferred::add(&mut tap);
         tap
     }
