@@ -480,11 +480,12 @@ fn a_clock_that_steps_back_among_fragments_or_drifts_among_copies_is_said() {
     assert_eq!(report("copies-step.pcap", frames().take(2)).exactness, Exactness::Exact);
 }
 
-/// Steps of 2^24 go around 2^32 every 256 frames: all times are counted, and the first sixteen are events.
+/// Steps of 2^20, the largest that are no jump, go around 2^32 every 4,096 frames: all times are counted, and the first sixteen are
+/// events.
 #[test]
 fn wraps_beyond_the_limit_are_counted() {
-    let step = 1_u64 << 24;
-    let frames = (0..20 * 256 + 2_u64).map(|n| (n * 1_000_000, esp(R1, R2, 7, (n * step) as u32, &noise(n as u32))));
+    let step = 1_u64 << 20;
+    let frames = (0..20 * 4_096 + 2_u64).map(|n| (n * 1_000_000, esp(R1, R2, 7, (n * step) as u32, &noise(n as u32))));
     let report = report("wraps.pcap", frames);
     let sequence = report.sas[0].sequence.as_ref().expect("ESP has numbers");
     assert_eq!((sequence.wraps, sequence.restarts), (20, 0));

@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 62] = [
+static ENTRIES: [Entry; 63] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -126,6 +126,7 @@ static ENTRIES: [Entry; 62] = [
     capture::UNTIMED,
     capture::DROPS,
     capture::HOLE,
+    capture::LAYOUT,
     pairing::LOSS,
     pairing::NOTHING,
 ];

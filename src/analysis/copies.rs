@@ -1,8 +1,10 @@
 //! Copies that a TAP or SPAN port adds: the same packet again within 10 ms.
 //!
-//! A frame is a copy if the latest earlier frame with the same digest is at most the window away; latest in capture order, whatever
-//! the clock says. That is a rule over adjacent pairs, so it merges: a state keeps the digests of its last window (its tail, for
-//! what follows) and the frames at its start that had no predecessor (its head, for what came before).
+//! Equal frames of which each is at most the window behind the one before it, in capture order, are a chain. A frame is a copy if it
+//! ends a cluster of the chain: two to four equal frames that follow each other [`RATIO`] times faster than the first of them follows
+//! what came before. So the pairs of a SPAN port are copies, also of a generator's identical packets, and those packets themselves, one
+//! a period, are none. That is a rule over a frame and four before it, so it merges: a state keeps the digests of its last window
+//! (its tail, for what follows) and the frames at its start that had fewer than four before them (its head, for what came before).
 //!
 //! Digests are forgotten by their times. A clock that steps back lets a later frame be forgotten before an earlier one; so that this
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
@@ -10,7 +12,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use super::intern::{NONE, remap};
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
@@ -29,6 +31,10 @@ const HEAD_NS: i64 = HORIZON_NS + CLOCK_TOLERANCE_NS;
 const AGREED_NS: i64 = HEAD_NS + 2 * CLOCK_TOLERANCE_NS;
 /// How long digests are kept: one that is forgotten leaves none of the same packet that came before it and is up to a step newer.
 const KEPT_NS: i64 = AGREED_NS + CLOCK_TOLERANCE_NS;
+/// A cluster is so many times shorter than the time before it.
+const RATIO: u64 = 10;
+/// Equal frames before one that decide whether it is a copy.
+const DECIDE: usize = 4;
 /// Entries of a bucket: many, so that the table stays dense and small.
 const WAYS: usize = 16;
 /// How many of the latest frames are searched before they are put into the table.
@@ -41,11 +47,13 @@ pub(crate) struct CopyWindow {
     recent: VecDeque<Entry>,
     /// Set-associative: a digest lives in one bucket.
     buckets: Vec<Bucket>,
+    /// Of digests that were seen more than once: the earlier times of their chain, latest first.
+    older: HashMap<u64, Older>,
     /// Latest time of the current epoch; a backward step beyond the tolerance starts a new epoch.
     newest: i64,
     previous: Option<i64>,
     first: Option<i64>,
-    /// Frames of the first epoch, near the start, without a predecessor.
+    /// Frames of the first epoch, near the start, with fewer than [`DECIDE`] equal ones before them.
     head: Vec<HeadFrame>,
     first_epoch: bool,
     pub(crate) copies: u64,
@@ -68,7 +76,12 @@ struct Bucket {
     times: [i64; WAYS],
 }
 
+/// Times of a chain before its latest.
+type Older = [i64; DECIDE - 1];
+
 const VACANT: i64 = i64::MIN;
+/// No earlier time.
+const NONE_OLDER: Older = [VACANT; DECIDE - 1];
 const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
 
 /// A frame that may turn out to be a copy of something in an earlier span, with all that counting it takes.
@@ -78,6 +91,56 @@ pub(crate) struct HeadFrame {
     pub(crate) sights: Box<[SaSight]>,
     pub(crate) notes: Box<[Note]>,
     pub(crate) costs: Costs,
+    /// Whether it is a copy, by what is known of the span.
+    pub(crate) copy: bool,
+}
+
+/// Equal frames, each at most the window behind the one before it: the times of the last few, latest first.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    times: [i64; DECIDE],
+}
+
+impl Chain {
+    const EMPTY: Self = Self { times: [VACANT; DECIDE] };
+
+    fn new(latest: i64, older: Older) -> Self {
+        let mut times = [latest; DECIDE];
+        times.iter_mut().skip(1).zip(older).for_each(|(own, older)| *own = older);
+        Self { times }
+    }
+
+    /// What of it a frame of this time continues: nothing, where it is more than the window away.
+    fn before(self, time: i64) -> Self {
+        match self.times {
+            [latest, ..] if latest != VACANT && is_near(time, latest) => self,
+            _ => Self::EMPTY,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.times.iter().filter(|time| **time != VACANT).count()
+    }
+
+    /// Times before the one that is added next.
+    fn older(&self) -> Older {
+        let [a, b, c, _] = self.times;
+        [a, b, c]
+    }
+
+    fn then(self, time: i64) -> Self {
+        Self::new(time, self.older())
+    }
+
+    /// Whether a frame of this time, which continues the chain, ends a cluster of it.
+    fn is_copied_at(&self, time: i64) -> bool {
+        let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
+        starts.into_iter().any(|(&start, &before)| {
+            let cluster = time.abs_diff(start);
+            let apart = if before == VACANT { u64::MAX } else { start.abs_diff(before) };
+            is_near(time, start) && cluster.saturating_mul(RATIO) <= apart
+        })
+    }
 }
 
 impl Default for CopyWindow {
@@ -85,6 +148,7 @@ impl Default for CopyWindow {
         Self {
             recent: VecDeque::new(),
             buckets: Vec::new(),
+            older: HashMap::new(),
             newest: VACANT,
             previous: None,
             first: None,
@@ -121,32 +185,54 @@ impl CopyWindow {
         self.newest = self.newest.max(time);
         self.adrift += u64::from(time < self.newest.saturating_sub(CLOCK_TOLERANCE_NS));
         let entry = Entry { digest: o.digest, time };
-        let before = if first_sighting {
+        let chain = if first_sighting {
             self.remember(entry);
-            None
+            Chain::EMPTY
         } else {
-            self.touch(entry)
+            self.chain_before(entry)
         };
-        match before {
-            Some(before) => {
-                let copy = is_near(time, before);
-                self.copies += u64::from(copy);
-                copy
-            }
-            None => {
-                let of_head = self.first_epoch && time <= first.saturating_add(HEAD_NS);
-                if of_head && self.head.len() >= MAX_COPY_HEAD {
-                    self.dropped += 1;
-                } else if of_head {
-                    self.head.push(HeadFrame {
-                        observation: *o,
-                        costs,
-                        sights: sights.into(),
-                        notes: notes.iter().filter(|n| matches!(n, Note::Null { .. })).copied().collect(),
-                    });
-                }
-                false
-            }
+        let copy = chain.is_copied_at(time);
+        self.copies += u64::from(copy);
+        if chain.len() < DECIDE && self.first_epoch && time <= first.saturating_add(HEAD_NS) {
+            let notes = notes.iter().filter(|n| matches!(n, Note::Null { .. })).copied().collect();
+            self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy });
+        }
+        copy
+    }
+
+    /// Keeps a frame of the head.
+    fn keep(&mut self, frame: HeadFrame) {
+        if self.head.len() >= MAX_COPY_HEAD {
+            self.dropped += 1;
+        } else {
+            self.head.push(frame);
+        }
+    }
+
+    /// Records a digest; the chain that it continues.
+    fn chain_before(&mut self, entry: Entry) -> Chain {
+        let Some(before) = self.touch(entry) else {
+            self.older.remove(&entry.digest);
+            return Chain::EMPTY;
+        };
+        let older = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
+        let chain = Chain::new(before, older).before(entry.time);
+        self.set_older(entry.digest, chain.older());
+        chain
+    }
+
+    fn set_older(&mut self, digest: u64, older: Older) {
+        if older == NONE_OLDER {
+            self.older.remove(&digest);
+            return;
+        }
+        if self.older.len() >= self.older.capacity() {
+            // Chains whose latest time is that old cannot be continued.
+            let oldest = self.oldest_kept();
+            self.older.retain(|_, [latest, ..]| *latest >= oldest.saturating_sub(COPY_WINDOW_NS));
+        }
+        if self.older.len() < MAX_COPY_WINDOW {
+            self.older.insert(digest, older);
         }
     }
 
@@ -174,6 +260,7 @@ impl CopyWindow {
     fn start_epoch(&mut self) {
         self.recent.clear();
         self.buckets.iter_mut().for_each(|bucket| *bucket = EMPTY);
+        self.older.clear();
         self.newest = VACANT;
         self.first_epoch = false;
     }
@@ -212,12 +299,23 @@ impl CopyWindow {
         self.insert(entry)
     }
 
-    /// Records a digest of a span that follows.
-    fn touch_latest(&mut self, entry: Entry) {
+    /// Records a digest of a span that follows, with the chain it ends there.
+    fn touch_latest(&mut self, entry: Entry, older: Older) {
         while let Some(waiting) = self.recent.pop_front() {
             self.insert(waiting);
         }
-        self.insert(entry);
+        let before = self.insert(entry);
+        let own = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
+        let own = before.map_or(Chain::EMPTY, |before| Chain::new(before, own));
+        let later = Chain::new(entry.time, older);
+        // The chain may have begun here.
+        let earliest = later.times.iter().rfind(|time| **time != VACANT).copied().unwrap_or(entry.time);
+        let earlier = own.before(earliest);
+        let mut whole = later.times.iter().chain(&earlier.times).filter(|time| **time != VACANT).copied();
+        let mut times = [VACANT; DECIDE];
+        times.iter_mut().for_each(|time| *time = whole.next().unwrap_or(VACANT));
+        let [_, a, b, c] = times;
+        self.set_older(entry.digest, [a, b, c]);
     }
 
     /// Puts a digest into the table; the time it had there.
@@ -289,18 +387,37 @@ impl CopyWindow {
         self.head.iter().filter(move |frame| frame.observation.time.ns() <= limit)
     }
 
-    /// Digests that two equal states share.
-    fn agreed(&self) -> Vec<Entry> {
+    /// Digests that two equal states share, with the times of their chains.
+    fn agreed(&self) -> Vec<(Entry, Older)> {
         let oldest = self.newest.saturating_sub(AGREED_NS);
-        let mut tail = self.tail();
-        tail.retain(|e| e.time >= oldest);
+        let mut tail = self.chained_tail();
+        tail.retain(|(e, _)| e.time >= oldest);
         tail
     }
 
-    /// Appends the window of the span that follows; returns the frames of it that turn out to be copies of this one's.
+    /// The digests that are kept, each with the times of its chain.
+    fn chained_tail(&self) -> Vec<(Entry, Older)> {
+        let older = |entry: &Entry| self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
+        self.tail().into_iter().map(|entry| (entry, older(&entry))).collect()
+    }
+
+    /// Appends the window of the span that follows; returns the frames of it that are copies for what came before them here, or
+    /// are none for that, unlike what the later span took them for.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
-        let later_tail = later.tail();
-        let Self { recent: _, buckets: _, newest, previous, first, head, first_epoch, copies, dropped, adrift } = later;
+        let later_tail = later.chained_tail();
+        let Self {
+            recent: _,
+            buckets: _,
+            older: _,
+            newest,
+            previous,
+            first,
+            head,
+            first_epoch,
+            copies,
+            dropped,
+            adrift,
+        } = later;
         self.copies += copies;
         self.dropped += dropped;
         self.adrift += adrift;
@@ -311,22 +428,30 @@ impl CopyWindow {
         } else {
             let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
-            let own = self.tail();
+            let own = self.chained_tail();
+            let mut chains: HashMap<u64, Chain> = HashMap::new();
             for frame in head {
-                let frame = frame.remapped(shift, map);
+                let mut frame = frame.remapped(shift, map);
                 let Some(time) = frame.observation.time.ns() else { continue };
                 let digest = frame.observation.digest;
-                let at = own.partition_point(|e| e.digest > digest);
-                let before = own.get(at).filter(|e| e.digest == digest).map(|e| e.time);
-                match before {
-                    Some(before) if is_near(time, before) => found.push(frame),
-                    Some(_) => {}
-                    None if self.first_epoch && time <= limit => self.head.push(frame),
-                    None => {}
+                let kept = || {
+                    let at = own.partition_point(|(e, _)| e.digest > digest);
+                    let known = own.get(at).filter(|(e, _)| e.digest == digest);
+                    known.map_or(Chain::EMPTY, |(e, older)| Chain::new(e.time, *older))
+                };
+                let chain = chains.get(&digest).copied().unwrap_or_else(kept).before(time);
+                let copy = chain.is_copied_at(time);
+                if copy != frame.copy {
+                    frame.copy = copy;
+                    found.push(frame.clone());
+                    self.copies = if copy { self.copies + 1 } else { self.copies.saturating_sub(1) };
                 }
+                if chain.len() < DECIDE && self.first_epoch && time <= limit {
+                    self.keep(frame);
+                }
+                chains.insert(digest, chain.then(time));
             }
         }
-        self.copies += found.len() as u64;
         self.first = self.first.or(Some(later_first));
         self.previous = Some(previous);
         if first_epoch {
@@ -336,8 +461,8 @@ impl CopyWindow {
             self.newest = newest;
         }
         let oldest = self.oldest_kept();
-        for entry in later_tail.into_iter().filter(|e| e.time >= oldest) {
-            self.touch_latest(entry);
+        for (entry, older) in later_tail.into_iter().filter(|(e, _)| e.time >= oldest) {
+            self.touch_latest(entry, older);
         }
         found
     }
@@ -388,7 +513,7 @@ pub(crate) fn stepped_back(before: Timestamp, after: Timestamp) -> Option<i64> {
 /// A window as it is written: the table as the digests that still matter.
 #[derive(Serialize, Deserialize)]
 struct Written {
-    tail: Vec<Entry>,
+    tail: Vec<(Entry, Older)>,
     newest: i64,
     previous: Option<i64>,
     first: Option<i64>,
@@ -402,7 +527,7 @@ struct Written {
 impl Serialize for CopyWindow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Written {
-            tail: self.tail(),
+            tail: self.chained_tail(),
             newest: self.newest,
             previous: self.previous,
             first: self.first,
@@ -422,8 +547,9 @@ impl<'de> Deserialize<'de> for CopyWindow {
             Written::deserialize(deserializer)?;
         let mut window =
             Self { newest, previous, first, head, first_epoch, copies, dropped, adrift, ..Self::default() };
-        for entry in tail {
+        for (entry, older) in tail {
             window.insert(entry);
+            window.set_older(entry.digest, older);
         }
         Ok(window)
     }

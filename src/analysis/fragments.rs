@@ -1,21 +1,29 @@
 //! IP fragments: which packets travelled in pieces, and whose they were.
 //!
-//! A group is fragments of one key whose neighbours are at most two seconds apart. Groups near either end of a span are
-//! kept whole, because the neighbouring span may hold more of them; what lies between is folded into sums.
+//! A group is fragments of one key whose neighbours are at most two seconds apart; it ends where a fragment completes a packet whose
+//! fragments came in order, so that an identification that comes round, or never changes, makes a group a packet. That is a rule over
+//! neighbours. The first group of a key near the beginning of a span and the open ones at its end are kept whole, because the
+//! neighbouring span may hold more of them, and so are all of the first moments, in which frames may turn out to be copies; the others
+//! are folded into sums. Copies are of no group.
 
 use serde::{Deserialize, Serialize};
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::copies::HeadFrame;
 use super::intern::{NONE, remap};
-use super::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS};
+use super::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
 use super::observation::{Observation, SaSight};
 use super::seen::Seen;
-use super::sizes::{OpaqueKey, Sizes, VisibleKey};
+use super::sizes::{OpaqueKey, Sizes, TrainKey, VisibleKey};
 use super::tables::Remap;
-use crate::dissect::{Costs, IpHeader};
-use crate::model::{Address, Shift};
+use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, trains};
+use crate::dissect::{Costs, IpHeader, NullPeek};
+use crate::model::{Address, FramePos, Protocol, Shift};
+
+/// How long after the first fragment frames may turn out to be copies of an earlier span's, with room to spare.
+const COPIES_NS: i64 = 100_000_000;
 
 /// What fragments of one packet share (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -30,10 +38,16 @@ pub(crate) struct FragmentKey {
 /// Fragments of a span.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Fragments {
-    /// Groups by the order they began in.
-    groups: BTreeMap<u64, Group>,
-    open: BTreeMap<FragmentKey, u64>,
-    began: u64,
+    /// Groups by their first fragment.
+    groups: BTreeMap<FramePos, Group>,
+    /// The group of each key that is not complete.
+    open: BTreeMap<FragmentKey, FramePos>,
+    /// Keys whose first group is kept for what came before.
+    heads: BTreeSet<FragmentKey>,
+    /// Copies of the first moments, which may turn out to be none.
+    copied: Vec<(FragmentKey, Piece)>,
+    /// Fragments in all groups, and copies.
+    held: u64,
     first: Option<i64>,
     newest: i64,
     last_sweep: i64,
@@ -47,28 +61,11 @@ pub(crate) struct Fragments {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Group {
     key: FragmentKey,
-    seen: Seen,
     first_time: i64,
     last_time: i64,
-    /// Octets of payload seen, as ranges.
-    ranges: super::interval::IntervalSet,
-    /// Where the payload ends, once the last fragment was seen.
-    end: Option<u32>,
-    ip_bytes: u64,
-    l1_bytes: u64,
-    header_bytes: u32,
-    first_fragment: Option<FirstFragment>,
-}
-
-/// What only the first fragment tells.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-struct FirstFragment {
-    ip_bytes: u64,
-    path: u32,
-    inner_bytes: u32,
-    /// Octets behind the outer IP header that the encapsulated packet and the headers in front of it need.
-    needed: u32,
-    sas: Vec<(u32, bool)>,
+    /// The first of its key, near the beginning of the span.
+    head: bool,
+    pieces: Vec<Piece>,
 }
 
 /// Fragmented packets of one SA, or ([`NONE`]) of none.
@@ -76,11 +73,15 @@ struct FirstFragment {
 pub(crate) struct FragmentSums {
     /// Packets of which every fragment was seen.
     pub(crate) complete: u64,
+    /// Of these, packets whose inner packet nothing shows.
+    pub(crate) unsized_packets: u64,
     /// Packets with fragments missing.
     pub(crate) incomplete: u64,
-    /// First fragments seen of either.
+    /// Packets whose fragments fit together in more than one way.
+    pub(crate) uncertain: u64,
+    /// First fragments seen of any.
     pub(crate) seen: Seen,
-    /// Fragments other than the first.
+    /// Fragments other than the first, without copies.
     pub(crate) later: u64,
     /// IP octets of these.
     pub(crate) later_bytes: u64,
@@ -88,15 +89,18 @@ pub(crate) struct FragmentSums {
     pub(crate) extra_header_bytes: u64,
 }
 
+/// What dissection knows of a fragment besides its observation.
+pub(crate) struct Fragment<'f> {
+    pub(crate) outer: &'f IpHeader,
+    pub(crate) costs: Costs,
+    pub(crate) sights: &'f [SaSight],
+    pub(crate) peeks: &'f [NullPeek],
+    pub(crate) copy: bool,
+}
+
 impl Fragments {
-    pub(crate) fn observe(
-        &mut self,
-        o: &Observation,
-        outer: &IpHeader,
-        costs: Costs,
-        sights: &[SaSight],
-        sizes: &mut Sizes,
-    ) {
+    pub(crate) fn observe(&mut self, o: &Observation, fragment: &Fragment<'_>, sizes: &mut Sizes) {
+        let outer = fragment.outer;
         // Without a time the gap rule has nothing to go by: frames of such a capture count as one moment.
         let time = o.time.ns().unwrap_or(0);
         let key = FragmentKey {
@@ -105,55 +109,98 @@ impl Fragments {
             identification: outer.identification,
             protocol: if outer.version == 4 { outer.protocol } else { 0 },
         };
+        self.newest = if self.first.is_none() { time } else { self.newest.max(time) };
         self.first.get_or_insert(time);
-        self.newest = if self.began == 0 { time } else { self.newest.max(time) };
         self.behind += u64::from(is_behind(self.newest, time));
+        self.push(key, time, fragment.piece(o), sizes);
+    }
+
+    /// Adds a fragment to its group.
+    fn push(&mut self, key: FragmentKey, time: i64, piece: Piece, sizes: &mut Sizes) {
         let joins =
             self.open.get(&key).copied().filter(|id| self.groups.get(id).is_some_and(|g| is_near(g.last_time, time)));
-        let id = match joins {
-            Some(id) => id,
-            None => {
-                if self.groups.len() >= MAX_FRAGMENT_GROUPS {
-                    // Looking through all groups for every fragment of a flood would take minutes: only when time has passed.
-                    if self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS / 8 {
-                        self.sweep(sizes);
-                    }
-                    if self.groups.len() >= MAX_FRAGMENT_GROUPS {
-                        self.refused += 1;
-                        return;
-                    }
-                }
-                let id = self.began;
-                self.began += 1;
-                self.open.insert(key, id);
-                self.groups.insert(id, Group::new(key, time));
-                id
+        // Equal later fragments of packets with different beginnings are no copies: what a packet still lacks belongs to it.
+        let fills = |id| self.groups.get(&id).is_some_and(|group| group.pieces.iter().all(|own| own.agrees(&piece)));
+        if piece.copy && !joins.is_some_and(fills) {
+            let kept = self.is_early(time) || self.is_head(time) && !self.heads.contains(&key);
+            if kept && self.held < MAX_PIECES {
+                self.held += 1;
+                self.copied.push((key, piece));
             }
-        };
-        if let Some(group) = self.groups.get_mut(&id) {
-            group.add(o, outer, costs, sights, time);
+            return;
+        }
+        if !self.has_room(joins.is_none(), sizes) {
+            self.refused += 1;
+            return;
+        }
+        let id = joins.unwrap_or(piece.pos);
+        if joins.is_none() {
+            let head = self.is_head(time) && self.heads.insert(key);
+            self.open.insert(key, id);
+            self.groups.insert(id, Group { key, first_time: time, last_time: time, head, pieces: Vec::new() });
+        }
+        self.held += 1;
+        let Some(group) = self.groups.get_mut(&id) else { return };
+        group.last_time = time;
+        group.pieces.push(piece);
+        if ends_in_order(&group.pieces) {
+            self.open.remove(&key);
+            if !self.groups.get(&id).is_some_and(|group| self.is_kept(group)) {
+                self.fold(id, sizes);
+            }
         }
         if self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS {
             self.sweep(sizes);
         }
     }
 
+    /// Whether there is room for another fragment, and another group.
+    fn has_room(&mut self, group: bool, sizes: &mut Sizes) -> bool {
+        let full = |own: &Self| own.held >= MAX_PIECES || group && own.groups.len() >= MAX_FRAGMENT_GROUPS;
+        // Looking through all groups for every fragment of a flood would take minutes: only when time has passed.
+        if full(self) && self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS / 8 {
+            self.sweep(sizes);
+        }
+        !full(self)
+    }
+
+    /// Whether the first group of a key at this time may go on from one of the span before.
+    fn is_head(&self, time: i64) -> bool {
+        self.first.is_some_and(|first| time <= first.saturating_add(FRAGMENT_GAP_NS + CLOCK_TOLERANCE_NS))
+    }
+
+    /// Whether a frame of this time may turn out to be a copy, or none.
+    fn is_early(&self, time: i64) -> bool {
+        self.first.is_some_and(|first| time <= first.saturating_add(COPIES_NS))
+    }
+
+    /// Whether a complete group is kept whole all the same.
+    fn is_kept(&self, group: &Group) -> bool {
+        group.head || self.is_early(group.first_time)
+    }
+
+    fn fold(&mut self, id: FramePos, sizes: &mut Sizes) {
+        if let Some(group) = self.groups.remove(&id) {
+            if self.open.get(&group.key) == Some(&id) {
+                self.open.remove(&group.key);
+            }
+            self.held = self.held.saturating_sub(group.pieces.len() as u64);
+            group.fold(&mut self.sums, sizes);
+        }
+    }
+
     /// Folds every group that neither end of the span can still touch.
     pub(crate) fn sweep(&mut self, sizes: &mut Sizes) {
         self.last_sweep = self.newest;
-        let Some(first) = self.first else { return };
-        let head = first.saturating_add(FRAGMENT_GAP_NS + CLOCK_TOLERANCE_NS);
         let tail = self.newest.saturating_sub(FRAGMENT_GAP_NS + CLOCK_TOLERANCE_NS);
-        let done: Vec<u64> =
-            self.groups.iter().filter(|(_, g)| g.first_time > head && g.last_time < tail).map(|(&id, _)| id).collect();
-        for id in done {
-            if let Some(group) = self.groups.remove(&id) {
-                if self.open.get(&group.key) == Some(&id) {
-                    self.open.remove(&group.key);
-                }
-                group.fold(&mut self.sums, sizes);
-            }
-        }
+        let is_open = |id: &FramePos, group: &Group| self.open.get(&group.key) == Some(id);
+        let done: Vec<FramePos> = self
+            .groups
+            .iter()
+            .filter(|(id, group)| !self.is_kept(group) && (group.last_time < tail || !is_open(id, group)))
+            .map(|(&id, _)| id)
+            .collect();
+        done.into_iter().for_each(|id| self.fold(id, sizes));
     }
 
     /// Folds all groups: the span has no neighbours.
@@ -162,178 +209,174 @@ impl Fragments {
         if !self.groups.is_empty() {
             let sizes = sizes.to_mut();
             for group in self.groups.values() {
-                group.clone().fold(&mut sums, sizes);
+                group.fold(&mut sums, sizes);
             }
         }
         sums
     }
 
-    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, sizes: &mut Sizes) {
-        let Self { groups, open: _, began, first, newest, last_sweep: _, sums, refused, behind } = later;
+    /// Appends the fragments of the span that follows; `recounted` are frames of it that are copies, or none, for what came before.
+    pub(crate) fn merge(
+        &mut self,
+        later: Self,
+        shift: Shift,
+        map: &Remap,
+        recounted: &[HeadFrame],
+        sizes: &mut Sizes,
+    ) {
+        let Self { groups, open: _, heads: _, copied, held: _, first, newest, last_sweep: _, sums, refused, behind } =
+            later;
         self.refused += refused;
         let border = self.first.and(first).is_some_and(|first| is_behind(self.newest, first));
         self.behind += behind + u64::from(border);
         for (sa, theirs) in sums {
             self.sums.entry(remap(&map.sas, sa)).or_default().merge(theirs, shift);
         }
-        let base = self.began;
+        let recounted: BTreeMap<FramePos, bool> =
+            recounted.iter().filter(|f| f.observation.class.fragment).map(|f| (f.observation.pos, f.copy)).collect();
+        // Nothing is folded by time before all of it is here.
+        let newest = if self.first.is_some() { self.newest.max(newest) } else { newest };
         if first.is_some() {
-            self.newest = if self.first.is_some() { self.newest.max(newest) } else { newest };
+            (self.newest, self.last_sweep) = (newest, newest);
         }
         self.first = self.first.or(first);
-        let mut joined = 0;
-        for (id, group) in groups {
-            let group = group.remapped(shift, map);
-            let before = self.open.get(&group.key).copied().filter(|own| {
-                *own < base && self.groups.get(own).is_some_and(|g| is_near(g.last_time, group.first_time))
-            });
-            if let Some(own) = before.and_then(|own| self.groups.get_mut(&own)) {
-                own.append(group);
-                joined += 1;
-            } else {
-                let id = base.wrapping_add(id).wrapping_sub(joined);
-                self.open.insert(group.key, id);
-                self.groups.insert(id, group);
-            }
+        let of_groups = groups.into_values().flat_map(|group| group.pieces.into_iter().map(move |piece| (group.key, piece)));
+        let mut pieces: Vec<(FragmentKey, Piece)> = of_groups.chain(copied).collect();
+        pieces.sort_by_key(|(_, piece)| piece.pos);
+        for (key, piece) in pieces {
+            let mut piece = piece.remapped(shift, map);
+            piece.copy = recounted.get(&piece.pos).copied().unwrap_or(piece.copy);
+            self.push(key, piece.time.ns().unwrap_or(0), piece, sizes);
         }
-        self.began = base.wrapping_add(began).wrapping_sub(joined);
         self.sweep(sizes);
     }
 }
 
-impl Group {
-    fn new(key: FragmentKey, time: i64) -> Self {
-        Self {
-            key,
-            seen: Seen::default(),
-            first_time: time,
-            last_time: time,
-            ranges: super::interval::IntervalSet::default(),
-            end: None,
-            ip_bytes: 0,
-            l1_bytes: 0,
-            header_bytes: 0,
-            first_fragment: None,
-        }
-    }
-
-    fn add(&mut self, o: &Observation, outer: &IpHeader, costs: Costs, sights: &[SaSight], time: i64) {
-        self.seen.add(o.pos, o.time);
-        self.last_time = time;
+impl Fragment<'_> {
+    fn piece(&self, o: &Observation) -> Piece {
+        let outer = self.outer;
         let payload = outer.total_bytes.saturating_sub(outer.header_bytes);
-        let start = i64::from(outer.fragment_offset);
-        self.ranges.insert_range(start, start + i64::from(payload));
-        if !outer.more_fragments {
-            self.end = Some(outer.fragment_offset + payload);
-        }
-        self.ip_bytes += u64::from(outer.total_bytes);
-        self.l1_bytes += o.l1_bytes();
-        if outer.fragment_offset == 0 {
-            self.header_bytes = outer.header_bytes;
-            self.first_fragment.get_or_insert_with(|| FirstFragment {
-                ip_bytes: u64::from(outer.total_bytes),
-                path: o.path,
-                inner_bytes: o.inner_bytes,
-                needed: if o.path == NONE { 0 } else { o.inner_bytes.saturating_add(costs.behind_ip()) },
-                sas: sights.iter().map(|s| (s.sa, s.opaque)).collect(),
-            });
+        Piece {
+            pos: o.pos,
+            time: o.time,
+            start: outer.fragment_offset,
+            end: outer.fragment_offset.saturating_add(payload),
+            more: outer.more_fragments,
+            copy: self.copy,
+            ip_bytes: outer.total_bytes,
+            header_bytes: outer.header_bytes,
+            l1_bytes: o.l1_bytes(),
+            digest: o.digest,
+            first: (outer.fragment_offset == 0).then(|| Box::new(self.first(o))),
         }
     }
 
-    fn append(&mut self, later: Self) {
-        let Self {
-            key: _,
-            seen,
-            first_time: _,
-            last_time,
-            ranges,
-            end,
-            ip_bytes,
-            l1_bytes,
-            header_bytes,
-            first_fragment,
-        } = later;
-        self.seen.merge(seen, Shift::default());
-        self.last_time = last_time;
-        self.ranges.union(&ranges);
-        self.end = end.or(self.end);
-        self.ip_bytes += ip_bytes;
-        self.l1_bytes += l1_bytes;
-        if first_fragment.is_some() {
-            self.header_bytes = header_bytes;
+    fn first(&self, o: &Observation) -> FirstFragment {
+        let esp = self.sights.iter().find(|sight| sight.protocol == Protocol::Esp).filter(|_| !self.peeks.is_empty());
+        FirstFragment {
+            path: o.path,
+            inner_bytes: o.inner_bytes,
+            needed: if o.path == NONE { 0 } else { o.inner_bytes.saturating_add(self.costs.behind_ip()) },
+            sas: self.sights.iter().map(|s| (s.sa, s.opaque)).collect(),
+            null: esp.map(|sight| NullFirst {
+                sa: sight.sa,
+                owner: self.sights.first().map_or(sight.sa, |s| s.sa),
+                costs: self.costs,
+                stack: o.stack,
+                direction: o.direction,
+                esp_bytes: sight.bytes,
+                peeks: self.peeks.to_vec(),
+            }),
         }
-        self.first_fragment = self.first_fragment.take().or(first_fragment);
     }
+}
 
-    fn remapped(mut self, shift: Shift, map: &Remap) -> Self {
-        let mut seen = Seen::default();
-        seen.merge(self.seen, shift);
-        self.seen = seen;
-        if let Some(first) = &mut self.first_fragment {
-            first.path = remap(&map.paths, first.path);
-            for (sa, _) in &mut first.sas {
-                *sa = remap(&map.sas, *sa);
-            }
-        }
-        self
-    }
-
-    fn fold(self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
-        let fragments = self.seen.count;
-        // Where the packet inside states more than all fragments together hold, something is missing, or a length is wrong.
-        let needed = self.first_fragment.as_ref().map_or(0, |first| first.needed);
-        let complete = self
-            .end
-            .is_some_and(|end| self.ranges.len() == u64::from(end) && self.ranges.intervals() == 1 && needed <= end);
+impl Group {
+    fn fold(&self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
+        let any = self.pieces.iter().find_map(|piece| piece.first.as_deref());
         let none = [(NONE, false)];
-        let sas = match &self.first_fragment {
-            Some(first) if !first.sas.is_empty() => first.sas.as_slice(),
-            _ => none.as_slice(),
+        let sas_of = |first: Option<&FirstFragment>| -> Vec<u32> {
+            let sas = first.or(any).map(|first| first.sas.as_slice()).filter(|sas| !sas.is_empty());
+            sas.unwrap_or(&none).iter().map(|(sa, _)| *sa).collect()
         };
-        let later = fragments.saturating_sub(u64::from(self.first_fragment.is_some()));
-        for &(sa, _) in sas {
-            let sum = sums.entry(sa).or_default();
-            sum.complete += u64::from(complete);
-            sum.incomplete += u64::from(!complete);
-            let mut one = self.seen;
-            one.count = 1;
-            sum.seen.join(&one);
-            sum.later += later;
-            // The first fragment is counted with its header; the rest is what it left.
-            sum.later_bytes += self.ip_bytes.saturating_sub(self.first_bytes());
-            if complete {
-                sum.extra_header_bytes += self.header_bytes_beyond_first();
+        for train in trains(&self.pieces) {
+            let size = (train.is_complete() && !train.uncertain).then(|| train.add_size(sizes));
+            for sa in sas_of(train.first()) {
+                sums.entry(sa).or_default().add(&train, size);
             }
         }
-        let (Some(first), true) = (&self.first_fragment, complete) else { return };
-        let outer_bytes = u32::try_from(self.ip_bytes).unwrap_or(u32::MAX);
-        let fragments = u32::try_from(fragments).unwrap_or(u32::MAX);
+    }
+}
+
+impl Train<'_> {
+    /// Adds a complete packet to its size; whether something shows its inner packet.
+    fn add_size(&self, sizes: &mut Sizes) -> bool {
+        let Some(first) = self.first() else { return false };
+        let outer_bytes = self.pieces.iter().map(|piece| piece.ip_bytes).fold(0, u32::saturating_add);
+        let l1_bytes = self.pieces.iter().map(|piece| piece.l1_bytes).sum();
+        let (fragments, seen) = (u32::try_from(self.pieces.len()).unwrap_or(u32::MAX), self.seen());
         if first.path != NONE {
             let key = VisibleKey { path: first.path, inner_bytes: first.inner_bytes, outer_bytes, fragments };
-            sizes.visible.add_train(key, self.seen, self.l1_bytes);
+            sizes.visible.add_train(key, seen, l1_bytes);
         }
         for &(sa, opaque) in &first.sas {
             if opaque {
-                sizes.opaque.add_train(OpaqueKey { sa, outer_bytes, fragments }, self.seen, self.l1_bytes);
+                sizes.opaque.add_train(OpaqueKey { sa, outer_bytes, fragments }, seen, l1_bytes);
             }
         }
-    }
-
-    /// IP octets of the first fragment; 0 while it is missing.
-    fn first_bytes(&self) -> u64 {
-        self.first_fragment.as_ref().map_or(0, |f| f.ip_bytes)
-    }
-
-    fn header_bytes_beyond_first(&self) -> u64 {
-        self.seen.count.saturating_sub(1).saturating_mul(u64::from(self.header_bytes))
+        let Some((null, end)) = first.null.as_ref().zip(self.end()) else { return first.path != NONE };
+        let here = self.pieces.iter().find(|piece| piece.first.is_some()).map_or(0, |piece| piece.end);
+        let esp_bytes = null.esp_bytes.saturating_add(end.saturating_sub(here));
+        for &peek in &null.peeks {
+            let NullFirst { sa, owner, costs, stack, direction, .. } = *null;
+            let key = TrainKey { sa, owner, costs, stack, direction, peek, outer_bytes, esp_bytes, fragments };
+            sizes.trains.add_train(key, seen, l1_bytes);
+        }
+        first.path != NONE
     }
 }
 
 impl FragmentSums {
+    fn add(&mut self, train: &Train<'_>, size: Option<bool>) {
+        match (size, train.uncertain) {
+            (Some(shown), _) => {
+                self.complete += 1;
+                self.unsized_packets += u64::from(!shown);
+                let header = train.pieces.first().map_or(0, |piece| piece.header_bytes);
+                let further = (train.pieces.len() as u64).saturating_sub(1);
+                self.extra_header_bytes += further * u64::from(header);
+            }
+            (None, true) => self.uncertain += 1,
+            (None, false) => self.incomplete += 1,
+        }
+        self.seen.join(&train.seen());
+        let pieces = train.pieces.iter().chain(&train.again);
+        for piece in pieces.filter(|piece| piece.first.is_none()) {
+            self.later += 1;
+            self.later_bytes += u64::from(piece.ip_bytes);
+        }
+    }
+
+    /// Packets that travelled in fragments.
+    pub(crate) fn packets(&self) -> u64 {
+        self.complete + self.incomplete + self.uncertain
+    }
+
     fn merge(&mut self, later: Self, shift: Shift) {
-        let Self { complete, incomplete, seen, later: more, later_bytes, extra_header_bytes } = later;
+        let Self {
+            complete,
+            unsized_packets,
+            incomplete,
+            uncertain,
+            seen,
+            later: more,
+            later_bytes,
+            extra_header_bytes,
+        } = later;
         self.complete += complete;
+        self.unsized_packets += unsized_packets;
         self.incomplete += incomplete;
+        self.uncertain += uncertain;
         let mut shifted = Seen::default();
         shifted.merge(seen, shift);
         self.seen.join(&shifted);
@@ -354,11 +397,14 @@ const fn is_behind(newest: i64, time: i64) -> bool {
 }
 
 impl PartialEq for Fragments {
-    /// Of what is known of the span: which group a key last belonged to, and when groups were last folded, are caches.
+    /// Of what is known of the span: when groups were last folded is a cache, and the keys follow from the groups.
     fn eq(&self, other: &Self) -> bool {
-        let Self { groups, open: _, began, first, newest, last_sweep: _, sums, refused, behind } = self;
+        let Self { groups, open, heads, copied, held, first, newest, last_sweep: _, sums, refused, behind } = self;
         *groups == other.groups
-            && *began == other.began
+            && *copied == other.copied
+            && *open == other.open
+            && *heads == other.heads
+            && *held == other.held
             && *first == other.first
             && *newest == other.newest
             && *sums == other.sums

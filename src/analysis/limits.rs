@@ -28,6 +28,8 @@ pub(crate) const MAX_UDP_MISFITS: usize = 65_536;
 pub(crate) const MAX_FLOW_SPIS: usize = 16;
 /// Fragment groups held at once.
 pub(crate) const MAX_FRAGMENT_GROUPS: usize = 65_536;
+/// Fragments in these groups.
+pub(crate) const MAX_PIECES: u64 = 1 << 18;
 /// Distinct ICMP, IKE and PAUSE observations held.
 pub(crate) const MAX_NOTICES: usize = 4_096;
 /// Entries of the window that recognises copies.
@@ -50,9 +52,9 @@ pub(crate) const MAX_HIGH_HALVES: u32 = 16;
 
 /// A sequence step backwards after this much silence starts a new run.
 pub(crate) const RUN_GAP_NS: i64 = 10 * SECOND_NS;
-/// A sequence step further than this, either way, is of another stream to `match`.
+/// A sequence step further than this backwards starts a new run; either way, it is of another stream to `match`.
 pub(crate) const RUN_STEP: i32 = 1 << 24;
-/// A sequence step further than this, either way, starts a new run: forward it is a jump, not loss.
+/// A sequence step further than this forward starts a new run: it is a jump, not loss.
 pub(crate) const JUMP_STEP: i32 = 1 << 20;
 /// A number that falls by more than this begins a new run if the next one goes on from it: the largest anti-replay window in the field.
 pub(crate) const RESTART_FALL: i32 = 4_096;

@@ -47,7 +47,9 @@ mod sound;
 mod span;
 mod steps;
 mod tables;
+mod succession;
 mod totals;
+mod trains;
 mod written;
 
 pub use expectation::Expectation;
@@ -55,4 +57,5 @@ pub use keyring::Keyring;
 pub use pairing::PairSettings;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;
+pub use succession::Succession;
 pub use span::CaptureSpan;

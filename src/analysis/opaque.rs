@@ -58,6 +58,11 @@ impl OpaqueEvidence {
     fn add_iv(&mut self, sequence: u32, octets: u64) {
         let seen = self.seen.get_or_insert_default();
         let at = usize::from(seen.count);
+        // A copy shows nothing new.
+        let mut known = seen.sequences.iter().zip(&seen.octets).take(at);
+        if known.any(|own| own == (&sequence, &octets)) {
+            return;
+        }
         if let (Some(own), Some(number)) = (seen.octets.get_mut(at), seen.sequences.get_mut(at)) {
             (*own, *number) = (octets, sequence);
             seen.count += 1;

@@ -1,14 +1,14 @@
 //! The mergeable state of a span of frames of one stream.
 
 use super::candidates::Candidates;
-use super::copies::CopyWindow;
+use super::copies::{CopyWindow, HeadFrame};
 use super::express::{Express, lane_key};
 use super::flows::Flows;
-use super::fragments::Fragments;
+use super::fragments::{Fragment, Fragments};
 use super::keyring::{Keyring, Unlocked};
 use super::limits::{CLOCK_TOLERANCE_NS, MAX_UDP_CANDIDATES};
 use super::notices::Notices;
-use super::observation::{Observation, SaSight, observe};
+use super::observation::{SaSight, observe};
 use super::padding::EthernetPadding;
 use super::rates::Rates;
 use super::sas::Sas;
@@ -18,7 +18,7 @@ use super::span::{CaptureSpan, Span};
 use super::tables::Tables;
 use super::totals::Totals;
 use crate::capture::Frame;
-use crate::dissect::{Costs, DissectOptions, Glance, Note, Stack, dissect, glance};
+use crate::dissect::{DissectOptions, Glance, Stack, dissect, glance};
 use crate::transform::ethernet;
 
 /// The state of an analysis over a span of frames of one stream, in capture order.
@@ -210,18 +210,20 @@ impl Partial {
         if let Some(again) = self.flows.observe(&o, sights) {
             self.rates.count_again(&again);
         }
-        if o.class.fragment
-            && let Some(outer) = stack.outer()
-        {
-            self.fragments.observe(&o, outer, stack.costs, sights, &mut self.sizes);
-        }
         if !stack.notes.is_empty() {
             self.candidates.observe(&o, stack, frame.data);
         }
-        if self.copies.observe(&o, sights, &stack.notes, stack.costs, first_sighting) {
-            self.sas.count_copy(&o, sights);
-            self.sizes.count_copy(&o, sights, &stack.notes, stack.costs);
-            self.rates.count_copy(&o);
+        let copy = self.copies.observe(&o, sights, &stack.notes, stack.costs, first_sighting);
+        if copy {
+            self.sas.count_copy(&o, sights, true);
+            self.sizes.count_copy(&o, sights, &stack.notes, stack.costs, true);
+            self.rates.count_copy(&o, true);
+        }
+        if o.class.fragment
+            && let Some(outer) = stack.outer()
+        {
+            let fragment = Fragment { outer, costs: stack.costs, sights, peeks: &stack.peeks, copy };
+            self.fragments.observe(&o, &fragment, &mut self.sizes);
         }
         // Packets of an SA that has a key are checked one by one: it has no lane.
         if let (Some(glance), [sight], []) = (glance, sights.as_slice(), checks) {
@@ -234,11 +236,12 @@ impl Partial {
         self.express.flush(&mut parts!(self));
     }
 
-    /// Adds a frame of the state that turned out to be a copy.
-    fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) {
-        self.sas.count_copy(o, sights);
-        self.sizes.count_copy(o, sights, notes, costs);
-        self.rates.count_copy(o);
+    /// Adds a frame of the state that turned out to be a copy, or takes back one that turned out to be none.
+    fn recount_copy(&mut self, frame: &HeadFrame) {
+        let (o, copy) = (&frame.observation, frame.copy);
+        self.sas.count_copy(o, &frame.sights, copy);
+        self.sizes.count_copy(o, &frame.sights, &frame.notes, frame.costs, copy);
+        self.rates.count_copy(o, copy);
     }
 
     /// Appends the state of the span that follows.
@@ -281,11 +284,10 @@ impl Partial {
         for again in self.flows.merge(flows, shift, &map) {
             self.rates.count_again(&again);
         }
-        self.fragments.merge(fragments, shift, &map, &mut self.sizes);
         self.candidates.merge(candidates, shift, &map);
-        for frame in self.copies.merge(copies, shift, &map) {
-            self.count_copy(&frame.observation, &frame.sights, &frame.notes, frame.costs);
-        }
+        let recounted = self.copies.merge(copies, shift, &map);
+        recounted.iter().for_each(|frame| self.recount_copy(frame));
+        self.fragments.merge(fragments, shift, &map, &recounted, &mut self.sizes);
         Ok(self)
     }
 

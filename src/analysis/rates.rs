@@ -233,16 +233,22 @@ impl Rates {
         (start, start.saturating_add(width))
     }
 
-    pub(crate) fn count_copy(&mut self, o: &Observation) {
+    /// Adds a frame to the copies, or takes it back.
+    pub(crate) fn count_copy(&mut self, o: &Observation, copy: bool) {
         let width = self.bin_ns();
+        let mut one = Sums::default();
+        one.add(o);
+        let count = |sums: &mut Sums| if copy { sums.join(&one) } else { *sums = sums.without(&one) };
         let direction = self.slot(o.direction);
-        direction.copies.add(o);
+        count(&mut direction.copies);
         if let Some(time) = o.time.ns() {
             // The bin exists: the frame has been observed.
             direction.open(time, width);
             if let Some((_, _, bin)) = &mut direction.current {
-                bin.copies.add(o);
-                bin.copies_goodput_bytes += u64::from(o.inner_bytes);
+                count(&mut bin.copies);
+                let goodput = u64::from(o.inner_bytes);
+                let own = &mut bin.copies_goodput_bytes;
+                *own = if copy { *own + goodput } else { own.saturating_sub(goodput) };
             }
         }
     }

@@ -64,14 +64,16 @@ pub(crate) struct Copies {
 
 /// The last four octets of AH ICV fields that may hold padding, frame after frame.
 ///
-/// A MAC's octets change from packet to packet, padding does not: the evidence is equal neighbours.
+/// A MAC's octets change from packet to packet, padding does not: the evidence is equal neighbours. A frame with the number of the one
+/// before it is the same packet again, and says nothing.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct AhTail {
     pub(crate) frames: u64,
     pub(crate) zero: u64,
     pub(crate) equal_neighbours: u64,
-    first: Option<u32>,
-    last: Option<u32>,
+    /// Of the first and the last frame: sequence number and octets.
+    first: Option<(Option<u32>, u32)>,
+    last: Option<(Option<u32>, u32)>,
 }
 
 /// An ESP-NULL layout.
@@ -134,27 +136,60 @@ impl NullVotes {
         }
     }
 
-    /// Bits for, less bits lost to the `checked` frames that did not support it.
-    pub(crate) fn net_bits(&self, checked: u64) -> i64 {
-        let against = checked.saturating_sub(self.frames).saturating_mul(NULL_PENALTY_BITS);
-        i64::try_from(self.bits).unwrap_or(i64::MAX).saturating_sub(i64::try_from(against).unwrap_or(i64::MAX))
-    }
+    const NOTHING: Self = Self {
+        frames: 0,
+        bits: 0,
+        tunnel: 0,
+        dummy: 0,
+        monotonic: 0,
+        longer_than_needed: 0,
+        tfc: 0,
+        pads: BTreeMap::new(),
+    };
+}
+
+/// Bits for a layout, less those lost to the `checked` packets of which only `frames` support it.
+fn net_bits(frames: u64, bits: u64, checked: u64) -> i64 {
+    let against = checked.saturating_sub(frames).saturating_mul(NULL_PENALTY_BITS);
+    i64::try_from(bits).unwrap_or(i64::MAX).saturating_sub(i64::try_from(against).unwrap_or(i64::MAX))
+}
+
+/// Evidence for ESP-NULL in packets that travelled in fragments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrainVotes {
+    /// Packets of which every fragment was seen.
+    pub(crate) packets: u64,
+    /// Packets consistent with a layout, and their bits.
+    pub(crate) by: BTreeMap<NullCandidate, (u64, u64)>,
 }
 
 impl AhTail {
-    fn add(&mut self, tail: u32) {
+    fn add(&mut self, sequence: Option<u32>, tail: u32) {
+        let own = (sequence, tail);
+        if sequence.is_some() && self.last == Some(own) {
+            return;
+        }
         self.frames += 1;
         self.zero += u64::from(tail == 0);
-        self.equal_neighbours += u64::from(self.last == Some(tail));
-        self.first = self.first.or(Some(tail));
-        self.last = Some(tail);
+        self.equal_neighbours += u64::from(self.last.is_some_and(|last| last.1 == tail));
+        self.first = self.first.or(Some(own));
+        self.last = Some(own);
     }
 
     fn merge(&mut self, later: Self) {
-        let Self { frames, zero, equal_neighbours, first, last } = later;
+        let Self { mut frames, mut zero, equal_neighbours, first, last } = later;
+        let mut border = 0;
+        if let (Some(own), Some(first)) = (self.last, first) {
+            if first.0.is_some() && own == first {
+                frames = frames.saturating_sub(1);
+                zero = zero.saturating_sub(u64::from(first.1 == 0));
+            } else {
+                border = u64::from(own.1 == first.1);
+            }
+        }
         self.frames += frames;
         self.zero += zero;
-        self.equal_neighbours += equal_neighbours + u64::from(first.is_some() && self.last == first);
+        self.equal_neighbours += equal_neighbours + border;
         self.first = self.first.or(first);
         self.last = last.or(self.last);
     }
@@ -199,7 +234,7 @@ impl SaState {
             crate::model::Protocol::Ah => {
                 *self.ah_lengths.entry(sight.bytes).or_default() += 1;
                 if let Some(tail) = sight.ah_tail {
-                    self.ah_tail.edit().add(tail);
+                    self.ah_tail.edit().add(sight.sequence, tail);
                 }
             }
             crate::model::Protocol::Esp => self.null_checked += u64::from(sight.null_checked),
@@ -209,11 +244,12 @@ impl SaState {
     }
 
     /// Takes in a frame recognised as a copy, which `observe` has counted.
-    pub(crate) fn count_copy(&mut self, o: &Observation, sight: &SaSight) {
-        let copies = self.copies.edit();
-        copies.frames += 1;
-        copies.outer_bytes += u64::from(sight.outer_bytes);
-        copies.l1_bytes += o.l1_bytes();
+    /// Or, where it was one and is none, takes it back.
+    pub(crate) fn count_copy(&mut self, o: &Observation, sight: &SaSight, copy: bool) {
+        let Copies { frames, outer_bytes, l1_bytes } = self.copies.edit();
+        for (own, one) in [(frames, 1), (outer_bytes, u64::from(sight.outer_bytes)), (l1_bytes, o.l1_bytes())] {
+            *own = if copy { *own + one } else { own.saturating_sub(one) };
+        }
     }
 
     pub(crate) fn support(&mut self, support: &NullSupport) {
@@ -279,13 +315,24 @@ impl SaState {
         }
     }
 
-    /// The ESP-NULL layout the evidence decides for, if it decides.
-    pub(crate) fn null_verdict(&self) -> Option<(NullCandidate, &NullVotes)> {
+    /// The ESP-NULL layout the evidence decides for, if it decides: that of whole packets, and of those in fragments.
+    pub(crate) fn null_verdict(&self, trains: Option<&TrainVotes>) -> Option<(NullCandidate, &NullVotes)> {
+        static NOTHING: NullVotes = NullVotes::NOTHING;
+        let checked = self.null_checked + trains.map_or(0, |trains| trains.packets);
+        let of_trains = |candidate: &NullCandidate| trains.and_then(|trains| trains.by.get(candidate)).copied();
+        let net = |candidate: &NullCandidate, votes: &NullVotes| {
+            let (frames, bits) = of_trains(candidate).unwrap_or_default();
+            net_bits(votes.frames + frames, votes.bits + bits, checked)
+        };
+        let unknown = trains.into_iter().flat_map(|trains| trains.by.keys()).filter(|key| !self.null.contains_key(*key));
         self.null
             .iter()
-            .filter(|(_, votes)| votes.net_bits(self.null_checked) >= NULL_VERDICT_BITS)
-            .max_by_key(|(candidate, votes)| (votes.net_bits(self.null_checked), std::cmp::Reverse(**candidate)))
             .map(|(candidate, votes)| (*candidate, votes))
+            .chain(unknown.map(|candidate| (*candidate, &NOTHING)))
+            .map(|(candidate, votes)| (candidate, votes, net(&candidate, votes)))
+            .filter(|(_, _, net)| *net >= NULL_VERDICT_BITS)
+            .max_by_key(|(candidate, _, net)| (*net, std::cmp::Reverse(*candidate)))
+            .map(|(candidate, votes, _)| (candidate, votes))
     }
 
     pub(crate) fn first_time(&self) -> Timestamp {
@@ -385,10 +432,10 @@ impl Sas {
         }
     }
 
-    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight]) {
+    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight], copy: bool) {
         for sight in sights {
             if let Some(state) = self.state_mut(sight.sa) {
-                state.count_copy(o, sight);
+                state.count_copy(o, sight, copy);
             }
         }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::interval::IntervalSet;
 use super::limits::{
     CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, JUMP_STEP, LATE_BEHIND, MAX_INTERVALS, MAX_RUNS, RESTART_FALL,
-    RESTART_NEXT, RUN_GAP_NS,
+    RESTART_NEXT, RUN_GAP_NS, RUN_STEP,
 };
 use super::rare::Rare;
 use crate::model::{FramePos, Shift, Timestamp};
@@ -356,6 +356,27 @@ impl SequenceState {
         Some(figures)
     }
 
+    /// Least and highest number of the first run, as sent.
+    pub(crate) fn first_range(&self) -> Option<(u32, u32)> {
+        self.runs.first().map(Run::range)
+    }
+
+    /// Least and highest number of the last run, as sent.
+    pub(crate) fn last_range(&self) -> Option<(u32, u32)> {
+        self.runs.last().map(Run::range)
+    }
+
+    /// How many numbers the last run has in common with the first run of another state.
+    pub(crate) fn common(&self, later: &Self) -> u64 {
+        let (Some(own), Some(later)) = (self.runs.last(), later.runs.first()) else { return 0 };
+        let step = later.first.raw.wrapping_sub(own.last.raw) as i32;
+        let by = own.last.unwrapped + i64::from(step) - later.first.unwrapped;
+        let mut coverage = later.coverage.clone();
+        coverage.shift(by);
+        let all = coverage.len();
+        all.saturating_sub(coverage.minus(&own.coverage).len())
+    }
+
     /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
         let (runs, _) = self.joined();
@@ -422,6 +443,11 @@ impl Run {
             return true;
         }
         self.cover(unwrapped)
+    }
+
+    /// Least and highest number, as sent.
+    fn range(&self) -> (u32, u32) {
+        (self.coverage.min().unwrap_or(self.max) as u32, self.max as u32)
     }
 
     /// Whether `later`, which begins `step` behind this run's last number, leaps from numbers of this run to where it had stopped.
@@ -643,7 +669,7 @@ fn continues(last: &Edge, raw: u32, time: Timestamp) -> Option<i32> {
         return Some(step);
     }
     let silent = time.since(last.time).unwrap_or(0) >= RUN_GAP_NS;
-    let far = step.unsigned_abs() > JUMP_STEP.unsigned_abs();
+    let far = step > JUMP_STEP || step < -RUN_STEP;
     (!(far || step < 0 && silent)).then_some(step)
 }
 

@@ -13,7 +13,7 @@ use super::observation::{DUMMY, Observation, SaSight, TCP_LENGTH};
 use super::sas::NullCandidate;
 use super::seen::Seen;
 use super::tables::Remap;
-use crate::dissect::{Costs, Note, NullSupport};
+use crate::dissect::{Costs, Note, NullPeek, NullSupport};
 use crate::model::{Encapsulation, Protocol, Shift};
 
 /// Size cells of a span: sums over packets that agree in everything that matters to a size.
@@ -25,6 +25,8 @@ pub(crate) struct Sizes {
     pub(crate) opaque: Cells<OpaqueKey>,
     /// ESP packets as an ESP-NULL layout would have them; which layout holds is decided in the end.
     pub(crate) null: Cells<NullKey>,
+    /// Packets in fragments as ESP-NULL would have them; whether their SA is, is decided in the end.
+    pub(crate) trains: Cells<TrainKey>,
     /// Packets whose inner packet was decrypted.
     pub(crate) decrypted: Cells<DecryptedKey>,
 }
@@ -61,6 +63,23 @@ pub(crate) struct NullKey {
     pub(crate) esp_bytes: u32,
     /// Pad length with TFC padding; `u16::MAX` where the trailer was cut off.
     pub(crate) pad_bytes: u16,
+    /// IP fragments the packet travelled in; 1 for a whole one.
+    pub(crate) fragments: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct TrainKey {
+    pub(crate) sa: u32,
+    pub(crate) owner: u32,
+    pub(crate) costs: Costs,
+    pub(crate) stack: u32,
+    pub(crate) direction: u32,
+    /// The inner packet that its first fragment would begin with.
+    pub(crate) peek: NullPeek,
+    pub(crate) outer_bytes: u32,
+    /// Octets of the ESP part, from its header to the ICV's end.
+    pub(crate) esp_bytes: u32,
+    pub(crate) fragments: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -104,6 +123,11 @@ impl Cell {
     fn add_copy(&mut self, o: &Observation) {
         self.copies += 1;
         self.copies_l1_bytes += o.l1_bytes();
+    }
+
+    fn take_copy(&mut self, o: &Observation) {
+        self.copies = self.copies.saturating_sub(1);
+        self.copies_l1_bytes = self.copies_l1_bytes.saturating_sub(o.l1_bytes());
     }
 
     fn merge(&mut self, later: Self, shift: Shift) {
@@ -188,11 +212,30 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         }
     }
 
+    #[inline]
+    fn apply(&mut self, key: K, o: &Observation, op: Op) {
+        if let Some(cell) = self.cell(key) {
+            match op {
+                Op::Add => cell.add(o),
+                Op::Copy => cell.add_copy(o),
+                Op::NoCopy => cell.take_copy(o),
+            }
+        }
+    }
+
     /// Adds packets of one size.
     pub(crate) fn add_many(&mut self, key: K, seen: &Seen, l1_bytes: u64) {
         if let Some(cell) = self.cell(key) {
             cell.seen.join(seen);
             cell.l1_bytes += l1_bytes;
+        }
+    }
+
+    /// Adds the sums of a cell.
+    pub(crate) fn add_cell(&mut self, key: K, sums: &Cell) {
+        if let Some(cell) = self.cell(key) {
+            cell.seen.join(&sums.seen);
+            cell.l1_bytes += sums.l1_bytes;
         }
     }
 
@@ -204,12 +247,6 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
             ends.count = 0;
             cell.seen.join(&ends);
             cell.l1_bytes += l1_bytes;
-        }
-    }
-
-    fn add_copy(&mut self, key: K, o: &Observation) {
-        if let Some(cell) = self.cell(key) {
-            cell.add_copy(o);
         }
     }
 
@@ -234,20 +271,18 @@ impl Sizes {
         self.each_key(o, sights, notes, costs, Op::Add);
     }
 
-    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs) {
+    /// Adds a frame to the copies, or takes it back.
+    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs, copy: bool) {
         if o.class.fragment {
             return;
         }
-        self.each_key(o, sights, notes, costs, Op::Copy);
+        self.each_key(o, sights, notes, costs, if copy { Op::Copy } else { Op::NoCopy });
     }
 
     #[inline]
     fn each_key(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs, op: Op) {
         if let Some(key) = decrypted_key(o, sights) {
-            match op {
-                Op::Add => self.decrypted.add(key, o),
-                Op::Copy => self.decrypted.add_copy(key, o),
-            }
+            self.decrypted.apply(key, o, op);
             self.each_opaque(o, sights, op);
             return;
         }
@@ -255,10 +290,7 @@ impl Sizes {
         let by_verdict = o.class.null_read && sights.iter().any(|s| s.protocol == Protocol::Esp && encloses(o, s));
         if o.path != NONE && !by_verdict {
             let key = VisibleKey { path: o.path, inner_bytes: o.inner_bytes, outer_bytes: o.l3_bytes, fragments: 1 };
-            match op {
-                Op::Add => self.visible.add(key, o),
-                Op::Copy => self.visible.add_copy(key, o),
-            }
+            self.visible.apply(key, o, op);
         }
         self.each_opaque(o, sights, op);
         for note in notes {
@@ -266,10 +298,7 @@ impl Sizes {
                 && let Some(sight) = sights.get(usize::from(*sa))
                 && let Some(key) = null_key(o, sights, sight, support, costs)
             {
-                match op {
-                    Op::Add => self.null.add(key, o),
-                    Op::Copy => self.null.add_copy(key, o),
-                }
+                self.null.apply(key, o, op);
             }
         }
     }
@@ -278,18 +307,22 @@ impl Sizes {
     fn each_opaque(&mut self, o: &Observation, sights: &[SaSight], op: Op) {
         for sight in sights.iter().filter(|s| s.opaque) {
             let key = OpaqueKey { sa: sight.sa, outer_bytes: sight.outer_bytes, fragments: 1 };
-            match op {
-                Op::Add => self.opaque.add(key, o),
-                Op::Copy => self.opaque.add_copy(key, o),
-            }
+            self.opaque.apply(key, o, op);
         }
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
-        let Self { visible, opaque, null, decrypted } = later;
+        let Self { visible, opaque, null, trains, decrypted } = later;
         self.visible.merge(visible, shift, |k| VisibleKey { path: remap(&map.paths, k.path), ..k });
         self.opaque.merge(opaque, shift, |k| OpaqueKey { sa: remap(&map.sas, k.sa), ..k });
         self.null.merge(null, shift, |k| NullKey {
+            sa: remap(&map.sas, k.sa),
+            owner: remap(&map.sas, k.owner),
+            stack: remap(&map.stacks, k.stack),
+            direction: remap(&map.directions, k.direction),
+            ..k
+        });
+        self.trains.merge(trains, shift, |k| TrainKey {
             sa: remap(&map.sas, k.sa),
             owner: remap(&map.sas, k.owner),
             stack: remap(&map.stacks, k.stack),
@@ -309,11 +342,16 @@ impl Sizes {
         self.visible.settle();
         self.opaque.settle();
         self.null.settle();
+        self.trains.settle();
         self.decrypted.settle();
     }
 
     pub(crate) fn refusals(&self) -> Option<String> {
-        let refused = self.visible.refused + self.opaque.refused + self.null.refused + self.decrypted.refused;
+        let refused = self.visible.refused
+            + self.opaque.refused
+            + self.null.refused
+            + self.trains.refused
+            + self.decrypted.refused;
         (refused > 0).then(|| format!("{refused} packets of sizes beyond {MAX_SIZE_CELLS} cells are in no size table"))
     }
 }
@@ -322,6 +360,8 @@ impl Sizes {
 enum Op {
     Add,
     Copy,
+    /// It was taken for a copy and is none.
+    NoCopy,
 }
 
 /// Whether the header of `sight` stands outside the encapsulated packet that was read in this frame: it is part of the
@@ -385,6 +425,7 @@ fn null_key(
         outer_bytes: sight.outer_bytes,
         esp_bytes: sight.bytes,
         pad_bytes: support.pad_bytes.map_or(u16::MAX, |pad| u16::from(pad).saturating_add(support.tfc_bytes)),
+        fragments: 1,
     };
     let alone = sights.iter().find(|s| s.encapsulation == sight.encapsulation).is_none_or(|s| std::ptr::eq(s, sight));
     if sight.encapsulation == Encapsulation::Tcp && !alone {
@@ -426,6 +467,13 @@ impl Quick for DecryptedKey {
     #[inline]
     fn quick(&self) -> u64 {
         u64::from(self.path) << 40 ^ u64::from(self.inner_bytes) << 20 ^ u64::from(self.outer_bytes)
+    }
+}
+
+impl Quick for TrainKey {
+    #[inline]
+    fn quick(&self) -> u64 {
+        u64::from(self.sa) << 40 ^ u64::from(self.peek.inner_bytes) << 20 ^ u64::from(self.outer_bytes)
     }
 }
 

@@ -61,16 +61,33 @@ pub struct CaptureSpan {
     pub frames: u64,
     /// Times of the earliest and the latest frame that has one.
     pub times: Option<(Timestamp, Timestamp)>,
+    /// Times of the first and the last frame that has one, in the order of the capture.
+    ends: Option<(Timestamp, Timestamp)>,
+    /// The longest time between a frame and the next, in nanoseconds.
+    pub(crate) longest_pause_ns: i64,
 }
 
 impl CaptureSpan {
     fn append(&mut self, later: Self) {
-        let Self { frames, times } = later;
+        let Self { frames, times, ends, longest_pause_ns } = later;
         self.frames += frames;
+        if let (Some(own), Some(theirs)) = (self.ends, ends) {
+            self.pause(own.1, theirs.0);
+        }
+        self.longest_pause_ns = self.longest_pause_ns.max(longest_pause_ns);
+        self.ends = match (self.ends, ends) {
+            (Some(own), Some(theirs)) => Some((own.0, theirs.1)),
+            (own, theirs) => own.or(theirs),
+        };
         self.times = match (self.times, times) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (own, theirs) => own.or(theirs),
         };
+    }
+
+    #[inline]
+    fn pause(&mut self, before: Timestamp, after: Timestamp) {
+        self.longest_pause_ns = self.longest_pause_ns.max(after.raw().saturating_sub(before.raw()));
     }
 }
 
@@ -84,6 +101,12 @@ impl Span {
         if let Some(span) = self.captures.get_mut(capture) {
             span.frames += 1;
             if frame.time != Timestamp::UNKNOWN {
+                if let Some((first, last)) = span.ends {
+                    span.pause(last, frame.time);
+                    span.ends = Some((first, frame.time));
+                } else {
+                    span.ends = Some((frame.time, frame.time));
+                }
                 span.times = Some(match span.times {
                     Some((earliest, latest)) => (earliest.min(frame.time), latest.max(frame.time)),
                     None => (frame.time, frame.time),

@@ -238,6 +238,9 @@ pub(super) struct InputArgs {
     /// Files that overlap in time (the two monitor ports of a passive TAP) are merged frame by frame.
     #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = values::tap, help_heading = "Input")]
     pub(super) tap: Vec<TapArg>,
+    /// Name of the one tap that all captures without --tap are of [default: decided by their times]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(super) tap_name: Option<String>,
     /// Names of further captures, one a line; `-` is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(super) files_from: Option<OsString>,

@@ -23,7 +23,7 @@ const WIDTH: usize = 100;
 /// are asked for.
 pub(super) fn inputs(args: &InputArgs, policy: &PolicyArgs, alone: bool) -> Result<Vec<Input>, Error> {
     let mut inputs: Vec<Input> =
-        args.captures.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect();
+        args.captures.iter().map(|name| Input { source: Source::from_arg(name), tap: args.tap_name.clone() }).collect();
     for tap in &args.tap {
         for file in &tap.files {
             inputs.push(Input { source: Source::from_arg(OsStr::new(file)), tap: Some(tap.name.clone()) });
@@ -31,7 +31,7 @@ pub(super) fn inputs(args: &InputArgs, policy: &PolicyArgs, alone: bool) -> Resu
     }
     if let Some(list) = &args.files_from {
         let names = listed(list, args.null)?;
-        inputs.extend(names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }));
+        inputs.extend(names.iter().map(|name| Input { source: Source::from_arg(name), tap: args.tap_name.clone() }));
     }
     let stdin = inputs.iter().filter(|input| input.source == Source::Stdin).count();
     let listed_by_stdin = args.files_from.as_deref() == Some(OsStr::new("-"));

@@ -132,6 +132,10 @@ fn partial(args: &PartialArgs) -> Verdict {
         engine::analyse(&inputs, &settings, options::jobs(args.run.jobs), &display);
     display.finish();
     state.label(args.stream.as_deref(), args.part);
+    state.lacks(errors.iter().map(|error| format!("Not read: {error}.")));
+    if interrupt.happened() {
+        state.lacks(["The run that made a state was interrupted: what it had not read by then is missing.".to_owned()]);
+    }
     let mut verdict = Verdict::default();
     verdict.interrupted(interrupt.happened());
     unread.extend(errors);
@@ -165,15 +169,24 @@ fn merge(args: MergeArgs) -> Verdict {
     let mut state = engine::State::default();
     let mut errors = Vec::new();
     for source in &sources {
-        let read = engine::State::open(source)
-            .and_then(|read| state.merge(read).map_err(|what| Error::Format { path: source.name().into(), what }));
-        match read {
-            Ok(()) => {}
+        match engine::State::open(source) {
             // States that do not belong together make no report: nothing is merged.
-            Err(error @ Error::Format { .. }) => return failed(&error),
+            Ok(read) => {
+                if let Err(what) = state.merge(read) {
+                    return failed(&Error::Format { path: source.name().into(), what });
+                }
+            }
+            // One that cannot be read is named, and the report of the others says that it is missing.
             Err(error) => errors.push(error),
         }
     }
+    if errors.len() == sources.len() {
+        errors.iter().for_each(complain);
+        let mut verdict = Verdict::default();
+        verdict.errors(&errors);
+        return verdict;
+    }
+    state.lacks(errors.iter().map(|error| format!("Not read: {error}.")));
     let expectation = policies::read(&args.policy.config, &args.run, &mut errors);
     if let Err(why) = state.expect(expectation) {
         return failed(&Error::Usage(why));
@@ -183,8 +196,8 @@ fn merge(args: MergeArgs) -> Verdict {
         write(state_sink, &mut verdict, |sink| state.write(sink));
     }
     let (mut report, more) = state.report();
+    say_unread(&mut report.exactness, &mut report.degraded_why, &more);
     errors.extend(more);
-    say_unread(&mut report.exactness, &mut report.degraded_why, &errors);
     verdict.errors(&errors);
     errors.iter().for_each(complain);
     let Some(sink) = sink else {

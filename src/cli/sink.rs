@@ -1,9 +1,12 @@
 //! Where a report goes: standard output, or a file that appears when it is complete.
 
+use std::collections::hash_map::RandomState;
 use std::fs::File;
+use std::hash::BuildHasher;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use crate::model::Error;
 
@@ -28,6 +31,42 @@ pub(super) fn remove_unfinished() {
     for temporary in TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         // Most have been renamed.
         let _ = std::fs::remove_file(temporary);
+    }
+}
+
+/// How long a temporary file is left to the run that may still write it.
+const ORPHANED: Duration = Duration::from_secs(7 * 86_400);
+
+/// A new file beside the target. Processes in two containers that share a folder may have one number, so the name has the moment
+/// and a hash that differs between processes, too.
+fn new_temporary(target: &Path, number: usize) -> io::Result<(PathBuf, File)> {
+    let mut attempts = 0;
+    loop {
+        let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        // Every state of hashing has keys of its own, from the system.
+        let told_apart = RandomState::new().hash_one((moment, attempts));
+        let name = format!(".spiglass-{}-{told_apart:016x}-{number}.part", std::process::id());
+        let temporary = target.with_file_name(name);
+        match File::options().write(true).create_new(true).open(&temporary) {
+            // One that is there already is another run's.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 16 => attempts += 1,
+            file => return Ok((temporary, file?)),
+        }
+    }
+}
+
+/// Removes what runs that were killed left beside the target, a week ago or earlier.
+fn remove_orphans(target: &Path) {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(".spiglass-") && name.ends_with(".part"));
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if ours && age().is_some_and(|age| age >= ORPHANED) {
+            // Another run may remove it at the same time.
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -63,10 +102,8 @@ impl Sink {
             return Err(fail(io::ErrorKind::InvalidInput.into()));
         }
         let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = temporaries.len();
-        let temporary = target.with_file_name(format!(".spiglass-{}-{number}.part", std::process::id()));
-        // One that is there already is somebody else's.
-        let file = File::options().write(true).create_new(true).open(&temporary).map_err(fail)?;
+        remove_orphans(&target);
+        let (temporary, file) = new_temporary(&target, temporaries.len()).map_err(fail)?;
         temporaries.push(temporary.clone());
         Ok(Self::Replaced { target, temporary, file: BufWriter::new(file) })
     }

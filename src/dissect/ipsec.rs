@@ -106,7 +106,12 @@ pub(super) fn esp(
         walk.stack.notes.push(Note::EspLength { sa: index });
     }
     walk.enter_tunnel();
-    if !walk.push(LayerKind::Esp, Esp::BYTES) || !sequence_seen || walk.fragmented {
+    if !walk.push(LayerKind::Esp, Esp::BYTES) || !sequence_seen {
+        return Next::Done;
+    }
+    if walk.fragmented {
+        let payload = walk.bytes();
+        walk.stack.peeks.extend(null::NULL_IVS.into_iter().filter_map(|iv_bytes| null::peek(payload, iv_bytes)));
         return Next::Done;
     }
     if let Some(opened) = opened(walk, sa.offset) {

@@ -43,9 +43,10 @@ pub(crate) use glance::behind_esp;
 pub use glance::{Glance, glance};
 pub use layer::LayerKind;
 pub use name::stack_name;
+pub(crate) use null::NULL_LENGTH_BITS;
 pub use null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
 pub use stack::{
-    Costs, IpHeader, Layer, Limit, Note, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags, Stop,
+    Costs, IpHeader, Layer, Limit, Note, NullPeek, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags, Stop,
     StopCause,
 };
 

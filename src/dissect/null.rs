@@ -8,7 +8,7 @@
 //! One frame alone decides ([`NULL_DECISIVE`]) only where a checksum over it verifies; everything else stays below and adds
 //! up per SA, where every checked frame without support counts against a candidate.
 
-use super::stack::{Note, NullSupport};
+use super::stack::{Note, NullPeek, NullSupport};
 use super::upper::{plausible, upper_layer};
 use crate::model::Address;
 use crate::wire::checksum::Sum;
@@ -20,6 +20,8 @@ pub const NULL_ICVS: [u8; 5] = [0, 12, 16, 24, 32];
 pub const NULL_IVS: [u8; 2] = [0, 8];
 /// From this many bits on, one frame alone decides.
 pub const NULL_DECISIVE: u8 = 40;
+/// Twenty of 65536 lengths fit an ICV.
+pub(crate) const NULL_LENGTH_BITS: u8 = 11;
 /// The most that one frame without a verified checksum counts.
 const UNVERIFIED: u8 = 39;
 /// The most that an inner IPv4 header with a wrong checksum counts: it contradicts as much as it supports.
@@ -337,29 +339,38 @@ const fn known_v6(next_header: u8) -> bool {
     plausible(next_header) || matches!(next_header, 0 | 43 | 44 | 60 | 50)
 }
 
-/// A payload whose end a snapshot length cut: an inner IPv4 header with a valid checksum whose total length leaves
-/// exactly what a whole-word ESP with least padding and one of the ICVs needs. Trailer and padding stay unknown.
-fn cut_tunnel(payload: &[u8], wire_bytes: usize, iv_bytes: u8) -> Option<NullSupport> {
-    let inner = payload.get(usize::from(iv_bytes)..)?;
-    let space = wire_bytes.checked_sub(usize::from(iv_bytes))?;
-    let (total_bytes, next_header, bits, addresses) = match inner.first()? >> 4 {
+/// An inner IP header whose packet goes on where nothing is seen of it: its length, next header, bits and addresses.
+fn inner_of(inner: &[u8]) -> Option<(usize, u8, u8, (Address, Address))> {
+    match inner.first()? >> 4 {
         4 => {
             let header = inner_v4(inner)?;
             if !header.verified || header.total_bytes < 20 {
                 return None;
             }
-            // Version and header length, checksum 16; twenty of 65536 lengths fit an ICV: 11.
-            (header.total_bytes, 4, header.header_bits + 16 + 11, header.addresses)
+            // Version and header length, checksum 16.
+            Some((header.total_bytes, 4, header.header_bits + 16, header.addresses))
         }
         6 => {
             let header = inner_v6(inner)?;
-            if !known_v6(header.next_header) {
-                return None;
-            }
-            (header.total_bytes, 41, 4 + 11 + 4, header.addresses)
+            known_v6(header.next_header).then_some((header.total_bytes, 41, 4 + 4, header.addresses))
         }
-        _ => return None,
-    };
+        _ => None,
+    }
+}
+
+/// What the first fragment of an ESP packet holds if it is ESP-NULL in tunnel mode.
+pub(super) fn peek(payload: &[u8], iv_bytes: u8) -> Option<NullPeek> {
+    let (total_bytes, next_header, bits, _) = inner_of(payload.get(usize::from(iv_bytes)..)?)?;
+    Some(NullPeek { iv_bytes, next_header, bits, inner_bytes: u16::try_from(total_bytes).ok()? })
+}
+
+/// A payload whose end a snapshot length cut: an inner IPv4 header with a valid checksum whose total length leaves
+/// exactly what a whole-word ESP with least padding and one of the ICVs needs. Trailer and padding stay unknown.
+fn cut_tunnel(payload: &[u8], wire_bytes: usize, iv_bytes: u8) -> Option<NullSupport> {
+    let inner = payload.get(usize::from(iv_bytes)..)?;
+    let space = wire_bytes.checked_sub(usize::from(iv_bytes))?;
+    let (total_bytes, next_header, bits, addresses) = inner_of(inner)?;
+    let bits = bits + NULL_LENGTH_BITS;
     let least_pad = (4 - (total_bytes + 2) % 4) % 4;
     let icv = space.checked_sub(total_bytes + least_pad + 2)?;
     let icv_bytes = NULL_ICVS.into_iter().find(|candidate| usize::from(*candidate) == icv)?;

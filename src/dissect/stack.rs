@@ -45,6 +45,8 @@ pub struct Stack {
     /// The ESP-NULL candidate that was followed into the packet ESP carries: one frame alone showed it beyond doubt.
     /// `None` where ESP was left opaque.
     pub null: Option<NullSupport>,
+    /// A first fragment of ESP: what stands behind its header if that is ESP-NULL in tunnel mode, by the IV.
+    pub peeks: Vec<NullPeek>,
     /// ESP headers whose payload was decrypted before this dissection ([`dissect_opened`](super::dissect_opened)), outermost first.
     pub opened: Vec<OpenedEsp>,
     /// Octets of the frame that were captured, without FCS and from its first octet on, shells included.
@@ -70,6 +72,7 @@ impl Stack {
         self.flags = StackFlags::default();
         self.stop = None;
         self.null = None;
+        self.peeks.clear();
         self.opened.clear();
         self.captured_bytes = 0;
     }
@@ -324,6 +327,30 @@ pub struct StackFlags {
     pub fcs_absent: bool,
     /// A TCP segment on a port of RFC 9329 encapsulation that does not begin and end with whole messages.
     pub tcp_continuation: bool,
+}
+
+/// An inner IP header where ESP-NULL would have it, in a fragment that does not show the end of the packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct NullPeek {
+    /// Octets of IV in front of it.
+    pub iv_bytes: u8,
+    /// 4 or 41.
+    pub next_header: u8,
+    /// Bits of evidence, that the lengths fit an ICV aside.
+    pub bits: u8,
+    /// The inner packet's length as its header states it.
+    pub inner_bytes: u16,
+}
+
+impl NullPeek {
+    /// The ICV, where that and the least padding are all that `esp_bytes` leave, from the ESP header to the packet's end.
+    #[must_use]
+    pub fn icv_bytes(&self, esp_bytes: u32) -> Option<u8> {
+        let inner = u32::from(self.inner_bytes);
+        let least_pad = (4 - (inner + 2) % 4) % 4;
+        let icv = esp_bytes.checked_sub(8 + u32::from(self.iv_bytes) + inner + least_pad + 2)?;
+        super::null::NULL_ICVS.into_iter().find(|candidate| u32::from(*candidate) == icv)
+    }
 }
 
 /// Rare evidence in a frame.

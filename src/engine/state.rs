@@ -4,6 +4,7 @@
 //! because which captures are one tap is decided among all of them together: so the report of merged states is the
 //! report of one run over all captures, whatever the grouping and the order.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -14,7 +15,8 @@ use super::rotation::assign;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
 use crate::analysis::{Expectation, Partial, Settings};
 use crate::capture::Source;
-use crate::model::{Error, Timestamp, report::Report};
+use crate::model::report::{Exactness, Report};
+use crate::model::{Error, Timestamp};
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
@@ -41,11 +43,13 @@ pub struct State {
     streams: Vec<Stream>,
     /// What should be on the wire, where it was not given when the state was made.
     expectation: Option<Expectation>,
+    /// What the runs that made it could not read, in words.
+    unread: BTreeSet<String>,
 }
 
 impl State {
     pub(super) fn new(settings: Settings, streams: Vec<Stream>) -> Self {
-        Self { settings: Some(settings), streams, expectation: None }
+        Self { settings: Some(settings), streams, ..Self::default() }
     }
 
     /// Compares with what should be on the wire, given again or for the first time.
@@ -84,7 +88,7 @@ impl State {
     /// Where the two were made with different settings, or a part of a stream is there twice with different content;
     /// nothing is taken in then.
     pub fn merge(&mut self, other: Self) -> Result<(), String> {
-        let Self { settings, streams, expectation: _ } = other;
+        let Self { settings, streams, expectation: _, unread } = other;
         if let (Some(own), Some(theirs)) = (&self.settings, &settings)
             && let Some(difference) = own.difference(theirs)
         {
@@ -105,7 +109,13 @@ impl State {
         }
         self.settings = self.settings.take().or(settings);
         self.streams.extend(new);
+        self.unread.extend(unread);
         Ok(())
+    }
+
+    /// Keeps what a run could not read, for the reports of states that this one goes into.
+    pub fn lacks(&mut self, what: impl IntoIterator<Item = String>) {
+        self.unread.extend(what);
     }
 
     /// The report of everything in the state, and streams that could not be put together.
@@ -131,6 +141,8 @@ impl State {
             .map(|(tap, merged)| TapState {
                 name: merged.name.clone(),
                 captures: (0..merged.captures.len()).map(|place| index_of(tap, place)).collect(),
+                borders: merged.borders.clone(),
+                assumed: merged.assumed.clone(),
                 partial: &merged.partial,
             })
             .collect();
@@ -139,7 +151,12 @@ impl State {
         if let Some(expectation) = self.expectation {
             settings.expectation = expectation;
         }
-        (finish(&states, &facts, &settings), errors)
+        let mut report = finish(&states, &facts, &settings);
+        if !self.unread.is_empty() {
+            report.degraded_why.extend(self.unread);
+            report.exactness = Exactness::Degraded;
+        }
+        (report, errors)
     }
 
     /// Writes the state.
@@ -153,7 +170,7 @@ impl State {
         }
         // The same state whatever the order in which it came together.
         streams.sort_unstable();
-        let body = postcard::to_stdvec(&(&self.settings, streams)).map_err(io::Error::other)?;
+        let body = postcard::to_stdvec(&(&self.settings, streams, &self.unread)).map_err(io::Error::other)?;
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         out.write_all(&(body.len() as u64).to_le_bytes())?;
@@ -233,12 +250,13 @@ impl State {
             }
             error => wrong(format!("the state cannot be read: {error}; make it again")),
         };
-        let (settings, bodies): (Option<Settings>, Vec<Vec<u8>>) = postcard::from_bytes(&body).map_err(unreadable)?;
+        let (settings, bodies, unread): (Option<Settings>, Vec<Vec<u8>>, BTreeSet<String>) =
+            postcard::from_bytes(&body).map_err(unreadable)?;
         let mut streams = Vec::new();
         for body in &bodies {
             streams.push(postcard::from_bytes(body).map_err(unreadable)?);
         }
-        Ok(Self { settings, streams, expectation: None })
+        Ok(Self { settings, streams, expectation: None, unread })
     }
 }
 

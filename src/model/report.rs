@@ -224,6 +224,8 @@ pub struct Sa {
     pub frames: u64,
     /// Later IP fragments attributed to it.
     pub fragments: u64,
+    /// Packets whose fragments fit together in more than one way: counted, and without a size.
+    pub fragments_uncertain: u64,
     /// Outer IP octets of both.
     pub outer_bytes: u64,
     /// TAP copies taken out of the figures.

@@ -232,6 +232,8 @@ const SAS: &[Column<Sa>] = &[
     ("overhead_min_bytes", |r, c| c.number(wide(r.overhead.min_bytes))),
     ("overhead_max_bytes", |r, c| c.number(wide(r.overhead.max_bytes))),
     ("overhead_mean_bytes", |r, c| c.real(r.overhead.mean_bytes)),
+    // Published columns stay where they are.
+    ("fragments_uncertain", |r, c| c.number(i128::from(r.fragments_uncertain))),
 ];
 
 const TUNNELS: &[Column<crate::model::report::Tunnel>] = &[
@@ -373,6 +375,7 @@ const RATES: &[Column<DirectionRate>] = &[
     ("peak_l1_bps", |r, c| c.real(r.peak.map(|peak| peak.l1_bps))),
     ("peak_frames_per_s", |r, c| c.real(r.peak.map(|peak| peak.frames_per_s))),
     ("l1_basis", |r, c| c.text(r.l1_basis)),
+    ("basis", |r, c| c.text(r.basis)),
     ("goodput_min_bps_if_no_tfc", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_min_bps))),
     ("goodput_max_bps_if_no_tfc", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_max_bps))),
 ];

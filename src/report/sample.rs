@@ -99,6 +99,7 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         mode: "tunnel",
         frames: 1485,
         fragments: 0,
+        fragments_uncertain: 0,
         outer_bytes: 200_000,
         copies_removed: 0,
         first: Some(Rfc3339(START)),

@@ -226,6 +226,22 @@ pub(super) const DROPS: Entry = Entry {
     references: &["draft-ietf-opsawg-pcapng (interface statistics block)"],
 };
 
+pub(super) const LAYOUT: Entry = Entry {
+    code: "tap-layout",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Which captures are one tap was assumed",
+    meaning: "Captures that overlap a little in time are files of one rotation or of two taps, and no SA in both decides which; or two captures \
+              hold the same frames. The evidence says what was assumed.",
+    causes: &[
+        "The clock of the capturing host was adjusted while one file ended and the next began.",
+        "The same capture was given twice, perhaps once compressed.",
+    ],
+    remedy: &["Say it outright: `--tap NAME=FILE,FILE` for the files of one tap, one --tap for each."],
+    lines: &[],
+    references: &[],
+};
+
 pub(super) const HOLE: Entry = Entry {
     code: "capture-hole",
     severity: Severity::Warning,

@@ -165,9 +165,11 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let unknown = direction.key == DirectionKey::Other || direction.ids.iter().any(|&id| id >= u64::BITS);
     let opaque = unknown || carries(tap, direction, |sa| sa.is_opaque());
     let visible = goodput_bytes(tap, direction);
-    let goodput = if opaque { None } else { bits_per_second(visible, ns) };
+    let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
+    let goodput = if opaque || unsized_packets { None } else { bits_per_second(visible, ns) };
     // Opaque SAs of known transforms leave a range.
-    let range = (!unknown).then(|| hidden_goodput(tap, direction)).flatten();
+    let bounded = !unknown && !carries(tap, direction, |sa| !sa.is_opaque() && sa.has_unsized_fragments());
+    let range = bounded.then(|| hidden_goodput(tap, direction)).flatten();
     let limit = |hidden: u64| bits_per_second(visible.saturating_add(hidden), ns);
     let bounds =
         range.map(|hidden| GoodputRange { goodput_min_bps: limit(hidden.least), goodput_max_bps: limit(hidden.most) });

@@ -13,6 +13,7 @@ mod directions;
 mod events;
 mod expected;
 mod findings;
+mod fragmented;
 mod inferred;
 mod padding;
 mod pairs;
@@ -22,7 +23,7 @@ mod tap;
 mod time;
 mod udp;
 
-use super::Partial;
+use super::{Partial, Succession};
 use super::settings::Settings;
 use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, SCHEMA, Severity, Tap as TapReport, Tool, Totals};
@@ -41,6 +42,10 @@ pub struct TapState<'a> {
     pub captures: Vec<u32>,
     /// The settled state.
     pub partial: &'a Partial,
+    /// How each of the captures goes on from the one before it, where that was looked at.
+    pub borders: Vec<Option<Succession>>,
+    /// What was assumed about which captures belong together, in words.
+    pub assumed: Vec<String>,
 }
 
 /// A capture of the run, and what its reader found besides what the report prints.

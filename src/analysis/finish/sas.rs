@@ -34,7 +34,7 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
     let duration = tap.clock.duration_ns(&state.seen);
     let frames = state.seen.count.saturating_sub(copies.frames);
     let l1_bytes = state.l1_bytes.saturating_sub(copies.l1_bytes);
-    let later = sa.fragments.as_ref();
+    let later = sa.fragments.as_ref().map_or((0, 0), |f| (f.later, f.later_bytes));
     let (first, last) = (state.first_time(), state.last_time());
     let nowhere = FrameRef { capture: 0, frame: 0 };
     Sa {
@@ -48,8 +48,9 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
         encapsulation: encapsulation(sa).name(),
         mode: mode(sa),
         frames,
-        fragments: later.map_or(0, |f| f.later),
-        outer_bytes: state.outer_bytes.saturating_sub(copies.outer_bytes) + later.map_or(0, |f| f.later_bytes),
+        fragments: later.0,
+        fragments_uncertain: sa.fragments.as_ref().map_or(0, |f| f.uncertain),
+        outer_bytes: state.outer_bytes.saturating_sub(copies.outer_bytes) + later.1,
         copies_removed: copies.frames,
         first: moment(first),
         last: moment(last),

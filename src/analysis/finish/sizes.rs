@@ -266,6 +266,7 @@ fn null_row(tap: &Tap<'_>, key: &NullKey) -> Option<(RowKey, IntegerParts)> {
         esp_pad,
         esp_trailer: ESP_TRAILER,
         icv,
+        fragmentation: if sa.key.src.is_v4() { 20 } else { 48 } * (i64::from(key.fragments) - 1),
         ..IntegerParts::default()
     };
     parts.outer_ip = overhead - parts.sum();

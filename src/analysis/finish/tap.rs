@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::TapState;
 use super::clock::Clock;
+use super::fragmented;
 use super::inferred::{self, Inferred};
 use super::udp::{self, Found};
-use crate::analysis::Partial;
+use crate::analysis::{Partial, Succession};
 use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
 use crate::analysis::intern::NONE;
@@ -35,6 +36,10 @@ pub(crate) struct Tap<'a> {
     pub(crate) partial: &'a Partial,
     /// Copies are so many that the TAP or SPAN makes them: figures leave them out.
     pub(crate) copying: bool,
+    /// How each capture goes on from the one before it.
+    pub(crate) borders: Vec<Option<Succession>>,
+    /// What was assumed about which captures belong together.
+    pub(crate) assumed: Vec<String>,
     /// Its clock, where that stepped back.
     pub(crate) clock: Clock,
     /// With all fragments put together.
@@ -76,6 +81,7 @@ impl<'a> Tap<'a> {
         let copying = frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames;
         let mut sizes = Cow::Borrowed(&partial.sizes);
         let fragments = partial.fragments.finish(&mut sizes);
+        let votes = fragmented::votes(&fragments, &sizes);
         let mut sas: Vec<SaView<'a>> = Vec::with_capacity(partial.sas.len());
         sas.extend(
             partial
@@ -85,18 +91,34 @@ impl<'a> Tap<'a> {
                 .filter_map(|(id, &key)| Some((id, key, partial.sas.get(id)?)))
                 .filter(|(_, _, state)| state.seen.count > 0)
                 .map(|(id, key, state)| {
-                    SaView::new(id, key, state, copying, fragments.get(&id).cloned().map(Box::new))
+                    let null = state.null_verdict(votes.get(&id));
+                    SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
                 }),
         );
         let foreign = udp::take_foreign(&mut sas, partial, stated);
+        fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
         let clock = Clock::of(partial);
-        let mut tap =
-            Self { name, captures, partial, copying, clock, sizes, sas, decapsulated: None, foreign, places, keys };
+        let (borders, assumed) = (state.borders.clone(), state.assumed.clone());
+        let mut tap = Self {
+            name,
+            captures,
+            partial,
+            copying,
+            borders,
+            assumed,
+            clock,
+            sizes,
+            sas,
+            decapsulated: None,
+            foreign,
+            places,
+            keys,
+        };
         tap.decapsulated = tap.shown_twice();
         inferred::add(&mut tap);
         tap
@@ -239,20 +261,28 @@ impl<'a> Tap<'a> {
 impl<'a> SaView<'a> {
     /// An SA of UDP flows on unusual ports.
     fn found(found: &'a Found<'a>, copying: bool) -> Self {
-        let mut view = Self::new(NONE, found.key, &found.state, copying, None);
+        let null = found.state.null_verdict(None);
+        let mut view = Self::new(NONE, found.key, &found.state, copying, null, None);
         view.flow_sizes.clone_from(&found.sizes);
         view.flow = Some(Box::new(found.flow));
         view
     }
 
-    fn new(id: u32, key: SaKey, state: &'a SaState, copying: bool, fragments: Option<Box<FragmentSums>>) -> Self {
+    fn new(
+        id: u32,
+        key: SaKey,
+        state: &'a SaState,
+        copying: bool,
+        null: Option<(NullCandidate, &'a NullVotes)>,
+        fragments: Option<Box<FragmentSums>>,
+    ) -> Self {
         let copies = if copying { state.copies.get().frames } else { 0 };
         Self {
             id,
             key,
             name: key.to_string().into(),
             sequence: if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) },
-            null: state.null_verdict(),
+            null,
             state,
             fragments,
             flow_sizes: Vec::new(),
@@ -271,6 +301,11 @@ impl<'a> SaView<'a> {
             Some(later) if udp + tcp > native => (later.later, later.later_bytes),
             _ => (0, 0),
         }
+    }
+
+    /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.
+    pub(crate) fn has_unsized_fragments(&self) -> bool {
+        self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
     }
 
     /// Whether nothing of what it carries can be seen.

@@ -6,7 +6,8 @@ use crate::analysis::seen::Seen;
 use crate::model::report::{Capture, Finding, FrameRef, Report};
 use crate::model::{DamageKind, Timestamp};
 
-/// A pause between the files of a rotation that is longer than this, and than ten times the busiest pause to expect, is a hole.
+/// A pause between the files of a rotation that is longer than this, than ten times the average and twice the longest pause within
+/// the files is a hole, unless the sequence numbers go on without a gap.
 const HOLE_NS: i64 = 1_000_000_000;
 
 /// From so many frames on an FCS is a property of the capture.
@@ -58,6 +59,10 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
         findings.push(Draft::new("capture-clock-back", evidence).seen(tap, backward).done());
     }
     add_holes(findings, tap, report);
+    if !tap.assumed.is_empty() {
+        let (count, evidence) = (tap.assumed.len() as u64, format!("{}.", tap.assumed.join(". ")));
+        findings.push(Draft::new("tap-layout", evidence).at(tap).count(count).done());
+    }
 }
 
 /// Frames that end in their FCS, which nothing declares.
@@ -102,8 +107,13 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
     let captures: Vec<_> =
         tap.captures.iter().filter_map(|&id| Some((id, report.captures.get(id as usize)?))).collect();
-    for pair in captures.windows(2) {
+    let longest = tap.partial.captures().iter().map(|capture| capture.longest_pause_ns).max().unwrap_or(0);
+    for (at, pair) in captures.windows(2).enumerate() {
         let [(before_id, before), (after_id, after)] = pair else { continue };
+        let border = tap.borders.get(at.saturating_add(1)).copied().flatten().unwrap_or_default();
+        if border.is_seamless() {
+            continue;
+        }
         let (Some(last), Some(first), Some(begin)) = (before.last_ns, after.first_ns, before.first_ns) else {
             continue;
         };
@@ -111,16 +121,20 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
         let Some(steps) = before.frames.checked_sub(1).filter(|steps| *steps > 0) else { continue };
         let hole = first.saturating_sub(last);
         let usual = last.saturating_sub(begin) / i64::try_from(steps).unwrap_or(i64::MAX);
-        if hole < HOLE_NS || hole < usual.saturating_mul(10) {
+        if hole < HOLE_NS || hole < usual.saturating_mul(10) || hole < longest.saturating_mul(2) {
             continue;
         }
-        let evidence = format!(
-            "{} between the last frame of {} and the first of {}; on average a frame came every {}.",
+        let mut evidence = format!(
+            "{} between the last frame of {} and the first of {}; on average a frame came every {}, the longest pause within a file is {}.",
             duration(hole),
             before.path,
             after.path,
-            duration(usual)
+            duration(usual),
+            duration(longest)
         );
+        if border.missing > 0 {
+            evidence.push_str(&format!(" {} numbers of SAs in both files are missing between them.", border.missing));
+        }
         findings.push(
             Draft::new("capture-hole", evidence)
                 .at(tap)

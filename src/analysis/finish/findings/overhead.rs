@@ -7,12 +7,14 @@ use crate::model::report::Finding;
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     for sa in &tap.sas {
         if let Some(sums) = &sa.fragments {
-            let packets = sums.complete + sums.incomplete;
+            let packets = sums.packets();
+            let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
+            let all = sa.state.seen.count.saturating_sub(copies);
             let mut evidence = format!(
                 "{} of {} {} left the gateway in pieces: {} more, which cost {} octets of IP headers and as many frames' layer 1 overhead.",
                 packets,
-                sa.state.seen.count,
-                if sa.state.seen.count == 1 { "packet" } else { "packets" },
+                all,
+                if all == 1 { "packet" } else { "packets" },
                 plural(sums.later, "fragment"),
                 sums.extra_header_bytes
             );
@@ -24,6 +26,13 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 );
             } else if sums.incomplete > 0 {
                 evidence.push_str(&format!(" Of {} some fragments were not seen.", plural(sums.incomplete, "packet")));
+            }
+            if sums.uncertain > 0 {
+                evidence.push_str(&format!(
+                    " The fragments of {} fit together in more than one way, because packets share an identification or fragments \
+                     overlap: counted, without sizes.",
+                    plural(sums.uncertain, "packet")
+                ));
             }
             let mut seen = sums.seen;
             seen.count = packets;
