@@ -23,8 +23,8 @@ mod tap;
 mod time;
 mod udp;
 
-use super::{Partial, Succession};
 use super::settings::Settings;
+use super::{Partial, Succession};
 use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, SCHEMA, Severity, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};

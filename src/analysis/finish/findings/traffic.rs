@@ -25,7 +25,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
     if tap.has_one_mac_pair() {
         let (seen, evidence) = (
             tap.partial.totals.sums.ip_frames,
-            "IP packets run both ways with one pair of MAC addresses, which the mirror wrote: rates by MAC address hold both directions.",
+            "IP packets run both ways with one pair of MAC addresses: rates by MAC address hold both directions.",
         );
         findings.push(Draft::new("capture-one-mac-pair", evidence.into()).at(tap).count(seen).done());
     }
