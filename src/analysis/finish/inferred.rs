@@ -108,7 +108,7 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
         }))
     });
     let known = Arc::clone(known.as_ref()?);
-    let stated = Stated { protection: known.inference.protection, transport: None };
+    let stated = Stated { protection: known.inference.protection, transport: None, padding: false };
     Some(Inferred { goodput_bytes: goodput_bytes(sizes, around, header, stated), stated: false, known })
 }
 
@@ -137,6 +137,8 @@ fn goodput_bytes(sizes: &[Sized], around: u32, header: u32, stated: Stated) -> (
 pub(super) struct Stated {
     pub(super) protection: (u64, u64),
     pub(super) transport: Option<bool>,
+    /// Whether it says how the sender pads.
+    pub(super) padding: bool,
 }
 
 /// Narrows the goodput of the SAs at these places to what their stated transforms leave.
@@ -151,7 +153,7 @@ pub(super) fn narrow(tap: &mut Tap<'_>, stated: &BTreeMap<usize, Stated>) {
         let goodput = goodput_bytes(sizes, around, ip_header(sa.key.src), *stated);
         if let Some(inferred) = &mut sa.inferred {
             inferred.goodput_bytes = goodput;
-            inferred.stated = true;
+            inferred.stated = stated.padding;
         }
     }
 }

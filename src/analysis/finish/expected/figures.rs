@@ -281,7 +281,9 @@ pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
             (Mode::Transport, Basis::Manual) => None,
             (Mode::Transport, _) => Some(true),
         });
-        Some(inferred::Stated { protection: or_as_inferred(sa, &esp, (least, most)), transport })
+        // A list of SAs says nothing about TFC padding; a router's own configuration or display does.
+        let padding = stated.iter().any(|one| one.basis != Basis::Listed);
+        Some(inferred::Stated { protection: or_as_inferred(sa, &esp, (least, most)), transport, padding })
     };
     let stated = tap.sas.iter().enumerate().filter_map(|(at, sa)| Some((at, known(sa)?))).collect();
     inferred::narrow(tap, &stated);
