@@ -57,7 +57,11 @@ fn whole_seconds_make_no_rates() {
 
 #[test]
 fn bounds_of_goodput_hold_if_no_sa_pads() {
-    let report = run("report", &[], &written("bounds.pcap", &timed(tunnel(|n| 104 + n as usize % 50 * 16), MILLISECOND), ETHERNET));
+    let report = run(
+        "report",
+        &[],
+        &written("bounds.pcap", &timed(tunnel(|n| 104 + n as usize % 50 * 16), MILLISECOND), ETHERNET),
+    );
     for row in items(&report, "rates.directions") {
         assert!(at(row, "goodput_min_bps").is_null() && at(row, "goodput_max_bps").is_null(), "{row}");
         let bound = |name: &str| at(row, name).as_f64().unwrap_or(f64::NAN);
@@ -103,7 +107,8 @@ fn frames_of_a_link_that_is_not_read_are_a_warning() {
 fn check_says_that_it_saw_no_ipsec() {
     let mut noise = Noise(2);
     let clear = (0..40_u16).map(|n| build::udp(R1, R2, (40_000, 53), n, &noise.bytes(61))).collect();
-    let path = support::write_file(&support::scratch("reported"), "clear.pcap", &plain_pcap(&timed(clear, MILLISECOND)));
+    let path =
+        support::write_file(&support::scratch("reported"), "clear.pcap", &plain_pcap(&timed(clear, MILLISECOND)));
     let report = run("check", &[], &path);
     let found = items(&report, "findings").iter().find(|finding| text(finding, "code") == "no-ipsec").expect("a note");
     assert_eq!((text(found, "severity"), number(&report, "exit_status")), ("note", 0));

@@ -92,7 +92,8 @@ impl Flows {
             if let Some(before) = before.filter(|before| came_out_of(before, &passed)) {
                 self.decapsulated.entry(before.sa).or_default().add(o.pos, o.time);
                 let Observation { direction, time, l2_bytes, l3_bytes, .. } = *o;
-                return Some(Decapsulated { direction, time, l2_bytes, l3_bytes });
+                // Without MACs the tap may show another interface, on whose wire the packet was.
+                return (o.lane != 0).then_some(Decapsulated { direction, time, l2_bytes, l3_bytes });
             }
         }
         None
@@ -149,7 +150,7 @@ impl Flows {
                     l2_bytes,
                     l3_bytes: after.bytes,
                 };
-                out.extend(frame.map(decapsulated));
+                out.extend(frame.filter(|_| lane != 0).map(decapsulated));
             }
         }
         for (sa, seen) in decapsulated {

@@ -169,7 +169,10 @@ fn check_scenario(dir: &str) {
         let worst = items(&report, "findings").iter().map(|finding| rank(text(finding, "severity"))).max();
         let checked = support::spiglass(&["check", "--format", "json", tap.path.to_str().expect("UTF-8")]);
         checks.eq("exit status of check", checked.status, i32::from(worst >= Some(rank("warning"))));
-        checks.eq("findings of check", items(&checked.json(), "findings"), items(&report, "findings"));
+        // A check says besides that it saw no IPsec; a report shows it.
+        let checked = checked.json();
+        let told = items(&checked, "findings").iter().filter(|finding| text(finding, "code") != "no-ipsec");
+        checks.eq("findings of check", told.collect::<Vec<_>>(), items(&report, "findings").iter().collect::<Vec<_>>());
         alone.insert(tap.stem.as_str(), report);
     }
     check_taps_together(&mut checks, dir, &taps, &alone);

@@ -161,7 +161,7 @@ fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
     if let Some(out) = &tap.decapsulated {
         let evidence = format!(
             "{} in clear directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
-             which shows inbound packets twice. They were not on the wire in clear, and rates are given without them.",
+             which shows inbound packets twice. They were not on the wire in clear, and rates by MAC address are without them.",
             plural(out.count, "packet")
         );
         findings.push(Draft::new("gateway-view", evidence).seen(tap, out).done());
