@@ -21,14 +21,15 @@ use super::tables::Remap;
 use crate::dissect::{Costs, Note};
 use crate::model::{Shift, Timestamp};
 
-/// How far back a digest can matter: the window and the backward steps it must survive.
-const HORIZON_NS: i64 = COPY_WINDOW_NS + CLOCK_TOLERANCE_NS;
+/// How far behind its first frame a span's frames can continue a chain of the span before: the windows of as many frames as decide, and
+/// a backward step on either side of the border.
+const HORIZON_NS: i64 = DECIDE as i64 * COPY_WINDOW_NS + 2 * CLOCK_TOLERANCE_NS;
 /// How far behind its first frame a span keeps frames for what came before: those within a horizon matter, and the first frame
 /// of a piece of it may be a step before its own.
 const HEAD_NS: i64 = HORIZON_NS + CLOCK_TOLERANCE_NS;
-/// How far back two equal states agree: the predecessor of a frame of the head may be a step before the first frame, and the newest
-/// frame a step behind it.
-const AGREED_NS: i64 = HEAD_NS + 2 * CLOCK_TOLERANCE_NS;
+/// How far back two equal states agree: what a frame of the head continues may be a window and a step before the first frame, the newest
+/// frame a step behind it, and each of them a step off.
+const AGREED_NS: i64 = COPY_WINDOW_NS + 4 * CLOCK_TOLERANCE_NS;
 /// How long digests are kept: one that is forgotten leaves none of the same packet that came before it and is up to a step newer.
 const KEPT_NS: i64 = AGREED_NS + CLOCK_TOLERANCE_NS;
 /// A cluster is so many times shorter than the time before it.
@@ -135,10 +136,16 @@ impl Chain {
     /// Whether a frame of this time, which continues the chain, ends a cluster of it.
     fn is_copied_at(&self, time: i64) -> bool {
         let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
-        starts.into_iter().any(|(&start, &before)| {
+        let [latest, second, ..] = self.times;
+        // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.
+        let even = second == VACANT || time.abs_diff(latest) <= latest.abs_diff(second).saturating_mul(RATIO * RATIO);
+        starts.enumerate().any(|(at, (&start, &before))| {
             let cluster = time.abs_diff(start);
-            let apart = if before == VACANT { u64::MAX } else { start.abs_diff(before) };
-            is_near(time, start) && cluster.saturating_mul(RATIO) <= apart
+            let short = match before {
+                VACANT => at == 0 || even,
+                before => cluster.saturating_mul(RATIO) <= start.abs_diff(before),
+            };
+            is_near(time, start) && short
         })
     }
 }
