@@ -86,7 +86,7 @@ const NONE_OLDER: Older = [VACANT; DECIDE - 1];
 const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
 
 /// A frame that may turn out to be a copy of something in an earlier span, with all that counting it takes.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeadFrame {
     pub(crate) observation: Observation,
     pub(crate) sights: Box<[SaSight]>,
@@ -94,6 +94,23 @@ pub(crate) struct HeadFrame {
     pub(crate) costs: Costs,
     /// Whether it is a copy, by what is known of the span.
     pub(crate) copy: bool,
+    /// Frames of the span that it continues the chain of.
+    chained: u8,
+    /// Where there are none: whether the span holds an equal frame all the same, further away.
+    apart: bool,
+}
+
+impl PartialEq for HeadFrame {
+    /// Whether an equal frame further away is remembered depends on when it was forgotten.
+    fn eq(&self, other: &Self) -> bool {
+        let Self { observation, sights, notes, costs, copy, chained, apart: _ } = self;
+        *observation == other.observation
+            && *sights == other.sights
+            && *notes == other.notes
+            && *costs == other.costs
+            && *copy == other.copy
+            && *chained == other.chained
+    }
 }
 
 /// Equal frames, each at most the window behind the one before it: the times of the last few, latest first.
@@ -192,9 +209,9 @@ impl CopyWindow {
         self.newest = self.newest.max(time);
         self.adrift += u64::from(time < self.newest.saturating_sub(CLOCK_TOLERANCE_NS));
         let entry = Entry { digest: o.digest, time };
-        let chain = if first_sighting {
+        let (chain, apart) = if first_sighting {
             self.remember(entry);
-            Chain::EMPTY
+            (Chain::EMPTY, false)
         } else {
             self.chain_before(entry)
         };
@@ -202,7 +219,8 @@ impl CopyWindow {
         self.copies += u64::from(copy);
         if chain.len() < DECIDE && self.first_epoch && time <= first.saturating_add(HEAD_NS) {
             let notes = notes.iter().filter(|n| matches!(n, Note::Null { .. })).copied().collect();
-            self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy });
+            let chained = chain.len() as u8;
+            self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, chained, apart });
         }
         copy
     }
@@ -216,16 +234,16 @@ impl CopyWindow {
         }
     }
 
-    /// Records a digest; the chain that it continues.
-    fn chain_before(&mut self, entry: Entry) -> Chain {
+    /// Records a digest; the chain that it continues, and whether it continues none of an equal frame that is known.
+    fn chain_before(&mut self, entry: Entry) -> (Chain, bool) {
         let Some(before) = self.touch(entry) else {
             self.older.remove(&entry.digest);
-            return Chain::EMPTY;
+            return (Chain::EMPTY, false);
         };
         let older = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
         let chain = Chain::new(before, older).before(entry.time);
         self.set_older(entry.digest, chain.older());
-        chain
+        (chain, chain.len() == 0)
     }
 
     fn set_older(&mut self, digest: u64, older: Older) {
@@ -446,13 +464,18 @@ impl CopyWindow {
                     let known = own.get(at).filter(|(e, _)| e.digest == digest);
                     known.map_or(Chain::EMPTY, |(e, older)| Chain::new(e.time, *older))
                 };
-                let chain = chains.get(&digest).copied().unwrap_or_else(kept).before(time);
+                let chain = match chains.get(&digest) {
+                    Some(chain) if frame.chained > 0 => *chain,
+                    _ if frame.apart => Chain::EMPTY,
+                    _ => kept().before(time),
+                };
                 let copy = chain.is_copied_at(time);
                 if copy != frame.copy {
                     frame.copy = copy;
                     found.push(frame.clone());
                     self.copies = if copy { self.copies + 1 } else { self.copies.saturating_sub(1) };
                 }
+                frame.chained = chain.len() as u8;
                 if chain.len() < DECIDE && self.first_epoch && time <= limit {
                     self.keep(frame);
                 }
