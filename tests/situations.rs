@@ -23,8 +23,7 @@ fn capture(name: &str, frames: &[(u64, Vec<u8>)]) -> PathBuf {
 }
 
 fn report_of(files: &[PathBuf]) -> Report {
-    let inputs: Vec<Input> =
-        files.iter().map(|file| Input { source: Source::Path(file.clone()), tap: None }).collect();
+    let inputs: Vec<Input> = files.iter().map(|file| Input { source: Source::Path(file.clone()), tap: None }).collect();
     let outcome = run(&inputs, &Settings::default(), 1, &Quiet);
     assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
     outcome.report
@@ -97,7 +96,11 @@ fn a_jump_is_no_loss_and_says_whether_it_fits_the_pause() {
         assert_eq!(lost(&report.sas[0]), 0, "{by}");
         let jump = finding(&report, "sequence-jump").expect("it is said");
         assert_eq!((jump.count, jump.severity), (1, Severity::Warning));
-        assert!(jump.evidence.contains("only 1 packets") && jump.evidence.contains(&by.to_string()), "{}", jump.evidence);
+        assert!(
+            jump.evidence.contains("only 1 packets") && jump.evidence.contains(&by.to_string()),
+            "{}",
+            jump.evidence
+        );
         silent(&report, &["sequence-gap", "sequence-restart"]);
     }
     // A hundred thousand at once are still loss.
@@ -105,7 +108,8 @@ fn a_jump_is_no_loss_and_says_whether_it_fits_the_pause() {
     assert_eq!(lost(&report.sas[0]), 100_000);
     silent(&report, &["sequence-jump"]);
     // Across 2^32.
-    let report = self::report("jump-across.pcap", &numbered((0xffff_0000..0xffff_0100).chain(5_000_000..5_000_100), MS));
+    let report =
+        self::report("jump-across.pcap", &numbered((0xffff_0000..0xffff_0100).chain(5_000_000..5_000_100), MS));
     assert_eq!(lost(&report.sas[0]), 0);
     assert!(finding(&report, "sequence-jump").is_some() && finding(&report, "sequence-restart").is_none());
     // A damaged header is neither.
@@ -147,9 +151,8 @@ fn identical_packets_of_a_generator_are_no_copies() {
 
 #[test]
 fn a_span_port_doubles_a_generator_too() {
-    let frames: Vec<_> = (0..600)
-        .flat_map(|n| [(n * MS, generated()), (n * MS + 2 * US, one_hop_further(&generated()))])
-        .collect();
+    let frames: Vec<_> =
+        (0..600).flat_map(|n| [(n * MS, generated()), (n * MS + 2 * US, one_hop_further(&generated()))]).collect();
     let report = report("generator-span.pcap", &frames);
     assert!(finding(&report, "tap-copies").is_some());
     assert_eq!(report.rates.directions[0].frames, 600);
@@ -234,7 +237,8 @@ fn fragments_that_fit_in_two_ways_are_counted_and_have_no_size() {
 #[test]
 fn a_fragment_that_overlaps_or_comes_again_changes_no_size() {
     let pieces = fragments(9, 50, &esp_payload(1, 1_200), 800);
-    let again: Vec<_> = [0, 0, 1, 1].into_iter().zip([0, 50, 100, 150]).map(|(at, ms)| (ms * MS, pieces[at].clone())).collect();
+    let again: Vec<_> =
+        [0, 0, 1, 1].into_iter().zip([0, 50, 100, 150]).map(|(at, ms)| (ms * MS, pieces[at].clone())).collect();
     let report = report("again.pcap", &again);
     assert_eq!(report.outer_sizes.len(), 1);
     assert_eq!(report.outer_sizes[0].outer_bytes, 1_248);
@@ -245,7 +249,9 @@ fn a_fragment_that_overlaps_or_comes_again_changes_no_size() {
 
 /// ESP-NULL in tunnel mode with an ICV of twelve octets.
 fn null_payload(n: u32, inner: usize) -> Vec<u8> {
-    let packet = &udp(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2), (1_000, 2_000), n as u16, &noise(n, inner - 28))[14..];
+    let packet =
+        &udp(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2), (1_000, 2_000), n as u16, &noise(n, inner - 28))
+            [14..];
     let pad = (4 - (packet.len() + 2) % 4) % 4;
     let padding: Vec<u8> = (1..=pad as u8).collect();
     [&7u32.to_be_bytes()[..], &n.to_be_bytes(), packet, &padding, &[pad as u8, 4], &noise(n, 12)].concat()
@@ -271,7 +277,9 @@ fn esp_null_in_fragments_has_sizes_and_goodput() {
     }
     // Encrypted packets in fragments are not taken for it.
     let frames: Vec<_> = (1..100u32)
-        .flat_map(|n| fragments(n as u16, 50, &esp_payload(n, 1_400), 800).into_iter().map(move |data| (u64::from(n) * MS, data)))
+        .flat_map(|n| {
+            fragments(n as u16, 50, &esp_payload(n, 1_400), 800).into_iter().map(move |data| (u64::from(n) * MS, data))
+        })
         .collect();
     let report = report("opaque.pcap", &frames);
     assert!(report.sizes.is_empty() && report.rates.directions[0].goodput_bps.is_none());
@@ -306,8 +314,11 @@ fn an_undeclared_fcs_is_no_padding_and_not_counted_twice() {
     let leak = report("fcs-leak.pcap", &leak);
     assert!(finding(&leak, "ethernet-padding-leak").is_some());
     // Four octets that are no CRC, behind long packets: a trailer, no padding.
-    let trailer: Vec<_> =
-        packets().map(|data| [data, vec![0; 60], vec![1, 2, 3, 4]].concat()).zip(0..).map(|(d, at)| (at * MS, d)).collect();
+    let trailer: Vec<_> = packets()
+        .map(|data| [data, vec![0; 60], vec![1, 2, 3, 4]].concat())
+        .zip(0..)
+        .map(|(d, at)| (at * MS, d))
+        .collect();
     silent(&report("trailer.pcap", &trailer), &["capture-fcs"]);
 }
 
@@ -328,7 +339,9 @@ fn time_stamps_of_a_capture_card_are_no_padding() {
 #[test]
 fn a_clock_that_is_set_back_does_not_change_rates() {
     let frames = |set_back: &dyn Fn(u64) -> u64| -> Vec<_> {
-        (0..1_000u32).map(|n| (10 * SECOND + u64::from(n) * 10 * MS - set_back(n.into()), esp(R1, R2, 7, n + 1, &noise(n, 64)))).collect()
+        (0..1_000u32)
+            .map(|n| (10 * SECOND + u64::from(n) * 10 * MS - set_back(n.into()), esp(R1, R2, 7, n + 1, &noise(n, 64))))
+            .collect()
     };
     for (name, set_back) in [
         ("once", (&|n: u64| if n >= 500 { 3 * SECOND } else { 0 }) as &dyn Fn(u64) -> u64),
@@ -394,10 +407,13 @@ fn a_pause_between_two_files_is_a_hole_only_where_something_is_missing() {
     let report = report_of(&[capture("on_1.pcap", &at(1..200, 0)), capture("on_2.pcap", &at(200..400, 30 * SECOND))]);
     silent(&report, &["capture-hole", "sequence-gap"]);
     // Numbers are missing.
-    let report = report_of(&[capture("off_1.pcap", &at(1..200, 0)), capture("off_2.pcap", &at(900..1_100, 30 * SECOND))]);
+    let report =
+        report_of(&[capture("off_1.pcap", &at(1..200, 0)), capture("off_2.pcap", &at(900..1_100, 30 * SECOND))]);
     assert!(finding(&report, "capture-hole").expect("it is said").evidence.contains("700 numbers"));
     // Bursts of clear packets with pauses of their own.
-    let burst = |from: u64| (0..50u16).map(move |n| (from + u64::from(n) * MS, udp(R1, R2, (1, 2), n + 1, &from.to_be_bytes())));
+    let burst = |from: u64| {
+        (0..50u16).map(move |n| (from + u64::from(n) * MS, udp(R1, R2, (1, 2), n + 1, &from.to_be_bytes())))
+    };
     let bursts = |from: u64| -> Vec<_> { (0..4).flat_map(|n| burst(from + n * 20 * SECOND)).collect() };
     let report = report_of(&[capture("burst_1.pcap", &bursts(0)), capture("burst_2.pcap", &bursts(85 * SECOND))]);
     silent(&report, &["capture-hole"]);
@@ -438,7 +454,10 @@ fn every_state_that_is_written_can_be_merged() {
 fn one_bad_state_does_not_stop_a_merge_and_is_missed() {
     let dir = scratch("situations-bad-state");
     let file = capture("good.pcap", &numbered(1..101, MS));
-    let (good, bad) = (dir.join("good.state"), write_file(&dir, "bad.state", b"no state at all, but long enough to be looked at as one"));
+    let (good, bad) = (
+        dir.join("good.state"),
+        write_file(&dir, "bad.state", b"no state at all, but long enough to be looked at as one"),
+    );
     spiglass(&["partial", "-o", good.to_str().unwrap(), file.to_str().unwrap()]).expect(0);
     let run = spiglass(&["merge", "--format", "json", bad.to_str().unwrap(), good.to_str().unwrap()]).expect(2);
     let report = run.json();

@@ -94,9 +94,9 @@ pub(crate) struct HeadFrame {
     pub(crate) costs: Costs,
     /// Whether it is a copy, by what is known of the span.
     pub(crate) copy: bool,
-    /// Frames of the span that it continues the chain of.
-    chained: u8,
-    /// Where there are none: whether the span holds an equal frame all the same, further away.
+    /// The time of the frame whose chain it continues.
+    chained: Option<i64>,
+    /// Where there is none: whether the span holds an equal frame all the same, further away.
     apart: bool,
 }
 
@@ -134,6 +134,10 @@ impl Chain {
             [latest, ..] if latest != VACANT && is_near(time, latest) => self,
             _ => Self::EMPTY,
         }
+    }
+
+    fn latest(&self) -> Option<i64> {
+        self.times.first().copied().filter(|time| *time != VACANT)
     }
 
     fn len(&self) -> usize {
@@ -219,7 +223,7 @@ impl CopyWindow {
         self.copies += u64::from(copy);
         if chain.len() < DECIDE && self.first_epoch && time <= first.saturating_add(HEAD_NS) {
             let notes = notes.iter().filter(|n| matches!(n, Note::Null { .. })).copied().collect();
-            let chained = chain.len() as u8;
+            let chained = chain.latest();
             self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, chained, apart });
         }
         copy
@@ -454,6 +458,7 @@ impl CopyWindow {
             let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
             let own = self.chained_tail();
+            // The chain of each digest that begins with a frame of the head.
             let mut chains: HashMap<u64, Chain> = HashMap::new();
             for frame in head {
                 let mut frame = frame.remapped(shift, map);
@@ -464,10 +469,18 @@ impl CopyWindow {
                     let known = own.get(at).filter(|(e, _)| e.digest == digest);
                     known.map_or(Chain::EMPTY, |(e, older)| Chain::new(e.time, *older))
                 };
-                let chain = match chains.get(&digest) {
-                    Some(chain) if frame.chained > 0 => *chain,
-                    _ if frame.apart => Chain::EMPTY,
-                    _ => kept().before(time),
+                let chain = match (chains.remove(&digest), frame.chained) {
+                    (Some(chain), Some(before)) if chain.times.first() == Some(&before) => Some(chain),
+                    // It goes on from a frame behind the head, which nothing before this span can touch.
+                    (_, Some(_)) => None,
+                    _ if frame.apart => Some(Chain::EMPTY),
+                    _ => Some(kept().before(time)),
+                };
+                let Some(chain) = chain else {
+                    if self.first_epoch && time <= limit {
+                        self.keep(frame);
+                    }
+                    continue;
                 };
                 let copy = chain.is_copied_at(time);
                 if copy != frame.copy {
@@ -475,7 +488,7 @@ impl CopyWindow {
                     found.push(frame.clone());
                     self.copies = if copy { self.copies + 1 } else { self.copies.saturating_sub(1) };
                 }
-                frame.chained = chain.len() as u8;
+                frame.chained = chain.latest();
                 if chain.len() < DECIDE && self.first_epoch && time <= limit {
                     self.keep(frame);
                 }

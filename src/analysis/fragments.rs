@@ -219,14 +219,7 @@ impl Fragments {
     }
 
     /// Appends the fragments of the span that follows; `recounted` are frames of it that are copies, or none, for what came before.
-    pub(crate) fn merge(
-        &mut self,
-        later: Self,
-        shift: Shift,
-        map: &Remap,
-        recounted: &[HeadFrame],
-        sizes: &mut Sizes,
-    ) {
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, recounted: &[HeadFrame], sizes: &mut Sizes) {
         let Self { groups, open: _, heads: _, copied, held: _, first, newest, last_sweep: _, sums, refused, behind } =
             later;
         self.refused += refused;
@@ -243,7 +236,8 @@ impl Fragments {
             (self.newest, self.last_sweep) = (newest, newest);
         }
         self.first = self.first.or(first);
-        let of_groups = groups.into_values().flat_map(|group| group.pieces.into_iter().map(move |piece| (group.key, piece)));
+        let of_groups =
+            groups.into_values().flat_map(|group| group.pieces.into_iter().map(move |piece| (group.key, piece)));
         let mut pieces: Vec<(FragmentKey, Piece)> = of_groups.chain(copied).collect();
         pieces.sort_by_key(|(_, piece)| piece.pos);
         for (key, piece) in pieces {

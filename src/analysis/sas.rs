@@ -316,7 +316,8 @@ impl SaState {
             let (frames, bits) = of_trains(candidate).unwrap_or_default();
             net_bits(votes.frames + frames, votes.bits + bits, checked)
         };
-        let unknown = trains.into_iter().flat_map(|trains| trains.by.keys()).filter(|key| !self.null.contains_key(*key));
+        let unknown =
+            trains.into_iter().flat_map(|trains| trains.by.keys()).filter(|key| !self.null.contains_key(*key));
         self.null
             .iter()
             .map(|(candidate, votes)| (*candidate, votes))

@@ -462,7 +462,8 @@ impl Run {
     /// The intervals of numbers that count for loss: without those that were far behind the first frame when they came, which the
     /// SA had before it was captured.
     fn counted(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let base = if self.folded.get().below.is_some() { i64::MIN } else { self.first.unwrapped - i64::from(RESTART_FALL) };
+        let base =
+            if self.folded.get().below.is_some() { i64::MIN } else { self.first.unwrapped - i64::from(RESTART_FALL) };
         self.coverage.parts().filter(move |(_, end)| *end > base)
     }
 
@@ -620,7 +621,8 @@ impl Run {
     fn add_to(&self, figures: &mut SequenceFigures) {
         let folded = self.folded.get();
         let covered = self.coverage.len() + folded.covered;
-        let min = if folded.below.is_some() { folded.min } else { self.counted().next().map_or(self.max, |part| part.0) };
+        let min =
+            if folded.below.is_some() { folded.min } else { self.counted().next().map_or(self.max, |part| part.0) };
         let counted = folded.covered + self.counted().map(|(start, end)| start.abs_diff(end)).sum::<u64>();
         figures.lost += (min.abs_diff(self.max) + 1).saturating_sub(counted);
         figures.gaps += folded.gaps;

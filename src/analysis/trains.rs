@@ -92,9 +92,7 @@ impl Piece {
 
     /// Whether both can be of one packet.
     pub(super) fn agrees(&self, other: &Self) -> bool {
-        !self.overlaps(other)
-            && (self.more || other.end <= self.start)
-            && (other.more || self.end <= other.start)
+        !self.overlaps(other) && (self.more || other.end <= self.start) && (other.more || self.end <= other.start)
     }
 }
 

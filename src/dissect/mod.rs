@@ -45,8 +45,8 @@ pub use name::stack_name;
 pub(crate) use null::NULL_LENGTH_BITS;
 pub use null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
 pub use stack::{
-    Costs, IpHeader, Layer, Limit, Note, NullPeek, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags, Stop,
-    StopCause,
+    Costs, IpHeader, Layer, Limit, Note, NullPeek, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags,
+    Stop, StopCause,
 };
 
 use crate::capture::Frame;

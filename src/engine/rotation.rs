@@ -10,8 +10,8 @@ use std::path::Path;
 
 use super::input::Input;
 use super::state::{Stream, times};
-use crate::analysis::{Partial, Succession};
 use crate::analysis::finish::CaptureFacts;
+use crate::analysis::{Partial, Succession};
 use crate::model::{Error, Timestamp};
 
 /// A tap with the merged state of its streams.
@@ -86,7 +86,9 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
                 .max_by_key(|tap| (common_prefix(&tap.path, &path), tap.last)),
         };
         match follows {
-            Some(tap) if tap.last.zip(first).is_some_and(|(last, first)| last > first) && !tap.goes_on_with(&stream) => {
+            Some(tap)
+                if tap.last.zip(first).is_some_and(|(last, first)| last > first) && !tap.goes_on_with(&stream) =>
+            {
                 errors.push(Error::Usage(format!(
                     "{path}: overlaps in time with what is there of tap {}; analyse these captures in one run. It was left out.",
                     tap.name.as_deref().unwrap_or_default()
@@ -183,18 +185,20 @@ fn merge(name: String, streams: Vec<Stream>, errors: &mut Vec<Error>) -> Option<
                 assumed: Vec::new(),
                 partial: stream.partial,
             },
-            Some(MergedTap { name, mut captures, partial, mut borders, assumed }) => match partial.merge(stream.partial) {
-                Ok(partial) => {
-                    borders.push(successions.next().flatten());
-                    captures.extend(stream.captures);
-                    borders.resize(captures.len(), None);
-                    MergedTap { name, captures, partial, borders, assumed }
+            Some(MergedTap { name, mut captures, partial, mut borders, assumed }) => {
+                match partial.merge(stream.partial) {
+                    Ok(partial) => {
+                        borders.push(successions.next().flatten());
+                        captures.extend(stream.captures);
+                        borders.resize(captures.len(), None);
+                        MergedTap { name, captures, partial, borders, assumed }
+                    }
+                    Err(error) => {
+                        errors.push(Error::Usage(error.to_string()));
+                        return None;
+                    }
                 }
-                Err(error) => {
-                    errors.push(Error::Usage(error.to_string()));
-                    return None;
-                }
-            },
+            }
         });
     }
     if let Some(tap) = &mut merged {

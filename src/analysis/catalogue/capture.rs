@@ -164,7 +164,9 @@ pub(super) const FCS: Entry = Entry {
     causes: &[
         "The capture card or TAP keeps the FCS and writes a file without declaring it (pcap: the FCS bits of the link type field; pcapng: if_fcslen).",
     ],
-    remedy: &["Nothing is wrong with the figures. For Wireshark: `-o eth.fcs:Always`, or \"Assume packets have FCS\" in the Ethernet preferences."],
+    remedy: &[
+        "Nothing is wrong with the figures. For Wireshark: `-o eth.fcs:Always`, or \"Assume packets have FCS\" in the Ethernet preferences.",
+    ],
     lines: &[],
     references: &["IEEE 802.3 clause 3.2.9", "draft-ietf-opsawg-pcapng (if_fcslen)"],
 };

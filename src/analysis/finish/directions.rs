@@ -157,7 +157,8 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
     let goodput = if opaque || unsized_packets { None } else { bits_per_second(visible, ns) };
     // Opaque SAs of known transforms leave a range.
-    let bounded = direction.key != DirectionKey::Other && !carries(tap, direction, |sa| !sa.is_opaque() && sa.has_unsized_fragments());
+    let bounded = direction.key != DirectionKey::Other
+        && !carries(tap, direction, |sa| !sa.is_opaque() && sa.has_unsized_fragments());
     let range = bounded.then(|| hidden_goodput(tap, direction)).flatten();
     let limit = |hidden: fn((u64, u64)) -> u64| range.and_then(|range| bits_per_second(visible + hidden(range), ns));
     let with_control = bits_per_second(sums.l1_bytes + sums.control_l1_bytes, ns);

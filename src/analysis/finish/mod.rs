@@ -22,8 +22,8 @@ mod sizes;
 mod tap;
 mod time;
 
-use super::{Partial, Succession};
 use super::settings::Settings;
+use super::{Partial, Succession};
 use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, SCHEMA, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};

@@ -134,9 +134,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, parts);
         }
     }
-    report
-        .sizes
-        .extend(rows.into_iter().filter(|(_, row)| row.frames > 0).map(|(key, row)| row.finish(key, tap)));
+    report.sizes.extend(rows.into_iter().filter(|(_, row)| row.frames > 0).map(|(key, row)| row.finish(key, tap)));
     let mut outer: BTreeMap<(usize, u64), u64> = BTreeMap::new();
     let sized = overheads(tap);
     // An AH around ESP-NULL hides nothing.

@@ -104,7 +104,10 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             );
         }
         if figures.wraps > 0 {
-            let lasted = tap.clock.duration_ns(&sa.state.seen).map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
+            let lasted = tap
+                .clock
+                .duration_ns(&sa.state.seen)
+                .map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
             let evidence = format!(
                 "{who}: the number went from 0xffffffff to 0 {}{lasted}. With extended sequence numbers (ESN) that is normal; \
                  without them a sender must stop. The wire does not show which it is.",
