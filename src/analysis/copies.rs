@@ -474,7 +474,12 @@ impl CopyWindow {
                     // It goes on from a frame behind the head, which nothing before this span can touch.
                     (_, Some(_)) => None,
                     _ if frame.apart => Some(Chain::EMPTY),
-                    _ => Some(kept().before(time)),
+                    _ => {
+                        let known = kept();
+                        let chain = known.before(time);
+                        frame.apart = known.len() > 0 && chain.len() == 0;
+                        Some(chain)
+                    }
                 };
                 let Some(chain) = chain else {
                     if self.first_epoch && time <= limit {
