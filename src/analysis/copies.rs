@@ -333,18 +333,8 @@ impl CopyWindow {
         while let Some(waiting) = self.recent.pop_front() {
             self.insert(waiting);
         }
-        let before = self.insert(entry);
-        let own = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-        let own = before.map_or(Chain::EMPTY, |before| Chain::new(before, own));
-        let later = Chain::new(entry.time, older);
-        // The chain may have begun here.
-        let earliest = later.times.iter().rfind(|time| **time != VACANT).copied().unwrap_or(entry.time);
-        let earlier = own.before(earliest);
-        let mut whole = later.times.iter().chain(&earlier.times).filter(|time| **time != VACANT).copied();
-        let mut times = [VACANT; DECIDE];
-        times.iter_mut().for_each(|time| *time = whole.next().unwrap_or(VACANT));
-        let [_, a, b, c] = times;
-        self.set_older(entry.digest, [a, b, c]);
+        self.insert(entry);
+        self.set_older(entry.digest, older);
     }
 
     /// Puts a digest into the table; the time it had there.
@@ -452,14 +442,14 @@ impl CopyWindow {
         self.adrift += adrift;
         let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
         let mut found = Vec::new();
+        // The chain of each digest that begins with a frame of the head.
+        let mut chains: HashMap<u64, Chain> = HashMap::new();
         if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
             self.start_epoch();
         } else {
             let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
             let own = self.chained_tail();
-            // The chain of each digest that begins with a frame of the head.
-            let mut chains: HashMap<u64, Chain> = HashMap::new();
             for frame in head {
                 let mut frame = frame.remapped(shift, map);
                 let Some(time) = frame.observation.time.ns() else { continue };
@@ -510,7 +500,9 @@ impl CopyWindow {
         }
         let oldest = self.oldest_kept();
         for (entry, older) in later_tail.into_iter().filter(|(e, _)| e.time >= oldest) {
-            self.touch_latest(entry, older);
+            let whole = chains.get(&entry.digest).filter(|chain| chain.latest() == Some(entry.time));
+            let [_, a, b, c] = whole.map_or(Chain::new(entry.time, older), |chain| *chain).times;
+            self.touch_latest(entry, [a, b, c]);
         }
         found
     }
