@@ -330,6 +330,32 @@ fn fragments_in_flight_beyond_the_limit_are_counted_and_said() {
 }
 
 #[test]
+fn fragments_of_groups_in_flight_beyond_the_limit_are_counted_and_said() {
+    // Seven fragments each of datagrams whose first never comes, all within two seconds.
+    let frames = (0..(1 << 18) + 5_u32).map(|n| {
+        let mut frame = ipv4(R1, R2, 17, u16::try_from(n / 7).unwrap(), &[0; 16]);
+        frame[20..22].copy_from_slice(&(0x2000_u16 | (2 + 4 * (n % 7)) as u16).to_be_bytes());
+        (u64::from(n) * 5_000, frame)
+    });
+    degraded(&report("pieces.pcap", frames), "5 fragments beyond the limit on groups were not put together");
+}
+
+/// Ten frames for each of the steps back, which all are counted; beyond the limit no rate is known.
+#[test]
+fn steps_back_beyond_the_limit_leave_no_rates() {
+    for (steps, known) in [(64, true), (65, false)] {
+        let frames = (0..(steps + 1) * 10_u32).map(|n| {
+            let at = u64::from(n) * 100_000_000 - u64::from(n / 10) * 300_000_000 + 20_000_000_000;
+            (at, esp(R1, R2, 7, n + 1, &noise(n)))
+        });
+        let report = report("steps.pcap", frames);
+        assert_eq!(report.rates.directions[0].frames_per_s.is_some(), known, "{steps}");
+        let back = report.findings.iter().find(|finding| finding.code == "capture-clock-back").expect("it is said");
+        assert_eq!(back.count, u64::from(steps));
+    }
+}
+
+#[test]
 fn udp_flows_beyond_the_limit_are_counted_and_said() {
     // Flows on unusual ports that might be ESP; the first of those beyond comes twice.
     let flow = |n: u32| udp(address(n), R2, (40_000, 40_001), 1, &[noise(n), noise(n + 1)].concat());

@@ -309,3 +309,106 @@ fn copies_are_found_wherever_a_stream_with_backward_steps_is_cut() {
     }
     assert!(exact >= 135, "{exact}");
 }
+
+/// An IPv4 fragment of an ESP packet, or of a UDP packet.
+fn fragment(protocol: u8, id: u16, offset: u16, more: bool, payload: &[u8]) -> Vec<u8> {
+    let mut frame = support::build::ipv4(R1, R2, protocol, id, payload);
+    let field = offset / 8 | if more { 0x2000 } else { 0 };
+    frame[20..22].copy_from_slice(&field.to_be_bytes());
+    frame
+}
+
+/// Fragments of few identifications, copied and not, in order and out of it; identical packets one a period; counters that begin anew,
+/// jump and fall for one packet; a clock that is set back.
+#[test]
+fn trains_runs_and_chains_are_the_same_wherever_a_stream_is_cut() {
+    const MS: i64 = 1_000_000;
+    let settings = settings();
+    let mut exact = 0;
+    for seed in 1..=120u64 {
+        let mut random = Random(0x7a_c5 * seed + 11);
+        let mut time = START as i64;
+        let mut number = 200_000u32;
+        let mut frames: Vec<Owned> = Vec::new();
+        let mut add = |time: i64, data: Vec<u8>| {
+            frames.push(Owned {
+                time: Timestamp::from_ns(time),
+                wire_bytes: data.len() as u32,
+                data,
+                link: LinkType::ETHERNET,
+                interface: 0,
+                fcs_bytes: 0,
+            });
+        };
+        let (ids, span) = (1 + random.below(3) as u16, random.below(3) == 0);
+        for n in 0..40u32 {
+            time += [MS / 2, MS, 3 * MS, 40 * MS, 700 * MS, 2_500 * MS][random.below(6)];
+            number = match random.below(12) {
+                0 => number.wrapping_sub(50_000),
+                1 => number.wrapping_add(3_000_000),
+                2 => 1,
+                _ => number.wrapping_add(1),
+            };
+            let packet = match random.below(4) {
+                0 => vec![support::build::udp(R1, R2, (9, 9), 0, &[0x77; 60])],
+                1 => vec![support::build::esp(R1, R2, 9, number, &[0xa0 ^ n as u8; 48])],
+                kind => {
+                    let body = [&9u32.to_be_bytes()[..], &number.to_be_bytes(), &[0x90 | n as u8; 72]].concat();
+                    let protocol = if kind == 2 { 50 } else { 17 };
+                    let id = n as u16 % ids;
+                    let mut pieces = vec![
+                        fragment(protocol, id, 0, true, &body[..40]),
+                        fragment(protocol, id, 40, true, &body[40..64]),
+                        fragment(protocol, id, 64, false, &body[64..]),
+                    ];
+                    match random.below(6) {
+                        0 => pieces.swap(0, 2),
+                        1 => drop(pieces.remove(random.below(3))),
+                        _ => {}
+                    }
+                    pieces
+                }
+            };
+            let again = span && random.below(10) > 0;
+            for (at, data) in (0..).zip(packet) {
+                add(time + at * 20_000, data.clone());
+                if again {
+                    add(time + at * 20_000 + 2_000, data);
+                }
+            }
+        }
+        if check(&settings, &format!("seed {seed}"), &frames) {
+            let mut whole = state(&settings, &frames, false);
+            whole.settle();
+            for cut in 1..frames.len() {
+                check_cut(&format!("seed {seed}"), &frames, &[cut], &mut random, &whole);
+            }
+            exact += 1;
+        }
+    }
+    assert!(exact >= 110, "{exact}");
+    // A clock that is set back by seconds: copies, runs and rates, without fragments.
+    for seed in 1..=60u64 {
+        let mut random = Random(0x51_ab * seed + 3);
+        let mut time = START as i64;
+        let frames: Vec<Owned> = (1..60u32)
+            .map(|n| {
+                time += [MS, 10 * MS, 300 * MS, -2_000 * MS, -30 * MS][[0, 0, 1, 1, 2, 3, 4, 1][random.below(8)]];
+                let data = support::build::esp(R1, R2, 9, n, &[0xa0 ^ n as u8; 48]);
+                Owned {
+                    time: Timestamp::from_ns(time),
+                    wire_bytes: data.len() as u32,
+                    data,
+                    link: LinkType::ETHERNET,
+                    interface: 0,
+                    fcs_bytes: 0,
+                }
+            })
+            .collect();
+        let mut whole = state(&settings, &frames, false);
+        whole.settle();
+        for cut in 1..frames.len() {
+            check_cut(&format!("clock {seed}"), &frames, &[cut], &mut random, &whole);
+        }
+    }
+}

@@ -21,14 +21,15 @@ use super::tables::Remap;
 use crate::dissect::{Costs, Note};
 use crate::model::{Shift, Timestamp};
 
-/// How far back a digest can matter: the window and the backward steps it must survive.
-const HORIZON_NS: i64 = COPY_WINDOW_NS + CLOCK_TOLERANCE_NS;
+/// How far behind its first frame a span's frames can continue a chain of the span before: the windows of as many frames as decide, and
+/// a backward step on either side of the border.
+const HORIZON_NS: i64 = DECIDE as i64 * COPY_WINDOW_NS + 2 * CLOCK_TOLERANCE_NS;
 /// How far behind its first frame a span keeps frames for what came before: those within a horizon matter, and the first frame
 /// of a piece of it may be a step before its own.
 const HEAD_NS: i64 = HORIZON_NS + CLOCK_TOLERANCE_NS;
-/// How far back two equal states agree: the predecessor of a frame of the head may be a step before the first frame, and the newest
-/// frame a step behind it.
-const AGREED_NS: i64 = HEAD_NS + 2 * CLOCK_TOLERANCE_NS;
+/// How far back two equal states agree: what a frame of the head continues may be a window and a step before the first frame, the newest
+/// frame a step behind it, and each of them a step off.
+const AGREED_NS: i64 = COPY_WINDOW_NS + 4 * CLOCK_TOLERANCE_NS;
 /// How long digests are kept: one that is forgotten leaves none of the same packet that came before it and is up to a step newer.
 const KEPT_NS: i64 = AGREED_NS + CLOCK_TOLERANCE_NS;
 /// A cluster is so many times shorter than the time before it.
@@ -85,7 +86,7 @@ const NONE_OLDER: Older = [VACANT; DECIDE - 1];
 const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
 
 /// A frame that may turn out to be a copy of something in an earlier span, with all that counting it takes.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeadFrame {
     pub(crate) observation: Observation,
     pub(crate) sights: Box<[SaSight]>,
@@ -93,6 +94,23 @@ pub(crate) struct HeadFrame {
     pub(crate) costs: Costs,
     /// Whether it is a copy, by what is known of the span.
     pub(crate) copy: bool,
+    /// The time of the frame whose chain it continues.
+    chained: Option<i64>,
+    /// Where there is none: whether the span holds an equal frame all the same, further away.
+    apart: bool,
+}
+
+impl PartialEq for HeadFrame {
+    /// Whether an equal frame further away is remembered depends on when it was forgotten.
+    fn eq(&self, other: &Self) -> bool {
+        let Self { observation, sights, notes, costs, copy, chained, apart: _ } = self;
+        *observation == other.observation
+            && *sights == other.sights
+            && *notes == other.notes
+            && *costs == other.costs
+            && *copy == other.copy
+            && *chained == other.chained
+    }
 }
 
 /// Equal frames, each at most the window behind the one before it: the times of the last few, latest first.
@@ -118,6 +136,10 @@ impl Chain {
         }
     }
 
+    fn latest(&self) -> Option<i64> {
+        self.times.first().copied().filter(|time| *time != VACANT)
+    }
+
     fn len(&self) -> usize {
         self.times.iter().filter(|time| **time != VACANT).count()
     }
@@ -135,10 +157,16 @@ impl Chain {
     /// Whether a frame of this time, which continues the chain, ends a cluster of it.
     fn is_copied_at(&self, time: i64) -> bool {
         let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
-        starts.into_iter().any(|(&start, &before)| {
+        let [latest, second, ..] = self.times;
+        // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.
+        let even = second == VACANT || time.abs_diff(latest) <= latest.abs_diff(second).saturating_mul(RATIO * RATIO);
+        starts.enumerate().any(|(at, (&start, &before))| {
             let cluster = time.abs_diff(start);
-            let apart = if before == VACANT { u64::MAX } else { start.abs_diff(before) };
-            is_near(time, start) && cluster.saturating_mul(RATIO) <= apart
+            let short = match before {
+                VACANT => at == 0 || even,
+                before => cluster.saturating_mul(RATIO) <= start.abs_diff(before),
+            };
+            is_near(time, start) && short
         })
     }
 }
@@ -185,9 +213,9 @@ impl CopyWindow {
         self.newest = self.newest.max(time);
         self.adrift += u64::from(time < self.newest.saturating_sub(CLOCK_TOLERANCE_NS));
         let entry = Entry { digest: o.digest, time };
-        let chain = if first_sighting {
+        let (chain, apart) = if first_sighting {
             self.remember(entry);
-            Chain::EMPTY
+            (Chain::EMPTY, false)
         } else {
             self.chain_before(entry)
         };
@@ -195,7 +223,8 @@ impl CopyWindow {
         self.copies += u64::from(copy);
         if chain.len() < DECIDE && self.first_epoch && time <= first.saturating_add(HEAD_NS) {
             let notes = notes.iter().filter(|n| matches!(n, Note::Null { .. })).copied().collect();
-            self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy });
+            let chained = chain.latest();
+            self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, chained, apart });
         }
         copy
     }
@@ -209,16 +238,16 @@ impl CopyWindow {
         }
     }
 
-    /// Records a digest; the chain that it continues.
-    fn chain_before(&mut self, entry: Entry) -> Chain {
+    /// Records a digest; the chain that it continues, and whether it continues none of an equal frame that is known.
+    fn chain_before(&mut self, entry: Entry) -> (Chain, bool) {
         let Some(before) = self.touch(entry) else {
             self.older.remove(&entry.digest);
-            return Chain::EMPTY;
+            return (Chain::EMPTY, false);
         };
         let older = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
         let chain = Chain::new(before, older).before(entry.time);
         self.set_older(entry.digest, chain.older());
-        chain
+        (chain, chain.len() == 0)
     }
 
     fn set_older(&mut self, digest: u64, older: Older) {
@@ -304,18 +333,8 @@ impl CopyWindow {
         while let Some(waiting) = self.recent.pop_front() {
             self.insert(waiting);
         }
-        let before = self.insert(entry);
-        let own = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-        let own = before.map_or(Chain::EMPTY, |before| Chain::new(before, own));
-        let later = Chain::new(entry.time, older);
-        // The chain may have begun here.
-        let earliest = later.times.iter().rfind(|time| **time != VACANT).copied().unwrap_or(entry.time);
-        let earlier = own.before(earliest);
-        let mut whole = later.times.iter().chain(&earlier.times).filter(|time| **time != VACANT).copied();
-        let mut times = [VACANT; DECIDE];
-        times.iter_mut().for_each(|time| *time = whole.next().unwrap_or(VACANT));
-        let [_, a, b, c] = times;
-        self.set_older(entry.digest, [a, b, c]);
+        self.insert(entry);
+        self.set_older(entry.digest, older);
     }
 
     /// Puts a digest into the table; the time it had there.
@@ -423,13 +442,14 @@ impl CopyWindow {
         self.adrift += adrift;
         let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
         let mut found = Vec::new();
+        // The chain of each digest that begins with a frame of the head.
+        let mut chains: HashMap<u64, Chain> = HashMap::new();
         if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
             self.start_epoch();
         } else {
             let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
             let own = self.chained_tail();
-            let mut chains: HashMap<u64, Chain> = HashMap::new();
             for frame in head {
                 let mut frame = frame.remapped(shift, map);
                 let Some(time) = frame.observation.time.ns() else { continue };
@@ -439,13 +459,31 @@ impl CopyWindow {
                     let known = own.get(at).filter(|(e, _)| e.digest == digest);
                     known.map_or(Chain::EMPTY, |(e, older)| Chain::new(e.time, *older))
                 };
-                let chain = chains.get(&digest).copied().unwrap_or_else(kept).before(time);
+                let chain = match (chains.remove(&digest), frame.chained) {
+                    (Some(chain), Some(before)) if chain.times.first() == Some(&before) => Some(chain),
+                    // It goes on from a frame behind the head, which nothing before this span can touch.
+                    (_, Some(_)) => None,
+                    _ if frame.apart => Some(Chain::EMPTY),
+                    _ => {
+                        let known = kept();
+                        let chain = known.before(time);
+                        frame.apart = known.len() > 0 && chain.len() == 0;
+                        Some(chain)
+                    }
+                };
+                let Some(chain) = chain else {
+                    if self.first_epoch && time <= limit {
+                        self.keep(frame);
+                    }
+                    continue;
+                };
                 let copy = chain.is_copied_at(time);
                 if copy != frame.copy {
                     frame.copy = copy;
                     found.push(frame.clone());
                     self.copies = if copy { self.copies + 1 } else { self.copies.saturating_sub(1) };
                 }
+                frame.chained = chain.latest();
                 if chain.len() < DECIDE && self.first_epoch && time <= limit {
                     self.keep(frame);
                 }
@@ -462,7 +500,9 @@ impl CopyWindow {
         }
         let oldest = self.oldest_kept();
         for (entry, older) in later_tail.into_iter().filter(|(e, _)| e.time >= oldest) {
-            self.touch_latest(entry, older);
+            let whole = chains.get(&entry.digest).filter(|chain| chain.latest() == Some(entry.time));
+            let [_, a, b, c] = whole.map_or(Chain::new(entry.time, older), |chain| *chain).times;
+            self.touch_latest(entry, [a, b, c]);
         }
         found
     }

@@ -201,6 +201,9 @@ impl Fragments {
             .map(|(&id, _)| id)
             .collect();
         done.into_iter().for_each(|id| self.fold(id, sizes));
+        // What comes now is of another packet.
+        let Self { open, groups, .. } = self;
+        open.retain(|_, id| groups.get(id).is_some_and(|group| group.last_time >= tail));
     }
 
     /// Folds all groups: the span has no neighbours.

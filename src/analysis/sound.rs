@@ -37,6 +37,7 @@ fn is_no_figure(of: &str, field: &str) -> bool {
             | ("Seen", "octets")
             | ("Entry", "time")
             | ("Written", "tail")
+            | ("HeadFrame", "chained")
             | ("Piece", "digest")
             | ("Written" | "Fragments", "first" | "newest" | "previous" | "last_sweep")
             | ("Group", "first_time" | "last_time")

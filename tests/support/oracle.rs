@@ -530,8 +530,13 @@ pub const WINDOWS: [u64; 7] = [32, 64, 128, 256, 512, 1024, 4096];
 /// A gap in time after which a lower number means a restart, not a replay.
 const RESTART_GAP_NS: i64 = 10_000_000_000;
 
-/// A step of numbers that no loss explains.
+/// A step forward that no loss explains: a jump.
+const JUMP: i64 = 1 << 20;
+/// A step back that is another count at once.
 const RUN_STEP: i64 = 1 << 24;
+/// A step back beyond any anti-replay window is another count if the next number goes on from it, by this much at the most.
+const LARGEST_WINDOW: i64 = 4_096;
+const GOES_ON: u32 = 64;
 
 /// Counts one SA's numbers, given in capture order with their times.
 pub fn count_sequence(numbers: &[(u32, i64)]) -> SequenceCount {
@@ -543,10 +548,16 @@ pub fn count_sequence(numbers: &[(u32, i64)]) -> SequenceCount {
     count.last = last.0;
     let mut runs: Vec<Vec<i64>> = Vec::new();
     let mut previous: Option<(u32, i64)> = None;
-    for &(number, time) in numbers {
+    for (index, &(number, time)) in numbers.iter().enumerate() {
+        let begins = numbers.get(index + 1).is_some_and(|(next, _)| next.wrapping_sub(number) <= GOES_ON);
         let step = previous.map(|(before, then)| (i64::from(number.wrapping_sub(before).cast_signed()), time - then));
         match (step, runs.last_mut()) {
-            (Some((step, gap)), Some(run)) if !(step < 0 && gap >= RESTART_GAP_NS || step.abs() > RUN_STEP) => {
+            (Some((step, gap)), Some(run))
+                if !(step < 0 && gap >= RESTART_GAP_NS
+                    || step > JUMP
+                    || step < -RUN_STEP
+                    || step < -LARGEST_WINDOW && begins) =>
+            {
                 let unwrapped = run.last().expect("a run is never empty") + step;
                 run.push(unwrapped);
             }
@@ -609,16 +620,35 @@ const COPY_WINDOW_NS: i64 = 10_000_000;
 
 /// Which frames (by index) repeat an earlier one within the copy window.
 pub fn copies(packets: &[Packet]) -> BTreeSet<usize> {
-    let mut last_seen: HashMap<(&[u8], u64), i64> = HashMap::new();
+    let mut seen: HashMap<(&[u8], u64), Vec<i64>> = HashMap::new();
     let mut found = BTreeSet::new();
     for (index, packet) in packets.iter().enumerate() {
         let Some(outer) = packet.outer else { continue };
-        let before = last_seen.insert((&packet.masked, outer.bytes), packet.time_ns);
-        if before.is_some_and(|then| packet.time_ns - then <= COPY_WINDOW_NS) {
+        let times = seen.entry((&packet.masked, outer.bytes)).or_default();
+        if times.last().is_some_and(|last| packet.time_ns - last > COPY_WINDOW_NS) {
+            times.clear();
+        }
+        if ends_cluster(times, packet.time_ns) {
             found.insert(index);
         }
+        times.push(packet.time_ns);
     }
     found
+}
+
+/// Whether a packet at `time` is one of two to four equal ones that are much nearer to each other than to the equal ones before them.
+fn ends_cluster(times: &[i64], time: i64) -> bool {
+    (1..=3.min(times.len())).any(|back| {
+        let at = times.len() - back;
+        let cluster = time - times[at];
+        let short = match at.checked_sub(1) {
+            Some(before) => cluster * 10 <= times[at] - times[before],
+            // The first ones: about equally far apart.
+            None if back == 1 => true,
+            None => time - times[times.len() - 1] <= 100 * (times[times.len() - 1] - times[times.len() - 2]),
+        };
+        cluster <= COPY_WINDOW_NS && short
+    })
 }
 
 /// Whether so many copies make a tap a copying one.
