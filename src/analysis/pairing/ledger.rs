@@ -362,6 +362,16 @@ impl Ledger {
         }
     }
 
+    /// A plaintext packet of a direction that cannot be paired.
+    pub(super) fn set_aside(&mut self, plain: Serial) {
+        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
+            p.fate = PlainFate::Settled;
+            if let Some(flow) = self.flows.get_mut(p.flow) {
+                flow.aside += 1;
+            }
+        }
+    }
+
     /// A plaintext packet was seen in clear on the tunnel's side.
     pub(super) fn clear(&mut self, plain: Serial) {
         if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {

@@ -19,6 +19,7 @@ mod content;
 mod degraded;
 mod delay;
 mod ends;
+mod evidence;
 mod figures;
 mod flows;
 mod given;
@@ -142,7 +143,7 @@ impl Matcher {
             plain_index: None,
             tunnel_index: Index::default(),
             clear: Queue::default(),
-            order: Order::default(),
+            order: Order::new(settings.one_clock),
             trains: Trains::default(),
             numbers: Numbers::default(),
             plain: Progress::default(),
