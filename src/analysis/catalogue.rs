@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 56] = [
+static ENTRIES: [Entry; 59] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -121,7 +121,10 @@ static ENTRIES: [Entry; 56] = [
     capture::DROPS,
     capture::HOLE,
     pairing::LOSS,
+    pairing::LOSS_BEHIND,
+    pairing::SWAPPED,
     pairing::NOTHING,
+    pairing::UNDETERMINED,
 ];
 
 #[cfg(test)]

@@ -269,7 +269,7 @@ fn the_lost_packets_are_those_that_were_dropped() {
         let rows = run(&plain, &dir.join("tunnel.pcap"), &["--format", "csv", "--table", "lost"]).expect(0);
         let ids = truth::plain(&plain, false);
         let lost: BTreeSet<u64> = rows
-            .csv("plain_capture,plain_frame,time,inner_bytes,sa,sequence,confidence")
+            .csv("plain_capture,plain_frame,time,inner_bytes,sa,sequence,confidence,verdict")
             .iter()
             .map(|row| u64::from(ids[&row.get("plain_frame").parse().expect("a frame")].2))
             .collect();

@@ -20,10 +20,10 @@ const NEAR: usize = 4;
 pub(super) const CERTAIN: f64 = 30.0;
 /// Evidence against another alignment, in nats.
 const DECISIVE: f64 = 16.0;
+/// Windows of alignments that differ by more are not alike.
+const APART: i64 = 4;
 /// Evidence of a packet that has a partner in one alignment and none in the other.
 const CONTRADICTED: f64 = 3.0;
-/// Alignments that are counted; more are as good as these.
-pub(super) const COUNTED: usize = 64;
 
 /// Both sequences. Plaintext packets are in order of time.
 pub(super) struct Streams<'s, M> {
@@ -59,7 +59,9 @@ pub(super) struct Alignment {
     /// Packets that have a partner, and that should have one.
     pub(super) found: usize,
     pub(super) seen: usize,
-    /// How much more likely this is than chance, in nats.
+    /// How much more likely what it says of each packet is than chance, in nats.
+    weights: Vec<f64>,
+    /// The same of all.
     pub(super) weight: f64,
 }
 
@@ -251,39 +253,38 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         let middle = median(differences.clone()).unwrap_or(offset);
         let apart = differences.iter().map(|own| own.saturating_sub(middle).saturating_abs()).collect();
         let spread = median(apart).unwrap_or(0).max(1_000) as f64;
-        let mut alignment = Alignment { offset: middle, width, spread, partners, found, seen, weight: 0.0 };
-        alignment.weight = self.weight(&alignment);
+        let mut alignment =
+            Alignment { offset: middle, width, spread, partners, found, seen, weights: Vec::new(), weight: 0.0 };
+        alignment.weights = self.weights(&alignment);
+        alignment.weight = alignment.weights.iter().sum();
         alignment
     }
 
-    /// How much more likely so many partners are than by chance, in nats.
-    fn weight(&self, alignment: &Alignment) -> f64 {
-        if alignment.found == 0 {
-            return 0.0;
-        }
+    /// How much more likely each packet's partner, or that it has none, is than by chance, in nats.
+    fn weights(&self, alignment: &Alignment) -> Vec<f64> {
         let missing = alignment.seen - alignment.found;
         let lost = ((missing as f64 + 1.0) / (alignment.seen as f64 + 2.0)).clamp(0.01, 0.99);
-        let mut weight = 0.0;
-        for (at, partner) in alignment.partners.iter().enumerate() {
+        let weight = |(at, partner): (usize, &Partner)| {
             let expected = 2.0 * alignment.width as f64 * self.choices(at) as f64 / self.span;
             let chance = (1.0 - (-expected).exp()).clamp(1e-4, 0.98);
-            weight += match partner {
+            match partner {
                 Partner::Unseen => 0.0,
                 Partner::Found(..) => ((1.0 - lost) / chance).ln(),
-                Partner::Missing => (lost / (1.0 - chance)).ln(),
-            };
-        }
-        weight
+                // To have none where chance would give one speaks for nothing.
+                Partner::Missing => (lost / (1.0 - chance)).ln().min(0.0),
+            }
+        };
+        alignment.partners.iter().enumerate().map(weight).collect()
     }
 
     /// The alignment near an offset, in a window as narrow as its jitter allows.
     fn refine(&self, offset: i64, half: i64) -> Alignment {
         let rough = self.align(offset, half.saturating_mul(2));
-        let narrow = ((rough.spread * 8.0) as i64).max(4_000);
-        if narrow >= rough.width {
+        let fitting = ((rough.spread * 8.0) as i64).max(4_000);
+        if fitting == rough.width {
             return rough;
         }
-        let fine = self.align(rough.offset, narrow);
+        let fine = self.align(rough.offset, fitting);
         if fine.weight > rough.weight { fine } else { rough }
     }
 
@@ -328,23 +329,30 @@ fn is_same(one: &Alignment, other: &Alignment) -> bool {
 /// Whether the packets contradict a rival of the best alignment.
 fn is_refuted(rival: &Alignment, best: &Alignment) -> bool {
     let (mut common, mut closer, mut further, mut contradictions) = (0_usize, 0.0_f64, 0.0_f64, 0.0_f64);
-    for pair in rival.partners.iter().zip(&best.partners) {
+    let mut weightier = 0.0;
+    for (pair, weights) in rival.partners.iter().zip(&best.partners).zip(rival.weights.iter().zip(&best.weights)) {
+        let (theirs, ours) = weights;
         match pair {
             (Partner::Unseen, _) | (_, Partner::Unseen) => continue,
             (Partner::Missing, Partner::Found(..)) => contradictions += 1.0,
             (Partner::Found(..), Partner::Missing) => contradictions -= 1.0,
             (Partner::Missing, Partner::Missing) => {}
-            (Partner::Found(a, _), Partner::Found(b, _)) if a == b => {}
+            (Partner::Found(a, _), Partner::Found(b, _)) if a == b => continue,
             (Partner::Found(_, theirs), Partner::Found(_, ours)) => {
                 closer += f64::from(u8::from(ours < theirs));
                 further += f64::from(u8::from(theirs < ours));
             }
         }
         common += 1;
+        weightier += ours - theirs;
     }
     // Where they have few packets in common, what each explains by itself decides.
     if common * 8 < best.seen.max(16) {
         return best.weight - rival.weight >= CERTAIN;
+    }
+    // In a much wider window partners are found by chance: what they weigh decides.
+    if rival.width > APART * best.width || best.width > APART * rival.width {
+        return weightier >= CERTAIN;
     }
     CONTRADICTED * contradictions + sign_test(closer, further) >= DECISIVE
 }

@@ -33,8 +33,10 @@ pub(super) struct Flow {
     pub(super) matched: u64,
     /// Packets that were not.
     pub(super) unmatched: u64,
-    /// Of these: seen beside the tunnel, in clear.
+    /// Packets that were seen beside the tunnel, in clear.
     pub(super) clear: u64,
+    /// Packets from before the tunnel's capture began or after it ended.
+    pub(super) uncovered: u64,
     /// A first look found most of its packets in the tunnel.
     pub(super) hinted: bool,
     /// A first look found few of its packets in the tunnel.
@@ -117,6 +119,12 @@ impl Flows {
         } else {
             Class::Unknown
         }
+    }
+
+    /// Packets of a flow of which is not known whether they are in the tunnel.
+    pub(super) fn aside(&self, id: FlowId) -> u64 {
+        let flow = self.get(id);
+        if flow.aside > 0 && flow.matched == 0 { flow.aside + flow.unmatched + flow.uncovered } else { flow.aside }
     }
 
     /// Whether its packets should have been in the tunnel, judged at the end.

@@ -121,6 +121,8 @@ pub(super) enum TunnelledFate {
     Paired(Pairing),
     /// No plaintext packet is known.
     Alone,
+    /// Its plaintext packet would have been sent before the plain capture began or after it ended.
+    Uncovered,
     /// Its number was there before.
     Repeated,
     /// One of the fragments of a packet that another stands for.
@@ -230,8 +232,12 @@ pub(super) struct Ledger {
     pub(super) crowded_tunnel: Crowded,
     /// Packets that were not found, by flow and length.
     pub(super) missed: BTreeMap<(FlowId, u32), u64>,
-    /// From when to when, on the plain clock, the tunnel's capture can show what the plain one does.
-    pub(super) covered: (i64, i64),
+    /// From when to when, on the plain clock, the tunnel's capture shows what the plain one does.
+    pub(super) covered_plain: (i64, i64),
+    /// From when to when, on the tunnel's clock, the plain capture shows what the tunnel's does.
+    pub(super) covered_tunnel: (i64, i64),
+    /// Least and greatest difference of the timestamps of a pair.
+    pub(super) reach: Option<(i64, i64)>,
     /// Plaintext packets from outside this time.
     pub(super) uncovered: u64,
 }
@@ -247,12 +253,16 @@ impl Default for Ledger {
             crowded_plain: Crowded::default(),
             crowded_tunnel: Crowded::default(),
             missed: BTreeMap::new(),
-            covered: (i64::MIN, i64::MAX),
+            covered_plain: (i64::MIN, i64::MAX),
+            covered_tunnel: (i64::MIN, i64::MAX),
+            reach: None,
             uncovered: 0,
         }
     }
 }
 
+/// A pair as sure as this says how long packets are on their way.
+const REACHES: f32 = 0.7;
 /// After so many packets that found the list of lost ones full it is looked through again.
 const UNLISTED: u64 = 1_024;
 
@@ -311,6 +321,13 @@ impl Ledger {
         };
         p.fate = PlainFate::Settled;
         t.fate = TunnelledFate::Paired(Pairing { plain: *p, basis, confidence });
+        if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
+            && confidence >= REACHES
+        {
+            let difference = t.saturating_sub(p);
+            let (least, most) = self.reach.unwrap_or((difference, difference));
+            self.reach = Some((least.min(difference), most.max(difference)));
+        }
         if let Some(flow) = self.flows.get_mut(p.flow) {
             flow.matched += 1;
         }
@@ -321,8 +338,12 @@ impl Ledger {
     pub(super) fn give_up(&mut self, plain: Serial, hole: Option<(u32, u32)>, confidence: f32) {
         let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return };
         p.fate = PlainFate::Settled;
-        if hole.is_none() && p.time.ns().is_some_and(|ns| ns < self.covered.0 || ns > self.covered.1) {
+        let (from, to) = self.covered_plain;
+        if p.time.ns().is_some_and(|ns| ns < from || (hole.is_none() && ns > to)) {
             self.uncovered += 1;
+            if let Some(flow) = self.flows.get_mut(p.flow) {
+                flow.uncovered += 1;
+            }
             return;
         }
         if let Some(flow) = self.flows.get_mut(p.flow) {
@@ -385,7 +406,9 @@ impl Ledger {
     /// A tunnelled packet stays alone.
     pub(super) fn leave(&mut self, tunnelled: Serial, fate: TunnelledFate) {
         if let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) {
-            t.fate = fate;
+            let (from, to) = self.covered_tunnel;
+            let out = t.time.ns().is_some_and(|ns| ns < from || ns > to);
+            t.fate = if out && matches!(fate, TunnelledFate::Alone) { TunnelledFate::Uncovered } else { fate };
         }
     }
 

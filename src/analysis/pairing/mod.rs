@@ -29,6 +29,7 @@ mod lane;
 mod ledger;
 mod limits;
 mod links;
+mod losses;
 mod mapping;
 mod numbers;
 mod order;
@@ -42,6 +43,7 @@ mod sizes;
 mod tally;
 mod trains;
 mod tunnel;
+mod watch;
 
 use std::collections::BTreeMap;
 
@@ -49,7 +51,7 @@ pub(crate) use checks::Checks;
 use clock::{Clock, Differences};
 use content::Index;
 use ends::EndToEnd;
-pub(crate) use figures::Figures;
+pub(crate) use figures::{Figures, Read};
 use flows::FlowKey;
 pub(crate) use given::Given;
 use lane::PlainItem;
@@ -64,15 +66,20 @@ use trains::Trains;
 pub(crate) use trains::Whole;
 use tunnel::Role;
 pub(crate) use tunnel::Sight;
+use watch::Watch;
 
 use super::keyring::Check;
 use crate::capture::Frame;
-use crate::dissect::Stack;
+use crate::dissect::{Note, Stack};
 use crate::model::pairs::Pair;
 use crate::model::{Address, SaKey};
 use crate::transform::Esp;
 use crate::transform::iv::IvSample;
 use crate::transform::path::Mode;
+
+/// How sure a pair of packets is that have equals, where their times tell them apart, and where nothing does.
+const ALIKE: f32 = 0.8;
+const GUESSED: f32 = 0.4;
 
 /// What pairing is asked for.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -130,6 +137,12 @@ pub(crate) struct Matcher {
     held: Vec<ledger::Tunnelled>,
     checks: Checks,
     given: Given,
+    /// Smallest MTU that ICMP errors state, by the addresses of the packet that was too big.
+    too_big: BTreeMap<(Address, Address), u32>,
+    /// Numbers of each SA.
+    watches: Vec<Watch>,
+    /// Of each SA, the usual difference of the timestamps of pairs that content makes.
+    usual: Vec<Option<i64>>,
     /// Rows of pairs that are ready, where they are wanted.
     rows: Option<Vec<Pair>>,
 }
@@ -157,6 +170,9 @@ impl Matcher {
             held: Vec::new(),
             checks: Checks::default(),
             given: Given::default(),
+            too_big: BTreeMap::new(),
+            watches: Vec::new(),
+            usual: Vec::new(),
             rows: rows.then(Vec::new),
         }
     }
@@ -248,6 +264,8 @@ impl Matcher {
         {
             self.order.given.insert(id, mapping);
         }
+        self.watches.push(Watch::default());
+        self.usual.push(None);
         self.order.sas.push(SaInfo { src, dst, ivs: Vec::new() });
         self.tally.name(key);
         id
@@ -256,12 +274,14 @@ impl Matcher {
     /// Takes in a frame of the plain side.
     pub(crate) fn plain(&mut self, sight: Sight<'_>) {
         self.plain.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         self.plain_packet(sight);
     }
 
     fn plain_packet(&mut self, sight: Sight<'_>) {
         let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None) else { return };
         self.plain.packets += 1;
+        self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
         let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
@@ -275,14 +295,11 @@ impl Matcher {
                 self.ledger.clear(serial);
                 return;
             }
-            let ledger = &self.ledger;
-            let waits = |serial| {
-                ledger.tunnel.get(serial).is_some_and(|t| {
-                    matches!(t.fate, TunnelledFate::Waiting) && t.identity.is_some_and(|own| own.agrees(identity))
-                })
-            };
-            if let Some((tunnelled, more)) = self.tunnel_index.find(identity, waits) {
+            if let Some((tunnelled, more)) = self.tunnelled_with(identity, &packet) {
                 self.pair_content(serial, tunnelled, more);
+                if let Some(index) = &mut self.plain_index {
+                    index.note(identity);
+                }
                 return;
             }
             if let Some(index) = &mut self.plain_index {
@@ -298,6 +315,7 @@ impl Matcher {
     /// Takes in a frame of the tunnel's side.
     pub(crate) fn tunnel(&mut self, sight: Sight<'_>) {
         self.tunnel.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
             Role::Plain => self.beside(sight),
@@ -310,6 +328,7 @@ impl Matcher {
     pub(crate) fn both(&mut self, sight: Sight<'_>) {
         self.plain.see(sight.frame.time);
         self.tunnel.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
             Role::Plain => self.plain_packet(sight),
@@ -321,12 +340,28 @@ impl Matcher {
     /// Takes in a frame of the far plain side.
     pub(crate) fn exit(&mut self, sight: Sight<'_>) {
         self.exit.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
             && let Some(ends) = &mut self.ends
         {
             self.exit.packets += 1;
             let packet = sight.plain(outer, 0);
             ends.exit(&packet, outer, self.plain.until());
+        }
+    }
+
+    /// Takes note of an ICMP error that says a packet was too big.
+    fn note_too_big(&mut self, stack: &Stack) {
+        /// Pairs of addresses that are told apart.
+        const PAIRS: usize = 4_096;
+        for note in &stack.notes {
+            if let Note::TooBig { mtu, src, dst, sa: None } = note
+                && *mtu > 0
+                && (self.too_big.len() < PAIRS || self.too_big.contains_key(&(*src, *dst)))
+            {
+                let own = self.too_big.entry((*src, *dst)).or_insert(*mtu);
+                *own = (*own).min(*mtu);
+            }
         }
     }
 
@@ -337,15 +372,15 @@ impl Matcher {
             Some((serial, _)) => self.ledger.clear(serial),
             None => {
                 let read = self.ahead.map(|ahead| self.plain.until().saturating_add(ahead));
-                self.clear.push(identity, sight.frame.time.ns(), read, |ns| *ns);
+                let _ = self.clear.push(identity, sight.frame.time.ns(), read, |ns| *ns);
             }
         }
     }
 
-    /// The plaintext packet that waits with this content, and whether there are several.
-    fn plain_with(&mut self, identity: identity::Identity) -> Option<(Serial, bool)> {
+    /// Makes sure that plaintext packets can be found by content.
+    fn index_plain(&mut self) {
         let ledger = &self.ledger;
-        let index = self.plain_index.get_or_insert_with(|| {
+        self.plain_index.get_or_insert_with(|| {
             let mut index = Index::default();
             for (serial, packet) in ledger.plain.iter() {
                 if let Some(identity) = packet.identity.filter(|_| packet.fate == PlainFate::Waiting) {
@@ -354,19 +389,85 @@ impl Matcher {
             }
             index
         });
+    }
+
+    /// The plaintext packet that waits with this content, and whether there are several.
+    fn plain_with(&mut self, identity: identity::Identity) -> Option<(Serial, bool)> {
+        self.index_plain();
+        let ledger = &self.ledger;
         let waits = |serial| {
             ledger
                 .plain
                 .get(serial)
                 .is_some_and(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
         };
-        index.find(identity, waits)
+        self.plain_index.as_ref()?.find(identity, waits)
+    }
+
+    /// The plaintext packet of a tunnelled one. Of packets that are alike it is the one whose time fits.
+    fn plain_of(&mut self, identity: identity::Identity, serial: Serial) -> Option<(Serial, bool)> {
+        self.index_plain();
+        let own = self.plain_index.as_ref()?.is_repeated(identity).then(|| self.ledger.tunnel.get(serial)).flatten();
+        let Some((own, ns)) = own.and_then(|t| Some((*t, t.time.ns()?))) else { return self.plain_with(identity) };
+        let ledger = &self.ledger;
+        let plain = |serial| {
+            ledger
+                .plain
+                .get(serial)
+                .filter(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
+        };
+        let at = |serial| ledger.plain.get(serial).and_then(|p| p.time.ns()).unwrap_or(i64::MIN);
+        let Some(base) = self.base(own.sa) else { return self.plain_with(identity).map(|(at, _)| (at, true)) };
+        let cost = |serial| Some(self.misfit(plain(serial)?, &own, base));
+        let before = |serial| at(serial) < ns.saturating_sub(base);
+        self.plain_index.as_ref()?.nearest(identity, before, cost).map(|(at, _)| (at, true))
+    }
+
+    /// The tunnelled packet of a plaintext one that was read later.
+    fn tunnelled_with(&self, identity: identity::Identity, packet: &ledger::Plain) -> Option<(Serial, bool)> {
+        let ledger = &self.ledger;
+        let tunnelled = |serial| {
+            ledger.tunnel.get(serial).filter(|t| {
+                matches!(t.fate, TunnelledFate::Waiting) && t.identity.is_some_and(|own| own.agrees(identity))
+            })
+        };
+        let alike = self.tunnel_index.is_repeated(identity);
+        let (Some(ns), true) = (packet.time.ns(), alike) else {
+            return self.tunnel_index.find(identity, |serial| tunnelled(serial).is_some());
+        };
+        let cost = |serial| {
+            let t = tunnelled(serial)?;
+            Some(self.base(t.sa).map_or(0, |base| self.misfit(packet, t, base)))
+        };
+        let before = |serial| {
+            let t = ledger.tunnel.get(serial);
+            t.and_then(|t| Some(t.time.ns()?.saturating_sub(self.base(t.sa).unwrap_or(0)))).unwrap_or(i64::MIN) < ns
+        };
+        self.tunnel_index.nearest(identity, before, cost).map(|(at, _)| (at, true))
+    }
+
+    /// The usual difference of the timestamps of an SA's pairs; of one clock it begins with none.
+    fn base(&self, sa: u32) -> Option<i64> {
+        let usual = self.usual.get(sa as usize).copied().flatten();
+        usual.or_else(|| self.settings.one_clock.then_some(0))
+    }
+
+    /// By how much two packets that are alike differ from the usual time; more where one clock stamped the later tap first.
+    fn misfit(&self, plain: &ledger::Plain, tunnelled: &ledger::Tunnelled, base: i64) -> u64 {
+        /// A day: later than any other packet.
+        const NEVER: u64 = 86_400_000_000_000;
+        let (Some(p), Some(t)) = (plain.time.ns(), tunnelled.time.ns()) else { return NEVER };
+        let later = t.saturating_sub(p);
+        let way = tunnelled.inner.map_or(0, |inner| plain.marks.ttl.cmp(&inner.marks.ttl) as i64);
+        let backwards = self.settings.one_clock && later.signum() * way < 0;
+        later.saturating_sub(base).unsigned_abs().saturating_add(if backwards { NEVER } else { 0 })
     }
 
     fn tunnelled(&mut self, sight: Sight<'_>) {
         let stack = sight.stack;
         let Some(outer) = stack.outer() else { return };
         self.tunnel.packets += 1;
+        self.tunnel.tunnelled += 1;
         let key = match stack.sas.last() {
             Some(header) => {
                 let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);
@@ -376,12 +477,21 @@ impl Matcher {
         };
         let id = self.number(key);
         let packet = sight.tunnelled(outer, id);
+        let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
+            (Some(raw), Some(ns), Some(watch)) => watch.see(raw, ns),
+            _ => false,
+        };
         let serial = self.ledger.tunnel.push(packet);
         if outer.more_fragments {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
         if let Some(identity) = packet.identity {
-            self.find_plain(identity, serial);
+            // A copy in the tunnel is the same packet under the same number.
+            if again && self.tunnel_index.is_latest(identity) {
+                self.ledger.leave(serial, TunnelledFate::Repeated);
+            } else {
+                self.find_plain(identity, serial);
+            }
         } else if let (Some(_), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
             self.iv(&sight, id, raw);
             self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
@@ -392,8 +502,11 @@ impl Matcher {
 
     /// Pairs a packet whose content is known, now or when its plaintext packet comes.
     fn find_plain(&mut self, identity: identity::Identity, serial: Serial) {
-        match self.plain_with(identity) {
-            Some((plain, more)) => self.pair_content(plain, serial, more),
+        match self.plain_of(identity, serial) {
+            Some((plain, more)) => {
+                self.tunnel_index.note(identity);
+                self.pair_content(plain, serial, more);
+            }
             None => self.tunnel_index.insert(identity, serial),
         }
     }
@@ -414,17 +527,30 @@ impl Matcher {
         let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else { return };
         let whole = p.identity.zip(t.identity).is_some_and(|(p, t)| p.is_whole(t));
         let basis = t.basis();
+        let difference = p.time.ns().zip(t.time.ns()).map(|(p, t)| t.saturating_sub(p));
         let confidence = match (more, whole) {
             (false, true) => 1.0,
             (false, false) => 0.98,
-            (true, _) => 0.8,
+            // Which of packets that are alike it is, only their times tell.
+            (true, _) if self.base(t.sa).is_some() => ALIKE,
+            (true, _) => GUESSED,
         };
-        if self.ahead.is_none()
-            && let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
-        {
-            self.ahead = Some(t.saturating_sub(p));
+        let (p_identity, t_identity, sa) = (p.identity, t.identity, t.sa);
+        if let Some(difference) = difference.filter(|_| confidence >= ALIKE) {
+            if let Some(usual) = self.usual.get_mut(sa as usize) {
+                *usual = Some(usual.map_or(difference, |usual| usual.saturating_add(difference.saturating_sub(usual) / 4)));
+            }
+            if !self.settings.one_clock {
+                self.ahead = Some(difference);
+            }
         }
         self.ledger.pair(plain, tunnelled, basis, confidence);
+        if let (Some(index), Some(identity)) = (&mut self.plain_index, p_identity) {
+            index.remove(identity, plain);
+        }
+        if let Some(identity) = t_identity {
+            self.tunnel_index.remove(identity, tunnelled);
+        }
     }
 
     /// Settles what can be settled with what has been read.

@@ -56,6 +56,8 @@ pub(super) struct Order {
     lanes: Option<Box<[Lane; 2]>>,
     /// Alignments that are left, by lane; 0 where none is or one was found.
     open: [usize; 2],
+    /// Plaintext packets of each lane where none could be paired, if their direction is known.
+    aside: Option<[u64; 2]>,
     /// Both sides are stamped by one clock.
     one_clock: bool,
     centre: Option<Address>,
@@ -288,6 +290,8 @@ impl Order {
         self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, |trial| trial.open(either)));
         if either || !trials.iter().any(|trial| matches!(trial, Trial::Begun(_))) {
             if end {
+                let [towards, away] = plain.map(|plain| plain.len() as u64);
+                self.aside = (!either).then_some(if crossed { [away, towards] } else { [towards, away] });
                 self.leave_open(ledger);
             }
             return;
@@ -326,6 +330,12 @@ impl Order {
     pub(super) fn open_of(&self, sa: u32) -> usize {
         let lane = self.sas.get(sa as usize).and_then(|info| self.lane_of(info));
         lane.and_then(|lane| self.open.get(lane)).copied().unwrap_or(0)
+    }
+
+    /// Plaintext packets of the direction of an SA, where none could be paired and one clock stamped both sides.
+    pub(super) fn aside_of(&self, sa: u32) -> Option<u64> {
+        let lane = self.sas.get(sa as usize).and_then(|info| self.lane_of(info))?;
+        self.aside.filter(|_| self.one_clock)?.get(lane).copied()
     }
 
     /// One direction has begun; the other may begin later.

@@ -2,20 +2,19 @@
 
 use super::Matcher;
 use super::ledger::{PlainFate, Serial, TunnelledFate};
-use super::limits::{HORIZON_NS, MAX_WAITING, ON_ITS_WAY_NS};
+use super::limits::{HORIZON_NS, MAX_WAITING};
+use super::progress::Progress;
 
 impl Matcher {
-    /// From when to when, on the plain clock, the tunnel's capture shows what the plain one does.
+    /// From when to when each capture shows what the other does: the time that both were recording, less the longest way between the
+    /// taps at either end.
     pub(super) fn cover(&mut self) {
-        let Some(ahead) = self.ahead else { return };
-        self.ledger.covered = (
-            self.tunnel.first.map_or(i64::MIN, |first| first.saturating_sub(ahead).saturating_sub(ON_ITS_WAY_NS)),
-            if self.tunnel.ended {
-                self.tunnel.latest.saturating_sub(ahead).saturating_add(ON_ITS_WAY_NS)
-            } else {
-                i64::MAX
-            },
-        );
+        let Some((least, most)) = self.ledger.reach else { return };
+        let end = |side: &Progress| if side.ended { side.latest } else { i64::MAX };
+        let from = |side: &Progress| side.first.unwrap_or(i64::MIN);
+        self.ledger.covered_plain =
+            (from(&self.tunnel).saturating_sub(least), end(&self.tunnel).saturating_sub(most));
+        self.ledger.covered_tunnel = (from(&self.plain).saturating_add(most), end(&self.plain).saturating_add(least));
     }
 
     /// Gives up on what has waited too long.
