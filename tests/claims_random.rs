@@ -155,8 +155,16 @@ fn direction(scenario: &Scenario, noise: &mut Noise, spi: u32, encrypts: bool, m
     for at in 0..scenario.packets {
         clock += match scenario.pace {
             Pace::Even(gap) => gap + noise.below(2_000),
-            Pace::Random(gap) => ((gap as f64) * -(1.0 - noise.below(1 << 30) as f64 / f64::from(1 << 30)).ln()) as u64 + 700,
-            Pace::Bursts(gap) => if at % 8 == 0 { gap * 8 } else { 12_000 },
+            Pace::Random(gap) => {
+                ((gap as f64) * -(1.0 - noise.below(1 << 30) as f64 / f64::from(1 << 30)).ln()) as u64 + 700
+            }
+            Pace::Bursts(gap) => {
+                if at % 8 == 0 {
+                    gap * 8
+                } else {
+                    12_000
+                }
+            }
         };
         let bytes = match scenario.size {
             Size::One(bytes) => bytes,
@@ -233,7 +241,8 @@ fn write(scenario: &Scenario, made: &Made) -> (PathBuf, PathBuf) {
         side.iter().map(|seen| Out::whole((seen.ns as i64 + ahead(seen.ns)) as u64, seen.data.clone())).collect()
     };
     let ahead = |ns: u64| scenario.ahead_ns + ((ns - START) as f64 * scenario.drift_ppm / 1e6).round() as i64;
-    let capture = |name: &str, frames: &[Out]| write_file(&dir, name, &pcap(frames, ETHERNET, Order::Little, Step::Nano));
+    let capture =
+        |name: &str, frames: &[Out]| write_file(&dir, name, &pcap(frames, ETHERNET, Order::Little, Step::Nano));
     (capture("plain.pcap", &frames(&made.plain, &|_| 0)), capture("tunnel.pcap", &frames(&made.tunnel, &ahead)))
 }
 
@@ -325,7 +334,9 @@ fn random_loads_bring_no_false_claim() {
         let (plain, tunnel) = write(&scenario, &made);
         let words = words(&scenario, &plain, &tunnel);
         let report = spiglass(&[&words[..], &["--format", "json"]].concat()).expect(0).json();
-        wrong.extend(false_claims(&scenario, &made, &report).into_iter().map(|claim| format!("{claim}\n    {scenario:?}")));
+        wrong.extend(
+            false_claims(&scenario, &made, &report).into_iter().map(|claim| format!("{claim}\n    {scenario:?}")),
+        );
         if number(&report, "pairs.matched") == 0 {
             silent.insert(seed);
         }

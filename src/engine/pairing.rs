@@ -242,16 +242,15 @@ impl<'r> Run<'r> {
         let left_out = self.expectation.left_out();
         let unread = all.iter().filter_map(CaptureFacts::degraded);
         degraded_why.extend(unread.chain(left_out).map(|why| why + "."));
-        let side =
-            |(facts, step): (Vec<CaptureFacts>, Option<f64>), read: Read| pairs::Side {
-                captures: facts.into_iter().map(|facts| facts.capture).collect(),
-                frames: read.frames,
-                packets: read.packets,
-                tunnelled: read.tunnelled,
-                first_ns: read.first_ns,
-                last_ns: read.last_ns,
-                timestamp_step_ns: step,
-            };
+        let side = |(facts, step): (Vec<CaptureFacts>, Option<f64>), read: Read| pairs::Side {
+            captures: facts.into_iter().map(|facts| facts.capture).collect(),
+            frames: read.frames,
+            packets: read.packets,
+            tunnelled: read.tunnelled,
+            first_ns: read.first_ns,
+            last_ns: read.last_ns,
+            timestamp_step_ns: step,
+        };
         let has_exit = !exit.0.is_empty() || far.frames > 0;
         let mut report = MatchReport {
             schema: pairs::SCHEMA,

@@ -54,7 +54,10 @@ pub(super) const UNDETERMINED: Entry = Entry {
     title: "Packets cannot be paired: several alignments fit equally well",
     meaning: "Encrypted packets of equal length at an even pace look the same when they are shifted by one or more. Loss, latency and pairs \
               would differ with each alignment, so none of them is stated.",
-    causes: &["A traffic generator or a voice stream sends packets of one size at a constant rate.", "Both directions carry the same load."],
+    causes: &[
+        "A traffic generator or a voice stream sends packets of one size at a constant rate.",
+        "Both directions carry the same load.",
+    ],
     remedy: &[
         "Use a load of several sizes, uneven gaps, or add one marker packet of another size.",
         "Give the keys with --config: then contents decide.",

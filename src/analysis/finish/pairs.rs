@@ -41,7 +41,7 @@ fn loss(report: &MatchReport, direction: &Direction) -> Option<Finding> {
     if let Some(open) = &direction.undetermined {
         return numbers(direction, open);
     }
-    let lost = if decapsulated { direction.unmatched_tunnel } else { direction.unmatched_plain };
+    let lost = if decapsulated { direction.lost_behind_tunnel } else { direction.lost_before_tunnel }.unwrap_or(0);
     if lost == 0 || direction.matched == 0 {
         return None;
     }
@@ -110,7 +110,8 @@ fn behind(direction: &Direction) -> Option<Finding> {
 /// Packets that were lost from the exit to the plain side before the tunnel's tap, or wherever where pairs do not tell.
 fn ends(report: &MatchReport) -> Option<Finding> {
     let end = report.ends.iter().find(|end| end.way == "exit-to-plain" && end.lost > 0)?;
-    let known = report.directions.iter().filter(|own| own.way == "decapsulated").filter_map(|own| own.lost_behind_tunnel);
+    let known =
+        report.directions.iter().filter(|own| own.way == "decapsulated").filter_map(|own| own.lost_behind_tunnel);
     let lost = end.lost.saturating_sub(known.sum());
     (lost > 0).then(|| {
         let evidence = format!(

@@ -21,6 +21,8 @@ use crate::transform::iv::IvPattern;
 const FIRST: usize = SAMPLE / 2;
 /// SAs whose transform is looked for; more have the first one's.
 const FITTED: usize = 64;
+/// The step of most timestamps of both captures, in nanoseconds.
+const STEP: i64 = 2_000;
 /// Pairs by which the first difference of the clocks is known.
 const EARLY: usize = 32;
 
@@ -55,12 +57,21 @@ impl Trial {
         }
     }
 
-    /// Alignments that explain the packets as well as the best; `either`: another direction does too.
-    pub(super) const fn open(&self, either: bool) -> usize {
+    /// Alignments that explain the packets as well as the best.
+    pub(super) const fn open(&self) -> usize {
+        if let Self::Open(alignments, _) = self { *alignments } else { 0 }
+    }
+
+    /// The same, unless the other direction fits nearly as well; `either`: both do, by all that is known.
+    pub(super) fn unless(self, other: &Self, either: bool) -> Self {
+        if !either && self.weight() >= 2.0 * other.weight() {
+            return self;
+        }
+        let weight = self.weight();
         match self {
-            Self::Open(alignments, _) => *alignments + either as usize,
-            Self::Begun(_) if either => 2,
-            Self::Nothing | Self::Begun(_) => 0,
+            Self::Nothing => Self::Nothing,
+            Self::Open(alignments, _) => Self::Open(alignments + 1, weight),
+            Self::Begun(_) => Self::Open(2, weight),
         }
     }
 }
@@ -74,6 +85,8 @@ pub(super) struct Search<'s> {
     pub(super) given: &'s HashMap<u32, Mapping, FixedState>,
     /// Offsets of the clocks that are possible.
     pub(super) within: (i64, i64),
+    /// Both sides are stamped by one clock.
+    pub(super) one_clock: bool,
 }
 
 impl Search<'_> {
@@ -95,7 +108,14 @@ impl Search<'_> {
         let tunnelled = self.sample(lane);
         let mappings = &lane.mappings;
         let makes = |mapping: u8, inner: u32, esp: u32| mappings.makes(mapping, inner, esp);
-        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within: self.within };
+        let (least, most) = self.within;
+        // By one clock no packet arrives before it was sent.
+        let within = match fresh(items.iter(), self.ledger).filter(|_| self.one_clock) {
+            Some(true) => (least.max(-STEP), most),
+            Some(false) => (least, most.min(STEP)),
+            None => (least, most),
+        };
+        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within };
         let Some(verdict) = evidence::Search::new(streams).verdict() else { return Trial::Nothing };
         if !verdict.is_decisive() {
             let weight = verdict.best.weight;
@@ -161,11 +181,14 @@ impl Search<'_> {
 
 /// Which of two lanes passed the plain tap first. Its timestamps at the tunnel are the later ones, whatever the clocks are; with one
 /// lane alone the TTL must tell, or the sign of the difference.
-pub(super) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool) {
+///
+/// Whether the TTLs told it, where one lane is known.
+pub(super) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool) -> bool {
     let [one, other] = lanes;
     let base = |lane: &Lane| lane.delay.and_then(|delay| delay.base);
     // Of one clock the sign of the difference says it.
-    let told = |lane: &Lane| if one_clock { None } else { fresh(lane, ledger) };
+    let told = |lane: &Lane| if one_clock { None } else { fresh(lane.plain.iter(), ledger) };
+    let is_told = [&*one, &*other].into_iter().any(|lane| lane.delay.is_some() && told(lane).is_some());
     match (base(one), base(other)) {
         (Some(first), Some(second)) => {
             one.encapsulated = first >= second;
@@ -181,14 +204,13 @@ pub(super) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool
         }
         (None, None) => {}
     }
+    is_told
 }
 
 /// Whether most plaintext packets have a TTL that no router has lowered yet: senders begin with 32, 64, 128 or 255. `None` where the
 /// two kinds are mixed.
-fn fresh(lane: &Lane, ledger: &Ledger) -> Option<bool> {
-    let sample: Vec<bool> = lane
-        .plain
-        .iter()
+fn fresh<'i>(plain: impl Iterator<Item = &'i PlainItem>, ledger: &Ledger) -> Option<bool> {
+    let sample: Vec<bool> = plain
         .take(SAMPLE)
         .filter_map(|item| Some(matches!(ledger.plain.get(item.serial)?.marks.ttl, 32 | 64 | 128 | 255)))
         .collect();

@@ -24,6 +24,8 @@ const DECISIVE: f64 = 16.0;
 const APART: i64 = 4;
 /// Evidence of a packet that has a partner in one alignment and none in the other.
 const CONTRADICTED: f64 = 3.0;
+/// So many times as many of these must be there as of the opposite.
+const ONE_SIDED: f64 = 4.0;
 
 /// Both sequences. Plaintext packets are in order of time.
 pub(super) struct Streams<'s, M> {
@@ -328,14 +330,14 @@ fn is_same(one: &Alignment, other: &Alignment) -> bool {
 
 /// Whether the packets contradict a rival of the best alignment.
 fn is_refuted(rival: &Alignment, best: &Alignment) -> bool {
-    let (mut common, mut closer, mut further, mut contradictions) = (0_usize, 0.0_f64, 0.0_f64, 0.0_f64);
+    let (mut common, mut closer, mut further, mut against, mut for_it) = (0_usize, 0.0_f64, 0.0_f64, 0.0_f64, 0.0_f64);
     let mut weightier = 0.0;
     for (pair, weights) in rival.partners.iter().zip(&best.partners).zip(rival.weights.iter().zip(&best.weights)) {
         let (theirs, ours) = weights;
         match pair {
             (Partner::Unseen, _) | (_, Partner::Unseen) => continue,
-            (Partner::Missing, Partner::Found(..)) => contradictions += 1.0,
-            (Partner::Found(..), Partner::Missing) => contradictions -= 1.0,
+            (Partner::Missing, Partner::Found(..)) => against += 1.0,
+            (Partner::Found(..), Partner::Missing) => for_it += 1.0,
             (Partner::Missing, Partner::Missing) => {}
             (Partner::Found(a, _), Partner::Found(b, _)) if a == b => continue,
             (Partner::Found(_, theirs), Partner::Found(_, ours)) => {
@@ -354,7 +356,13 @@ fn is_refuted(rival: &Alignment, best: &Alignment) -> bool {
     if rival.width > APART * best.width || best.width > APART * rival.width {
         return weightier >= CERTAIN;
     }
-    CONTRADICTED * contradictions + sign_test(closer, further) >= DECISIVE
+    // At the edges of a window packets fall in and out by chance; only where nearly all speak against it, each does.
+    let missing = if against > ONE_SIDED * (for_it + 1.0) {
+        CONTRADICTED * (against - for_it)
+    } else {
+        sign_test(against, for_it)
+    };
+    missing + sign_test(closer, further) >= DECISIVE
 }
 
 /// What it says, in nats, that one of two is the smaller so often; negative where it is the other.

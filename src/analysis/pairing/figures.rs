@@ -19,8 +19,7 @@ use super::tally::{Pads, SaTally, frame};
 use super::watch::Watch;
 use super::{Matcher, PairSettings, TunnelKey};
 use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times,
-    Undetermined,
+    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times, Undetermined,
 };
 use crate::model::report::{FrameRef, Parts, Rfc3339};
 use crate::transform::inference::Catalogue;
@@ -68,7 +67,7 @@ impl Matcher {
             }
         }
         let mut losses = Losses::of(&self.tally, &flows, &self.ledger.missed);
-        losses.too_big(&self.too_big, &self.tally, &flows);
+        losses.too_big(&self.ledger.too_big, &self.tally, &flows);
         if let Some(ends) = &self.ends {
             losses.ends(ends, &self.tally, &flows);
         }
@@ -309,16 +308,22 @@ fn direction(
     let Found { losses, missing, open, counted, at } = found;
     let missed = losses.missed.get(&at).copied().unwrap_or(0);
     let paired = sa.matched > 0;
-    let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
+    let lost = match sa.encapsulated {
+        // Plaintext packets of its traffic without a tunnelled one came through the tunnel too: these were not lost.
+        Some(false) => sa.alone.saturating_sub(missed),
+        // As many packets that have no plaintext one are among those that were missed, unless other networks send into the tunnel.
+        _ if sa.alone * 20 < sa.matched => missed.saturating_sub(sa.alone),
+        _ => missed,
+    };
     let loss_pct = if counted {
         Some(missing as f64 * 100.0 / (sa.alone + sa.uncovered + missing).max(1) as f64)
     } else {
         paired.then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
     };
     let (before, behind, ends) = match sa.encapsulated {
-        Some(false) => (Some(missing), paired.then_some(sa.alone), losses.behind(at, None, None).0),
+        Some(false) => (Some(missing), paired.then_some(lost), losses.behind(at, None, None).0),
         Some(true) => {
-            let before = paired.then_some(missed);
+            let before = paired.then_some(lost);
             let (ends, behind) = losses.behind(at, None, before);
             (before, behind, ends)
         }
@@ -407,17 +412,19 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known) -
         parts: size.and_then(|size| parts(bytes, size, known)),
         predicted_bytes: predicted.map(|predicted| predicted.round() as i64),
         difference_bytes: difference,
-        difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(|(size, difference)| {
-            if size.carried > 0 {
-                "padding of the plaintext frame is carried in the tunnel"
-            } else if size.padded_further > 0 {
-                "the sender pads further than its cipher needs"
-            } else if difference > 0.0 {
-                "longer than the transform needs: padding against traffic analysis, or other headers inside"
-            } else {
-                "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
-            }
-        }),
+        difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(
+            |(size, difference)| {
+                if size.carried > 0 {
+                    "padding of the plaintext frame is carried in the tunnel"
+                } else if size.padded_further > 0 {
+                    "the sender pads further than its cipher needs"
+                } else if difference > 0.0 {
+                    "longer than the transform needs: padding against traffic analysis, or other headers inside"
+                } else {
+                    "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
+                }
+            },
+        ),
         latency_ns: size.and_then(|size| size.times.as_ref()).and_then(times),
         lost_before_tunnel: before,
         lost_behind_tunnel,

@@ -62,20 +62,29 @@ impl Losses {
         let mut own = EndLosses::default();
         let sas = sas(tally, flows);
         let balances = ends.balances();
-        let of: Vec<Option<(i8, Option<u32>)>> =
-            ends.flows.iter().map(|(key, flow)| {
+        let of: Vec<Option<(i8, Option<u32>)>> = ends
+            .flows
+            .iter()
+            .map(|(key, flow)| {
                 let sa = sas.get(key).copied();
                 let told = balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() as i8;
                 let answer = balances.get(&(key.dst, key.src)).copied().unwrap_or(0).signum() as i8;
                 let by_tunnel = sa.and_then(|sa| tally.sas.get(sa as usize)?.encapsulated);
                 let way = match (told, answer, by_tunnel) {
-                    (0, 0, Some(encapsulated)) => if encapsulated { 1 } else { -1 },
+                    (0, 0, Some(encapsulated)) => {
+                        if encapsulated {
+                            1
+                        } else {
+                            -1
+                        }
+                    }
                     (0, answer, _) => -answer,
                     (told, ..) => told,
                 };
                 // What neither went into the tunnel nor came out at the other end goes elsewhere.
                 (way != 0 && (flow.matched > 0 || sa.is_some())).then_some((way, sa))
-            }).collect();
+            })
+            .collect();
         let way = |flow: u32| of.get(flow as usize).copied().flatten();
         for (at, (key, flow)) in ends.flows.iter().enumerate() {
             let Some((way, sa)) = way(at as u32) else { continue };

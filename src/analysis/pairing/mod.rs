@@ -137,12 +137,10 @@ pub(crate) struct Matcher {
     held: Vec<ledger::Tunnelled>,
     checks: Checks,
     given: Given,
-    /// Smallest MTU that ICMP errors state, by the addresses of the packet that was too big.
-    too_big: BTreeMap<(Address, Address), u32>,
     /// Numbers of each SA.
     watches: Vec<Watch>,
-    /// Of each SA, the usual difference of the timestamps of pairs that content makes.
-    usual: Vec<Option<i64>>,
+    /// Of each SA, the usual difference of the timestamps of pairs that content makes, and how much it varies.
+    usual: Vec<Option<(i64, i64)>>,
     /// Rows of pairs that are ready, where they are wanted.
     rows: Option<Vec<Pair>>,
 }
@@ -170,7 +168,6 @@ impl Matcher {
             held: Vec::new(),
             checks: Checks::default(),
             given: Given::default(),
-            too_big: BTreeMap::new(),
             watches: Vec::new(),
             usual: Vec::new(),
             rows: rows.then(Vec::new),
@@ -296,7 +293,7 @@ impl Matcher {
                 return;
             }
             if let Some((tunnelled, more)) = self.tunnelled_with(identity, &packet) {
-                self.pair_content(serial, tunnelled, more);
+                self.pair_content(serial, tunnelled, more, true);
                 if let Some(index) = &mut self.plain_index {
                     index.note(identity);
                 }
@@ -357,9 +354,9 @@ impl Matcher {
         for note in &stack.notes {
             if let Note::TooBig { mtu, src, dst, sa: None } = note
                 && *mtu > 0
-                && (self.too_big.len() < PAIRS || self.too_big.contains_key(&(*src, *dst)))
+                && (self.ledger.too_big.len() < PAIRS || self.ledger.too_big.contains_key(&(*src, *dst)))
             {
-                let own = self.too_big.entry((*src, *dst)).or_insert(*mtu);
+                let own = self.ledger.too_big.entry((*src, *dst)).or_insert(*mtu);
                 *own = (*own).min(*mtu);
             }
         }
@@ -418,7 +415,8 @@ impl Matcher {
         };
         let at = |serial| ledger.plain.get(serial).and_then(|p| p.time.ns()).unwrap_or(i64::MIN);
         let Some(base) = self.base(own.sa) else { return self.plain_with(identity).map(|(at, _)| (at, true)) };
-        let cost = |serial| Some(self.misfit(plain(serial)?, &own, base));
+        let misfit = |serial| Some(self.misfit(plain(serial)?, &own, base));
+        let cost = |serial| misfit(serial).filter(|misfit| self.is_near(own.sa, *misfit));
         let before = |serial| at(serial) < ns.saturating_sub(base);
         self.plain_index.as_ref()?.nearest(identity, before, cost).map(|(at, _)| (at, true))
     }
@@ -437,7 +435,8 @@ impl Matcher {
         };
         let cost = |serial| {
             let t = tunnelled(serial)?;
-            Some(self.base(t.sa).map_or(0, |base| self.misfit(packet, t, base)))
+            let Some(base) = self.base(t.sa) else { return Some(0) };
+            Some(self.misfit(packet, t, base)).filter(|misfit| self.is_near(t.sa, *misfit))
         };
         let before = |serial| {
             let t = ledger.tunnel.get(serial);
@@ -449,7 +448,27 @@ impl Matcher {
     /// The usual difference of the timestamps of an SA's pairs; of one clock it begins with none.
     fn base(&self, sa: u32) -> Option<i64> {
         let usual = self.usual.get(sa as usize).copied().flatten();
-        usual.or_else(|| self.settings.one_clock.then_some(0))
+        usual.map(|(base, _)| base).or_else(|| self.settings.one_clock.then_some(0))
+    }
+
+    /// Whether two packets that are alike are as far apart as pairs of their SA usually are.
+    fn is_near(&self, sa: u32, misfit: u64) -> bool {
+        /// A few times the usual deviation, and never less than this, in nanoseconds.
+        const LEAST: i64 = 50_000;
+        let usual = self.usual.get(sa as usize).copied().flatten();
+        usual.is_none_or(|(_, varies)| misfit <= varies.saturating_mul(8).max(LEAST).unsigned_abs())
+    }
+
+    /// Learns from a pair how far apart those of its SA are.
+    fn learn(&mut self, sa: u32, difference: i64) {
+        /// How much they vary before anything is known, in nanoseconds.
+        const VARIES: i64 = 250_000;
+        if let Some(usual) = self.usual.get_mut(sa as usize) {
+            let (base, varies) = usual.unwrap_or((difference, VARIES));
+            let off = difference.saturating_sub(base);
+            let more = off.saturating_abs().saturating_sub(varies) / 8;
+            *usual = Some((base.saturating_add(off / 4), varies.saturating_add(more)));
+        }
     }
 
     /// By how much two packets that are alike differ from the usual time; more where one clock stamped the later tap first.
@@ -505,7 +524,7 @@ impl Matcher {
         match self.plain_of(identity, serial) {
             Some((plain, more)) => {
                 self.tunnel_index.note(identity);
-                self.pair_content(plain, serial, more);
+                self.pair_content(plain, serial, more, true);
             }
             None => self.tunnel_index.insert(identity, serial),
         }
@@ -523,7 +542,7 @@ impl Matcher {
         }
     }
 
-    fn pair_content(&mut self, plain: Serial, tunnelled: Serial, more: bool) {
+    fn pair_content(&mut self, plain: Serial, tunnelled: Serial, more: bool, timed: bool) {
         let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else { return };
         let whole = p.identity.zip(t.identity).is_some_and(|(p, t)| p.is_whole(t));
         let basis = t.basis();
@@ -532,14 +551,12 @@ impl Matcher {
             (false, true) => 1.0,
             (false, false) => 0.98,
             // Which of packets that are alike it is, only their times tell.
-            (true, _) if self.base(t.sa).is_some() => ALIKE,
+            (true, _) if timed && self.base(t.sa).is_some() => ALIKE,
             (true, _) => GUESSED,
         };
         let (p_identity, t_identity, sa) = (p.identity, t.identity, t.sa);
         if let Some(difference) = difference.filter(|_| confidence >= ALIKE) {
-            if let Some(usual) = self.usual.get_mut(sa as usize) {
-                *usual = Some(usual.map_or(difference, |usual| usual.saturating_add(difference.saturating_sub(usual) / 4)));
-            }
+            self.learn(sa, difference);
             if !self.settings.one_clock {
                 self.ahead = Some(difference);
             }
@@ -556,6 +573,7 @@ impl Matcher {
     /// Settles what can be settled with what has been read.
     pub(crate) fn advance(&mut self) {
         let end = self.plain.ended && self.tunnel.ended;
+        self.cover();
         self.order.advance(&mut self.ledger, self.plain.until(), self.tunnel.until(), HORIZON_NS, end);
         if self.ahead.is_none() {
             self.ahead = self.order.usual().map(|ns| ns as i64);
@@ -563,7 +581,6 @@ impl Matcher {
         if end {
             self.trains.end();
         }
-        self.cover();
         self.expire(end);
         self.retire();
         if self.held.len() >= HELD_PAIRS || (end && self.exit.ended) {
@@ -573,7 +590,7 @@ impl Matcher {
 
     /// Compares the clocks by the pairs held back, and counts them.
     fn flush(&mut self) {
-        let held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.held);
         self.tally.decide(self.settings.one_clock);
         for packet in &held {
             if let Some(difference) = self.tally.difference(packet) {
@@ -581,7 +598,11 @@ impl Matcher {
             }
         }
         let clock = self.clock();
-        for packet in &held {
+        for packet in &mut held {
+            let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(ns));
+            if out && matches!(packet.fate, TunnelledFate::Alone) {
+                packet.fate = TunnelledFate::Uncovered;
+            }
             let pair = self.tally.count(packet, &clock, &self.settings, self.order.mapping(packet.sa));
             if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {
                 rows.push(pair);

@@ -56,6 +56,8 @@ pub(super) struct Order {
     lanes: Option<Box<[Lane; 2]>>,
     /// Alignments that are left, by lane; 0 where none is or one was found.
     open: [usize; 2],
+    /// Whether TTLs say which lane passed the plain tap first.
+    told: bool,
     /// Plaintext packets of each lane where none could be paired, if their direction is known.
     aside: Option<[u64; 2]>,
     /// Both sides are stamped by one clock.
@@ -276,7 +278,8 @@ impl Order {
         }
         let catalogue = self.catalogue.get_or_insert_default();
         let within = if self.one_clock { (-FARTHEST, FARTHEST) } else { (i64::MIN, i64::MAX) };
-        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within };
+        let one_clock = self.one_clock;
+        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
         let [out, back] = &mut lanes;
         let [towards, away] = &plain;
         let straight = [search.begin(out, towards), search.begin(back, away)];
@@ -284,11 +287,13 @@ impl Order {
         let weight = |trials: &[Trial; 2]| trials.iter().map(Trial::weight).sum::<f64>();
         let (there, across) = (weight(&straight), weight(&crosswise));
         let crossed = across > there;
-        let trials = if crossed { crosswise } else { straight };
+        let (trials, others) = if crossed { (crosswise, straight) } else { (straight, crosswise) };
         // Packets that fit either direction as well belong to neither.
         let either = (across - there).abs() < CERTAIN;
-        self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, |trial| trial.open(either)));
-        if either || !trials.iter().any(|trial| matches!(trial, Trial::Begun(_))) {
+        let mut own = trials.into_iter().zip(&others).map(|(trial, other)| trial.unless(other, either));
+        let trials = [own.next().unwrap_or(Trial::Nothing), own.next().unwrap_or(Trial::Nothing)];
+        self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, Trial::open));
+        if !trials.iter().any(|trial| matches!(trial, Trial::Begun(_))) {
             if end {
                 let [towards, away] = plain.map(|plain| plain.len() as u64);
                 self.aside = (!either).then_some(if crossed { [away, towards] } else { [towards, away] });
@@ -307,7 +312,7 @@ impl Order {
                 lane.take(*found, ledger);
             }
         }
-        directions(&mut lanes, ledger, self.one_clock);
+        self.told = directions(&mut lanes, ledger, self.one_clock);
         for arrival in std::mem::take(&mut self.tunnelled) {
             if self.sas.get(arrival.sa as usize).and_then(|info| self.lane_of(info)).is_none() {
                 ledger.leave(arrival.serial, TunnelledFate::Alone);
@@ -342,9 +347,15 @@ impl Order {
     fn begin_other(&mut self, ledger: &mut Ledger, end: bool) {
         let Some(lanes) = &mut self.lanes else { return };
         let Some(known) = lanes.iter().find(|lane| lane.delay.is_some()) else { return };
-        let (known, base) = (known.encapsulated, known.delay.and_then(|delay| delay.base).unwrap_or(0.0) as i64);
-        // The clocks are the same both ways.
-        let within = (base.saturating_sub(FARTHEST), base.saturating_add(FARTHEST));
+        let delay = known.delay;
+        let (base, slack) = delay.map_or((0, 0), |delay| (delay.base.unwrap_or(0.0) as i64, 8 * delay.spread as i64));
+        let known = known.encapsulated;
+        // The clocks are the same both ways, and no packet arrives before it was sent.
+        let within = match (self.told || self.one_clock, known) {
+            (true, true) => (base.saturating_sub(FARTHEST), base.saturating_add(slack)),
+            (true, false) => (base.saturating_sub(slack), base.saturating_add(FARTHEST)),
+            (false, _) => (base.saturating_sub(FARTHEST), base.saturating_add(FARTHEST)),
+        };
         let catalogue = self.catalogue.get_or_insert_default();
         for (lane, open) in lanes.iter_mut().zip(&mut self.open).filter(|(lane, _)| lane.delay.is_none()) {
             while lane.plain.len() > MAX_WAITING {
@@ -356,11 +367,12 @@ impl Order {
             }
             self.enough = waiting * 4;
             let plain = std::mem::take(&mut lane.plain);
-            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within };
+            let one_clock = self.one_clock;
+            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
             let trial = search.begin(lane, &plain);
             lane.plain = plain;
             lane.encapsulated = !known;
-            *open = trial.open(false);
+            *open = trial.open();
             if let Trial::Begun(found) = trial {
                 lane.take(*found, ledger);
                 if end {

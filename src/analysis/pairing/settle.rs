@@ -44,6 +44,9 @@ impl Lane {
         let Beginning { weight: _, mappings, delay, partial, flows } = beginning;
         (self.mappings, self.partial) = (mappings, partial);
         self.delay = Some(delay);
+        if let Some(base) = delay.base {
+            ledger.reaches(base as i64, base as i64);
+        }
         ledger.flows.first_look(&flows);
     }
 
@@ -136,7 +139,7 @@ impl Lane {
         let Some(first) = self.tunnelled().front() else { return 0 };
         let sent = first.ns.saturating_sub(base as i64).saturating_sub(slack);
         let old = self.plain.iter().take_while(|item| item.ns < sent).count();
-        if old > least && !self.goes_on(ledger, delay) {
+        if old > least && !self.is_overtaken(commit) && !self.goes_on(ledger, delay) {
             for item in self.plain.drain(..old) {
                 ledger.give_up(item.serial, None, UNNAMED);
             }
@@ -151,6 +154,13 @@ impl Lane {
             ledger.leave(item.serial, TunnelledFate::Alone);
         }
         commit - early
+    }
+
+    /// Whether packets wait whose numbers are below that of the first: they were sent before it and came later.
+    fn is_overtaken(&self, commit: usize) -> bool {
+        let Some(first) = self.tunnelled().front() else { return false };
+        let mut next = self.tunnelled().iter().take(commit + AHEAD);
+        next.any(|item| item.sa == first.sa && item.run == first.run && item.number < first.number)
     }
 
     /// Whether the packets that wait fit by their lengths as they come: then a queue has grown, and nothing was lost.

@@ -109,14 +109,17 @@ fn directions(page: &mut Page, report: &MatchReport) {
             "not determined",
         ],
         report.directions.iter().map(|direction| {
-            let gone =
-                if direction.way == "decapsulated" { direction.unmatched_tunnel } else { direction.unmatched_plain };
+            let gone = if direction.way == "decapsulated" {
+                direction.lost_behind_tunnel
+            } else {
+                direction.lost_before_tunnel
+            };
             vec![
                 safe(&names::sa_title(&direction.sa)),
                 direction.way.to_owned(),
                 direction.basis.unwrap_or_default().to_owned(),
                 grouped(direction.matched),
-                grouped(gone),
+                gone.map(grouped).unwrap_or_default(),
                 direction.loss_pct.map(|loss| decimal(loss, 2)).unwrap_or_default(),
                 direction.lost_before_tunnel.map(grouped).unwrap_or_default(),
                 direction.lost_behind_tunnel.map(grouped).unwrap_or_default(),
@@ -188,7 +191,10 @@ fn sizes(page: &mut Page, report: &MatchReport) {
                 size.basis.to_owned(),
                 size.inner_bytes.to_string(),
                 grouped(size.frames),
-                size.overhead_min_bytes.zip(size.overhead_max_bytes).map(|(min, max)| range(min, max)).unwrap_or_default(),
+                size.overhead_min_bytes
+                    .zip(size.overhead_max_bytes)
+                    .map(|(min, max)| range(min, max))
+                    .unwrap_or_default(),
                 size.overhead_of_inner_pct.map(|share| decimal(share, 1)).unwrap_or_default(),
                 size.predicted_bytes.map(|octets| octets.to_string()).unwrap_or_default(),
                 size.difference_why.map(safe).unwrap_or_default(),

@@ -60,7 +60,8 @@ pub(super) fn more(page: &mut Page<'_>, rows: usize, table: &str) {
 }
 
 fn row(direction: &Direction) -> [String; 15] {
-    let lost = if direction.way == "decapsulated" { direction.unmatched_tunnel } else { direction.unmatched_plain };
+    let lost =
+        if direction.way == "decapsulated" { direction.lost_behind_tunnel } else { direction.lost_before_tunnel };
     let alone = if direction.way == "decapsulated" { direction.unmatched_plain } else { direction.unmatched_tunnel };
     let some = |n: u64| if n > 0 { grouped(n) } else { String::new() };
     [
@@ -69,7 +70,7 @@ fn row(direction: &Direction) -> [String; 15] {
         direction.way.to_owned(),
         grouped(direction.matched),
         some(direction.ambiguous),
-        grouped(lost),
+        lost.map_or_else(|| "-".to_owned(), grouped),
         direction.loss_pct.map_or_else(|| "-".to_owned(), |loss| decimal(loss, 2)),
         some(alone),
         some(direction.repeated_tunnel),
@@ -87,7 +88,8 @@ fn losses(direction: &Direction) -> String {
     if let Some(open) = &direction.undetermined {
         return format!("not determined: {}; would decide it: {}", printable(&open.reason), printable(&open.decide));
     }
-    let some = |name: &str, lost: Option<u64>| lost.filter(|lost| *lost > 0).map(|lost| format!("{name} {}", grouped(lost)));
+    let some =
+        |name: &str, lost: Option<u64>| lost.filter(|lost| *lost > 0).map(|lost| format!("{name} {}", grouped(lost)));
     let parts = [
         some("before the tunnel tap", direction.lost_before_tunnel),
         some("after it", direction.lost_behind_tunnel),

@@ -36,10 +36,7 @@ pub(super) fn summary(page: &mut Page<'_>, report: &MatchReport) {
             by_basis.decrypted,
             "of these by decryption: the inner packet was decrypted with a key of --config, and is the same",
         ),
-        (
-            by_basis.order,
-            "of these by order: paired by length, sequence and timing; contents encrypted",
-        ),
+        (by_basis.order, "of these by order: paired by length, sequence and timing; contents encrypted"),
         (ambiguous, "of these ambiguous: confidence below 0.9, as among packets of one length close together"),
         (unmatched_plain, "lost: plaintext packets that should be in the tunnel and were not seen there"),
         (
@@ -49,7 +46,10 @@ pub(super) fn summary(page: &mut Page<'_>, report: &MatchReport) {
         (repeated_tunnel, "repeated in the tunnel: their sequence number was there before"),
         (outside_plain, "outside: plaintext packets of traffic that does not go through the tunnel"),
         (uncovered_plain, "not covered: plaintext packets outside the time that the tunnel's capture covers; not lost"),
-        (uncovered_tunnel, "not covered: packets in the tunnel outside the time that the plain capture covers; not lost"),
+        (
+            uncovered_tunnel,
+            "not covered: packets in the tunnel outside the time that the plain capture covers; not lost",
+        ),
         (uncovered_exit.unwrap_or(0), "not covered: packets of the plain or exit side outside the time of the other"),
         (undetermined_plain, "not determined: plaintext packets that several alignments explain equally well"),
         (undetermined_tunnel, "not determined: packets in the tunnel that several alignments explain equally well"),

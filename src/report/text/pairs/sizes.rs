@@ -101,7 +101,10 @@ fn exact(size: &Size) -> [String; 10] {
     [
         size.inner_bytes.to_string(),
         grouped(size.frames),
-        size.outer_bytes_min.zip(size.outer_bytes_max).map(|(a, b)| plain_range((signed(a), signed(b)))).unwrap_or_default(),
+        size.outer_bytes_min
+            .zip(size.outer_bytes_max)
+            .map(|(a, b)| plain_range((signed(a), signed(b))))
+            .unwrap_or_default(),
         size.overhead_min_bytes.zip(size.overhead_max_bytes).map(plain_range).unwrap_or_default(),
         size.overhead_of_inner_pct.map(|share| decimal(share, 1)).unwrap_or_default(),
         size.predicted_bytes.map(|octets| octets.to_string()).unwrap_or_default(),
