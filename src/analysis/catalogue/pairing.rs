@@ -82,7 +82,7 @@ pub(super) const NOTHING: Entry = Entry {
     code: "match-nothing",
     severity: Severity::Warning,
     severity_note: "",
-    title: "No packet of one side is a packet of the other",
+    title: "No packet of one side could be paired with a packet of the other",
     meaning: "Both sides have packets, but neither their contents nor their lengths, order and times let any of them belong together.",
     causes: &[
         "The captures are of different times, or of different gateways.",

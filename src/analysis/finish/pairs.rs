@@ -146,7 +146,7 @@ fn nothing(report: &MatchReport) -> Option<Finding> {
     }
     (packets.0 > 0 && packets.1 > 0).then(|| {
         let evidence = format!(
-            "{} on the plaintext side, {} in tunnels, and none of them belong together.",
+            "{} on the plaintext side, {} in tunnels, and none could be paired.",
             plural(packets.0, "packet"),
             plural(packets.1, "packet")
         );

@@ -376,3 +376,70 @@ fn sign_test(one: f64, other: f64) -> f64 {
     // Neighbours share a packet, so they count for less than as many that do not.
     0.75 * evidence * if one < other { -1.0 } else { 1.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// AES-CBC with HMAC-SHA1-96.
+    fn makes(_: u8, inner: u32, esp: u32) -> bool {
+        (inner + 2).next_multiple_of(16) + 36 == esp
+    }
+
+    /// Packets at these times, and their tunnelled ones 60 us later, give or take a few.
+    fn verdict(times: &[i64], bytes: impl Fn(usize) -> u32) -> Verdict {
+        let plain: Vec<Plain> =
+            times.iter().enumerate().map(|(at, ns)| Plain { ns: *ns, bytes: bytes(at), skip: 1.0 }).collect();
+        let late = |at: usize| 60_000 + (at as i64 * 7_919) % 9_000;
+        let tunnelled: Vec<Tunnelled> = plain
+            .iter()
+            .enumerate()
+            .map(|(at, packet)| {
+                let esp = Some((packet.bytes + 2).next_multiple_of(16) + 36);
+                Tunnelled { ns: packet.ns + late(at), esp, mapping: 0, hole: false, skip: 1.0 }
+            })
+            .collect();
+        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within: (i64::MIN, i64::MAX) };
+        Search::new(streams).verdict().expect("packets fit")
+    }
+
+    fn scattered(at: i64) -> i64 {
+        at * 1_000_000 + (at * at * 48_271 + at * 7_919) % 900_001
+    }
+
+    #[test]
+    fn equal_packets_at_an_even_pace_leave_alignments() {
+        let times: Vec<i64> = (0..300).map(|at| at * 1_000_000).collect();
+        let verdict = verdict(&times, |_| 512);
+        assert!(!verdict.is_decisive() && verdict.rivals > 3, "{} rivals", verdict.rivals);
+    }
+
+    #[test]
+    fn uneven_gaps_decide() {
+        let times: Vec<i64> = (0..300).map(scattered).collect();
+        let verdict = verdict(&times, |_| 512);
+        assert!(verdict.is_decisive(), "{} rivals", verdict.rivals);
+        assert!((verdict.best.offset - 64_500).abs() < 6_000, "{}", verdict.best.offset);
+    }
+
+    #[test]
+    fn sizes_decide_at_an_even_pace() {
+        let times: Vec<i64> = (0..300).map(|at| at * 1_000_000).collect();
+        let verdict = verdict(&times, |at| 64 + 16 * (scattered(at as i64) % 13) as u32);
+        assert!(verdict.is_decisive(), "{} rivals", verdict.rivals);
+        assert!((verdict.best.offset - 64_500).abs() < 6_000, "{}", verdict.best.offset);
+    }
+
+    #[test]
+    fn few_packets_say_little() {
+        let times: Vec<i64> = (0..4).map(scattered).collect();
+        assert!(!verdict(&times, |_| 512).is_decisive());
+    }
+
+    #[test]
+    fn a_coin_says_nothing() {
+        assert!(sign_test(160.0, 140.0) < 1.0 && sign_test(140.0, 160.0) < 0.0);
+        assert!(sign_test(60.0, 0.0) > DECISIVE && sign_test(10.0, 0.0) < DECISIVE);
+        assert!(sign_test(0.0, 0.0).abs() < 1e-9);
+    }
+}
