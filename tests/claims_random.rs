@@ -140,8 +140,11 @@ struct Made {
     sent: BTreeMap<u32, u64>,
 }
 
+/// UDP between ports that no protocol has, and noise.
 fn inner_payload(noise: &mut Noise, bytes: u64) -> Vec<u8> {
-    noise.bytes(bytes as usize - 20)
+    let length = u16::try_from(bytes - 20).expect("a datagram").to_be_bytes();
+    let header = [&20_001_u16.to_be_bytes()[..], &20_002_u16.to_be_bytes(), &length, &[0, 0]].concat();
+    [header, noise.bytes(bytes as usize - 28)].concat()
 }
 
 fn direction(scenario: &Scenario, noise: &mut Noise, spi: u32, encrypts: bool, made: &mut Made) {
