@@ -201,8 +201,12 @@ fn a_stated_transform_decides_which_packets_are_meant() {
         (write_file(&dir, "plain.pcap", &plain_pcap(&plain)), write_file(&dir, "tunnel.pcap", &plain_pcap(&tunnel)));
     for (transform, bytes) in [("esp-aes esp-sha512-hmac", 40), ("esp-aes esp-sha256-hmac", 52)] {
         let report = json(&plain, &tunnel, &["--transform", transform]);
-        let sizes: Vec<(u64, u64)> =
-            items(&report, "sizes").iter().map(|size| (number(size, "inner_bytes"), number(size, "frames"))).collect();
+        // The packets of the other size are of the same flow and were lost.
+        let sizes: Vec<(u64, u64)> = items(&report, "sizes")
+            .iter()
+            .map(|size| (number(size, "inner_bytes"), number(size, "frames")))
+            .filter(|(_, frames)| *frames > 0)
+            .collect();
         assert_eq!(sizes, [(bytes, 40)], "{transform}: {:#}", report["pairs"]);
     }
 }

@@ -123,13 +123,47 @@ impl Search<'_> {
         }
         let best = &verdict.best;
         let Some(delay) = delay_of(best, &plain, &tunnelled) else { return Trial::Nothing };
-        Trial::Begun(Box::new(Beginning {
-            weight: best.weight,
-            mappings: lane.mappings.clone(),
-            delay,
-            partial: best.found * 10 < best.seen * 9,
-            flows: flows(best, &items, &tunnelled),
-        }))
+        let flows = flows(best, &items, &tunnelled);
+        let (delay, partial) = self.look(lane, &plain, delay);
+        let mappings = lane.mappings.clone();
+        Trial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows }))
+    }
+
+    /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a
+    /// queue held back the offset alone does not tell.
+    fn look(&self, lane: &mut Lane, plain: &[align::Plain], delay: Delay) -> (Delay, bool) {
+        /// Plaintext packets before the first that is expected, and after the last.
+        const BEFORE: usize = 48;
+        const AFTER: usize = 640;
+        let base = delay.base.unwrap_or(0.0) as i64;
+        let begins = plain.first().map_or(i64::MAX, |packet| packet.ns.saturating_add(base));
+        let sample = |lane: &Lane| -> Vec<align::Tunnelled> {
+            let places = lane.places(SAMPLE);
+            let rows = places.iter().map(|place| lane.tunnelled_of(place, self.ledger));
+            rows.skip_while(|packet| packet.hole || packet.ns < begins).collect()
+        };
+        let mut rows = sample(lane);
+        let sent = rows.first().map_or(0, |packet| packet.ns.saturating_sub(base));
+        let at = plain.partition_point(|packet| packet.ns < sent);
+        let from = at.saturating_sub(BEFORE);
+        let near = plain.get(from..plain.len().min(at + rows.len() + AFTER)).unwrap_or_default();
+        let lag = isize::try_from(at - from).unwrap_or(0);
+        let (mut result, mut partial) = (delay, false);
+        for _ in 0..2 {
+            let makes = |mapping: u8, inner: u32, esp: u32| lane.mappings.makes(mapping, inner, esp);
+            let aligned = align::align(near, &rows, lag, 0.1, result, makes);
+            let pairs = aligned.iter().zip(&rows).filter(|(_, packet)| !packet.hole);
+            let differences: Vec<i64> =
+                pairs.filter_map(|(found, b)| Some(b.ns.saturating_sub(near.get((*found)?.0)?.ns))).collect();
+            let real = rows.iter().filter(|packet| !packet.hole).count();
+            let Some(seen) = Delay::of(&differences).filter(|_| differences.len() * 2 >= real) else { break };
+            partial = differences.len() * 10 < real.min(near.len()) * 9;
+            result = Delay { base: delay.base, ..seen };
+            lane.partial = partial;
+            rows = sample(lane);
+        }
+        lane.partial = false;
+        (result, partial)
     }
 
     /// Packets in the tunnel that say most: the first of all, and those with the rarest lengths.

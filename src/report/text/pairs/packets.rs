@@ -147,7 +147,11 @@ pub(super) fn lost(page: &mut Page<'_>, report: &MatchReport) {
     }
     table.print(page);
     if report.lost.iter().any(|lost| lost.sequence.is_some()) {
-        page.wrapped(2, 2, "A number is the hole that the packet left in its SA: it was lost behind the gateway.");
+        page.wrapped(
+            2,
+            2,
+            "A number is the gap that the packet left in its SA: it was lost after the gateway had encrypted it.",
+        );
     }
     rest(page, report.lost.len(), "lost");
 }
