@@ -129,7 +129,7 @@ pub(super) fn lost(page: &mut Page<'_>, report: &MatchReport) {
         Column::left("frame"),
         Column::left("at"),
         Column::right("inner B"),
-        Column::left("lost"),
+        Column::left("lost").fit(Fit::Below),
         Column::left("SA").fit(Fit::Below),
         Column::right("number"),
         Column::right("confidence"),
