@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 63] = [
+static ENTRIES: [Entry; 66] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -128,7 +128,10 @@ static ENTRIES: [Entry; 63] = [
     capture::HOLE,
     capture::LAYOUT,
     pairing::LOSS,
+    pairing::LOSS_BEHIND,
+    pairing::SWAPPED,
     pairing::NOTHING,
+    pairing::UNDETERMINED,
 ];
 
 #[cfg(test)]

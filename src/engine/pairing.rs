@@ -7,7 +7,7 @@ use super::interleave::Interleave;
 use super::run::capture_facts;
 use super::start::first_time;
 use crate::analysis::finish::{CaptureFacts, pair_findings};
-use crate::analysis::pairing::{Figures, Given, Matcher, Side, Sight, Whole};
+use crate::analysis::pairing::{Figures, Given, Matcher, Read, Side, Sight, Whole};
 use crate::analysis::{Expectation, Keyring, PairSettings};
 use crate::capture::{CaptureReader, Frame, Source};
 use crate::dissect::{DissectOptions, Stack, dissect};
@@ -242,16 +242,16 @@ impl<'r> Run<'r> {
         let left_out = self.expectation.left_out();
         let unread = all.iter().filter_map(CaptureFacts::degraded);
         degraded_why.extend(unread.chain(left_out).map(|why| why + "."));
-        let side =
-            |(facts, step): (Vec<CaptureFacts>, Option<f64>), (frames, packets, first_ns, last_ns)| pairs::Side {
-                captures: facts.into_iter().map(|facts| facts.capture).collect(),
-                frames,
-                packets,
-                first_ns,
-                last_ns,
-                timestamp_step_ns: step,
-            };
-        let has_exit = !exit.0.is_empty() || far.0 > 0;
+        let side = |(facts, step): (Vec<CaptureFacts>, Option<f64>), read: Read| pairs::Side {
+            captures: facts.into_iter().map(|facts| facts.capture).collect(),
+            frames: read.frames,
+            packets: read.packets,
+            tunnelled: read.tunnelled,
+            first_ns: read.first_ns,
+            last_ns: read.last_ns,
+            timestamp_step_ns: step,
+        };
+        let has_exit = !exit.0.is_empty() || far.frames > 0;
         let mut report = MatchReport {
             schema: pairs::SCHEMA,
             tool: Tool { name: "spiglass", version: env!("CARGO_PKG_VERSION") },

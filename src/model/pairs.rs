@@ -64,6 +64,8 @@ pub struct Side {
     /// Packets that could be paired: IP packets of the plaintext side, packets in a tunnel of the other. An outer packet in fragments
     /// is one.
     pub packets: u64,
+    /// Packets in a tunnel or under AH or ESP.
+    pub tunnelled: u64,
     /// Time of the earliest frame, in nanoseconds since the epoch.
     pub first_ns: Option<i64>,
     /// Time of the latest frame.
@@ -87,8 +89,16 @@ pub struct Pairs {
     pub repeated_tunnel: u64,
     /// Plaintext packets of traffic that does not go through the tunnel.
     pub outside_plain: u64,
-    /// Plaintext packets from before the tunnel's capture began or after it ended.
+    /// Plaintext packets from a time that the tunnel's capture does not cover.
     pub uncovered_plain: u64,
+    /// Tunnelled packets from a time that the plain capture does not cover.
+    pub uncovered_tunnel: u64,
+    /// Packets of the exit side from a time that the plain capture does not cover, and the reverse; null without an exit side.
+    pub uncovered_exit: Option<u64>,
+    /// Plaintext packets of directions whose pairs cannot be determined.
+    pub undetermined_plain: u64,
+    /// Tunnelled packets of these directions.
+    pub undetermined_tunnel: u64,
     /// Pairs by how they are known.
     pub by_basis: ByBasis,
 }
@@ -129,6 +139,19 @@ pub struct Direction {
     pub unmatched_tunnel: u64,
     /// Its packets whose number was there before.
     pub repeated_tunnel: u64,
+    /// Plaintext packets of its traffic from a time that the tunnel's capture does not cover.
+    pub uncovered_plain: u64,
+    /// Its packets from a time that the plain capture does not cover.
+    pub uncovered_tunnel: u64,
+    /// Packets lost before the tunnel tap: between the plain tap and it where they are encapsulated; else numbers of the SA that it never
+    /// saw.
+    pub lost_before_tunnel: Option<u64>,
+    /// Packets lost after the tunnel tap: between it and the plain tap where they are decapsulated; else between it and the exit tap.
+    pub lost_behind_tunnel: Option<u64>,
+    /// Packets lost between the plain tap and the exit tap, either way; only with an exit side.
+    pub lost_end_to_end: Option<u64>,
+    /// Why its packets are not paired, where several alignments explain them equally well.
+    pub undetermined: Option<Undetermined>,
     /// Encapsulated: plaintext packets lost on the way to the tunnel's tap. Decapsulated: tunnelled packets lost on the way to the plain
     /// tap. Of all, in per cent.
     pub loss_pct: Option<f64>,
@@ -148,6 +171,19 @@ pub struct Direction {
     pub latency_ns: Latency,
     /// What the outer header takes over of the inner one.
     pub header: HeaderCopy,
+}
+
+/// Why the packets of a direction are not paired.
+#[derive(Clone, Debug, Serialize)]
+pub struct Undetermined {
+    /// Alignments that explain the packets equally well, as far as they were counted.
+    pub alignments: u64,
+    /// The reason, a sentence.
+    pub reason: Name,
+    /// What would decide it.
+    pub decide: Name,
+    /// Sequence numbers of the SA that the tunnel tap did not see.
+    pub missing_numbers: u64,
 }
 
 /// Offset and drift between the clocks of the two sides.
@@ -248,16 +284,16 @@ pub struct Size {
     pub inner_bytes: u64,
     /// Pairs whose outer length is known.
     pub frames: u64,
-    /// Least outer IP length, fragments summed.
-    pub outer_bytes_min: u64,
+    /// Least outer IP length, fragments summed; null where every packet of this size was lost.
+    pub outer_bytes_min: Option<u64>,
     /// Greatest.
-    pub outer_bytes_max: u64,
+    pub outer_bytes_max: Option<u64>,
     /// Least overhead; negative where compression gains.
-    pub overhead_min_bytes: i64,
+    pub overhead_min_bytes: Option<i64>,
     /// Greatest.
-    pub overhead_max_bytes: i64,
+    pub overhead_max_bytes: Option<i64>,
     /// Mean overhead of the inner length, in per cent.
-    pub overhead_of_inner_pct: f64,
+    pub overhead_of_inner_pct: Option<f64>,
     /// What the overhead is made of, where it is known.
     pub parts: Option<Parts>,
     /// The overhead that the transform makes of this length, with the headers around it.
@@ -268,6 +304,14 @@ pub struct Size {
     pub difference_why: Option<&'static str>,
     /// Time between the taps.
     pub latency_ns: Option<Times>,
+    /// Packets of this size lost before the tunnel tap.
+    pub lost_before_tunnel: Option<u64>,
+    /// Packets of this size lost between the tunnel tap and the exit tap.
+    pub lost_behind_tunnel: Option<u64>,
+    /// Packets of this size lost between the plain tap and the exit tap.
+    pub lost_end_to_end: Option<u64>,
+    /// Smallest MTU that an ICMP error stated to a sender of this traffic, where it explains the loss: the packet is longer.
+    pub icmp_mtu_bytes: Option<u64>,
     /// Share of packets of this size that was lost between the taps, in per cent.
     pub loss_pct: Option<f64>,
     /// `content`, `decrypted` or `order`.
@@ -340,13 +384,17 @@ pub struct Ends {
     pub way: &'static str,
     /// Packets seen on both sides.
     pub matched: u64,
+    /// Packets of this traffic that the later side did not show.
+    pub lost: u64,
+    /// The same of all, in per cent.
+    pub loss_pct: Option<f64>,
     /// Time between the two sides, clocks compared in the same way.
     pub latency_ns: Option<Times>,
     /// Whether a wrong offset of the clocks makes the times wrong by as much.
     pub depends_on_offset: bool,
 }
 
-/// A plaintext packet that was never seen in the tunnel.
+/// A plaintext packet that was lost.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lost {
     /// The frame.
@@ -361,6 +409,8 @@ pub struct Lost {
     pub sequence: Option<u32>,
     /// How sure it is that it was this packet.
     pub confidence: f64,
+    /// `before-tunnel`, `behind-tunnel` or `end-to-end` (where is not known).
+    pub verdict: &'static str,
 }
 
 /// One pair: a row of `--table pairs`.

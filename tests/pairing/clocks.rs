@@ -34,9 +34,13 @@ fn compare(before: &Value, after: &Value, shift_ns: i64, ppm: f64, context: &str
         let sa = &before["sa"];
         let moved = ns(after, "clock.offset_ns") - ns(before, "clock.offset_ns");
         assert!((moved - shift_ns).abs() <= 5_000, "{context} {sa}: the offset moved by {moved}, not {shift_ns}");
-        let drift = |report: &Value| at(report, "clock.drift_ppm").as_f64().expect("a drift");
-        let gained = drift(after) - drift(before);
-        assert!((gained - ppm).abs() <= 1.0, "{context} {sa}: the drift grew by {gained} ppm, not {ppm}");
+        // A long way over a short time leaves the drift open.
+        let drift = |report: &Value| at(report, "clock.drift_ppm").as_f64();
+        assert_eq!(drift(before).is_some(), drift(after).is_some(), "{context} {sa}");
+        if let (Some(was), Some(is)) = (drift(before), drift(after)) {
+            let gained = is - was;
+            assert!((gained - ppm).abs() <= 1.0, "{context} {sa}: the drift grew by {gained} ppm, not {ppm}");
+        }
         for figure in ["min", "p50", "p90", "p99", "max"] {
             let (was, is) = (ns(before, &format!("latency_ns.{figure}")), ns(after, &format!("latency_ns.{figure}")));
             // Quantiles are of classes 0.4 % wide.

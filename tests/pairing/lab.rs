@@ -19,6 +19,10 @@ const AMBIGUOUS: &[&str] = &["esp-tfc-gcm"];
 /// which. Nothing in the captures decides, so the pairs must be unsure, never wrong and sure.
 const UNDECIDED: &[&str] = &["reorder-after-tap", "steps-512-after-tap"];
 
+/// Packets of one length whose time between the taps varies by more than their distance, or a few at an even pace: no alignment is proved,
+/// so nothing is paired.
+const UNPROVED: &[&str] = &["tcp-transfer", "reorder-esn128", "seqwrap-noesn-stops", "seqwrap-noesn-maywrap"];
+
 struct Scenario {
     name: String,
     dir: PathBuf,
@@ -104,7 +108,7 @@ fn check_pairs(tap: &str, stated: Stated, least: f64) {
         let enough = score.right as f64 >= least * score.needed as f64;
         let few = score.wrong.len() as f64 <= (1.0 - least) * score.needed as f64;
         let named = |names: &[&str]| names.contains(&scenario.name.as_str());
-        let undecided = named(AMBIGUOUS) || (tap == "plain-b" && named(UNDECIDED));
+        let undecided = named(AMBIGUOUS) || named(UNPROVED) || (tap == "plain-b" && named(UNDECIDED));
         let admitted = undecided && sure.is_empty() && !keyed;
         checks.ok((enough && few) || admitted, || {
             let some = &score.wrong[..score.wrong.len().min(8)];
@@ -212,7 +216,7 @@ fn overhead_per_size_is_exact() {
     let mut checks = Checks::new("sizes");
     for scenario in scenarios(&lab) {
         let Some(listed) = scenario.observed.get("order_match").and_then(Value::as_object) else { continue };
-        if listed.is_empty() {
+        if listed.is_empty() || UNPROVED.contains(&scenario.name.as_str()) {
             continue;
         }
         checks.about(scenario.name.clone());
@@ -269,17 +273,22 @@ fn the_lost_packets_are_those_that_were_dropped() {
         let rows = run(&plain, &dir.join("tunnel.pcap"), &["--format", "csv", "--table", "lost"]).expect(0);
         let ids = truth::plain(&plain, false);
         let lost: BTreeSet<u64> = rows
-            .csv("plain_capture,plain_frame,time,inner_bytes,sa,sequence,confidence")
+            .csv("plain_capture,plain_frame,time,inner_bytes,sa,sequence,confidence,verdict")
             .iter()
             .map(|row| u64::from(ids[&row.get("plain_frame").parse().expect("a frame")].2))
             .collect();
         let observed = read_json(&dir.join("observed.json"));
-        let missing = items(&observed, "delivery.fwd.missing_ids").iter().filter_map(Value::as_u64).collect();
+        let missing: BTreeSet<u64> =
+            items(&observed, "delivery.fwd.missing_ids").iter().filter_map(Value::as_u64).collect();
         checks.about(name);
-        checks.eq("lost", &lost, &missing);
+        checks.ok(lost.is_subset(&missing), || format!("{:?} were not lost", lost.difference(&missing)));
         checks.eq("lost the other way", number(&observed, "delivery.rev.missing"), 0);
         let report = json(&plain, &dir.join("tunnel.pcap"), &[]);
-        checks.eq("counted", at(&report, "pairs.unmatched_plain").as_u64(), Some(missing.len() as u64));
+        checks.eq("counted", at(&report, "pairs.unmatched_plain").as_u64(), Some(lost.len() as u64));
+        // The last may have been on its way when the tunnel's capture ended: where packets wait half a second, nobody can tell.
+        let uncovered = number(&report, "pairs.uncovered_plain");
+        checks.eq("lost or not covered", lost.len() as u64 + uncovered, missing.len() as u64);
+        checks.ok(uncovered <= 1, || format!("{uncovered} are not covered"));
     }
     checks.finish();
 }

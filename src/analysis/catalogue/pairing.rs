@@ -26,11 +26,63 @@ pub(super) const LOSS: Entry = Entry {
     references: &["RFC 2544 section 26.3", "RFC 4303 section 3.3.3"],
 };
 
+pub(super) const LOSS_BEHIND: Entry = Entry {
+    code: "match-loss-behind",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "Packets were lost on the far side of the tunnel tap",
+    meaning: "The tunnel tap and the exit tap do not show the same packets: what the one saw did not reach the other. The packets are known by \
+              their content on both plaintext sides. Packets from a time that one of the captures does not cover are not counted.",
+    causes: &[
+        "The network between the tunnel tap and the far gateway drops packets.",
+        "The far gateway dropped them: ICV invalid, outside the replay window, no SA, or against its policy.",
+        "A queue or a filter between the far gateway and the exit tap drops them.",
+        "The exit capture lost frames: see capture-drops in `spiglass report`.",
+    ],
+    remedy: &[
+        "List the packets with `spiglass match --format csv --table lost`: `verdict` says where each was lost.",
+        "Compare with the counters of the far gateway: replay, integrity and policy errors (`ip -s xfrm state`, `show crypto ipsec sa`).",
+    ],
+    lines: &[],
+    references: &["RFC 4303 section 3.4", "RFC 2544 section 26.3"],
+};
+
+pub(super) const UNDETERMINED: Entry = Entry {
+    code: "match-undetermined",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Packets cannot be paired: several alignments fit equally well",
+    meaning: "Encrypted packets of equal length at an even pace look the same when they are shifted by one or more. Loss, latency and pairs \
+              would differ with each alignment, so none of them is stated.",
+    causes: &[
+        "A traffic generator or a voice stream sends packets of one size at a constant rate.",
+        "Both directions carry the same load.",
+    ],
+    remedy: &[
+        "Use a load of several sizes, uneven gaps, or add one marker packet of another size.",
+        "Give the keys with --config: then contents decide.",
+    ],
+    lines: &[],
+    references: &[],
+};
+
+pub(super) const SWAPPED: Entry = Entry {
+    code: "match-swapped",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "The plaintext side and the side of the tunnel are likely swapped",
+    meaning: "The captures given with --plain hold packets in tunnels, those given with --tunnel hold none. Nothing can be paired.",
+    causes: &["--plain and --tunnel were given the wrong way round."],
+    remedy: &["Swap the captures of --plain and --tunnel."],
+    lines: &[],
+    references: &[],
+};
+
 pub(super) const NOTHING: Entry = Entry {
     code: "match-nothing",
     severity: Severity::Warning,
     severity_note: "",
-    title: "No packet of one side is a packet of the other",
+    title: "No packet of one side could be paired with a packet of the other",
     meaning: "Both sides have packets, but neither their contents nor their lengths, order and times let any of them belong together.",
     causes: &[
         "The captures are of different times, or of different gateways.",

@@ -1,7 +1,6 @@
 //! Where two sequences of packets begin to belong together, by lengths and times alone.
 //!
-//! Lengths say which transform there may be; the sample's lengths in their order say by how much one sequence is shifted against the
-//! other; an alignment then says how far the timestamps are apart.
+//! Lengths say which transform there may be; the [`evidence`] says by how much the clocks differ, or that this cannot be known.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -9,34 +8,72 @@ use foldhash::fast::FixedState;
 
 use super::align;
 use super::delay::{Delay, median};
-use super::lane::{Lane, PlainItem};
+use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
+use super::flows::FlowId;
+use super::lane::{Lane, Place, PlainItem, TunnelItem};
 use super::ledger::{Ledger, PlainFate};
 use super::mapping::{self, Lengths, Mapping, Mappings};
 use super::order::{SAMPLE, SaInfo};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
 
-/// Plaintext packets among which a beginning is looked for.
-const AMONG: usize = 32_768;
-/// Shifts that are looked at closely.
-const SHIFTS: usize = 4_096;
+/// Packets in the tunnel that are taken from the beginning; as many are taken of the rarest lengths.
+const FIRST: usize = SAMPLE / 2;
 /// SAs whose transform is looked for; more have the first one's.
 const FITTED: usize = 64;
-/// A beginning that explains a smaller share of the packets is none.
-const LEAST_SHARE: f64 = 0.5;
+/// The step of most timestamps of both captures, in nanoseconds.
+const STEP: i64 = 2_000;
+/// Pairs by which the first difference of the clocks is known.
+const EARLY: usize = 32;
 
 /// A beginning of one lane.
 pub(super) struct Beginning {
-    /// How well it fits, to compare beginnings.
-    pub(super) score: f64,
+    /// How well it fits, in nats above chance.
+    pub(super) weight: f64,
     pub(super) mappings: Mappings,
     pub(super) delay: Delay,
-    /// Index of the plaintext packet that the first tunnelled one is.
-    pub(super) lag: isize,
-    /// How sure it is that no other shift fits as well, 0 to 1.
-    pub(super) certainty: f32,
     /// Whether much of the tunnel's traffic is not on the plain side.
     pub(super) partial: bool,
+    /// Flows, how many of their packets could be in the tunnel, and how many are.
+    pub(super) flows: Vec<(FlowId, u32, u32)>,
+}
+
+/// What came of looking for a beginning.
+pub(super) enum Trial {
+    /// The packets do not belong together, as far as is known.
+    Nothing,
+    /// They may belong together in so many ways; how well the best of them fits.
+    Open(usize, f64),
+    /// They belong together.
+    Begun(Box<Beginning>),
+}
+
+impl Trial {
+    pub(super) fn weight(&self) -> f64 {
+        match self {
+            Self::Nothing => 0.0,
+            Self::Open(_, weight) => *weight,
+            Self::Begun(beginning) => beginning.weight,
+        }
+    }
+
+    /// Alignments that explain the packets as well as the best.
+    pub(super) const fn open(&self) -> usize {
+        if let Self::Open(alignments, _) = self { *alignments } else { 0 }
+    }
+
+    /// The same, unless the other direction fits nearly as well; `either`: both do, by all that is known.
+    pub(super) fn unless(self, other: &Self, either: bool) -> Self {
+        if !either && self.weight() >= 2.0 * other.weight() {
+            return self;
+        }
+        let weight = self.weight();
+        match self {
+            Self::Nothing => Self::Nothing,
+            Self::Open(alignments, _) => Self::Open(alignments + 1, weight),
+            Self::Begun(_) => Self::Open(2, weight),
+        }
+    }
 }
 
 /// What is known besides the packets of a lane.
@@ -46,54 +83,105 @@ pub(super) struct Search<'s> {
     pub(super) sas: &'s [SaInfo],
     /// Given transforms, by SA.
     pub(super) given: &'s HashMap<u32, Mapping, FixedState>,
+    /// Offsets of the clocks that are possible.
+    pub(super) within: (i64, i64),
+    /// Both sides are stamped by one clock.
+    pub(super) one_clock: bool,
 }
 
 impl Search<'_> {
-    /// Looks for a beginning of one lane on one way. The order of encryption serves for both directions.
-    pub(super) fn begin(&self, lane: &mut Lane, plain: &VecDeque<PlainItem>) -> Option<Beginning> {
+    /// Looks for a beginning of one lane on one way.
+    pub(super) fn begin(&self, lane: &mut Lane, plain: &VecDeque<PlainItem>) -> Trial {
         lane.encapsulated = true;
+        lane.partial = false;
         // What was seen beside the tunnel in clear, or found by its content, is not in it.
         let waits =
             |item: &&PlainItem| self.ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting);
-        let items: Vec<PlainItem> = plain.iter().filter(waits).take(AMONG).copied().collect();
+        let mut items: Vec<PlainItem> = plain.iter().filter(waits).copied().collect();
         if items.is_empty() || lane.tunnelled().is_empty() {
-            return None;
+            return Trial::Nothing;
+        }
+        items.sort_by_key(|item| item.ns);
+        let Some(mappings) = self.fit(lane, &items) else { return Trial::Nothing };
+        lane.mappings = mappings;
+        let plain: Vec<align::Plain> = items.iter().map(|item| lane.plain_of(item, self.ledger)).collect();
+        let tunnelled = self.sample(lane);
+        let mappings = &lane.mappings;
+        let makes = |mapping: u8, inner: u32, esp: u32| mappings.makes(mapping, inner, esp);
+        let (least, most) = self.within;
+        // By one clock no packet arrives before it was sent.
+        let within = match fresh(items.iter(), self.ledger).filter(|_| self.one_clock) {
+            Some(true) => (least.max(-STEP), most),
+            Some(false) => (least, most.min(STEP)),
+            None => (least, most),
+        };
+        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within };
+        let Some(verdict) = evidence::Search::new(streams).verdict() else { return Trial::Nothing };
+        if !verdict.is_decisive() {
+            let weight = verdict.best.weight;
+            return if weight < CERTAIN { Trial::Nothing } else { Trial::Open(verdict.rivals + 1, weight) };
+        }
+        let best = &verdict.best;
+        let Some(delay) = delay_of(best, &plain, &tunnelled) else { return Trial::Nothing };
+        let flows = flows(best, &items, &tunnelled);
+        let (delay, partial) = self.look(lane, &plain, delay);
+        let mappings = lane.mappings.clone();
+        Trial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows }))
+    }
+
+    /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a
+    /// queue held back the offset alone does not tell.
+    fn look(&self, lane: &mut Lane, plain: &[align::Plain], delay: Delay) -> (Delay, bool) {
+        /// Plaintext packets before the first that is expected, and after the last.
+        const BEFORE: usize = 48;
+        const AFTER: usize = 640;
+        let base = delay.base.unwrap_or(0.0) as i64;
+        let begins = plain.first().map_or(i64::MAX, |packet| packet.ns.saturating_add(base));
+        let sample = |lane: &Lane| -> Vec<align::Tunnelled> {
+            let places = lane.places(SAMPLE);
+            let rows = places.iter().map(|place| lane.tunnelled_of(place, self.ledger));
+            rows.skip_while(|packet| packet.hole || packet.ns < begins).collect()
+        };
+        let mut rows = sample(lane);
+        let sent = rows.first().map_or(0, |packet| packet.ns.saturating_sub(base));
+        let at = plain.partition_point(|packet| packet.ns < sent);
+        let from = at.saturating_sub(BEFORE);
+        let near = plain.get(from..plain.len().min(at + rows.len() + AFTER)).unwrap_or_default();
+        let lag = isize::try_from(at - from).unwrap_or(0);
+        let (mut result, mut partial) = (delay, false);
+        for _ in 0..2 {
+            let makes = |mapping: u8, inner: u32, esp: u32| lane.mappings.makes(mapping, inner, esp);
+            let aligned = align::align(near, &rows, lag, 0.1, result, makes);
+            let pairs = aligned.iter().zip(&rows).filter(|(_, packet)| !packet.hole);
+            let differences: Vec<i64> =
+                pairs.filter_map(|(found, b)| Some(b.ns.saturating_sub(near.get((*found)?.0)?.ns))).collect();
+            let real = rows.iter().filter(|packet| !packet.hole).count();
+            let Some(seen) = Delay::of(&differences).filter(|_| differences.len() * 2 >= real) else { break };
+            partial = differences.len() * 10 < real.min(near.len()) * 9;
+            result = Delay { base: delay.base, ..seen };
+            lane.partial = partial;
+            rows = sample(lane);
         }
         lane.partial = false;
-        lane.mappings = self.fit(lane, &items)?;
-        let tunnelled = lane.sample(self.ledger, SAMPLE);
-        let plain: Vec<align::Plain> = items.iter().map(|item| lane.plain_of(item, self.ledger)).collect();
-        let mappings = lane.mappings.clone();
-        let makes = |mapping: u8, inner: u32, esp: u32| mappings.makes(mapping, inner, esp);
-        let (lag, certainty) = shift(&plain, &tunnelled, &makes)?;
-        let from = usize::try_from(lag).unwrap_or(0).saturating_sub(48);
-        let near = plain.get(from..plain.len().min(from + tunnelled.len() + 640)).unwrap_or_default();
-        let near_lag = lag - isize::try_from(from).unwrap_or(0);
-        let real = tunnelled.iter().filter(|b| !b.hole).count();
-        let mut tunnelled = tunnelled;
-        let mut delay = Delay { base: None, spread: 1e9, jitter: typical_gap(&plain), edge: None };
-        let mut result = None;
-        for _ in 0..2 {
-            let aligned = align::align(near, &tunnelled, near_lag, 0.1, delay, makes);
-            let differences: Vec<i64> = aligned
-                .iter()
-                .zip(&tunnelled)
-                .filter(|(_, b)| !b.hole)
-                .filter_map(|(found, b)| Some(b.ns.saturating_sub(near.get((*found)?.0)?.ns)))
-                .collect();
-            delay = Delay::of(&differences)?;
-            result = Some(differences.len());
-            lane.partial = differences.len() * 10 < real * 9;
-            tunnelled = lane.sample(self.ledger, SAMPLE);
+        (result, partial)
+    }
+
+    /// Packets in the tunnel that say most: the first of all, and those with the rarest lengths.
+    fn sample(&self, lane: &Lane) -> Vec<align::Tunnelled> {
+        let of = |item: &TunnelItem| lane.tunnelled_of(&Place { item: *item, hole: false }, self.ledger);
+        let mut sample: Vec<align::Tunnelled> = lane.tunnelled().iter().take(FIRST).map(of).collect();
+        let rest = || lane.tunnelled().iter().skip(FIRST).map(of);
+        let mut counts: HashMap<Option<u32>, usize, FixedState> = HashMap::default();
+        rest().for_each(|packet| *counts.entry(packet.esp).or_default() += 1);
+        let mut rare: Vec<align::Tunnelled> = rest().filter(|packet| packet.esp.is_some()).collect();
+        let rarity = |packet: &align::Tunnelled| counts.get(&packet.esp).copied().unwrap_or(0);
+        if rare.len() > FIRST {
+            rare.select_nth_unstable_by_key(FIRST, |packet| (rarity(packet), packet.ns));
+            rare.truncate(FIRST);
         }
-        // Of few plaintext packets all may be in a tunnel that has more.
-        let found = result? as f64;
-        let share = found / real.min(near.len()).max(1) as f64;
-        if share < LEAST_SHARE {
-            return None;
-        }
-        let score = 20.0 * share + 20.0 * found / real.max(1) as f64 + 40.0 - (delay.spread + delay.jitter).ln();
-        Some(Beginning { score, mappings, delay, lag, certainty, partial: std::mem::take(&mut lane.partial) })
+        sample.append(&mut rare);
+        sample.sort_by_key(|packet| packet.ns);
+        sample
     }
 
     /// The mapping of each SA, from lengths alone; `None` where no SA has one.
@@ -127,32 +215,36 @@ impl Search<'_> {
 
 /// Which of two lanes passed the plain tap first. Its timestamps at the tunnel are the later ones, whatever the clocks are; with one
 /// lane alone the TTL must tell, or the sign of the difference.
-pub(super) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger) {
+///
+/// Whether the TTLs told it, where one lane is known.
+pub(super) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool) -> bool {
     let [one, other] = lanes;
     let base = |lane: &Lane| lane.delay.and_then(|delay| delay.base);
+    // Of one clock the sign of the difference says it.
+    let told = |lane: &Lane| if one_clock { None } else { fresh(lane.plain.iter(), ledger) };
+    let is_told = [&*one, &*other].into_iter().any(|lane| lane.delay.is_some() && told(lane).is_some());
     match (base(one), base(other)) {
         (Some(first), Some(second)) => {
             one.encapsulated = first >= second;
             other.encapsulated = !one.encapsulated;
         }
         (Some(base), None) => {
-            one.encapsulated = fresh(one, ledger).unwrap_or(base >= 0.0);
+            one.encapsulated = told(one).unwrap_or(base >= 0.0);
             other.encapsulated = !one.encapsulated;
         }
         (None, Some(base)) => {
-            other.encapsulated = fresh(other, ledger).unwrap_or(base >= 0.0);
+            other.encapsulated = told(other).unwrap_or(base >= 0.0);
             one.encapsulated = !other.encapsulated;
         }
         (None, None) => {}
     }
+    is_told
 }
 
 /// Whether most plaintext packets have a TTL that no router has lowered yet: senders begin with 32, 64, 128 or 255. `None` where the
 /// two kinds are mixed.
-fn fresh(lane: &Lane, ledger: &Ledger) -> Option<bool> {
-    let sample: Vec<bool> = lane
-        .plain
-        .iter()
+fn fresh<'i>(plain: impl Iterator<Item = &'i PlainItem>, ledger: &Ledger) -> Option<bool> {
+    let sample: Vec<bool> = plain
         .take(SAMPLE)
         .filter_map(|item| Some(matches!(ledger.plain.get(item.serial)?.marks.ttl, 32 | 64 | 128 | 255)))
         .collect();
@@ -166,86 +258,35 @@ fn fresh(lane: &Lane, ledger: &Ledger) -> Option<bool> {
     }
 }
 
-/// Half of the usual time between packets: while nothing else is known, a difference that changes by more is suspicious.
-fn typical_gap(plain: &[align::Plain]) -> f64 {
-    let gaps = plain.iter().zip(plain.iter().skip(1)).take(SAMPLE).map(|(a, b)| b.ns.saturating_sub(a.ns)).collect();
-    (median(gaps).unwrap_or(0) as f64 / 4.0).max(1_000.0)
+/// What an alignment says of the times: the difference at its beginning, for clocks drift, and how much it varies.
+fn delay_of(best: &Alignment, plain: &[align::Plain], tunnelled: &[align::Tunnelled]) -> Option<Delay> {
+    let difference = |(partner, packet): (&Partner, &align::Tunnelled)| match partner {
+        Partner::Found(at, _) => Some(packet.ns.saturating_sub(plain.get(*at)?.ns)),
+        _ => None,
+    };
+    let differences: Vec<i64> = best.partners.iter().zip(tunnelled).filter_map(difference).collect();
+    let early = median(differences.iter().take(EARLY).copied().collect())?;
+    Some(Delay { base: Some(early as f64), ..Delay::of(&differences)? })
 }
 
-/// By how many packets the plaintext sequence is shifted against the tunnel's: where most lengths fit, and of those that fit as
-/// well, where the times do. Also how sure that is.
-fn shift(
-    plain: &[align::Plain],
-    tunnelled: &[align::Tunnelled],
-    makes: &impl Fn(u8, u32, u32) -> bool,
-) -> Option<(isize, f32)> {
-    let mut by_length: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (at, packet) in plain.iter().enumerate() {
-        by_length.entry(packet.bytes).or_default().push(at);
-    }
-    let mut made: BTreeMap<(u8, u32), Vec<u32>> = BTreeMap::new();
-    let offset = tunnelled.len();
-    let mut votes = vec![0_u32; plain.len() + offset];
-    for (at, packet) in tunnelled.iter().enumerate().filter(|(_, packet)| !packet.hole) {
-        let Some(esp) = packet.esp else { continue };
-        let lengths = made
-            .entry((packet.mapping, esp))
-            .or_insert_with(|| by_length.keys().copied().filter(|inner| makes(packet.mapping, *inner, esp)).collect());
-        for place in lengths.iter().filter_map(|length| by_length.get(length)).flatten() {
-            if let Some(vote) = votes.get_mut(place + offset - at) {
-                *vote += 1;
-            }
+/// How many packets of each flow could be in the tunnel, and how many are.
+fn flows(best: &Alignment, items: &[PlainItem], tunnelled: &[align::Tunnelled]) -> Vec<(FlowId, u32, u32)> {
+    // Only a sample of the tunnel was compared: what lies near none of it says nothing.
+    let mut flows: BTreeMap<FlowId, (u32, u32)> = BTreeMap::new();
+    let mut found: Vec<usize> = Vec::new();
+    let (mut first, mut last) = (i64::MAX, i64::MIN);
+    for (partner, packet) in best.partners.iter().zip(tunnelled).take(FIRST) {
+        if let Partner::Found(at, _) = partner {
+            found.push(*at);
+            let sent = packet.ns.saturating_sub(best.offset);
+            (first, last) = (first.min(sent), last.max(sent));
         }
     }
-    let most = *votes.iter().max()?;
-    if most == 0 {
-        return None;
+    found.sort_unstable();
+    for (at, item) in items.iter().enumerate().filter(|(_, item)| (first..=last).contains(&item.ns)) {
+        let flow = flows.entry(item.flow).or_default();
+        flow.0 += 1;
+        flow.1 += u32::from(found.binary_search(&at).is_ok());
     }
-    let mut candidates: Vec<(u32, isize)> = votes
-        .iter()
-        .enumerate()
-        .filter(|(_, votes)| **votes * 10 >= most * 8)
-        .map(|(at, votes)| (*votes, at as isize - offset as isize))
-        .collect();
-    candidates.sort_by_key(|(votes, lag)| (std::cmp::Reverse(*votes), lag.unsigned_abs()));
-    candidates.truncate(SHIFTS);
-    let gap = typical_gap(plain);
-    let mut scored: Vec<(f32, isize)> =
-        candidates.iter().map(|(_, lag)| (straightness(plain, tunnelled, *lag, gap, makes), *lag)).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.unsigned_abs().cmp(&b.1.unsigned_abs())));
-    let (best, lag) = *scored.first()?;
-    let second = scored.get(1).map_or(f32::MIN, |(score, _)| *score);
-    let certainty = 1.0 / (1.0 + (second - best).clamp(-50.0, 0.0).exp());
-    Some((lag, certainty))
-}
-
-/// How well the packets fit with this shift, one by one.
-fn straightness(
-    plain: &[align::Plain],
-    tunnelled: &[align::Tunnelled],
-    lag: isize,
-    gap: f64,
-    makes: &impl Fn(u8, u32, u32) -> bool,
-) -> f32 {
-    let mut score = 0.0;
-    let mut before: Option<f64> = None;
-    for (at, b) in tunnelled.iter().enumerate() {
-        let Some(a) = usize::try_from(at as isize + lag).ok().and_then(|at| plain.get(at)) else {
-            score -= 1.5;
-            continue;
-        };
-        if b.hole {
-            before = None;
-            continue;
-        }
-        if b.esp.is_some_and(|esp| !makes(b.mapping, a.bytes, esp)) {
-            score -= 6.0;
-            before = None;
-            continue;
-        }
-        let difference = b.ns.saturating_sub(a.ns) as f64;
-        score += 1.0 - before.map_or(0.5, |before| align::dear(difference - before, gap).min(3.0));
-        before = Some(difference);
-    }
-    score
+    flows.into_iter().map(|(flow, (all, found))| (flow, all, found)).collect()
 }

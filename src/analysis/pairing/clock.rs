@@ -3,8 +3,8 @@
 //! Of a packet that passes the plain tap and then the tunnel's, the difference of the two timestamps is the offset of the clocks plus
 //! the time in the device, which is never negative: the differences lie above the offset and their lower edge runs along it. Of packets
 //! that pass the other way they lie below. A line along an edge of the points' convex hull, chosen where the mean of the times is,
-//! is nearest to all points (Moon, Skelly and Towsley, 1999); its slope is the drift. With both directions the offset lies between the two
-//! edges, and half of their distance is how little is known of it.
+//! is nearest to all points (Moon, Skelly and Towsley, 1999); its slope is the drift. With both directions the true line lies between the
+//! two edges: the lines that fit there bound offset and drift.
 
 /// One pair: when the plain tap saw the packet, and by how much later the tunnel's says it did, both in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +56,9 @@ impl Clock {
         drift_uncertainty: Some(0.0),
     };
 
+    /// How far a difference may be off by the rounding of both timestamps to microseconds.
+    pub(super) const STEP: f64 = 2_000.0;
+
     /// What the tunnel's clock is ahead when the plain clock shows this time.
     pub(super) fn ahead(&self, plain_ns: i64) -> i64 {
         (self.offset_ns + self.drift * plain_ns.saturating_sub(self.origin_ns) as f64).round() as i64
@@ -64,6 +67,8 @@ impl Clock {
 
 /// Slopes beyond this are no drift of any clock but noise of a short capture.
 const STEEPEST: f64 = 1e-3;
+/// Pairs of a direction that tell a drift from scatter.
+const ANCHORS: u64 = 3;
 
 /// The pairs of two clocks, as far as they decide offset and drift.
 #[derive(Clone, Debug, Default)]
@@ -173,32 +178,104 @@ impl Differences {
         self.encapsulated.settle();
         self.decapsulated.settle();
         let Some((origin_ns, first)) = self.origin else { return Clock::default() };
-        let slopes = [(&self.encapsulated, 1.0), (&self.decapsulated, -1.0)];
-        let slopes = slopes.iter().filter_map(|(edge, sign)| edge.slope().map(|(slope, wrong)| (slope * sign, wrong)));
-        let slopes: Vec<(f64, f64)> = slopes.filter(|(_, wrong)| *wrong < STEEPEST).collect();
+        let clock = match (self.encapsulated.count > 0, self.decapsulated.count > 0) {
+            (true, true) => self.between(),
+            (true, false) => along(&self.encapsulated, 1.0),
+            (false, true) => along(&self.decapsulated, -1.0),
+            (false, false) => return Clock::default(),
+        };
+        Clock { origin_ns, offset_ns: first as f64 + clock.offset_ns, ..clock }
+    }
+
+    /// The greatest offset at the origin that a drift allows, and the least.
+    fn bounds(&self, drift: f64) -> (f64, f64) {
+        let upper = self.encapsulated.intercept(drift).unwrap_or(0.0);
+        let lower = self.decapsulated.intercept(-drift).map_or(0.0, |least| -least);
+        (upper, lower)
+    }
+
+    /// Every line between the two edges may be the true one, and no other: offset and drift lie in what these lines span.
+    fn between(&self) -> Clock {
+        let room = |drift: f64| {
+            let (upper, lower) = self.bounds(drift);
+            upper - lower
+        };
+        let widest = highest(-STEEPEST, STEEPEST, room);
+        if room(widest) < 0.0 {
+            // A clock was set, or pairs are wrong: no line fits all.
+            let (upper, lower) = self.bounds(widest);
+            return Clock {
+                basis: Basis::BothDirections,
+                offset_ns: f64::midpoint(upper, lower),
+                drift: widest,
+                uncertainty_ns: Some(lower - upper),
+                ..Clock::default()
+            };
+        }
+        let least = border(widest, -STEEPEST, room);
+        let most = border(widest, STEEPEST, room);
+        let slopes = [self.encapsulated.slope(), self.decapsulated.slope().map(|(slope, wrong)| (-slope, wrong))];
+        let slopes: Vec<(f64, f64)> = slopes.into_iter().flatten().filter(|(_, wrong)| *wrong < STEEPEST).collect();
         // Each counts by how well it is known.
         let weights: f64 = slopes.iter().map(|(_, wrong)| wrong.powi(-2)).sum();
-        let drift = slopes.iter().map(|(slope, wrong)| slope * wrong.powi(-2)).sum::<f64>() / weights;
-        let known = !slopes.is_empty() && drift.abs() < STEEPEST;
-        let drift = if known { drift } else { 0.0 };
-        let upper = self.encapsulated.intercept(drift);
-        let lower = self.decapsulated.intercept(-drift).map(|least| -least);
-        let (basis, offset, uncertainty_ns) = match (lower, upper) {
-            (Some(lower), Some(upper)) => {
-                (Basis::BothDirections, f64::midpoint(lower, upper), Some((upper - lower).abs() / 2.0))
-            }
-            (Some(edge), None) | (None, Some(edge)) => (Basis::OneDirection, edge, None),
-            (None, None) => return Clock::default(),
-        };
+        let mean = slopes.iter().map(|(slope, wrong)| slope * wrong.powi(-2)).sum::<f64>() / weights;
+        let drift = if weights > 0.0 { mean } else { 0.0 }.clamp(least, most);
+        let (upper, lower) = self.bounds(drift);
+        let offset_ns = f64::midpoint(upper, lower);
+        let most_ahead = self.bounds(highest(least, most, |drift| self.bounds(drift).0)).0;
+        let least_ahead = self.bounds(highest(least, most, |drift| -self.bounds(drift).1)).1;
+        let anchored = self.encapsulated.count.min(self.decapsulated.count) >= ANCHORS;
+        let known = anchored && most - least < STEEPEST;
         Clock {
-            basis,
-            origin_ns,
-            offset_ns: first as f64 + offset,
+            basis: Basis::BothDirections,
+            origin_ns: 0,
+            offset_ns,
             drift,
-            uncertainty_ns,
-            drift_uncertainty: known.then(|| weights.powf(-0.5)),
+            uncertainty_ns: Some((most_ahead - offset_ns).max(offset_ns - least_ahead)),
+            drift_uncertainty: known.then(|| (most - drift).max(drift - least)),
         }
     }
+}
+
+/// Of one direction alone: the line along its edge. `sign` is -1 where it is upside down.
+fn along(edge: &Edge, sign: f64) -> Clock {
+    /// Scatter of the least times against that of the mean: with this it held in 99 of 100 captures of one clock.
+    const SCATTER: f64 = 4.0;
+    let slope = edge.slope().map(|(slope, wrong)| (slope * sign, wrong * SCATTER));
+    let slope = slope.filter(|(slope, wrong)| edge.count >= ANCHORS && *wrong < STEEPEST && slope.abs() < STEEPEST);
+    let drift = slope.map_or(0.0, |(slope, _)| slope);
+    Clock {
+        basis: Basis::OneDirection,
+        origin_ns: 0,
+        offset_ns: edge.intercept(drift * sign).unwrap_or(0.0) * sign,
+        drift,
+        uncertainty_ns: None,
+        drift_uncertainty: slope.map(|(_, wrong)| wrong),
+    }
+}
+
+/// Steps of a search: each leaves at most two thirds.
+const STEPS: usize = 80;
+
+/// Where a concave function of one variable is highest.
+fn highest(mut from: f64, mut to: f64, of: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..STEPS {
+        let third = (to - from) / 3.0;
+        if of(from + third) < of(to - third) { from += third } else { to -= third }
+    }
+    f64::midpoint(from, to)
+}
+
+/// How far from where a concave function is positive, towards `to`, it stays so.
+fn border(mut from: f64, mut to: f64, of: impl Fn(f64) -> f64) -> f64 {
+    if of(to) >= 0.0 {
+        return to;
+    }
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(from, to);
+        if of(middle) >= 0.0 { from = middle } else { to = middle }
+    }
+    to
 }
 
 #[cfg(test)]

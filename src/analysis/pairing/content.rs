@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
@@ -16,7 +16,18 @@ pub(super) struct Index {
     waiting: HashMap<u64, Waiting, FixedState>,
     /// Packets for which none was found, but not all that might be were compared.
     missed: Cell<u64>,
+    /// Keys that came lately, each at its value modulo the number of places.
+    latest: Vec<u64>,
+    /// Keys that came more than once.
+    again: HashSet<u64, FixedState>,
 }
+
+/// Keys of packets that came lately: a generator repeats its packets soon.
+const LATEST: usize = 1 << 10;
+/// Keys that came more than once, of which so many are remembered.
+const AGAIN: usize = 1 << 12;
+/// Packets that are alike, of which so many on either side of a time are looked at.
+const NEAR: usize = 8;
 
 /// The packets with one key, the earliest first.
 #[derive(Debug)]
@@ -27,6 +38,7 @@ enum Waiting {
 
 impl Index {
     pub(super) fn insert(&mut self, identity: Identity, serial: Serial) {
+        self.note(identity);
         match self.waiting.entry(identity.key) {
             Entry::Vacant(place) => {
                 place.insert(Waiting::One(serial));
@@ -40,6 +52,47 @@ impl Index {
                     place.insert(Waiting::Several(both.into()));
                 }
             },
+        }
+    }
+
+    /// Takes note of a packet, whether it waits or not.
+    pub(super) fn note(&mut self, identity: Identity) {
+        if self.latest.is_empty() {
+            self.latest = vec![0; LATEST];
+        }
+        if let Some(place) = self.latest.get_mut(identity.key as usize % LATEST) {
+            if *place == identity.key && self.again.len() < AGAIN {
+                self.again.insert(identity.key);
+            }
+            *place = identity.key;
+        }
+    }
+
+    /// Whether a packet came lately.
+    pub(super) fn is_latest(&self, identity: Identity) -> bool {
+        self.latest.get(identity.key as usize % LATEST) == Some(&identity.key)
+    }
+
+    /// Whether several packets were alike.
+    pub(super) fn is_repeated(&self, identity: Identity) -> bool {
+        !self.again.is_empty() && self.again.contains(&identity.key)
+    }
+
+    /// Of packets that are alike the one that agrees and costs least, and whether there is more than one. `before` says which lie before
+    /// the time that is looked for.
+    pub(super) fn nearest(
+        &self,
+        identity: Identity,
+        before: impl Fn(Serial) -> bool,
+        cost: impl Fn(Serial) -> Option<u64>,
+    ) -> Option<(Serial, bool)> {
+        match self.waiting.get(&identity.key)? {
+            Waiting::One(serial) => cost(*serial).map(|_| (*serial, false)),
+            Waiting::Several(serials) => {
+                let at = serials.partition_point(|serial| before(*serial));
+                let near = serials.range(at.saturating_sub(NEAR)..serials.len().min(at + NEAR));
+                near.filter_map(|serial| Some((cost(*serial)?, *serial))).min().map(|(_, serial)| (serial, true))
+            }
         }
     }
 

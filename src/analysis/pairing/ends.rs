@@ -1,12 +1,15 @@
-//! Packets from the near plaintext side to the far one. Both are in clear, so identity decides.
+//! Packets from the near plaintext side to the far one. Both are in clear, so identity decides, and what one side lacks was lost.
 
 use std::collections::BTreeMap;
 
 use super::clock::{Clock, Difference, Differences};
+use super::flows::FlowKey;
 use super::identity::Identity;
 use super::ledger::Plain;
-use super::limits::{HELD_PAIRS, MAX_EXAMPLES};
+use super::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
+use super::numbers::Numbers;
 use super::prefix::Prefix;
+use super::progress::Progress;
 use super::quantiles::Quantiles;
 use super::queue::Queue;
 use crate::analysis::padding::Pattern;
@@ -20,8 +23,30 @@ struct Waiting {
     ns: i64,
     src: Address,
     dst: Address,
+    protocol: u8,
+    bytes: u32,
     ttl: u8,
     pattern: Option<Pattern>,
+}
+
+/// What became of the packets of one flow.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct FlowEnds {
+    /// Packets seen on both sides, more of them on their way from the plain side to the far one.
+    balance: i64,
+    pub(super) matched: u64,
+    /// Packets that only the plain side showed, and only the far one, while both were recording.
+    pub(super) only_plain: u64,
+    pub(super) only_exit: u64,
+}
+
+/// A packet that only the plain side showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gone {
+    pub(super) pos: FramePos,
+    pub(super) ns: i64,
+    pub(super) bytes: u32,
+    pub(super) flow: u32,
 }
 
 /// Packets of one way.
@@ -56,12 +81,28 @@ pub(super) struct EndToEnd {
     pub(super) pads: super::tally::Pads,
     ahead: Option<i64>,
     pub(super) clock: Clock,
+    numbers: Numbers<FlowKey>,
+    pub(super) flows: Vec<(FlowKey, FlowEnds)>,
+    /// Packets that one side lacks, by flow, length and whether it is the plain side.
+    pub(super) sizes: BTreeMap<(u32, u32, bool), u64>,
+    pub(super) gone: Vec<Gone>,
+    /// Least and greatest difference of the timestamps of a pair.
+    reach: Option<(i64, i64)>,
+    /// Packets from a time that the other side does not cover.
+    pub(super) uncovered: u64,
+    near: Progress,
+    far: Progress,
 }
 
 impl EndToEnd {
     /// By how much the far clock is ahead, as far as it is known.
     pub(super) fn ahead(&self) -> i64 {
         self.ahead.unwrap_or(0)
+    }
+
+    /// How far the sides were read.
+    pub(super) const fn read(&mut self, near: Progress, far: Progress) {
+        (self.near, self.far) = (near, far);
     }
 
     /// A packet of the near side; the far one was read up to `until`.
@@ -71,7 +112,9 @@ impl EndToEnd {
             Some(other) => self.pair(own, other),
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
-                self.plain.push(identity, own, read, |waiting| Some(waiting.ns));
+                if let Some(evicted) = self.plain.push(identity, own, read, |waiting| Some(waiting.ns)) {
+                    self.only_plain(&evicted);
+                }
             }
         }
     }
@@ -84,7 +127,9 @@ impl EndToEnd {
             Some(other) => self.pair(other, own),
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_add(ahead));
-                self.exit.push(identity, own, read, |waiting| Some(waiting.ns));
+                if let Some(evicted) = self.exit.push(identity, own, read, |waiting| Some(waiting.ns)) {
+                    self.only_exit(&evicted);
+                }
             }
         }
     }
@@ -104,6 +149,12 @@ impl EndToEnd {
     fn pair(&mut self, plain: Waiting, exit: Waiting) {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
+        let (least, most) = self.reach.unwrap_or((later_ns, later_ns));
+        self.reach = Some((least.min(later_ns), most.max(later_ns)));
+        if let Some((_, flow)) = self.flow(&plain) {
+            flow.matched += 1;
+            flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
+        }
         let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };
         self.held.push((difference, plain.src, plain.dst, plain.ttl.cmp(&exit.ttl)));
         if plain.pattern.is_some() || exit.pattern.is_some() {
@@ -121,6 +172,80 @@ impl EndToEnd {
         if self.held.len() >= HELD_PAIRS {
             self.flush();
         }
+    }
+
+    fn flow(&mut self, packet: &Waiting) -> Option<(u32, &mut FlowEnds)> {
+        let key = FlowKey { src: packet.src, dst: packet.dst, protocol: packet.protocol };
+        let number = match self.numbers.get(key) {
+            Some(number) => number,
+            None if self.flows.len() >= MAX_FLOWS => return None,
+            None => {
+                let number = self.flows.len() as u32;
+                self.numbers.insert(key, number);
+                self.flows.push((key, FlowEnds::default()));
+                number
+            }
+        };
+        self.flows.get_mut(number as usize).map(|(_, flow)| (number, flow))
+    }
+
+    /// Least and greatest difference of the timestamps of a packet on both sides.
+    fn reach(&self) -> (i64, i64) {
+        self.reach.unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
+    }
+
+    /// A packet of the plain side that the far one did not show.
+    fn only_plain(&mut self, packet: &Waiting) {
+        let (least, most) = self.reach();
+        let from = self.far.first.map_or(i64::MAX, |first| first.saturating_sub(least));
+        if packet.ns < from || packet.ns.saturating_add(most) > self.far.latest {
+            self.uncovered += 1;
+            return;
+        }
+        let Waiting { pos, ns, bytes, .. } = *packet;
+        let Some((flow, ends)) = self.flow(packet) else { return };
+        ends.only_plain += 1;
+        self.size(flow, bytes, false);
+        if self.gone.len() < MAX_LOST {
+            self.gone.push(Gone { pos, ns, bytes, flow });
+        }
+    }
+
+    /// A packet of the far side that the plain one did not show.
+    fn only_exit(&mut self, packet: &Waiting) {
+        let (least, most) = self.reach();
+        let from = self.near.first.map_or(i64::MAX, |first| first.saturating_add(most));
+        if packet.ns < from || packet.ns.saturating_sub(least) > self.near.latest {
+            self.uncovered += 1;
+            return;
+        }
+        let bytes = packet.bytes;
+        let Some((flow, ends)) = self.flow(packet) else { return };
+        ends.only_exit += 1;
+        self.size(flow, bytes, true);
+    }
+
+    fn size(&mut self, flow: u32, bytes: u32, exit: bool) {
+        if self.sizes.len() < MAX_SIZES || self.sizes.contains_key(&(flow, bytes, exit)) {
+            *self.sizes.entry((flow, bytes, exit)).or_default() += 1;
+        }
+    }
+
+    /// Nothing more comes: what waits was not seen on the other side.
+    pub(super) fn end(&mut self) {
+        self.flush();
+        let (plain, exit): (Vec<Waiting>, Vec<Waiting>) = (self.plain.drain().collect(), self.exit.drain().collect());
+        plain.iter().for_each(|packet| self.only_plain(packet));
+        exit.iter().for_each(|packet| self.only_exit(packet));
+    }
+
+    /// How many more packets from one address to another went from the plain side to the far one than back.
+    pub(super) fn balances(&self) -> BTreeMap<(Address, Address), i64> {
+        let mut balances = BTreeMap::new();
+        for (key, flow) in self.flows.iter().filter(|(_, flow)| flow.balance != 0) {
+            *balances.entry((key.src, key.dst)).or_default() += flow.balance;
+        }
+        balances
     }
 
     /// Compares the clocks and counts what was held back.
@@ -154,6 +279,8 @@ fn waiting(packet: &Plain, outer: &IpHeader) -> Option<(Identity, Waiting)> {
         ns: packet.time.ns()?,
         src: outer.src,
         dst: outer.dst,
+        protocol: outer.protocol,
+        bytes: packet.bytes,
         ttl: packet.marks.ttl,
         pattern: packet.pattern,
     };

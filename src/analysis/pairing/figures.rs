@@ -1,6 +1,8 @@
 //! From sums to the report: ratios, names and verdicts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashSet};
+
+use foldhash::fast::FixedState;
 
 use super::clock::{Basis, Clock};
 use super::degraded::LeftOut;
@@ -8,15 +10,18 @@ use super::flows::Flows;
 use super::known::Known;
 use super::ledger::{Lost, PairBasis};
 use super::limits::MAX_OUTSIDE;
+use super::losses::Losses;
 use super::mapping::Inside;
+use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
 use super::tally::{Pads, SaTally, frame};
+use super::watch::Watch;
 use super::{Matcher, PairSettings, TunnelKey};
 use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times,
+    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times, Undetermined,
 };
-use crate::model::report::{Parts, Rfc3339};
+use crate::model::report::{FrameRef, Parts, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
 
@@ -31,15 +36,27 @@ pub(crate) struct Figures {
     pub(crate) ends: Vec<Ends>,
     pub(crate) lost: Vec<pairs::Lost>,
     pub(crate) degraded_why: Vec<String>,
-    /// Frames, packets, first and last time of the plain side, the tunnel's and the far one.
-    pub(crate) sides: [(u64, u64, Option<i64>, Option<i64>); 3],
+    /// The plain side, the tunnel's and the far one.
+    pub(crate) sides: [Read; 3],
+}
+
+/// What was read of a side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    pub(crate) frames: u64,
+    /// Packets that could be paired, and those in a tunnel.
+    pub(crate) packets: u64,
+    pub(crate) tunnelled: u64,
+    pub(crate) first_ns: Option<i64>,
+    pub(crate) last_ns: Option<i64>,
 }
 
 impl Matcher {
     /// What was found. The sides must have ended.
     pub(crate) fn figures(mut self, step: Option<f64>) -> Figures {
         if let Some(ends) = &mut self.ends {
-            ends.flush();
+            ends.read(self.plain, self.exit);
+            ends.end();
         }
         let clock = self.clock();
         let catalogue = Catalogue::new();
@@ -49,79 +66,126 @@ impl Matcher {
                 self.tally.addresses(*sa, key.src, key.dst);
             }
         }
-        // Of each SA, packets of its traffic that were not found.
-        let mut missed: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut missed_sizes: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        let mut unmatched_plain = 0;
-        for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_selected(*flow)) {
-            unmatched_plain += counts.unmatched;
-            if let Some(sa) = self.tally.flow_sa.get(&flow) {
-                *missed.entry(*sa).or_default() += counts.unmatched;
-            }
+        let mut losses = Losses::of(&self.tally, &flows, &self.ledger.missed);
+        losses.too_big(&self.ledger.too_big, &self.tally, &flows);
+        if let Some(ends) = &self.ends {
+            losses.ends(ends, &self.tally, &flows);
         }
-        let mut known_sizes = 0;
-        for ((flow, bytes), count) in &self.ledger.missed {
-            known_sizes += if flows.is_selected(*flow) { *count } else { 0 };
-            if let Some(sa) = self.tally.flow_sa.get(flow).filter(|_| flows.is_selected(*flow)) {
-                *missed_sizes.entry((*sa, *bytes)).or_default() += count;
-            }
-        }
-        let mut pairs = Pairs { unmatched_plain, uncovered_plain: self.ledger.uncovered, ..Pairs::default() };
+        let mut pairs = Pairs {
+            unmatched_plain: losses.unmatched_plain,
+            uncovered_plain: self.ledger.uncovered,
+            uncovered_exit: self.ends.as_ref().map(|ends| ends.uncovered),
+            undetermined_plain: flows.iter().map(|(flow, _)| flows.aside(flow)).sum(),
+            ..Pairs::default()
+        };
         let mut directions = Vec::new();
         let mut sizes = Vec::new();
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
         for at in order {
             let Some(sa) = self.tally.sas.get(at) else { continue };
-            let missed = missed.get(&(at as u32)).copied().unwrap_or(0);
-            pairs.add(sa);
+            let open = self.open(at as u32, sa);
+            pairs.add(sa, open.is_some());
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
             let known = Known::of(sa, &catalogue, ivs);
-            directions.push(direction(sa, missed, &clock, &self.settings, step, &known));
-            for (bytes, size) in &sa.sizes {
-                let missed = missed_sizes.get(&(at as u32, *bytes)).copied().unwrap_or(0);
-                sizes.push(size_row(sa, *bytes, size, missed, &known));
-            }
+            let counted = open.is_some() && self.is_counted(at, sa);
+            let found = Found { losses: &losses, missing: self.missing(at), open, counted, at: at as u32 };
+            directions.push(direction(sa, found, &clock, &self.settings, step, &known));
+            sizes.extend(size_rows(sa, at as u32, &losses, &known));
         }
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
-        let lost = self.lost(&flows);
+        let lost = self.lost(&flows, &losses);
+        let before = lost.iter().filter(|lost| lost.verdict == BEFORE).count() as u64;
         let left_out = LeftOut {
             outside: more_outside,
-            lost: unmatched_plain.saturating_sub(lost.len() as u64),
-            missed: unmatched_plain.saturating_sub(known_sizes),
+            lost: losses.unmatched_plain.saturating_sub(before),
+            missed: losses.unmatched_plain.saturating_sub(losses.known_sizes),
             flows: flows.refused,
         };
-        let progress = |p: &super::Progress| (p.frames, p.packets, p.first, p.first.map(|_| p.latest));
+        let progress = |p: &super::Progress| Read {
+            frames: p.frames,
+            packets: p.packets,
+            tunnelled: p.tunnelled,
+            first_ns: p.first,
+            last_ns: p.first.map(|_| p.latest),
+        };
         Figures {
             pairs,
             directions,
             outside,
             sizes,
             padding: self.padding(),
-            ends: self.ends(),
+            ends: self.ends(&losses),
             lost,
             degraded_why: self.degraded(&left_out),
             sides: [progress(&self.plain), progress(&self.tunnel), progress(&self.exit)],
         }
     }
 
-    fn lost(&self, flows: &Flows) -> Vec<pairs::Lost> {
+    /// Numbers of an SA that the tunnel's tap did not see.
+    fn missing(&self, at: usize) -> u64 {
+        self.watches.get(at).map_or(0, Watch::missing)
+    }
+
+    /// Whether as many plaintext packets were sent as the tunnel shows and misses, by one clock: then the missing numbers are all that was
+    /// lost, whichever packets they are.
+    fn is_counted(&self, at: usize, sa: &SaTally) -> bool {
+        /// Packets that may be on their way at either end.
+        const ON_THEIR_WAY: u64 = 2;
+        let missing = self.missing(at);
+        let seen = sa.alone + sa.uncovered + missing;
+        missing > 0 && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= ON_THEIR_WAY)
+    }
+
+    /// Why an SA has no pairs, where there are several ways to make them.
+    fn open(&self, at: u32, sa: &SaTally) -> Option<Undetermined> {
+        let alignments = self.order.open_of(at);
+        (alignments > 0 && sa.matched == 0).then(|| Undetermined {
+            alignments: alignments as u64,
+            reason: format!(
+                "packets of equal length at an even pace: at least {alignments} alignments explain lengths, numbers and times equally well"
+            )
+            .into(),
+            decide: "packets of different sizes in the load, one marker packet, uneven gaps between packets, or the keys (--config)".into(),
+            missing_numbers: self.missing(at as usize),
+        })
+    }
+
+    fn lost(&self, flows: &Flows, losses: &Losses) -> Vec<pairs::Lost> {
+        let name = |sa: u32| Some(self.tally.sas.get(sa as usize)?.name.clone());
+        let round = |confidence: f32| (f64::from(confidence) * 1_000.0).round() / 1_000.0;
         let shown = self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let mut rows: Vec<pairs::Lost> = shown
             .map(|lost| {
                 let Lost { pos, time, bytes, flow: _, hole, confidence } = *lost;
-                let name = hole.and_then(|(sa, _)| Some(self.tally.sas.get(sa as usize)?.name.clone()));
                 pairs::Lost {
                     frame: frame(pos),
                     time: time.ns().map(Rfc3339),
                     inner_bytes: bytes.into(),
-                    sa: name,
+                    sa: hole.and_then(|(sa, _)| name(sa)),
                     sequence: hole.map(|(_, number)| number),
-                    confidence: (f64::from(confidence) * 1_000.0).round() / 1_000.0,
+                    confidence: round(confidence),
+                    verdict: BEFORE,
                 }
             })
             .collect();
+        let key = |frame: FrameRef| (frame.capture, frame.frame);
+        let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|lost| key(lost.frame)).collect();
+        for (pos, ns, bytes, sa) in losses.ends.iter().flat_map(|ends| &ends.frames) {
+            let paired = self.tally.sas.get(*sa as usize).is_some_and(|sa| sa.matched > 0);
+            if !before.contains(&key(frame(*pos))) {
+                rows.push(pairs::Lost {
+                    frame: frame(*pos),
+                    time: Some(Rfc3339(*ns)),
+                    inner_bytes: (*bytes).into(),
+                    sa: name(*sa),
+                    sequence: None,
+                    confidence: 1.0,
+                    verdict: if paired { "behind-tunnel" } else { "end-to-end" },
+                });
+            }
+        }
         rows.sort_by_key(|lost| (lost.frame.capture, lost.frame.frame));
         rows
     }
@@ -167,29 +231,59 @@ impl Matcher {
         }
     }
 
-    fn ends(&self) -> Vec<Ends> {
-        let Some(ends) = &self.ends else { return Vec::new() };
-        let row = |(way, tally): (&i8, &super::ends::EndsTally)| Ends {
-            src: tally.src.show(),
-            dst: tally.dst.show(),
-            way: match way {
-                1 => "plain-to-exit",
-                -1 => "exit-to-plain",
-                _ => "unknown",
-            },
-            matched: tally.matched,
-            latency_ns: times(&tally.times),
-            depends_on_offset: true,
+    fn ends(&self, losses: &Losses) -> Vec<Ends> {
+        let (Some(ends), Some(lost)) = (&self.ends, &losses.ends) else { return Vec::new() };
+        let ways: BTreeSet<i8> = ends.ways.keys().chain(lost.ways.keys()).copied().collect();
+        let row = |way: i8| {
+            let tally = ends.ways.get(&way);
+            let (gone, addresses) = lost.ways.get(&way).map_or((0, &[][..]), |(gone, all)| (*gone, all.as_slice()));
+            let mut prefixes = tally.map(|tally| (tally.src, tally.dst));
+            for (src, dst) in addresses {
+                let (from, to) = prefixes.get_or_insert((Prefix::of(*src), Prefix::of(*dst)));
+                from.cover(*src);
+                to.cover(*dst);
+            }
+            let (src, dst) = prefixes?;
+            let matched = tally.map_or(0, |tally| tally.matched);
+            Some(Ends {
+                src: src.show(),
+                dst: dst.show(),
+                way: match way {
+                    1 => "plain-to-exit",
+                    -1 => "exit-to-plain",
+                    _ => "unknown",
+                },
+                matched,
+                lost: gone,
+                loss_pct: (way != 0).then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
+                latency_ns: tally.and_then(|tally| times(&tally.times)),
+                depends_on_offset: true,
+            })
         };
-        ends.ways.iter().rev().map(row).collect()
+        ways.into_iter().rev().filter_map(row).collect()
     }
 }
 
+/// What is known of an SA besides its pairs.
+struct Found<'l> {
+    losses: &'l Losses,
+    /// Numbers that the tunnel's tap did not see.
+    missing: u64,
+    open: Option<Undetermined>,
+    /// Nothing but the missing numbers was lost.
+    counted: bool,
+    at: u32,
+}
+
+/// Lost before the tunnel's tap.
+const BEFORE: &str = "before-tunnel";
+
 impl Pairs {
-    fn add(&mut self, sa: &SaTally) {
+    fn add(&mut self, sa: &SaTally, open: bool) {
         self.matched += sa.matched;
         self.ambiguous += sa.ambiguous;
-        self.unmatched_tunnel += sa.alone;
+        *if open { &mut self.undetermined_tunnel } else { &mut self.unmatched_tunnel } += sa.alone;
+        self.uncovered_tunnel += sa.uncovered;
         self.repeated_tunnel += sa.repeated;
         let [content, decrypted, order] = sa.basis;
         let ByBasis { content: c, decrypted: d, order: o } = &mut self.by_basis;
@@ -201,7 +295,7 @@ impl Pairs {
 
 fn direction(
     sa: &SaTally,
-    missed: u64,
+    found: Found<'_>,
     clock: &Clock,
     settings: &PairSettings,
     step: Option<f64>,
@@ -211,8 +305,30 @@ fn direction(
         TunnelKey::Sa(key) => (key.src, key.dst),
         TunnelKey::Bare(_, src, dst) => (src, dst),
     };
-    let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
-    let all = sa.matched + lost;
+    let Found { losses, missing, open, counted, at } = found;
+    let missed = losses.missed.get(&at).copied().unwrap_or(0);
+    let paired = sa.matched > 0;
+    let lost = match sa.encapsulated {
+        // Plaintext packets of its traffic without a tunnelled one came through the tunnel too: these were not lost.
+        Some(false) => sa.alone.saturating_sub(missed),
+        // As many packets that have no plaintext one are among those that were missed, unless other networks send into the tunnel.
+        _ if sa.alone * 20 < sa.matched => missed.saturating_sub(sa.alone),
+        _ => missed,
+    };
+    let loss_pct = if counted {
+        Some(missing as f64 * 100.0 / (sa.alone + sa.uncovered + missing).max(1) as f64)
+    } else {
+        paired.then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
+    };
+    let (before, behind, ends) = match sa.encapsulated {
+        Some(false) => (Some(missing), paired.then_some(lost), losses.behind(at, None, None).0),
+        Some(true) => {
+            let before = paired.then_some(lost);
+            let (ends, behind) = losses.behind(at, None, before);
+            (before, behind, ends)
+        }
+        None => (counted.then_some(missing), None, losses.behind(at, None, None).0),
+    };
     Direction {
         sa: sa.name.clone(),
         src: src.to_string(),
@@ -227,9 +343,15 @@ fn direction(
         matched: sa.matched,
         ambiguous: sa.ambiguous,
         unmatched_plain: missed,
-        unmatched_tunnel: sa.alone,
+        unmatched_tunnel: if open.is_some() { 0 } else { sa.alone },
         repeated_tunnel: sa.repeated,
-        loss_pct: (sa.matched > 0).then(|| lost as f64 * 100.0 / all as f64),
+        uncovered_plain: losses.uncovered.get(&at).copied().unwrap_or(0),
+        uncovered_tunnel: sa.uncovered,
+        lost_before_tunnel: before,
+        lost_behind_tunnel: behind,
+        lost_end_to_end: ends,
+        undetermined: open,
+        loss_pct,
         reordered: sa.reordered,
         confidence: (sa.matched > 0).then(|| (sa.confidence / sa.matched as f64 * 1_000.0).round() / 1_000.0),
         basis: PairBasis::of_most(&sa.basis).map(PairBasis::name),
@@ -256,38 +378,60 @@ fn definition(sa: &SaTally, settings: &PairSettings, step: Option<f64>) -> Strin
     format!("{bits}, from the {from} tap to the {to} tap{step}")
 }
 
-fn size_row(sa: &SaTally, bytes: u32, size: &SizeTally, missed: u64, known: &Known) -> Size {
-    let frames = size.frames.max(1) as f64;
-    let mean = size.overhead_sum as f64 / frames;
-    let predicted = (size.predicted == size.frames && size.frames > 0).then(|| size.predicted_sum as f64 / frames);
-    let difference = predicted.map(|predicted| mean - predicted);
+/// A row for each size, also for those of which every packet was lost.
+fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known) -> Vec<Size> {
+    let of = |from: (u32, u32)| from.0 == at;
+    let lost = losses.missed_sizes.keys().chain(losses.ends.iter().flat_map(|ends| ends.sizes.keys()));
+    let lost = lost.copied().filter(|key| of(*key)).map(|(_, bytes)| bytes);
+    let all: BTreeSet<u32> = sa.sizes.keys().copied().chain(lost).collect();
+    all.into_iter().map(|bytes| size_row(sa, at, bytes, losses, known)).collect()
+}
+
+fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known) -> Size {
+    let size = sa.sizes.get(&bytes);
+    let frames = size.map_or(0, |size| size.frames);
+    let missed = losses.missed_sizes.get(&(at, bytes)).copied().unwrap_or(0);
+    let encapsulated = sa.encapsulated != Some(false);
+    let before = encapsulated.then_some(missed);
+    let (lost_end_to_end, lost_behind_tunnel) = losses.behind(at, Some(bytes), before);
+    let mtu = losses.mtus.get(&at).filter(|mtu| bytes > **mtu && encapsulated && missed > 0);
+    let mean = size.map(|size| size.overhead_sum as f64 / frames.max(1) as f64);
+    let predicted = size
+        .filter(|size| size.predicted == size.frames && size.frames > 0)
+        .map(|size| size.predicted_sum as f64 / frames as f64);
+    let difference = predicted.zip(mean).map(|(predicted, mean)| mean - predicted);
     Size {
         sa: sa.name.clone(),
         inner_bytes: bytes.into(),
-        frames: size.frames,
-        outer_bytes_min: size.outer.0,
-        outer_bytes_max: size.outer.1,
-        overhead_min_bytes: size.overhead.0,
-        overhead_max_bytes: size.overhead.1,
-        overhead_of_inner_pct: mean * 100.0 / f64::from(bytes.max(1)),
-        parts: parts(bytes, size, known),
+        frames,
+        outer_bytes_min: size.map(|size| size.outer.0),
+        outer_bytes_max: size.map(|size| size.outer.1),
+        overhead_min_bytes: size.map(|size| size.overhead.0),
+        overhead_max_bytes: size.map(|size| size.overhead.1),
+        overhead_of_inner_pct: mean.map(|mean| mean * 100.0 / f64::from(bytes.max(1))),
+        parts: size.and_then(|size| parts(bytes, size, known)),
         predicted_bytes: predicted.map(|predicted| predicted.round() as i64),
         difference_bytes: difference,
-        difference_why: difference.filter(|difference| difference.abs() > 1e-9).map(|difference| {
-            if size.carried > 0 {
-                "padding of the plaintext frame is carried in the tunnel"
-            } else if size.padded_further > 0 {
-                "the sender pads further than its cipher needs"
-            } else if difference > 0.0 {
-                "longer than the transform needs: padding against traffic analysis, or other headers inside"
-            } else {
-                "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
-            }
-        }),
-        latency_ns: size.times.as_ref().and_then(times),
-        loss_pct: (sa.encapsulated != Some(false))
-            .then(|| missed as f64 * 100.0 / (size.frames + missed).max(1) as f64),
-        basis: PairBasis::of_most(&size.basis).map_or("order", PairBasis::name),
+        difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(
+            |(size, difference)| {
+                if size.carried > 0 {
+                    "padding of the plaintext frame is carried in the tunnel"
+                } else if size.padded_further > 0 {
+                    "the sender pads further than its cipher needs"
+                } else if difference > 0.0 {
+                    "longer than the transform needs: padding against traffic analysis, or other headers inside"
+                } else {
+                    "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
+                }
+            },
+        ),
+        latency_ns: size.and_then(|size| size.times.as_ref()).and_then(times),
+        lost_before_tunnel: before,
+        lost_behind_tunnel,
+        lost_end_to_end,
+        icmp_mtu_bytes: mtu.map(|mtu| (*mtu).into()),
+        loss_pct: encapsulated.then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
+        basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).map_or("order", PairBasis::name),
     }
 }
 
@@ -343,8 +487,9 @@ fn outside(flows: &Flows) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
     let mut all = 0;
     for (id, flow) in flows.iter().filter(|(id, _)| !flows.is_selected(*id)) {
-        let packets = flow.unmatched + flow.clear + flow.matched;
-        all += flow.unmatched + flow.clear;
+        // What cannot be paired is not known to be outside.
+        let packets = if flow.aside > 0 { 0 } else { flow.unmatched + flow.clear + flow.matched };
+        all += if flow.aside > 0 { 0 } else { flow.unmatched + flow.clear };
         if let Some(key) = flows.key(id).filter(|_| packets > 0) {
             rows.push(Outside {
                 src: key.src.to_string(),

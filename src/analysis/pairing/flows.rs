@@ -33,10 +33,16 @@ pub(super) struct Flow {
     pub(super) matched: u64,
     /// Packets that were not.
     pub(super) unmatched: u64,
-    /// Of these: seen beside the tunnel, in clear.
+    /// Packets that were seen beside the tunnel, in clear.
     pub(super) clear: u64,
+    /// Packets from before the tunnel's capture began or after it ended.
+    pub(super) uncovered: u64,
     /// A first look found most of its packets in the tunnel.
     pub(super) hinted: bool,
+    /// A first look found few of its packets in the tunnel.
+    pub(super) stray: bool,
+    /// Packets of a direction that could not be paired, because there is more than one way to do it.
+    pub(super) aside: u64,
 }
 
 /// All flows.
@@ -90,17 +96,35 @@ impl Flows {
         self.flows.get_mut(id as usize)
     }
 
+    /// Takes in what a first look says of each flow: how many packets could be in the tunnel, and how many are.
+    pub(super) fn first_look(&mut self, flows: &[(FlowId, u32, u32)]) {
+        /// Packets that say something about a flow.
+        const ENOUGH: u32 = 3;
+        for (flow, all, found) in flows {
+            if let Some(flow) = self.get_mut(*flow) {
+                flow.hinted |= *found >= ENOUGH && found * 2 >= *all;
+                flow.stray |= *all >= 2 * ENOUGH && found * 4 < *all;
+            }
+        }
+    }
+
     /// What is known of a flow so far.
     pub(super) fn class(&self, id: FlowId) -> Class {
         let flow = self.get(id);
         let all = flow.matched + flow.unmatched;
         if flow.matched * 4 >= all && (flow.matched >= 3 || flow.hinted) {
             Class::Selected
-        } else if flow.clear > flow.matched || (all >= 6 && flow.matched * 10 < all) {
+        } else if flow.stray || flow.clear > flow.matched || (all >= 6 && flow.matched * 10 < all) {
             Class::Outside
         } else {
             Class::Unknown
         }
+    }
+
+    /// Packets of a flow of which is not known whether they are in the tunnel.
+    pub(super) fn aside(&self, id: FlowId) -> u64 {
+        let flow = self.get(id);
+        if flow.aside > 0 && flow.matched == 0 { flow.aside + flow.unmatched + flow.uncovered } else { flow.aside }
     }
 
     /// Whether its packets should have been in the tunnel, judged at the end.

@@ -91,10 +91,6 @@ pub(super) struct Lane {
     /// Whether the plain tap saw the packets before the tunnel's.
     pub(super) encapsulated: bool,
     pub(super) delay: Option<Delay>,
-    /// How sure it is that no other shift fits as well.
-    pub(super) certainty: f32,
-    /// Index of the plaintext packet that the next tunnelled one is looked for at; only for the first block.
-    pub(super) lag: isize,
     /// Whether much of the tunnel's traffic is not on the plain side.
     pub(super) partial: bool,
     /// Whether the first block is settled.
@@ -221,11 +217,6 @@ impl Lane {
             places.push(Place { item, hole: false });
         }
         places
-    }
-
-    /// Copies for the search for a first alignment: tunnelled packets and holes.
-    pub(super) fn sample(&self, ledger: &Ledger, limit: usize) -> Vec<align::Tunnelled> {
-        self.places(limit).iter().map(|place| self.tunnelled_of(place, ledger)).collect()
     }
 
     pub(super) fn plain_of(&self, item: &PlainItem, ledger: &Ledger) -> align::Plain {

@@ -7,7 +7,7 @@ use super::identity::Identity;
 use super::limits::{MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::analysis::padding::Pattern;
 use crate::dissect::Costs;
-use crate::model::{FramePos, Timestamp};
+use crate::model::{Address, FramePos, Timestamp};
 
 /// Number of a packet of one side, in capture order.
 pub(super) type Serial = u64;
@@ -121,6 +121,8 @@ pub(super) enum TunnelledFate {
     Paired(Pairing),
     /// No plaintext packet is known.
     Alone,
+    /// Its plaintext packet would have been sent before the plain capture began or after it ended.
+    Uncovered,
     /// Its number was there before.
     Repeated,
     /// One of the fragments of a packet that another stands for.
@@ -230,8 +232,12 @@ pub(super) struct Ledger {
     pub(super) crowded_tunnel: Crowded,
     /// Packets that were not found, by flow and length.
     pub(super) missed: BTreeMap<(FlowId, u32), u64>,
-    /// From when to when, on the plain clock, the tunnel's capture can show what the plain one does.
-    pub(super) covered: (i64, i64),
+    /// First frame of either capture, and the last one once it has ended: plain, tunnel.
+    pub(super) recorded: [(i64, i64); 2],
+    /// Smallest MTU that ICMP errors state, by the addresses of the packet that was too big.
+    pub(super) too_big: BTreeMap<(Address, Address), u32>,
+    /// Least and greatest difference of the timestamps of a pair.
+    pub(super) reach: Option<(i64, i64)>,
     /// Plaintext packets from outside this time.
     pub(super) uncovered: u64,
 }
@@ -247,12 +253,16 @@ impl Default for Ledger {
             crowded_plain: Crowded::default(),
             crowded_tunnel: Crowded::default(),
             missed: BTreeMap::new(),
-            covered: (i64::MIN, i64::MAX),
+            recorded: [(i64::MIN, i64::MAX); 2],
+            too_big: BTreeMap::new(),
+            reach: None,
             uncovered: 0,
         }
     }
 }
 
+/// A pair as sure as this says how long packets are on their way.
+const REACHES: f32 = 0.7;
 /// After so many packets that found the list of lost ones full it is looked through again.
 const UNLISTED: u64 = 1_024;
 
@@ -303,6 +313,34 @@ pub(super) struct Lost {
 }
 
 impl Ledger {
+    /// Takes note of how long packets of a direction are on their way.
+    pub(super) fn reaches(&mut self, least: i64, most: i64) {
+        let (low, high) = self.reach.unwrap_or((least, most));
+        self.reach = Some((low.min(least), high.max(most)));
+    }
+
+    /// Whether the tunnel's capture shows what the plain one does at this time: both were recording, however long the packet was on its
+    /// way. `numbered`: a later number was seen.
+    pub(super) fn covers_plain(&self, ns: i64, numbered: bool) -> bool {
+        let Some((least, most)) = self.reach else { return true };
+        let [_, (from, to)] = self.recorded;
+        ns.saturating_add(least) >= from && (numbered || ns.saturating_add(most) <= to)
+    }
+
+    /// Whether an ICMP error says that packets of this length are dropped: these are lost whatever the captures cover.
+    fn is_refused(&self, plain: &Plain) -> bool {
+        let key = self.flows.key(plain.flow).filter(|_| !self.too_big.is_empty());
+        let mtu = key.and_then(|key| self.too_big.get(&(key.src, key.dst)));
+        mtu.is_some_and(|mtu| plain.bytes > *mtu)
+    }
+
+    /// Whether the plain capture shows what the tunnel's does at this time.
+    pub(super) fn covers_tunnel(&self, ns: i64) -> bool {
+        let Some((least, most)) = self.reach else { return true };
+        let [(from, to), _] = self.recorded;
+        ns.saturating_sub(most) >= from && ns.saturating_sub(least) <= to
+    }
+
     /// Pairs two packets that are both still waiting; false where one is not.
     pub(super) fn pair(&mut self, plain: Serial, tunnelled: Serial, basis: PairBasis, confidence: f32) -> bool {
         let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return false };
@@ -310,7 +348,14 @@ impl Ledger {
             return false;
         };
         p.fate = PlainFate::Settled;
-        t.fate = TunnelledFate::Paired(Pairing { plain: *p, basis, confidence });
+        let p = *p;
+        t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, confidence });
+        if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
+            && confidence >= REACHES
+        {
+            let difference = t.saturating_sub(p);
+            self.reaches(difference, difference);
+        }
         if let Some(flow) = self.flows.get_mut(p.flow) {
             flow.matched += 1;
         }
@@ -321,14 +366,18 @@ impl Ledger {
     pub(super) fn give_up(&mut self, plain: Serial, hole: Option<(u32, u32)>, confidence: f32) {
         let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return };
         p.fate = PlainFate::Settled;
-        if hole.is_none() && p.time.ns().is_some_and(|ns| ns < self.covered.0 || ns > self.covered.1) {
+        let p = *p;
+        if p.time.ns().is_some_and(|ns| !self.covers_plain(ns, hole.is_some())) && !self.is_refused(&p) {
             self.uncovered += 1;
+            if let Some(flow) = self.flows.get_mut(p.flow) {
+                flow.uncovered += 1;
+            }
             return;
         }
         if let Some(flow) = self.flows.get_mut(p.flow) {
             flow.unmatched += 1;
         }
-        let Plain { pos, time, bytes, flow, .. } = *p;
+        let Plain { pos, time, bytes, flow, .. } = p;
         if self.missed.len() < MAX_SIZES || self.missed.contains_key(&(flow, bytes)) {
             *self.missed.entry((flow, bytes)).or_default() += 1;
         }
@@ -359,6 +408,16 @@ impl Ledger {
         if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
             p.fate = PlainFate::Settled;
             self.uncovered += 1;
+        }
+    }
+
+    /// A plaintext packet of a direction that cannot be paired.
+    pub(super) fn set_aside(&mut self, plain: Serial) {
+        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
+            p.fate = PlainFate::Settled;
+            if let Some(flow) = self.flows.get_mut(p.flow) {
+                flow.aside += 1;
+            }
         }
     }
 

@@ -12,6 +12,7 @@
 )]
 
 mod align;
+mod alike;
 mod beginning;
 mod checks;
 mod clock;
@@ -19,6 +20,7 @@ mod content;
 mod degraded;
 mod delay;
 mod ends;
+mod evidence;
 mod figures;
 mod flows;
 mod given;
@@ -28,6 +30,7 @@ mod lane;
 mod ledger;
 mod limits;
 mod links;
+mod losses;
 mod mapping;
 mod numbers;
 mod order;
@@ -41,6 +44,7 @@ mod sizes;
 mod tally;
 mod trains;
 mod tunnel;
+mod watch;
 
 use std::collections::BTreeMap;
 
@@ -48,11 +52,11 @@ pub(crate) use checks::Checks;
 use clock::{Clock, Differences};
 use content::Index;
 use ends::EndToEnd;
-pub(crate) use figures::Figures;
+pub(crate) use figures::{Figures, Read};
 use flows::FlowKey;
 pub(crate) use given::Given;
 use lane::PlainItem;
-use ledger::{Ledger, PlainFate, Serial, TunnelledFate};
+use ledger::{Ledger, Serial, TunnelledFate};
 use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS};
 use numbers::Numbers;
 use order::{Order, SaInfo};
@@ -63,10 +67,11 @@ use trains::Trains;
 pub(crate) use trains::Whole;
 use tunnel::Role;
 pub(crate) use tunnel::Sight;
+use watch::Watch;
 
 use super::keyring::Check;
 use crate::capture::Frame;
-use crate::dissect::Stack;
+use crate::dissect::{Note, Stack};
 use crate::model::pairs::Pair;
 use crate::model::{Address, SaKey};
 use crate::transform::Esp;
@@ -129,6 +134,10 @@ pub(crate) struct Matcher {
     held: Vec<ledger::Tunnelled>,
     checks: Checks,
     given: Given,
+    /// Numbers of each SA.
+    watches: Vec<Watch>,
+    /// Of each SA, the usual difference of the timestamps of pairs that content makes, and how much it varies.
+    usual: Vec<Option<(i64, i64)>>,
     /// Rows of pairs that are ready, where they are wanted.
     rows: Option<Vec<Pair>>,
 }
@@ -142,7 +151,7 @@ impl Matcher {
             plain_index: None,
             tunnel_index: Index::default(),
             clear: Queue::default(),
-            order: Order::default(),
+            order: Order::new(settings.one_clock),
             trains: Trains::default(),
             numbers: Numbers::default(),
             plain: Progress::default(),
@@ -156,6 +165,8 @@ impl Matcher {
             held: Vec::new(),
             checks: Checks::default(),
             given: Given::default(),
+            watches: Vec::new(),
+            usual: Vec::new(),
             rows: rows.then(Vec::new),
         }
     }
@@ -247,6 +258,8 @@ impl Matcher {
         {
             self.order.given.insert(id, mapping);
         }
+        self.watches.push(Watch::default());
+        self.usual.push(None);
         self.order.sas.push(SaInfo { src, dst, ivs: Vec::new() });
         self.tally.name(key);
         id
@@ -255,12 +268,14 @@ impl Matcher {
     /// Takes in a frame of the plain side.
     pub(crate) fn plain(&mut self, sight: Sight<'_>) {
         self.plain.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         self.plain_packet(sight);
     }
 
     fn plain_packet(&mut self, sight: Sight<'_>) {
         let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None) else { return };
         self.plain.packets += 1;
+        self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
         let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
@@ -274,14 +289,11 @@ impl Matcher {
                 self.ledger.clear(serial);
                 return;
             }
-            let ledger = &self.ledger;
-            let waits = |serial| {
-                ledger.tunnel.get(serial).is_some_and(|t| {
-                    matches!(t.fate, TunnelledFate::Waiting) && t.identity.is_some_and(|own| own.agrees(identity))
-                })
-            };
-            if let Some((tunnelled, more)) = self.tunnel_index.find(identity, waits) {
-                self.pair_content(serial, tunnelled, more);
+            if let Some((tunnelled, more)) = self.tunnelled_with(identity, &packet) {
+                self.pair_content(serial, tunnelled, more, true);
+                if let Some(index) = &mut self.plain_index {
+                    index.note(identity);
+                }
                 return;
             }
             if let Some(index) = &mut self.plain_index {
@@ -297,6 +309,7 @@ impl Matcher {
     /// Takes in a frame of the tunnel's side.
     pub(crate) fn tunnel(&mut self, sight: Sight<'_>) {
         self.tunnel.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
             Role::Plain => self.beside(sight),
@@ -309,6 +322,7 @@ impl Matcher {
     pub(crate) fn both(&mut self, sight: Sight<'_>) {
         self.plain.see(sight.frame.time);
         self.tunnel.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
             Role::Plain => self.plain_packet(sight),
@@ -320,12 +334,28 @@ impl Matcher {
     /// Takes in a frame of the far plain side.
     pub(crate) fn exit(&mut self, sight: Sight<'_>) {
         self.exit.see(sight.frame.time);
+        self.note_too_big(sight.stack);
         if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
             && let Some(ends) = &mut self.ends
         {
             self.exit.packets += 1;
             let packet = sight.plain(outer, 0);
             ends.exit(&packet, outer, self.plain.until());
+        }
+    }
+
+    /// Takes note of an ICMP error that says a packet was too big.
+    fn note_too_big(&mut self, stack: &Stack) {
+        /// Pairs of addresses that are told apart.
+        const PAIRS: usize = 4_096;
+        for note in &stack.notes {
+            if let Note::TooBig { mtu, src, dst, sa: None } = note
+                && *mtu > 0
+                && (self.ledger.too_big.len() < PAIRS || self.ledger.too_big.contains_key(&(*src, *dst)))
+            {
+                let own = self.ledger.too_big.entry((*src, *dst)).or_insert(*mtu);
+                *own = (*own).min(*mtu);
+            }
         }
     }
 
@@ -336,36 +366,16 @@ impl Matcher {
             Some((serial, _)) => self.ledger.clear(serial),
             None => {
                 let read = self.ahead.map(|ahead| self.plain.until().saturating_add(ahead));
-                self.clear.push(identity, sight.frame.time.ns(), read, |ns| *ns);
+                let _ = self.clear.push(identity, sight.frame.time.ns(), read, |ns| *ns);
             }
         }
-    }
-
-    /// The plaintext packet that waits with this content, and whether there are several.
-    fn plain_with(&mut self, identity: identity::Identity) -> Option<(Serial, bool)> {
-        let ledger = &self.ledger;
-        let index = self.plain_index.get_or_insert_with(|| {
-            let mut index = Index::default();
-            for (serial, packet) in ledger.plain.iter() {
-                if let Some(identity) = packet.identity.filter(|_| packet.fate == PlainFate::Waiting) {
-                    index.insert(identity, serial);
-                }
-            }
-            index
-        });
-        let waits = |serial| {
-            ledger
-                .plain
-                .get(serial)
-                .is_some_and(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
-        };
-        index.find(identity, waits)
     }
 
     fn tunnelled(&mut self, sight: Sight<'_>) {
         let stack = sight.stack;
         let Some(outer) = stack.outer() else { return };
         self.tunnel.packets += 1;
+        self.tunnel.tunnelled += 1;
         let key = match stack.sas.last() {
             Some(header) => {
                 let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);
@@ -375,25 +385,26 @@ impl Matcher {
         };
         let id = self.number(key);
         let packet = sight.tunnelled(outer, id);
+        let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
+            (Some(raw), Some(ns), Some(watch)) => watch.see(raw, ns),
+            _ => false,
+        };
         let serial = self.ledger.tunnel.push(packet);
         if outer.more_fragments {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
         if let Some(identity) = packet.identity {
-            self.find_plain(identity, serial);
+            // A copy in the tunnel is the same packet under the same number.
+            if again && self.tunnel_index.is_latest(identity) {
+                self.ledger.leave(serial, TunnelledFate::Repeated);
+            } else {
+                self.find_plain(identity, serial);
+            }
         } else if let (Some(_), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
             self.iv(&sight, id, raw);
             self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
         } else {
             self.ledger.leave(serial, TunnelledFate::Alone);
-        }
-    }
-
-    /// Pairs a packet whose content is known, now or when its plaintext packet comes.
-    fn find_plain(&mut self, identity: identity::Identity, serial: Serial) {
-        match self.plain_with(identity) {
-            Some((plain, more)) => self.pair_content(plain, serial, more),
-            None => self.tunnel_index.insert(identity, serial),
         }
     }
 
@@ -409,26 +420,10 @@ impl Matcher {
         }
     }
 
-    fn pair_content(&mut self, plain: Serial, tunnelled: Serial, more: bool) {
-        let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else { return };
-        let whole = p.identity.zip(t.identity).is_some_and(|(p, t)| p.is_whole(t));
-        let basis = t.basis();
-        let confidence = match (more, whole) {
-            (false, true) => 1.0,
-            (false, false) => 0.98,
-            (true, _) => 0.8,
-        };
-        if self.ahead.is_none()
-            && let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
-        {
-            self.ahead = Some(t.saturating_sub(p));
-        }
-        self.ledger.pair(plain, tunnelled, basis, confidence);
-    }
-
     /// Settles what can be settled with what has been read.
     pub(crate) fn advance(&mut self) {
         let end = self.plain.ended && self.tunnel.ended;
+        self.cover();
         self.order.advance(&mut self.ledger, self.plain.until(), self.tunnel.until(), HORIZON_NS, end);
         if self.ahead.is_none() {
             self.ahead = self.order.usual().map(|ns| ns as i64);
@@ -436,7 +431,6 @@ impl Matcher {
         if end {
             self.trains.end();
         }
-        self.cover();
         self.expire(end);
         self.retire();
         if self.held.len() >= HELD_PAIRS || (end && self.exit.ended) {
@@ -446,7 +440,7 @@ impl Matcher {
 
     /// Compares the clocks by the pairs held back, and counts them.
     fn flush(&mut self) {
-        let held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.held);
         self.tally.decide(self.settings.one_clock);
         for packet in &held {
             if let Some(difference) = self.tally.difference(packet) {
@@ -454,7 +448,11 @@ impl Matcher {
             }
         }
         let clock = self.clock();
-        for packet in &held {
+        for packet in &mut held {
+            let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(ns));
+            if out && matches!(packet.fate, TunnelledFate::Alone) {
+                packet.fate = TunnelledFate::Uncovered;
+            }
             let pair = self.tally.count(packet, &clock, &self.settings, self.order.mapping(packet.sa));
             if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {
                 rows.push(pair);

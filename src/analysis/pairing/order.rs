@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 
-use super::beginning::{Beginning, Search, directions};
+use super::beginning::{Search, Trial, directions};
+use super::evidence::CERTAIN;
 use super::lane::{Lane, PlainItem};
 use super::ledger::{Ledger, Serial, TunnelledFate};
-use super::limits::MAX_WAITING;
+use super::limits::{MAX_WAITING, ON_ITS_WAY_NS};
 use super::links::{Links, Macs};
 use super::mapping::Mapping;
 use crate::model::Address;
@@ -19,6 +20,9 @@ use crate::transform::iv::IvSample;
 
 /// Tunnelled packets by which a beginning is looked for.
 pub(super) const SAMPLE: usize = 512;
+
+/// The longest that a packet is taken to be on its way where the clocks are known, in nanoseconds.
+const FARTHEST: i64 = 2 * ON_ITS_WAY_NS;
 
 /// What is known of an SA besides its packets.
 #[derive(Clone, Debug)]
@@ -50,6 +54,14 @@ pub(super) struct Order {
     /// Whether some of the packets are known by their content now.
     opened: bool,
     lanes: Option<Box<[Lane; 2]>>,
+    /// Alignments that are left, by lane; 0 where none is or one was found.
+    open: [usize; 2],
+    /// Whether TTLs say which lane passed the plain tap first.
+    told: bool,
+    /// Plaintext packets of each lane where none could be paired, if their direction is known.
+    aside: Option<[u64; 2]>,
+    /// Both sides are stamped by one clock.
+    one_clock: bool,
     centre: Option<Address>,
     catalogue: Option<Catalogue>,
     pub(super) sas: Vec<SaInfo>,
@@ -59,6 +71,11 @@ pub(super) struct Order {
 }
 
 impl Order {
+    /// `one_clock`: both sides are stamped by one clock.
+    pub(super) fn new(one_clock: bool) -> Self {
+        Self { one_clock, ..Self::default() }
+    }
+
     pub(super) fn link(&mut self, macs: Option<Macs>, src: Address, dst: Address) -> u16 {
         self.links.number(macs, src, dst)
     }
@@ -206,9 +223,16 @@ impl Order {
         }
         if end && let Some(lanes) = &mut self.lanes {
             for lane in lanes.iter_mut() {
-                lane.leave_all(ledger);
                 let known = lane.delay.is_some();
-                lane.plain.drain(..).filter(|_| known).for_each(|item| ledger.give_up(item.serial, None, 0.5));
+                let waits = !lane.tunnelled().is_empty();
+                for item in lane.plain.drain(..) {
+                    if known {
+                        ledger.give_up(item.serial, None, 0.5);
+                    } else if waits {
+                        ledger.set_aside(item.serial);
+                    }
+                }
+                lane.leave_all(ledger);
             }
         }
     }
@@ -253,24 +277,27 @@ impl Order {
             }
         }
         let catalogue = self.catalogue.get_or_insert_default();
-        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given };
+        let within = if self.one_clock { (-FARTHEST, FARTHEST) } else { (i64::MIN, i64::MAX) };
+        let one_clock = self.one_clock;
+        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
         let [out, back] = &mut lanes;
         let [towards, away] = &plain;
-        let mut trials = [
-            [search.begin(out, towards), search.begin(out, away)],
-            [search.begin(back, towards), search.begin(back, away)],
-        ];
-        let score = |trial: &Option<Beginning>| trial.as_ref().map_or(0.0, |trial| trial.score);
-        let [[out_towards, out_away], [back_towards, back_away]] = &trials;
-        let crossed = score(out_away) + score(back_towards) > score(out_towards) + score(back_away);
-        let (way_out, way_back) = if crossed { (1, 0) } else { (0, 1) };
-        let found = [
-            trials.first_mut().and_then(|row| row.get_mut(way_out)).and_then(Option::take),
-            trials.get_mut(1).and_then(|row| row.get_mut(way_back)).and_then(Option::take),
-        ];
-        if found.iter().all(Option::is_none) {
+        let straight = [search.begin(out, towards), search.begin(back, away)];
+        let crosswise = [search.begin(out, away), search.begin(back, towards)];
+        let weight = |trials: &[Trial; 2]| trials.iter().map(Trial::weight).sum::<f64>();
+        let (there, across) = (weight(&straight), weight(&crosswise));
+        let crossed = across > there;
+        let (trials, others) = if crossed { (crosswise, straight) } else { (straight, crosswise) };
+        // Packets that fit either direction as well belong to neither.
+        let either = (across - there).abs() < CERTAIN;
+        let mut own = trials.into_iter().zip(&others).map(|(trial, other)| trial.unless(other, either));
+        let trials = [own.next().unwrap_or(Trial::Nothing), own.next().unwrap_or(Trial::Nothing)];
+        self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, Trial::open));
+        if !trials.iter().any(|trial| matches!(trial, Trial::Begun(_))) {
             if end {
-                self.tunnelled.drain(..).for_each(|arrival| ledger.leave(arrival.serial, TunnelledFate::Alone));
+                let [towards, away] = plain.map(|plain| plain.len() as u64);
+                self.aside = (!either).then_some(if crossed { [away, towards] } else { [towards, away] });
+                self.leave_open(ledger);
             }
             return;
         }
@@ -279,13 +306,13 @@ impl Order {
             self.links.cross();
             plain.swap(0, 1);
         }
-        for ((lane, found), plain) in lanes.iter_mut().zip(found).zip(plain) {
+        for ((lane, trial), plain) in lanes.iter_mut().zip(trials).zip(plain) {
             lane.plain = plain;
-            if let Some(found) = found {
-                lane.take(found);
+            if let Trial::Begun(found) = trial {
+                lane.take(*found, ledger);
             }
         }
-        directions(&mut lanes, ledger);
+        self.told = directions(&mut lanes, ledger, self.one_clock);
         for arrival in std::mem::take(&mut self.tunnelled) {
             if self.sas.get(arrival.sa as usize).and_then(|info| self.lane_of(info)).is_none() {
                 ledger.leave(arrival.serial, TunnelledFate::Alone);
@@ -295,12 +322,42 @@ impl Order {
         self.lanes = Some(Box::new(lanes));
     }
 
+    /// Nothing more comes, and what belongs together is not known.
+    fn leave_open(&mut self, ledger: &mut Ledger) {
+        let open = self.open.iter().any(|alignments| *alignments > 0);
+        self.tunnelled.drain(..).for_each(|arrival| ledger.leave(arrival.serial, TunnelledFate::Alone));
+        for (_, item) in self.plain.drain(..).filter(|_| open) {
+            ledger.set_aside(item.serial);
+        }
+    }
+
+    /// How many alignments of the packets of an SA there are, where that is why none was paired.
+    pub(super) fn open_of(&self, sa: u32) -> usize {
+        let lane = self.sas.get(sa as usize).and_then(|info| self.lane_of(info));
+        lane.and_then(|lane| self.open.get(lane)).copied().unwrap_or(0)
+    }
+
+    /// Plaintext packets of the direction of an SA, where none could be paired and one clock stamped both sides.
+    pub(super) fn aside_of(&self, sa: u32) -> Option<u64> {
+        let lane = self.sas.get(sa as usize).and_then(|info| self.lane_of(info))?;
+        self.aside.filter(|_| self.one_clock)?.get(lane).copied()
+    }
+
     /// One direction has begun; the other may begin later.
     fn begin_other(&mut self, ledger: &mut Ledger, end: bool) {
         let Some(lanes) = &mut self.lanes else { return };
-        let Some(known) = lanes.iter().find(|lane| lane.delay.is_some()).map(|lane| lane.encapsulated) else { return };
+        let Some(known) = lanes.iter().find(|lane| lane.delay.is_some()) else { return };
+        let delay = known.delay;
+        let (base, slack) = delay.map_or((0, 0), |delay| (delay.base.unwrap_or(0.0) as i64, 8 * delay.spread as i64));
+        let known = known.encapsulated;
+        // The clocks are the same both ways, and no packet arrives before it was sent.
+        let within = match (self.told || self.one_clock, known) {
+            (true, true) => (base.saturating_sub(FARTHEST), base.saturating_add(slack)),
+            (true, false) => (base.saturating_sub(slack), base.saturating_add(FARTHEST)),
+            (false, _) => (base.saturating_sub(FARTHEST), base.saturating_add(FARTHEST)),
+        };
         let catalogue = self.catalogue.get_or_insert_default();
-        for lane in lanes.iter_mut().filter(|lane| lane.delay.is_none()) {
+        for (lane, open) in lanes.iter_mut().zip(&mut self.open).filter(|(lane, _)| lane.delay.is_none()) {
             while lane.plain.len() > MAX_WAITING {
                 lane.plain.pop_front();
             }
@@ -310,12 +367,14 @@ impl Order {
             }
             self.enough = waiting * 4;
             let plain = std::mem::take(&mut lane.plain);
-            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given };
-            let found = search.begin(lane, &plain);
+            let one_clock = self.one_clock;
+            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
+            let trial = search.begin(lane, &plain);
             lane.plain = plain;
             lane.encapsulated = !known;
-            if let Some(found) = found {
-                lane.take(found);
+            *open = trial.open();
+            if let Trial::Begun(found) = trial {
+                lane.take(*found, ledger);
                 if end {
                     lane.advance(ledger, i64::MAX, i64::MAX, true);
                 }

@@ -10,6 +10,8 @@ pub(super) struct Progress {
     pub(super) latest: i64,
     pub(super) frames: u64,
     pub(super) packets: u64,
+    /// Packets in a tunnel.
+    pub(super) tunnelled: u64,
     pub(super) ended: bool,
 }
 

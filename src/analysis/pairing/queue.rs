@@ -23,17 +23,35 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Lets a packet wait. `read`: how far the other side was read, on this one's clock; `ns`: the time of a packet.
-    pub(super) fn push(&mut self, identity: Identity, packet: T, read: Option<i64>, ns: fn(&T) -> Option<i64>) {
+    /// Lets a packet wait; the one that makes room for it. `read`: how far the other side was read, on this one's clock; `ns`: the time
+    /// of a packet.
+    pub(super) fn push(
+        &mut self,
+        identity: Identity,
+        packet: T,
+        read: Option<i64>,
+        ns: fn(&T) -> Option<i64>,
+    ) -> Option<T> {
+        let mut evicted = None;
         self.index.insert(identity, self.first + self.packets.len() as u64);
         self.packets.push_back(Some((identity, packet)));
         while self.packets.len() > MAX_WAITING || self.packets.front().is_some_and(Option::is_none) {
             if let Some(Some((old, packet))) = self.packets.pop_front() {
                 self.index.remove(old, self.first);
                 self.crowded.add(ns(&packet), read);
+                evicted = Some(packet);
             }
             self.first += 1;
         }
+        evicted
+    }
+
+    /// All that wait; they wait no longer.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.index = Index::default();
+        let waiting = std::mem::take(&mut self.packets);
+        self.first += waiting.len() as u64;
+        waiting.into_iter().flatten().map(|(_, packet)| packet)
     }
 
     /// Packets for which none was found among those compared, while there were more.
@@ -65,7 +83,9 @@ mod tests {
 
     fn queue(waiting: &[(Identity, char)]) -> Queue<char> {
         let mut queue = Queue::default();
-        waiting.iter().for_each(|(identity, name)| queue.push(*identity, *name, None, |_| None));
+        for (identity, name) in waiting {
+            assert_eq!(queue.push(*identity, *name, None, |_| None), None);
+        }
         queue
     }
 
@@ -86,7 +106,8 @@ mod tests {
         let more = 3;
         let mut queue = Queue::default();
         for at in 0..MAX_WAITING as u64 + more {
-            queue.push(packet(at, None), at, None, |_| None);
+            let evicted = queue.push(packet(at, None), at, None, |_| None);
+            assert_eq!(evicted, at.checked_sub(MAX_WAITING as u64));
         }
         for gone in 0..more {
             assert_eq!(queue.take(packet(gone, None)), None);

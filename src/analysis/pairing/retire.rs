@@ -2,20 +2,16 @@
 
 use super::Matcher;
 use super::ledger::{PlainFate, Serial, TunnelledFate};
-use super::limits::{HORIZON_NS, MAX_WAITING, ON_ITS_WAY_NS};
+use super::limits::{HORIZON_NS, MAX_WAITING};
+use super::progress::Progress;
 
 impl Matcher {
-    /// From when to when, on the plain clock, the tunnel's capture shows what the plain one does.
+    /// From when to when each capture was recorded.
     pub(super) fn cover(&mut self) {
-        let Some(ahead) = self.ahead else { return };
-        self.ledger.covered = (
-            self.tunnel.first.map_or(i64::MIN, |first| first.saturating_sub(ahead).saturating_sub(ON_ITS_WAY_NS)),
-            if self.tunnel.ended {
-                self.tunnel.latest.saturating_sub(ahead).saturating_add(ON_ITS_WAY_NS)
-            } else {
-                i64::MAX
-            },
-        );
+        let span = |side: &Progress| {
+            (side.first.unwrap_or(i64::MIN), if side.ended && side.frames > 0 { side.latest } else { i64::MAX })
+        };
+        self.ledger.recorded = [span(&self.plain), span(&self.tunnel)];
     }
 
     /// Gives up on what has waited too long.
@@ -38,7 +34,7 @@ impl Matcher {
                 break;
             }
             let ns = t.time.ns();
-            if !self.rejoin(serial) {
+            if !self.rejoin(serial) && !self.count_alike(serial) {
                 self.ledger.leave(serial, TunnelledFate::Alone);
                 if !(end || too_old) {
                     let read = ahead.map(|ahead| self.plain.until().saturating_add(ahead));
@@ -64,6 +60,17 @@ impl Matcher {
             }
             if ahead.is_some() { self.ledger.give_up(serial, None, 0.5) } else { self.ledger.uncovered(serial) }
         }
+    }
+
+    /// Of packets that are alike as many belong together as there are, whichever they are.
+    fn count_alike(&mut self, serial: Serial) -> bool {
+        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
+        let Some(identity) = t.identity.filter(|identity| self.tunnel_index.is_repeated(*identity)) else {
+            return false;
+        };
+        let Some((plain, _)) = self.plain_with(identity) else { return false };
+        self.pair_content(plain, serial, true, false);
+        true
     }
 
     /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.

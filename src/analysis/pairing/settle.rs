@@ -20,6 +20,10 @@ const BLOCK: usize = 256;
 const AHEAD: usize = 64;
 /// Places before a doubt that are looked at again with it.
 const AROUND: usize = 32;
+/// Plaintext packets in a row without counterpart that are an outage; fewer are left to an alignment.
+const OUTAGE: usize = 24;
+/// How sure it is of a lost packet that it was this one, where no number names it.
+const UNNAMED: f32 = 0.5;
 /// The surest that a pair by order is.
 const SUREST: f32 = 0.99;
 /// A pair whose time costs more is looked at again.
@@ -36,10 +40,14 @@ struct Block {
 
 impl Lane {
     /// Goes on from a beginning.
-    pub(super) fn take(&mut self, beginning: Beginning) {
-        let Beginning { score: _, mappings, delay, lag, certainty, partial } = beginning;
-        (self.mappings, self.lag, self.certainty, self.partial) = (mappings, lag, certainty, partial);
+    pub(super) fn take(&mut self, beginning: Beginning, ledger: &mut Ledger) {
+        let Beginning { weight: _, mappings, delay, partial, flows } = beginning;
+        (self.mappings, self.partial) = (mappings, partial);
         self.delay = Some(delay);
+        if let Some(base) = delay.base {
+            ledger.reaches(base as i64, base as i64);
+        }
+        ledger.flows.first_look(&flows);
     }
 
     /// Settles the packets that are older than `until`, as long as enough younger ones are known to check them by; `stale` ones also
@@ -64,6 +72,11 @@ impl Lane {
 
     /// Settles the first `commit` packets.
     fn block(&mut self, ledger: &mut Ledger, commit: usize) {
+        let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
+        let commit = self.synchronise(ledger, commit, delay);
+        if commit == 0 {
+            return;
+        }
         let places = self.places(commit + AHEAD);
         // Behind how many places so many packets lie.
         let end = places
@@ -73,7 +86,7 @@ impl Lane {
             .nth(commit.saturating_sub(1))
             .map_or(places.len(), |(at, _)| at + 1);
         let tunnelled: Vec<align::Tunnelled> = places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
-        let wanted = tunnelled.len() + self.lag.unsigned_abs() + 256;
+        let wanted = tunnelled.len() + 256;
         let candidates: Vec<(usize, PlainItem)> = self
             .plain
             .iter()
@@ -86,7 +99,6 @@ impl Lane {
         let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
         let block = Block { places, tunnelled, candidates };
         let Block { tunnelled, candidates, .. } = &block;
-        let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
         let straight = self.straight(&plain, tunnelled, delay);
         if straight == tunnelled.len() {
             let aligned: align::Aligned = (0..straight).map(|at| Some((at, f32::MAX))).collect();
@@ -102,8 +114,10 @@ impl Lane {
             let short = self.begun && is_diverse(tunnelled);
             let rows = if short { tunnelled.get(..4 * AROUND).unwrap_or(tunnelled) } else { tunnelled };
             let end = if short { end.min(2 * AROUND) } else { end };
+            let before = outage(&plain, rows, delay);
+            let (rows, end) = (rows.get(..before).unwrap_or(rows), end.min(before));
             let align = |plain: &[align::Plain]| {
-                align::align(plain, rows, self.lag, lead, delay, |m, inner, esp| self.mappings.makes(m, inner, esp))
+                align::align(plain, rows, 0, lead, delay, |m, inner, esp| self.mappings.makes(m, inner, esp))
             };
             let mut aligned = align(&plain);
             let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
@@ -114,7 +128,51 @@ impl Lane {
             self.settle(ledger, &block, end, &aligned);
         }
         self.begun = true;
-        self.lag = 0;
+    }
+
+    /// Brings both sides to the same time after a stretch that one of them lacks: the packets of the other that lie before are left
+    /// alone. How many of the `commit` packets in the tunnel remain.
+    fn synchronise(&mut self, ledger: &mut Ledger, commit: usize, delay: Delay) -> usize {
+        let Some(base) = delay.base else { return commit };
+        let least = if self.begun { OUTAGE } else { 0 };
+        let slack = slack(delay);
+        let Some(first) = self.tunnelled().front() else { return 0 };
+        let sent = first.ns.saturating_sub(base as i64).saturating_sub(slack);
+        let old = self.plain.iter().take_while(|item| item.ns < sent).count();
+        if old > least && !self.is_overtaken(commit) && !self.goes_on(ledger, delay) {
+            for item in self.plain.drain(..old) {
+                ledger.give_up(item.serial, None, UNNAMED);
+            }
+        }
+        let Some(first) = self.plain.front() else { return commit };
+        let seen = first.ns.saturating_add(base as i64).saturating_sub(slack);
+        let early = self.tunnelled().iter().take(commit).take_while(|item| item.ns < seen).count();
+        if early <= least {
+            return commit;
+        }
+        for item in self.tunnelled_mut().drain(..early) {
+            ledger.leave(item.serial, TunnelledFate::Alone);
+        }
+        commit - early
+    }
+
+    /// Whether packets wait whose numbers are below that of the first: they were sent before it and came later.
+    fn is_overtaken(&self, commit: usize) -> bool {
+        let Some(first) = self.tunnelled().front() else { return false };
+        let mut next = self.tunnelled().iter().take(commit + AHEAD);
+        next.any(|item| item.sa == first.sa && item.run == first.run && item.number < first.number)
+    }
+
+    /// Whether the packets that wait fit by their lengths as they come: then a queue has grown, and nothing was lost.
+    fn goes_on(&self, ledger: &Ledger, delay: Delay) -> bool {
+        /// Packets that are looked at.
+        const NEXT: usize = 16;
+        let places = self.places(NEXT);
+        let rows: Vec<align::Tunnelled> = places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
+        let plain: Vec<align::Plain> =
+            self.plain.iter().take(rows.len()).map(|item| self.plain_of(item, ledger)).collect();
+        let lengths: HashSet<u32, FixedState> = plain.iter().map(|packet| packet.bytes).collect();
+        self.begun && lengths.len() > 3 && self.straight(&plain, &rows, delay) == rows.len()
     }
 
     /// How many places from the first on are taken by the plaintext packets as they come, with nothing that speaks against it.
@@ -253,7 +311,7 @@ impl Lane {
             };
             let mut fitting = free.iter().filter(fits);
             if let (Some(only), None) = (fitting.next(), fitting.next()) {
-                ledger.pair(only.serial, place.item.serial, PairBasis::Order, 0.8 * self.certainty);
+                ledger.pair(only.serial, place.item.serial, PairBasis::Order, 0.8);
             }
         }
     }
@@ -285,8 +343,34 @@ impl Lane {
     }
 
     fn confidence(&self, gap: f32) -> f32 {
-        (1.0 / (1.0 + (-gap).exp())).min(SUREST) * self.certainty
+        (1.0 / (1.0 + (-gap).exp())).min(SUREST)
     }
+}
+
+/// By how much a packet may be early or late before it is out of time.
+fn slack(delay: Delay) -> i64 {
+    (32.0 * delay.spread.max(delay.jitter)).clamp(1e6, 1e9) as i64
+}
+
+/// How many places there are before the plaintext side goes on for long without the tunnel.
+fn outage(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> usize {
+    let Some(base) = delay.base else { return rows.len() };
+    let mut before: Option<usize> = None;
+    let mut at = 0;
+    for (row, packet) in rows.iter().enumerate() {
+        if packet.hole {
+            before = before.map(|before| before + 1);
+            continue;
+        }
+        let sent = packet.ns.saturating_sub(base as i64);
+        let ahead = plain.get(at..).unwrap_or_default();
+        at += ahead.iter().take_while(|own| own.ns < sent).count();
+        if before.is_some_and(|before| at > before + 1 + OUTAGE) {
+            return row;
+        }
+        before = Some(at);
+    }
+    rows.len()
 }
 
 /// Whether packets have so many lengths that a few in a row are like no others.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
-use super::clock::{Clock, Difference};
+use super::clock::{Basis, Clock, Difference};
 use super::flows::FlowId;
-use super::ledger::{Inner, Pairing, Plain, Tunnelled, TunnelledFate};
+use super::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use super::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use super::mapping::Mapping;
 use super::prefix::Prefix;
@@ -20,6 +20,10 @@ use crate::model::{Address, FramePos};
 
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
+/// A pair that is less sure has no latency.
+const TIMED: f32 = 0.5;
+/// How sure a pair is whose times contradict it.
+const IMPOSSIBLE: f32 = 0.3;
 
 /// Ethernet padding of one side.
 #[derive(Clone, Copy, Default, Debug)]
@@ -49,6 +53,7 @@ pub(super) struct SaTally {
     pub(super) matched: u64,
     pub(super) ambiguous: u64,
     pub(super) alone: u64,
+    pub(super) uncovered: u64,
     pub(super) repeated: u64,
     pub(super) basis: [u64; 3],
     pub(super) confidence: f64,
@@ -110,6 +115,7 @@ impl Tally {
             matched: 0,
             ambiguous: 0,
             alone: 0,
+            uncovered: 0,
             repeated: 0,
             basis: [0; 3],
             confidence: 0.0,
@@ -201,6 +207,10 @@ impl Tally {
                 sa.repeated += 1;
                 return None;
             }
+            TunnelledFate::Uncovered => {
+                sa.uncovered += 1;
+                return None;
+            }
             TunnelledFate::Alone => {
                 sa.alone += 1;
                 return None;
@@ -210,8 +220,6 @@ impl Tally {
         let Pairing { plain, basis, confidence } = pairing;
         self.pairs += 1;
         sa.matched += 1;
-        sa.confidence += f64::from(confidence);
-        sa.ambiguous += u64::from(confidence < SURE);
         if let Some(count) = sa.basis.get_mut(basis as usize) {
             *count += 1;
         }
@@ -229,13 +237,19 @@ impl Tally {
         }
         sa.furthest = sa.furthest.max(Some(plain.pos));
         let delay = sa.delay(packet, &plain, clock);
-        if let Some(delay) = delay {
+        // No packet arrives before it was sent: the pair is wrong, or the clock is.
+        let impossible = delay.is_some_and(|delay| (delay as f64) < -clock.uncertainty_ns.unwrap_or(0.0) - Clock::STEP);
+        let confidence = if impossible && basis == PairBasis::Order { confidence.min(IMPOSSIBLE) } else { confidence };
+        let timed_delay = delay.filter(|_| confidence >= TIMED);
+        if let Some(delay) = timed_delay {
             let (first, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
             sa.times.add(last);
             if let Some(first) = first {
                 sa.cut_through.add(first);
             }
         }
+        sa.confidence += f64::from(confidence);
+        sa.ambiguous += u64::from(confidence < SURE);
         headers(&mut sa.header, packet, &plain);
         // Neighbours are mostly of one flow.
         if self.last_flow != Some((plain.flow, packet.sa)) {
@@ -262,7 +276,7 @@ impl Tally {
                 let timed = self.sizes <= MAX_TIMED_SIZES;
                 let size = sa.sizes.entry(plain.bytes).or_insert_with(|| SizeTally::new(timed));
                 size.add(packet, plain.bytes, basis, mapping, carried);
-                if let Some(delay) = delay {
+                if let Some(delay) = timed_delay {
                     let (_, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
                     match &mut size.times {
                         Some(times) => times.add(last),
@@ -303,6 +317,9 @@ impl SaTally {
     /// Time between the taps, clocks compared.
     fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
         let (p, t) = (plain.time.ns()?, packet.time.ns()?);
+        if clock.basis == Basis::Unknown {
+            return None;
+        }
         let later = t.saturating_sub(clock.ahead(p)).saturating_sub(p);
         Some(if self.encapsulated == Some(false) { later.saturating_neg() } else { later })
     }

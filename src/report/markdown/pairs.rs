@@ -62,7 +62,10 @@ fn pairs(page: &mut Page, report: &MatchReport) {
             ">in the tunnel alone",
             ">repeated",
             ">outside",
-            ">not covered",
+            ">plain not covered",
+            ">tunnel not covered",
+            ">plain not determined",
+            ">tunnel not determined",
         ],
         [[
             pairs.matched,
@@ -75,6 +78,9 @@ fn pairs(page: &mut Page, report: &MatchReport) {
             pairs.repeated_tunnel,
             pairs.outside_plain,
             pairs.uncovered_plain,
+            pairs.uncovered_tunnel,
+            pairs.undetermined_plain,
+            pairs.undetermined_tunnel,
         ]
         .map(grouped)
         .to_vec()],
@@ -87,20 +93,41 @@ fn directions(page: &mut Page, report: &MatchReport) {
     }
     page.heading("Directions");
     page.table(
-        &["SA", "way", "known by", ">matched", ">lost", ">loss %", ">overtaken", ">confidence", "transform"],
+        &[
+            "SA",
+            "way",
+            "known by",
+            ">matched",
+            ">lost",
+            ">loss %",
+            ">before tunnel tap",
+            ">after tunnel tap",
+            ">end to end",
+            ">overtaken",
+            ">confidence",
+            "transform",
+            "not determined",
+        ],
         report.directions.iter().map(|direction| {
-            let gone =
-                if direction.way == "decapsulated" { direction.unmatched_tunnel } else { direction.unmatched_plain };
+            let gone = if direction.way == "decapsulated" {
+                direction.lost_behind_tunnel
+            } else {
+                direction.lost_before_tunnel
+            };
             vec![
                 safe(&names::sa_title(&direction.sa)),
                 direction.way.to_owned(),
                 direction.basis.unwrap_or_default().to_owned(),
                 grouped(direction.matched),
-                grouped(gone),
+                gone.map(grouped).unwrap_or_default(),
                 direction.loss_pct.map(|loss| decimal(loss, 2)).unwrap_or_default(),
+                direction.lost_before_tunnel.map(grouped).unwrap_or_default(),
+                direction.lost_behind_tunnel.map(grouped).unwrap_or_default(),
+                direction.lost_end_to_end.map(grouped).unwrap_or_default(),
                 grouped(direction.reordered),
                 direction.confidence.map(|mean| decimal(mean, 3)).unwrap_or_default(),
                 safe(&names::transform_of(&direction.transform)),
+                direction.undetermined.as_ref().map(|open| safe(&open.reason)).unwrap_or_default(),
             ]
         }),
     );
@@ -164,8 +191,11 @@ fn sizes(page: &mut Page, report: &MatchReport) {
                 size.basis.to_owned(),
                 size.inner_bytes.to_string(),
                 grouped(size.frames),
-                range(size.overhead_min_bytes, size.overhead_max_bytes),
-                decimal(size.overhead_of_inner_pct, 1),
+                size.overhead_min_bytes
+                    .zip(size.overhead_max_bytes)
+                    .map(|(min, max)| range(min, max))
+                    .unwrap_or_default(),
+                size.overhead_of_inner_pct.map(|share| decimal(share, 1)).unwrap_or_default(),
                 size.predicted_bytes.map(|octets| octets.to_string()).unwrap_or_default(),
                 size.difference_why.map(safe).unwrap_or_default(),
                 size.loss_pct.map(|loss| decimal(loss, 2)).unwrap_or_default(),
@@ -185,12 +215,13 @@ fn lost(page: &mut Page, report: &MatchReport, zone: &TimeZone) {
     }
     page.heading("Lost packets");
     page.table(
-        &["frame", "time", ">inner B", "SA", ">number", ">confidence"],
+        &["frame", "time", ">inner B", "lost", "SA", ">number", ">confidence"],
         report.lost.iter().take(LOST).map(|lost| {
             vec![
                 safe(&names::frame_of(&report.plain.captures, lost.frame)),
                 lost.time.map(|time| names::time_of_day(time.0, zone)).unwrap_or_default(),
                 grouped(lost.inner_bytes),
+                lost.verdict.to_owned(),
                 lost.sa.as_deref().map(|sa| safe(&names::sa_title(sa))).unwrap_or_default(),
                 lost.sequence.map(|number| number.to_string()).unwrap_or_default(),
                 decimal(lost.confidence, 2),

@@ -81,7 +81,7 @@ mod tests {
     fn figures_say_how_they_are_known() {
         let text = text(&sample::report(), 200);
         for said in [
-            "by order: only this arrangement fits",
+            "by order: paired by length, sequence and timing",
             "Known by packets of both directions",
             "last bit to last bit",
             "as right as the offset of the clocks",

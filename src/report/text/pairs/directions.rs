@@ -31,6 +31,7 @@ pub(super) fn print(page: &mut Page<'_>, report: &MatchReport) {
         Column::left("known by"),
         Column::left("").fit(Fit::Remark),
         Column::left("").fit(Fit::Remark),
+        Column::left("").fit(Fit::Remark),
     ]);
     for direction in report.directions.iter().take(ROWS) {
         table.row(row(direction));
@@ -58,8 +59,9 @@ pub(super) fn more(page: &mut Page<'_>, rows: usize, table: &str) {
     }
 }
 
-fn row(direction: &Direction) -> [String; 14] {
-    let lost = if direction.way == "decapsulated" { direction.unmatched_tunnel } else { direction.unmatched_plain };
+fn row(direction: &Direction) -> [String; 15] {
+    let lost =
+        if direction.way == "decapsulated" { direction.lost_behind_tunnel } else { direction.lost_before_tunnel };
     let alone = if direction.way == "decapsulated" { direction.unmatched_plain } else { direction.unmatched_tunnel };
     let some = |n: u64| if n > 0 { grouped(n) } else { String::new() };
     [
@@ -68,7 +70,7 @@ fn row(direction: &Direction) -> [String; 14] {
         direction.way.to_owned(),
         grouped(direction.matched),
         some(direction.ambiguous),
-        grouped(lost),
+        lost.map_or_else(|| "-".to_owned(), grouped),
         direction.loss_pct.map_or_else(|| "-".to_owned(), |loss| decimal(loss, 2)),
         some(alone),
         some(direction.repeated_tunnel),
@@ -77,7 +79,24 @@ fn row(direction: &Direction) -> [String; 14] {
         direction.basis.unwrap_or("-").to_owned(),
         carries(direction),
         transform(direction),
+        losses(direction),
     ]
+}
+
+/// `lost before the tunnel tap 10, after it 19, end to end 29`, or why nothing is paired.
+fn losses(direction: &Direction) -> String {
+    if let Some(open) = &direction.undetermined {
+        return format!("not determined: {}; would decide it: {}", printable(&open.reason), printable(&open.decide));
+    }
+    let some =
+        |name: &str, lost: Option<u64>| lost.filter(|lost| *lost > 0).map(|lost| format!("{name} {}", grouped(lost)));
+    let parts = [
+        some("before the tunnel tap", direction.lost_before_tunnel),
+        some("after it", direction.lost_behind_tunnel),
+        some("end to end", direction.lost_end_to_end),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("lost {}", parts.join(", ")) }
 }
 
 /// `192.168.1.1 > 192.168.1.2`.

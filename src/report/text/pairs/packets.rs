@@ -22,6 +22,10 @@ pub(super) fn summary(page: &mut Page<'_>, report: &MatchReport) {
         repeated_tunnel,
         outside_plain,
         uncovered_plain,
+        uncovered_tunnel,
+        uncovered_exit,
+        undetermined_plain,
+        undetermined_tunnel,
         by_basis,
     } = report.pairs;
     page.heading("Pairs");
@@ -32,11 +36,7 @@ pub(super) fn summary(page: &mut Page<'_>, report: &MatchReport) {
             by_basis.decrypted,
             "of these by decryption: the inner packet was decrypted with a key of --config, and is the same",
         ),
-        (
-            by_basis.order,
-            "of these by order: only this arrangement fits the lengths that the transform can make, the sequence numbers and the times; \
-             nothing inside was seen",
-        ),
+        (by_basis.order, "of these by order: paired by length, sequence and timing; contents encrypted"),
         (ambiguous, "of these ambiguous: confidence below 0.9, as among packets of one length close together"),
         (unmatched_plain, "lost: plaintext packets that should be in the tunnel and were not seen there"),
         (
@@ -45,7 +45,14 @@ pub(super) fn summary(page: &mut Page<'_>, report: &MatchReport) {
         ),
         (repeated_tunnel, "repeated in the tunnel: their sequence number was there before"),
         (outside_plain, "outside: plaintext packets of traffic that does not go through the tunnel"),
-        (uncovered_plain, "not covered: plaintext packets from before the tunnel's capture began or after it ended"),
+        (uncovered_plain, "not covered: plaintext packets outside the time that the tunnel's capture covers; not lost"),
+        (
+            uncovered_tunnel,
+            "not covered: packets in the tunnel outside the time that the plain capture covers; not lost",
+        ),
+        (uncovered_exit.unwrap_or(0), "not covered: packets of the plain or exit side outside the time of the other"),
+        (undetermined_plain, "not determined: plaintext packets that several alignments explain equally well"),
+        (undetermined_tunnel, "not determined: packets in the tunnel that several alignments explain equally well"),
     ];
     let width = rows.iter().map(|(n, _)| grouped(*n).len()).max().unwrap_or(0);
     for (n, what) in rows.iter().enumerate().filter(|(at, (n, _))| *at == 0 || *n > 0).map(|(_, row)| row) {
@@ -103,16 +110,26 @@ fn protocol(number: u8) -> String {
     format!("{number} {name}")
 }
 
+/// Where a packet was lost.
+fn place(verdict: &str) -> &'static str {
+    match verdict {
+        "before-tunnel" => "before tunnel tap",
+        "behind-tunnel" => "after tunnel tap",
+        _ => "end to end",
+    }
+}
+
 /// The first of those that were lost.
 pub(super) fn lost(page: &mut Page<'_>, report: &MatchReport) {
     if report.lost.is_empty() {
         return;
     }
-    page.heading_with("Lost packets", "plaintext frames that were not seen in the tunnel");
+    page.heading_with("Lost packets", "plaintext frames that did not reach the next tap");
     let mut table = Table::new(vec![
         Column::left("frame"),
         Column::left("at"),
         Column::right("inner B"),
+        Column::left("lost").fit(Fit::Below),
         Column::left("SA").fit(Fit::Below),
         Column::right("number"),
         Column::right("confidence"),
@@ -122,6 +139,7 @@ pub(super) fn lost(page: &mut Page<'_>, report: &MatchReport) {
             frame(&report.plain, lost.frame),
             lost.time.map(|time| names::time_of_day(time.0, page.zone())).unwrap_or_default(),
             grouped(lost.inner_bytes),
+            place(lost.verdict).to_owned(),
             lost.sa.as_deref().map(short).unwrap_or_default(),
             lost.sequence.map(|number| number.to_string()).unwrap_or_default(),
             decimal(lost.confidence, 2),
@@ -129,7 +147,11 @@ pub(super) fn lost(page: &mut Page<'_>, report: &MatchReport) {
     }
     table.print(page);
     if report.lost.iter().any(|lost| lost.sequence.is_some()) {
-        page.wrapped(2, 2, "A number is the hole that the packet left in its SA: it was lost behind the gateway.");
+        page.wrapped(
+            2,
+            2,
+            "A number is the gap that the packet left in its SA: it was lost after the gateway had encrypted it.",
+        );
     }
     rest(page, report.lost.len(), "lost");
 }
@@ -154,7 +176,12 @@ pub(super) fn ends(page: &mut Page<'_>, report: &MatchReport) {
             (Some(_), false) => "; one clock stamped both",
         };
         let from_to = format!("{} > {}", printable(&end.src), printable(&end.dst));
-        table.row([grouped(end.matched), from_to, min, p50, p90, p99, max, mean, format!("{way}{depends}")]);
+        let gone = match end.loss_pct {
+            Some(share) if end.lost > 0 => format!("; {} lost ({} %)", grouped(end.lost), decimal(share, 2)),
+            Some(_) => "; none lost".to_owned(),
+            None => String::new(),
+        };
+        table.row([grouped(end.matched), from_to, min, p50, p90, p99, max, mean, format!("{way}{gone}{depends}")]);
     }
     table.print(page);
     super::directions::more(page, report.ends.len(), "ends");

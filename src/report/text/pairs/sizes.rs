@@ -101,15 +101,27 @@ fn exact(size: &Size) -> [String; 10] {
     [
         size.inner_bytes.to_string(),
         grouped(size.frames),
-        plain_range((signed(size.outer_bytes_min), signed(size.outer_bytes_max))),
-        plain_range((size.overhead_min_bytes, size.overhead_max_bytes)),
-        decimal(size.overhead_of_inner_pct, 1),
+        size.outer_bytes_min
+            .zip(size.outer_bytes_max)
+            .map(|(a, b)| plain_range((signed(a), signed(b))))
+            .unwrap_or_default(),
+        size.overhead_min_bytes.zip(size.overhead_max_bytes).map(plain_range).unwrap_or_default(),
+        size.overhead_of_inner_pct.map(|share| decimal(share, 1)).unwrap_or_default(),
         size.predicted_bytes.map(|octets| octets.to_string()).unwrap_or_default(),
         size.difference_bytes.map(difference).unwrap_or_default(),
         size.loss_pct.map(|loss| decimal(loss, 2)).unwrap_or_default(),
         size.latency_ns.map(|times| time(times.p50)).unwrap_or_default(),
-        size.difference_why.map(|why| format!("differs: {why}")).unwrap_or_default(),
+        remark(size),
     ]
+}
+
+/// Why measured and predicted differ, and what became of lost packets.
+fn remark(size: &Size) -> String {
+    let why = size.difference_why.map(|why| format!("differs: {why}"));
+    let mtu = size.icmp_mtu_bytes.map(|mtu| format!("longer than the MTU of {mtu} B that ICMP errors state"));
+    let behind = size.lost_behind_tunnel.filter(|lost| *lost > 0);
+    let behind = behind.map(|lost| format!("{} lost after the tunnel tap", grouped(lost)));
+    [why, mtu, behind].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// A mean difference: whole where it is, with its sign.
@@ -127,19 +139,19 @@ fn fold(group: &[&Size]) -> Vec<[String; 10]> {
         if members.is_empty() {
             continue;
         }
-        let ends = |pick: fn(&Size) -> (i64, i64)| {
-            members
-                .iter()
-                .map(|size| pick(size))
-                .fold((i64::MAX, i64::MIN), |(a, b), (min, max)| (a.min(min), b.max(max)))
+        let ends = |pick: fn(&Size) -> Option<(i64, i64)>| {
+            let known = members.iter().filter_map(|size| pick(size));
+            let spanned = known.reduce(|(a, b), (min, max)| (a.min(min), b.max(max)));
+            spanned.map(plain_range).unwrap_or_default()
         };
         // Sums of octets: exact far beyond any capture.
         let sum = |of: fn(&Size) -> f64| members.iter().map(|size| of(size) * size.frames as f64).sum::<f64>();
         let inner = sum(|size| size.inner_bytes as f64);
-        let overhead = sum(|size| size.overhead_of_inner_pct * size.inner_bytes as f64);
-        let predicted: Option<Vec<i64>> = members.iter().map(|size| size.predicted_bytes).collect();
+        let overhead = sum(|size| size.overhead_of_inner_pct.unwrap_or(0.0) * size.inner_bytes as f64);
+        let seen = || members.iter().filter(|size| size.frames > 0);
+        let predicted: Option<Vec<i64>> = seen().map(|size| size.predicted_bytes).collect();
         let predicted = predicted.and_then(|all| Some((*all.iter().min()?, *all.iter().max()?)));
-        let differ: Option<f64> = members.iter().map(|size| Some(size.difference_bytes? * size.frames as f64)).sum();
+        let differ: Option<f64> = seen().map(|size| Some(size.difference_bytes? * size.frames as f64)).sum();
         let mut why: Vec<&str> = members.iter().filter_map(|size| size.difference_why).collect();
         why.sort_unstable();
         why.dedup();
@@ -148,9 +160,9 @@ fn fold(group: &[&Size]) -> Vec<[String; 10]> {
         rows.push([
             classes::label(class),
             grouped(frames),
-            plain_range(ends(|size| (signed(size.outer_bytes_min), signed(size.outer_bytes_max)))),
-            plain_range(ends(|size| (size.overhead_min_bytes, size.overhead_max_bytes))),
-            decimal(if inner > 0.0 { overhead / inner } else { f64::NAN }, 1),
+            ends(|size| Some((signed(size.outer_bytes_min?), signed(size.outer_bytes_max?)))),
+            ends(|size| Some((size.overhead_min_bytes?, size.overhead_max_bytes?))),
+            if inner > 0.0 { decimal(overhead / inner, 1) } else { String::new() },
             predicted.map(plain_range).unwrap_or_default(),
             differ.filter(|_| frames > 0).map(|sum| difference(sum / frames as f64)).unwrap_or_default(),
             share.map(|loss| decimal(loss, 2)).unwrap_or_default(),
@@ -163,6 +175,9 @@ fn fold(group: &[&Size]) -> Vec<[String; 10]> {
 
 /// How many packets of a size were lost, out of the share.
 fn lost(size: &Size) -> Option<f64> {
+    if let Some(lost) = size.lost_before_tunnel {
+        return Some(lost as f64);
+    }
     let share = size.loss_pct?;
     (share < 100.0).then(|| (size.frames as f64 * share / (100.0 - share)).round())
 }
