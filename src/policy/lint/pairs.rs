@@ -277,7 +277,7 @@ fn set_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
             format!("{a_host} has {}, {b_host} has {}: nothing in common.", listed(&a_sets), listed(&b_sets));
         let name = b.transform_sets.first().map_or("", |(name, _)| name);
         let words = a_sets.first().map_or("", |set| &set.words);
-        let lines = fix::global(vec![format!("crypto ipsec transform-set {name} {words}")]);
+        let lines = fix::global(None, vec![format!("crypto ipsec transform-set {name} {words}")]);
         return Some(problem(evidence).fix(b_host, lines));
     };
     let modes = [x, y].map(|set| set.mode.as_ref().map_or(Mode::Tunnel, |(mode, _)| *mode));
