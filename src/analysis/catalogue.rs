@@ -5,6 +5,7 @@
 
 mod capture;
 mod config;
+mod config_map;
 mod ike;
 mod padding;
 mod pairing;
@@ -65,7 +66,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 56] = [
+static ENTRIES: [Entry; 67] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -102,6 +103,17 @@ static ENTRIES: [Entry; 56] = [
     ike::DELETE,
     tunnel::PLAINTEXT_LEAK,
     config::UNUSED_KEY,
+    config_map::KEY_MISSING,
+    config_map::REFERENCE_MISSING,
+    config_map::ENTRY_INCOMPLETE,
+    config_map::MAP_NOT_APPLIED,
+    config_map::KEYING_MISMATCH,
+    config_map::ENTRY_SHADOWED,
+    config_map::SPI_DUPLICATE,
+    config_map::INTERFACE_DOWN,
+    config_map::ACL_BLOCKS,
+    config_map::ROUTE_MISSING,
+    config_map::COUNTERS,
     config::SPI_MISMATCH,
     config::PEER_MISMATCH,
     config::ACL_MISMATCH,

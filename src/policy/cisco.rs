@@ -2,9 +2,11 @@
 //! block that takes such lines.
 
 mod acl;
+mod forwarding;
 mod ike;
 mod map;
 
+pub(super) use forwarding::expand;
 pub(super) use map::shown;
 
 use super::builder::Builder;
@@ -25,6 +27,8 @@ enum Block {
     Map(usize),
     Interface(String),
     Acl(String),
+    /// An object group of networks.
+    Group(String),
     /// An entry of the router's `ike`.
     Ike(usize),
     /// A block whose lines are no concern of ours, although some begin with the same words.
@@ -127,7 +131,23 @@ impl Cisco {
                 Read::Understood
             }
             ["ip" | "ipv6", "access-list", ..] | ["access-list", ..] => self.acl(text, words, builder),
+            ["ip" | "ipv6", "route" | "default-gateway" | "default-network", ..] => {
+                self.block = Block::None;
+                forwarding::route(words, builder)
+            }
+            ["object-group", "network", name] => {
+                self.block = Block::Group((*name).to_owned());
+                if let Some(router) = builder.router() {
+                    router.forwarding.groups.entry((*name).to_owned()).or_default();
+                }
+                Read::Understood
+            }
             [first, ..] if OTHER_BLOCKS.contains(first) && words.len() > 1 => {
+                if *first == "router"
+                    && let Some(router) = builder.router()
+                {
+                    router.forwarding.other_routes = true;
+                }
                 self.block = Block::Other;
                 Read::Foreign
             }
@@ -144,6 +164,7 @@ impl Cisco {
             Block::Map(at) => map::line(*at, words, builder),
             Block::Interface(name) => interface_line(&name.clone(), words, builder),
             Block::Acl(name) => acl::line(&name.clone(), text, words, builder),
+            Block::Group(name) => forwarding::group_line(&name.clone(), words, builder),
             Block::Ike(at) => ike::line(*at, words, builder),
         };
         let noise = read == Read::Foreign
@@ -259,14 +280,22 @@ fn interface_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
     let first = |count: usize| words.iter().take(count).copied().collect::<Vec<_>>().join(" ");
     let cite = builder.cite(&first(if words.starts_with(&["tunnel", "protection"]) { 5 } else { 4 }));
     match words {
-        ["ip", "address", "dhcp" | "negotiated", ..] => {}
-        ["ip", "address", word, mask, ..] => match (address(word), address(mask)) {
-            (Some(own), Some(_)) => edit(name, builder, |interface| interface.addresses.push((own, cite))),
-            _ => builder.wrong("an interface address that is no address with a mask"),
-        },
+        ["ip", "address", word, mask, ..] if !matches!(*word, "dhcp" | "negotiated") => {
+            match (address(word), address(mask)) {
+                (Some(own), Some(_)) => {
+                    let mask = mask.parse::<std::net::Ipv4Addr>().ok();
+                    let net = mask.map(|mask| super::Net::masked(own, u128::from(mask.to_bits())));
+                    forwarding::connected(name, net, builder);
+                    edit(name, builder, |interface| interface.addresses.push((own, cite)));
+                }
+                _ => builder.wrong("an interface address that is no address with a mask"),
+            }
+        }
         ["ipv6", "address", word, ..] => {
             if let Some(own) = word.split_once('/').and_then(|(word, _)| address(word)) {
                 let cite = super::Cite { text: first(3).into(), ..cite };
+                let length = word.split_once('/').and_then(|(_, length)| length.parse().ok());
+                forwarding::connected(name, length.and_then(|length| super::Net::prefix(own, length)), builder);
                 edit(name, builder, |interface| interface.addresses.push((own, cite)));
             }
         }
@@ -285,7 +314,9 @@ fn interface_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
         ["tunnel", "protection", "ipsec", "profile", profile, ..] => {
             edit(name, builder, |interface| interface.protection = Some(((*profile).to_owned(), cite)));
         }
-        ["ip" | "ipv6" | "tunnel", second, ..] if *second != "access-list" => {}
+        _ if forwarding::interface_line(name, words, builder) == Read::Understood => {}
+        ["ip" | "ipv6", "access-list" | "route" | "default-gateway" | "default-network", ..] => return Read::Foreign,
+        ["ip" | "ipv6" | "tunnel", ..] => {}
         _ => return Read::Foreign,
     }
     Read::Understood

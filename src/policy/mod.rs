@@ -14,8 +14,10 @@
 mod builder;
 mod cisco;
 mod cite;
+mod counted;
 mod esp_sa;
 mod fix;
+mod forwarding;
 pub mod limits;
 mod line;
 mod lint;
@@ -39,7 +41,9 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use cite::Cite;
+pub use counted::Flow;
 pub use fix::retyped;
+pub use forwarding::{Forwarding, Port, Route};
 pub use lint::lint;
 pub use problem::{Problem, config_line};
 pub use router::{
@@ -113,6 +117,7 @@ impl Policies {
             }
         }
         let Builder { mut routers, files, .. } = builder;
+        routers.iter_mut().for_each(cisco::expand);
         routers.iter_mut().for_each(Router::add_protected_tunnels);
         // Secrets print as placeholders, so the digest holds nothing of them.
         let digest = xxh3_128(format!("{routers:?}").as_bytes());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Cite, Secret, Selector};
+use super::{Cite, Flow, Forwarding, Secret, Selector};
 use crate::model::{Address, Protocol, Spi};
 
 /// A router, or whatever holds SAs.
@@ -25,6 +25,8 @@ pub struct Router {
     pub profiles: BTreeMap<String, Vec<(String, Cite)>>,
     /// Access lists by name or number.
     pub acls: BTreeMap<String, Acl>,
+    /// Interfaces, routes and groups beside IPsec.
+    pub forwarding: Forwarding,
     /// IKE policies and proposals, in order.
     pub ike: Vec<IkePolicy>,
     /// Pre-shared keys by peer.
@@ -35,6 +37,8 @@ pub struct Router {
     pub selectors: Vec<InForce>,
     /// Packets encapsulated and decapsulated, as the system counted them.
     pub counters: Vec<Counters>,
+    /// The same with the errors beside them.
+    pub flows: Vec<Flow>,
     /// Commands that the text around a configuration quotes.
     pub quoted: Vec<Quoted>,
     /// The line that names it.
@@ -52,11 +56,13 @@ impl Router {
             map_sources: BTreeMap::new(),
             profiles: BTreeMap::new(),
             acls: BTreeMap::new(),
+            forwarding: Forwarding::default(),
             ike: Vec::new(),
             ike_keys: Vec::new(),
             installed: Vec::new(),
             selectors: Vec::new(),
             counters: Vec::new(),
+            flows: Vec::new(),
             quoted: Vec::new(),
             cite: None,
         }
@@ -68,6 +74,7 @@ impl Router {
         self.installed = kept.installed;
         self.selectors = kept.selectors;
         self.counters = kept.counters;
+        self.flows = kept.flows;
         self.quoted = kept.quoted;
         self.cite = kept.cite;
     }
@@ -104,9 +111,22 @@ impl Router {
         blocks.iter().any(|count| *count > 0)
     }
 
-    /// All addresses of its interfaces.
+    /// All addresses of its interfaces, those that it shares with other routers too.
     pub fn addresses(&self) -> impl Iterator<Item = Address> {
-        self.interfaces.values().flat_map(|interface| interface.addresses.iter().map(|(address, _)| *address))
+        let shared = self.forwarding.ports.values().flat_map(|port| port.shared.iter().copied());
+        let own =
+            self.interfaces.values().flat_map(|interface| interface.addresses.iter().map(|(address, _)| *address));
+        own.chain(shared)
+    }
+
+    /// The addresses that packets of an interface may have, the likeliest first: its own, the one that it borrows, those that it shares.
+    #[must_use]
+    pub fn addresses_of(&self, interface: &str) -> Vec<Address> {
+        let port = self.forwarding.ports.get(interface);
+        let lender = port.and_then(|port| port.unnumbered.as_ref());
+        let of = |name: &str| self.interfaces.get(name).into_iter().flat_map(|interface| &interface.addresses);
+        let own = of(interface).chain(lender.into_iter().flat_map(|lender| of(lender))).map(|(address, _)| *address);
+        own.chain(port.into_iter().flat_map(|port| port.shared.iter().copied())).collect()
     }
 }
 

@@ -169,8 +169,8 @@ impl View<'_> {
             }
         }
         let mut carrying: BTreeMap<&str, Address> = BTreeMap::new();
-        for interface in router.interfaces.values() {
-            if let (Some((map, _)), Some((address, _))) = (&interface.map, interface.addresses.first()) {
+        for (name, interface) in &router.interfaces {
+            if let (Some((map, _)), Some(address)) = (&interface.map, router.addresses_of(name).first()) {
                 carrying.entry(map).or_insert(*address);
             }
         }

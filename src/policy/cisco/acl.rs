@@ -1,6 +1,7 @@
 //! Access lists: what goes into the tunnel.
 
 use super::super::builder::Builder;
+use super::super::forwarding::{End, Grouped};
 use super::super::paste::Read;
 use super::super::router::{Acl, Denied};
 use super::super::selector::{Net, Selector};
@@ -47,6 +48,12 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
         [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
         words => words,
     };
+    if let [how @ ("permit" | "deny"), rest @ ..] = words
+        && rest.contains(&"object-group")
+    {
+        grouped(name, *how == "permit", rest, &all.join(" "), builder);
+        return Read::Understood;
+    }
     match words {
         ["remark", ..] => Read::Understood,
         ["deny", rest @ ..] => {
@@ -75,12 +82,60 @@ pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder
                             .push((selector, cite));
                     }
                 }
-                None => builder
-                    .wrong("an access list line that cannot be read: addresses with wildcard, host, any or a prefix"),
+                None => {
+                    vague(name, builder);
+                    builder.wrong(
+                        "an access list line that cannot be read: addresses with wildcard, host, any or a prefix",
+                    );
+                }
             }
             Read::Understood
         }
         _ => Read::Foreign,
+    }
+}
+
+/// Notes that a list selects what is not known here.
+fn vague(name: &str, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.vague.insert(name.to_owned());
+    }
+}
+
+/// A line that names groups of networks, which may be defined further on.
+fn grouped(name: &str, permits: bool, words: &[&str], text: &str, builder: &mut Builder) {
+    let cite = builder.cite(text);
+    let read = || {
+        let (protocol, rest) = words.split_first().filter(|(protocol, _)| plain(protocol))?;
+        let v4 = *protocol != "ipv6";
+        let (src, rest) = end(rest, v4)?;
+        let (src_port, rest) = port(rest);
+        let (dst, rest) = end(rest, v4)?;
+        let (dst_port, _) = port(rest);
+        let protocol = if v4 { (*protocol).to_owned() } else { "ip".to_owned() };
+        let frame = Selector { protocol, src: Net::any(v4), src_port, dst: Net::any(v4), dst_port };
+        Some((frame, [src, dst]))
+    };
+    let read = read();
+    let Some(router) = builder.router() else { return };
+    let acl = router.acls.entry(name.to_owned());
+    let acl = acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() });
+    let behind = (acl.permits.len(), acl.denies.len());
+    match read {
+        Some((frame, ends)) => {
+            let list = name.to_owned();
+            router.forwarding.grouped.push(Grouped { list, behind, permits, frame, ends, cite });
+        }
+        None => {
+            router.forwarding.vague.insert(name.to_owned());
+        }
+    }
+}
+
+fn end<'w>(words: &'w [&'w str], v4: bool) -> Option<(End, &'w [&'w str])> {
+    match words {
+        ["object-group", name, rest @ ..] => Some((End::Group((*name).to_owned()), rest)),
+        words => net(words, v4).map(|(net, rest)| (End::Net(net), rest)),
     }
 }
 
