@@ -115,6 +115,12 @@ impl Cisco {
                 Read::Understood
             }
             ["crypto", "map", name] => self.map_on_interface(text, name, builder),
+            ["crypto", "map", name, "redundancy", ..] if matches!(self.block, Block::Interface(_)) => {
+                if let Block::Interface(interface) = &self.block {
+                    forwarding::redundant(&interface.clone(), builder);
+                }
+                self.map_on_interface(&format!("crypto map {name} redundancy"), name, builder)
+            }
             ["crypto", "map", name, number, kind, ..] => self.map_entry(name, number, kind, builder),
             ["crypto", "isakmp" | "ikev2", ..] => self.ike(text, words, builder),
             ["crypto", "pki" | "engine" | "logging" | "ipsec", ..] => Read::Understood,

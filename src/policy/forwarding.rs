@@ -35,6 +35,8 @@ pub struct Port {
     pub unnumbered: Option<String>,
     /// Addresses that it shares with other routers (HSRP, VRRP).
     pub shared: Vec<Address>,
+    /// Whether its crypto map leaves from such an address (`redundancy`).
+    pub redundant: bool,
     /// Whether its address is leased or negotiated.
     pub leased: bool,
 }

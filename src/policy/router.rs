@@ -126,7 +126,8 @@ impl Router {
         let lender = port.and_then(|port| port.unnumbered.as_ref());
         let of = |name: &str| self.interfaces.get(name).into_iter().flat_map(|interface| &interface.addresses);
         let own = of(interface).chain(lender.into_iter().flat_map(|lender| of(lender))).map(|(address, _)| *address);
-        own.chain(port.into_iter().flat_map(|port| port.shared.iter().copied())).collect()
+        let shared = port.into_iter().flat_map(|port| port.shared.iter().copied());
+        if port.is_some_and(|port| port.redundant) { shared.chain(own).collect() } else { own.chain(shared).collect() }
     }
 }
 

@@ -43,6 +43,13 @@ pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) 
     Read::Understood
 }
 
+/// The map of an interface leaves from the address that it shares with other routers.
+pub(super) fn redundant(name: &str, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.ports.entry(name.to_owned()).or_default().redundant = true;
+    }
+}
+
 /// The network that an interface address puts it into.
 pub(super) fn connected(name: &str, net: Option<Net>, builder: &mut Builder) {
     if let (Some(net), Some(router)) = (net, builder.router()) {

@@ -118,6 +118,9 @@ fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
             ));
         }
     }
+    let unused = [(Side::A, pair.a), (Side::B, pair.b)]
+        .into_iter()
+        .find_map(|(side, at)| Some((side, at, mirroring(side.of(&a, &b), side.other().of(&a, &b))?)));
     let verdicts = verdicts(&a, &b, &a_odd, &b_odd, &a_leaves, &b_leaves);
     let mut problem = Problem::new("config-acl-mismatch", format!("{}.", evidence.join("; ")))
         .about(format!("{} < > {}", a.host, b.host));
@@ -128,7 +131,28 @@ fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
             left.iter().map(|(_, cite)| *cite),
         );
     }
+    if let Some((side, at, list)) = unused {
+        let (end, entry) = (side.of(&a, &b), view.entry(at.0, at.1)?);
+        let because = format!("its access list {list} mirrors the other's and is used nowhere");
+        let lines = vec![format!("no match address {}", end.name), format!("match address {list}")];
+        return Some(blame::decided(problem, end.host, &because, fix::in_map(entry, lines)));
+    }
     Some(laid(problem, &a, &b, verdicts))
+}
+
+/// A list of a router that no entry and no interface uses, and that mirrors the other's.
+fn mirroring<'v>(own: &End<'v>, far: &End<'_>) -> Option<&'v str> {
+    let router = own.router;
+    let entries = router.maps.iter().filter_map(|entry| Some(entry.acl.as_ref()?.0.as_str()));
+    let filters = router.forwarding.ports.values().filter_map(|port| Some(port.filter_in.as_ref()?.0.as_str()));
+    let used: BTreeSet<&str> = entries.chain(filters).collect();
+    let mirrors = |list: &Acl| {
+        let clean = list.denies.is_empty() && far.list.denies.is_empty() && !list.permits.is_empty();
+        clean && odd(list, far.list).is_empty() && odd(far.list, list).is_empty()
+    };
+    let mut all = router.acls.iter().filter(|(name, list)| !used.contains(name.as_str()) && mirrors(list));
+    let (name, _) = all.next()?;
+    all.next().is_none().then_some(name)
 }
 
 /// Adds each side's lines, with the reasons.

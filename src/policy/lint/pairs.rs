@@ -159,7 +159,14 @@ fn spi_problem(
         .lines(view.policies, sender, &lines(out, unknown))
         .lines(view.policies, receiver, &lines(inward, if waiting.is_empty() { &all } else { waiting }));
     if let (Some(meant), Some(wrong)) = (waiting.first(), out.iter().find(|one| unknown.contains(&one.spi))) {
-        problem = problem.fix(from, fix::retyped(view, wrong, wrong.spi, *meant));
+        let lines = fix::retyped(view, wrong, wrong.spi, *meant);
+        if lines.is_empty() {
+            problem.evidence.push_str(&format!(
+                " Which of the two is mistyped is not known: give {from} the outbound SPI {}, or {to} the inbound SPI {}.",
+                meant.0, wrong.spi.0
+            ));
+        }
+        problem = problem.fix(from, lines);
     }
     problem
 }

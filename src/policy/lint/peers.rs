@@ -41,9 +41,21 @@ pub(super) fn facing(view: &View<'_>) -> Vec<Facing> {
             pairs.extend(facing);
         }
     }
+    let doubtful: Vec<Facing> = pairs.iter().copied().filter(|pair| is_outdone(view, *pair, &pairs)).collect();
+    pairs.retain(|pair| !doubtful.contains(pair));
     let left: Vec<Place> = places(view).into_iter().filter(|at| !paired(&pairs, *at)).collect();
     pairs.extend(by_contents(view, &left));
     pairs.into_iter().collect()
+}
+
+/// Whether one of two entries has another counterpart at the same router, for which more speaks.
+fn is_outdone(view: &View<'_>, pair: Facing, pairs: &BTreeSet<Facing>) -> bool {
+    let speaks = |pair: &Facing| kinship(view, pair.a, pair.b);
+    let own = speaks(&pair);
+    pairs.iter().any(|other| {
+        let routers = (other.a.0, other.b.0) == (pair.a.0, pair.b.0);
+        *other != pair && routers && (other.a == pair.a || other.b == pair.b) && speaks(other) > own
+    })
 }
 
 fn places(view: &View<'_>) -> Vec<Place> {
@@ -68,6 +80,9 @@ fn by_contents(view: &View<'_>, left: &[Place]) -> Vec<Facing> {
 /// What an SPI in common, or lists that mirror each other, speak for two entries at least.
 const ANSWERS: usize = 2;
 
+/// What naming the other router speaks for an entry, above what the entries state.
+const NAMES: usize = 16;
+
 /// How much speaks for two entries being the ends of one tunnel.
 fn kinship(view: &View<'_>, here: Place, there: Place) -> usize {
     let (Some(own), Some(theirs)) = (view.entry(here.0, here.1), view.entry(there.0, there.1)) else { return 0 };
@@ -90,7 +105,21 @@ fn kinship(view: &View<'_>, here: Place, there: Place) -> usize {
         (Some(a), Some(b)) => a.permits.iter().any(|(x, _)| b.permits.iter().any(|(y, _)| *x == y.mirrored())),
         _ => false,
     };
-    spis.count() * 4 + usize::from(same_keys) * 4 + usize::from(mirrored) * 2 + usize::from(own.number == theirs.number)
+    // An old map that is on no interface faces nobody where another one is applied.
+    let applied = |at: Place, entry: &MapEntry| {
+        let router = view.policies.routers.get(at.0);
+        router.is_some_and(|router| {
+            let map =
+                |interface: &super::super::Interface| interface.map.as_ref().is_some_and(|(map, _)| *map == entry.name);
+            router.interfaces.values().any(map)
+        })
+    };
+    let place = usize::from(applied(here, own) && applied(there, theirs)) * 32;
+    let contents = spis.count() * 4
+        + usize::from(same_keys) * 4
+        + usize::from(mirrored) * 2
+        + usize::from(own.number == theirs.number);
+    if contents >= ANSWERS { contents + place } else { contents }
 }
 
 fn ordered(a: Place, b: Place) -> Facing {
@@ -110,9 +139,12 @@ fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)
         }
     }
     let speaks = |map: &usize| kinship(view, from, (other, *map));
-    // Of several between the same routers, what they state decides; then the first.
+    // Of several between the same routers, what they state decides; then the first. An old map that is on no interface may still name
+    // the router, while the one in use has its peer mistyped.
     if let Some(most) = naming.iter().map(speaks).max() {
-        return naming.iter().find(|map| speaks(map) == most).map(|map| (*map, true));
+        let instead = unnamed.iter().find(|map| speaks(map) > most + NAMES);
+        let named = || naming.iter().find(|map| speaks(map) == most).map(|map| (*map, true));
+        return instead.map(|map| (*map, false)).or_else(named);
     }
     match unnamed.as_slice() {
         [map] => Some((*map, false)),
@@ -199,10 +231,13 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
     let address = addresses.first()?;
     let (name, far) = (view.name(here.0), view.name(there.0));
     let owned = |router: usize| view.owners.get(peer).is_some_and(|owners| owners.contains(&router));
+    let third = view.owners.get(peer).and_then(|owners| owners.first()).map(|owner| view.name(*owner));
     let at = if owned(there.0) {
         format!("{peer} is an address of {far} itself")
     } else if owned(here.0) {
         format!("{name} has it on another interface")
+    } else if let Some(third) = third {
+        format!("it is an address of {third}")
     } else {
         format!("{name} has no such address in what was given")
     };
@@ -216,7 +251,7 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
         .lines(view.policies, here.0, cites);
     let lines = vec![format!("no set peer {peer}"), format!("set peer {address}")];
     let lines = if other.number == 0 { Vec::new() } else { fix::in_map_to(other, Some(*address), lines) };
-    let unknown = !owned(there.0) && !owned(here.0);
+    let unknown = !view.owners.contains_key(peer);
     if unknown && !addresses.iter().any(|address| near::mistyped(*peer, *address)) {
         return Some(translated(problem, name, *peer));
     }
@@ -231,7 +266,9 @@ fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
         };
         return Some(blame::open(problem, far, lines, &alternative));
     }
-    Some(blame::decided(problem, far, "its `set peer` is the right address mistyped", lines))
+    let because =
+        if unknown { "its `set peer` is the right address mistyped" } else { "the address is another router's" };
+    Some(blame::decided(problem, far, because, lines))
 }
 
 /// An address that is nothing like the router's own may be what a NAT in between makes of it.

@@ -52,6 +52,10 @@ fn is_idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> bo
         return false;
     }
     let applied = |map: &str| !carriers(router, map).is_empty();
+    // The interface that it belongs on may not have been pasted.
+    if meant(view, at, router, facing).is_none() {
+        return false;
+    }
     if !router.maps.iter().any(|other| applied(&other.name)) {
         return true;
     }
