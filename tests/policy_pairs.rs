@@ -13,6 +13,8 @@ const A1: &str = "00112233445566778899aabbccddeeff01020304";
 const A2: &str = "a1b2c3d4e5f60718293a4b5c6d7e8f9001234567";
 
 const K3: &str = "55aa55aa55aa55aa1234123412341234";
+const K4: &str = "44aa44aa44aa44aa0987098709870987";
+const A4: &str = "4411224411224411224411224411224411224411";
 const A3: &str = "5566778855667788556677885566778855667788";
 
 /// A router of a sound pair: its name, the last octet of its WAN address, the third octet of its LAN, and its SPIs.
@@ -346,13 +348,8 @@ fn two_faults_on_two_routers_are_both_found_and_both_corrected() {
 #[test]
 fn two_routers_of_different_tunnels_are_not_compared() {
     let [a, _] = pair();
-    let other = router("Plover", 9, 10, 80, 90, [("inbound", 5005, K3, A3), ("outbound", 6006, K3, A3)])
-        .replace("203.0.113", "198.18.3")
-        .replace(
-            &format!("outbound esp 6006 cipher {K3}"),
-            &format!("outbound esp 6006 cipher {}", K3.replace('5', "4")),
-        )
-        .replace(&format!("authenticator {A3}\n set t"), &format!("authenticator {}\n set t", A3.replace('5', "4")));
+    let other = router("Plover", 9, 10, 80, 90, [("inbound", 5005, K3, A3), ("outbound", 6006, K4, A4)])
+        .replace("203.0.113", "198.18.3");
     let findings = lint("strangers", &[&a, &other]);
     assert!(loud(&findings).is_empty() && touched(&findings).is_empty(), "{findings:#?}");
 }
@@ -424,8 +421,8 @@ fn a_missing_route_is_a_note_and_any_other_source_of_routes_makes_it_silent() {
 /// A second entry of Heron, for another site.
 fn second(number: u32, inbound: u32, list: &str) -> String {
     format!(
-        "crypto map SITES {number} ipsec-manual\n set peer 203.0.113.50\n set session-key inbound esp {inbound} cipher {K2} authenticator {A1}\n \
-         set session-key outbound esp 9902 cipher {K1} authenticator {A2}\n set transform-set STRONGSET\n match address SECOND\n!\n\
+        "crypto map SITES {number} ipsec-manual\n set peer 203.0.113.50\n set session-key inbound esp {inbound} cipher {K3} authenticator {A3}\n \
+         set session-key outbound esp 9902 cipher {K4} authenticator {A4}\n set transform-set STRONGSET\n match address SECOND\n!\n\
          ip access-list extended SECOND\n{list}!\ninterface GigabitEthernet0/0\n"
     )
 }
@@ -502,7 +499,7 @@ fn the_fault_of_one_site_is_not_laid_at_another() {
     let entry = second(20, 9901, " permit ip 10.44.5.0 0.0.0.255 10.44.77.0 0.0.0.255\n");
     let hub = hub.replacen("interface GigabitEthernet0/0\n", &entry, 1);
     let hub = hub.replace("!\nip route", "!\nip route 10.44.77.0 255.255.255.0 203.0.113.50\nip route");
-    let other = router("Dunlin", 50, 33, 77, 5, [("inbound", 9902, K1, A2), ("outbound", 9901, K2, A1)]);
+    let other = router("Dunlin", 50, 33, 77, 5, [("inbound", 9902, K4, A4), ("outbound", 9901, K3, A3)]);
     let findings = lint("hub", &[&hub, &site, &other]);
     assert!(findings.is_empty(), "{findings:#?}");
     let slipped = other.replace("set peer 203.0.113.33", "set peer 203.0.113.35");

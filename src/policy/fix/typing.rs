@@ -197,6 +197,9 @@ fn undo(words: &[&str], section: &mut Section, router: &mut Router) -> Result<()
             router.map_sources.remove(*name);
             *section = Section::Global;
         }
+        (Section::Interface(interface), ["shutdown"]) => {
+            router.forwarding.ports.get_mut(interface).ok_or(Untypable)?.shutdown = None;
+        }
         (Section::Interface(interface), ["crypto", "map", ..]) => {
             router.interfaces.get_mut(interface).ok_or(Untypable)?.map = None;
         }

@@ -191,7 +191,11 @@ fn no_route(view: &View<'_>, at: usize, router: &Router) -> Option<Problem> {
     for entry in router.maps.iter().filter(|entry| applied(entry)) {
         let Some((name, _)) = &entry.acl else { continue };
         let Some(list) = router.acls.get(name).filter(|_| !forwarding.vague.contains(name)) else { continue };
-        let unreached = list.permits.iter().filter(|(selector, _)| !forwarding.reaches(&selector.dst));
+        // Where not even the router's own network was pasted, routes were not either.
+        let own = |selector: &Selector| {
+            forwarding.ports.values().flat_map(|port| &port.connected).any(|net| net.overlaps(&selector.src))
+        };
+        let unreached = list.permits.iter().filter(|(selector, _)| own(selector) && !forwarding.reaches(&selector.dst));
         missing.extend(unreached.map(|(selector, cite)| (selector, cite)));
     }
     let (first, _) = missing.first()?;

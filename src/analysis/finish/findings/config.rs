@@ -21,8 +21,15 @@ pub(crate) fn agree(findings: &mut [Finding]) {
     let wire = |finding: &&mut Finding| !finding.code.starts_with("config-") && finding.first_frame.is_some();
     for finding in findings.iter_mut().filter(wire).filter(|finding| !finding.fix.is_empty()) {
         let own: Vec<Line> = finding.config.iter().map(line).collect();
-        if let Some((_, fix)) = about.iter().find(|(lines, _)| lines.iter().any(|line| own.contains(line))) {
-            finding.fix.clone_from(fix);
+        let mut same = about.iter().filter(|(lines, _)| lines.iter().any(|line| own.contains(line))).peekable();
+        if same.peek().is_some() {
+            finding.fix = Vec::new();
+            for fix in same.flat_map(|(_, fix)| fix) {
+                let known = finding.fix.iter().any(|old| (&old.host, &old.lines) == (&fix.host, &fix.lines));
+                if !known {
+                    finding.fix.push(fix.clone());
+                }
+            }
         }
     }
 }
