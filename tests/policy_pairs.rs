@@ -245,12 +245,14 @@ fn keys_are_decided_by_their_length() {
     accuses("key-odd", line, "outbound esp {out} cipher {kout} authenticator {aout}a", key);
     accuses("key-twice", line, "outbound esp {out} cipher {kout}{kout} authenticator {aout}", key);
     accuses("key-crossed", line, "outbound esp {out} cipher {aout} authenticator {kout}", key);
-    leaves_open(
-        "key-other",
-        line,
-        "outbound esp {out} cipher {kout} authenticator 77112233445566778899aabbccddeeff01020304",
-        key,
-    );
+    // Of two keys of the right length, neither is accused: one key is entered on both.
+    let other = "outbound esp {out} cipher {kout} authenticator 77112233445566778899aabbccddeeff01020304";
+    for side in 0..2 {
+        let [a, b] = changed(side, line, other);
+        let findings = lint(&format!("key-other-{side}"), &[&a, &b]);
+        assert_eq!((loud(&findings), touched(&findings)), (vec![key], vec!["Avocet".to_owned(), "Heron".to_owned()]));
+        assert!(text(&findings[0], "evidence").contains("Nothing given decides"), "{findings:#?}");
+    }
     accuses("key-half", line, "outbound esp {out} cipher {kout}", "config-key-missing");
     accuses("key-none", line, "outbound esp {out} authenticator {aout}", "config-key-missing");
     accuses(

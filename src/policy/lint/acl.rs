@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::router::{Acl, Denied, Router};
 use super::super::{Cite, Net, Problem, Selector, View, fix};
-use super::Facing;
 use super::blame::{self, Side};
+use super::{Facing, near};
 
 /// Selectors named in an evidence.
 const NAMED: usize = 4;
@@ -40,7 +40,8 @@ fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
     let router = view.policies.routers.get(at.0)?;
     let entry = view.entry(at.0, at.1)?;
     let (name, _) = entry.acl.as_ref()?;
-    let (name, list) = router.acls.get_key_value(name)?;
+    let name = near::resolved(name, router.acls.keys().map(String::as_str))?;
+    let list = router.acls.get(name)?;
     // A list of which a line is not known may select anything.
     let known = !router.forwarding.vague.contains(name);
     let peer = entry.peers.first().map(|(peer, _)| *peer);

@@ -46,6 +46,16 @@ pub(super) fn decided(mut problem: Problem, host: &str, because: &str, lines: Ve
     problem.fix(host, lines)
 }
 
+/// Says that nothing decides whose key is the meant one, and gives the lines that enter one key on both: of a key that is known to
+/// neither text, no other lines are right whichever end was mistyped.
+pub(super) fn one_key(mut problem: Problem, ends: [(&str, Vec<String>); 2]) -> Problem {
+    let [(one, _), (other, _)] = &ends;
+    problem.evidence.push_str(&format!(
+        " Nothing given decides which key is the meant one: enter the same key for the SPI on {one} and on {other}."
+    ));
+    ends.into_iter().fold(problem, |problem, (host, lines)| problem.fix(host, lines))
+}
+
 /// Says that nothing decides, and gives one host's lines and the other's alternative in words.
 pub(super) fn open(mut problem: Problem, host: &str, lines: Vec<String>, alternative: &str) -> Problem {
     problem.evidence.push_str(&format!(

@@ -169,8 +169,11 @@ impl Pair<'_> {
         );
         let problem = Problem::new("config-key-mismatch", evidence).about(format!("{a} < > {b}"));
         let problem = self.cited(problem, directions);
-        let lines = directions.iter().map(|direction| self.retyped(Side::A, *direction)).collect();
-        blame::open(problem, a, fix::in_map(self.a, lines), &format!("exchange the keys of the two lines on {b}"))
+        let typed = |side: Side| {
+            let lines = directions.iter().map(|direction| self.retyped(side, *direction)).collect();
+            (self.host(side), fix::in_map(self.entry(side), lines))
+        };
+        blame::one_key(problem, [typed(Side::A), typed(Side::B)])
     }
 
     fn spi_problem(&self, direction: Direction<'_>) -> Problem {
@@ -244,10 +247,9 @@ impl Pair<'_> {
         Some(match (wrong_out, wrong_in) {
             (Some(why), None) => blame::decided(problem, from, &why, typed(sender)),
             (None, Some(why)) => blame::decided(problem, to, &why, typed(receiver)),
-            _ => {
-                let (one, other) = (self.host(Side::A), self.host(Side::B));
-                blame::open(problem, one, typed(Side::A), &format!("enter the key of {one} on {other}"))
-            }
+            // Where the numbers differ too, their lines enter the keys again.
+            _ if out.spi != inward.spi => problem,
+            _ => blame::one_key(problem, [(from, typed(sender)), (to, typed(receiver))]),
         })
     }
 

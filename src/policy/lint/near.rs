@@ -19,6 +19,11 @@ pub(super) fn meant<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -
     }
 }
 
+/// The name itself where it is among the candidates, else the one that may be meant: so that what is wrong beside the name is found too.
+pub(super) fn resolved<'c>(name: &'c str, candidates: impl Iterator<Item = &'c str> + Clone) -> Option<&'c str> {
+    if candidates.clone().any(|candidate| candidate == name) { Some(name) } else { meant(name, candidates) }
+}
+
 /// A name without what is easily confused: case, and the marks between words.
 fn folded(name: &str) -> Vec<u8> {
     name.bytes().map(|b| if matches!(b, b'_' | b'.' | b' ') { b'-' } else { b.to_ascii_lowercase() }).collect()

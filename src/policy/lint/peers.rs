@@ -69,12 +69,20 @@ fn by_contents(view: &View<'_>, left: &[Place]) -> Vec<Facing> {
         return Vec::new();
     }
     let answering = |at: Place| -> Option<Place> {
-        let mut all = left.iter().copied().filter(|other| other.0 != at.0 && kinship(view, at, *other) >= ANSWERS);
-        let first = all.next()?;
-        all.next().is_none().then_some(first)
+        let others = left.iter().copied().filter(|other| other.0 != at.0);
+        only_best(others.map(|other| (kinship(view, at, other), other)))
     };
     let both = left.iter().filter_map(|at| Some((*at, answering(*at)?)));
     both.filter(|(at, other)| answering(*other) == Some(*at)).map(|(at, other)| ordered(at, other)).collect()
+}
+
+/// The one for which most speaks, and enough; `None` where that is more than one.
+fn only_best<T: Copy>(all: impl Iterator<Item = (usize, T)>) -> Option<T> {
+    let enough: Vec<(usize, T)> = all.filter(|(speaks, _)| *speaks >= ANSWERS).collect();
+    let most = enough.iter().map(|(speaks, _)| *speaks).max()?;
+    let mut best = enough.iter().filter(|(speaks, _)| *speaks == most);
+    let (_, first) = best.next()?;
+    best.next().is_none().then_some(*first)
 }
 
 /// What an SPI in common, or lists that mirror each other, speak for two entries at least.
@@ -148,11 +156,7 @@ fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)
     }
     match unnamed.as_slice() {
         [map] => Some((*map, false)),
-        all => {
-            let mut answers = all.iter().filter(|map| speaks(map) >= ANSWERS);
-            let first = answers.next()?;
-            answers.next().is_none().then_some((*first, false))
-        }
+        all => Some((only_best(all.iter().map(|map| (speaks(map), *map)))?, false)),
     }
 }
 

@@ -187,7 +187,10 @@ impl Subject<'_> {
             let all = self.router.transform_sets.iter().filter(|(_, set)| agreeing(&set.words));
             all.map(|(name, _)| name.as_str())
         };
-        let close = name.and_then(|name| near::meant(name, known()));
+        let close = name.and_then(|name| {
+            near::meant(name, known())
+                .or_else(|| near::meant(name, self.router.transform_sets.keys().map(String::as_str)))
+        });
         let all: Vec<&str> = known().collect();
         close.or(if let [one] = all.as_slice() { Some(*one) } else { None }).map(str::to_owned)
     }

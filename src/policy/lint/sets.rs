@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::super::router::{Keying, MapEntry, Router};
-use super::super::stated::{ios_suite, sets, uses};
+use super::super::stated::{ios_suite, uses};
 use super::super::{Cite, Mode, Problem, Secret, TransformSet, View, fix};
 use super::blame::{self, Side};
-use super::{Facing, agree, fits};
+use super::{Facing, agree, fits, near};
 use crate::model::Protocol;
 use crate::model::report::Severity;
 
@@ -15,6 +15,8 @@ struct End<'v> {
     router: usize,
     host: &'v str,
     entry: &'v MapEntry,
+    /// The names of its sets; of a name that nothing has, the one that is meant.
+    names: Vec<&'v str>,
     sets: Vec<&'v TransformSet>,
 }
 
@@ -37,10 +39,14 @@ pub(super) fn accused(view: &View<'_>, facing: &[Facing]) -> BTreeSet<(usize, us
 fn end<'v>(view: &'v View<'_>, at: (usize, usize)) -> Option<End<'v>> {
     let router: &Router = view.policies.routers.get(at.0)?;
     let entry = view.entry(at.0, at.1)?;
-    let sets = sets(router, entry);
+    let known = |name: &String| {
+        let name = near::resolved(name, router.transform_sets.keys().map(String::as_str))?;
+        router.transform_sets.get_key_value(name).map(|(name, set)| (name.as_str(), set))
+    };
+    let (names, sets): (Vec<_>, Vec<_>) = entry.transform_sets.iter().filter_map(|(name, _)| known(name)).unzip();
     // A set whose definition was not pasted may be anything.
     let known = !sets.is_empty() && sets.len() == entry.transform_sets.len();
-    known.then_some(End { router: at.0, host: &router.name, entry, sets })
+    known.then_some(End { router: at.0, host: &router.name, entry, names, sets })
 }
 
 fn ends<'v>(view: &'v View<'_>, pair: Facing) -> Option<(End<'v>, End<'v>)> {
@@ -109,7 +115,7 @@ fn protects_itself(view: &View<'_>, at: (usize, usize), end: &End<'_>) -> bool {
 fn laid(problem: Problem, a: &End<'_>, b: &End<'_>) -> Problem {
     let typed = |side: Side| -> Vec<String> {
         let (own, other) = (side.of(a, b), side.other().of(a, b));
-        let (Some((name, _)), Some(set)) = (own.entry.transform_sets.first(), other.sets.first()) else {
+        let (Some(name), Some(set)) = (own.names.first(), other.sets.first()) else {
             return Vec::new();
         };
         let peer = own.entry.peers.first().map(|(peer, _)| *peer);
