@@ -86,10 +86,7 @@ fn permitted<'l>(
         let port = match (&outer.port, selector.dst_port.as_str()) {
             (_, "") => Some(true),
             (None, _) => Some(false),
-            (Some([name, number]), port) => match port.strip_prefix("eq ") {
-                Some(one) => Some(one == *name || one == *number),
-                None => None,
-            },
+            (Some([name, number]), port) => port.strip_prefix("eq ").map(|one| one == *name || one == *number),
         };
         if !protocol {
             return Some(false);
