@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::xfrm::{KernelState, XfrmPolicy};
 use super::{Cite, Secret, Selector};
 use crate::model::{Address, Protocol, Spi};
 
@@ -33,6 +34,8 @@ pub struct Router {
     pub installed: Vec<Installed>,
     /// Selectors in force, as the system displayed them.
     pub selectors: Vec<InForce>,
+    /// Policies of a Linux kernel.
+    pub xfrm_policies: Vec<XfrmPolicy>,
     /// Packets encapsulated and decapsulated, as the system counted them.
     pub counters: Vec<Counters>,
     /// Commands that the text around a configuration quotes.
@@ -56,6 +59,7 @@ impl Router {
             ike_keys: Vec::new(),
             installed: Vec::new(),
             selectors: Vec::new(),
+            xfrm_policies: Vec::new(),
             counters: Vec::new(),
             quoted: Vec::new(),
             cite: None,
@@ -67,6 +71,7 @@ impl Router {
         let kept = std::mem::replace(self, Self::new(self.name.clone(), self.named));
         self.installed = kept.installed;
         self.selectors = kept.selectors;
+        self.xfrm_policies = kept.xfrm_policies;
         self.counters = kept.counters;
         self.quoted = kept.quoted;
         self.cite = kept.cite;
@@ -324,6 +329,8 @@ pub struct Installed {
     pub numbering: Numbering,
     /// Octets that packets are padded to before encryption (RFC 4303 section 2.7); 0 where they are not.
     pub tfc: u32,
+    /// What a Linux kernel keeps of it besides.
+    pub kernel: Option<Box<KernelState>>,
     /// The crypto map it belongs to.
     pub map: Option<String>,
     /// Its lines.
@@ -347,6 +354,7 @@ impl Installed {
             udp: false,
             numbering: Numbering::Unsaid,
             tfc: 0,
+            kernel: None,
             map: None,
             cites: vec![cite],
         }

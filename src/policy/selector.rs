@@ -81,6 +81,26 @@ impl Net {
     }
 }
 
+impl Net {
+    /// The set as an address with a prefix length; `None` for a wildcard with holes.
+    pub(super) fn cidr(&self) -> Option<String> {
+        let leading = if self.v4 { (self.mask as u32).leading_ones() } else { self.mask.leading_ones() };
+        (leading == self.mask.count_ones()).then(|| format!("{}/{leading}", self.first()))
+    }
+
+    /// Whether every address of `other` is one of this set.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        self.v4 == other.v4 && self.mask & !other.mask == 0 && (self.bits ^ other.bits) & self.mask == 0
+    }
+
+    /// Whether it is one address.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        self.mask == if self.v4 { u128::from(u32::MAX) } else { u128::MAX }
+    }
+}
+
 impl fmt::Display for Net {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.v4 { u128::from(u32::MAX) } else { u128::MAX };
@@ -138,6 +158,17 @@ impl Selector {
         let blank = |port: &str| if port.is_empty() { String::new() } else { format!(" {port}") };
         let Self { protocol, src, src_port, dst, dst_port } = self;
         format!("{protocol} {}{} {}{}", src.typed(), blank(src_port), dst.typed(), blank(dst_port))
+    }
+
+    /// Whether every packet that `other` selects is selected.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let part = |whole: &str, of: &str, all: &str| whole == all || whole == of;
+        part(&self.protocol, &other.protocol, "ip")
+            && part(&self.src_port, &other.src_port, "")
+            && part(&self.dst_port, &other.dst_port, "")
+            && self.src.covers(&other.src)
+            && self.dst.covers(&other.dst)
     }
 
     /// Whether there may be packets that both select.
