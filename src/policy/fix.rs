@@ -3,6 +3,7 @@
 use super::cisco::shown;
 use super::router::{MapEntry, Way};
 use super::stated::{Stated, View};
+use super::xfrm;
 use crate::model::{Protocol, Spi};
 use crate::transform::Suite;
 
@@ -48,16 +49,15 @@ pub fn retyped(view: &View<'_>, stated: &Stated, present: Spi, spi: Spi) -> Vec<
     match stated.map.and_then(|map| view.entry(stated.router, map)) {
         Some(entry) => in_map(entry, vec![session_key(inbound, stated.protocol, Some(spi), stated.suite.as_ref())]),
         None => {
-            let (Some(src), Some(dst)) = (stated.src, stated.dst) else { return Vec::new() };
-            let ends = format!("src {src} dst {dst} proto {}", stated.protocol.name());
-            vec![
-                format!("ip xfrm state delete {ends} spi 0x{:x}", present.0),
-                format!(
-                    "ip xfrm state add {ends} spi 0x{:x} mode {} <ALGORITHMS AND KEYS>",
-                    spi.0,
-                    stated.mode.unwrap_or(super::Mode::Tunnel).name()
-                ),
-            ]
+            let of = view.policies.routers.get(stated.router);
+            let sa = of.and_then(|router| router.installed.get(stated.installed?)).filter(|sa| sa.kernel.is_some());
+            let Some(sa) = sa else { return Vec::new() };
+            let ends = super::Installed { src: stated.src, dst: stated.dst, ..sa.clone() };
+            let (old, new) = (super::Installed { spi: present, ..ends.clone() }, super::Installed { spi, ..ends });
+            match (xfrm::delete_state(&old), xfrm::add_state(&new)) {
+                (Some(delete), Some(add)) => vec![delete, add],
+                _ => Vec::new(),
+            }
         }
     }
 }

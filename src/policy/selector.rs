@@ -94,6 +94,12 @@ impl Net {
         self.v4 == other.v4 && self.mask & !other.mask == 0 && (self.bits ^ other.bits) & self.mask == 0
     }
 
+    /// The address, if it is one.
+    #[must_use]
+    pub fn as_host(&self) -> Option<Address> {
+        self.is_host().then(|| self.first().into())
+    }
+
     /// Whether it is one address.
     #[must_use]
     pub fn is_host(&self) -> bool {

@@ -4,6 +4,7 @@ mod algorithm;
 mod command;
 mod facts;
 mod logical;
+mod own;
 mod policy;
 mod state;
 mod typed;
@@ -11,6 +12,7 @@ mod typed;
 pub(super) use facts::selector_words;
 pub use facts::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
 pub(super) use logical::{Lines, one_line_form};
+pub(super) use own::own_addresses;
 pub(super) use typed::{add_state, delete_policy, delete_state, policy as policy_line};
 
 use super::builder::Builder;
