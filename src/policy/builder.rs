@@ -25,6 +25,16 @@ pub(super) struct Builder {
 }
 
 impl Builder {
+    /// A builder that goes on with one router: what follows is typed at it.
+    pub(super) fn typing_at(router: Router) -> Self {
+        let mut builder = Self::default();
+        builder.begin("typed");
+        builder.host = Some(router.name.to_string());
+        builder.routers.push(router);
+        builder.current = Some(0);
+        builder
+    }
+
     pub(super) fn begin(&mut self, name: &str) {
         self.file = name.into();
         self.number = 0;

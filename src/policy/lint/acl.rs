@@ -50,7 +50,10 @@ fn pair_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
             return Vec::new();
         }
         let lines = std::iter::once(format!("ip access-list extended {name}"));
-        fix::global(lines.chain(missing.iter().take(NAMED).map(|one| format!(" permit {}", one.typed()))).collect())
+        fix::global(
+            None,
+            lines.chain(missing.iter().take(NAMED).map(|one| format!(" permit {}", one.typed()))).collect(),
+        )
     };
     let problem = Problem::new("config-acl-mismatch", format!("{}.", evidence.join("; ")))
         .about(format!("{a_host} < > {b_host}"))

@@ -46,8 +46,7 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let lines = typed(x);
     let cites =
         |policies: &[&IkePolicy]| policies.iter().flat_map(|policy| policy.cites.clone()).collect::<Vec<Cite>>();
-    let mut lines = fix::global(lines);
-    lines.pop();
+    let mut lines = fix::global(None, lines);
     lines.push("clear crypto isakmp".to_owned());
     let problem = Problem::new("config-ike-mismatch", evidence)
         .about(format!("{a_host} < > {b_host}"))
@@ -127,8 +126,7 @@ fn key_problem(view: &View<'_>, a: usize, b: usize) -> Option<Problem> {
         "The pre-shared keys that {a_host} and {b_host} have for each other differ (compared, not shown). Phase 1 fails and no SA comes up."
     );
     let typed = |key: &super::super::IkeKey| {
-        let mut lines = fix::global(vec![format!("crypto isakmp key <KEY> address {}", key.peer)]);
-        lines.pop();
+        let mut lines = fix::global(None, vec![format!("crypto isakmp key <KEY> address {}", key.peer)]);
         lines.push("clear crypto isakmp".to_owned());
         lines
     };

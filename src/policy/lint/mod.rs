@@ -3,6 +3,7 @@
 mod acl;
 mod ike;
 mod keys;
+mod linux;
 mod pairs;
 mod peers;
 mod single;
@@ -11,11 +12,18 @@ mod stale;
 use std::collections::BTreeMap;
 
 use super::limits::MAX_PROBLEMS;
-use super::{Problem, View};
+use super::{Problem, View, fix};
 
 /// All problems of policies, each code at most a hundred times.
 #[must_use]
 pub fn lint(view: &View<'_>) -> Vec<Problem> {
+    let mut problems = fix::verified(view.policies, found(view), found);
+    cut(&mut problems);
+    problems
+}
+
+/// All problems, with lines to type that are not yet verified.
+fn found(view: &View<'_>) -> Vec<Problem> {
     let facing = peers::facing(view);
     let mut problems = keys::problems(view);
     problems.extend(peers::problems(view, &facing));
@@ -24,7 +32,13 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
     problems.extend(acl::problems(view, &facing));
     problems.extend(ike::problems(view, &facing));
     problems.extend(stale::problems(view));
+    problems.extend(linux::problems(view));
     problems.extend(single::problems(view));
+    problems
+}
+
+/// Keeps each code to its limit, and says what is left out.
+fn cut(problems: &mut Vec<Problem>) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     problems.retain(|problem| {
         let count = counts.entry(problem.code).or_default();
@@ -36,14 +50,13 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
             last.evidence.push_str(&format!(" {} more like it are not listed.", count - MAX_PROBLEMS));
         }
     }
-    for problem in &mut problems {
+    for problem in problems {
         match problem.uncited {
             0 => {}
             1 => problem.evidence.push_str(" 1 more line is not cited."),
             more => problem.evidence.push_str(&format!(" {more} more lines are not cited.")),
         }
     }
-    problems
 }
 
 /// Two map entries that are the ends of one tunnel: router and entry of each.

@@ -6,7 +6,7 @@ use super::super::router::Way;
 use super::super::slip::slip;
 use super::super::stated::{Basis, Stated, ios_suite, sets};
 use super::super::{Cite, MapEntry, Mode, Problem, Router, Secret, View, fix};
-use super::Facing;
+use super::{Facing, linux};
 use crate::model::report::Severity;
 use crate::model::{Address, Protocol, Spi};
 use crate::transform::Suite;
@@ -45,6 +45,10 @@ pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
                     continue;
                 }
                 for (out, inward) in comparable(sending, receiving) {
+                    // Two Linux hosts say more of each state than an SA has.
+                    if out.iter().chain(&inward).all(|one| linux::is_state(view, one)) {
+                        continue;
+                    }
                     compare(view, &directions, *direction, &out, &inward, &mut problems);
                 }
             }
@@ -225,7 +229,7 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
 }
 
 /// Whether two suites are the same; a key length that only one of them names is no difference.
-fn agree(a: &Suite, b: &Suite) -> bool {
+pub(super) fn agree(a: &Suite, b: &Suite) -> bool {
     let bits = |suite: &Suite| suite.esp.and_then(|esp| esp.key_bits);
     let bare =
         |suite: &Suite| Suite { esp: suite.esp.map(|esp| crate::transform::Esp { key_bits: None, ..esp }), ..*suite };
@@ -277,7 +281,7 @@ fn set_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
             format!("{a_host} has {}, {b_host} has {}: nothing in common.", listed(&a_sets), listed(&b_sets));
         let name = b.transform_sets.first().map_or("", |(name, _)| name);
         let words = a_sets.first().map_or("", |set| &set.words);
-        let lines = fix::global(vec![format!("crypto ipsec transform-set {name} {words}")]);
+        let lines = fix::global(None, vec![format!("crypto ipsec transform-set {name} {words}")]);
         return Some(problem(evidence).fix(b_host, lines));
     };
     let modes = [x, y].map(|set| set.mode.as_ref().map_or(Mode::Tunnel, |(mode, _)| *mode));

@@ -15,9 +15,15 @@ mod templates;
 
 use std::collections::BTreeSet;
 
-use super::super::{Problem, View};
+use super::super::{Problem, Stated, View};
 use crate::model::report::Severity;
 use model::{Host, Target, Verdict};
+
+/// Whether an SA is a state of a Linux kernel.
+pub(super) fn is_state(view: &View<'_>, stated: &Stated) -> bool {
+    let of = view.policies.routers.get(stated.router);
+    of.zip(stated.installed).and_then(|(router, at)| router.installed.get(at)).is_some_and(|sa| sa.kernel.is_some())
+}
 
 pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
     let mut hosts = model::hosts(view);
