@@ -30,8 +30,14 @@ pub(super) const POLICY_SHADOWED: Entry = Entry {
     title: "A policy drops the tunnel's packets or lets them pass in clear",
     meaning: "A policy with a lower priority number, or the tunnel's own policy with `action block`, takes all packets of the tunnel before \
               they are encapsulated or accepted.",
-    causes: &["A bypass or block policy has a lower priority number than the tunnel's.", "`action block` was left in the policy."],
-    remedy: &["Give the tunnel's policy a lower priority number, or delete the other policy.", "`ip xfrm policy` shows priority and action."],
+    causes: &[
+        "A bypass or block policy has a lower priority number than the tunnel's.",
+        "`action block` was left in the policy.",
+    ],
+    remedy: &[
+        "Give the tunnel's policy a lower priority number, or delete the other policy.",
+        "`ip xfrm policy` shows priority and action.",
+    ],
     lines: &[],
     references: &["RFC 4301 section 4.4.1"],
 };
@@ -44,7 +50,10 @@ pub(super) const STATE_MISSING: Entry = Entry {
     meaning: "The peer sends or receives with an SA for which this host has no state, or a policy asks for a state that does not exist. Packets \
               are dropped (XfrmInNoStates, XfrmOutNoStates).",
     causes: &["The state was not added, or deleted.", "It expired and was not renewed."],
-    remedy: &["Add the state with the SPI, algorithms and keys of the peer, and the reqid of the policy.", "`ip xfrm state` lists what is there."],
+    remedy: &[
+        "Add the state with the SPI, algorithms and keys of the peer, and the reqid of the policy.",
+        "`ip xfrm state` lists what is there.",
+    ],
     lines: &[],
     references: &["RFC 4301 section 4.4.2 and 5.2"],
 };
@@ -92,8 +101,14 @@ pub(super) const IF_ID_MISMATCH: Entry = Entry {
     severity_note: "",
     title: "State and policy have different interface ids",
     meaning: "A state with an `if_id` belongs to the xfrm interface of that number and is found only under policies with the same one.",
-    causes: &["The `if_id` was set on the state and not on the policy, or the reverse.", "The xfrm interface has another number."],
-    remedy: &["Give state and policy the `if_id` of the xfrm interface, or neither.", "`ip -d link show type xfrm` shows it."],
+    causes: &[
+        "The `if_id` was set on the state and not on the policy, or the reverse.",
+        "The xfrm interface has another number.",
+    ],
+    remedy: &[
+        "Give state and policy the `if_id` of the xfrm interface, or neither.",
+        "`ip -d link show type xfrm` shows it.",
+    ],
     lines: &[],
     references: &["ip-xfrm(8)", "ip-link(8)"],
 };
@@ -105,7 +120,10 @@ pub(super) const TEMPLATE_MISMATCH: Entry = Entry {
     title: "A policy's template and the host's state do not fit",
     meaning: "The template of a policy names addresses, protocol, mode and perhaps SPI of the state to be used. No state of this host has them, \
               so that packets wait for a state that never comes, or arrive and are dropped (XfrmInTmplMismatch).",
-    causes: &["A mistyped address, protocol or mode in the template or in the state.", "Source and destination are exchanged."],
+    causes: &[
+        "A mistyped address, protocol or mode in the template or in the state.",
+        "Source and destination are exchanged.",
+    ],
     remedy: &["Make template and state agree; the finding names the one that disagrees with the rest of the host."],
     lines: &[],
     references: &["RFC 4301 section 4.4.1.2", "ip-xfrm(8)"],
@@ -132,7 +150,9 @@ pub(super) const ENCAP_MISMATCH: Entry = Entry {
     meaning: "A state with `encap` sends and takes ESP only in UDP, a state without it only plain ESP. Packets of the other kind are dropped \
               (XfrmInStateMismatch).",
     causes: &["`encap` was given at one end only.", "The ports of the two ends differ."],
-    remedy: &["Give both states `encap espinudp 4500 4500 0.0.0.0`, or neither; the receiver needs a UDP socket for ESP on the port."],
+    remedy: &[
+        "Give both states `encap espinudp 4500 4500 0.0.0.0`, or neither; the receiver needs a UDP socket for ESP on the port.",
+    ],
     lines: &[],
     references: &["RFC 3948 section 2"],
 };
@@ -140,11 +160,15 @@ pub(super) const ENCAP_MISMATCH: Entry = Entry {
 pub(super) const INTEGRITY_FAILED: Entry = Entry {
     code: "counter-integrity-failed",
     severity: Severity::Error,
-    severity_note: "warning if most packets pass, or if the keys of both ends were compared and agree",
+    severity_note: "warning if most packets pass, note if the keys of both ends were compared and agree",
     title: "The receiver drops packets that fail their integrity check",
     meaning: "The state's own counter `failed` says how many packets arrived with its SPI and were dropped because the ICV did not verify. Keys, \
               algorithms, ICV length or extended sequence numbers of the two ends differ, or the packets are changed on the way.",
-    causes: &["The authentication keys of the two ends differ.", "Algorithm, ICV length or ESN differ.", "Packets are damaged or changed on the way."],
+    causes: &[
+        "The authentication keys of the two ends differ.",
+        "Algorithm, ICV length or ESN differ.",
+        "Packets are damaged or changed on the way.",
+    ],
     remedy: &[
         "Compare `ip xfrm state` of both ends as root, so that keys are shown.",
         "Capture the packets and give spiglass the keys: it says which of them verifies.",

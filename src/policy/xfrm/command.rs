@@ -85,7 +85,8 @@ impl Xfrm {
             return Some(Read::Foreign);
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let done = if state { self.state_command(verb, &words, builder) } else { self.policy_command(verb, &words, builder) };
+        let done =
+            if state { self.state_command(verb, &words, builder) } else { self.policy_command(verb, &words, builder) };
         if done.is_none() {
             builder.wrong("an `ip xfrm` command that is not understood");
         }
@@ -99,13 +100,17 @@ impl Xfrm {
             return Some(());
         }
         let clauses = clauses(words, &STATE)?;
-        let one = |name: &str| clauses.iter().find(|clause| clause.first() == Some(&name)).and_then(|clause| clause.get(1)).copied();
+        let one = |name: &str| {
+            clauses.iter().find(|clause| clause.first() == Some(&name)).and_then(|clause| clause.get(1)).copied()
+        };
         let dst = one("dst")?;
         let any = if dst.contains(':') { "::" } else { "0.0.0.0" };
         let (src, protocol, index) = (one("src").unwrap_or(any), one("proto")?, one("spi").unwrap_or("0"));
         if verb != Verb::Add {
             let is = |sa: &Installed| {
-                sa.display == Display::Xfrm && sa.dst == address(dst) && Some(sa.spi) == spi(index)
+                sa.display == Display::Xfrm
+                    && sa.dst == address(dst)
+                    && Some(sa.spi) == spi(index)
                     && (one("src").is_none() || sa.src == address(src))
             };
             if let Some(router) = builder.continues() {
@@ -135,7 +140,9 @@ impl Xfrm {
             return Some(());
         }
         let clauses = clauses(words, &POLICY)?;
-        let one = |name: &str| clauses.iter().find(|clause| clause.first() == Some(&name)).and_then(|clause| clause.get(1)).copied();
+        let one = |name: &str| {
+            clauses.iter().find(|clause| clause.first() == Some(&name)).and_then(|clause| clause.get(1)).copied()
+        };
         let dir = one("dir")?;
         let other = one("dst").or_else(|| one("src")).unwrap_or_default();
         let any = if other.contains(':') { "::/0" } else { "0.0.0.0/0" };

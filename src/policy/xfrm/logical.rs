@@ -4,7 +4,8 @@
 pub(in super::super) fn one_line_form(raw: &[u8]) -> Option<Vec<&[u8]>> {
     let text = raw.trim_ascii();
     let begins = text.starts_with(b"src ") && text.contains(&b'\\');
-    let parts: Vec<&[u8]> = text.split(|b| *b == b'\\').map(<[u8]>::trim_ascii).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&[u8]> =
+        text.split(|b| *b == b'\\').map(<[u8]>::trim_ascii).filter(|part| !part.is_empty()).collect();
     (begins && parts.len() > 1).then_some(parts)
 }
 

@@ -109,8 +109,11 @@ impl Xfrm {
             ["level", "use", ..] if self.part == Part::Policy => self.optional(builder),
             ["level", ..] => {}
             _ if self.part == Part::State && state::line(self, words, builder) => {}
-            ["auth" | "auth-trunc" | "enc" | "aead" | "comp" | "encap" | "sel" | "flag" | "replay-window"
-            | "replay_window" | "crypto" | "offload" | "output-mark" | "extra_flag" | "seq-hi" | "tfcpad", ..] => {}
+            [
+                "auth" | "auth-trunc" | "enc" | "aead" | "comp" | "encap" | "sel" | "flag" | "replay-window"
+                | "replay_window" | "crypto" | "offload" | "output-mark" | "extra_flag" | "seq-hi" | "tfcpad",
+                ..,
+            ] => {}
             [first, ..]
                 if NOISE.contains(first)
                     || text.starts_with("0x")

@@ -22,7 +22,8 @@ pub(in super::super) fn own_addresses(router: &Router) -> BTreeSet<Address> {
         for template in &policy.templates {
             ends(template.src, template.dst, outbound, 2);
         }
-        if let Some(selector) = policy.selector.as_ref().filter(|_| policy.templates.iter().all(|one| one.src.is_none()))
+        if let Some(selector) =
+            policy.selector.as_ref().filter(|_| policy.templates.iter().all(|one| one.src.is_none()))
             && !policy.templates.is_empty()
         {
             ends(selector.src.as_host(), selector.dst.as_host(), outbound, 2);

@@ -81,8 +81,7 @@ pub(super) fn line(xfrm: &Xfrm, words: &[&str], builder: &mut Builder) -> bool {
         }
         ["replay-window", window, "replay", replayed, "failed", failed, ..] => {
             let count = |word: &str| word.parse().unwrap_or(0);
-            let drops =
-                Drops { outside_window: count(window), replayed: count(replayed), failed: count(failed) };
+            let drops = Drops { outside_window: count(window), replayed: count(replayed), failed: count(failed) };
             let cite = builder.cite(&words.join(" "));
             xfrm.kernel(builder, |kernel| {
                 kernel.drops = Some(drops);
@@ -216,7 +215,8 @@ fn flag_words(words: &[&str]) -> Vec<String> {
 fn counted(xfrm: &Xfrm, words: &[&str], builder: &mut Builder) {
     let above_zero = |name: &str| {
         let at = words.iter().position(|word| *word == name);
-        at.and_then(|at| words.get(at + 1)).is_some_and(|word| word.bytes().any(|b| matches!(b, b'1'..=b'9' | b'a'..=b'f')))
+        at.and_then(|at| words.get(at + 1))
+            .is_some_and(|word| word.bytes().any(|b| matches!(b, b'1'..=b'9' | b'a'..=b'f')))
     };
     let counted = (above_zero("seq"), above_zero("oseq"));
     xfrm.kernel(builder, |kernel| kernel.counted = counted);
@@ -242,7 +242,8 @@ fn selector(xfrm: &Xfrm, words: &[&str], builder: &mut Builder) {
     let wide = matches!(words, ["src", "0.0.0.0/0" | "::/0", "dst", "0.0.0.0/0" | "::/0"])
         || matches!(words, ["src", "0.0.0.0/0" | "::/0", "dst", "0.0.0.0/0" | "::/0", "uid", "0"]);
     let words: Vec<&str> = words.iter().copied().take_while(|word| *word != "uid").collect();
-    let plain = |word: &&str| word.len() <= 43 && word.bytes().all(|b| b.is_ascii_alphanumeric() || b".:/-_@".contains(&b));
+    let plain =
+        |word: &&str| word.len() <= 43 && word.bytes().all(|b| b.is_ascii_alphanumeric() || b".:/-_@".contains(&b));
     if !wide && words.iter().all(plain) {
         let text = words.join(" ");
         xfrm.kernel(builder, |kernel| kernel.selector = Some(text));

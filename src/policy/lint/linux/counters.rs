@@ -50,23 +50,31 @@ fn failed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> 
     let compared = sender.is_some_and(|(_, state)| known(state) && known(sa));
     let cause = match (all, compared) {
         (true, true) => {
-            "Keys and algorithms of the two ends agree in these texts: the packets are changed on the way, or the states were replaced since."
+            "Keys and algorithms of the two ends agree in these texts: the packets are changed on the way, or the counter is older than the keys."
         }
         (true, false) => {
             "The SPI is right, so that keys or algorithms of the two ends likely differ; they cannot be compared here, and which end is wrong is not known."
         }
-        (false, _) => "Most packets pass, so that keys and algorithms are right: these were damaged or forged on the way, or of an older key.",
+        (false, _) => {
+            "Most packets pass, so that keys and algorithms are right: these were damaged or forged on the way, or of an older key."
+        }
     };
     let evidence = format!(
         "{}: {} drops {count} packets because their integrity check failed (`failed {count}`, {passed} passed).{sent} {cause}",
         subject(sa),
         host.name
     );
-    let severity = if all && !compared { Severity::Error } else { Severity::Warning };
-    let mut problem = Problem::new("counter-integrity-failed", evidence)
-        .severity(severity)
-        .about(host.name)
-        .lines(view.policies, host.router, sa.cites.first().into_iter().chain(extra.line("stats")));
+    // Counters outlive a correction of the other end, and comparison of keys says more than they do.
+    let severity = match (compared, all) {
+        (true, _) => Severity::Note,
+        (false, true) => Severity::Error,
+        (false, false) => Severity::Warning,
+    };
+    let mut problem = Problem::new("counter-integrity-failed", evidence).severity(severity).about(host.name).lines(
+        view.policies,
+        host.router,
+        sa.cites.first().into_iter().chain(extra.line("stats")),
+    );
     if let Some((sender, state)) = sender {
         problem = problem.lines(view.policies, sender.router, state.cites.first());
     }
@@ -98,8 +106,10 @@ fn replayed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict
         host.name,
         said.join(" and ")
     );
-    let problem = Problem::new("counter-replay", evidence)
-        .about(host.name)
-        .lines(view.policies, host.router, sa.cites.first().into_iter().chain(extra.line("stats")));
+    let problem = Problem::new("counter-replay", evidence).about(host.name).lines(
+        view.policies,
+        host.router,
+        sa.cites.first().into_iter().chain(extra.line("stats")),
+    );
     Some(Verdict::told(problem))
 }

@@ -67,20 +67,28 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
                 return None;
             }
             let what = which.join(" and ");
-            let effect = if which.contains(&"authentication key") || suite_of(x)?.esp.is_some_and(|esp| esp.cipher.icv > 0) {
+            let effect = if which.contains(&"authentication key")
+                || suite_of(x)?.esp.is_some_and(|esp| esp.cipher.icv > 0)
+            {
                 "the receiver finds the SA and drops every packet, because its integrity check fails (XfrmInStateProtoError)"
             } else {
                 "the integrity check passes and the packets decrypt to rubbish"
             };
             let length = |key: &Option<Secret>| key.as_ref().and_then(Secret::bits);
             let of = |sa: &Installed| {
-                let bits = if which.contains(&"authentication key") { length(&sa.authenticator) } else { length(&sa.cipher) };
+                let bits =
+                    if which.contains(&"authentication key") { length(&sa.authenticator) } else { length(&sa.cipher) };
                 format!("one {what} ({} bits)", bits.unwrap_or(0))
             };
-            Some((of(x), format!("another {}", of(y).trim_start_matches("one ")), effect.to_owned()))
+            Some((
+                of(x),
+                format!("another {} (compared, not shown)", of(y).trim_start_matches("one ")),
+                effect.to_owned(),
+            ))
         }
         Aspect::Esn => {
-            let said = |on: bool| if on { "extended sequence numbers (flag esn)" } else { "no extended sequence numbers" };
+            let said =
+                |on: bool| if on { "extended sequence numbers (flag esn)" } else { "no extended sequence numbers" };
             (kx.esn() != ky.esn()).then(|| {
                 let effect = "the ICV of an ESN SA covers the high half of the number too, so that the receiver drops every packet \
                               although SPI and keys are right (RFC 4303 section 2.2.1)";
@@ -93,7 +101,8 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
             };
             let kind = |sa: &super::super::super::KernelState| sa.encap.as_ref().map(|encap| encap.kind.clone());
             (kind(kx) != kind(ky)).then(|| {
-                let effect = "a state takes ESP in UDP only with encap, and plain ESP only without (XfrmInStateMismatch)";
+                let effect =
+                    "a state takes ESP in UDP only with encap, and plain ESP only without (XfrmInStateMismatch)";
                 (said(kx), said(ky), effect.to_owned())
             })
         }
@@ -114,7 +123,8 @@ fn readable(key: &Option<Secret>) -> Option<&Secret> {
 }
 
 fn differing_keys(x: &Installed, y: &Installed) -> Vec<&'static str> {
-    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((readable(a), readable(b)), (Some(a), Some(b)) if a != b);
+    let differ =
+        |a: &Option<Secret>, b: &Option<Secret>| matches!((readable(a), readable(b)), (Some(a), Some(b)) if a != b);
     let mut which = Vec::new();
     if differ(&x.cipher, &y.cipher) {
         which.push("encryption key");
@@ -139,8 +149,13 @@ fn verdict(
     let decided = wrong_side(hosts, (out, inward), (x, y), aspect);
     let first_wrong = decided.as_ref().map_or(out.0 < inward.0, |(first, _)| *first);
     let (wrong, right) = if first_wrong { (out, inward) } else { (inward, out) };
+    let secret = matches!(aspect, Aspect::Keys | Aspect::Algorithms);
     let tail = match &decided {
         Some((_, why)) => format!("{}'s state is at fault: {why}.", name(wrong)),
+        // Which key is right is not shown: only a key that is typed at both ends is sure to agree.
+        None if secret => "Which of the two is wrong cannot be told from these texts: type the same at both ends, or correct the one that \
+                           you know to be wrong."
+            .to_owned(),
         None => format!(
             "Which of the two is wrong cannot be told from these texts: the lines change {0}; the alternative is {1}'s state with what {0} has.",
             name(wrong),
@@ -163,22 +178,31 @@ fn verdict(
         Aspect::Encap | Aspect::Port => ("config-encap-mismatch", "encap"),
     };
     let lines = |sa: &Installed| -> Vec<Cite> {
-        let extra = kernel(sa).map(|extra| [extra.line(keyword), extra.line(if keyword == "auth" { "enc" } else { "" }), extra.line("stats")]);
+        let extra = kernel(sa).map(|extra| {
+            [extra.line(keyword), extra.line(if keyword == "auth" { "enc" } else { "" }), extra.line("stats")]
+        });
         let failed = |cite: &&Cite| !cite.text.contains("failed") || !cite.text.ends_with("failed 0");
         sa.cites.iter().take(1).chain(extra.into_iter().flatten().flatten().filter(failed)).cloned().collect()
     };
-    let mut problem = Problem::new(code, evidence)
-        .lines(view.policies, router(out), &lines(x))
-        .lines(view.policies, router(inward), &lines(y));
+    let mut problem = Problem::new(code, evidence).lines(view.policies, router(out), &lines(x)).lines(
+        view.policies,
+        router(inward),
+        &lines(y),
+    );
     if aspect == Aspect::Port {
         problem = problem.severity(Severity::Warning);
     }
-    problem.subject = x.src.zip(x.dst).map(|(src, dst)| SaKey { protocol: x.protocol, src, dst, spi: x.spi }.to_string());
+    problem.subject =
+        x.src.zip(x.dst).map(|(src, dst)| SaKey { protocol: x.protocol, src, dst, spi: x.spi }.to_string());
     let source = if first_wrong { y.clone() } else { x.clone() };
     if let Some(state) = hosts.get_mut(wrong.0).and_then(|host| host.states.get_mut(wrong.1)) {
         take(state, &source, aspect);
     }
-    Verdict::corrected(problem, Target::State(wrong.0, wrong.1))
+    let mut targets = vec![Target::State(wrong.0, wrong.1)];
+    if decided.is_none() && secret {
+        targets.push(Target::State(right.0, right.1));
+    }
+    Verdict { problem, targets }
 }
 
 /// What the states' own counters say of the integrity check.
@@ -207,17 +231,25 @@ fn wrong_side(
     if aspect == Aspect::Keys {
         return None;
     }
-    let others = |place: Place| hosts.get(place.0).into_iter().flat_map(move |host| host.states.iter().enumerate().filter(move |(at, _)| *at != place.1));
+    let others = |place: Place| {
+        hosts
+            .get(place.0)
+            .into_iter()
+            .flat_map(move |host| host.states.iter().enumerate().filter(move |(at, _)| *at != place.1))
+    };
     let same_tunnel = |sa: &Installed| [sa.src, sa.dst].iter().all(|end| [x.src, x.dst, y.src, y.dst].contains(end));
     let (mut with_first, mut with_second) = (0, 0);
     for (_, Entry { now, .. }) in others(out).chain(others(inward)) {
         if !same_tunnel(now) || now.protocol != x.protocol || now.spi == x.spi && now.src == x.src {
             continue;
         }
-        let (mut same_first, mut same_second) = (difference(aspect, x, now).is_none(), difference(aspect, y, now).is_none());
+        let (mut same_first, mut same_second) =
+            (difference(aspect, x, now).is_none(), difference(aspect, y, now).is_none());
         if aspect == Aspect::Port {
             // The way back has the ports exchanged.
-            let back = |sa: &Installed| kernel(sa).and_then(|extra| extra.encap.clone()).map(|encap| [encap.sport, encap.dport]);
+            let back = |sa: &Installed| {
+                kernel(sa).and_then(|extra| extra.encap.clone()).map(|encap| [encap.sport, encap.dport])
+            };
             let port = |sa: &Installed| back(sa).map_or(0, |[_, dport]| dport);
             same_first = back(now).is_some_and(|ports| ports.contains(&port(x)));
             same_second = back(now).is_some_and(|ports| ports.contains(&port(y)));
@@ -235,7 +267,8 @@ fn wrong_side(
 
 /// A key that lost digits, or does not fit its algorithm while the other end's does.
 fn shortened(x: &Installed, y: &Installed, aspect: Aspect) -> Option<(bool, String)> {
-    for (a, b, named) in [(&x.authenticator, &y.authenticator, "authentication"), (&x.cipher, &y.cipher, "encryption")] {
+    for (a, b, named) in [(&x.authenticator, &y.authenticator, "authentication"), (&x.cipher, &y.cipher, "encryption")]
+    {
         let (Some(a), Some(b)) = (readable(a), readable(b)) else { continue };
         if a == b {
             continue;

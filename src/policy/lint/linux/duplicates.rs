@@ -16,7 +16,9 @@ pub(super) fn judge(view: &View<'_>, hosts: &[Host<'_>]) -> Vec<Verdict> {
                 continue;
             };
             let Some(first) = host.states.get(first) else { continue };
-            let listed_again = first.now.src == sa.src && first.now.words == sa.words && first.now.cipher == sa.cipher
+            let listed_again = first.now.src == sa.src
+                && first.now.words == sa.words
+                && first.now.cipher == sa.cipher
                 && first.now.authenticator == sa.authenticator;
             if listed_again {
                 continue;
@@ -30,9 +32,11 @@ pub(super) fn judge(view: &View<'_>, hosts: &[Host<'_>]) -> Vec<Verdict> {
                 sa.spi.0,
                 sa.spi
             );
-            let problem = Problem::new("config-state-duplicate", evidence)
-                .about(host.name)
-                .lines(view.policies, host.router, first.now.cites.first().into_iter().chain(sa.cites.first()));
+            let problem = Problem::new("config-state-duplicate", evidence).about(host.name).lines(
+                view.policies,
+                host.router,
+                first.now.cites.first().into_iter().chain(sa.cites.first()),
+            );
             verdicts.push(Verdict::told(problem));
         }
     }

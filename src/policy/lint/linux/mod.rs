@@ -44,7 +44,10 @@ pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
         open.insert(verdict.problem.code);
     }
     let clean = left.iter().filter(stops).all(|verdict| verdict.targets.is_empty())
-        && verdicts.iter().filter(|verdict| !verdict.targets.is_empty()).all(|verdict| !open.contains(verdict.problem.code));
+        && verdicts
+            .iter()
+            .filter(|verdict| !verdict.targets.is_empty())
+            .all(|verdict| !open.contains(verdict.problem.code));
     with_lines(&hosts, verdicts, clean)
 }
 

@@ -25,14 +25,17 @@ fn reversed(view: &View<'_>, at: usize, host: &mut Host<'_>, number: usize) -> O
     let selector = policy.selector.as_ref()?;
     let (mirror, others) = (selector.mirrored(), || host.policies.iter().map(|one| &one.now));
     let has = |out: bool, wanted: &Selector| {
-        others().any(|one| (one.direction == Direction::Out) == out && one.selector.as_ref() == Some(wanted) && *one != policy)
+        others().any(|one| {
+            (one.direction == Direction::Out) == out && one.selector.as_ref() == Some(wanted) && *one != policy
+        })
     };
     let mut now = policy.clone();
     let (what, done) = if has(!out, &mirror) {
         exchange(&mut now);
         ("source and destination of its template are exchanged".to_owned(), true)
     } else if has(out, &mirror) {
-        let taken = |direction| others().any(|one| one.direction == direction && one.selector.as_ref() == Some(selector));
+        let taken =
+            |direction| others().any(|one| one.direction == direction && one.selector.as_ref() == Some(selector));
         now.direction = match out {
             false => Direction::Out,
             true if taken(Direction::In) => Direction::Fwd,
@@ -55,9 +58,8 @@ fn reversed(view: &View<'_>, at: usize, host: &mut Host<'_>, number: usize) -> O
         host.name
     );
     let code = if now.direction == policy.direction { "config-template-mismatch" } else { "config-policy-missing" };
-    let problem = Problem::new(code, evidence)
-        .about(host.name)
-        .lines(view.policies, host.router, [&policy.cite, &template.cite]);
+    let problem =
+        Problem::new(code, evidence).about(host.name).lines(view.policies, host.router, [&policy.cite, &template.cite]);
     if !done {
         return Some(Verdict::told(problem));
     }

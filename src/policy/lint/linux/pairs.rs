@@ -99,7 +99,10 @@ fn candidates(hosts: &[Host<'_>], taken: &BTreeSet<Place>) -> Vec<(u32, Place, P
     for (number, &x) in free.iter().enumerate() {
         for &y in free.iter().skip(number + 1).filter(|y| apart(hosts, x, **y)) {
             let (Some(a), Some(b)) = (at(hosts, x), at(hosts, y)) else { continue };
-            let Some(how) = slip_between(a, b) else { continue };
+            let Some(mut how) = slip_between(a, b) else { continue };
+            if how == Slip::Translated && (knows(hosts, x, b) || knows(hosts, y, a)) {
+                how = if a.src == b.src { Slip::Dst } else { Slip::Src };
+            }
             if how == Slip::Spi && (rekeyed(hosts, x, taken) || rekeyed(hosts, y, taken)) {
                 continue;
             }
@@ -110,6 +113,14 @@ fn candidates(hosts: &[Host<'_>], taken: &BTreeSet<Place>) -> Vec<(u32, Place, P
     }
     found.sort_unstable();
     found
+}
+
+/// Whether a host has both ends of another one's state in its own other states: then no NAT translates them.
+fn knows(hosts: &[Host<'_>], place: Place, theirs: &Installed) -> bool {
+    let others = hosts.get(place.0).into_iter().flat_map(|host| host.states.iter().enumerate());
+    let ends: BTreeSet<Option<Address>> =
+        others.filter(|(at, _)| *at != place.1).flat_map(|(_, one)| [one.now.src, one.now.dst]).collect();
+    ends.contains(&theirs.src) && ends.contains(&theirs.dst)
 }
 
 fn slip_between(a: &Installed, b: &Installed) -> Option<Slip> {
@@ -235,8 +246,12 @@ fn by_address(hosts: &[Host<'_>], x: Place, y: Place, how: Slip) -> Option<(bool
     let (a, b) = (end(x)?, end(y)?);
     let owned = |address: Address| hosts.iter().find(|host| host.own.contains(&address)).map(|host| host.name);
     match (owned(a), owned(b)) {
-        (None, Some(owner)) => return Some((true, format!("{b} is {owner}'s own address in its other states and policies"))),
-        (Some(owner), None) => return Some((false, format!("{a} is {owner}'s own address in its other states and policies"))),
+        (None, Some(owner)) => {
+            return Some((true, format!("{b} is {owner}'s own address in its other states and policies")));
+        }
+        (Some(owner), None) => {
+            return Some((false, format!("{a} is {owner}'s own address in its other states and policies")));
+        }
         _ => {}
     }
     let count = |address: Address| {
@@ -280,7 +295,10 @@ fn missing(view: &View<'_>, hosts: &mut [Host<'_>], taken: &BTreeSet<Place>, ver
             sa.spi,
             other.name
         );
-        let asked = other.policies.iter().filter(|policy| policy.now.templates.iter().any(|one| one.src == sa.src && one.dst == sa.dst));
+        let asked = other
+            .policies
+            .iter()
+            .filter(|policy| policy.now.templates.iter().any(|one| one.src == sa.src && one.dst == sa.dst));
         let lines: Vec<_> = asked.map(|policy| policy.now.cite.clone()).collect();
         let problem = Problem::new("config-state-missing", evidence)
             .about(other.name)
@@ -303,7 +321,10 @@ fn peer_without(hosts: &[Host<'_>], place: Place, sa: &Installed) -> Option<usiz
     let peer = hosts.iter().position(|other| other.own.contains(&far) && other.own.is_disjoint(&host.own))?;
     let other = hosts.get(peer).filter(|other| !other.states.is_empty())?;
     // With another state of this direction the two were read at different times, or the SPI is what differs.
-    let none = !other.states.iter().any(|one| one.now.src == sa.src && one.now.dst == sa.dst && one.now.protocol == sa.protocol);
+    let none = !other
+        .states
+        .iter()
+        .any(|one| one.now.src == sa.src && one.now.dst == sa.dst && one.now.protocol == sa.protocol);
     none.then_some(peer)
 }
 
@@ -314,7 +335,8 @@ fn counterpart(host: &Host<'_>, sa: &Installed) -> Installed {
         let template = main_template(&policy.now).filter(|one| one.src == sa.src && one.dst == sa.dst)?;
         Some((template.reqid, policy.now.if_id))
     });
-    let back = host.states.iter().find(|one| one.now.src == sa.dst && one.now.dst == sa.src).and_then(|one| kernel(&one.now));
+    let back =
+        host.states.iter().find(|one| one.now.src == sa.dst && one.now.dst == sa.src).and_then(|one| kernel(&one.now));
     let reqid = asked.map(|(reqid, _)| reqid).or_else(|| back.map(|back| back.reqid)).unwrap_or(theirs.reqid);
     let if_id = asked.map(|(_, if_id)| if_id).or_else(|| back.map(|back| back.if_id)).unwrap_or(0);
     let extra = KernelState {

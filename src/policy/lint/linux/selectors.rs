@@ -76,7 +76,8 @@ fn tunnels(hosts: &[Host<'_>]) -> BTreeSet<Tunnel> {
                 other != host && !of.policies.is_empty() && apart && of.own.contains(&remote) && (group || states)
             });
             // From the other end it is the same tunnel.
-            let seen = peer.is_some_and(|peer| peer < host && all.get(peer).is_some_and(|of| of.contains(&(remote, local))));
+            let seen =
+                peer.is_some_and(|peer| peer < host && all.get(peer).is_some_and(|of| of.contains(&(remote, local))));
             if !seen {
                 tunnels.insert(Tunnel { host, peer, local, remote });
             }
@@ -91,8 +92,14 @@ fn sides(hosts: &[Host<'_>], tunnel: Tunnel) -> Vec<Side> {
     for (second, (at, local, remote)) in views.into_iter().enumerate() {
         let Some((at, host)) = at.and_then(|at| Some((at, hosts.get(at)?))) else { continue };
         let has_state = |src, dst| host.states.iter().any(|one| one.now.src == Some(src) && one.now.dst == Some(dst));
-        let of = || host.policies.iter().enumerate().filter(|(_, one)| counts(&one.now) && endpoints(&one.now) == Some((local, remote)));
-        let tunnel_mode = of().any(|(_, one)| main_template(&one.now).is_some_and(|one| one.mode == Some(Mode::Tunnel)));
+        let of = || {
+            host.policies
+                .iter()
+                .enumerate()
+                .filter(|(_, one)| counts(&one.now) && endpoints(&one.now) == Some((local, remote)))
+        };
+        let tunnel_mode =
+            of().any(|(_, one)| main_template(&one.now).is_some_and(|one| one.mode == Some(Mode::Tunnel)));
         // A host that forwards has more than its own address on its side.
         let forwards = tunnel_mode
             && of().any(|(_, one)| {
@@ -110,7 +117,8 @@ fn sides(hosts: &[Host<'_>], tunnel: Tunnel) -> Vec<Side> {
                     side.selectors.entry(selector).or_insert(number);
                 }
             }
-            let used = host.states.is_empty() || if direction == Direction::Out { has_state(local, remote) } else { has_state(remote, local) };
+            let used = host.states.is_empty()
+                || if direction == Direction::Out { has_state(local, remote) } else { has_state(remote, local) };
             let needed = match direction {
                 Direction::Out => true,
                 // Transport mode passes without an inbound policy.
@@ -165,9 +173,9 @@ fn wrong(
     let mut lacks: Vec<&Selector> = agreed.iter().filter(|one| !side.selectors.contains_key(one)).collect();
     let odd = side.selectors.iter().filter(|(one, _)| !agreed.contains(one));
     for (selector, &number) in odd {
-        let instead = lacks.iter().position(|meant| {
-            selector.overlaps(meant) || selector.mirrored() == **meant || one_slip(selector, meant)
-        });
+        let instead = lacks
+            .iter()
+            .position(|meant| selector.overlaps(meant) || selector.mirrored() == **meant || one_slip(selector, meant));
         let Some(instead) = instead else { continue };
         let meant = lacks.remove(instead).clone();
         let host = name(hosts, side.host).to_owned();
@@ -187,10 +195,12 @@ fn wrong(
         } else {
             "packets of the tunnel do not fit it"
         };
-        let evidence = format!("{host}: the {} policy selects {has}; {others} select {wanted}: {effect}.", side.direction.name());
+        let evidence =
+            format!("{host}: the {} policy selects {has}; {others} select {wanted}: {effect}.", side.direction.name());
         let router = hosts.get(side.host).map_or(0, |host| host.router);
         let Some(entry) = hosts.get_mut(side.host).and_then(|host| host.policies.get_mut(number)) else { continue };
-        let mut problem = Problem::new("config-acl-mismatch", evidence).about(host).lines(view.policies, router, [&entry.now.cite]);
+        let mut problem =
+            Problem::new("config-acl-mismatch", evidence).about(host).lines(view.policies, router, [&entry.now.cite]);
         let Some(words) = selector_words(&wanted) else {
             verdicts.push(Verdict::told(problem));
             continue;
@@ -206,7 +216,10 @@ fn wrong(
 
 /// Whether one of source and destination is the same.
 fn one_slip(a: &Selector, b: &Selector) -> bool {
-    (a.src == b.src || a.dst == b.dst) && a.protocol == b.protocol && a.src_port == b.src_port && a.dst_port == b.dst_port
+    (a.src == b.src || a.dst == b.dst)
+        && a.protocol == b.protocol
+        && a.src_port == b.src_port
+        && a.dst_port == b.dst_port
         || a.src == b.src && a.dst == b.dst
 }
 
@@ -216,7 +229,11 @@ fn cites(hosts: &[Host<'_>], tunnel: Tunnel, selector: &Selector) -> Vec<(usize,
     let mirror = selector.mirrored();
     let lines = of.flat_map(|host| host.policies.iter().map(move |one| (host.router, one)));
     lines
-        .filter(|(_, one)| one.was.as_ref().is_some_and(|was| was.selector.as_ref() == Some(selector) || was.selector.as_ref() == Some(&mirror)))
+        .filter(|(_, one)| {
+            one.was
+                .as_ref()
+                .is_some_and(|was| was.selector.as_ref() == Some(selector) || was.selector.as_ref() == Some(&mirror))
+        })
         .map(|(router, one)| (router, one.now.cite.clone()))
         .collect()
 }
@@ -237,7 +254,9 @@ fn lacking(
             let missing: Vec<&Side> = before
                 .iter()
                 .filter(|side| side.host == at)
-                .filter(|side| !sides.iter().any(|now| now.host == at && now.direction == side.direction && now.covers(selector)))
+                .filter(|side| {
+                    !sides.iter().any(|now| now.host == at && now.direction == side.direction && now.covers(selector))
+                })
                 .collect();
             if !missing.is_empty() {
                 verdicts.push(absent(view, hosts, tunnel, at, &missing, selector));
@@ -246,7 +265,14 @@ fn lacking(
     }
 }
 
-fn absent(view: &View<'_>, hosts: &mut [Host<'_>], tunnel: Tunnel, at: usize, missing: &[&Side], selector: &Selector) -> Verdict {
+fn absent(
+    view: &View<'_>,
+    hosts: &mut [Host<'_>],
+    tunnel: Tunnel,
+    at: usize,
+    missing: &[&Side],
+    selector: &Selector,
+) -> Verdict {
     let listed: Vec<&str> = missing.iter().map(|side| side.direction.name()).collect();
     let effects: Vec<&str> = missing
         .iter()
@@ -270,7 +296,8 @@ fn absent(view: &View<'_>, hosts: &mut [Host<'_>], tunnel: Tunnel, at: usize, mi
         problem = problem.lines(view.policies, router, [&cite]);
     }
     let only_in = missing.iter().all(|side| side.direction == Direction::In);
-    let forwards = hosts.get(at).is_some_and(|host| host.policies.iter().any(|one| one.now.direction == Direction::Fwd));
+    let forwards =
+        hosts.get(at).is_some_and(|host| host.policies.iter().any(|one| one.now.direction == Direction::Fwd));
     if only_in && forwards {
         problem = problem.severity(Severity::Warning);
     }
@@ -288,12 +315,18 @@ fn absent(view: &View<'_>, hosts: &mut [Host<'_>], tunnel: Tunnel, at: usize, mi
 /// The policy that a side lacks: like the host's other ones for the selector, or like the peer's.
 fn made(hosts: &[Host<'_>], tunnel: Tunnel, side: &Side, selector: &Selector) -> Option<XfrmPolicy> {
     let host = hosts.get(side.host)?;
-    let (local, remote) = if side.host == tunnel.host { (tunnel.local, tunnel.remote) } else { (tunnel.remote, tunnel.local) };
+    let (local, remote) =
+        if side.host == tunnel.host { (tunnel.local, tunnel.remote) } else { (tunnel.remote, tunnel.local) };
     let wanted = side.written(selector);
     let of = |host: &Host<'_>, ends: (Address, Address)| -> Vec<XfrmPolicy> {
-        let mut all: Vec<XfrmPolicy> =
-            host.policies.iter().map(|one| one.now.clone()).filter(|one| counts(one) && endpoints(one) == Some(ends)).collect();
-        let near = |one: &XfrmPolicy| one.selector.as_ref().is_some_and(|have| *have == wanted || have.mirrored() == wanted);
+        let mut all: Vec<XfrmPolicy> = host
+            .policies
+            .iter()
+            .map(|one| one.now.clone())
+            .filter(|one| counts(one) && endpoints(one) == Some(ends))
+            .collect();
+        let near =
+            |one: &XfrmPolicy| one.selector.as_ref().is_some_and(|have| *have == wanted || have.mirrored() == wanted);
         all.sort_by_key(|one| (one.direction == Direction::Out) != (side.direction == Direction::Out) || !near(one));
         all
     };
@@ -303,7 +336,13 @@ fn made(hosts: &[Host<'_>], tunnel: Tunnel, side: &Side, selector: &Selector) ->
     let from_peer = own.is_none();
     let model = own.or_else(theirs)?;
     let same_way = ((model.direction == Direction::Out) == (side.direction == Direction::Out)) != from_peer;
-    let mut new = XfrmPolicy { words: selector_words(&wanted)?, selector: Some(wanted), direction: side.direction, block: false, ..model };
+    let mut new = XfrmPolicy {
+        words: selector_words(&wanted)?,
+        selector: Some(wanted),
+        direction: side.direction,
+        block: false,
+        ..model
+    };
     for template in &mut new.templates {
         if !same_way {
             std::mem::swap(&mut template.src, &mut template.dst);
@@ -311,7 +350,10 @@ fn made(hosts: &[Host<'_>], tunnel: Tunnel, side: &Side, selector: &Selector) ->
         }
         let (src, dst) = if side.direction == Direction::Out { (local, remote) } else { (remote, local) };
         let state = host.states.iter().map(|one| &one.now).find(|sa| {
-            sa.src == Some(src) && sa.dst == Some(dst) && Some(sa.protocol) == template.protocol && sa.mode == template.mode
+            sa.src == Some(src)
+                && sa.dst == Some(dst)
+                && Some(sa.protocol) == template.protocol
+                && sa.mode == template.mode
         });
         if let Some(extra) = state.and_then(kernel) {
             template.reqid = if template.reqid == 0 && same_way { 0 } else { extra.reqid };
@@ -342,7 +384,9 @@ fn undecided(
     let wide = |one: &Selector| one.protocol == "ip" && one.src.cidr().is_some_and(|all| all.ends_with("/0"));
     let mut left: Vec<&Selector> = theirs.iter().copied().collect();
     for selector in mine {
-        let other = left.iter().position(|other| selector.overlaps(other) || selector.mirrored() == **other || one_slip(selector, other));
+        let other = left
+            .iter()
+            .position(|other| selector.overlaps(other) || selector.mirrored() == **other || one_slip(selector, other));
         let Some(other) = other.map(|at| left.remove(at)) else {
             if !covered(peer, selector) {
                 verdicts.push(one_end(view, hosts, tunnel, tunnel.host, selector));
@@ -404,7 +448,10 @@ fn alone(
     verdicts: &mut Vec<Verdict>,
 ) {
     let uncovered: Vec<&Selector> = open.iter().filter(|one| !sides.iter().all(|side| side.covers(one))).collect();
-    let (Some(first), Some(second)) = (uncovered.first(), open.iter().find(|one| uncovered.first() != Some(one))) else { return };
+    let (Some(first), Some(second)) = (uncovered.first(), open.iter().find(|one| uncovered.first() != Some(one)))
+    else {
+        return;
+    };
     if !first.overlaps(second) && !one_slip(first, second) {
         return;
     }

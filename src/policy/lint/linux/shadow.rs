@@ -16,9 +16,11 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
                     host.name,
                     title(&policy)
                 );
-                let problem = Problem::new("config-policy-shadowed", evidence)
-                    .about(host.name)
-                    .lines(view.policies, host.router, [&policy.cite]);
+                let problem = Problem::new("config-policy-shadowed", evidence).about(host.name).lines(
+                    view.policies,
+                    host.router,
+                    [&policy.cite],
+                );
                 if let Some(entry) = host.policies.get_mut(number) {
                     entry.now.block = false;
                 }
@@ -28,8 +30,13 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
             // A policy that takes only a part of it is an exception that was meant.
             let before = host.policies.iter().map(|entry| &entry.now).find(|other| {
                 let whole = matches!((&other.selector, &policy.selector), (Some(all), Some(part)) if all.covers(part));
-                whole && other.templates.is_empty() && other.main && other.direction == policy.direction
-                    && other.priority < policy.priority && other.mark.any() && other.if_id == policy.if_id
+                whole
+                    && other.templates.is_empty()
+                    && other.main
+                    && other.direction == policy.direction
+                    && other.priority < policy.priority
+                    && other.mark.any()
+                    && other.if_id == policy.if_id
             });
             let Some(before) = before else { continue };
             let what = if before.block { "drops all packets of" } else { "lets pass in clear all packets of" };
@@ -41,9 +48,11 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
                 title(&policy),
                 policy.priority
             );
-            let problem = Problem::new("config-policy-shadowed", evidence)
-                .about(host.name)
-                .lines(view.policies, host.router, [&before.cite, &policy.cite]);
+            let problem = Problem::new("config-policy-shadowed", evidence).about(host.name).lines(
+                view.policies,
+                host.router,
+                [&before.cite, &policy.cite],
+            );
             verdicts.push(Verdict::told(problem));
         }
     }

@@ -34,7 +34,8 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
         // Where one of the two was not pasted, nothing is said.
         let given = hosts.get(at).is_some_and(|host| !host.states.is_empty() && !host.policies.is_empty());
         for policy in 0..hosts.get(at).filter(|_| given).map_or(0, |host| host.policies.len()) {
-            let templates = hosts.get(at).and_then(|host| host.policies.get(policy)).map_or(0, |one| one.now.templates.len());
+            let templates =
+                hosts.get(at).and_then(|host| host.policies.get(policy)).map_or(0, |one| one.now.templates.len());
             for template in 0..templates {
                 one(view, hosts, (at, policy, template), &mut wanted, verdicts);
             }
@@ -47,7 +48,8 @@ fn one(view: &View<'_>, hosts: &mut [Host<'_>], place: Wanted, wanted: &mut Vec<
     let Some(host) = hosts.get(place.0) else { return };
     let Some(policy) = host.policies.get(place.1).map(|entry| entry.now.clone()) else { return };
     let Some(template) = policy.templates.get(place.2).cloned() else { return };
-    let judged = policy.main && !policy.block && !template.optional && template.mode.is_some() && template.protocol.is_some();
+    let judged =
+        policy.main && !policy.block && !template.optional && template.mode.is_some() && template.protocol.is_some();
     if !judged || host.states.iter().any(|state| differences(&policy, &template, &state.now).is_empty()) {
         return;
     }
@@ -285,7 +287,8 @@ fn votes(
 
 /// Whether a template is of the tunnel that a state is of: one end in common is enough where the other may be mistyped.
 fn between(policy: &XfrmPolicy, template: &Template, sa: &Installed) -> bool {
-    ends(policy, template).is_none_or(|(src, dst)| [src, dst].iter().any(|end| Some(*end) == sa.src || Some(*end) == sa.dst))
+    ends(policy, template)
+        .is_none_or(|(src, dst)| [src, dst].iter().any(|end| Some(*end) == sa.src || Some(*end) == sa.dst))
 }
 
 fn correct(
