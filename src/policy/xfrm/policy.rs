@@ -1,6 +1,7 @@
 //! Lines of a policy.
 
 use super::super::builder::Builder;
+use super::super::redact::redacted;
 use super::super::router::{InForce, Way};
 use super::super::selector::{Net, Selector};
 use super::super::words::{address, spi};
@@ -34,7 +35,8 @@ pub(super) struct Narrower {
 impl Narrower {
     pub(super) fn read(words: &[&str]) -> Self {
         let mut read = Self::default();
-        let short = |word: &str| word.len() <= 16 && word.bytes().all(|b| b.is_ascii_graphic());
+        let short =
+            |word: &str| word.len() <= 16 && word.bytes().all(|b| b.is_ascii_graphic()) && redacted(word) == word;
         for pair in words.chunks(2) {
             match pair {
                 ["proto", "0" | "any" | "ip"] => {}

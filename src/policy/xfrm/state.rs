@@ -1,6 +1,7 @@
 //! Lines of a state.
 
 use super::super::builder::Builder;
+use super::super::redact::redacted;
 use super::super::router::{Display, Installed, Mode, Numbering};
 use super::super::words::{address, spi};
 use super::algorithm::{default_bits, hidden, key, name};
@@ -110,7 +111,9 @@ pub(super) fn line(xfrm: &Xfrm, words: &[&str], builder: &mut Builder) -> bool {
                 (None, Some(mask)) => format!("{value} mask {mask}"),
                 (None, None) => (*value).to_owned(),
             };
-            xfrm.kernel(builder, |kernel| kernel.output_mark = Some(joined));
+            if joined.split(" mask ").all(|value| number(value).is_some()) {
+                xfrm.kernel(builder, |kernel| kernel.output_mark = Some(joined));
+            }
         }
         ["crypto", "offload", "parameters:", rest @ ..] | ["offload", rest @ ..] => offload(xfrm, rest, builder),
         [_, packets, ..] if packets.ends_with("(packets)") => {
@@ -169,9 +172,11 @@ fn encap(xfrm: &Xfrm, rest: &[&str], builder: &mut Builder) {
     let (Ok(sport), Ok(dport), Some(original)) = (sport.parse(), dport.parse(), address(original)) else {
         return builder.wrong("an encapsulation whose ports or address are none");
     };
-    let kind = if kind.len() <= 16 && kind.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') { kind } else { "" };
+    if !["espinudp", "espinudp-nonike", "espintcp"].contains(kind) {
+        return builder.wrong("an encapsulation that is none of UDP or TCP");
+    }
     let cite = builder.cite(&format!("encap type {kind} sport {sport} dport {dport}"));
-    let encap = Encap { kind: kind.to_owned(), sport, dport, original: original.to_string() };
+    let encap = Encap { kind: (*kind).to_owned(), sport, dport, original: original.to_string() };
     xfrm.edit(builder, |sa| {
         sa.udp = encap.kind.starts_with("espinudp");
         if let Some(kernel) = sa.kernel.as_deref_mut() {
@@ -244,8 +249,8 @@ fn selector(xfrm: &Xfrm, words: &[&str], builder: &mut Builder) {
     let words: Vec<&str> = words.iter().copied().take_while(|word| *word != "uid").collect();
     let plain =
         |word: &&str| word.len() <= 43 && word.bytes().all(|b| b.is_ascii_alphanumeric() || b".:/-_@".contains(&b));
-    if !wide && words.iter().all(plain) {
-        let text = words.join(" ");
+    let text = words.join(" ");
+    if !wide && words.iter().all(plain) && redacted(&text) == text {
         xfrm.kernel(builder, |kernel| kernel.selector = Some(text));
     }
 }

@@ -12,6 +12,7 @@ mod pairs;
 mod selectors;
 mod shadow;
 mod templates;
+mod undecided;
 
 use std::collections::BTreeSet;
 

@@ -5,35 +5,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::super::xfrm::{Direction, XfrmPolicy, selector_words};
 use super::super::super::{Cite, Mode, Problem, Selector, View};
 use super::model::{Entry, Host, Target, Verdict, ends, kernel, main_template};
+use super::undecided;
 use crate::model::Address;
 use crate::model::report::Severity;
 
 /// What one direction of one host selects, seen from the first host of the tunnel.
-struct Side {
-    host: usize,
-    direction: Direction,
+pub(super) struct Side {
+    pub(super) host: usize,
+    pub(super) direction: Direction,
     /// Whether the selector is written the other way round.
-    mirrored: bool,
-    selectors: BTreeMap<Selector, usize>,
+    pub(super) mirrored: bool,
+    pub(super) selectors: BTreeMap<Selector, usize>,
 }
 
 impl Side {
-    fn written(&self, selector: &Selector) -> Selector {
+    pub(super) fn written(&self, selector: &Selector) -> Selector {
         if self.mirrored { selector.mirrored() } else { selector.clone() }
     }
 
-    fn covers(&self, selector: &Selector) -> bool {
+    pub(super) fn covers(&self, selector: &Selector) -> bool {
         self.selectors.keys().any(|one| one.covers(selector))
     }
 }
 
 /// A tunnel: the host whose view is taken, the other one if given, and the two addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Tunnel {
-    host: usize,
-    peer: Option<usize>,
-    local: Address,
-    remote: Address,
+pub(super) struct Tunnel {
+    pub(super) host: usize,
+    pub(super) peer: Option<usize>,
+    pub(super) local: Address,
+    pub(super) remote: Address,
 }
 
 pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<Verdict>) {
@@ -44,7 +45,7 @@ pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<
             wrong(view, hosts, tunnel, side, &agreed, verdicts);
         }
         lacking(view, hosts, tunnel, &sides, &agreed, verdicts);
-        undecided(view, hosts, tunnel, &sides, &open, verdicts);
+        undecided::judge(view, hosts, tunnel, &sides, &open, verdicts);
     }
 }
 
@@ -157,7 +158,7 @@ fn agreed(sides: &[Side]) -> Option<(BTreeSet<Selector>, BTreeSet<Selector>)> {
     Some((agreed, open))
 }
 
-fn name<'h>(hosts: &'h [Host<'_>], at: usize) -> &'h str {
+pub(super) fn name<'h>(hosts: &'h [Host<'_>], at: usize) -> &'h str {
     hosts.get(at).map_or("", |host| host.name)
 }
 
@@ -215,7 +216,7 @@ fn wrong(
 }
 
 /// Whether one of source and destination is the same.
-fn one_slip(a: &Selector, b: &Selector) -> bool {
+pub(super) fn one_slip(a: &Selector, b: &Selector) -> bool {
     (a.src == b.src || a.dst == b.dst)
         && a.protocol == b.protocol
         && a.src_port == b.src_port
@@ -224,7 +225,7 @@ fn one_slip(a: &Selector, b: &Selector) -> bool {
 }
 
 /// Where a selector stands, on both hosts: router and line.
-fn cites(hosts: &[Host<'_>], tunnel: Tunnel, selector: &Selector) -> Vec<(usize, Cite)> {
+pub(super) fn cites(hosts: &[Host<'_>], tunnel: Tunnel, selector: &Selector) -> Vec<(usize, Cite)> {
     let of = [Some(tunnel.host), tunnel.peer].into_iter().flatten().filter_map(|at| hosts.get(at));
     let mirror = selector.mirrored();
     let lines = of.flat_map(|host| host.policies.iter().map(move |one| (host.router, one)));
@@ -361,109 +362,4 @@ fn made(hosts: &[Host<'_>], tunnel: Tunnel, side: &Side, selector: &Selector) ->
         }
     }
     Some(new)
-}
-
-/// Selectors that one host has in all directions and the other in none.
-fn undecided(
-    view: &View<'_>,
-    hosts: &mut [Host<'_>],
-    tunnel: Tunnel,
-    sides: &[Side],
-    open: &BTreeSet<Selector>,
-    verdicts: &mut Vec<Verdict>,
-) {
-    let Some(peer) = tunnel.peer else {
-        return alone(view, hosts, tunnel, sides, open, verdicts);
-    };
-    let of = |at: usize| -> BTreeSet<&Selector> {
-        let mine = sides.iter().filter(move |side| side.host == at);
-        open.iter().filter(|one| mine.clone().all(|side| side.selectors.contains_key(one))).collect()
-    };
-    let (mine, theirs) = (of(tunnel.host), of(peer));
-    let covered = |at: usize, one: &Selector| sides.iter().filter(|side| side.host == at).all(|side| side.covers(one));
-    let wide = |one: &Selector| one.protocol == "ip" && one.src.cidr().is_some_and(|all| all.ends_with("/0"));
-    let mut left: Vec<&Selector> = theirs.iter().copied().collect();
-    for selector in mine {
-        let other = left
-            .iter()
-            .position(|other| selector.overlaps(other) || selector.mirrored() == **other || one_slip(selector, other));
-        let Some(other) = other.map(|at| left.remove(at)) else {
-            if !covered(peer, selector) {
-                verdicts.push(one_end(view, hosts, tunnel, tunnel.host, selector));
-            }
-            continue;
-        };
-        // One end takes everything that is routed into the tunnel.
-        if wide(selector) || wide(other) {
-            continue;
-        }
-        let (a, b) = (name(hosts, tunnel.host).to_owned(), name(hosts, peer).to_owned());
-        let evidence = format!(
-            "{a} selects {selector} for the tunnel with {b}, and {b} has the mirror image of {other}: packets that only one end selects are \
-             dropped. Which end is wrong cannot be told from these texts: the lines change {a}'s policies; the alternative is to change {b}'s."
-        );
-        let mut problem = Problem::new("config-acl-mismatch", evidence).about(format!("{a} < > {b}"));
-        for (router, cite) in cites(hosts, tunnel, selector).into_iter().chain(cites(hosts, tunnel, other)) {
-            problem = problem.lines(view.policies, router, [&cite]);
-        }
-        let mut targets = Vec::new();
-        for side in sides.iter().filter(|side| side.host == tunnel.host) {
-            let (Some(&number), wanted) = (side.selectors.get(selector), side.written(other)) else { continue };
-            let Some(words) = selector_words(&wanted) else { continue };
-            if let Some(entry) = hosts.get_mut(tunnel.host).and_then(|host| host.policies.get_mut(number)) {
-                entry.now.words = words;
-                entry.now.selector = Some(wanted);
-                targets.push(Target::Policy(tunnel.host, number));
-            }
-        }
-        verdicts.push(Verdict { problem, targets });
-    }
-    for selector in left.into_iter().filter(|one| !covered(tunnel.host, one)) {
-        verdicts.push(one_end(view, hosts, tunnel, peer, selector));
-    }
-}
-
-fn one_end(view: &View<'_>, hosts: &[Host<'_>], tunnel: Tunnel, at: usize, selector: &Selector) -> Verdict {
-    let evidence = format!(
-        "Only {} has policies for {selector} between {} and {}: the other end drops these packets and sends its own in clear. Add them \
-         there, or remove them here.",
-        name(hosts, at),
-        tunnel.local,
-        tunnel.remote
-    );
-    let mut problem = Problem::new("config-acl-mismatch", evidence).about(name(hosts, at));
-    for (router, cite) in cites(hosts, tunnel, selector) {
-        problem = problem.lines(view.policies, router, [&cite]);
-    }
-    Verdict::told(problem)
-}
-
-/// Without the other end's policies, two directions of one host that differ: which is wrong is not known.
-fn alone(
-    view: &View<'_>,
-    hosts: &[Host<'_>],
-    tunnel: Tunnel,
-    sides: &[Side],
-    open: &BTreeSet<Selector>,
-    verdicts: &mut Vec<Verdict>,
-) {
-    let uncovered: Vec<&Selector> = open.iter().filter(|one| !sides.iter().all(|side| side.covers(one))).collect();
-    let (Some(first), Some(second)) = (uncovered.first(), open.iter().find(|one| uncovered.first() != Some(one)))
-    else {
-        return;
-    };
-    if !first.overlaps(second) && !one_slip(first, second) {
-        return;
-    }
-    let host = name(hosts, tunnel.host);
-    let evidence = format!(
-        "{host}: the policies of the tunnel between {} and {} select {first} in one direction and the way back of {second} in the other; \
-         which of the two is meant cannot be told without the other end.",
-        tunnel.local, tunnel.remote
-    );
-    let mut problem = Problem::new("config-acl-mismatch", evidence).severity(Severity::Warning).about(host);
-    for (router, cite) in cites(hosts, tunnel, first).into_iter().chain(cites(hosts, tunnel, second)) {
-        problem = problem.lines(view.policies, router, [&cite]);
-    }
-    verdicts.push(Verdict::told(problem));
 }
