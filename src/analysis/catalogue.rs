@@ -7,6 +7,7 @@ mod capture;
 mod config;
 mod config_map;
 mod ike;
+mod linux;
 mod padding;
 mod pairing;
 mod sequence;
@@ -66,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 67] = [
+static ENTRIES: [Entry; 79] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -123,6 +124,18 @@ static ENTRIES: [Entry; 67] = [
     config::TRANSFORM_MISMATCH,
     config::IKE_MISMATCH,
     config::STALE,
+    linux::POLICY_MISSING,
+    linux::POLICY_SHADOWED,
+    linux::STATE_MISSING,
+    linux::STATE_DUPLICATE,
+    linux::REQID_MISMATCH,
+    linux::MARK_MISMATCH,
+    linux::IF_ID_MISMATCH,
+    linux::TEMPLATE_MISMATCH,
+    linux::ESN_MISMATCH,
+    linux::ENCAP_MISMATCH,
+    linux::INTEGRITY_FAILED,
+    linux::REPLAY,
     transform::WEAK,
     capture::CUT,
     capture::DAMAGED,

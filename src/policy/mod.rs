@@ -54,6 +54,7 @@ pub use secret::Secret;
 pub use selector::{Net, Selector};
 pub use slip::slip;
 pub use stated::{Basis, Stated, View};
+pub use xfrm::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
 
 use builder::Builder;
 

@@ -7,7 +7,7 @@ use super::limits::MAX_LINE;
 use super::line;
 use super::show::Show;
 use super::swanctl::Swanctl;
-use super::xfrm::Xfrm;
+use super::xfrm::{self, Xfrm};
 
 /// What a reader made of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +43,9 @@ pub(super) fn read(text: &[u8], builder: &mut Builder) {
         swanctl: Swanctl::default(),
         active: Active::Nobody,
     };
-    for (number, raw) in (1u32..).zip(text.split(|b| *b == b'\n')) {
+    let lines = (1u32..).zip(text.split(|b| *b == b'\n'));
+    for (number, raw) in xfrm::Lines::new(lines) {
+        let raw = raw.as_ref();
         if raw.is_empty() {
             continue;
         }
@@ -53,7 +55,8 @@ pub(super) fn read(text: &[u8], builder: &mut Builder) {
             builder.skipped();
             continue;
         }
-        if let Some(text) = line::clean(raw) {
+        for raw in xfrm::one_line_form(raw).unwrap_or_else(|| vec![raw]) {
+            let Some(text) = line::clean(raw) else { continue };
             match paste.line(&text, builder) {
                 Read::Understood => builder.understood(),
                 Read::Foreign => builder.skipped(),
@@ -78,6 +81,9 @@ impl Paste {
                 builder.prompt(host);
             }
             text = rest;
+            if let Some(read) = self.xfrm.command(text, builder) {
+                return read;
+            }
             if !prompt.configuring {
                 self.active = Active::Nobody;
                 if let Some(command) = command(text) {
@@ -93,6 +99,8 @@ impl Paste {
             if text.is_empty() {
                 return Read::Understood;
             }
+        } else if let Some(read) = self.xfrm.command(text, builder) {
+            return read;
         } else if command(text).is_some() {
             return Read::Understood;
         }

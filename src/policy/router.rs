@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::xfrm::{KernelState, XfrmPolicy};
 use super::{Cite, Flow, Forwarding, Secret, Selector};
 use crate::model::{Address, Protocol, Spi};
 
@@ -35,6 +36,8 @@ pub struct Router {
     pub installed: Vec<Installed>,
     /// Selectors in force, as the system displayed them.
     pub selectors: Vec<InForce>,
+    /// Policies of a Linux kernel.
+    pub xfrm_policies: Vec<XfrmPolicy>,
     /// Packets encapsulated and decapsulated, as the system counted them.
     pub counters: Vec<Counters>,
     /// The same with the errors beside them.
@@ -61,6 +64,7 @@ impl Router {
             ike_keys: Vec::new(),
             installed: Vec::new(),
             selectors: Vec::new(),
+            xfrm_policies: Vec::new(),
             counters: Vec::new(),
             flows: Vec::new(),
             quoted: Vec::new(),
@@ -73,6 +77,7 @@ impl Router {
         let kept = std::mem::replace(self, Self::new(self.name.clone(), self.named));
         self.installed = kept.installed;
         self.selectors = kept.selectors;
+        self.xfrm_policies = kept.xfrm_policies;
         self.counters = kept.counters;
         self.flows = kept.flows;
         self.quoted = kept.quoted;
@@ -345,6 +350,8 @@ pub struct Installed {
     pub numbering: Numbering,
     /// Octets that packets are padded to before encryption (RFC 4303 section 2.7); 0 where they are not.
     pub tfc: u32,
+    /// What a Linux kernel keeps of it besides.
+    pub kernel: Option<Box<KernelState>>,
     /// The crypto map it belongs to.
     pub map: Option<String>,
     /// Its lines.
@@ -368,6 +375,7 @@ impl Installed {
             udp: false,
             numbering: Numbering::Unsaid,
             tfc: 0,
+            kernel: None,
             map: None,
             cites: vec![cite],
         }

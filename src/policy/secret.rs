@@ -26,6 +26,13 @@ impl Secret {
         self.hex.then(|| u32::try_from(self.text.len()).unwrap_or(u32::MAX).saturating_mul(4))
     }
 
+    /// Whether it is `other` with digits missing at its end or beginning.
+    #[must_use]
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let (part, whole) = (&*self.text, &*other.text);
+        self.hex && other.hex && part.len() < whole.len() && (whole.starts_with(part) || whole.ends_with(part))
+    }
+
     /// The octets, where it stood in hex with an even number of digits.
     #[must_use]
     pub fn octets(&self) -> Option<Vec<u8>> {

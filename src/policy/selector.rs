@@ -110,6 +110,20 @@ impl Net {
     }
 }
 
+impl Net {
+    /// The set as an address with a prefix length; `None` for a wildcard with holes.
+    pub(super) fn cidr(&self) -> Option<String> {
+        let leading = if self.v4 { (self.mask as u32).leading_ones() } else { self.mask.leading_ones() };
+        (leading == self.mask.count_ones()).then(|| format!("{}/{leading}", self.first()))
+    }
+
+    /// The address, if it is one.
+    #[must_use]
+    pub fn as_host(&self) -> Option<Address> {
+        self.is_host().then(|| self.first().into())
+    }
+}
+
 impl fmt::Display for Net {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.v4 { u128::from(u32::MAX) } else { u128::MAX };

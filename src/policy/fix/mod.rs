@@ -10,6 +10,7 @@ pub(super) use verify::verified;
 use super::cisco::shown;
 use super::router::{Display, MapEntry, Router, Way};
 use super::stated::{Stated, View};
+use super::xfrm;
 use crate::model::{Address, Protocol, Spi};
 use crate::transform::Suite;
 
@@ -29,7 +30,7 @@ pub(super) fn system(router: &Router) -> System {
     let displayed = |display| router.installed.iter().any(|sa| sa.display == display);
     if router.has_configuration() || displayed(Display::Cisco) {
         System::Ios
-    } else if displayed(Display::Xfrm) {
+    } else if displayed(Display::Xfrm) || !router.xfrm_policies.is_empty() {
         System::Linux
     } else {
         System::Other
@@ -91,16 +92,15 @@ pub fn retyped(view: &View<'_>, stated: &Stated, present: Spi, spi: Spi) -> Vec<
             Vec::new()
         }
         None => {
-            let (Some(src), Some(dst)) = (stated.src, stated.dst) else { return Vec::new() };
-            let ends = format!("src {src} dst {dst} proto {}", stated.protocol.name());
-            vec![
-                format!("ip xfrm state delete {ends} spi 0x{:x}", present.0),
-                format!(
-                    "ip xfrm state add {ends} spi 0x{:x} mode {} <ALGORITHMS AND KEYS>",
-                    spi.0,
-                    stated.mode.unwrap_or(super::Mode::Tunnel).name()
-                ),
-            ]
+            let of = view.policies.routers.get(stated.router);
+            let sa = of.and_then(|router| router.installed.get(stated.installed?)).filter(|sa| sa.kernel.is_some());
+            let Some(sa) = sa else { return Vec::new() };
+            let ends = super::Installed { src: stated.src, dst: stated.dst, ..sa.clone() };
+            let (old, new) = (super::Installed { spi: present, ..ends.clone() }, super::Installed { spi, ..ends });
+            match (xfrm::delete_state(&old), xfrm::add_state(&new)) {
+                (Some(delete), Some(add)) => vec![delete, add],
+                _ => Vec::new(),
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod counters;
 mod entries;
 mod ike;
 mod keys;
+mod linux;
 mod near;
 mod overlap;
 mod pairs;
@@ -49,6 +50,7 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(ike::problems(view, &facing));
     problems.extend(counters::problems(view));
     problems.extend(stale::problems(view));
+    problems.extend(linux::problems(view));
     problems.extend(single::problems(view, &facing, &wrong_sets));
     problems
 }
