@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 56] = [
+static ENTRIES: [Entry; 57] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -88,6 +88,7 @@ static ENTRIES: [Entry; 56] = [
     transform::MISMATCH,
     transform::MODE_MISMATCH,
     transform::ICV_INVALID,
+    transform::ESN_MISMATCH,
     padding::ETHERNET_LEAK,
     padding::AH_LEAK,
     padding::ESP_IRREGULAR,

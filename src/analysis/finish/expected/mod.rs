@@ -4,6 +4,7 @@ mod figures;
 pub(super) mod keys;
 mod leak;
 mod number;
+mod verdict;
 mod zero;
 
 use std::collections::{BTreeMap, BTreeSet};
