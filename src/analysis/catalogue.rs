@@ -65,7 +65,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 57] = [
+static ENTRIES: [Entry; 58] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -74,6 +74,7 @@ static ENTRIES: [Entry; 57] = [
     tunnel::NEVER_SEEN,
     tunnel::WRONG_PROTOCOL,
     tunnel::WRONG_DIRECTION,
+    tunnel::TRANSLATED,
     tunnel::ONE_WAY,
     tunnel::INNER_ONE_WAY,
     capture::ONE_DIRECTION,
