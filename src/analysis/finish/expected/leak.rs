@@ -95,15 +95,21 @@ fn protocol_number(word: &str) -> Option<u8> {
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>) {
     let rules = rules(view);
     let ends = ends(view);
-    let tunnelled = taps.iter().any(|tap| tunnel_side(tap, &ends));
     for tap in taps {
         // On a tester's own link everything is in clear, as it should be. A gateway shows what it decapsulates.
         let gateway = findings.iter().any(|finding| finding.code == "gateway-view" && finding.tap == tap.name);
-        let outside = tunnel_side(tap, &ends) || !tunnelled && has_been_forwarded(tap, &rules);
-        if outside && !gateway {
-            add_tap(findings, tap, view, &rules);
-            gre(findings, tap, view);
+        if gateway {
+            continue;
         }
+        gre(findings, tap, taps, view);
+        if !(tunnel_side(tap, &ends) || has_been_forwarded(tap, &rules)) {
+            continue;
+        }
+        // Of a link without any SA nothing is known but what no other tap shows protected: it may be on the protected side.
+        let protected = has_sa(tap, &ends);
+        let elsewhere = |rule: &Rule<'_>| !protected && taps.iter().any(|tap| rule.is_served(tap));
+        let here: Vec<&Rule<'_>> = rules.iter().filter(|rule| !elsewhere(rule)).collect();
+        add_tap(findings, tap, view, &here);
     }
 }
 
@@ -126,11 +132,11 @@ fn has_been_forwarded(tap: &Tap<'_>, rules: &[Rule<'_>]) -> bool {
     }
 }
 
-fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[Rule<'_>]) {
+fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[&Rule<'_>]) {
     let mut leaks: BTreeMap<usize, Leak> = BTreeMap::new();
     for (id, flow) in tap.partial.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
         let Some(marks) = tap.partial.flows.marks(id) else { continue };
-        let taken = |(at, rule): (usize, &Rule<'_>)| Some((at, rule.takes(flow.src, flow.dst, marks)?));
+        let taken = |(at, rule): (usize, &&Rule<'_>)| Some((at, rule.takes(flow.src, flow.dst, marks)?));
         let Some((rule, taken)) = rules.iter().enumerate().find_map(taken) else { continue };
         let Some(state) = tap.partial.flows.get(id).filter(|state| state.count > 0) else { continue };
         let leak = leaks.entry(rule).or_default();
@@ -182,7 +188,7 @@ fn is_inside(tap: &Tap<'_>, src: Address, dst: Address) -> bool {
 }
 
 /// GRE in clear between the ends of a tunnel interface that a profile protects, or that a list selects.
-fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>) {
+fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, taps: &[Tap<'_>], view: &View<'_>) {
     for (router, of) in view.policies.routers.iter().enumerate() {
         for (map, entry) in of.maps.iter().enumerate() {
             let selects = |src: Address, dst: Address| match entry.acl.as_ref().and_then(|(name, _)| of.acls.get(name))
@@ -200,7 +206,11 @@ fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>) {
             };
             let (Some(own), Some((far, cite))) = (view.local(router, map), entry.peers.first()) else { continue };
             let Some(seen) = gre_between(tap, own, *far).filter(|_| selects(own, *far)) else { continue };
-            let served = tap.sas.iter().any(|sa| (sa.key.src, sa.key.dst) == (own, *far));
+            let serves = |tap: &Tap<'_>| tap.sas.iter().any(|sa| (sa.key.src, sa.key.dst) == (own, *far));
+            let served = serves(tap);
+            if !served && taps.iter().any(serves) {
+                continue;
+            }
             let evidence = format!(
                 "{} of GRE in clear from {own} to {far}, which {} protects by {}.{}",
                 plural(seen.count, "packet"),
@@ -289,6 +299,10 @@ pub(super) fn ends(view: &View<'_>) -> BTreeSet<Address> {
 /// Whether the tap sees the tunnel's side: something tunnelled, or anything between the tunnel's own ends.
 pub(super) fn tunnel_side(tap: &Tap<'_>, ends: &BTreeSet<Address>) -> bool {
     let between = |src: &Address, dst: &Address| ends.contains(src) && ends.contains(dst);
-    tap.sas.iter().any(|sa| between(&sa.key.src, &sa.key.dst))
-        || tap.partial.tables.flows.iter().any(|(_, flow)| !flow.inner && between(&flow.src, &flow.dst))
+    has_sa(tap, ends) || tap.partial.tables.flows.iter().any(|(_, flow)| !flow.inner && between(&flow.src, &flow.dst))
+}
+
+/// Whether the tap sees an SA between the ends of the tunnels.
+fn has_sa(tap: &Tap<'_>, ends: &BTreeSet<Address>) -> bool {
+    tap.sas.iter().any(|sa| ends.contains(&sa.key.src) && ends.contains(&sa.key.dst))
 }
