@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 79] = [
+static ENTRIES: [Entry; 81] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -76,6 +76,7 @@ static ENTRIES: [Entry; 79] = [
     tunnel::NEVER_SEEN,
     tunnel::WRONG_PROTOCOL,
     tunnel::WRONG_DIRECTION,
+    tunnel::TRANSLATED,
     tunnel::ONE_WAY,
     tunnel::INNER_ONE_WAY,
     capture::ONE_DIRECTION,
@@ -90,6 +91,7 @@ static ENTRIES: [Entry; 79] = [
     transform::MISMATCH,
     transform::MODE_MISMATCH,
     transform::ICV_INVALID,
+    transform::ESN_MISMATCH,
     padding::ETHERNET_LEAK,
     padding::AH_LEAK,
     padding::ESP_IRREGULAR,

@@ -18,7 +18,7 @@ use crate::model::{Error, Timestamp, report::Report};
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// The largest body that is read, in octets.
 const LONGEST_BODY: u64 = 4 << 30;
 
