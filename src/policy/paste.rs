@@ -3,9 +3,12 @@
 use super::builder::Builder;
 use super::cisco::Cisco;
 use super::esp_sa;
+use super::form;
 use super::limits::MAX_LINE;
 use super::line;
+use super::parts::Parts;
 use super::show::Show;
+use super::show_map::ShowMap;
 use super::swanctl::Swanctl;
 use super::xfrm::Xfrm;
 
@@ -24,6 +27,15 @@ impl Read {
     }
 }
 
+/// A reader of one maker's configurations and displays.
+pub(super) trait Reader {
+    /// A line that begins something it knows.
+    fn open(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read;
+
+    /// A line below it.
+    fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read;
+}
+
 /// Which reader the lines belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Active {
@@ -32,6 +44,8 @@ enum Active {
     Show,
     Xfrm,
     Swanctl,
+    /// One of `others`.
+    Other(usize),
 }
 
 /// Reads pasted text of any kind but TOML.
@@ -41,36 +55,62 @@ pub(super) fn read(text: &[u8], builder: &mut Builder) {
         show: Show::default(),
         xfrm: Xfrm::default(),
         swanctl: Swanctl::default(),
+        others: others(),
         active: Active::Nobody,
+        indents: false,
     };
-    for (number, raw) in (1u32..).zip(text.split(|b| *b == b'\n')) {
-        if raw.is_empty() {
-            continue;
+    let lines = form::lines(text);
+    paste.indents = lines.iter().any(|line| line.indented);
+    let parts = Parts::of(&lines);
+    for (at, line) in lines.iter().enumerate() {
+        builder.at(line.number);
+        if parts.begins(at) {
+            builder.another();
+            paste.active = Active::Nobody;
         }
-        builder.at(number);
-        if raw.len() > MAX_LINE {
-            builder.beyond(&format!("a line of more than {MAX_LINE} octets is skipped"));
-            builder.skipped();
-            continue;
-        }
-        if let Some(text) = line::clean(raw) {
-            match paste.line(&text, builder) {
+        builder.set_netmasks(parts.netmasks(at));
+        match &line.text {
+            Some(text) => match paste.line(text, builder) {
                 Read::Understood => builder.understood(),
-                Read::Foreign => builder.skipped(),
+                Read::Foreign => builder.skipped(paste.matters(text, line.indented)),
+            },
+            None => {
+                builder.beyond(&format!("a line of more than {MAX_LINE} octets is skipped"));
+                builder.skipped(true);
             }
         }
     }
 }
+
+/// Words of lines that may matter for SAs.
+const WORDS: [&str; 9] = ["crypto", "ipsec", "xfrm", "spi", "spis", "sa", "sas", "key", "keys"];
 
 struct Paste {
     cisco: Cisco,
     show: Show,
     xfrm: Xfrm,
     swanctl: Swanctl,
+    others: Vec<Box<dyn Reader>>,
     active: Active,
+    /// Whether some line is indented, so that one that is not belongs to no block.
+    indents: bool,
 }
 
 impl Paste {
+    /// Whether what a line says that nobody reads may matter.
+    fn matters(&self, text: &str, indented: bool) -> bool {
+        let text = line::prompt(text).map_or(text, |(_, rest)| rest);
+        let words: Vec<&str> = text.split(' ').collect();
+        if super::cisco::irrelevant(&words) {
+            return false;
+        }
+        let within = self.active == Active::Cisco && self.cisco.in_crypto() && (indented || !self.indents);
+        let names = text
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| WORDS.contains(&word.to_ascii_lowercase().as_str()));
+        within || names
+    }
+
     fn line(&mut self, text: &str, builder: &mut Builder) -> Read {
         let mut text = text;
         if let Some((prompt, rest)) = line::prompt(text) {
@@ -105,11 +145,15 @@ impl Paste {
             Some(self.active)
         } else if self.xfrm.open(&words, builder) == Read::Understood {
             Some(Active::Xfrm)
+        } else if let Some(at) =
+            self.others.iter_mut().position(|one| one.open(text, &words, builder) == Read::Understood)
+        {
+            Some(Active::Other(at))
         } else if self.show.open(text, &words, builder) == Read::Understood {
             Some(Active::Show)
         } else if self.swanctl.open(text, &words, builder) == Read::Understood {
             Some(Active::Swanctl)
-        } else if self.cisco.open(text, &words, builder) == Read::Understood {
+        } else if self.cisco.open(&words, builder) == Read::Understood {
             Some(Active::Cisco)
         } else {
             None
@@ -126,12 +170,18 @@ impl Paste {
     fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match self.active {
             Active::Nobody => Read::Foreign,
-            Active::Cisco => self.cisco.go_on(text, words, builder),
+            Active::Cisco => self.cisco.go_on(words, builder),
             Active::Show => self.show.go_on(text, words, builder),
             Active::Xfrm => self.xfrm.go_on(text, words, builder),
             Active::Swanctl => self.swanctl.go_on(text, words, builder),
+            Active::Other(at) => self.others.get_mut(at).map_or(Read::Foreign, |one| one.go_on(text, words, builder)),
         }
     }
+}
+
+/// Readers in the order in which they are asked whether a line is theirs.
+fn others() -> Vec<Box<dyn Reader>> {
+    vec![Box::new(ShowMap::default())]
 }
 
 /// A command whose output follows.

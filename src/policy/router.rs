@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Cite, Secret, Selector};
+use super::{Cite, Net, Secret, Selector};
 use crate::model::{Address, Protocol, Spi};
 
 /// A router, or whatever holds SAs.
@@ -35,6 +35,12 @@ pub struct Router {
     pub selectors: Vec<InForce>,
     /// Packets encapsulated and decapsulated, as the system counted them.
     pub counters: Vec<Counters>,
+    /// SAs of a link, with one SPI and key for all routers on it.
+    pub links: Vec<LinkSa>,
+    /// The maker whose commands it takes, where they are neither those of IOS nor those of Linux: no lines to type are made for it.
+    pub maker: Option<&'static str>,
+    /// Networks and hosts that have a name.
+    pub objects: BTreeMap<String, Net>,
     /// Commands that the text around a configuration quotes.
     pub quoted: Vec<Quoted>,
     /// The line that names it.
@@ -57,6 +63,9 @@ impl Router {
             installed: Vec::new(),
             selectors: Vec::new(),
             counters: Vec::new(),
+            links: Vec::new(),
+            maker: None,
+            objects: BTreeMap::new(),
             quoted: Vec::new(),
             cite: None,
         }
@@ -104,6 +113,23 @@ impl Router {
         blocks.iter().any(|count| *count > 0)
     }
 
+    /// Whether anything is known of its SAs, or of what it puts into them. Access lists alone count where nothing else was pasted:
+    /// of a router with interfaces they may be for anything.
+    pub(super) fn tells_of_sas(&self) -> bool {
+        let counts = [
+            self.maps.len(),
+            self.transform_sets.len(),
+            self.installed.len(),
+            self.selectors.len(),
+            self.counters.len(),
+            self.links.len(),
+            self.ike.len(),
+            self.quoted.len(),
+        ];
+        let lists = self.interfaces.is_empty() && self.acls.values().any(|list| !list.permits.is_empty());
+        lists || counts.iter().any(|count| *count > 0)
+    }
+
     /// All addresses of its interfaces.
     pub fn addresses(&self) -> impl Iterator<Item = Address> {
         self.interfaces.values().flat_map(|interface| interface.addresses.iter().map(|(address, _)| *address))
@@ -115,6 +141,10 @@ impl Router {
 pub struct Interface {
     /// Its addresses.
     pub addresses: Vec<(Address, Cite)>,
+    /// The networks of its addresses.
+    pub networks: Vec<Net>,
+    /// The name that PIX and ASA give it.
+    pub called: Option<String>,
     /// The crypto map it carries.
     pub map: Option<(String, Cite)>,
     /// Source of a tunnel: an address or an interface.
@@ -284,6 +314,8 @@ pub enum Display {
     EspSa,
     /// spiglass's own list.
     List,
+    /// A configuration or display of a system that takes neither commands of IOS nor of Linux.
+    Other,
 }
 
 /// Which way an SA goes, seen from its router.
@@ -389,6 +421,27 @@ pub struct Counters {
     pub decapsulated: u64,
     /// Where both stand.
     pub cites: Vec<Cite>,
+}
+
+/// An SA that all routers of a link share, such as OSPFv3 uses (RFC 4552): one SPI and one key for both directions.
+#[derive(Clone, Debug)]
+pub struct LinkSa {
+    /// The interface, or the area.
+    pub place: String,
+    /// Whether `place` is an area.
+    pub area: bool,
+    /// AH or ESP.
+    pub protocol: Protocol,
+    /// The SPI.
+    pub spi: Spi,
+    /// Its algorithms.
+    pub words: String,
+    /// The key of the cipher.
+    pub cipher: Option<Secret>,
+    /// The key of the integrity check.
+    pub authenticator: Option<Secret>,
+    /// Where it stands.
+    pub cite: Cite,
 }
 
 /// A session-key command that the text around a configuration quotes.

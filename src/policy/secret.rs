@@ -20,6 +20,12 @@ impl Secret {
         Self { text: text.into(), hex }
     }
 
+    /// A key that stands encrypted: it cannot be compared with any other.
+    #[must_use]
+    pub fn encrypted(typed: &str) -> Self {
+        Self { text: typed.into(), hex: false }
+    }
+
     /// Length in bits, where it stood in hex.
     #[must_use]
     pub fn bits(&self) -> Option<u32> {

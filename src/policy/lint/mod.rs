@@ -3,6 +3,7 @@
 mod acl;
 mod ike;
 mod keys;
+mod links;
 mod pairs;
 mod peers;
 mod single;
@@ -23,8 +24,15 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
     problems.extend(pairs::transform_sets(view, &facing));
     problems.extend(acl::problems(view, &facing));
     problems.extend(ike::problems(view, &facing));
+    problems.extend(links::problems(view));
     problems.extend(stale::problems(view));
     problems.extend(single::problems(view));
+    // Commands of IOS and of Linux are no use to routers of other makers.
+    let foreign =
+        |host: &str| view.policies.routers.iter().any(|router| &*router.name == host && router.maker.is_some());
+    for problem in &mut problems {
+        problem.fix.retain(|fix| !foreign(&fix.host));
+    }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     problems.retain(|problem| {
         let count = counts.entry(problem.code).or_default();
