@@ -32,7 +32,22 @@ pub(super) fn clean(text: &str) -> Option<String> {
 
 /// Takes a prompt off: `R1#`, `R2(config-crypto-map)#`, `root@r1:~#`, `[root@r1 ~]#`, `$`, and headings such as `## r1: ip xfrm state`.
 pub(super) fn prompt(line: &str) -> Option<(Prompt, &str)> {
-    heading(line).or_else(|| shell(line)).or_else(|| router(line))
+    heading(line).or_else(|| view(line)).or_else(|| shell(line)).or_else(|| router(line))
+}
+
+/// `<Huawei>display ipsec sa` and `[Huawei-ipsec-policy-manual-M-10] sa spi ...`, whose view is no part of the name.
+fn view(line: &str) -> Option<(Prompt, &str)> {
+    if let Some((host, rest)) = line.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        return is_name(host).then(|| (Prompt { host: Some(host.to_owned()), configuring: false }, rest.trim_start()));
+    }
+    let (view, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let rest = rest.trim_start();
+    let mut parts = view.splitn(2, '-');
+    let (host, more) = (parts.next()?, parts.next());
+    let known =
+        more.is_none_or(|more| ["ipsec", "acl", "Gig", "Eth", "Ten"].iter().any(|start| more.starts_with(start)));
+    let command = rest.starts_with(|c: char| c.is_ascii_lowercase());
+    (is_name(host) && known && command).then(|| (Prompt { host: Some(host.to_owned()), configuring: true }, rest))
 }
 
 fn heading(line: &str) -> Option<(Prompt, &str)> {
@@ -48,7 +63,8 @@ fn shell(line: &str) -> Option<(Prompt, &str)> {
         let command = ["ip ", "swanctl", "sudo "].iter().any(|start| rest.starts_with(start));
         return command.then(|| (Prompt::default(), rest));
     }
-    let end = line.find(['#', '$'])?;
+    // `user@gw1> show ...` is Junos, `[admin@gw1] > /ip ...` RouterOS.
+    let end = line.find(['#', '$', '>'])?;
     let (before, rest) = (line.get(..end)?, line.get(end + 1..)?.trim_start());
     let (_, place) = before.split_once('@')?;
     let host = place.split([':', ' ', ']']).next().filter(|host| is_name(host))?;

@@ -4,9 +4,15 @@ use super::builder::Builder;
 use super::cisco::Cisco;
 use super::esp_sa;
 use super::form;
+use super::fortigate::FortiGate;
+use super::huawei::Huawei;
+use super::junos::Junos;
 use super::limits::MAX_LINE;
 use super::line;
+use super::openbsd::OpenBsd;
 use super::parts::Parts;
+use super::routeros::RouterOs;
+use super::setkey::Setkey;
 use super::show::Show;
 use super::show_map::ShowMap;
 use super::swanctl::Swanctl;
@@ -133,6 +139,11 @@ impl Paste {
             if text.is_empty() {
                 return Read::Understood;
             }
+        } else if matches!(self.active, Active::Other(_))
+            && self.go_on(text, &text.split(' ').collect::<Vec<_>>(), builder) == Read::Understood
+        {
+            // `end`, `exit` and `set` are commands of other makers, too.
+            return Read::Understood;
         } else if command(text).is_some() {
             return Read::Understood;
         }
@@ -181,7 +192,15 @@ impl Paste {
 
 /// Readers in the order in which they are asked whether a line is theirs.
 fn others() -> Vec<Box<dyn Reader>> {
-    vec![Box::new(ShowMap::default())]
+    vec![
+        Box::new(ShowMap::default()),
+        Box::new(FortiGate::default()),
+        Box::new(Huawei::default()),
+        Box::new(Junos::default()),
+        Box::new(RouterOs::default()),
+        Box::new(OpenBsd::default()),
+        Box::new(Setkey::default()),
+    ]
 }
 
 /// A command whose output follows.
@@ -202,6 +221,12 @@ fn command(text: &str) -> Option<Command> {
         }
         "conf" | "configure" | "clear" | "end" | "exit" | "swanctl" | "enable" | "terminal" | "ping" | "wr"
         | "write" => Some(Command::Other),
+        "setkey" | "ipsecctl" | "display" | "system-view" | "diagnose" | "get"
+            if words.next().is_none() || second.contains("ipsec") =>
+        {
+            Some(Command::Other)
+        }
+        "setkey" | "ipsecctl" if second.starts_with('-') => Some(Command::Other),
         "ip" => (text.contains("xfrm")).then_some(Command::Other),
         _ => None,
     }
