@@ -16,7 +16,9 @@ fn router(second: bool, spi: u32) -> String {
     let (inbound, outbound) = if second { (61_002, spi) } else { (61_001, 61_002) };
     let keys = |inbound: bool| {
         let digit = if inbound == second { 3 } else { 4 };
-        format!("cipher c0ffee00112233445566778899aabb0{digit} authenticator c0ffee00112233445566778899aabbccddeeff0{digit}")
+        format!(
+            "cipher c0ffee00112233445566778899aabb0{digit} authenticator c0ffee00112233445566778899aabbccddeeff0{digit}"
+        )
     };
     format!(
         "version 15.2\nhostname {name}\n!\ncrypto ipsec transform-set SET esp-aes esp-sha-hmac\n mode tunnel\n!\n\
@@ -87,10 +89,31 @@ fn abbreviated(line: &str) -> String {
 
 fn upper(line: &str) -> String {
     const KEYWORDS: [&str; 22] = [
-        "crypto", "ipsec", "transform-set", "map", "ipsec-manual", "set", "peer", "session-key", "inbound", "outbound", "esp",
-        "cipher", "authenticator", "match", "address", "interface", "ip", "access-list", "extended", "permit", "mode", "tunnel",
+        "crypto",
+        "ipsec",
+        "transform-set",
+        "map",
+        "ipsec-manual",
+        "set",
+        "peer",
+        "session-key",
+        "inbound",
+        "outbound",
+        "esp",
+        "cipher",
+        "authenticator",
+        "match",
+        "address",
+        "interface",
+        "ip",
+        "access-list",
+        "extended",
+        "permit",
+        "mode",
+        "tunnel",
     ];
-    let words = line.split(' ').map(|word| if KEYWORDS.contains(&word) { word.to_uppercase() } else { word.to_owned() });
+    let words =
+        line.split(' ').map(|word| if KEYWORDS.contains(&word) { word.to_uppercase() } else { word.to_owned() });
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -112,16 +135,45 @@ fn every_form_of_a_pair_has_the_findings_of_the_plain_one() {
         ("quoted", Box::new(|text| lines(text, |line| format!("> {line}")))),
         ("quoted twice", Box::new(|text| lines(text, |line| format!(">> {line}")))),
         ("piped", Box::new(|text| lines(text, |line| format!("| {line}")))),
-        ("numbered", Box::new(|text| text.lines().enumerate().map(|(n, line)| format!("{:>5}  {line}\n", n + 1)).collect::<String>().into_bytes())),
+        (
+            "numbered",
+            Box::new(|text| {
+                text.lines()
+                    .enumerate()
+                    .map(|(n, line)| format!("{:>5}  {line}\n", n + 1))
+                    .collect::<String>()
+                    .into_bytes()
+            }),
+        ),
         ("broken at 80", Box::new(|text| broken(text, 80))),
         ("broken at 64", Box::new(|text| broken(text, 64))),
         ("broken at words", Box::new(|text| text.replace(" authenticator", "\n  authenticator").into_bytes())),
         ("UTF-16LE", Box::new(move |text| utf16(text, true, false))),
         ("UTF-16BE with a mark", Box::new(move |text| utf16(text, false, true))),
-        ("paged", Box::new(|text| text.replace("\n set tr", "\n --More-- \x08\x08\x08\x08\x08\x08\x08\x08\x08        \x08\x08\x08\x08\x08\x08\x08\x08\x08 set tr").into_bytes())),
-        ("hex SPIs", Box::new(|text| text.replace("esp 61001", "esp 0xee49").replace("esp 61002", "esp 0xEE4A").into_bytes())),
-        ("a diff", Box::new(|text| [b"--- a\n+++ b\n@@ -1,9 +1,9 @@\n".to_vec(), lines(text, |line| format!("+{line}"))].concat())),
-        ("logged", Box::new(|text| lines(text, |line| format!("Nov 22 02:03:04.5: %PARSER-5-CFGLOG_LOGGEDCMD: User:x  logged command:{line}")))),
+        (
+            "paged",
+            Box::new(|text| {
+                text.replace("\n set tr", "\n --More-- \x08\x08\x08\x08\x08\x08\x08\x08\x08        \x08\x08\x08\x08\x08\x08\x08\x08\x08 set tr").into_bytes()
+            }),
+        ),
+        (
+            "hex SPIs",
+            Box::new(|text| text.replace("esp 61001", "esp 0xee49").replace("esp 61002", "esp 0xEE4A").into_bytes()),
+        ),
+        (
+            "a diff",
+            Box::new(|text| {
+                [b"--- a\n+++ b\n@@ -1,9 +1,9 @@\n".to_vec(), lines(text, |line| format!("+{line}"))].concat()
+            }),
+        ),
+        (
+            "logged",
+            Box::new(|text| {
+                lines(text, |line| {
+                    format!("Nov 22 02:03:04.5: %PARSER-5-CFGLOG_LOGGEDCMD: User:x  logged command:{line}")
+                })
+            }),
+        ),
     ];
     for spi in [61_001, 61_010] {
         let plain = findings(&pair(|text| text.as_bytes().to_vec(), spi));
@@ -139,7 +191,11 @@ fn every_form_of_a_pair_has_the_findings_of_the_plain_one() {
 #[test]
 fn two_configurations_without_names_are_two_routers() {
     let bare = |second, spi| -> String {
-        router(second, spi).lines().filter(|line| !line.starts_with("hostname")).map(|line| format!("{line}\n")).collect()
+        router(second, spi)
+            .lines()
+            .filter(|line| !line.starts_with("hostname"))
+            .map(|line| format!("{line}\n"))
+            .collect()
     };
     let both = bare(false, 0) + &bare(true, 61_010);
     let policies = policies(&[("both.txt", both.into_bytes())]);
@@ -147,7 +203,8 @@ fn two_configurations_without_names_are_two_routers() {
     assert_eq!(names, ["both.txt (1)", "both.txt (2)"]);
     assert!(lint(&policies.view()).iter().any(|problem| problem.code == "config-spi-mismatch"));
     // The same configuration with a line typed anew is one router.
-    let again = bare(false, 0) + "crypto map LINK 10 ipsec-manual\n set session-key inbound esp 61005 cipher 00 authenticator 01\n";
+    let again = bare(false, 0)
+        + "crypto map LINK 10 ipsec-manual\n set session-key inbound esp 61005 cipher 00 authenticator 01\n";
     let policies = self::policies(&[("one.txt", again.into_bytes())]);
     assert_eq!(policies.routers.len(), 1);
 }
@@ -201,18 +258,26 @@ fn pairs_of_other_makers_are_compared() {
         lines.collect::<String>().into_bytes()
     };
     assert_eq!(errors(&phrased("huawei-1.txt", "simple g1ass"), &phrased("huawei-2.txt", "simple g1ass")), [""; 0]);
-    assert_eq!(errors(&phrased("huawei-1.txt", "simple g1ass"), &phrased("huawei-2.txt", "simple gl4ss")), ["config-key-mismatch"; 2]);
+    assert_eq!(
+        errors(&phrased("huawei-1.txt", "simple g1ass"), &phrased("huawei-2.txt", "simple gl4ss")),
+        ["config-key-mismatch"; 2]
+    );
     assert_eq!(errors(&phrased("huawei-1.txt", "cipher %^%#a"), &phrased("huawei-2.txt", "cipher %^%#b")), [""; 0]);
-    let wrong = String::from_utf8(fixture("huawei-2.txt")).unwrap().replace("tunnel remote 198.51.100.33", "tunnel remote 198.51.100.35");
+    let wrong = String::from_utf8(fixture("huawei-2.txt"))
+        .unwrap()
+        .replace("tunnel remote 198.51.100.33", "tunnel remote 198.51.100.35");
     assert!(errors(&fixture("huawei-1.txt"), wrong.as_bytes()).contains(&"config-peer-mismatch"));
 }
 
 #[test]
 fn displays_of_huawei_and_asa_are_read() {
-    for (name, suite) in [("huawei-display.txt", "AES-128-CBC/HMAC-SHA2-256-128"), ("asa-show-sa.txt", "AES-256-CBC/HMAC-SHA1-96")] {
+    for (name, suite) in
+        [("huawei-display.txt", "AES-128-CBC/HMAC-SHA2-256-128"), ("asa-show-sa.txt", "AES-256-CBC/HMAC-SHA1-96")]
+    {
         let policies = policies(&[(name, fixture(name))]);
         let view = policies.view();
-        let mut stated: Vec<String> = view.stated.iter().filter_map(|one| one.key()).map(|key| key.to_string()).collect();
+        let mut stated: Vec<String> =
+            view.stated.iter().filter_map(|one| one.key()).map(|key| key.to_string()).collect();
         stated.sort();
         assert_eq!(
             stated,
@@ -242,11 +307,19 @@ fn the_sas_of_a_link_are_compared_on_that_link() {
     assert_eq!(run(one.clone(), host("Birch", "2001:db8:1::2", &line(500, same))), [""; 0]);
     assert_eq!(run(one.clone(), host("Birch", "2001:db8:1::2", &line(0x500, same))), ["config-spi-mismatch"]);
     assert_eq!(run(one.clone(), host("Birch", "2001:db8:2::2", &line(510, same))), [""; 0], "another link");
-    assert_eq!(run(one.clone(), host("Birch", "2001:db8:1::2", &line(500, "md5 0123456789abcdef0123456789abcde0"))), ["config-key-mismatch"]);
-    assert_eq!(run(one.clone(), host("Birch", "2001:db8:1::2", &line(500, "md5 7 0822455D0A16544541"))), [""; 0], "encrypted");
+    assert_eq!(
+        run(one.clone(), host("Birch", "2001:db8:1::2", &line(500, "md5 0123456789abcdef0123456789abcde0"))),
+        ["config-key-mismatch"]
+    );
+    assert_eq!(
+        run(one.clone(), host("Birch", "2001:db8:1::2", &line(500, "md5 7 0822455D0A16544541"))),
+        [""; 0],
+        "encrypted"
+    );
     let sha = "sha1 0123456789abcdef0123456789abcdef01234567";
     assert_eq!(run(one, host("Birch", "2001:db8:1::2", &line(500, sha))), ["config-transform-mismatch"]);
-    let esp = |spi: u32| format!("ospfv3 encryption ipsec spi {spi} esp aes-cbc 128 0123456789abcdef0123456789abcdef {sha}");
+    let esp =
+        |spi: u32| format!("ospfv3 encryption ipsec spi {spi} esp aes-cbc 128 0123456789abcdef0123456789abcdef {sha}");
     let (a, b) = (host("Amber", "2001:db8:1::1", &esp(600)), host("Birch", "2001:db8:1::2", &esp(601)));
     assert_eq!(run(a, b), ["config-spi-mismatch"]);
 }
@@ -262,7 +335,10 @@ fn what_tells_of_no_sa_is_refused() {
     for (name, text) in [
         ("empty", ""),
         ("prose", "Hello, this is our tunnel to 192.0.2.18. The SPI is 4102 and it does not work since Monday.\n"),
-        ("plain", "hostname R1\ninterface GigabitEthernet0/0\n ip address 10.0.0.1 255.0.0.0\nip route 0.0.0.0 0.0.0.0 10.0.0.2\naccess-list 10 permit 10.0.0.0 0.255.255.255\nend\n"),
+        (
+            "plain",
+            "hostname R1\ninterface GigabitEthernet0/0\n ip address 10.0.0.1 255.0.0.0\nip route 0.0.0.0 0.0.0.0 10.0.0.2\naccess-list 10 permit 10.0.0.0 0.255.255.255\nend\n",
+        ),
     ] {
         let path = write(name, text);
         let run = spiglass(&["check", "--format", "json", "--config", &path]).expect(2);
@@ -325,7 +401,12 @@ fn mutants_of_pairs_neither_panic_nor_show_keys_and_meaningless_changes_change_n
         let (a, b) = (damaged(&a, &mut noise), damaged(&b, &mut noise));
         let read = policies(&[("a.txt", a.clone()), ("b.txt", b.clone())]);
         let shown = format!("{read:?} {:?}", lint(&read.view())).to_lowercase();
-        assert!(!shown.contains("c0ffee"), "round {round}\n{}\n{}", String::from_utf8_lossy(&a), String::from_utf8_lossy(&b));
+        assert!(
+            !shown.contains("c0ffee"),
+            "round {round}\n{}\n{}",
+            String::from_utf8_lossy(&a),
+            String::from_utf8_lossy(&b)
+        );
     }
 }
 

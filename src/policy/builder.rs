@@ -166,7 +166,12 @@ impl Builder {
             self.configured.entry((at, self.files.len())).or_insert(self.number);
             self.current = Some(at);
         }
-        self.current.and_then(|at| self.routers.get_mut(at))
+        let router = self.current.and_then(|at| self.routers.get_mut(at))?;
+        if self.netmasks {
+            // Lines to type would have wildcards and modes that these do not know.
+            router.maker.get_or_insert("PIX or ASA");
+        }
+        Some(router)
     }
 
     /// Whether the input that was read last tells anything of SAs: of the router itself, or of one that other inputs tell of.

@@ -85,6 +85,7 @@ impl Reader for Huawei {
             ["acl", "number" | "advanced" | "name", name, ..] | ["acl", name] => {
                 self.view = View::List((*name).to_owned())
             }
+            ["Interface:", _] => self.view = View::Display(Box::default()),
             _ if text.starts_with("IPsec policy name:") || text.starts_with("IPSec policy name:") => {
                 let policy = words.last().map(|name| name.trim_matches('"').to_owned());
                 self.view = View::Display(Box::new(Shown { policy, ..Shown::default() }));
@@ -158,7 +159,10 @@ fn policy(tunnel: &mut Tunnel, words: &[&str], builder: &mut Builder) -> Read {
             let half = tunnel.half(*way == "inbound", named(protocol));
             match *kind {
                 // The device makes both keys of the phrase.
-                "string-key" => half.authenticator = Some(secret),
+                "string-key" => {
+                    half.cipher = Some(secret.clone());
+                    half.authenticator = Some(secret);
+                }
                 "authentication-hex" | "authentication" => half.authenticator = Some(secret),
                 _ => half.cipher = Some(secret),
             }

@@ -41,6 +41,9 @@ impl Reader for Junos {
                 builder.hostname(bare(name), &format!("set system host-name {}", bare(name)));
                 Read::Understood
             }
+            ["set", "protocols" | "system" | "policy-options" | "firewall" | "routing-options" | "chassis", _, ..] => {
+                Read::Understood
+            }
             ["set", first @ ("security" | "services" | "interfaces"), rest @ ..] if rest.len() > 1 => {
                 let all: Vec<&str> = std::iter::once(*first).chain(rest.iter().copied()).collect();
                 self.statement(&all, builder);

@@ -26,7 +26,8 @@ pub(super) fn clean(text: &str) -> Option<String> {
     let text = text.get(..end).unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
-    let rule = line.starts_with("```") || line.bytes().all(|b| matches!(b, b'*' | b'-' | b'=' | b'!' | b'.' | b'>'));
+    let rule =
+        line.starts_with("```") || line.bytes().all(|b| matches!(b, b'*' | b'-' | b'=' | b'!' | b'.' | b'>' | b'#'));
     (!line.is_empty() && !rule).then_some(line)
 }
 

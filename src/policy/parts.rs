@@ -7,6 +7,13 @@ use super::cisco::whole;
 use super::form::Line;
 use super::line;
 
+/// The first two letters of lines that are looked at.
+const BEGIN: [&str; 13] = ["cr", "in", "ip", "ve", "ho", "sy", "na", "ac", "ob", "se", "as", "pi", "no"];
+/// Words of a line that are looked at.
+const WORDS: usize = 8;
+/// Lines that may begin a configuration, or tell one from another, that are kept.
+const MARKS: usize = 65_536;
+
 /// The parts of a text.
 #[derive(Default, Debug)]
 pub(super) struct Parts {
@@ -20,24 +27,32 @@ impl Parts {
     pub(super) fn of(lines: &[Line]) -> Self {
         let mut parts = Self::default();
         let (mut start, mut masks, mut host, mut named) = (0, false, None::<String>, false);
-        let mut commands: Vec<Vec<String>> = Vec::with_capacity(lines.len());
+        let mut marks: Vec<(usize, Mark)> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
             let text = line.text.as_deref().unwrap_or_default();
             let (prompt, text) = line::prompt(text).map_or((None, text), |(prompt, rest)| (prompt.host, rest));
-            let words = whole(&text.split(' ').collect::<Vec<_>>());
-            let named_here = words.first().is_some_and(|first| matches!(first.as_str(), "hostname" | "sysname"));
-            named |= named_here || prompt.is_some();
-            if named_here || (prompt.is_some() && prompt != host) {
+            if prompt.is_some() && prompt != host {
                 parts.netmasks.insert(start, masks);
-                (start, masks) = (at, false);
-                host = prompt.or(host);
+                (start, masks, named) = (at, false, true);
+                host = prompt;
             }
-            masks |= has_netmasks(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            commands.push(words);
+            if !BEGIN.iter().any(|begin| text.get(..2).is_some_and(|first| first.eq_ignore_ascii_case(begin))) {
+                continue;
+            }
+            let words = whole(&text.split(' ').take(WORDS).collect::<Vec<_>>());
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if matches!(words.as_slice(), ["hostname" | "sysname", ..]) {
+                parts.netmasks.insert(start, masks);
+                (start, masks, named) = (at, false, true);
+            }
+            masks |= has_netmasks(&words);
+            if let Some(mark) = Mark::of(&words).filter(|_| !named && marks.len() < MARKS) {
+                marks.push((at, mark));
+            }
         }
         parts.netmasks.insert(start, masks);
         if !named {
-            parts.begins = beginnings(&commands);
+            parts.begins = beginnings(&marks);
         }
         parts
     }
@@ -66,56 +81,63 @@ fn has_netmasks(words: &[&str]) -> bool {
     )
 }
 
-/// What a line opens: two blocks of one configuration never have the same.
-fn heading(words: &[String]) -> Option<String> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["crypto", "map", _, _, "ipsec-manual" | "ipsec-isakmp", ..]
-        | ["crypto", "ipsec", "transform-set", _, ..]
-        | ["crypto", "isakmp", "policy", _]
-        | ["ip", "access-list", _, _]
-        | ["interface", _, ..] => Some(words.iter().take(4).copied().collect::<Vec<_>>().join(" ")),
-        ["version", _] => Some("version".to_owned()),
-        _ => None,
+/// A line that tells configurations apart.
+enum Mark {
+    /// It opens a block; two blocks of one configuration never have the same heading.
+    Heading(String),
+    /// It names a peer.
+    Peer(String),
+}
+
+impl Mark {
+    fn of(words: &[&str]) -> Option<Self> {
+        match words {
+            ["crypto", "map", _, _, "ipsec-manual" | "ipsec-isakmp", ..]
+            | ["crypto", "ipsec", "transform-set", _, ..]
+            | ["crypto", "isakmp", "policy", _]
+            | ["ip", "access-list", _, _]
+            | ["interface", _, ..] => Some(Self::Heading(words.iter().take(4).copied().collect::<Vec<_>>().join(" "))),
+            ["version", _] => Some(Self::Heading("version".to_owned())),
+            ["set", "peer", peer, ..] => Some(Self::Peer((*peer).to_owned())),
+            _ => None,
+        }
     }
 }
 
 /// Where configurations begin that repeat an entry of the one before them with another peer: no router is its own peer's peer.
-fn beginnings(commands: &[Vec<String>]) -> BTreeSet<usize> {
-    let peer = |at: usize| {
-        let body = commands.iter().skip(at + 1).take_while(|words| heading(words).is_none());
-        body.into_iter().find_map(|words| match words.as_slice() {
-            [set, peer, address, ..] if set == "set" && peer == "peer" => Some(address.as_str()),
-            _ => None,
-        })
+fn beginnings(marks: &[(usize, Mark)]) -> BTreeSet<usize> {
+    let peer = |n: usize| match marks.get(n + 1) {
+        Some((_, Mark::Peer(peer))) => Some(peer),
+        _ => None,
     };
     let mut begins = BTreeSet::new();
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    // The first heading behind the entries read so far that had been there before.
-    let mut again: Option<usize> = None;
-    for (at, words) in commands.iter().enumerate() {
-        let Some(heading) = heading(words) else { continue };
+    // For each heading, its place among the marks.
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    // The first heading behind the last new entry that had been there before, and its place among the marks.
+    let mut again: Option<(usize, usize)> = None;
+    for (n, (at, mark)) in marks.iter().enumerate() {
+        let Mark::Heading(heading) = mark else { continue };
         let entry = heading.starts_with("crypto map ");
-        if let Some(before) = known.get(&heading).copied() {
-            let begin = *again.get_or_insert(at);
+        if let Some(before) = known.get(heading.as_str()).copied() {
+            let (begin, from) = *again.get_or_insert((*at, n));
             if entry
-                && let (Some(old), Some(new)) = (peer(before), peer(at))
+                && let (Some(old), Some(new)) = (peer(before), peer(n))
                 && old != new
             {
                 begins.insert(begin);
-                known = commands
-                    .iter()
-                    .enumerate()
-                    .take(at)
-                    .skip(begin)
-                    .filter_map(|(at, words)| Some((self::heading(words)?, at)))
+                let since = marks.iter().enumerate().take(n).skip(from);
+                known = since
+                    .filter_map(|(n, (_, mark))| match mark {
+                        Mark::Heading(heading) => Some((heading.as_str(), n)),
+                        Mark::Peer(_) => None,
+                    })
                     .collect();
                 again = None;
             }
         } else if entry {
             again = None;
         }
-        known.insert(heading, at);
+        known.insert(heading, n);
     }
     begins
 }

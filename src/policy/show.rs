@@ -9,7 +9,8 @@ use super::words::{address, endpoint, spi};
 use crate::model::{Address, Protocol};
 
 /// Beginnings of lines that are known and say nothing here.
-const NOISE: [&str; 34] = [
+const NOISE: [&str; 35] = [
+    "icmp",
     "access-list",
     "#pmtus",
     "#tfc",

@@ -2,7 +2,7 @@
 //! logins, texts.
 
 /// First words of commands, and of lines of their blocks, that concern no SA.
-const FIRST: [&str; 132] = [
+const FIRST: [&str; 133] = [
     "aaa",
     "accept-lifetime",
     "access-class",
@@ -72,6 +72,7 @@ const FIRST: [&str; 132] = [
     "isis",
     "icmp",
     "key",
+    "key-hash",
     "key-server",
     "key-string",
     "keyring",
