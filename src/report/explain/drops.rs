@@ -84,7 +84,7 @@ fn field(text: &str, lower: &str, name: &str) -> Option<String> {
         let before = lower.get(..at)?.chars().next_back();
         let rest = text.get(at + name.len()..)?;
         let apart = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        if before.is_some_and(|c| !apart(c)) || !rest.starts_with(|c: char| matches!(c, '=' | ':' | ' ')) {
+        if before.is_some_and(|c| !apart(c)) || !rest.starts_with(['=', ':', ' ']) {
             return None;
         }
         let value = rest.trim_start_matches(['=', ':', ' ', '/']);
