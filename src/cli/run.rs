@@ -81,6 +81,7 @@ fn report(asked: &Asked) -> Verdict {
     verdict.errors(&unread);
     unread.iter().for_each(complain);
     say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
+    report.config = policies::unread(&settings.expectation);
     deliver(report, asked, table, sink, verdict)
 }
 

@@ -29,8 +29,6 @@ pub struct Port {
     pub shutdown: Option<Cite>,
     /// The access list for packets that arrive.
     pub filter_in: Option<(String, Cite)>,
-    /// Networks it is connected to.
-    pub connected: Vec<Net>,
     /// The interface whose address it borrows.
     pub unnumbered: Option<String>,
     /// Addresses that it shares with other routers (HSRP, VRRP).
@@ -89,19 +87,6 @@ impl Forwarding {
         let (sources, destinations) = (self.nets(src)?, self.nets(dst)?);
         let both = sources.iter().flat_map(|src| destinations.iter().map(move |dst| (*src, *dst)));
         Some(both.map(|(src, dst)| Selector { src, dst, ..line.frame.clone() }).collect())
-    }
-
-    /// Whether a network is connected or has a static route, as a whole.
-    #[must_use]
-    pub fn reaches(&self, net: &Net) -> bool {
-        let connected = self.ports.values().flat_map(|port| &port.connected);
-        connected.chain(self.routes.iter().map(|route| &route.to)).any(|known| known.overlaps(net))
-    }
-
-    /// Whether a network is exactly one that an interface is connected to.
-    #[must_use]
-    pub fn connects(&self, net: &Net) -> bool {
-        self.ports.values().any(|port| port.connected.contains(net))
     }
 
     /// Whether a network is exactly the destination of a static route.

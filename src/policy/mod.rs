@@ -17,18 +17,28 @@ mod cite;
 mod counted;
 mod esp_sa;
 mod fix;
+mod foreign;
+mod form;
+mod fortigate;
+mod huawei;
+mod junos;
 mod forwarding;
 pub mod limits;
 mod line;
 mod lint;
 mod list;
+mod openbsd;
+mod parts;
 mod paste;
 mod problem;
 mod redact;
 mod router;
+mod routeros;
 mod secret;
 mod selector;
+mod setkey;
 mod show;
+mod show_map;
 mod slip;
 mod stated;
 mod swanctl;
@@ -47,7 +57,7 @@ pub use forwarding::{Forwarding, Port, Route};
 pub use lint::lint;
 pub use problem::{Problem, config_line};
 pub use router::{
-    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode,
+    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, LinkSa, MapEntry, Mode,
     Numbering, Quoted, Router, SessionKey, TransformSet, Way,
 };
 pub use secret::Secret;
@@ -81,6 +91,12 @@ pub struct Understood {
     pub skipped_lines: u32,
     /// Where they are: first and last line of each stretch, the first thousand.
     pub skipped: Vec<(u32, u32)>,
+    /// Whether it tells of an SA, a crypto map, a transform set or what goes into a tunnel.
+    pub tells: bool,
+    /// Lines that were skipped although they have words of IPsec in them.
+    pub unread_lines: u32,
+    /// Where they are: first and last line of each stretch, the first thousand.
+    pub unread: Vec<(u32, u32)>,
     /// Lines that say something wrongly.
     pub remarks: Vec<Remark>,
     /// How many further remarks there are.
@@ -105,8 +121,8 @@ impl Policies {
         let mut builder = Builder::default();
         for (name, text) in inputs {
             builder.begin(name);
-            let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-            let within = text.get(..limits::MAX_OCTETS).unwrap_or(text);
+            let text = form::decode(text);
+            let within = text.get(..limits::MAX_OCTETS).unwrap_or(&text);
             if list::is_one(within) {
                 list::read(within, &mut builder);
             } else {
@@ -117,7 +133,7 @@ impl Policies {
                     .beyond(&format!("the input is longer than {} octets; the rest is left out", limits::MAX_OCTETS));
             }
         }
-        let Builder { mut routers, files, .. } = builder;
+        let (mut routers, files) = builder.finish();
         routers.iter_mut().for_each(cisco::expand);
         routers.iter_mut().for_each(Router::add_protected_tunnels);
         // Secrets print as placeholders, so the digest holds nothing of them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::xfrm::{KernelState, XfrmPolicy};
-use super::{Cite, Flow, Forwarding, Secret, Selector};
+use super::{Cite, Flow, Forwarding, Net, Secret, Selector};
 use crate::model::{Address, Protocol, Spi};
 
 /// A router, or whatever holds SAs.
@@ -42,6 +42,12 @@ pub struct Router {
     pub counters: Vec<Counters>,
     /// The same with the errors beside them.
     pub flows: Vec<Flow>,
+    /// SAs of a link, with one SPI and key for all routers on it.
+    pub links: Vec<LinkSa>,
+    /// The maker whose commands it takes, where they are neither those of IOS nor those of Linux: no lines to type are made for it.
+    pub maker: Option<&'static str>,
+    /// Networks and hosts that have a name.
+    pub objects: BTreeMap<String, Net>,
     /// Commands that the text around a configuration quotes.
     pub quoted: Vec<Quoted>,
     /// The line that names it.
@@ -67,6 +73,9 @@ impl Router {
             xfrm_policies: Vec::new(),
             counters: Vec::new(),
             flows: Vec::new(),
+            links: Vec::new(),
+            maker: None,
+            objects: BTreeMap::new(),
             quoted: Vec::new(),
             cite: None,
         }
@@ -116,6 +125,40 @@ impl Router {
         blocks.iter().any(|count| *count > 0)
     }
 
+    /// Whether anything is known of its SAs, or of what it puts into them. Access lists alone count where nothing else was pasted:
+    /// of a router with interfaces they may be for anything.
+    pub(super) fn tells_of_sas(&self) -> bool {
+        let counts = [
+            self.maps.len(),
+            self.transform_sets.len(),
+            self.installed.len(),
+            self.selectors.len(),
+            self.counters.len(),
+            self.links.len(),
+            self.ike.len(),
+            self.quoted.len(),
+        ];
+        let lists = self.interfaces.is_empty() && self.acls.values().any(|list| !list.permits.is_empty());
+        lists || counts.iter().any(|count| *count > 0)
+    }
+
+    /// Networks that its interfaces are connected to.
+    pub fn networks(&self) -> impl Iterator<Item = &Net> {
+        self.interfaces.values().flat_map(|interface| &interface.networks)
+    }
+
+    /// Whether a network overlaps one that is connected or has a static route.
+    #[must_use]
+    pub fn reaches(&self, net: &Net) -> bool {
+        self.networks().chain(self.forwarding.routes.iter().map(|route| &route.to)).any(|known| known.overlaps(net))
+    }
+
+    /// Whether a network is exactly one that an interface is connected to.
+    #[must_use]
+    pub fn connects(&self, net: &Net) -> bool {
+        self.networks().any(|known| known == net)
+    }
+
     /// All addresses of its interfaces, those that it shares with other routers too.
     pub fn addresses(&self) -> impl Iterator<Item = Address> {
         let shared = self.forwarding.ports.values().flat_map(|port| port.shared.iter().copied());
@@ -141,6 +184,10 @@ impl Router {
 pub struct Interface {
     /// Its addresses.
     pub addresses: Vec<(Address, Cite)>,
+    /// The networks of its addresses.
+    pub networks: Vec<Net>,
+    /// The name that PIX and ASA give it.
+    pub called: Option<String>,
     /// The crypto map it carries.
     pub map: Option<(String, Cite)>,
     /// Source of a tunnel: an address or an interface.
@@ -310,6 +357,8 @@ pub enum Display {
     EspSa,
     /// spiglass's own list.
     List,
+    /// A configuration or display of a system that takes neither commands of IOS nor of Linux.
+    Other,
 }
 
 /// Which way an SA goes, seen from its router.
@@ -418,6 +467,27 @@ pub struct Counters {
     pub decapsulated: u64,
     /// Where both stand.
     pub cites: Vec<Cite>,
+}
+
+/// An SA that all routers of a link share, such as OSPFv3 uses (RFC 4552): one SPI and one key for both directions.
+#[derive(Clone, Debug)]
+pub struct LinkSa {
+    /// The interface, or the area.
+    pub place: String,
+    /// Whether `place` is an area.
+    pub area: bool,
+    /// AH or ESP.
+    pub protocol: Protocol,
+    /// The SPI.
+    pub spi: Spi,
+    /// Its algorithms.
+    pub words: String,
+    /// The key of the cipher.
+    pub cipher: Option<Secret>,
+    /// The key of the integrity check.
+    pub authenticator: Option<Secret>,
+    /// Where it stands.
+    pub cite: Cite,
 }
 
 /// A session-key command that the text around a configuration quotes.

@@ -1,4 +1,4 @@
-//! `show crypto ipsec sa` of Cisco IOS: the SAs in force.
+//! `show crypto ipsec sa` of Cisco IOS, IOS-XE and ASA: the SAs in force.
 
 use super::builder::Builder;
 use super::counted::{self, Flow};
@@ -10,7 +10,20 @@ use super::words::{address, endpoint, spi};
 use crate::model::{Address, Protocol};
 
 /// Beginnings of lines that are known and say nothing here.
-const NOISE: [&str; 23] = [
+const NOISE: [&str; 36] = [
+    "icmp",
+    "access-list",
+    "#pmtus",
+    "#tfc",
+    "#valid",
+    "#post-frag",
+    "#pre-frag",
+    "#recv",
+    "anti",
+    "pmtu",
+    "dynamic",
+    "username:",
+    "bytes",
     "protected",
     "permit,",
     "#pkts",
@@ -112,6 +125,8 @@ impl Show {
                     sa.udp = udp;
                 });
             }
+            // The bitmap of the anti-replay window of ASA.
+            [first, ..] if first.starts_with("0x") => {}
             [first, ..]
                 if NOISE.contains(&first.to_ascii_lowercase().as_str()) && *first != "crypto" && *first != "ip" =>
             {

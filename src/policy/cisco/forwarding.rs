@@ -50,13 +50,6 @@ pub(super) fn redundant(name: &str, builder: &mut Builder) {
     }
 }
 
-/// The network that an interface address puts it into.
-pub(super) fn connected(name: &str, net: Option<Net>, builder: &mut Builder) {
-    if let (Some(net), Some(router)) = (net, builder.router()) {
-        router.forwarding.ports.entry(name.to_owned()).or_default().connected.push(net);
-    }
-}
-
 /// `ip route NET MASK NEXT`, `ipv6 route NET/LEN NEXT`, and whatever else brings routes.
 pub(super) fn route(words: &[&str], builder: &mut Builder) -> Read {
     let (to, next) = match words {

@@ -85,6 +85,9 @@ pub(super) fn session_key(inbound: bool, protocol: Protocol, spi: Option<Spi>, s
 #[must_use]
 pub fn retyped(view: &View<'_>, stated: &Stated, present: Spi, spi: Spi) -> Vec<String> {
     let inbound = stated.way == Some(Way::In);
+    if view.policies.routers.get(stated.router).is_some_and(|router| router.maker.is_some()) {
+        return Vec::new();
+    }
     match stated.map.and_then(|map| view.entry(stated.router, map)) {
         Some(entry) => in_map(entry, vec![session_key(inbound, stated.protocol, Some(spi), stated.suite.as_ref())]),
         // A display of IOS does not give the number of the entry to type into.

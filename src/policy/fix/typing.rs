@@ -87,7 +87,7 @@ fn ios_line(text: &str, section: &mut Section, reader: &mut Cisco, builder: &mut
         }
         _ => None,
     };
-    if reader.go_on(text, &words, builder) == Read::Foreign && reader.open(text, &words, builder) == Read::Foreign {
+    if reader.go_on(&words, builder) == Read::Foreign && reader.open(&words, builder) == Read::Foreign {
         return Err(Untypable);
     }
     // What is wrong with a line with placeholders is that they are no keys.

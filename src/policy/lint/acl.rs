@@ -318,9 +318,9 @@ fn of_two(a: &End<'_>, b: &End<'_>, mine: &Selector, theirs: &Selector) -> Verdi
 
 /// How much of the interfaces and routes of both routers agrees with a line of one of them.
 fn support(own: &End<'_>, far: &End<'_>, line: &Selector) -> usize {
-    let (here, there) = (&own.router.forwarding, &far.router.forwarding);
-    let near = usize::from(here.connects(&line.src)) * 2 + usize::from(there.routes_to(&line.src));
-    near + usize::from(there.connects(&line.dst)) * 2 + usize::from(here.routes_to(&line.dst))
+    let (here, there) = (own.router, far.router);
+    let near = usize::from(here.connects(&line.src)) * 2 + usize::from(there.forwarding.routes_to(&line.src));
+    near + usize::from(there.connects(&line.dst)) * 2 + usize::from(here.forwarding.routes_to(&line.dst))
 }
 
 /// The lines of a list that have no mirror image in the other.

@@ -7,6 +7,7 @@ mod entries;
 mod ike;
 mod keys;
 mod linux;
+mod links;
 mod near;
 mod overlap;
 mod pairs;
@@ -49,9 +50,16 @@ fn found(view: &View<'_>) -> Vec<Problem> {
     problems.extend(reach::problems(view));
     problems.extend(ike::problems(view, &facing));
     problems.extend(counters::problems(view));
+    problems.extend(links::problems(view));
     problems.extend(stale::problems(view));
     problems.extend(linux::problems(view));
     problems.extend(single::problems(view, &facing, &wrong_sets));
+    // Commands of IOS and of Linux are no use to routers of other makers.
+    let foreign =
+        |host: &str| view.policies.routers.iter().any(|router| &*router.name == host && router.maker.is_some());
+    for problem in &mut problems {
+        problem.fix.retain(|fix| !foreign(&fix.host));
+    }
     problems
 }
 

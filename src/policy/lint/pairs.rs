@@ -185,9 +185,9 @@ fn mode(stated: &Stated) -> Mode {
 }
 
 fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, inward: &Stated) -> Option<Problem> {
-    // What is not in hex digits was made unreadable before it was pasted, or mistyped: it says nothing of the other end's key.
-    let readable = |key: &&Secret| key.bits().is_some();
-    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((a.as_ref().filter(readable), b.as_ref().filter(readable)), (Some(a), Some(b)) if a != b);
+    // An unreadable key says nothing of the other end's; nor does a phrase of the key that is made of it.
+    let readable = |key: &&Secret| key.comparable();
+    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((a.as_ref().filter(readable), b.as_ref().filter(readable)), (Some(a), Some(b)) if a.bits().is_some() == b.bits().is_some() && a != b);
     let mut which = Vec::new();
     if differ(&out.cipher, &inward.cipher) {
         which.push("encryption keys");

@@ -85,11 +85,9 @@ fn meant(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Opti
 
 /// The interface that is connected to an address.
 fn toward(router: &Router, address: Address) -> Option<&String> {
-    let connected = |name: &&String| {
-        let port = router.forwarding.ports.get(*name);
-        port.is_some_and(|port| port.connected.iter().any(|net| net.contains(address)))
-    };
-    router.interfaces.keys().find(connected)
+    let mut connected =
+        router.interfaces.iter().filter(|(_, interface)| interface.networks.iter().any(|net| net.contains(address)));
+    connected.next().map(|(name, _)| name)
 }
 
 fn idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Problem {

@@ -178,21 +178,19 @@ fn no_route(view: &View<'_>, at: usize, router: &Router) -> Option<Problem> {
         return None;
     }
     let applied = |entry: &MapEntry| {
-        let carries = |(name, interface): (&String, &super::super::Interface)| {
+        let carries = |interface: &super::super::Interface| {
             let carried = interface.map.as_ref().is_some_and(|(map, _)| *map == entry.name);
-            carried && forwarding.ports.get(name).is_some_and(|port| !port.connected.is_empty())
+            carried && !interface.networks.is_empty()
         };
-        router.interfaces.iter().any(carries)
+        router.interfaces.values().any(carries)
     };
     let mut missing: Vec<(&Selector, &Cite)> = Vec::new();
     for entry in router.maps.iter().filter(|entry| applied(entry)) {
         let Some((name, _)) = &entry.acl else { continue };
         let Some(list) = router.acls.get(name).filter(|_| !forwarding.vague.contains(name)) else { continue };
         // Where not even the router's own network was pasted, routes were not either.
-        let own = |selector: &Selector| {
-            forwarding.ports.values().flat_map(|port| &port.connected).any(|net| net.overlaps(&selector.src))
-        };
-        let unreached = list.permits.iter().filter(|(selector, _)| own(selector) && !forwarding.reaches(&selector.dst));
+        let own = |selector: &Selector| router.networks().any(|net| net.overlaps(&selector.src));
+        let unreached = list.permits.iter().filter(|(selector, _)| own(selector) && !router.reaches(&selector.dst));
         missing.extend(unreached.map(|(selector, cite)| (selector, cite)));
     }
     let (first, _) = missing.first()?;

@@ -11,7 +11,7 @@ mod typed;
 
 pub(super) use facts::selector_words;
 pub use facts::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
-pub(super) use logical::{Lines, one_line_form};
+pub(super) use logical::logical;
 pub(super) use own::own_addresses;
 pub(super) use typed::{add_state, delete_policy, delete_state, policy as policy_line};
 
