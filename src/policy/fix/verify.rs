@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::{Policies, Problem, View};
 use super::typing::{Typed, fill, typed};
-use crate::model::report::Severity;
+use crate::model::report::{Fix, Severity};
 
 /// Problems whose lines are typed one by one where all together do not come out clean; with more, none is printed.
 const APART: usize = 24;
@@ -47,9 +47,13 @@ fn withdraw_untypable(policies: &Policies, problems: &mut [Problem], at: usize) 
     if lines().all(|line| line.starts_with("clear ")) {
         return false;
     }
-    match type_all(policies, &[problem]) {
-        Some((_, Typed::Known)) => true,
-        Some((_, Typed::Unknown)) => false,
+    let alone = |fix: &Fix| {
+        let mut router = policies.routers.iter().find(|router| *router.name == *fix.host)?.clone();
+        typed(&mut router, &fix.lines).ok()
+    };
+    let outcomes: Option<Vec<Typed>> = problem.fix.iter().map(alone).collect();
+    match outcomes {
+        Some(outcomes) => outcomes.iter().all(|typed| *typed == Typed::Known),
         None => {
             problem.fix.clear();
             false
@@ -58,17 +62,14 @@ fn withdraw_untypable(policies: &Policies, problems: &mut [Problem], at: usize) 
 }
 
 /// The facts after the lines of problems; `None` where a line cannot be typed.
-fn type_all(policies: &Policies, problems: &[&Problem]) -> Option<(Policies, Typed)> {
+fn type_all(policies: &Policies, problems: &[&Problem]) -> Option<Policies> {
     let mut routers = policies.routers.clone();
-    let mut outcome = Typed::Known;
     for fix in problems.iter().flat_map(|problem| &problem.fix) {
         let router = routers.iter_mut().find(|router| *router.name == *fix.host)?;
-        if typed(router, &fix.lines).ok()? == Typed::Unknown {
-            outcome = Typed::Unknown;
-        }
+        typed(router, &fix.lines).ok()?;
     }
     fill(&mut routers);
-    Some((Policies { routers, ..Policies::default() }, outcome))
+    Some(Policies { routers, ..Policies::default() })
 }
 
 /// The problems whose lines must not be printed, among those whose lines are.
@@ -81,7 +82,7 @@ fn guilty(
 ) -> Vec<usize> {
     let trial = |of: &[usize]| -> Option<Vec<Problem>> {
         let of: Vec<&Problem> = of.iter().filter_map(|at| problems.get(*at)).collect();
-        Some(lint(&type_all(policies, &of)?.0.view()))
+        Some(lint(&type_all(policies, &of)?.view()))
     };
     let Some(after) = trial(kept) else { return kept.to_vec() };
     let remaining: Vec<usize> =

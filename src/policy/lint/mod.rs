@@ -29,9 +29,10 @@ use crate::transform::Suite;
 /// All problems of policies, each code at most a hundred times.
 #[must_use]
 pub fn lint(view: &View<'_>) -> Vec<Problem> {
-    let mut problems = fix::verified(view.policies, found(view), found);
+    let mut problems = found(view);
+    // Before the lines are verified, so that the work has a limit too.
     cut(&mut problems);
-    problems
+    fix::verified(view.policies, problems, found)
 }
 
 /// All problems, with lines to type that are not yet verified.
