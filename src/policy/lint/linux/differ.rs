@@ -182,6 +182,7 @@ fn verdict(
             [extra.line(keyword), extra.line(if keyword == "auth" { "enc" } else { "" }), extra.line("stats")]
         });
         let failed = |cite: &&Cite| !cite.text.contains("failed") || !cite.text.ends_with("failed 0");
+        let extra = extra.filter(|_| aspect != Aspect::Keys);
         sa.cites.iter().take(1).chain(extra.into_iter().flatten().flatten().filter(failed)).cloned().collect()
     };
     let mut problem = Problem::new(code, evidence).lines(view.policies, router(out), &lines(x)).lines(

@@ -173,7 +173,7 @@ fn slipped(view: &View<'_>, hosts: &mut [Host<'_>], out: Place, inward: Place, h
         Slip::Spi => {
             let slipped = slip(y.spi, x.spi).map_or_else(String::new, |what| format!(" (the first is {what})"));
             format!(
-                "{protocol} {ends}: {from} sends with SPI {} ({}), and {to} expects {} ({}){slipped}. {to} drops every packet (XfrmInNoStates).",
+                "{from} sends {protocol} to {to} with SPI {} ({}) from {ends}, and {to} expects {} ({}){slipped}. {to} drops every packet (XfrmInNoStates).",
                 x.spi.0, x.spi, y.spi.0, y.spi
             )
         }
