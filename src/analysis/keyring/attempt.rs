@@ -16,6 +16,9 @@ use crate::model::SaKey;
 const PROBED_UP_TO: u32 = 4_096;
 const PROBED_EVERY: u32 = 16;
 
+/// Keys of one SA that other transforms are tried with.
+const ALTERED: usize = 8;
+
 /// How a packet verifies under a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Fit {
@@ -165,7 +168,7 @@ fn esp_of_other_length(
     packet: Packet<'_>,
     plain: &mut Vec<u8>,
 ) -> Option<Attempt> {
-    for (by, candidate) in (0..).zip(locks.of(sa)).filter(|(_, candidate)| candidate.own) {
+    for (by, candidate) in (0..).zip(locks.of(sa)).filter(|(_, candidate)| candidate.own).take(ALTERED) {
         let high = candidate.lock.highs().first().copied().flatten();
         for (at, tool) in memory.alternatives(candidate.lock).lengths() {
             let Tool::Esp(tool) = tool else { continue };
@@ -179,7 +182,7 @@ fn esp_of_other_length(
 
 /// What a packet would verify or decrypt with, that fails under its keys.
 fn esp_hint(locks: &Locks, memory: &mut Memory, sa: &SaKey, packet: Packet<'_>, plain: &mut Vec<u8>) -> Option<Hint> {
-    let own = || (0..).zip(locks.of(sa)).filter(|(_, candidate)| candidate.own);
+    let own = || (0..).zip(locks.of(sa)).filter(|(_, candidate)| candidate.own).take(ALTERED);
     for (key, candidate) in own() {
         let high = candidate.lock.highs().first().copied().flatten();
         for (at, tool) in memory.alternatives(candidate.lock).algorithms() {
@@ -219,7 +222,7 @@ pub(super) fn ah(locks: &Locks, memory: &mut Memory, sa: &SaKey, sequence: u32, 
         return answer;
     }
     let probed = is_probed(sequence);
-    for (key, candidate) in (0..).zip(locks.of(sa)) {
+    for (key, candidate) in (0..).zip(locks.of(sa)).take(ALTERED) {
         let high = candidate.lock.highs().first().copied().flatten();
         let alternatives = memory.alternatives(candidate.lock);
         let verifies = |(at, tool): &(u16, Tool)| match tool {

@@ -56,7 +56,10 @@ impl Rule<'_> {
 
     /// Whether a packet of the tap is protected in the direction of one of its tunnels.
     fn is_served(&self, tap: &Tap<'_>) -> bool {
-        let same = |end: Option<Address>, address: Address| end.is_none_or(|end| end == address);
+        // A template of transport mode leaves its addresses to the packets.
+        let same = |end: Option<Address>, address: Address| {
+            end.is_none_or(|end| end.to_ip().is_unspecified() || end == address)
+        };
         let protected = |sa: &SaView<'_>| matches!(sa.key.protocol, Protocol::Esp | Protocol::Ah);
         tap.sas.iter().filter(|sa| protected(sa)).any(|sa| {
             self.tunnels.is_empty()
@@ -105,9 +108,8 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
         if !(tunnel_side(tap, &ends) || has_been_forwarded(tap, &rules)) {
             continue;
         }
-        // Of a link without any SA nothing is known but what no other tap shows protected: it may be on the protected side.
-        let protected = has_sa(tap, &ends);
-        let elsewhere = |rule: &Rule<'_>| !protected && taps.iter().any(|tap| rule.is_served(tap));
+        // A direction that another tap shows protected and this one does not: this link is on its protected side.
+        let elsewhere = |rule: &Rule<'_>| !rule.is_served(tap) && taps.iter().any(|tap| rule.is_served(tap));
         let here: Vec<&Rule<'_>> = rules.iter().filter(|rule| !elsewhere(rule)).collect();
         add_tap(findings, tap, view, &here);
     }
