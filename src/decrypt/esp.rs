@@ -54,6 +54,9 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Makes the MAC of an integrity algorithm under a key.
+type MakeMac = fn(&Integrity, &KeyBytes) -> Result<Arc<dyn Mac>, KeyError>;
+
 /// Checks and decrypts the ESP packets of one SA. A clone shares its keys.
 #[derive(Clone)]
 pub struct Decryptor {
@@ -92,11 +95,7 @@ impl Decryptor {
         Self::made(esp, keys, |integrity, key| mac::of_any_length(integrity, key.octets()))
     }
 
-    fn made(
-        esp: &Esp,
-        keys: &Keys,
-        keyed_mac: fn(&Integrity, &KeyBytes) -> Result<Arc<dyn Mac>, KeyError>,
-    ) -> Result<Self, KeyError> {
+    fn made(esp: &Esp, keys: &Keys, keyed_mac: MakeMac) -> Result<Self, KeyError> {
         let Esp { cipher, key_bits, integrity } = *esp;
         if let Some(integrity) = integrity.filter(|_| cipher.is_combined()) {
             return Err(KeyError::TwoIcvs { cipher: cipher.name, integrity: integrity.name });
