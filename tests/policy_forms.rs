@@ -354,13 +354,13 @@ fn lines_that_are_not_understood_are_named_and_never_quoted() {
         + "crpto map LINK 20 ipsec-manual\n";
     let path = write("misspelt", &text);
     let run = spiglass(&["check", "--format", "json", "--config", &path]);
-    for line in ["line 10: not understood", "line 12: not understood", "line 26: not understood"] {
+    for line in ["line 10: not understood", "line 12: not understood", "line 27: not understood"] {
         assert!(run.stderr.contains(line), "{line}: {run}");
     }
     assert!(!run.stderr.contains("c0ffee"), "{run}");
     let unread = run.json()["config"]["unread"].clone();
     let told: Vec<u64> = unread.as_array().unwrap().iter().map(|one| one["line"].as_u64().unwrap()).collect();
-    assert_eq!(told, [10, 12, 26], "{unread}");
+    assert_eq!(told, [10, 12, 27], "{unread}");
     assert!(unread[0]["file"].as_str().unwrap().ends_with("misspelt"));
     let sound = spiglass(&["check", "--format", "json", "--config", &write("sound", &router(false, 0))]);
     assert_eq!(sound.json()["config"]["unread"].as_array().map(Vec::len), Some(0), "{sound}");

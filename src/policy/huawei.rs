@@ -87,7 +87,8 @@ impl Reader for Huawei {
             }
             ["Interface:", _] => self.view = View::Display(Box::default()),
             _ if text.starts_with("IPsec policy name:") || text.starts_with("IPSec policy name:") => {
-                let policy = words.last().map(|name| name.trim_matches('"').to_owned());
+                // What stands after the name may be another line, with a key.
+                let policy = words.get(3).map(|name| name.trim_matches('"').to_owned());
                 self.view = View::Display(Box::new(Shown { policy, ..Shown::default() }));
             }
             _ => return Read::Foreign,

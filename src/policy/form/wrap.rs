@@ -91,11 +91,13 @@ pub(super) fn join(lines: &mut Vec<(u32, String)>) {
     let width = lines.iter().map(|(_, line)| line.trim_end().chars().count()).max().unwrap_or(0);
     let mut joined: Vec<(u32, String)> = Vec::with_capacity(lines.len());
     // How many lines the last one was made of, and whether its last piece reached the edge.
-    let (mut pieces, mut full) = (1, false);
+    let (mut pieces, mut full, mut at) = (1, false, 0);
     for (number, line) in lines.drain(..) {
         let reaches = width >= NARROWEST && line.trim_end().chars().count() == width;
         if let Some((_, last)) = joined.last_mut()
             && pieces < PIECES
+            // Nothing stands between pieces.
+            && number == at + 1
             && let Some(between) = goes_on(last, full, &line)
         {
             if between.is_empty() {
@@ -110,6 +112,7 @@ pub(super) fn join(lines: &mut Vec<(u32, String)>) {
             joined.push((number, line));
             (pieces, full) = (1, reaches);
         }
+        at = number;
     }
     *lines = joined;
 }
@@ -117,7 +120,8 @@ pub(super) fn join(lines: &mut Vec<(u32, String)>) {
 /// What stands between a line and the next where they are one: nothing where the terminal's edge broke it, a blank where words were.
 fn goes_on(line: &str, full: bool, next: &str) -> Option<&'static str> {
     let first = next.split_whitespace().next()?;
-    let bare = first.trim_matches(['"', '\'']);
+    let lower = first.to_ascii_lowercase();
+    let bare = lower.trim_matches(['"', '\'']);
     let begins = BEGIN.contains(&bare)
         || bare.starts_with(['!', '#', '[', '{', '}', '`', '%', '$', '<', '&'])
         || first.starts_with('"')
