@@ -75,7 +75,7 @@ fn ah_keys_under_an_esp_transform_set_are_the_cause_before_any_packet_flows() {
             " set session-key inbound esp 2001 authenticator <KEY>",
             " set session-key outbound esp 1002 authenticator <KEY>",
             "end",
-            "clear crypto sa"
+            "clear crypto sa peer 192.168.1.2"
         ]
     );
 }

@@ -79,7 +79,7 @@ fn the_zero_spi_of_figure_12_is_explained_by_its_configuration() {
     assert_eq!(zero["config"][1]["text"], "set session-key outbound ah 1002 <KEY>");
     let hosts: Vec<&str> = zero["fix"].as_array().unwrap().iter().filter_map(|fix| fix["host"].as_str()).collect();
     assert_eq!(hosts, ["R1", "R2"]);
-    assert_eq!(zero["fix"][0]["lines"].as_array().unwrap().last().unwrap(), "clear crypto sa");
+    assert_eq!(zero["fix"][0]["lines"].as_array().unwrap().last().unwrap(), "clear crypto sa peer 192.168.1.2");
     assert_eq!(errors(&report), ["spi-zero", "config-unused-key", "config-unused-key"]);
 }
 

@@ -5,7 +5,9 @@
 
 mod capture;
 mod config;
+mod config_map;
 mod ike;
+mod linux;
 mod padding;
 mod pairing;
 mod sequence;
@@ -65,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 66] = [
+static ENTRIES: [Entry; 91] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -74,6 +76,7 @@ static ENTRIES: [Entry; 66] = [
     tunnel::NEVER_SEEN,
     tunnel::WRONG_PROTOCOL,
     tunnel::WRONG_DIRECTION,
+    tunnel::TRANSLATED,
     tunnel::ONE_WAY,
     tunnel::INNER_ONE_WAY,
     capture::ONE_DIRECTION,
@@ -93,6 +96,7 @@ static ENTRIES: [Entry; 66] = [
     transform::MISMATCH,
     transform::MODE_MISMATCH,
     transform::ICV_INVALID,
+    transform::ESN_MISMATCH,
     padding::ETHERNET_LEAK,
     padding::AH_LEAK,
     padding::ESP_IRREGULAR,
@@ -107,6 +111,17 @@ static ENTRIES: [Entry; 66] = [
     ike::DELETE,
     tunnel::PLAINTEXT_LEAK,
     config::UNUSED_KEY,
+    config_map::KEY_MISSING,
+    config_map::REFERENCE_MISSING,
+    config_map::ENTRY_INCOMPLETE,
+    config_map::MAP_NOT_APPLIED,
+    config_map::KEYING_MISMATCH,
+    config_map::ENTRY_SHADOWED,
+    config_map::SPI_DUPLICATE,
+    config_map::INTERFACE_DOWN,
+    config_map::ACL_BLOCKS,
+    config_map::ROUTE_MISSING,
+    config_map::COUNTERS,
     config::SPI_MISMATCH,
     config::PEER_MISMATCH,
     config::ACL_MISMATCH,
@@ -116,6 +131,18 @@ static ENTRIES: [Entry; 66] = [
     config::TRANSFORM_MISMATCH,
     config::IKE_MISMATCH,
     config::STALE,
+    linux::POLICY_MISSING,
+    linux::POLICY_SHADOWED,
+    linux::STATE_MISSING,
+    linux::STATE_DUPLICATE,
+    linux::REQID_MISMATCH,
+    linux::MARK_MISMATCH,
+    linux::IF_ID_MISMATCH,
+    linux::TEMPLATE_MISMATCH,
+    linux::ESN_MISMATCH,
+    linux::ENCAP_MISMATCH,
+    linux::INTEGRITY_FAILED,
+    linux::REPLAY,
     transform::WEAK,
     capture::CUT,
     capture::DAMAGED,

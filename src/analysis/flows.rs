@@ -16,6 +16,8 @@ use super::observation::SaSight;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flows {
     flows: Vec<Seen>,
+    /// What the clear packets of each flow have in common, by the same numbers.
+    marks: Vec<Marks>,
     /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
     /// without MACs, all of the tap: there the packet that comes out has other addresses than the one it came in.
     latest: Vec<Latest>,
@@ -59,6 +61,48 @@ struct Passed {
     pos: crate::model::FramePos,
 }
 
+/// What is known of the clear packets of a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Marks {
+    /// The fewest routers that one of them has passed, as far as its time to live tells.
+    hops: Option<u8>,
+    /// The IP protocols that they carry, a bit each.
+    protocols: [u64; 4],
+}
+
+impl Marks {
+    /// What senders set the time to live to.
+    const INITIAL: [u8; 4] = [32, 64, 128, 255];
+
+    fn add(&mut self, (ttl, protocol): (u8, u8)) {
+        let passed = Self::INITIAL.iter().find_map(|initial| initial.checked_sub(ttl));
+        self.hops = self.hops.into_iter().chain(passed).min();
+        if let Some(word) = self.protocols.get_mut(usize::from(protocol / 64)) {
+            *word |= 1 << (protocol % 64);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        let Self { hops, protocols } = later;
+        self.hops = self.hops.into_iter().chain(hops).min();
+        self.protocols.iter_mut().zip(protocols).for_each(|(own, later)| *own |= later);
+    }
+
+    /// The fewest routers that one of the packets has passed.
+    pub(crate) const fn hops(&self) -> Option<u8> {
+        self.hops
+    }
+
+    pub(crate) fn carries(&self, protocol: u8) -> bool {
+        self.protocols.get(usize::from(protocol / 64)).is_some_and(|word| word >> (protocol % 64) & 1 == 1)
+    }
+
+    /// Whether all of the packets carry one protocol.
+    pub(crate) fn is_only(&self, protocol: u8) -> bool {
+        self.carries(protocol) && self.protocols.iter().map(|word| word.count_ones()).sum::<u32>() == 1
+    }
+}
+
 /// Decapsulation shows within this time on a gateway's own interface.
 const GATEWAY_NS: i64 = 2_000_000;
 /// The least and the most that an encapsulation adds, TFC aside.
@@ -75,9 +119,13 @@ impl Flows {
             let at = o.flow as usize;
             if at >= self.flows.len() {
                 self.flows.resize_with(at + 1, Seen::default);
+                self.marks.resize_with(at + 1, Marks::default);
             }
             if let Some(flow) = self.flows.get_mut(at) {
                 flow.add(o.pos, o.time);
+            }
+            if let Some(marks) = self.marks.get_mut(at).filter(|_| o.class.user) {
+                marks.add(o.clear);
             }
         }
         let sa = sights.first().map_or(NONE, |s| s.sa);
@@ -111,20 +159,29 @@ impl Flows {
         self.flows.get(id as usize)
     }
 
+    /// What is known of the clear packets of a flow.
+    pub(crate) fn marks(&self, id: u32) -> Option<&Marks> {
+        self.marks.get(id as usize)
+    }
+
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
         let mut out = Vec::new();
-        let Self { flows, latest, clear, decapsulated } = later;
-        for (flow, &id) in flows.into_iter().zip(&map.flows) {
+        let Self { flows, marks, latest, clear, decapsulated } = later;
+        for ((flow, marks), &id) in flows.into_iter().zip(marks).zip(&map.flows) {
             if id == NONE {
                 continue;
             }
             let at = id as usize;
             if at >= self.flows.len() {
                 self.flows.resize_with(at + 1, Seen::default);
+                self.marks.resize_with(at + 1, Marks::default);
             }
             if let Some(own) = self.flows.get_mut(at) {
                 own.merge(flow, shift);
+            }
+            if let Some(own) = self.marks.get_mut(at) {
+                own.merge(marks);
             }
         }
         self.clear.merge(clear, shift);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
-use super::keyring::Check;
+use super::keyring::{Check, Fit, Hint};
 use super::observation::{Observation, SaSight};
 use super::sas::Sas;
 use super::seen::Seen;
@@ -17,10 +17,16 @@ use crate::model::{FramePos, Protocol, Shift, Timestamp};
 /// Verdicts on the packets of one SA.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Keyed {
-    /// Packets that verify, by number of the key among those of the SA. Of keys nothing is kept but this number.
-    pub(crate) verified: BTreeMap<u16, u64>,
+    /// Packets that verify, by number of the key among those of the SA, and how. Of keys nothing is kept but this number.
+    pub(crate) verified: BTreeMap<(u16, Fit), u64>,
     /// Packets that fail under every key.
     pub(crate) failed: Seen,
+    /// Packets that could not be checked and were decrypted to something that holds together, by number of the key.
+    pub(crate) unverified: BTreeMap<u16, u64>,
+    /// Packets that were tried with other transforms and other keys.
+    pub(crate) probed: u64,
+    /// Of these, packets that one of them suits.
+    pub(crate) hints: BTreeMap<Hint, u64>,
     /// Packets that could not be checked.
     pub(crate) unchecked: BTreeMap<Reason, u64>,
     /// ESP packets that verify and decrypt to nothing that holds together.
@@ -56,9 +62,18 @@ impl Keyed {
     /// Takes in what came of one header of the frame at `pos`.
     pub(crate) fn add(&mut self, pos: FramePos, time: Timestamp, check: &Check, opened: Option<&OpenedEsp>) {
         match check.icv {
-            Icv::Verified => *self.verified.entry(check.by.unwrap_or(u16::MAX)).or_default() += 1,
+            Icv::Verified => *self.verified.entry((check.by.unwrap_or(u16::MAX), check.fit)).or_default() += 1,
             Icv::Failed => self.failed.add(pos, time),
-            Icv::NotChecked(why) => *self.unchecked.entry(reason(why)).or_default() += 1,
+            Icv::NotChecked(why) => {
+                *self.unchecked.entry(reason(why)).or_default() += 1;
+                if let Some(key) = check.by.filter(|_| check.opened) {
+                    *self.unverified.entry(key).or_default() += 1;
+                }
+            }
+        }
+        self.probed += u64::from(check.probed);
+        if let Some(hint) = check.hint {
+            *self.hints.entry(hint).or_default() += 1;
         }
         let Some(opened) = opened else {
             self.rubbish += u64::from(check.icv == Icv::Verified && check.header.protocol == Protocol::Esp);
@@ -75,12 +90,32 @@ impl Keyed {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift) {
-        let Self { verified, failed, unchecked, rubbish, opened, dummy, monotonic, longer_than_needed, tfc, pads } =
-            later;
+        let Self {
+            verified,
+            failed,
+            unverified,
+            probed,
+            hints,
+            unchecked,
+            rubbish,
+            opened,
+            dummy,
+            monotonic,
+            longer_than_needed,
+            tfc,
+            pads,
+        } = later;
         for (key, packets) in verified {
             *self.verified.entry(key).or_default() += packets;
         }
         self.failed.merge(failed, shift);
+        for (key, packets) in unverified {
+            *self.unverified.entry(key).or_default() += packets;
+        }
+        self.probed += probed;
+        for (hint, packets) in hints {
+            *self.hints.entry(hint).or_default() += packets;
+        }
         for (reason, packets) in unchecked {
             *self.unchecked.entry(reason).or_default() += packets;
         }
@@ -98,6 +133,11 @@ impl Keyed {
     /// Packets that verify under some key.
     pub(crate) fn verified(&self) -> u64 {
         self.verified.values().sum()
+    }
+
+    /// Packets that verify under one of the keys.
+    pub(crate) fn verified_by(&self, key: u16) -> u64 {
+        self.verified.iter().filter(|((by, _), _)| *by == key).map(|(_, packets)| packets).sum()
     }
 
     /// Packets whose ICV was checked.

@@ -35,6 +35,8 @@ pub(crate) struct Observation {
     pub(crate) inner_bytes: u32,
     /// Addresses of the inner or of the clear packet.
     pub(crate) flow: u32,
+    /// Time to live and protocol of a clear packet.
+    pub(crate) clear: (u8, u8),
     pub(crate) class: Class,
 }
 
@@ -155,6 +157,7 @@ pub(crate) fn observe(
         path: NONE,
         inner_bytes: 0,
         flow: NONE,
+        clear: (0, 0),
         class,
     };
     let Some(outer) = outer else { return observation };
@@ -189,6 +192,7 @@ pub(crate) fn observe(
         observation.class = class;
         if class.user {
             observation.flow = tables.flows.intern(FlowKey { src: outer.src, dst: outer.dst, inner: false });
+            observation.clear = (outer.ttl, outer.protocol);
         }
     }
     observation

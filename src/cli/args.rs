@@ -256,7 +256,7 @@ pub(super) struct InputArgs {
 pub(super) struct PolicyArgs {
     /// What should be on the wire: router configurations, lists of SAs; repeatable; `-` to paste [default: none]
     ///
-    /// Read are Cisco IOS configurations and `show crypto ipsec sa`, `ip xfrm state` and `ip xfrm policy`, `swanctl --list-sas`, Wireshark's esp_sa table and
+    /// Read are configurations of Cisco IOS, PIX and ASA, `show crypto ipsec sa` and `show crypto map`, manual keys of other makers, `ip xfrm state` and `ip xfrm policy`, `swanctl --list-sas`, Wireshark's esp_sa table and
     /// [[sa]] tables in TOML; content decides. One text may hold several routers, with prompts and notes, and without indentation. Keys are compared, and packets are checked
     /// and decrypted with them; they are never shown.
     #[arg(long, visible_alias = "sa", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]

@@ -9,13 +9,16 @@ use crate::analysis::Keyring;
 use crate::dissect::DissectOptions;
 use crate::engine::Expectation;
 use crate::model::Error;
-use crate::policy::Policies;
+use crate::model::report::{ConfigRead, UnreadLine};
 use crate::policy::limits::MAX_OCTETS;
+use crate::policy::{Policies, Understood};
 use crate::report::escape::printable;
 use crate::report::number::count;
 
 /// Stretches of skipped lines that are listed.
 const LISTED: usize = 20;
+/// Lines of one input that the report lists as not understood.
+const UNREAD: usize = 1_000;
 
 /// Reads what should be on the wire, and says on standard error what could not be read of it. Inputs that cannot be read at all
 /// are errors; the others still count.
@@ -32,9 +35,10 @@ pub(super) fn read(names: &[OsString], run: &RunArgs, errors: &mut Vec<Error>) -
     }
     let policies = Policies::read(&inputs);
     for file in &policies.files {
-        if file.understood == 0 {
-            let what = "nothing in it says what should be on the wire; known are router configurations, `show crypto ipsec sa`, \
-                        `ip xfrm state`, `swanctl --list-sas`, Wireshark's esp_sa and [[sa]] tables in TOML";
+        if !file.tells {
+            let what = "no SA, crypto map, transform set or selector was found in it; known are configurations of Cisco IOS, PIX and ASA, \
+                        `show crypto ipsec sa`, `show crypto map`, `ip xfrm`, `swanctl --list-sas`, setkey, ipsec.conf, Huawei, H3C, \
+                        Junos, FortiGate, RouterOS, Wireshark's esp_sa and [[sa]] tables in TOML";
             errors.push(Error::Format { path: file.name.to_string().into(), what: what.into() });
         }
     }
@@ -45,6 +49,16 @@ pub(super) fn read(names: &[OsString], run: &RunArgs, errors: &mut Vec<Error>) -
         tell(&policies);
     }
     Expectation::from(Arc::new(policies))
+}
+
+/// The lines that were not understood, as the report lists them; `None` without configurations.
+pub(super) fn unread(expectation: &Expectation) -> Option<ConfigRead> {
+    let policies = expectation.policies()?;
+    let of = |file: &Understood| -> Vec<UnreadLine> {
+        let lines = file.unread.iter().flat_map(|(first, last)| *first..=*last);
+        lines.map(|line| UnreadLine { file: file.name.to_string(), line: u64::from(line) }).take(UNREAD).collect()
+    };
+    Some(ConfigRead { unread: policies.files.iter().flat_map(of).collect() })
 }
 
 /// Keys that cannot be used: rows of frames have no findings that would say so.
@@ -73,6 +87,14 @@ fn warn(policies: &Policies) {
         let name = printable(&file.name);
         for remark in &file.remarks {
             tell!("spiglass: {name} line {}: {}", remark.line, remark.what);
+        }
+        for (first, last) in file.unread.iter().take(LISTED) {
+            let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+            tell!("spiglass: {name} {lines}: not understood; what it says is compared with nothing");
+        }
+        let told: u32 = file.unread.iter().take(LISTED).map(|(first, last)| last - first + 1).sum();
+        if let more @ 1.. = file.unread_lines.saturating_sub(told) {
+            tell!("spiglass: {name}: {} not understood", count(u64::from(more), "further line"));
         }
         if file.more_remarks > 0 {
             tell!("spiglass: {name}: {} like these", count(u64::from(file.more_remarks), "further line"));

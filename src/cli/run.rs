@@ -88,6 +88,7 @@ fn report(asked: &Asked) -> Verdict {
         say_no_ipsec(&mut report, args.expect_ipsec);
     }
     say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
+    report.config = policies::unread(&settings.expectation);
     deliver(report, asked, table, sink, verdict)
 }
 

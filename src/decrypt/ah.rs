@@ -27,6 +27,14 @@ impl AhVerifier {
         Ok(Self { integrity, mac: mac::keyed(integrity, key)? })
     }
 
+    /// The verifier of this algorithm under a key that was given for another one, whatever its length.
+    ///
+    /// # Errors
+    /// An algorithm that is not implemented, or that takes no key of this length.
+    pub fn with_key_of_another(integrity: &'static Integrity, key: &KeyBytes) -> Result<Self, KeyError> {
+        Ok(Self { integrity, mac: mac::of_any_length(integrity, key.octets())? })
+    }
+
     /// Checks the ICV of the first AH of an IP packet, which begins with its IP header and is not a fragment.
     ///
     /// Fields that change on the way count as zero (section 3.3.3.1), padding of the ICV counts as it is. `high` is the high half of

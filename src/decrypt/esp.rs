@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::aead::{self, Aead};
 use super::cipher::{self, Cipher};
-use super::key::{KeyError, Keys};
+use super::key::{KeyBytes, KeyError, Keys};
 use super::mac::{self, Mac};
 use super::opened::{Closed, Icv, Inner, Opened, Unchecked};
 use super::trailer;
-use crate::transform::Esp;
 use crate::transform::cipher::Family;
 use crate::transform::integrity::Place;
+use crate::transform::{Esp, Integrity};
 use crate::wire::ipsec;
 
 /// Octets of an ESP packet: SPI to ICV, as far as they were captured.
@@ -35,6 +35,12 @@ impl<'a> Packet<'a> {
         Self { octets: octets.get(..bytes).unwrap_or(octets), bytes }
     }
 
+    /// Whether the capture holds all of it.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.octets.len() >= self.bytes
+    }
+
     /// Octets of the packet, captured or not.
     #[must_use]
     pub const fn bytes(&self) -> usize {
@@ -47,6 +53,9 @@ impl<'a> Packet<'a> {
         ipsec::Esp::read(self.octets)
     }
 }
+
+/// Makes the MAC of an integrity algorithm under a key.
+type MakeMac = fn(&Integrity, &KeyBytes) -> Result<Arc<dyn Mac>, KeyError>;
 
 /// Checks and decrypts the ESP packets of one SA. A clone shares its keys.
 #[derive(Clone)]
@@ -75,6 +84,18 @@ impl Decryptor {
     /// A key of a length that its algorithm does not take, an algorithm that is not implemented, or an integrity algorithm beside a
     /// cipher that has its own.
     pub fn new(esp: &Esp, keys: &Keys) -> Result<Self, KeyError> {
+        Self::made(esp, keys, mac::keyed)
+    }
+
+    /// The decryptor of a transform with an authentication key that was given for another integrity algorithm, whatever its length.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new) but for the length of the authentication key, unless the algorithm is a block cipher's.
+    pub fn with_key_of_another(esp: &Esp, keys: &Keys) -> Result<Self, KeyError> {
+        Self::made(esp, keys, |integrity, key| mac::of_any_length(integrity, key.octets()))
+    }
+
+    fn made(esp: &Esp, keys: &Keys, keyed_mac: MakeMac) -> Result<Self, KeyError> {
         let Esp { cipher, key_bits, integrity } = *esp;
         if let Some(integrity) = integrity.filter(|_| cipher.is_combined()) {
             return Err(KeyError::TwoIcvs { cipher: cipher.name, integrity: integrity.name });
@@ -91,7 +112,7 @@ impl Decryptor {
                     Err(Unchecked::NoIntegrity)
                 }
                 Some(integrity) if integrity.place == Place::Unnamed => Err(Unchecked::LengthOnly),
-                Some(integrity) => Ok(mac::keyed(integrity, &keys.authentication)?),
+                Some(integrity) => Ok(keyed_mac(integrity, &keys.authentication)?),
             };
             Keyed::Apart { cipher, block: block as usize, integrity }
         };

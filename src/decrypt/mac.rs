@@ -37,6 +37,15 @@ impl<M: hmac::Mac + Clone + Send + Sync> Mac for Digested<M> {
 /// # Errors
 /// A key of a length that the algorithm does not take, or an algorithm that is not implemented.
 pub(super) fn keyed(integrity: &Integrity, key: &KeyBytes) -> Result<Arc<dyn Mac>, KeyError> {
+    let (octets, _) = split(integrity.name, integrity.keys, None, 0, key)?;
+    of_any_length(integrity, octets)
+}
+
+/// The MAC of an integrity algorithm under a key that may be one of another algorithm: HMAC takes keys of every length.
+///
+/// # Errors
+/// An algorithm that is not implemented, or that takes no key of this length.
+pub(super) fn of_any_length(integrity: &Integrity, key: &[u8]) -> Result<Arc<dyn Mac>, KeyError> {
     let algorithm = integrity.name;
     let unsupported = || KeyError::Unsupported { algorithm };
     let make: fn(&[u8]) -> Option<Arc<dyn Mac>> = match algorithm {
@@ -49,8 +58,7 @@ pub(super) fn keyed(integrity: &Integrity, key: &KeyBytes) -> Result<Arc<dyn Mac
         "AES-XCBC-96" => |key| Some(Arc::new(Xcbc::new(key)?)),
         _ => return Err(unsupported()),
     };
-    let (octets, _) = split(algorithm, integrity.keys, None, 0, key)?;
-    make(octets).ok_or_else(unsupported)
+    make(key).ok_or_else(unsupported)
 }
 
 fn digested<M: hmac::Mac + KeyInit + Clone + Send + Sync + 'static>(key: &[u8]) -> Option<Arc<dyn Mac>> {

@@ -57,8 +57,26 @@ pub struct Report {
     pub events: Vec<Event>,
     /// What is wrong or worth knowing, most severe first.
     pub findings: Vec<Finding>,
+    /// What was not understood of the configurations; null without any.
+    pub config: Option<ConfigRead>,
     /// The exit status the run ends with (repeated on the last line of standard error).
     pub exit_status: u8,
+}
+
+/// What was not understood of the configurations that were given.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ConfigRead {
+    /// Lines that were skipped although they have words of IPsec in them, the first thousand of each input.
+    pub unread: Vec<UnreadLine>,
+}
+
+/// A line of a configuration that was skipped. Its text may hold a key, so it is not given.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct UnreadLine {
+    /// The input as it was named.
+    pub file: String,
+    /// Line number in it, from 1.
+    pub line: u64,
 }
 
 /// What made the report.

@@ -7,6 +7,16 @@ use super::limits::{MAX_FACTS, MAX_REMARKS, MAX_ROUTERS, MAX_SKIPPED};
 use super::redact;
 use super::{Cite, Remark, Router, Understood};
 
+/// Adds a line to stretches of lines.
+fn stretch(stretches: &mut Vec<(u32, u32)>, number: u32) {
+    let room = stretches.len() < MAX_SKIPPED;
+    match stretches.last_mut() {
+        Some((_, last)) if *last == number || last.checked_add(1) == Some(number) => *last = number,
+        _ if room => stretches.push((number, number)),
+        _ => {}
+    }
+}
+
 /// Takes in facts, input by input.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -20,16 +30,32 @@ pub(super) struct Builder {
     file: Arc<str>,
     number: u32,
     facts: usize,
+    /// Which of several configurations without a name in one input is read, from 1; 0 where there is only one.
+    part: u32,
+    /// Whether access list entries have netmasks in place of wildcards.
+    netmasks: bool,
     /// Inputs in which a router's configuration was read: a second one in the same input replaces the first.
     configured: HashMap<(usize, usize), u32>,
 }
 
 impl Builder {
+    /// A builder that goes on with one router: what follows is typed at it.
+    pub(super) fn typing_at(router: Router) -> Self {
+        let mut builder = Self::default();
+        builder.begin("typed");
+        builder.host = Some(router.name.to_string());
+        builder.routers.push(router);
+        builder.current = Some(0);
+        builder
+    }
+
     pub(super) fn begin(&mut self, name: &str) {
         self.file = name.into();
         self.number = 0;
         self.current = None;
         self.host = None;
+        self.part = 0;
+        self.netmasks = false;
         self.files.push(Understood { name: self.file.clone(), ..Understood::default() });
     }
 
@@ -39,6 +65,27 @@ impl Builder {
         if let Some(file) = self.files.last_mut() {
             file.lines = number;
         }
+    }
+
+    /// Whether access list entries have netmasks from here on.
+    pub(super) fn set_netmasks(&mut self, netmasks: bool) {
+        self.netmasks = netmasks;
+    }
+
+    pub(super) const fn netmasks(&self) -> bool {
+        self.netmasks
+    }
+
+    /// Another configuration without a name begins: its router and the one before it are told apart by number.
+    pub(super) fn another(&mut self) {
+        if self.part == 0
+            && let Some(router) = self.current.and_then(|at| self.routers.get_mut(at)).filter(|router| !router.named)
+        {
+            router.name = format!("{} (1)", self.file).into();
+        }
+        self.part = self.part.max(1) + 1;
+        self.current = None;
+        self.host = None;
     }
 
     /// A prompt or heading names the router that what follows is about.
@@ -113,7 +160,11 @@ impl Builder {
                     return None;
                 }
                 None => {
-                    let name = self.host.clone().map_or_else(|| self.file.clone(), Arc::from);
+                    let unnamed = || match self.part {
+                        0 => self.file.clone(),
+                        part => format!("{} ({part})", self.file).into(),
+                    };
+                    let name = self.host.clone().map_or_else(unnamed, Arc::from);
                     self.routers.push(Router::new(name, self.host.is_some()));
                     let at = self.routers.len() - 1;
                     if let Some(host) = &self.host {
@@ -125,7 +176,27 @@ impl Builder {
             self.configured.entry((at, self.files.len())).or_insert(self.number);
             self.current = Some(at);
         }
-        self.current.and_then(|at| self.routers.get_mut(at))
+        let router = self.current.and_then(|at| self.routers.get_mut(at))?;
+        if self.netmasks {
+            // Lines to type would have wildcards and modes that these do not know.
+            router.maker.get_or_insert("PIX or ASA");
+        }
+        Some(router)
+    }
+
+    /// Whether the input that was read last tells anything of SAs: of the router itself, or of one that other inputs tell of.
+    fn tells(&self, file: usize) -> bool {
+        let of = self.configured.keys().filter(|(_, of)| *of == file).filter_map(|(at, _)| self.routers.get(*at));
+        of.into_iter().any(Router::tells_of_sas)
+    }
+
+    /// What was read of all inputs.
+    pub(super) fn finish(mut self) -> (Vec<Router>, Vec<Understood>) {
+        let tells: Vec<bool> = (1..=self.files.len()).map(|file| self.tells(file)).collect();
+        for (file, tells) in self.files.iter_mut().zip(tells) {
+            file.tells = tells;
+        }
+        (self.routers, self.files)
     }
 
     /// The present line, as a fact's place. What may be a key is left out of `text`.
@@ -149,15 +220,15 @@ impl Builder {
         }
     }
 
-    pub(super) fn skipped(&mut self) {
+    /// A line that no reader takes; `named` where what it says may matter.
+    pub(super) fn skipped(&mut self, named: bool) {
         let number = self.number;
         let Some(file) = self.files.last_mut() else { return };
         file.skipped_lines += 1;
-        let room = file.skipped.len() < MAX_SKIPPED;
-        match file.skipped.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ if room => file.skipped.push((number, number)),
-            _ => {}
+        stretch(&mut file.skipped, number);
+        if named {
+            file.unread_lines += 1;
+            stretch(&mut file.unread, number);
         }
     }
 

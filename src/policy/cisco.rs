@@ -2,17 +2,25 @@
 //! block that takes such lines.
 
 mod acl;
+mod forwarding;
 mod ike;
+mod interface;
+mod keywords;
+mod known;
+mod link;
 mod map;
 
+pub(super) use forwarding::expand;
+pub(super) use keywords::interface as interface_name;
+pub(super) use known::irrelevant;
 pub(super) use map::shown;
 
 use super::builder::Builder;
 use super::paste::Read;
 use super::redact;
-use super::router::{Interface, Mode, TransformSet};
-use super::words::address;
+use super::router::{Keying, Mode, TransformSet};
 use crate::transform::Suite;
+use keywords::Context;
 
 /// The block that lines belong to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -25,10 +33,40 @@ enum Block {
     Map(usize),
     Interface(String),
     Acl(String),
+    /// An object group of networks.
+    Group(String),
+    /// A named network or host (ASA).
+    Object(String),
     /// An entry of the router's `ike`.
     Ike(usize),
     /// A block whose lines are no concern of ours, although some begin with the same words.
     Other,
+}
+
+impl Block {
+    const fn context(&self) -> Context {
+        match self {
+            Self::None | Self::Other | Self::Object(_) | Self::Group(_) => Context::Global,
+            Self::TransformSet(_) => Context::TransformSet,
+            Self::Profile(_) => Context::Profile,
+            Self::Map(_) => Context::Map,
+            Self::Interface(_) => Context::Interface,
+            Self::Acl(_) => Context::List,
+            Self::Ike(_) => Context::Ike,
+        }
+    }
+}
+
+/// The words of a command of the configuration mode, keywords in full.
+pub(super) fn whole(words: &[&str]) -> Vec<String> {
+    keywords::expanded(Context::Global, words)
+}
+
+/// `access-list 101 permit ip any any`, wherever it stands.
+pub(super) fn list_entry(words: &[&str], builder: &mut Builder) -> Read {
+    let whole = whole(words);
+    let words: Vec<&str> = whole.iter().map(String::as_str).collect();
+    Read::when(!matches!(acl::open(&whole.join(" "), &words, builder), acl::Opened::Foreign))
 }
 
 /// Beginnings of blocks that are not read.
@@ -87,7 +125,18 @@ pub(super) struct Cisco {
 
 impl Cisco {
     /// A line that begins a block, or stands for itself.
-    pub(super) fn open(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+    pub(super) fn open(&mut self, words: &[&str], builder: &mut Builder) -> Read {
+        let whole = whole(words);
+        let words: Vec<&str> = whole.iter().map(String::as_str).collect();
+        self.command(&whole.join(" "), &words, builder)
+    }
+
+    /// Whether a line of the present block that no reader takes concerns an SA whatever it says.
+    pub(super) const fn in_crypto(&self) -> bool {
+        matches!(self.block, Block::Map(_) | Block::TransformSet(_) | Block::Profile(_))
+    }
+
+    fn command(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match words {
             ["hostname", name, ..] => {
                 builder.hostname(name.trim_matches('"'), &format!("hostname {name}"));
@@ -97,6 +146,12 @@ impl Cisco {
             ["crypto", "ipsec", "transform-set", name, transforms @ ..] if !transforms.is_empty() => {
                 self.transform_set(name, transforms, builder)
             }
+            ["crypto", "ipsec", "ikev1", "transform-set", name, "mode", "transport", ..] => {
+                transform_set_line(name, &["mode", "transport"], builder)
+            }
+            ["crypto", "ipsec", "ikev1", "transform-set", name, transforms @ ..] if !transforms.is_empty() => {
+                self.transform_set(name, transforms, builder)
+            }
             ["crypto", "ipsec", "profile", name] => {
                 self.block = Block::Profile((*name).to_owned());
                 if let Some(router) = builder.router() {
@@ -104,30 +159,43 @@ impl Cisco {
                 }
                 Read::Understood
             }
-            ["crypto", "map", name, "local-address", interface] => {
-                if let Some(router) = builder.router() {
-                    router.map_sources.insert((*name).to_owned(), (*interface).to_owned());
-                }
-                Read::Understood
-            }
-            ["crypto", "map", name] => self.map_on_interface(text, name, builder),
-            ["crypto", "map", name, number, kind, ..] => self.map_entry(name, number, kind, builder),
+            ["crypto", "map", rest @ ..] => self.map(text, rest, builder),
             ["crypto", "isakmp" | "ikev2", ..] => self.ike(text, words, builder),
-            ["crypto", "pki" | "engine" | "logging" | "ipsec", ..] => Read::Understood,
+            ["crypto", "pki" | "engine" | "logging", ..] => Read::Understood,
+            ["crypto", "ipsec", ..] if irrelevant(words) => Read::Understood,
             ["crypto", ..] => self.other(),
-            ["interface", name, rest @ ..] if !text.starts_with("interface:") => {
-                // A number may stand apart: `interface GigabitEthernet 0/0`.
-                let number =
-                    rest.first().filter(|word| word.len() < 12 && word.starts_with(|c: char| c.is_ascii_digit()));
-                let name = format!("{name}{}", number.unwrap_or(&""));
+            ["interface", name, rest @ ..] => {
+                let name = interface::name(name, rest);
                 self.block = Block::Interface(name.clone());
                 if let Some(router) = builder.router() {
                     router.interfaces.entry(name).or_default();
                 }
                 Read::Understood
             }
+            ["nameif", ..] | ["ip", "address", _, _, _] => interface::named(words, builder),
+            ["object", "network", name] => {
+                self.block = Block::Object((*name).to_owned());
+                Read::Understood
+            }
+            ["authentication" | "encryption" | "area" | "ospfv3", ..] => link::line(None, words, builder),
             ["ip" | "ipv6", "access-list", ..] | ["access-list", ..] => self.acl(text, words, builder),
+            ["ip" | "ipv6", "route" | "default-gateway" | "default-network", ..] => {
+                self.block = Block::None;
+                forwarding::route(words, builder)
+            }
+            ["object-group", "network", name] => {
+                self.block = Block::Group((*name).to_owned());
+                if let Some(router) = builder.router() {
+                    router.forwarding.groups.entry((*name).to_owned()).or_default();
+                }
+                Read::Understood
+            }
             [first, ..] if OTHER_BLOCKS.contains(first) && words.len() > 1 => {
+                if *first == "router"
+                    && let Some(router) = builder.router()
+                {
+                    router.forwarding.other_routes = true;
+                }
                 self.block = Block::Other;
                 Read::Foreign
             }
@@ -136,14 +204,19 @@ impl Cisco {
     }
 
     /// A line of the present block.
-    pub(super) fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+    pub(super) fn go_on(&mut self, words: &[&str], builder: &mut Builder) -> Read {
+        let whole = keywords::expanded(self.block.context(), words);
+        let words: Vec<&str> = whole.iter().map(String::as_str).collect();
+        let (text, words) = (whole.join(" "), words.as_slice());
         let read = match &self.block {
             Block::None | Block::Other => Read::Foreign,
             Block::TransformSet(name) => transform_set_line(&name.clone(), words, builder),
             Block::Profile(name) => profile_line(&name.clone(), words, builder),
             Block::Map(at) => map::line(*at, words, builder),
-            Block::Interface(name) => interface_line(&name.clone(), words, builder),
-            Block::Acl(name) => acl::line(&name.clone(), text, words, builder),
+            Block::Interface(name) => interface::line(&name.clone(), words, builder),
+            Block::Acl(name) => acl::line(&name.clone(), &text, words, builder),
+            Block::Object(name) => acl::object(&name.clone(), words, builder),
+            Block::Group(name) => forwarding::group_line(&name.clone(), words, builder),
             Block::Ike(at) => ike::line(*at, words, builder),
         };
         let noise = read == Read::Foreign
@@ -185,23 +258,47 @@ impl Cisco {
         Read::Understood
     }
 
-    fn map_entry(&mut self, name: &str, number: &str, kind: &str, builder: &mut Builder) -> Read {
-        match map::open(name, number, kind, builder) {
-            Some(at) => {
-                self.block = Block::Map(at);
+    /// What follows `crypto map`.
+    fn map(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+        match words {
+            ["ipv6", name, rest @ ..] if !name.bytes().all(|b| b.is_ascii_digit()) => {
+                let all: Vec<&str> = std::iter::once(*name).chain(rest.iter().copied()).collect();
+                self.map(text, &all, builder)
+            }
+            [name, "local-address", interface, rest @ ..] => {
+                let interface = interface::name(interface, rest);
+                if let Some(router) = builder.router() {
+                    router.map_sources.insert((*name).to_owned(), interface);
+                }
                 Read::Understood
             }
-            None => self.other(),
+            [name, "redundancy", ..] => {
+                let Block::Interface(interface) = &self.block else { return Read::Foreign };
+                forwarding::redundant(interface, builder);
+                interface::carry(interface, name, &format!("crypto map {name} redundancy"), builder)
+            }
+            [name, "interface", interface] => interface::carries(interface, name, builder),
+            [name] => {
+                let Block::Interface(interface) = &self.block else { return Read::Foreign };
+                interface::carry(interface, name, text, builder)
+            }
+            [name, number, command @ ("set" | "match"), rest @ ..] => {
+                // PIX and ASA: every line names the entry.
+                let keying = if matches!(rest, ["session-key", ..]) { Keying::Manual } else { Keying::Ike };
+                let Some(at) = map::entry(name, number, keying, builder) else { return self.other() };
+                self.block = Block::None;
+                let all: Vec<&str> = std::iter::once(*command).chain(rest.iter().copied()).collect();
+                map::line(at, &all, builder)
+            }
+            [name, number, kind, ..] => match map::open(name, number, kind, builder) {
+                Some(at) => {
+                    self.block = Block::Map(at);
+                    Read::Understood
+                }
+                None => self.other(),
+            },
+            _ => Read::Foreign,
         }
-    }
-
-    fn map_on_interface(&mut self, text: &str, name: &str, builder: &mut Builder) -> Read {
-        let cite = builder.cite(text);
-        let Block::Interface(interface) = &self.block else { return Read::Foreign };
-        if let Some(interface) = builder.router().and_then(|router| router.interfaces.get_mut(interface)) {
-            interface.map = Some((name.to_owned(), cite));
-        }
-        Read::Understood
     }
 
     fn ike(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
@@ -251,48 +348,5 @@ fn profile_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
         }
         ["set", ..] => Read::Understood,
         _ => Read::Foreign,
-    }
-}
-
-fn interface_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
-    // The words that each arm reads, and none behind them.
-    let first = |count: usize| words.iter().take(count).copied().collect::<Vec<_>>().join(" ");
-    let cite = builder.cite(&first(if words.starts_with(&["tunnel", "protection"]) { 5 } else { 4 }));
-    match words {
-        ["ip", "address", "dhcp" | "negotiated", ..] => {}
-        ["ip", "address", word, mask, ..] => match (address(word), address(mask)) {
-            (Some(own), Some(_)) => edit(name, builder, |interface| interface.addresses.push((own, cite))),
-            _ => builder.wrong("an interface address that is no address with a mask"),
-        },
-        ["ipv6", "address", word, ..] => {
-            if let Some(own) = word.split_once('/').and_then(|(word, _)| address(word)) {
-                let cite = super::Cite { text: first(3).into(), ..cite };
-                edit(name, builder, |interface| interface.addresses.push((own, cite)));
-            }
-        }
-        ["tunnel", "source", source, rest @ ..] => {
-            let number = rest.first().filter(|word| word.len() < 12 && word.starts_with(|c: char| c.is_ascii_digit()));
-            let source = format!("{source}{}", number.unwrap_or(&""));
-            edit(name, builder, |interface| interface.tunnel_source = Some(source));
-        }
-        ["tunnel", "destination", word, ..] => match address(word) {
-            Some(far) => {
-                let cite = super::Cite { text: first(3).into(), ..cite };
-                edit(name, builder, |interface| interface.tunnel_destination = Some((far, cite)));
-            }
-            None => builder.wrong("a tunnel destination that is no address"),
-        },
-        ["tunnel", "protection", "ipsec", "profile", profile, ..] => {
-            edit(name, builder, |interface| interface.protection = Some(((*profile).to_owned(), cite)));
-        }
-        ["ip" | "ipv6" | "tunnel", second, ..] if *second != "access-list" => {}
-        _ => return Read::Foreign,
-    }
-    Read::Understood
-}
-
-fn edit(name: &str, builder: &mut Builder, change: impl FnOnce(&mut Interface)) {
-    if let Some(router) = builder.router() {
-        change(router.interfaces.entry(name.to_owned()).or_default());
     }
 }

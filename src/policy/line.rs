@@ -14,29 +14,41 @@ pub(super) struct Prompt {
 /// Characters that mark the rest of a line as somebody's note.
 const NOTES: [&str; 3] = ["<-", "\u{2190}", " < "];
 
-/// The text of a line: decoded, blanks joined, notes cut off. `None` for lines that say nothing.
-pub(super) fn clean(raw: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(raw);
-    let text: Cow<'_, str> = if text.chars().any(|c| c.is_control() || c == '\u{feff}' || c == '\u{a0}') {
-        text.chars()
-            .map(|c| if c.is_control() || c == '\u{feff}' || c == '\u{a0}' { ' ' } else { c })
-            .collect::<String>()
-            .into()
+/// The text of a line: blanks joined, notes cut off. `None` for lines that say nothing.
+pub(super) fn clean(text: &str) -> Option<String> {
+    let blank = |c: char| c.is_control() || matches!(c, '\u{feff}' | '\u{a0}' | '\u{202f}' | '\u{2007}');
+    let text: Cow<'_, str> = if text.chars().any(blank) {
+        text.chars().map(|c| if blank(c) { ' ' } else { c }).collect::<String>().into()
     } else {
-        text
+        text.into()
     };
     let end = NOTES.iter().filter_map(|note| text.find(note)).min().unwrap_or(text.len());
     let text = text.get(..end).unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
-    let line = line.strip_prefix("> ").unwrap_or(&line);
-    let rule = line.starts_with("```") || line.bytes().all(|b| matches!(b, b'*' | b'-' | b'=' | b'!' | b'.' | b'>'));
-    (!line.is_empty() && !rule).then(|| line.to_owned())
+    let rule =
+        line.starts_with("```") || line.bytes().all(|b| matches!(b, b'*' | b'-' | b'=' | b'!' | b'.' | b'>' | b'#'));
+    (!line.is_empty() && !rule).then_some(line)
 }
 
 /// Takes a prompt off: `R1#`, `R2(config-crypto-map)#`, `root@r1:~#`, `[root@r1 ~]#`, `$`, and headings such as `## r1: ip xfrm state`.
 pub(super) fn prompt(line: &str) -> Option<(Prompt, &str)> {
-    heading(line).or_else(|| shell(line)).or_else(|| router(line))
+    heading(line).or_else(|| view(line)).or_else(|| shell(line)).or_else(|| router(line))
+}
+
+/// `<Huawei>display ipsec sa` and `[Huawei-ipsec-policy-manual-M-10] sa spi ...`, whose view is no part of the name.
+fn view(line: &str) -> Option<(Prompt, &str)> {
+    if let Some((host, rest)) = line.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        return is_name(host).then(|| (Prompt { host: Some(host.to_owned()), configuring: false }, rest.trim_start()));
+    }
+    let (view, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let rest = rest.trim_start();
+    let mut parts = view.splitn(2, '-');
+    let (host, more) = (parts.next()?, parts.next());
+    let known =
+        more.is_none_or(|more| ["ipsec", "acl", "Gig", "Eth", "Ten"].iter().any(|start| more.starts_with(start)));
+    let command = rest.starts_with(|c: char| c.is_ascii_lowercase());
+    (is_name(host) && known && command).then(|| (Prompt { host: Some(host.to_owned()), configuring: true }, rest))
 }
 
 fn heading(line: &str) -> Option<(Prompt, &str)> {
@@ -52,7 +64,8 @@ fn shell(line: &str) -> Option<(Prompt, &str)> {
         let command = ["ip ", "swanctl", "sudo "].iter().any(|start| rest.starts_with(start));
         return command.then(|| (Prompt::default(), rest));
     }
-    let end = line.find(['#', '$'])?;
+    // `user@gw1> show ...` is Junos, `[admin@gw1] > /ip ...` RouterOS.
+    let end = line.find(['#', '$', '>'])?;
     let (before, rest) = (line.get(..end)?, line.get(end + 1..)?.trim_start());
     let (_, place) = before.split_once('@')?;
     let host = place.split([':', ' ', ']']).next().filter(|host| is_name(host))?;
@@ -88,14 +101,13 @@ mod tests {
 
     #[test]
     fn what_pasting_adds_is_taken_off() {
-        let cleaned = |text: &str| clean(text.as_bytes());
+        let cleaned = clean;
         assert_eq!(cleaned("  spi: 0x3EA(1002)\t <- configured ID\r").as_deref(), Some("spi: 0x3EA(1002)"));
         assert_eq!(cleaned("inbound esp sas: \u{2190} no ESP").as_deref(), Some("inbound esp sas:"));
         assert_eq!(cleaned("permit ip any any < real IP addresses").as_deref(), Some("permit ip any any"));
         for nothing in ["", "***", "```", "```text", "!", "\u{feff}", "---"] {
             assert_eq!(cleaned(nothing), None, "{nothing}");
         }
-        assert!(clean(b"\xff\xfe hash md5").is_some());
     }
 
     #[test]

@@ -14,19 +14,31 @@
 mod builder;
 mod cisco;
 mod cite;
+mod counted;
 mod esp_sa;
 mod fix;
+mod foreign;
+mod form;
+mod fortigate;
+mod huawei;
+mod junos;
+mod forwarding;
 pub mod limits;
 mod line;
 mod lint;
 mod list;
+mod openbsd;
+mod parts;
 mod paste;
 mod problem;
 mod redact;
 mod router;
+mod routeros;
 mod secret;
 mod selector;
+mod setkey;
 mod show;
+mod show_map;
 mod slip;
 mod stated;
 mod swanctl;
@@ -39,17 +51,20 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use cite::Cite;
+pub use counted::Flow;
 pub use fix::retyped;
+pub use forwarding::{Forwarding, Port, Route};
 pub use lint::lint;
 pub use problem::{Problem, config_line};
 pub use router::{
-    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, MapEntry, Mode,
+    Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, LinkSa, MapEntry, Mode,
     Numbering, Quoted, Router, SessionKey, TransformSet, Way,
 };
 pub use secret::Secret;
 pub use selector::{Net, Selector};
 pub use slip::slip;
 pub use stated::{Basis, Stated, View};
+pub use xfrm::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
 
 use builder::Builder;
 
@@ -76,6 +91,12 @@ pub struct Understood {
     pub skipped_lines: u32,
     /// Where they are: first and last line of each stretch, the first thousand.
     pub skipped: Vec<(u32, u32)>,
+    /// Whether it tells of an SA, a crypto map, a transform set or what goes into a tunnel.
+    pub tells: bool,
+    /// Lines that were skipped although they have words of IPsec in them.
+    pub unread_lines: u32,
+    /// Where they are: first and last line of each stretch, the first thousand.
+    pub unread: Vec<(u32, u32)>,
     /// Lines that say something wrongly.
     pub remarks: Vec<Remark>,
     /// How many further remarks there are.
@@ -100,8 +121,8 @@ impl Policies {
         let mut builder = Builder::default();
         for (name, text) in inputs {
             builder.begin(name);
-            let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-            let within = text.get(..limits::MAX_OCTETS).unwrap_or(text);
+            let text = form::decode(text);
+            let within = text.get(..limits::MAX_OCTETS).unwrap_or(&text);
             if list::is_one(within) {
                 list::read(within, &mut builder);
             } else {
@@ -112,7 +133,8 @@ impl Policies {
                     .beyond(&format!("the input is longer than {} octets; the rest is left out", limits::MAX_OCTETS));
             }
         }
-        let Builder { mut routers, files, .. } = builder;
+        let (mut routers, files) = builder.finish();
+        routers.iter_mut().for_each(cisco::expand);
         routers.iter_mut().for_each(Router::add_protected_tunnels);
         // Secrets print as placeholders, so the digest holds nothing of them.
         let digest = xxh3_128(format!("{routers:?}").as_bytes());

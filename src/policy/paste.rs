@@ -3,9 +3,18 @@
 use super::builder::Builder;
 use super::cisco::Cisco;
 use super::esp_sa;
+use super::form;
+use super::fortigate::FortiGate;
+use super::huawei::Huawei;
+use super::junos::Junos;
 use super::limits::MAX_LINE;
 use super::line;
+use super::openbsd::OpenBsd;
+use super::parts::Parts;
+use super::routeros::RouterOs;
+use super::setkey::Setkey;
 use super::show::Show;
+use super::show_map::ShowMap;
 use super::swanctl::Swanctl;
 use super::xfrm::Xfrm;
 
@@ -24,6 +33,15 @@ impl Read {
     }
 }
 
+/// A reader of one maker's configurations and displays.
+pub(super) trait Reader {
+    /// A line that begins something it knows.
+    fn open(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read;
+
+    /// A line below it.
+    fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read;
+}
+
 /// Which reader the lines belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Active {
@@ -32,6 +50,8 @@ enum Active {
     Show,
     Xfrm,
     Swanctl,
+    /// One of `others`.
+    Other(usize),
 }
 
 /// Reads pasted text of any kind but TOML.
@@ -41,36 +61,62 @@ pub(super) fn read(text: &[u8], builder: &mut Builder) {
         show: Show::default(),
         xfrm: Xfrm::default(),
         swanctl: Swanctl::default(),
+        others: others(),
         active: Active::Nobody,
+        indents: false,
     };
-    for (number, raw) in (1u32..).zip(text.split(|b| *b == b'\n')) {
-        if raw.is_empty() {
-            continue;
+    let lines = form::lines(text);
+    paste.indents = lines.iter().any(|line| line.indented);
+    let parts = Parts::of(&lines);
+    for (at, line) in lines.iter().enumerate() {
+        builder.at(line.number);
+        if parts.begins(at) {
+            builder.another();
+            paste.active = Active::Nobody;
         }
-        builder.at(number);
-        if raw.len() > MAX_LINE {
-            builder.beyond(&format!("a line of more than {MAX_LINE} octets is skipped"));
-            builder.skipped();
-            continue;
-        }
-        if let Some(text) = line::clean(raw) {
-            match paste.line(&text, builder) {
+        builder.set_netmasks(parts.netmasks(at));
+        match &line.text {
+            Some(text) => match paste.line(text, builder) {
                 Read::Understood => builder.understood(),
-                Read::Foreign => builder.skipped(),
+                Read::Foreign => builder.skipped(paste.matters(text, line.indented)),
+            },
+            None => {
+                builder.beyond(&format!("a line of more than {MAX_LINE} octets is skipped"));
+                builder.skipped(true);
             }
         }
     }
 }
+
+/// Words of lines that may matter for SAs.
+const WORDS: [&str; 9] = ["crypto", "ipsec", "xfrm", "spi", "spis", "sa", "sas", "key", "keys"];
 
 struct Paste {
     cisco: Cisco,
     show: Show,
     xfrm: Xfrm,
     swanctl: Swanctl,
+    others: Vec<Box<dyn Reader>>,
     active: Active,
+    /// Whether some line is indented, so that one that is not belongs to no block.
+    indents: bool,
 }
 
 impl Paste {
+    /// Whether what a line says that nobody reads may matter.
+    fn matters(&self, text: &str, indented: bool) -> bool {
+        let text = line::prompt(text).map_or(text, |(_, rest)| rest);
+        let words: Vec<&str> = text.split(' ').collect();
+        if super::cisco::irrelevant(&words) {
+            return false;
+        }
+        let within = self.active == Active::Cisco && self.cisco.in_crypto() && (indented || !self.indents);
+        let names = text
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| WORDS.contains(&word.to_ascii_lowercase().as_str()));
+        within || names
+    }
+
     fn line(&mut self, text: &str, builder: &mut Builder) -> Read {
         let mut text = text;
         if let Some((prompt, rest)) = line::prompt(text) {
@@ -78,6 +124,9 @@ impl Paste {
                 builder.prompt(host);
             }
             text = rest;
+            if let Some(read) = self.xfrm.command(text, builder) {
+                return read;
+            }
             if !prompt.configuring {
                 self.active = Active::Nobody;
                 if let Some(command) = command(text) {
@@ -93,6 +142,13 @@ impl Paste {
             if text.is_empty() {
                 return Read::Understood;
             }
+        } else if let Some(read) = self.xfrm.command(text, builder) {
+            return read;
+        } else if matches!(self.active, Active::Other(_))
+            && self.go_on(text, &text.split(' ').collect::<Vec<_>>(), builder) == Read::Understood
+        {
+            // `end`, `exit` and `set` are commands of other makers, too.
+            return Read::Understood;
         } else if command(text).is_some() {
             return Read::Understood;
         }
@@ -105,11 +161,15 @@ impl Paste {
             Some(self.active)
         } else if self.xfrm.open(&words, builder) == Read::Understood {
             Some(Active::Xfrm)
+        } else if let Some(at) =
+            self.others.iter_mut().position(|one| one.open(text, &words, builder) == Read::Understood)
+        {
+            Some(Active::Other(at))
         } else if self.show.open(text, &words, builder) == Read::Understood {
             Some(Active::Show)
         } else if self.swanctl.open(text, &words, builder) == Read::Understood {
             Some(Active::Swanctl)
-        } else if self.cisco.open(text, &words, builder) == Read::Understood {
+        } else if self.cisco.open(&words, builder) == Read::Understood {
             Some(Active::Cisco)
         } else {
             None
@@ -126,12 +186,26 @@ impl Paste {
     fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
         match self.active {
             Active::Nobody => Read::Foreign,
-            Active::Cisco => self.cisco.go_on(text, words, builder),
+            Active::Cisco => self.cisco.go_on(words, builder),
             Active::Show => self.show.go_on(text, words, builder),
             Active::Xfrm => self.xfrm.go_on(text, words, builder),
             Active::Swanctl => self.swanctl.go_on(text, words, builder),
+            Active::Other(at) => self.others.get_mut(at).map_or(Read::Foreign, |one| one.go_on(text, words, builder)),
         }
     }
+}
+
+/// Readers in the order in which they are asked whether a line is theirs.
+fn others() -> Vec<Box<dyn Reader>> {
+    vec![
+        Box::new(ShowMap::default()),
+        Box::new(FortiGate::default()),
+        Box::new(Huawei::default()),
+        Box::new(Junos::default()),
+        Box::new(RouterOs::default()),
+        Box::new(OpenBsd::default()),
+        Box::new(Setkey::default()),
+    ]
 }
 
 /// A command whose output follows.
@@ -152,6 +226,12 @@ fn command(text: &str) -> Option<Command> {
         }
         "conf" | "configure" | "clear" | "end" | "exit" | "swanctl" | "enable" | "terminal" | "ping" | "wr"
         | "write" => Some(Command::Other),
+        "setkey" | "ipsecctl" | "display" | "system-view" | "diagnose" | "get"
+            if words.next().is_none() || second.contains("ipsec") =>
+        {
+            Some(Command::Other)
+        }
+        "setkey" | "ipsecctl" if second.starts_with('-') => Some(Command::Other),
         "ip" => (text.contains("xfrm")).then_some(Command::Other),
         _ => None,
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Cite, Secret, Selector};
+use super::xfrm::{KernelState, XfrmPolicy};
+use super::{Cite, Flow, Forwarding, Net, Secret, Selector};
 use crate::model::{Address, Protocol, Spi};
 
 /// A router, or whatever holds SAs.
@@ -25,6 +26,8 @@ pub struct Router {
     pub profiles: BTreeMap<String, Vec<(String, Cite)>>,
     /// Access lists by name or number.
     pub acls: BTreeMap<String, Acl>,
+    /// Interfaces, routes and groups beside IPsec.
+    pub forwarding: Forwarding,
     /// IKE policies and proposals, in order.
     pub ike: Vec<IkePolicy>,
     /// Pre-shared keys by peer.
@@ -33,8 +36,18 @@ pub struct Router {
     pub installed: Vec<Installed>,
     /// Selectors in force, as the system displayed them.
     pub selectors: Vec<InForce>,
+    /// Policies of a Linux kernel.
+    pub xfrm_policies: Vec<XfrmPolicy>,
     /// Packets encapsulated and decapsulated, as the system counted them.
     pub counters: Vec<Counters>,
+    /// The same with the errors beside them.
+    pub flows: Vec<Flow>,
+    /// SAs of a link, with one SPI and key for all routers on it.
+    pub links: Vec<LinkSa>,
+    /// The maker whose commands it takes, where they are neither those of IOS nor those of Linux: no lines to type are made for it.
+    pub maker: Option<&'static str>,
+    /// Networks and hosts that have a name.
+    pub objects: BTreeMap<String, Net>,
     /// Commands that the text around a configuration quotes.
     pub quoted: Vec<Quoted>,
     /// The line that names it.
@@ -52,11 +65,17 @@ impl Router {
             map_sources: BTreeMap::new(),
             profiles: BTreeMap::new(),
             acls: BTreeMap::new(),
+            forwarding: Forwarding::default(),
             ike: Vec::new(),
             ike_keys: Vec::new(),
             installed: Vec::new(),
             selectors: Vec::new(),
+            xfrm_policies: Vec::new(),
             counters: Vec::new(),
+            flows: Vec::new(),
+            links: Vec::new(),
+            maker: None,
+            objects: BTreeMap::new(),
             quoted: Vec::new(),
             cite: None,
         }
@@ -67,7 +86,9 @@ impl Router {
         let kept = std::mem::replace(self, Self::new(self.name.clone(), self.named));
         self.installed = kept.installed;
         self.selectors = kept.selectors;
+        self.xfrm_policies = kept.xfrm_policies;
         self.counters = kept.counters;
+        self.flows = kept.flows;
         self.quoted = kept.quoted;
         self.cite = kept.cite;
     }
@@ -104,9 +125,57 @@ impl Router {
         blocks.iter().any(|count| *count > 0)
     }
 
-    /// All addresses of its interfaces.
+    /// Whether anything is known of its SAs, or of what it puts into them. Access lists alone count where nothing else was pasted:
+    /// of a router with interfaces they may be for anything.
+    pub(super) fn tells_of_sas(&self) -> bool {
+        let counts = [
+            self.maps.len(),
+            self.transform_sets.len(),
+            self.installed.len(),
+            self.selectors.len(),
+            self.counters.len(),
+            self.links.len(),
+            self.ike.len(),
+            self.quoted.len(),
+        ];
+        let lists = self.interfaces.is_empty() && self.acls.values().any(|list| !list.permits.is_empty());
+        lists || counts.iter().any(|count| *count > 0)
+    }
+
+    /// Networks that its interfaces are connected to.
+    pub fn networks(&self) -> impl Iterator<Item = &Net> {
+        self.interfaces.values().flat_map(|interface| &interface.networks)
+    }
+
+    /// Whether a network overlaps one that is connected or has a static route.
+    #[must_use]
+    pub fn reaches(&self, net: &Net) -> bool {
+        self.networks().chain(self.forwarding.routes.iter().map(|route| &route.to)).any(|known| known.overlaps(net))
+    }
+
+    /// Whether a network is exactly one that an interface is connected to.
+    #[must_use]
+    pub fn connects(&self, net: &Net) -> bool {
+        self.networks().any(|known| known == net)
+    }
+
+    /// All addresses of its interfaces, those that it shares with other routers too.
     pub fn addresses(&self) -> impl Iterator<Item = Address> {
-        self.interfaces.values().flat_map(|interface| interface.addresses.iter().map(|(address, _)| *address))
+        let shared = self.forwarding.ports.values().flat_map(|port| port.shared.iter().copied());
+        let own =
+            self.interfaces.values().flat_map(|interface| interface.addresses.iter().map(|(address, _)| *address));
+        own.chain(shared)
+    }
+
+    /// The addresses that packets of an interface may have, the likeliest first: its own, the one that it borrows, those that it shares.
+    #[must_use]
+    pub fn addresses_of(&self, interface: &str) -> Vec<Address> {
+        let port = self.forwarding.ports.get(interface);
+        let lender = port.and_then(|port| port.unnumbered.as_ref());
+        let of = |name: &str| self.interfaces.get(name).into_iter().flat_map(|interface| &interface.addresses);
+        let own = of(interface).chain(lender.into_iter().flat_map(|lender| of(lender))).map(|(address, _)| *address);
+        let shared = port.into_iter().flat_map(|port| port.shared.iter().copied());
+        if port.is_some_and(|port| port.redundant) { shared.chain(own).collect() } else { own.chain(shared).collect() }
     }
 }
 
@@ -115,6 +184,10 @@ impl Router {
 pub struct Interface {
     /// Its addresses.
     pub addresses: Vec<(Address, Cite)>,
+    /// The networks of its addresses.
+    pub networks: Vec<Net>,
+    /// The name that PIX and ASA give it.
+    pub called: Option<String>,
     /// The crypto map it carries.
     pub map: Option<(String, Cite)>,
     /// Source of a tunnel: an address or an interface.
@@ -284,6 +357,8 @@ pub enum Display {
     EspSa,
     /// spiglass's own list.
     List,
+    /// A configuration or display of a system that takes neither commands of IOS nor of Linux.
+    Other,
 }
 
 /// Which way an SA goes, seen from its router.
@@ -324,6 +399,8 @@ pub struct Installed {
     pub numbering: Numbering,
     /// Octets that packets are padded to before encryption (RFC 4303 section 2.7); 0 where they are not.
     pub tfc: u32,
+    /// What a Linux kernel keeps of it besides.
+    pub kernel: Option<Box<KernelState>>,
     /// The crypto map it belongs to.
     pub map: Option<String>,
     /// Its lines.
@@ -347,6 +424,7 @@ impl Installed {
             udp: false,
             numbering: Numbering::Unsaid,
             tfc: 0,
+            kernel: None,
             map: None,
             cites: vec![cite],
         }
@@ -389,6 +467,27 @@ pub struct Counters {
     pub decapsulated: u64,
     /// Where both stand.
     pub cites: Vec<Cite>,
+}
+
+/// An SA that all routers of a link share, such as OSPFv3 uses (RFC 4552): one SPI and one key for both directions.
+#[derive(Clone, Debug)]
+pub struct LinkSa {
+    /// The interface, or the area.
+    pub place: String,
+    /// Whether `place` is an area.
+    pub area: bool,
+    /// AH or ESP.
+    pub protocol: Protocol,
+    /// The SPI.
+    pub spi: Spi,
+    /// Its algorithms.
+    pub words: String,
+    /// The key of the cipher.
+    pub cipher: Option<Secret>,
+    /// The key of the integrity check.
+    pub authenticator: Option<Secret>,
+    /// Where it stands.
+    pub cite: Cite,
 }
 
 /// A session-key command that the text around a configuration quotes.

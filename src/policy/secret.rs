@@ -8,6 +8,8 @@ pub struct Secret {
     /// Hex digits in lower case without `0x`; other text as it stood.
     text: Box<str>,
     hex: bool,
+    /// Whether it is text that a device makes its keys of.
+    phrase: bool,
 }
 
 impl Secret {
@@ -17,13 +19,39 @@ impl Secret {
         let digits = typed.strip_prefix("0x").or_else(|| typed.strip_prefix("0X")).unwrap_or(typed);
         let hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
         let text = if hex { digits.to_ascii_lowercase() } else { typed.to_owned() };
-        Self { text: text.into(), hex }
+        Self { text: text.into(), hex, phrase: false }
+    }
+
+    /// A key that stands encrypted: it cannot be compared with any other.
+    #[must_use]
+    pub fn encrypted(typed: &str) -> Self {
+        Self { text: typed.into(), hex: false, phrase: false }
+    }
+
+    /// Text that a device makes its keys of. Two devices of a maker make the same of the same text.
+    #[must_use]
+    pub fn phrase(typed: &str) -> Self {
+        Self { text: typed.into(), hex: false, phrase: true }
+    }
+
+    /// Whether it stands as it is, so that another one that differs is another key. What is not in hex digits was made unreadable
+    /// before it was pasted, or mistyped, or stands encrypted, unless it is a phrase.
+    #[must_use]
+    pub const fn comparable(&self) -> bool {
+        self.hex || self.phrase
     }
 
     /// Length in bits, where it stood in hex.
     #[must_use]
     pub fn bits(&self) -> Option<u32> {
         self.hex.then(|| u32::try_from(self.text.len()).unwrap_or(u32::MAX).saturating_mul(4))
+    }
+
+    /// Whether it is `other` with digits missing at its end or beginning.
+    #[must_use]
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let (part, whole) = (&*self.text, &*other.text);
+        self.hex && other.hex && part.len() < whole.len() && (whole.starts_with(part) || whole.ends_with(part))
     }
 
     /// The octets, where it stood in hex with an even number of digits.

@@ -53,6 +53,35 @@ impl Net {
         self.v4 == address.is_v4() && bits & self.mask == self.bits
     }
 
+    /// Whether all addresses of another set are among them.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        self.v4 == other.v4 && self.mask & other.mask == self.mask && other.bits & self.mask == self.bits
+    }
+
+    /// Whether it is every address.
+    #[must_use]
+    pub const fn is_any(&self) -> bool {
+        self.mask == 0
+    }
+
+    /// Whether it is one address.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        self.mask == if self.v4 { u128::from(u32::MAX) } else { u128::MAX }
+    }
+
+    /// Whether a netmask stands where a wildcard belongs: the bits that are looked at are the last ones.
+    #[must_use]
+    pub const fn is_netmask_for_wildcard(&self) -> bool {
+        let mask = self.mask as u32;
+        self.v4
+            && mask != 0
+            && mask != u32::MAX
+            && mask.leading_ones() == 0
+            && mask.trailing_ones() == mask.count_ones()
+    }
+
     /// Whether an address is one of both.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
@@ -78,6 +107,20 @@ impl Net {
             mask if self.v4 => format!("{} {}", self.first(), std::net::Ipv4Addr::from_bits(!(mask as u32))),
             mask => format!("{}/{}", self.first(), mask.leading_ones()),
         }
+    }
+}
+
+impl Net {
+    /// The set as an address with a prefix length; `None` for a wildcard with holes.
+    pub(super) fn cidr(&self) -> Option<String> {
+        let leading = if self.v4 { (self.mask as u32).leading_ones() } else { self.mask.leading_ones() };
+        (leading == self.mask.count_ones()).then(|| format!("{}/{leading}", self.first()))
+    }
+
+    /// The address, if it is one.
+    #[must_use]
+    pub fn as_host(&self) -> Option<Address> {
+        self.is_host().then(|| self.first().into())
     }
 }
 
@@ -137,7 +180,20 @@ impl Selector {
     pub(super) fn typed(&self) -> String {
         let blank = |port: &str| if port.is_empty() { String::new() } else { format!(" {port}") };
         let Self { protocol, src, src_port, dst, dst_port } = self;
+        let protocol = if protocol == "ip" && !src.v4 { "ipv6" } else { protocol };
         format!("{protocol} {}{} {}{}", src.typed(), blank(src_port), dst.typed(), blank(dst_port))
+    }
+
+    /// Whether every packet of another selector is selected.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let protocols = self.protocol == "ip" || self.protocol == other.protocol;
+        let ports = |own: &str, theirs: &str| own.is_empty() || own == theirs;
+        protocols
+            && ports(&self.src_port, &other.src_port)
+            && ports(&self.dst_port, &other.dst_port)
+            && self.src.covers(&other.src)
+            && self.dst.covers(&other.dst)
     }
 
     /// Whether there may be packets that both select.

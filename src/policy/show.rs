@@ -1,6 +1,7 @@
-//! `show crypto ipsec sa` of Cisco IOS: the SAs in force.
+//! `show crypto ipsec sa` of Cisco IOS, IOS-XE and ASA: the SAs in force.
 
 use super::builder::Builder;
+use super::counted::{self, Flow};
 use super::paste::Read;
 use super::redact;
 use super::router::{Counters, Display, InForce, Installed, Mode, Way};
@@ -9,10 +10,24 @@ use super::words::{address, endpoint, spi};
 use crate::model::{Address, Protocol};
 
 /// Beginnings of lines that are known and say nothing here.
-const NOISE: [&str; 22] = [
+const NOISE: [&str; 36] = [
+    "icmp",
+    "access-list",
+    "#pmtus",
+    "#tfc",
+    "#valid",
+    "#post-frag",
+    "#pre-frag",
+    "#recv",
+    "anti",
+    "pmtu",
+    "dynamic",
+    "username:",
+    "bytes",
     "protected",
     "permit,",
     "#pkts",
+    "##pkts",
     "#send",
     "path",
     "current",
@@ -79,7 +94,9 @@ impl Show {
             }
             ["#pkts", "encaps:", count, ..] => {
                 self.encapsulated = number(count).map(|count| (count, builder.cite(&counts(text))));
+                self.flow(text, number(count), builder);
             }
+            ["#send" | "#recv", ..] => errors(text, builder),
             ["#pkts", "decaps:", count, ..] => self.counters(text, count, builder),
             [way @ ("inbound" | "outbound"), protocol, "sas:", ..] => {
                 let way = if *way == "inbound" { Way::In } else { Way::Out };
@@ -108,8 +125,15 @@ impl Show {
                     sa.udp = udp;
                 });
             }
+            // The bitmap of the anti-replay window of ASA.
+            [first, ..] if first.starts_with("0x") => {}
             [first, ..]
-                if NOISE.contains(&first.to_ascii_lowercase().as_str()) && *first != "crypto" && *first != "ip" => {}
+                if NOISE.contains(&first.to_ascii_lowercase().as_str()) && *first != "crypto" && *first != "ip" =>
+            {
+                if first.starts_with('#') {
+                    errors(text, builder);
+                }
+            }
             _ => return Read::Foreign,
         }
         Read::Understood
@@ -129,8 +153,23 @@ impl Show {
         }
     }
 
+    /// A flow begins with what was encapsulated.
+    fn flow(&self, text: &str, count: Option<u64>, builder: &mut Builder) {
+        let cite = builder.cite(&counts(text));
+        let (local, remote) = (self.local, self.remote);
+        if let (Some(encapsulated), Some(router)) = (count, builder.router()) {
+            let (decapsulated, trouble) = (None, Vec::new());
+            router.flows.push(Flow { local, remote, encapsulated, decapsulated, trouble, cites: vec![cite] });
+        }
+    }
+
     fn counters(&mut self, text: &str, count: &str, builder: &mut Builder) {
         let cite = builder.cite(&counts(text));
+        let flow = builder.router().and_then(|router| router.flows.last_mut());
+        if let Some(flow) = flow.filter(|flow| flow.decapsulated.is_none()) {
+            flow.decapsulated = number(count);
+            flow.cites.push(cite.clone());
+        }
         if let (Some((encapsulated, first)), Some(decapsulated)) = (self.encapsulated.take(), number(count))
             && let Some(router) = builder.router()
         {
@@ -151,6 +190,16 @@ impl Show {
             let listed = Installed::listed(Display::Cisco, protocol, spi, cite);
             router.installed.push(Installed { way: Some(way), src, dst, map, ..listed });
         }
+    }
+}
+
+/// Notes counters of errors with the flow they stand under.
+fn errors(text: &str, builder: &mut Builder) {
+    let trouble = counted::trouble(text);
+    let cite = builder.cite(text);
+    if let Some(flow) = builder.router().and_then(|router| router.flows.last_mut()).filter(|_| !trouble.is_empty()) {
+        flow.trouble.extend(trouble);
+        flow.cites.push(cite);
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::limits::MAX_CITED;
 use super::router::{Display, Installed, MapEntry, Mode, Numbering, Router, Way};
 use super::taken;
+use super::xfrm::own_addresses;
 use super::{Cite, Keying, Policies, Secret};
 use crate::model::{Address, Protocol, SaKey, Spi};
 use crate::transform::Suite;
@@ -57,6 +58,8 @@ pub struct Stated {
     pub used: bool,
     /// The crypto map entry it belongs to, among the router's.
     pub map: Option<usize>,
+    /// The SA in force that it is, among the router's.
+    pub installed: Option<usize>,
     /// Its lines, the one that names the SPI first.
     pub cites: Vec<Cite>,
 }
@@ -169,8 +172,8 @@ impl View<'_> {
             }
         }
         let mut carrying: BTreeMap<&str, Address> = BTreeMap::new();
-        for interface in router.interfaces.values() {
-            if let (Some((map, _)), Some((address, _))) = (&interface.map, interface.addresses.first()) {
+        for (name, interface) in &router.interfaces {
+            if let (Some((map, _)), Some(address)) = (&interface.map, router.addresses_of(name).first()) {
                 carrying.entry(map).or_insert(*address);
             }
         }
@@ -196,11 +199,17 @@ impl View<'_> {
         for (number, entry) in router.maps.iter().enumerate() {
             maps.entry(&entry.name).or_insert((number, self.local(at, number)));
         }
-        let ends: BTreeSet<Address> =
-            router.selectors.iter().filter_map(|selector| selector.local).chain(router.addresses()).collect();
-        for sa in &router.installed {
+        let ends: BTreeSet<Address> = if router.xfrm_policies.is_empty() {
+            let shown = router.selectors.iter().filter_map(|selector| selector.local).chain(router.addresses());
+            shown.chain(own_addresses(router)).collect()
+        } else {
+            own_addresses(router)
+        };
+        for (number, sa) in router.installed.iter().enumerate() {
             let map = sa.map.as_ref().and_then(|name| maps.get(name.as_str())).copied();
-            self.stated.push(installed(at, router, sa, &ends, map));
+            let mut stated = installed(at, router, sa, &ends, map);
+            stated.installed = Some(number);
+            self.stated.push(stated);
         }
     }
 }
@@ -240,6 +249,7 @@ fn add_manual(
             used: sets.is_empty() || uses(&words, key.protocol),
             words: words.clone(),
             map: Some(number),
+            installed: None,
             cites,
         });
     }
@@ -277,6 +287,7 @@ fn add_negotiable(
                     authenticator: None,
                     used: true,
                     map: Some(number),
+                    installed: None,
                     cites: set_lines(set).collect(),
                 });
             }
@@ -325,6 +336,7 @@ fn installed(
         authenticator: sa.authenticator.clone(),
         used: true,
         map: map.map(|(number, _)| number),
+        installed: None,
         cites: sa.cites.clone(),
     }
 }
@@ -346,7 +358,7 @@ pub(super) fn parse(words: &str, protocol: Protocol) -> Result<Suite, crate::tra
 }
 
 /// The transforms of words; the key says the key length where the words do not.
-fn suite(words: &str, protocol: Protocol, key: Option<&Secret>) -> Option<Suite> {
+pub(super) fn suite(words: &str, protocol: Protocol, key: Option<&Secret>) -> Option<Suite> {
     let mut suite = parse(words, protocol).ok()?;
     if let (Some(esp), Some(bits)) = (&mut suite.esp, key.and_then(Secret::bits))
         && esp.key_bits.is_none()

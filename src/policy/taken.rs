@@ -28,13 +28,42 @@ pub(super) fn locals(view: &View<'_>) -> Vec<(usize, usize, Address)> {
             claims.entry(peer).or_default().insert(router);
         }
     }
-    unplaced
-        .into_iter()
-        .filter_map(|(router, map)| {
-            let alone = |peer: &usize| claims.get(peer).is_none_or(|all| all.len() == 1);
-            Some((router, map, taken_for(view, router, map, &alone)?))
-        })
-        .collect()
+    let nowhere = bare(view, &unplaced);
+    let placed = unplaced.into_iter().filter_map(|(router, map)| {
+        let alone = |peer: &usize| claims.get(peer).is_none_or(|all| all.len() == 1);
+        Some((router, map, taken_for(view, router, map, &alone)?))
+    });
+    let mut placed: Vec<(usize, usize, Address)> = placed.collect();
+    for one in nowhere {
+        if !placed.iter().any(|known| (known.0, known.1) == (one.0, one.1)) {
+            placed.push(one);
+        }
+    }
+    placed
+}
+
+/// Entries of routers of which no address at all is known, such as those of `show crypto map`: an entry leaves from what the only
+/// entry of another such router that answers it, by an SPI or else by its access list, has for its peer.
+fn bare(view: &View<'_>, unplaced: &[(usize, usize)]) -> Vec<(usize, usize, Address)> {
+    let of = |&(at, map): &(usize, usize)| {
+        let router = view.policies.routers.get(at).filter(|router| router.addresses().next().is_none())?;
+        let entry = router.maps.get(map).filter(|entry| entry.keying == Keying::Manual)?;
+        let [(peer, _)] = entry.peers.as_slice() else { return None };
+        (!view.owners.contains_key(peer)).then_some((at, map, router, entry, *peer))
+    };
+    let entries: Vec<(usize, usize, &Router, &MapEntry, Address)> = unplaced.iter().filter_map(of).collect();
+    if entries.len() > COMPARED {
+        return Vec::new();
+    }
+    let found = |(at, map, router, entry, peer): &(usize, usize, &Router, &MapEntry, Address)| {
+        let others = || entries.iter().filter(|other| other.0 != *at && other.4 != *peer);
+        let sole = |of: BTreeSet<Address>| of.first().copied().filter(|_| of.len() == 1);
+        let by_spi = sole(others().filter(|other| answers(entry, other.3)).map(|other| other.4).collect());
+        let by_list =
+            || sole(others().filter(|other| mirrors(router, entry, other.2, other.3)).map(|other| other.4).collect());
+        Some((*at, *map, by_spi.or_else(by_list)?))
+    };
+    entries.iter().filter_map(found).collect()
 }
 
 /// The same by the SAs on the wire, for entries with manual keys that nothing else places: the only address that has SAs with

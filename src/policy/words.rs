@@ -9,10 +9,10 @@ pub(super) fn address(word: &str) -> Option<Address> {
     word.trim_end_matches([',', ';']).parse::<IpAddr>().ok().map(Address::from)
 }
 
-/// The address of a word without its port: `192.168.1.1[4500]`, `192.168.1.2:500`.
+/// The address of a word without its port: `192.168.1.1[4500]`, `192.168.1.2:500`, `192.168.1.1/4500`.
 pub(super) fn endpoint(word: &str) -> Option<Address> {
     let word = word.trim_end_matches([',', '.']);
-    let bare = word.split_once('[').map_or(word, |(bare, _)| bare);
+    let bare = word.split_once(['[', '/', '(']).map_or(word, |(bare, _)| bare);
     address(bare).or_else(|| bare.rsplit_once(':').and_then(|(bare, _)| address(bare)))
 }
 
@@ -35,6 +35,11 @@ pub(super) fn hex(digits: &str) -> Option<Spi> {
 pub(super) fn decimal(word: &str) -> Option<Spi> {
     let proper = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     proper.then(|| word.parse().ok()).flatten().map(Spi)
+}
+
+/// Whether a word is a number in decimal digits.
+pub(super) fn is_digits(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether a word is the beginning of a keyword, as a router takes it, at least `least` letters.

@@ -1,6 +1,7 @@
 //! `explain`: a finding code, an SPI, or a router's log line, in words.
 
 mod code;
+mod drops;
 mod spi;
 mod syslog;
 
@@ -20,6 +21,8 @@ pub fn explain(word: &str, options: &TextOptions) -> Result<String, String> {
     let mut page = Page::new(options);
     if let Some(entry) = catalogue::lookup(&word.to_ascii_lowercase()) {
         code::print(&mut page, entry);
+    } else if let Some(drop) = drops::Drop::parse(word) {
+        drops::print(&mut page, &drop);
     } else if let Some(line) = syslog::Line::parse(word) {
         syslog::print(&mut page, &line);
     } else if let Some(written) = spi::Written::parse(word) {
@@ -47,7 +50,12 @@ pub fn list(options: &TextOptions) -> String {
         }
     }
     page.blank();
-    page.wrapped(0, 0, "It also explains an SPI (`spiglass explain 1002`) and a pasted RECVD_PKT_INV_SPI log line.");
+    page.wrapped(
+        0,
+        0,
+        "It also explains an SPI (`spiglass explain 1002`) and pasted log lines of packets \
+         that IOS, IOS-XE, ASA or Linux dropped.",
+    );
     page.into_text()
 }
 
@@ -56,7 +64,7 @@ fn unknown(word: &str) -> String {
     match code::nearest(word) {
         Some(code) => format!("`{shown}` is no finding code; did you mean `{code}`? `spiglass explain` lists all."),
         None => format!(
-            "`{shown}` is neither a finding code nor an SPI (decimal, or hex with 0x) nor a RECVD_PKT_INV_SPI log line; \
+            "`{shown}` is neither a finding code nor an SPI (decimal, or hex with 0x) nor a log line of a dropped packet; \
              `spiglass explain` lists the codes."
         ),
     }
@@ -114,6 +122,80 @@ mod tests {
         assert!(text("200").contains("reserved"));
         assert!(text("256").contains("ordinary"));
         assert!(explain("4294967296", &TextOptions::default()).is_err());
+    }
+
+    #[test]
+    fn log_lines_of_all_makers_say_who_dropped_what() {
+        for (line, says) in [
+            (
+                "%CRYPTO-4-RECVD_PKT_NOT_IPSEC: Rec'd packet not an IPSEC packet. (ip) vrf/dest_addr= /192.0.2.2, src_addr= 192.0.2.1, prot= 1",
+                "in clear",
+            ),
+            (
+                "%CRYPTO-4-PKT_REPLAY_ERR: decrypt: replay check failed connection id=529, sequence number=7",
+                "sequence number 7",
+            ),
+            (
+                "%IPSEC-3-REPLAY_ERROR: IPSec SA receives anti-replay error, DP Handle 3, src_addr 192.0.2.1, dest_addr 192.0.2.2, SPI 0x4b642c6f",
+                "0x4b642c6f",
+            ),
+            (
+                "%CRYPTO-4-RECVD_PKT_MAC_ERR: decrypt: mac verify failed for connection id=1 local=192.0.2.2 remote=192.0.2.1 spi=0x1001 seqno=5",
+                "0x00001001",
+            ),
+            (
+                "%IPSEC-3-HMAC_ERROR: IPSec SA receives HMAC error, DP Handle 1, src_addr 192.0.2.1, dest_addr 192.0.2.2, SPI 0x1001",
+                "integrity",
+            ),
+            (
+                "%ASA-4-402114: IPSEC: Received an ESP packet (SPI= 0x1001, sequence number= 0x5) from 192.0.2.1 to 192.0.2.2 with an invalid SPI.",
+                "no SA with this SPI",
+            ),
+            (
+                "%ASA-4-402115: IPSEC: Received a packet from 192.0.2.1 to 192.0.2.2 containing AH data instead of ESP data.",
+                "transform sets",
+            ),
+            (
+                "%ASA-4-402116: IPSEC: Received an ESP packet (SPI= 0x1001, sequence number= 0x5) from 192.0.2.1 (user= x) to 192.0.2.2. The decapsulated inner packet doesn't match the negotiated policy in the SA.",
+                "access list",
+            ),
+            (
+                "%ASA-4-402117: IPSEC: Received a non-IPsec packet (protocol= ICMP) from 192.0.2.1 to 192.0.2.2.",
+                "in clear",
+            ),
+            (
+                "%ASA-4-402118: IPSEC: Received an ESP packet (SPI= 0x1001, sequence number= 0x5) from 192.0.2.1 (user= x) to 192.0.2.2 containing an illegal IP fragment of length 5 with offset 6.",
+                "fragment",
+            ),
+            (
+                "%ASA-4-402119: IPSEC: Received an ESP packet (SPI= 0x1001, sequence number= 0x5) from 192.0.2.1 (user= x) to 192.0.2.2 that failed anti-replay checking.",
+                "replay",
+            ),
+            (
+                "type=MAC_IPSEC_EVENT msg=audit(1600000000.1:5): op=SA-notfound src=192.0.2.1 dst=192.0.2.2 spi=4097(0x1001) seqno=1 res=0",
+                "no SA with this SPI",
+            ),
+            ("op=SA-icv-failure src=192.0.2.1 dst=192.0.2.2 spi=4097(0x1001) seqno=1", "integrity"),
+            ("op=SA-replayed-pkt src=192.0.2.1 dst=192.0.2.2 spi=4097(0x1001) seqno=1", "replay"),
+            ("op=SA-replay-overflow src=192.0.2.1 dst=192.0.2.2 spi=4097(0x1001) seqno=1", "ran out"),
+        ] {
+            let text = text(line);
+            let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.contains(says), "{line}: {text}");
+            if line.contains("192.0.2.2") {
+                assert!(flat.contains("192.0.2.2 dropped a packet of 192.0.2.1"), "{line}: {text}");
+            }
+            if line.contains("x1001") {
+                assert!(flat.contains("4097") && flat.contains("0x00001001"), "{line}: {text}");
+            }
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
+
+    #[test]
+    fn bare_hex_words_are_spis() {
+        assert!(text("deadbeef").contains("0xdeadbeef") && text("deadbeef").contains("3735928559"));
+        assert!(explain("dead", &TextOptions::default()).is_err());
     }
 
     #[test]

@@ -91,6 +91,7 @@ pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             degraded_why: &report.degraded_why,
             totals: &report.totals,
             bin_ns: report.rates.bin_ns,
+            config: report.config.as_ref(),
             exit_status: report.exit_status,
         },
     )?;
@@ -121,6 +122,7 @@ struct Head<'a> {
     degraded_why: &'a [String],
     totals: &'a crate::model::report::Totals,
     bin_ns: u64,
+    config: Option<&'a crate::model::report::ConfigRead>,
     exit_status: u8,
 }
 

@@ -205,6 +205,7 @@ pub(crate) fn empty() -> Report {
         rates: Rates::default(),
         events: Vec::new(),
         findings: Vec::new(),
+        config: None,
         exit_status: 0,
     }
 }

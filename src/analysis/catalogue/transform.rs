@@ -42,6 +42,27 @@ pub(super) const MODE_MISMATCH: Entry = Entry {
     references: &["RFC 4301 section 4.1"],
 };
 
+pub(super) const ESN_MISMATCH: Entry = Entry {
+    code: "esn-mismatch",
+    severity: Severity::Error,
+    severity_note: "a warning where only a list of SAs says otherwise",
+    title: "Extended sequence numbers at one end only",
+    meaning: "Packets verify with extended sequence numbers (ESN) while a configuration of their SA has none, or the reverse. The high half \
+              of an extended number is covered by the ICV and not transmitted, so a receiver with the other setting drops every packet although its keys \
+              are right.",
+    causes: &[
+        "ESN was enabled on one of the two hosts only (`flag esn` of `ip xfrm state`).",
+        "The given configuration is not the one in force.",
+    ],
+    remedy: &[
+        "Use the same setting at both ends. On Linux `ip -d xfrm state` shows `flag esn` and the high half as oseq-hi and seq-hi.",
+        "Manual SAs of Cisco IOS have no ESN.",
+        "Linux can only set the flag when a state is added: delete the state and add it again with the other setting.",
+    ],
+    lines: &[],
+    references: &["RFC 4303 section 2.2.1", "RFC 4302 section 2.5.1"],
+};
+
 pub(super) const ICV_INVALID: Entry = Entry {
     code: "icv-invalid",
     severity: Severity::Error,

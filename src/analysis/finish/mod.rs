@@ -97,6 +97,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         rates: report::Rates::default(),
         events: Vec::new(),
         findings: Vec::new(),
+        config: None,
         exit_status: 0,
     };
     for tap in &taps {

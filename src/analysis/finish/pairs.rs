@@ -24,6 +24,15 @@ pub(crate) fn pair_findings(
     if let Some(policies) = expectation.policies() {
         findings.extend(keys::of_checks(expectation.locks(), policies, &checks.sas, packets));
     }
+    for (sa, count) in packets.iter().filter(|(sa, _)| sa.spi.is_zero()) {
+        let evidence = format!(
+            "{} from {} to {} with SPI 0 in the tunnel capture, which must never be sent.",
+            plural(*count, &format!("{} packet", sa.protocol.title())),
+            sa.src,
+            sa.dst
+        );
+        findings.push(Draft::new("spi-zero", evidence).of(sa.to_string()).count(*count).done());
+    }
     for direction in &report.directions {
         findings.extend(loss(report, direction));
         findings.extend(behind(direction));

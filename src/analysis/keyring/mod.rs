@@ -1,8 +1,10 @@
 //! Keys that the policies state, and packets opened with them.
 //!
 //! A [`Keyring`] takes a dissected frame, checks the ICV of every AH and ESP header whose SA has a key, from the outside in, decrypts ESP
-//! and goes on inside: AH in ESP, ESP in ESP, GRE, all that dissection knows. The routers of one SA may state different keys; all of them
-//! are tried, and each [`Check`] says under whose key a packet verifies.
+//! and goes on inside: AH in ESP, ESP in ESP, GRE, all that dissection knows. The routers of one SA may state different keys; each distinct
+//! one is tried, whoever states it, and each [`Check`] says under which key a packet verifies. What fails is tried with what a sender may
+//! have made of the same keys: extended sequence numbers or none, an ICV of another length, another integrity algorithm, the key of
+//! another SA between the same ends.
 //!
 //! What comes of a packet depends on that packet and the keys alone, never on the packets before it: analysis counts it, and counts
 //! must not change with where a stream is cut. So the high halves that extended sequence numbers may have are a fixed set for each key,
@@ -15,6 +17,9 @@
     reason = "offsets and lengths of headers that dissection found in a frame of less than 2^32 octets, each with what it had room for"
 )]
 
+mod alternatives;
+mod attempt;
+mod holder;
 mod lock;
 mod tool;
 mod unlocked;
@@ -22,27 +27,26 @@ mod unlocked;
 use std::fmt;
 use std::sync::Arc;
 
-pub use lock::{Holder, Unusable};
+pub use attempt::{Fit, Hint};
+pub use holder::{Ends, Holder, Unusable};
 pub use unlocked::{Check, InnerPacket, Unlocked};
 
 pub(crate) use unlocked::transported;
 
 use super::expectation::Expectation;
 use crate::capture::Frame;
-use crate::decrypt::{Icv, Packet, Unchecked};
+use crate::decrypt::{Packet, Unchecked};
 use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, SaHeader, Stack};
 use crate::model::{Protocol, SaKey};
-use lock::Lock;
-pub(crate) use lock::Locks;
-use tool::Tool;
+use attempt::{Attempt, Memory};
+pub(crate) use lock::{Lock, Locks};
 
 /// The keys of all SAs that have one, and the buffers to open packets with. A clone shares the keys.
 #[derive(Clone)]
 pub struct Keyring {
     locks: Arc<Locks>,
     options: DissectOptions,
-    /// By number of the lock: which of its high halves verified last.
-    latest: Vec<usize>,
+    memory: Memory,
     unlocked: Unlocked,
     plain: Vec<u8>,
     rebuilt: Vec<u8>,
@@ -53,9 +57,9 @@ impl Keyring {
     #[must_use]
     pub fn new(expectation: &Expectation, options: &DissectOptions) -> Self {
         let locks = Arc::clone(expectation.locks());
-        let latest = vec![0; locks.len()];
+        let memory = Memory::new(&locks);
         let (unlocked, plain, rebuilt) = Default::default();
-        Self { locks, options: options.clone(), latest, unlocked, plain, rebuilt }
+        Self { locks, options: options.clone(), memory, unlocked, plain, rebuilt }
     }
 
     /// Whether there is no key at all.
@@ -73,7 +77,7 @@ impl Keyring {
 
     /// Who states each key of this SA, in the order of the numbers in [`Check::by`].
     pub fn keys_of(&self, sa: &SaKey) -> impl Iterator<Item = &[Holder]> {
-        self.locks.of(sa).map(Lock::holders)
+        self.locks.of(sa).map(|candidate| candidate.lock.holders())
     }
 
     /// Keys that cannot be used, and why: with them nothing is checked.
@@ -95,13 +99,17 @@ impl Keyring {
         // Decrypting may bring further headers, behind those that were there.
         while let Some((header, ip, sa)) = self.header(stack, at) {
             if self.locks.of(&sa).next().is_some() {
-                let (icv, by, opened) = match header.protocol {
+                let attempt = match header.protocol {
                     Protocol::Esp => self.esp(frame, stack, &header, &sa),
-                    _ => self.ah(frame, stack, &header, &ip, &sa),
+                    _ => Some(self.ah(frame, stack, &header, &ip, &sa)),
                 };
-                self.unlocked.checks.push(Check { header, sa, icv, by, opened: opened.is_some() });
-                if let Some(opened) = opened {
-                    self.unlocked.open(frame, opened, &self.plain, &self.options);
+                if let Some(Attempt { icv, by, fit, opened, probed, hint }) = attempt {
+                    let check = Check { header, sa, icv, by, fit, opened: opened.is_some(), probed, hint };
+                    self.unlocked.checks.push(check);
+                    if let Some(opened) = opened {
+                        let opened = OpenedEsp { offset: header.offset, ..opened };
+                        self.unlocked.open(frame, opened, &self.plain, &self.options);
+                    }
                 }
             }
             at += 1;
@@ -119,77 +127,31 @@ impl Keyring {
     }
 
     /// Tries the keys of an ESP packet; its plaintext is in `plain` where there is one.
-    fn esp(
-        &mut self,
-        frame: &Frame<'_>,
-        stack: &Stack,
-        header: &SaHeader,
-        sa: &SaKey,
-    ) -> (Icv, Option<u16>, Option<OpenedEsp>) {
-        let Self { locks, latest, unlocked, plain, .. } = self;
+    fn esp(&mut self, frame: &Frame<'_>, stack: &Stack, header: &SaHeader, sa: &SaKey) -> Option<Attempt> {
+        let Self { locks, memory, unlocked, plain, .. } = self;
         let known = unlocked.stack().unwrap_or(stack);
         if known.ips.iter().take(usize::from(header.ip) + 1).any(IpHeader::is_fragment) {
-            return (Icv::NotChecked(Unchecked::Fragment), None, None);
+            let own = locks.of(sa).any(|candidate| candidate.own);
+            return own.then(|| Attempt::unchecked(Unchecked::Fragment));
         }
         let octets = if unlocked.stack().is_some() { unlocked.octets() } else { frame.data };
         let behind = octets.get(header.offset as usize..).unwrap_or_default();
         let packet = Packet::captured(behind, header.bytes as usize);
-        let mut answer = None;
-        for (by, lock) in (0..).zip(locks.of(sa)) {
-            let Tool::Esp(tool) = lock.tool() else { continue };
-            let Some(latest) = latest.get_mut(lock.number()) else { continue };
-            let (icv, opened) = tool.open(packet, lock.highs(), latest, plain);
-            if let Some(opened) = opened {
-                return (icv, Some(by), Some(OpenedEsp { offset: header.offset, ..opened }));
-            }
-            answer = worse(answer, icv, by);
-        }
-        plain.clear();
-        let (icv, by) = answer.unwrap_or((Icv::NotChecked(Unchecked::Short), None));
-        (icv, by, None)
+        attempt::esp(locks, memory, sa, packet, plain)
     }
 
     /// Tries the keys of an AH packet.
-    fn ah(
-        &mut self,
-        frame: &Frame<'_>,
-        stack: &Stack,
-        header: &SaHeader,
-        ip: &IpHeader,
-        sa: &SaKey,
-    ) -> (Icv, Option<u16>, Option<OpenedEsp>) {
-        let Self { locks, latest, unlocked, rebuilt, .. } = self;
+    fn ah(&mut self, frame: &Frame<'_>, stack: &Stack, header: &SaHeader, ip: &IpHeader, sa: &SaKey) -> Attempt {
+        let Self { locks, memory, unlocked, rebuilt, .. } = self;
         let packet = if header.offset == ip.offset + ip.header_bytes {
             let octets = if unlocked.stack().is_some() { unlocked.octets() } else { frame.data };
             octets.get(ip.offset as usize..).unwrap_or_default()
         } else if unlocked.packet_of(frame, stack, header, ip, rebuilt) {
             rebuilt
         } else {
-            return (Icv::NotChecked(Unchecked::NoAh), None, None);
+            return Attempt::unchecked(Unchecked::NoAh);
         };
-        let mut answer = None;
-        for (by, lock) in (0..).zip(locks.of(sa)) {
-            let Tool::Ah(verifier, _) = lock.tool() else { continue };
-            let Some(latest) = latest.get_mut(lock.number()) else { continue };
-            let icv = tool::verify(verifier, packet, lock.highs(), latest);
-            if icv == Icv::Verified {
-                return (icv, Some(by), None);
-            }
-            answer = worse(answer, icv, by);
-        }
-        let (icv, by) = answer.unwrap_or((Icv::NotChecked(Unchecked::NoAh), None));
-        (icv, by, None)
-    }
-}
-
-/// What several keys that do not open a packet say together: that one verifies it, that all fail, that it cannot be checked.
-fn worse(before: Option<(Icv, Option<u16>)>, icv: Icv, by: u16) -> Option<(Icv, Option<u16>)> {
-    match (before, icv) {
-        (Some((Icv::Verified, _)), _) | (Some((Icv::Failed, _)), Icv::NotChecked(_) | Icv::Failed) => before,
-        (_, Icv::Verified) => Some((icv, Some(by))),
-        (_, Icv::Failed) => Some((icv, None)),
-        (Some(_), Icv::NotChecked(_)) => before,
-        (None, Icv::NotChecked(_)) => Some((icv, None)),
+        attempt::ah(locks, memory, sa, header.sequence, packet)
     }
 }
 

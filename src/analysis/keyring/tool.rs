@@ -9,13 +9,20 @@ use crate::wire::checksum::Sum;
 use crate::wire::ipsec;
 
 /// What a key is used with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Tool {
     Esp(EspTool),
     Ah(AhVerifier, &'static Integrity),
 }
 
 impl Tool {
+    /// Expects payloads of every protocol, not tunnelled packets alone.
+    pub(super) const fn take_any_mode(&mut self) {
+        if let Self::Esp(tool) = self {
+            tool.mode = None;
+        }
+    }
+
     /// Name of the transform.
     pub(crate) fn transform(&self) -> String {
         match self {
@@ -34,7 +41,7 @@ impl Tool {
 }
 
 /// A decryptor and what is known of what it decrypts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EspTool {
     decryptor: Decryptor,
     esp: Esp,
@@ -69,10 +76,8 @@ fn esp_tool(esp: &Esp, stated: &Stated) -> Option<Result<Tool, String>> {
     let made = || -> Result<Tool, String> {
         let keys = Keys { encryption: octets(cipher)?, authentication: octets(authenticator)? };
         let decryptor = Decryptor::new(esp, &keys).map_err(|error| error.to_string())?;
-        let small = |bytes: u32| u8::try_from(bytes).map_err(|_| "lengths of no transform".to_owned());
-        let (iv_bytes, icv_bytes) = (small(esp.cipher.iv)?, small(esp.icv())?);
-        let block = small(esp.cipher.alignment.max(4))?;
-        Ok(Tool::Esp(EspTool { decryptor, esp: *esp, iv_bytes, icv_bytes, block, mode: stated.mode }))
+        let tool = EspTool::new(decryptor, esp, stated.mode).ok_or_else(|| "lengths of no transform".to_owned())?;
+        Ok(Tool::Esp(tool))
     };
     Some(made())
 }
@@ -83,7 +88,7 @@ fn ah_tool(integrity: &'static Integrity, key: &Secret) -> Option<Result<Tool, S
 }
 
 /// The octets of a key.
-fn octets(key: Option<&Secret>) -> Result<KeyBytes, String> {
+pub(super) fn octets(key: Option<&Secret>) -> Result<KeyBytes, String> {
     let Some(key) = key else { return Ok(KeyBytes::default()) };
     key.octets()
         .map(KeyBytes::from)
@@ -95,11 +100,18 @@ fn order(count: usize, latest: usize) -> impl Iterator<Item = usize> {
     std::iter::once(latest).chain((0..count).filter(move |at| *at != latest))
 }
 
-/// Checks an AH packet under the high halves.
-pub(super) fn verify(verifier: &AhVerifier, packet: &[u8], highs: &[Option<u32>], latest: &mut usize) -> Icv {
+/// Checks an AH packet under the high halves, and which one was tried last: that under which it verifies, where it does.
+pub(super) fn verify(
+    verifier: &AhVerifier,
+    packet: &[u8],
+    highs: &[Option<u32>],
+    latest: &mut usize,
+) -> (Icv, Option<u32>) {
     let mut icv = Icv::Failed;
+    let mut last = None;
     for at in order(highs.len(), *latest) {
         let Some(&high) = highs.get(at) else { continue };
+        last = high;
         icv = verifier.verify(packet, high);
         if icv == Icv::Verified {
             *latest = at;
@@ -108,37 +120,63 @@ pub(super) fn verify(verifier: &AhVerifier, packet: &[u8], highs: &[Option<u32>]
             break;
         }
     }
-    icv
+    (icv, last)
 }
 
 impl EspTool {
+    /// A decryptor of a transform; `None` where its lengths are those of no transform.
+    pub(super) fn new(decryptor: Decryptor, esp: &Esp, mode: Option<Mode>) -> Option<Self> {
+        let small = |bytes: u32| u8::try_from(bytes).ok();
+        let (iv_bytes, icv_bytes) = (small(esp.cipher.iv)?, small(esp.icv())?);
+        let block = small(esp.cipher.alignment.max(4))?;
+        Some(Self { decryptor, esp: *esp, iv_bytes, icv_bytes, block, mode })
+    }
+
+    pub(super) const fn icv_bytes(&self) -> u8 {
+        self.icv_bytes
+    }
+
+    /// Checks and decrypts an ESP packet under one high half.
+    pub(super) fn open_one(
+        &self,
+        packet: Packet<'_>,
+        high: Option<u32>,
+        plain: &mut Vec<u8>,
+    ) -> (Icv, Option<OpenedEsp>) {
+        let opened = self.decryptor.open(packet, high, plain);
+        let verified = opened.icv == Icv::Verified;
+        let found = opened.inner.ok().and_then(|inner| self.layout(&inner, packet.bytes(), plain, verified));
+        (opened.icv, found)
+    }
+
     /// Checks and decrypts an ESP packet into `plain`, which holds everything between IV and ICV then; what stands in it is told where it
-    /// verifies, or could not be checked and holds together.
+    /// verifies, or could not be checked and holds together. The high half is that which was tried last.
     pub(super) fn open(
         &self,
         packet: Packet<'_>,
         highs: &[Option<u32>],
         latest: &mut usize,
         plain: &mut Vec<u8>,
-    ) -> (Icv, Option<OpenedEsp>) {
+    ) -> (Icv, Option<u32>, Option<OpenedEsp>) {
         for at in order(highs.len(), *latest) {
             let Some(&high) = highs.get(at) else { continue };
-            let mut opened = self.decryptor.open(packet, high, plain);
-            match opened.icv {
-                Icv::Failed => continue,
-                Icv::Verified => *latest = at,
-                // Unchecked packets must not depend on those before them.
-                Icv::NotChecked(_) if at > 0 => {
-                    opened = self.decryptor.open(packet, highs.first().copied().flatten(), plain);
+            match self.open_one(packet, high, plain) {
+                (Icv::Failed, _) => continue,
+                (Icv::Verified, found) => {
+                    *latest = at;
+                    return (Icv::Verified, high, found);
                 }
-                Icv::NotChecked(_) => {}
+                // Unchecked packets must not depend on those before them.
+                (Icv::NotChecked(_), _) if at > 0 => {
+                    let first = highs.first().copied().flatten();
+                    let (icv, found) = self.open_one(packet, first, plain);
+                    return (icv, first, found);
+                }
+                (icv, found) => return (icv, high, found),
             }
-            let verified = opened.icv == Icv::Verified;
-            let found = opened.inner.ok().and_then(|inner| self.layout(&inner, packet.bytes(), plain, verified));
-            return (opened.icv, found);
         }
         plain.clear();
-        (Icv::Failed, None)
+        (Icv::Failed, None, None)
     }
 
     /// What stands where in a decrypted packet of `bytes` octets. An AEAD that verifies vouches for all of it; otherwise it must hold
@@ -174,7 +212,8 @@ impl EspTool {
             41 => trailer.tfc.is_some() && padded,
             59 => padded,
             1 | 2 | 6 | 17 | 46 | 47 | 50 | 51 | 58 | 88 | 89 | 103 | 108 | 112 | 115 | 132 => {
-                padded && self.mode != Some(Mode::Tunnel)
+                // Where the ICV verifies, the mode may be another than the stated one.
+                padded && (self.mode != Some(Mode::Tunnel) || verified && trailer.padding == Padding::Counting)
             }
             _ => verified && trailer.padding == Padding::Counting && trailer.pad_length > 0,
         }

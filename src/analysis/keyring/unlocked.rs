@@ -8,6 +8,8 @@ use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, SaHeader, Stack, disse
 use crate::model::{Protocol, SaKey};
 use crate::wire::ipsec;
 
+use super::attempt::{Fit, Hint};
+
 /// A frame, opened as far as there are keys. Used again for the next frame.
 #[derive(Clone, Default)]
 pub struct Unlocked {
@@ -30,8 +32,14 @@ pub struct Check {
     /// The key under which it verified, or, where nothing can be checked, under which the decrypted packet holds together: its number
     /// among [`Keyring::keys_of`](super::Keyring::keys_of) the SA.
     pub by: Option<u16>,
+    /// How it verifies under that key.
+    pub fit: Fit,
     /// ESP: it was decrypted, to something that holds together.
     pub opened: bool,
+    /// Whether it was tried with other transforms and other keys, because it fails under those of the SA.
+    pub probed: bool,
+    /// What of these it would verify or decrypt with.
+    pub hint: Option<Hint>,
 }
 
 /// The packet that was protected, without what protects it.

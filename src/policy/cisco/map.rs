@@ -7,8 +7,29 @@ use super::super::paste::Read;
 use super::super::redact;
 use super::super::router::{Keying, MapEntry, Quoted, SessionKey};
 use super::super::secret::Secret;
-use super::super::words::{address, decimal, short_for};
+use super::super::words::{address, short_for, spi as number};
 use crate::model::{Protocol, Spi};
+
+/// What follows `set` in an entry without saying anything of what is compared.
+const KNOWN: [&str; 17] = [
+    "pfs",
+    "ip",
+    "identity",
+    "isakmp-profile",
+    "ikev2-profile",
+    "ikev2",
+    "nat",
+    "reverse-route",
+    "mixed-mode",
+    "df-bit",
+    "security-association",
+    "security-policy",
+    "trustpoint",
+    "connection-type",
+    "nat-t-disable",
+    "validate-icmp-errors",
+    "tfc-packets",
+];
 
 /// Begins an entry, or goes on with one that was begun before; its place among the router's.
 pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) -> Option<usize> {
@@ -18,6 +39,19 @@ pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) 
         "ipsec-isakmp" => Keying::Ike,
         _ => return None,
     };
+    let at = entry(name, number, keying, builder)?;
+    if let Some(entry) = builder.router().and_then(|router| router.maps.get_mut(at)) {
+        entry.keying = keying;
+        if entry.keys.is_empty() && entry.peers.is_empty() {
+            entry.cite = cite;
+        }
+    }
+    Some(at)
+}
+
+/// The place of an entry among the router's; it begins if it is not there.
+pub(super) fn entry(name: &str, number: &str, keying: Keying, builder: &mut Builder) -> Option<usize> {
+    let cite = builder.cite_made(&format!("crypto map {name} {number}"));
     let Ok(number) = number.parse::<u32>() else {
         builder.wrong("a crypto map entry whose number is no number");
         return None;
@@ -60,6 +94,7 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
                     builder.wrong("a session key is not in hex digits: its SPI is read, the key is not compared");
                 }
                 edit(at, builder, |entry| {
+                    entry.keying = Keying::Manual;
                     let same = |old: &SessionKey| old.inbound == key.inbound && old.protocol == key.protocol;
                     entry.keys.retain(|old| !same(old));
                     entry.keys.push(key);
@@ -83,7 +118,16 @@ pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
             let cite = builder.cite(&format!("match address {acl}"));
             edit(at, builder, |entry| entry.acl = Some(((*acl).to_owned(), cite)));
         }
-        ["set", ..] | ["reverse-route", ..] | ["qos", ..] => {}
+        ["set", "ikev1", rest @ ("transform-set" | "phase1-mode"), sets @ ..] => {
+            return if *rest == "transform-set" {
+                let all: Vec<&str> = ["set", rest].into_iter().chain(sets.iter().copied()).collect();
+                line(at, &all, builder)
+            } else {
+                Read::Understood
+            };
+        }
+        ["set", known, ..] if KNOWN.contains(known) => {}
+        ["reverse-route", ..] | ["qos", ..] => {}
         _ => return Read::Foreign,
     }
     Read::Understood
@@ -138,19 +182,42 @@ fn session_key(words: &[&str], builder: &Builder) -> Result<SessionKey, &'static
     };
     let inbound = way_in(way).ok_or("a session key is neither inbound nor outbound")?;
     let protocol = protocol_of(protocol).ok_or("a session key is neither for ah nor for esp")?;
-    let spi = decimal(spi).ok_or("the SPI of a session key is no decimal number up to 4294967295")?;
-    let (cipher, authenticator) = match (protocol, keys) {
-        (Protocol::Ah, [key]) => (None, Some(Secret::new(key))),
-        (Protocol::Ah, _) => return Err("an AH session key has one key behind its SPI"),
-        (_, ["cipher", cipher, "authenticator", authenticator]) => {
-            (Some(Secret::new(cipher)), Some(Secret::new(authenticator)))
-        }
-        (_, ["cipher", cipher]) => (Some(Secret::new(cipher)), None),
-        (_, ["authenticator", authenticator]) => (None, Some(Secret::new(authenticator))),
-        _ => return Err("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI"),
+    // IOS takes decimal; people write hex, too, and mean the same number.
+    let spi = number(spi).ok_or("the SPI of a session key is no number up to 4294967295")?;
+    let (cipher, authenticator) = match protocol {
+        Protocol::Ah => match key(keys) {
+            Some((key, [])) => (None, Some(key)),
+            _ => return Err("an AH session key has one key behind its SPI"),
+        },
+        _ => esp_keys(keys).ok_or("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI")?,
     };
     let text = shown(inbound, protocol, spi, cipher.is_some(), authenticator.is_some());
     Ok(SessionKey { inbound, protocol, spi, cipher, authenticator, cite: builder.cite_made(&text) })
+}
+
+fn esp_keys(words: &[&str]) -> Option<(Option<Secret>, Option<Secret>)> {
+    let (cipher, rest) = match words {
+        ["cipher", rest @ ..] => key(rest).map(|(key, rest)| (Some(key), rest))?,
+        rest => (None, rest),
+    };
+    match rest {
+        [] if cipher.is_some() => Some((cipher, None)),
+        ["authenticator", rest @ ..] => match key(rest)? {
+            (authenticator, []) => Some((cipher, Some(authenticator))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A key, with or without its type before it (`0` as it is, `6` and `7` encrypted), and the words behind it.
+pub(super) fn key<'w>(words: &'w [&'w str]) -> Option<(Secret, &'w [&'w str])> {
+    match words {
+        ["6" | "7", key, rest @ ..] if *key != "authenticator" => Some((Secret::encrypted(key), rest)),
+        ["0", key, rest @ ..] if *key != "authenticator" => Some((Secret::new(key), rest)),
+        [key, rest @ ..] => Some((Secret::new(key), rest)),
+        [] => None,
+    }
 }
 
 /// The command with placeholders for its keys.

@@ -2,7 +2,7 @@
 
 use super::super::router::{IkePolicy, Keying};
 use super::super::{Cite, Problem, View, fix};
-use super::Facing;
+use super::{Facing, blame};
 
 pub(super) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -43,18 +43,25 @@ fn policy_problem(view: &View<'_>, a: usize, b: usize, version: u8) -> Option<Pr
     let what = if version == 1 { "crypto isakmp policy" } else { "crypto ikev2 proposal" };
     let first = if ours.len() + theirs.len() > 2 { "The first ones differ in: " } else { "They differ in: " };
     let evidence = format!("No {what} of {a_host} agrees with one of {b_host}. {first}{}.", listed.join("; "));
-    let lines = typed(x);
+    // The stronger of the two policies is typed at the other router.
+    let weaker_here = weak_words(x) > weak_words(y);
+    let (own, lines) = if weaker_here { (a_host, typed(y)) } else { (b_host, typed(x)) };
     let cites =
         |policies: &[&IkePolicy]| policies.iter().flat_map(|policy| policy.cites.clone()).collect::<Vec<Cite>>();
-    let mut lines = fix::global(lines);
-    lines.pop();
+    let mut lines = fix::global(None, lines);
     lines.push("clear crypto isakmp".to_owned());
     let problem = Problem::new("config-ike-mismatch", evidence)
         .about(format!("{a_host} < > {b_host}"))
         .lines(view.policies, a, &cites(&ours))
         .lines(view.policies, b, &cites(&theirs))
-        .fix(b_host, lines);
+        .fix(own, lines);
     Some(problem)
+}
+
+/// How many of a policy's words name what should not be used any more.
+fn weak_words(policy: &IkePolicy) -> usize {
+    let weak = |word: &String| matches!(word.as_str(), "des" | "3des" | "md5" | "1" | "2" | "5");
+    filled(policy).iter().flatten().filter(|word| weak(word)).count()
 }
 
 /// A policy's lines, defaults filled in.
@@ -127,16 +134,14 @@ fn key_problem(view: &View<'_>, a: usize, b: usize) -> Option<Problem> {
         "The pre-shared keys that {a_host} and {b_host} have for each other differ (compared, not shown). Phase 1 fails and no SA comes up."
     );
     let typed = |key: &super::super::IkeKey| {
-        let mut lines = fix::global(vec![format!("crypto isakmp key <KEY> address {}", key.peer)]);
-        lines.pop();
+        let mut lines = fix::global(None, vec![format!("crypto isakmp key <KEY> address {}", key.peer)]);
         lines.push("clear crypto isakmp".to_owned());
         lines
     };
     let problem = Problem::new("config-key-mismatch", evidence)
         .about(format!("{a_host} < > {b_host}"))
         .lines(view.policies, a, [&ours.cite])
-        .lines(view.policies, b, [&theirs.cite])
-        .fix(a_host, typed(ours))
-        .fix(b_host, typed(theirs));
-    Some(problem)
+        .lines(view.policies, b, [&theirs.cite]);
+    let alternative = format!("enter the key of {a_host} on {b_host}");
+    Some(blame::open(problem, a_host, typed(ours), &alternative))
 }

@@ -1,30 +1,71 @@
 //! What is wrong in policies before any traffic flows.
 
 mod acl;
+mod blame;
+mod counters;
+mod entries;
 mod ike;
 mod keys;
+mod linux;
+mod links;
+mod near;
+mod overlap;
 mod pairs;
 mod peers;
+mod placement;
+mod reach;
+mod references;
+mod sets;
 mod single;
 mod stale;
 
 use std::collections::BTreeMap;
 
 use super::limits::MAX_PROBLEMS;
-use super::{Problem, View};
+use super::{Problem, View, fix};
+use crate::model::Protocol;
+use crate::transform::Suite;
 
 /// All problems of policies, each code at most a hundred times.
 #[must_use]
 pub fn lint(view: &View<'_>) -> Vec<Problem> {
+    let mut problems = found(view);
+    // Before the lines are verified, so that the work has a limit too.
+    cut(&mut problems);
+    fix::verified(view.policies, problems, found)
+}
+
+/// All problems, with lines to type that are not yet verified.
+fn found(view: &View<'_>) -> Vec<Problem> {
     let facing = peers::facing(view);
-    let mut problems = keys::problems(view);
+    let wrong_sets = sets::accused(view, &facing);
+    let mut problems = keys::problems(view, &facing);
+    problems.extend(references::problems(view, &facing));
+    problems.extend(placement::problems(view, &facing));
     problems.extend(peers::problems(view, &facing));
-    problems.extend(pairs::problems(view));
-    problems.extend(pairs::transform_sets(view, &facing));
+    problems.extend(entries::problems(view, &facing));
+    problems.extend(pairs::problems(view, &facing));
+    problems.extend(sets::problems(view, &facing));
     problems.extend(acl::problems(view, &facing));
+    problems.extend(overlap::problems(view));
+    problems.extend(reach::problems(view));
     problems.extend(ike::problems(view, &facing));
+    problems.extend(counters::problems(view));
+    problems.extend(links::problems(view));
     problems.extend(stale::problems(view));
-    problems.extend(single::problems(view));
+    problems.extend(linux::problems(view));
+    problems.extend(single::problems(view, &facing, &wrong_sets));
+    // Commands of IOS and of Linux are no use to routers of other makers.
+    let foreign =
+        |host: &str| view.policies.routers.iter().any(|router| &*router.name == host && router.maker.is_some());
+    for problem in &mut problems {
+        problem.fix.retain(|fix| !foreign(&fix.host));
+    }
+    problems
+}
+
+/// Keeps each code to its limit, and says what is left out.
+fn cut(problems: &mut Vec<Problem>) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     problems.retain(|problem| {
         let count = counts.entry(problem.code).or_default();
@@ -36,14 +77,13 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
             last.evidence.push_str(&format!(" {} more like it are not listed.", count - MAX_PROBLEMS));
         }
     }
-    for problem in &mut problems {
+    for problem in problems {
         match problem.uncited {
             0 => {}
             1 => problem.evidence.push_str(" 1 more line is not cited."),
             more => problem.evidence.push_str(&format!(" {more} more lines are not cited.")),
         }
     }
-    problems
 }
 
 /// Two map entries that are the ends of one tunnel: router and entry of each.
@@ -51,4 +91,34 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
 pub(super) struct Facing {
     pub(super) a: (usize, usize),
     pub(super) b: (usize, usize),
+}
+
+impl Facing {
+    /// Each end with the other.
+    pub(super) const fn both_ways(self) -> [((usize, usize), (usize, usize)); 2] {
+        [(self.a, self.b), (self.b, self.a)]
+    }
+}
+
+/// Whether an algorithm of a suite takes a key of this length: the cipher, or what makes the ICV. `None` where that is not known.
+pub(super) fn fits(suite: &Suite, protocol: Protocol, cipher: bool, bits: u32) -> Option<bool> {
+    let esp = suite.esp.filter(|_| protocol == Protocol::Esp);
+    if !cipher {
+        let integrity = if protocol == Protocol::Ah { suite.ah } else { esp.and_then(|esp| esp.integrity) };
+        return integrity.and_then(|integrity| integrity.keys.accept(bits));
+    }
+    let esp = esp.filter(|esp| esp.cipher.encrypts())?;
+    match esp.key_bits {
+        Some(named) => Some(bits == named || bits == named + esp.cipher.salt * 8),
+        None => esp.cipher.accepts_key_material(bits),
+    }
+}
+
+/// Whether two suites are the same; a key length that only one of them names is no difference.
+pub(super) fn agree(a: &Suite, b: &Suite) -> bool {
+    let bits = |suite: &Suite| suite.esp.and_then(|esp| esp.key_bits);
+    let bare =
+        |suite: &Suite| Suite { esp: suite.esp.map(|esp| crate::transform::Esp { key_bits: None, ..esp }), ..*suite };
+    let lengths = matches!((bits(a), bits(b)), (Some(a), Some(b)) if a != b);
+    bare(a) == bare(b) && !lengths
 }

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::router::Way;
 use super::super::slip::slip;
-use super::super::stated::{Basis, Stated, ios_suite, sets};
-use super::super::{Cite, MapEntry, Mode, Problem, Router, Secret, View, fix};
-use super::Facing;
-use crate::model::report::Severity;
+use super::super::stated::{Basis, Stated};
+use super::super::{Cite, Mode, Problem, Secret, View, fix};
+use super::{Facing, linux};
+pub(super) use super::agree;
 use crate::model::{Address, Protocol, Spi};
-use crate::transform::Suite;
 
 /// SPIs named in an evidence.
 const NAMED: usize = 4;
@@ -24,7 +23,14 @@ struct Ends<'s> {
     receiving: BTreeMap<usize, Vec<&'s Stated>>,
 }
 
-pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
+pub(super) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
+    // Manual entries that face each other are compared line by line (`entries`).
+    let paired: BTreeSet<((usize, usize), (usize, usize))> =
+        facing.iter().flat_map(|pair| [(pair.a, pair.b), (pair.b, pair.a)]).collect();
+    let paired = |out: &Stated, inward: &Stated| {
+        let at = |one: &Stated| Some((one.router, one.map.filter(|_| one.basis == Basis::Manual)?));
+        at(out).zip(at(inward)).is_some_and(|pair| paired.contains(&pair))
+    };
     let mut directions: BTreeMap<Direction, Ends<'_>> = BTreeMap::new();
     for stated in view.stated.iter().filter(|stated| stated.basis != Basis::Listed) {
         let (Some(src), Some(dst)) = (stated.src, stated.dst) else { continue };
@@ -44,7 +50,15 @@ pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
                 if undirected(sending) && undirected(receiving) && sender > receiver {
                     continue;
                 }
-                for (out, inward) in comparable(sending, receiving) {
+                for (mut out, mut inward) in comparable(sending, receiving) {
+                    let (all_out, all_in) = (out.clone(), inward.clone());
+                    out.retain(|one| !all_in.iter().any(|other| paired(one, other)));
+                    inward.retain(|other| !all_out.iter().any(|one| paired(one, other)));
+                    // Two Linux hosts say more of each state than an SA has.
+                    let kernels = out.iter().chain(&inward).all(|one| linux::is_state(view, one));
+                    if kernels || out.is_empty() || inward.is_empty() {
+                        continue;
+                    }
                     compare(view, &directions, *direction, &out, &inward, &mut problems);
                 }
             }
@@ -148,7 +162,14 @@ fn spi_problem(
         .lines(view.policies, sender, &lines(out, unknown))
         .lines(view.policies, receiver, &lines(inward, if waiting.is_empty() { &all } else { waiting }));
     if let (Some(meant), Some(wrong)) = (waiting.first(), out.iter().find(|one| unknown.contains(&one.spi))) {
-        problem = problem.fix(from, fix::retyped(view, wrong, wrong.spi, *meant));
+        let lines = fix::retyped(view, wrong, wrong.spi, *meant);
+        if lines.is_empty() {
+            problem.evidence.push_str(&format!(
+                " Which of the two is mistyped is not known: give {from} the outbound SPI {}, or {to} the inbound SPI {}.",
+                meant.0, wrong.spi.0
+            ));
+        }
+        problem = problem.fix(from, lines);
     }
     problem
 }
@@ -164,9 +185,9 @@ fn mode(stated: &Stated) -> Mode {
 }
 
 fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, inward: &Stated) -> Option<Problem> {
-    // What is not in hex digits was made unreadable before it was pasted, or mistyped: it says nothing of the other end's key.
-    let readable = |key: &&Secret| key.bits().is_some();
-    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((a.as_ref().filter(readable), b.as_ref().filter(readable)), (Some(a), Some(b)) if a != b);
+    // An unreadable key says nothing of the other end's; nor does a phrase of the key that is made of it.
+    let readable = |key: &&Secret| key.comparable();
+    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((a.as_ref().filter(readable), b.as_ref().filter(readable)), (Some(a), Some(b)) if a.bits().is_some() == b.bits().is_some() && a != b);
     let mut which = Vec::new();
     if differ(&out.cipher, &inward.cipher) {
         which.push("encryption keys");
@@ -222,74 +243,4 @@ fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Probl
         .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
     problem.subject = out.key().map(|key| key.to_string());
     Some(problem)
-}
-
-/// Whether two suites are the same; a key length that only one of them names is no difference.
-fn agree(a: &Suite, b: &Suite) -> bool {
-    let bits = |suite: &Suite| suite.esp.and_then(|esp| esp.key_bits);
-    let bare =
-        |suite: &Suite| Suite { esp: suite.esp.map(|esp| crate::transform::Esp { key_bits: None, ..esp }), ..*suite };
-    let lengths = matches!((bits(a), bits(b)), (Some(a), Some(b)) if a != b);
-    bare(a) == bare(b) && !lengths
-}
-
-/// Transform sets of entries that face each other: the same with manual keys, one in common with IKE.
-pub(super) fn transform_sets(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
-    facing.iter().filter_map(|pair| set_problem(view, *pair)).collect()
-}
-
-fn set_problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
-    let of = |at: (usize, usize)| -> Option<(&Router, &MapEntry)> {
-        Some((view.policies.routers.get(at.0)?, view.entry(at.0, at.1)?))
-    };
-    let ((a_router, a), (b_router, b)) = (of(pair.a)?, of(pair.b)?);
-    let (a_sets, b_sets) = (sets(a_router, a), sets(b_router, b));
-    // A set whose definition was not pasted may be anything.
-    if a_sets.len() < a.transform_sets.len()
-        || b_sets.len() < b.transform_sets.len()
-        || a_sets.is_empty()
-        || b_sets.is_empty()
-    {
-        return None;
-    }
-    let same = |x: &str, y: &str| match (ios_suite(x), ios_suite(y)) {
-        (Some(x), Some(y)) => agree(&x, &y),
-        _ => x.split(' ').collect::<BTreeSet<_>>() == y.split(' ').collect::<BTreeSet<_>>(),
-    };
-    let common = a_sets.iter().flat_map(|x| b_sets.iter().map(move |y| (x, y))).find(|(x, y)| same(&x.words, &y.words));
-    let cites = |sets: &[&super::super::TransformSet], entry: &MapEntry| -> Vec<Cite> {
-        let modes = sets.iter().filter_map(|set| set.mode.as_ref().map(|(_, cite)| cite.clone()));
-        let names = entry.transform_sets.iter().map(|(_, cite)| cite.clone());
-        sets.iter().map(|set| set.cite.clone()).chain(modes).chain(names).collect()
-    };
-    let (a_host, b_host) = (&a_router.name, &b_router.name);
-    let problem = |evidence: String| {
-        Problem::new("config-transform-mismatch", evidence)
-            .about(format!("{a_host} < > {b_host}"))
-            .lines(view.policies, pair.a.0, &cites(&a_sets, a))
-            .lines(view.policies, pair.b.0, &cites(&b_sets, b))
-    };
-    let Some((x, y)) = common else {
-        let listed = |sets: &[&super::super::TransformSet]| {
-            sets.iter().map(|set| set.words.as_str()).collect::<Vec<_>>().join(" | ")
-        };
-        let evidence =
-            format!("{a_host} has {}, {b_host} has {}: nothing in common.", listed(&a_sets), listed(&b_sets));
-        let name = b.transform_sets.first().map_or("", |(name, _)| name);
-        let words = a_sets.first().map_or("", |set| &set.words);
-        let lines = fix::global(vec![format!("crypto ipsec transform-set {name} {words}")]);
-        return Some(problem(evidence).fix(b_host, lines));
-    };
-    let modes = [x, y].map(|set| set.mode.as_ref().map_or(Mode::Tunnel, |(mode, _)| *mode));
-    let [mine, theirs] = modes;
-    if mine == theirs {
-        return None;
-    }
-    let evidence = format!(
-        "{a_host} has {} mode and {b_host} {} mode. For traffic that a router only forwards, IOS takes tunnel mode whatever is configured; \
-         for its own (GRE) the two cannot agree.",
-        mine.name(),
-        theirs.name()
-    );
-    Some(problem(evidence).severity(Severity::Warning))
 }

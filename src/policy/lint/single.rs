@@ -1,21 +1,23 @@
 //! What is wrong with an SA by itself: its number, its keys, its algorithms.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::router::Way;
 use super::super::stated::{Basis, Stated};
 use super::super::{Cite, Problem, Secret, View, fix};
+use super::{Facing, fits};
 use crate::model::report::Severity;
-use crate::model::{Address, Protocol, SaKey};
+use crate::model::{Address, Protocol, SaKey, Spi};
 use crate::transform::Suite;
 
 /// SAs of one direction that are compared with those of the other.
 const COMPARED: usize = 8;
 
-pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
+/// `wrong_sets`: entries whose transform set is at fault, so that their keys are not.
+pub(super) fn problems(view: &View<'_>, facing: &[Facing], wrong_sets: &BTreeSet<(usize, usize)>) -> Vec<Problem> {
     let mut problems = Vec::new();
-    numbers(view, &mut problems);
-    key_lengths(view, &mut problems);
+    numbers(view, facing, &mut problems);
+    key_lengths(view, wrong_sets, &mut problems);
     reused_keys(view, &mut problems);
     weak(view, &mut problems);
     problems
@@ -36,7 +38,7 @@ fn way(stated: &Stated) -> &'static str {
     }
 }
 
-fn numbers(view: &View<'_>, problems: &mut Vec<Problem>) {
+fn numbers(view: &View<'_>, facing: &[Facing], problems: &mut Vec<Problem>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let low = view.stated.iter().filter(|one| one.protocol != Protocol::IpComp && one.spi.0 < 256);
     // A state without algorithms is one that IKE is still to fill (`ip xfrm state` shows it with SPI 0).
@@ -65,40 +67,55 @@ fn numbers(view: &View<'_>, problems: &mut Vec<Problem>) {
         );
         let mut problem =
             Problem::new(code, evidence).about(about.clone()).lines(view.policies, stated.router, stated.cites.first());
-        if let Some(entry) = stated.map.and_then(|map| view.entry(stated.router, map)) {
-            let line = fix::session_key(stated.way == Some(Way::In), stated.protocol, None, stated.suite.as_ref());
-            problem = problem.fix(view.name(stated.router), fix::in_map(entry, vec![line]));
+        if stated.basis == Basis::Manual {
+            problem = renumbered(view, facing, stated, problem);
         }
         seen.insert(about, problems.len());
         problems.push(problem);
     }
 }
 
+/// A new number on both ends of an SA whose ends agree on a reserved one. Where they do not agree, the mismatch has the lines.
+fn renumbered(view: &View<'_>, facing: &[Facing], stated: &Stated, mut problem: Problem) -> Problem {
+    let Some(at) = stated.map.map(|map| (stated.router, map)) else { return problem };
+    let Some((_, there)) = facing.iter().flat_map(|pair| pair.both_ways()).find(|(here, _)| *here == at) else {
+        problem.evidence.push_str(" Agree on a number with the peer and enter it on both.");
+        return problem;
+    };
+    let inbound = stated.way == Some(Way::In);
+    let (Some(own), Some(theirs)) = (view.entry(at.0, at.1), view.entry(there.0, there.1)) else { return problem };
+    let answers = |key: &&super::super::SessionKey| key.protocol == stated.protocol && key.inbound != inbound;
+    if theirs.keys.iter().find(answers).is_none_or(|key| key.spi != stated.spi) {
+        return problem;
+    }
+    let taken: BTreeSet<u32> = view.stated.iter().map(|one| one.spi.0).collect();
+    let first = 1_000 + stated.spi.0;
+    let Some(free) = (first..first + 10_000).find(|number| !taken.contains(number)).map(Spi) else { return problem };
+    problem.evidence.push_str(&format!(" Both ends agree on it, so both get a new number, here {}.", free.0));
+    for (at, entry, inbound) in [(at, own, inbound), (there, theirs, !inbound)] {
+        let line = fix::session_key(inbound, stated.protocol, Some(free), stated.suite.as_ref());
+        problem = problem.fix(view.name(at.0), fix::in_map(entry, vec![line]));
+    }
+    problem
+}
+
 /// Names of the algorithms whose key has a length that they do not take, with the length.
 fn misfits(stated: &Stated) -> Vec<(String, u32)> {
     let Some(suite) = &stated.suite else { return Vec::new() };
-    let bits = |key: &Option<Secret>| key.as_ref().and_then(Secret::bits);
-    let mut misfits = Vec::new();
-    let integrity = if stated.protocol == Protocol::Ah { suite.ah } else { suite.esp.and_then(|esp| esp.integrity) };
-    if let (Some(integrity), Some(bits)) = (integrity, bits(&stated.authenticator))
-        && integrity.keys.accept(bits) == Some(false)
-    {
-        misfits.push((integrity.name.to_owned(), bits));
-    }
-    let esp = suite.esp.filter(|esp| stated.protocol == Protocol::Esp && esp.cipher.encrypts());
-    if let (Some(esp), Some(bits)) = (esp, bits(&stated.cipher)) {
-        let fits = match esp.key_bits {
-            Some(named) => Some(bits == named || bits == named + esp.cipher.salt * 8),
-            None => esp.cipher.accepts_key_material(bits),
-        };
-        if fits == Some(false) {
-            misfits.push((esp.cipher.keyed(esp.key_bits), bits));
-        }
-    }
-    misfits
+    let wrong = |key: &Option<Secret>, cipher: bool| {
+        let bits = key.as_ref().and_then(Secret::bits)?;
+        (fits(suite, stated.protocol, cipher, bits) == Some(false)).then_some(bits)
+    };
+    let esp = suite.esp.filter(|_| stated.protocol == Protocol::Esp);
+    let integrity = if stated.protocol == Protocol::Ah { suite.ah } else { esp.and_then(|esp| esp.integrity) };
+    let authenticator = integrity.zip(wrong(&stated.authenticator, false));
+    let cipher = esp.zip(wrong(&stated.cipher, true));
+    let authenticator = authenticator.map(|(integrity, bits)| (integrity.name.to_owned(), bits));
+    let cipher = cipher.map(|(esp, bits)| (esp.cipher.keyed(esp.key_bits), bits));
+    authenticator.into_iter().chain(cipher).collect()
 }
 
-fn key_lengths(view: &View<'_>, problems: &mut Vec<Problem>) {
+fn key_lengths(view: &View<'_>, wrong_sets: &BTreeSet<(usize, usize)>, problems: &mut Vec<Problem>) {
     let mut by_key: BTreeMap<SaKey, Vec<&Stated>> = BTreeMap::new();
     for stated in view.stated.iter().filter(|one| one.used) {
         if let Some(key) = stated.key() {
@@ -106,7 +123,8 @@ fn key_lengths(view: &View<'_>, problems: &mut Vec<Problem>) {
         }
     }
     let mut by_router: BTreeMap<usize, (Vec<String>, Vec<Cite>, bool)> = BTreeMap::new();
-    for stated in view.stated.iter().filter(|one| one.used) {
+    let accused = |one: &Stated| one.map.is_some_and(|map| wrong_sets.contains(&(one.router, map)));
+    for stated in view.stated.iter().filter(|one| one.used && !accused(one)) {
         let misfits = misfits(stated);
         if misfits.is_empty() {
             continue;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::router::{Keying, Way};
 use super::super::stated::{Basis, Stated};
-use super::super::{Cite, Problem, View};
+use super::super::{Cite, Problem, View, fix};
 use crate::model::{Address, Protocol, Spi};
 use crate::transform::Suite;
 
@@ -99,12 +99,13 @@ fn display(view: &View<'_>, router: usize, stated: &[&Stated], all: &BTreeMap<us
     if said.is_empty() {
         return None;
     }
+    let peers: BTreeSet<Address> = stated.iter().filter_map(|one| far_end(one)).collect();
     let lines: Vec<Cite> = stated.iter().filter_map(|one| one.cites.first().cloned()).collect();
     let evidence = format!("{name}: {}.", said.join("; "));
     let problem = Problem::new("config-stale", evidence)
         .about(name)
         .lines(view.policies, router, &lines)
-        .fix(name, vec!["clear crypto sa".to_owned()]);
+        .fix(name, peers.into_iter().take(4).flat_map(|peer| fix::clear(Some(peer))).collect());
     Some(problem)
 }
 

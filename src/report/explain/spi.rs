@@ -22,8 +22,8 @@ impl Written {
         if word.bytes().all(|b| b.is_ascii_digit()) {
             return Some(Self { spi: Spi(word.parse().ok()?), hex: false });
         }
-        // `3ea` can be nothing but hex; a word of letters alone (`dead`) is more likely a word.
-        let digits = word.bytes().any(|b| b.is_ascii_digit());
+        // `3ea` can be nothing but hex; a word of letters alone (`dead`) is more likely a word, unless it is as long as an SPI.
+        let digits = word.bytes().any(|b| b.is_ascii_digit()) || word.len() == 8;
         (digits && word.len() <= 8).then(|| hex(word)).flatten().map(|spi| Self { spi, hex: true })
     }
 }

@@ -3,52 +3,77 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::findings::{Draft, percent, plural};
+use super::super::findings::{Draft, plural};
 use super::super::tap::{SaView, Tap};
+use super::verdict::{Key, Tried, Verdict};
 use super::{Expected, figures, on_the_wire};
 use crate::analysis::keyed::Keyed;
-use crate::analysis::keyring::{Holder, Locks, Unusable};
+use crate::analysis::keyring::{Fit, Locks, Unusable};
 use crate::analysis::settings::Settings;
 use crate::model::report::{ConfigLine, Finding, MinMax, Report, TransformReport};
 use crate::model::{Protocol, SaKey};
 use crate::policy::{Policies, config_line};
-
-/// One key of an SA: who states it, and how many packets verify under it.
-struct Stated<'l> {
-    names: String,
-    holders: &'l [Holder],
-    verified: u64,
-}
+use crate::transform::integrity::INTEGRITIES;
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Settings, expected: &Expected<'_>) {
     let locks = settings.expectation.locks();
+    let sas = on_the_wire(taps).filter_map(|(_, sa)| Some((sa.key, sa.state.keyed.as_deref()?))).collect();
+    let tried = Tried { locks, sas };
     for tap in taps {
         let mut lengths = None;
         for sa in &tap.sas {
             let Some(keyed) = sa.state.keyed.as_deref() else { continue };
-            let keys = stated(locks, &sa.key, keyed);
-            explain_mismatch(findings, sa, &keys);
-            findings.extend(rubbish(tap, sa, keyed, &keys, expected));
-            let Some(mut evidence) = evidence(sa.key.protocol, keyed, &keys) else { continue };
-            evidence.push_str(&unused(locks, &sa.key));
-            // Where lengths show that the transform is another, the ICV was looked for in the wrong place.
-            let lengths = lengths.get_or_insert_with(|| figures::lengths(tap));
-            if keyed.verified() == 0 && figures::is_contradicted(tap, sa, expected, lengths) {
-                continue;
+            let judged = tried.judged(&sa.key, keyed);
+            explain_mismatch(findings, sa, &judged.keys);
+            for mut verdict in judged.verdicts() {
+                if verdict.code == "icv-invalid" {
+                    verdict.evidence.push_str(&unused(locks, &sa.key));
+                    // Where lengths show that the transform is another, the ICV was looked for in the wrong place.
+                    let lengths = lengths.get_or_insert_with(|| figures::lengths(tap));
+                    if keyed.verified() == 0 && figures::is_contradicted(tap, sa, expected, lengths) {
+                        continue;
+                    }
+                }
+                let lines = judged.lines(expected.view.policies);
+                put(findings, tap, sa, keyed, verdict, lines);
             }
-            let draft = Draft::new("icv-invalid", evidence)
-                .about(tap, sa)
-                .caused_by(lines(&keys, expected.view.policies), Vec::new());
-            let draft =
-                if keyed.failed.count > 0 { draft.seen(tap, &keyed.failed) } else { draft.count(keyed.verified()) };
-            let mut finding = draft.done();
-            if let Some(cause) = cause(keyed, &keys) {
-                finding.cause = cause.into();
-            }
-            findings.push(finding);
         }
     }
     lengths_unfit(findings, taps, locks, expected);
+}
+
+/// Adds a verdict, or adds it to a finding that says the same with less evidence.
+fn put(
+    findings: &mut Vec<Finding>,
+    tap: &Tap<'_>,
+    sa: &SaView<'_>,
+    keyed: &Keyed,
+    verdict: Verdict,
+    lines: Vec<ConfigLine>,
+) {
+    let Verdict { code, severity, evidence, cause, count, of_failed } = verdict;
+    // What two configurations differ in is said already, with the lines to type.
+    let known = |finding: &&mut Finding| {
+        code == "config-key-mismatch" && finding.code == code && finding.sa.as_deref() == Some(&*sa.name)
+    };
+    if let Some(finding) = findings.iter_mut().find(known) {
+        finding.evidence.push_str(&format!(" {evidence}"));
+        return;
+    }
+    if code == "transform-mismatch" {
+        // Lengths alone say less.
+        findings.retain(|old| !(old.code == code && old.tap == tap.name && old.sa.as_deref() == Some(&*sa.name)));
+    }
+    let mut draft = Draft::new(code, evidence).about(tap, sa).caused_by(lines, Vec::new());
+    draft = if of_failed { draft.seen(tap, &keyed.failed) } else { draft.count(count) };
+    if let Some(severity) = severity {
+        draft = draft.severity(severity);
+    }
+    let mut finding = draft.done();
+    if let Some(cause) = cause {
+        finding.cause = cause.into();
+    }
+    findings.push(finding);
 }
 
 /// What keys say of the packets of SAs that are in no report of a tap.
@@ -59,17 +84,21 @@ pub(in crate::analysis::finish) fn of_checks(
     unchecked: &BTreeMap<SaKey, u64>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let tried = Tried { locks, sas: sas.iter().map(|(sa, keyed)| (*sa, keyed)).collect() };
     for (sa, keyed) in sas {
-        let keys = stated(locks, sa, keyed);
-        let Some(mut evidence) = evidence(sa.protocol, keyed, &keys) else { continue };
-        evidence.push_str(&unused(locks, sa));
-        let count = if keyed.failed.count > 0 { keyed.failed.count } else { keyed.verified() };
-        let draft = Draft::new("icv-invalid", evidence).of(sa.to_string()).count(count);
-        let mut finding = draft.caused_by(lines(&keys, policies), Vec::new()).done();
-        if let Some(cause) = cause(keyed, &keys) {
-            finding.cause = cause.into();
+        let judged = tried.judged(sa, keyed);
+        for mut verdict in judged.verdicts() {
+            if verdict.code == "icv-invalid" {
+                verdict.evidence.push_str(&unused(locks, sa));
+            }
+            let draft = Draft::new(verdict.code, verdict.evidence).of(sa.to_string()).count(verdict.count);
+            let mut finding = draft.caused_by(judged.lines(policies), Vec::new()).done();
+            finding.severity = verdict.severity.unwrap_or(finding.severity);
+            if let Some(cause) = verdict.cause {
+                finding.cause = cause.into();
+            }
+            findings.push(finding);
         }
-        findings.push(finding);
     }
     for unusable in locks.unusable() {
         let is = |key: &SaKey| {
@@ -96,16 +125,6 @@ pub(in crate::analysis::finish) fn of_checks(
     findings
 }
 
-/// The keys of an SA in the order of their numbers.
-fn stated<'l>(locks: &'l Locks, sa: &SaKey, keyed: &Keyed) -> Vec<Stated<'l>> {
-    let one = |(number, holders): (u16, &'l [Holder])| Stated {
-        names: names(holders),
-        holders,
-        verified: keyed.verified.get(&number).copied().unwrap_or(0),
-    };
-    (0..).zip(locks.of(sa).map(|lock| lock.holders())).map(one).collect()
-}
-
 /// Keys that are stated for the SA and could not be tried: whatever is said of the others is not said of them.
 fn unused(locks: &Locks, sa: &SaKey) -> String {
     let of_it = |one: &&Unusable| {
@@ -123,77 +142,8 @@ fn unused(locks: &Locks, sa: &SaKey) -> String {
     })
 }
 
-fn names(holders: &[Holder]) -> String {
-    let mut names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
-    names.dedup();
-    names.join(" and ")
-}
-
-fn lines(keys: &[Stated<'_>], policies: &Policies) -> Vec<ConfigLine> {
-    let holders = keys.iter().flat_map(|key| key.holders);
-    let cited = holders.filter_map(|holder| Some((holder.router, holder.cite.as_ref()?)));
-    cited.take(super::CITED).map(|(router, cite)| config_line(policies, router, cite)).collect()
-}
-
-/// What is wrong with keys or packets, or nothing.
-fn evidence(protocol: Protocol, keyed: &Keyed, keys: &[Stated<'_>]) -> Option<String> {
-    let (verified, failed) = (keyed.verified(), keyed.failed.count);
-    let all = plural(keyed.checked(), "packet");
-    let right: Vec<&Stated<'_>> = keys.iter().filter(|key| key.verified > 0).collect();
-    let wrong: Vec<&Stated<'_>> = keys.iter().filter(|key| key.verified == 0).collect();
-    let of = |keys: &[&Stated<'_>]| {
-        // One list may state many keys of an SA.
-        let mut names: Vec<&str> = keys.iter().map(|key| key.names.as_str()).collect();
-        names.dedup();
-        names.join(" and of ")
-    };
-    if verified == 0 && failed > 0 {
-        let other = if protocol == Protocol::Ah {
-            ", the integrity algorithm is another with an ICV of the same length, or something on the way changes the packets (NAT)"
-        } else {
-            ", or the integrity algorithm is another with an ICV of the same length"
-        };
-        return Some(format!(
-            "None of {all} verifies under the key of {}. The lengths fit the transform: the key is wrong{other}.",
-            of(&wrong)
-        ));
-    }
-    let whose = |key: &&Stated<'_>| format!("the key of {} verifies {} of {all}", key.names, key.verified);
-    let counts = right.iter().map(whose).collect::<Vec<_>>().join(", ");
-    let wrong_key = if wrong.is_empty() || right.is_empty() {
-        String::new()
-    } else {
-        format!(
-            " None verifies under the key of {}: that key is wrong, and whoever receives with it drops every packet.",
-            of(&wrong)
-        )
-    };
-    if failed > 0 {
-        let why = if failed.saturating_mul(2) >= keyed.checked() {
-            "either they were changed between their sender and this TAP, or the SA had another key for a part of the capture"
-        } else {
-            "the key is right, and these packets were changed between their sender and this TAP"
-        };
-        let (fail, share) = (plural(failed, "packet"), percent(failed, keyed.checked()));
-        return Some(format!("{fail} of {} ({share}) fail: {why}; {counts}.{wrong_key}", keyed.checked()));
-    }
-    (!wrong_key.is_empty()).then(|| format!("On the wire {counts}.{wrong_key}"))
-}
-
-/// The cause, where the packets say which it is of those that the catalogue lists first and last.
-fn cause(keyed: &Keyed, keys: &[Stated<'_>]) -> Option<&'static str> {
-    let wrong = keys.iter().any(|key| key.verified == 0);
-    match (keyed.verified(), keyed.failed.count) {
-        (0, _) => Some("The key that is stated is not the one that the sender has."),
-        (verified, failed) if !wrong && failed < verified => {
-            Some("Something between the sender and this TAP changes packets: a faulty device, a rewritten field.")
-        }
-        _ => None,
-    }
-}
-
 /// Adds to a difference between two configurations which of them the wire agrees with.
-fn explain_mismatch(findings: &mut [Finding], sa: &SaView<'_>, keys: &[Stated<'_>]) {
+fn explain_mismatch(findings: &mut [Finding], sa: &SaView<'_>, keys: &[Key<'_>]) {
     let about =
         |finding: &&mut Finding| finding.code == "config-key-mismatch" && finding.sa.as_deref() == Some(&*sa.name);
     let Some(finding) = findings.iter_mut().find(about) else { return };
@@ -204,30 +154,6 @@ fn explain_mismatch(findings: &mut [Finding], sa: &SaView<'_>, keys: &[Stated<'_
     if keys.len() > 1 && keys.iter().any(|key| key.verified > 0) {
         finding.evidence.push_str(&format!(" On the wire, {}.", counts.join(", ")));
     }
-}
-
-/// Packets whose ICV verifies and that decrypt to nothing: the key of the cipher is wrong, that of the integrity check is not.
-fn rubbish(
-    tap: &Tap<'_>,
-    sa: &SaView<'_>,
-    keyed: &Keyed,
-    keys: &[Stated<'_>],
-    expected: &Expected<'_>,
-) -> Option<Finding> {
-    let verified = keyed.verified();
-    // Of right packets hardly one is odd; of rubbish hardly one is not.
-    if sa.key.protocol != Protocol::Esp || keyed.rubbish.saturating_mul(2) <= verified {
-        return None;
-    }
-    let whose = keys.iter().filter(|key| key.verified > 0).map(|key| key.names.as_str()).collect::<Vec<_>>();
-    let evidence = format!(
-        "{} of {verified} verify under the authentication key of {} and decrypt to nothing that holds together: the encryption key is \
-         wrong.",
-        plural(keyed.rubbish, "packet"),
-        whose.join(" and of ")
-    );
-    let draft = Draft::new("config-key-mismatch", evidence).about(tap, sa).count(keyed.rubbish);
-    Some(draft.caused_by(lines(keys, expected.view.policies), Vec::new()).done())
 }
 
 /// Keys of a length that their algorithm does not take: what was not checked for that.
@@ -286,13 +212,30 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], settings: &Settings) {
             row.protection_bytes = Some(MinMax { min, max });
         }
         let Some(keyed) = sa.state.keyed.as_deref() else { continue };
-        let best = keyed.verified.iter().max_by_key(|(number, packets)| (**packets, std::cmp::Reverse(**number)));
-        let number = best.map(|(number, _)| *number).or((keyed.opened > 0).then_some(0));
-        let Some(lock) = number.and_then(|number| locks.of(&sa.key).nth(usize::from(number))) else { continue };
-        if row.transform.basis != "expected" {
-            let name = Some(lock.tool().transform().into());
-            row.transform = TransformReport { basis: "expected", name, candidates: Arc::new([]), evidence: None };
+        let Some((name, icv)) = transform(locks, &sa.key, keyed) else { continue };
+        // What packets verify or decrypt with is known better than what is stated.
+        let candidates = Arc::new([]);
+        row.transform = TransformReport { basis: "expected", name: Some(name.into()), candidates, evidence: None };
+        row.icv_bytes = row.icv_bytes.filter(|_| sa.key.protocol == Protocol::Ah).or(Some(icv));
+    }
+}
+
+/// The transform that most packets verify or decrypt with, and the octets of its ICV.
+fn transform(locks: &Locks, sa: &SaKey, keyed: &Keyed) -> Option<(String, u32)> {
+    let most = |(at, packets): &(&(u16, Fit), &u64)| (**packets, std::cmp::Reverse(**at));
+    let verified = keyed.verified.iter().max_by_key(most).map(|(at, _)| *at);
+    let unverified = keyed.unverified.iter().max_by_key(|(number, packets)| (**packets, std::cmp::Reverse(**number)));
+    let (number, fit) = verified.or(unverified.map(|(number, _)| (*number, Fit::Plain)))?;
+    let tool = locks.of(sa).nth(usize::from(number))?.lock.tool();
+    match (fit, locks.of(sa).nth(usize::from(number))?.lock.esp()) {
+        (Fit::Length(at), esp) => {
+            let integrity = INTEGRITIES.get(usize::from(at))?;
+            let name = esp.map_or_else(
+                || integrity.name.to_owned(),
+                |esp| crate::transform::Esp { integrity: Some(integrity), ..*esp }.to_string(),
+            );
+            Some((name, integrity.iv + integrity.icv))
         }
-        row.icv_bytes = row.icv_bytes.filter(|_| sa.key.protocol == Protocol::Ah).or(Some(lock.tool().icv_bytes()));
+        _ => Some((tool.transform(), tool.icv_bytes())),
     }
 }

@@ -3,19 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::findings::{Draft, plural};
-use super::super::tap::Tap;
+use super::super::tap::{SaView, Tap};
+use crate::analysis::flows::Marks;
+use crate::analysis::intern::NONE;
 use crate::analysis::seen::Seen;
-use crate::model::Address;
-use crate::model::report::{ConfigLine, Finding};
-use crate::policy::{Denied, Selector, View, Way, config_line};
+use crate::analysis::tables::FlowKey;
+use crate::dissect::stack_name;
+use crate::model::report::{ConfigLine, Finding, Severity};
+use crate::model::{Address, Protocol};
+use crate::policy::{Denied, MapEntry, Selector, View, Way, config_line};
 
 /// Selectors that are looked at; a router has a few dozen.
 const LOOKED_AT: usize = 1_024;
 /// Pairs of addresses named in an evidence.
 const NAMED: usize = 3;
 
-/// What was seen of one selector in clear: packets, and how many between which addresses.
-type Leak = (Seen, Vec<(u64, Address, Address)>);
+/// What was seen of one selector in clear: packets, how many between which addresses, and of which only a part may be selected.
+#[derive(Default)]
+struct Leak {
+    seen: Seen,
+    pairs: Vec<(u64, Address, Address)>,
+    mixed: bool,
+}
 
 /// A selector, and where it stands.
 struct Rule<'v> {
@@ -24,57 +33,218 @@ struct Rule<'v> {
     line: ConfigLine,
     /// Lines before it that leave packets out.
     denied: Vec<&'v Denied>,
+    /// Ends of the tunnels that it selects for, as far as they are known: the router's own, and the far one.
+    tunnels: Vec<(Option<Address>, Option<Address>)>,
 }
 
 impl Rule<'_> {
-    /// Whether it selects every packet between two addresses, and no line before it leaves any of them out.
-    fn takes_all(&self, src: Address, dst: Address) -> bool {
-        self.selector.takes_all(src, dst) && !self.denied.iter().any(|denied| denied.touches(src, dst))
+    /// Whether it selects the packets of a flow, and no line before it leaves any of them out: all of them, or those of one protocol
+    /// among others. Ports are not told apart, so that nothing is known of a selector that names some.
+    fn takes(&self, src: Address, dst: Address, marks: &Marks) -> Option<Taken> {
+        let Selector { protocol, src: from, src_port, dst: to, dst_port } = self.selector;
+        let between = from.contains(src) && to.contains(dst) && src_port.is_empty() && dst_port.is_empty();
+        if !between || self.denied.iter().any(|denied| denied.touches(src, dst)) {
+            return None;
+        }
+        match protocol_number(protocol) {
+            _ if protocol == "ip" => Some(Taken::All),
+            Some(number) if marks.is_only(number) => Some(Taken::All),
+            Some(number) if marks.carries(number) => Some(Taken::Part),
+            _ => None,
+        }
     }
+
+    /// Whether a packet of the tap is protected in the direction of one of its tunnels.
+    fn is_served(&self, tap: &Tap<'_>) -> bool {
+        // A template of transport mode leaves its addresses to the packets.
+        let same = |end: Option<Address>, address: Address| {
+            end.is_none_or(|end| end.to_ip().is_unspecified() || end == address)
+        };
+        let protected = |sa: &SaView<'_>| matches!(sa.key.protocol, Protocol::Esp | Protocol::Ah);
+        tap.sas.iter().filter(|sa| protected(sa)).any(|sa| {
+            self.tunnels.is_empty()
+                || self.tunnels.iter().any(|(own, far)| same(*own, sa.key.src) && same(*far, sa.key.dst))
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    All,
+    Part,
+}
+
+/// IP protocol numbers of the words that selectors use.
+fn protocol_number(word: &str) -> Option<u8> {
+    Some(match word {
+        "icmp" => 1,
+        "igmp" => 2,
+        "ipip" | "ipinip" => 4,
+        "tcp" => 6,
+        "udp" => 17,
+        "gre" => 47,
+        "esp" => 50,
+        "ah" | "ahp" => 51,
+        "icmp6" | "ipv6-icmp" | "icmpv6" => 58,
+        "eigrp" => 88,
+        "ospf" => 89,
+        "pim" => 103,
+        "pcp" | "ipcomp" => 108,
+        "sctp" => 132,
+        other => other.parse().ok()?,
+    })
 }
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>) {
     let rules = rules(view);
     let ends = ends(view);
-    if rules.is_empty() {
-        return;
-    }
     for tap in taps {
         // On a tester's own link everything is in clear, as it should be. A gateway shows what it decapsulates.
         let gateway = findings.iter().any(|finding| finding.code == "gateway-view" && finding.tap == tap.name);
-        if tunnel_side(tap, &ends) && !gateway {
-            add_tap(findings, tap, view, &rules);
+        if gateway {
+            continue;
         }
+        gre(findings, tap, taps, view);
+        if !(tunnel_side(tap, &ends) || has_been_forwarded(tap, &rules)) {
+            continue;
+        }
+        // A direction that another tap shows protected and this one does not: this link is on its protected side.
+        let elsewhere = |rule: &Rule<'_>| !rule.is_served(tap) && taps.iter().any(|tap| rule.is_served(tap));
+        let here: Vec<&Rule<'_>> = rules.iter().filter(|rule| !elsewhere(rule)).collect();
+        add_tap(findings, tap, view, &here);
     }
 }
 
-fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[Rule<'_>]) {
+/// Whether everything that is selected has passed a router, both ways as many but for one: the tap is not on the link of the hosts whose
+/// packets these are, and what it shows should be encrypted.
+fn has_been_forwarded(tap: &Tap<'_>, rules: &[Rule<'_>]) -> bool {
+    let mut hops: BTreeSet<u8> = BTreeSet::new();
+    for (id, flow) in tap.partial.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
+        let Some(marks) = tap.partial.flows.marks(id) else { continue };
+        let selected = rules.iter().any(|rule| {
+            rule.takes(flow.src, flow.dst, marks).is_some() || rule.takes(flow.dst, flow.src, marks).is_some()
+        });
+        if selected {
+            hops.insert(marks.hops().unwrap_or(0));
+        }
+    }
+    match (hops.first(), hops.last()) {
+        (Some(&least), Some(&most)) => least > 0 && most.saturating_sub(least) <= 1,
+        _ => false,
+    }
+}
+
+fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[&Rule<'_>]) {
     let mut leaks: BTreeMap<usize, Leak> = BTreeMap::new();
     for (id, flow) in tap.partial.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
-        let Some(rule) = rules.iter().position(|rule| rule.takes_all(flow.src, flow.dst)) else { continue };
+        let Some(marks) = tap.partial.flows.marks(id) else { continue };
+        let taken = |(at, rule): (usize, &&Rule<'_>)| Some((at, rule.takes(flow.src, flow.dst, marks)?));
+        let Some((rule, taken)) = rules.iter().enumerate().find_map(taken) else { continue };
         let Some(state) = tap.partial.flows.get(id).filter(|state| state.count > 0) else { continue };
-        let (seen, pairs) = leaks.entry(rule).or_default();
-        seen.join(state);
-        pairs.push((state.count, flow.src, flow.dst));
+        let leak = leaks.entry(rule).or_default();
+        leak.seen.join(state);
+        leak.pairs.push((state.count, flow.src, flow.dst));
+        leak.mixed |= taken == Taken::Part;
     }
-    for (rule, (seen, mut pairs)) in leaks {
+    for (rule, Leak { seen, mut pairs, mixed }) in leaks {
         let Some(rule) = rules.get(rule) else { continue };
+        let encrypted = rule.is_served(tap) || pairs.iter().any(|(_, src, dst)| is_inside(tap, *src, *dst));
         pairs.sort_unstable_by(|a, b| b.cmp(a));
         let more = pairs.len().saturating_sub(NAMED);
         let mut listed: Vec<String> =
             pairs.iter().take(NAMED).map(|(n, src, dst)| format!("{src} > {dst} ({n})")).collect();
         listed.extend((more > 0).then(|| format!("{more} more")));
-        let evidence = format!(
-            "{} in clear that {} selects for its tunnel ({}): {}.",
-            plural(seen.count, "packet"),
+        let count = plural(seen.count, "packet");
+        let count = if mixed {
+            format!("Some of {count} in clear, those of protocol {},", rule.selector.protocol)
+        } else {
+            format!("{count} in clear")
+        };
+        let verb = if mixed { "are what" } else { "that" };
+        let mut evidence = format!(
+            "{count} {verb} {} selects for its tunnel ({}): {}.",
             view.name(rule.router),
             rule.selector,
             listed.join(", ")
         );
-        let draft =
-            Draft::new("plaintext-leak", evidence).seen(tap, &seen).caused_by(vec![rule.line.clone()], Vec::new());
-        findings.push(draft.done());
+        if !encrypted {
+            evidence.push_str(" No packet of this direction is protected: the tunnel is not used.");
+        }
+        let mut finding = Draft::new("plaintext-leak", evidence)
+            .seen(tap, &seen)
+            .caused_by(vec![rule.line.clone()], Vec::new())
+            .done();
+        if !encrypted && seen.count > 1 {
+            finding.severity = Severity::Error;
+            finding.cause =
+                "The crypto map is on no interface of the way that the packets take, or the policy for packets that leave is missing."
+                    .to_owned();
+        }
+        findings.push(finding);
     }
+}
+
+/// Whether packets between two addresses are seen inside a tunnel too.
+fn is_inside(tap: &Tap<'_>, src: Address, dst: Address) -> bool {
+    tap.partial.tables.flows.find(&FlowKey { src, dst, inner: true }).is_some()
+}
+
+/// GRE in clear between the ends of a tunnel interface that a profile protects, or that a list selects.
+fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, taps: &[Tap<'_>], view: &View<'_>) {
+    for (router, of) in view.policies.routers.iter().enumerate() {
+        for (map, entry) in of.maps.iter().enumerate() {
+            let selects = |src: Address, dst: Address| match entry.acl.as_ref().and_then(|(name, _)| of.acls.get(name))
+            {
+                Some(list) => {
+                    let permits = list.permits.iter().map(|(selector, _)| selector);
+                    let gre = |one: &Selector| {
+                        matches!(one.protocol.as_str(), "gre" | "47" | "ip") && one.dst_port.is_empty()
+                    };
+                    list.denies.is_empty()
+                        && permits.filter(|one| gre(one)).any(|one| one.src.contains(src) && one.dst.contains(dst))
+                }
+                // Of a tunnel interface everything is protected.
+                None => entry.number == 0 && entry.acl.is_none(),
+            };
+            let (Some(own), Some((far, cite))) = (view.local(router, map), entry.peers.first()) else { continue };
+            let Some(seen) = gre_between(tap, own, *far).filter(|_| selects(own, *far)) else { continue };
+            let serves = |tap: &Tap<'_>| tap.sas.iter().any(|sa| (sa.key.src, sa.key.dst) == (own, *far));
+            let served = serves(tap);
+            if !served && taps.iter().any(serves) {
+                continue;
+            }
+            let evidence = format!(
+                "{} of GRE in clear from {own} to {far}, which {} protects by {}.{}",
+                plural(seen.count, "packet"),
+                view.name(router),
+                entry.name,
+                if served { "" } else { " No packet of this direction is protected." }
+            );
+            let line = config_line(view.policies, router, cite);
+            let mut finding =
+                Draft::new("plaintext-leak", evidence).seen(tap, &seen).caused_by(vec![line], Vec::new()).done();
+            if !served && seen.count > 1 {
+                finding.severity = Severity::Error;
+            }
+            findings.push(finding);
+        }
+    }
+}
+
+/// Packets of GRE from one address to another that are in no SA.
+fn gre_between(tap: &Tap<'_>, src: Address, dst: Address) -> Option<Seen> {
+    let tables = &tap.partial.tables;
+    let is_gre = |stack: u32| {
+        tables.stacks.get(stack).is_some_and(|shape| stack_name(*shape).split('/').any(|one| one == "gre"))
+    };
+    let mut seen = Seen::default();
+    for (key, cell) in tap.sizes.visible.iter() {
+        let Some(path) = tables.paths.get(key.path).filter(|path| path.sa == NONE) else { continue };
+        if tables.pair_of(path) == Some((src, dst)) && is_gre(path.stack) {
+            seen.join(&cell.seen);
+        }
+    }
+    (seen.count > 0).then_some(seen)
 }
 
 /// What the routers select, the lines that say it of packets which leave first.
@@ -83,23 +253,32 @@ fn rules<'v>(view: &View<'v>) -> Vec<Rule<'v>> {
     for (router, of) in view.policies.routers.iter().enumerate() {
         let names: BTreeSet<&String> =
             of.maps.iter().filter_map(|entry| entry.acl.as_ref()).map(|(name, _)| name).collect();
-        let lists: Vec<_> = names.iter().filter_map(|name| of.acls.get(*name)).collect();
-        let mut add = |inbound: bool, selector, cite, denied: Vec<&'v Denied>| {
+        let lists: Vec<_> = names.iter().filter_map(|name| Some((*name, of.acls.get(*name)?))).collect();
+        let mut add = |inbound: bool, selector, cite, denied: Vec<&'v Denied>, tunnels: Vec<_>| {
             if rules.len() < LOOKED_AT {
                 let line = config_line(view.policies, router, cite);
-                rules.push((inbound, Rule { router, selector, line, denied }));
+                rules.push((inbound, Rule { router, selector, line, denied, tunnels }));
             }
         };
-        for acl in &lists {
+        for (name, acl) in &lists {
+            let entries =
+                of.maps.iter().enumerate().filter(|(_, entry)| entry.acl.as_ref().is_some_and(|(of, _)| of == *name));
+            let peers = |(map, entry): (usize, &'v MapEntry)| {
+                let own = view.local(router, map);
+                entry.peers.iter().map(move |(peer, _)| (own, Some(*peer)))
+            };
+            let tunnels: Vec<_> = entries.flat_map(peers).collect();
             for (at, (selector, cite)) in acl.permits.iter().enumerate() {
                 let before = acl.denies.iter().take_while(|denied| denied.behind <= at);
-                add(false, selector, cite, before.filter(|denied| denied.may_touch(selector)).collect());
+                let denied = before.filter(|denied| denied.may_touch(selector)).collect();
+                add(false, selector, cite, denied, tunnels.clone());
             }
         }
         for one in &of.selectors {
             // A display does not show what the list leaves out.
-            let denied = lists.iter().flat_map(|acl| &acl.denies).filter(|denied| denied.may_touch(&one.selector));
-            add(one.way == Some(Way::In), &one.selector, &one.cite, denied.collect());
+            let denied = lists.iter().flat_map(|(_, acl)| &acl.denies).filter(|denied| denied.may_touch(&one.selector));
+            let tunnels = vec![(one.local, one.remote)];
+            add(one.way == Some(Way::In), &one.selector, &one.cite, denied.collect(), tunnels);
         }
     }
     rules.sort_by_key(|(inbound, _)| *inbound);
@@ -122,6 +301,10 @@ pub(super) fn ends(view: &View<'_>) -> BTreeSet<Address> {
 /// Whether the tap sees the tunnel's side: something tunnelled, or anything between the tunnel's own ends.
 pub(super) fn tunnel_side(tap: &Tap<'_>, ends: &BTreeSet<Address>) -> bool {
     let between = |src: &Address, dst: &Address| ends.contains(src) && ends.contains(dst);
-    tap.sas.iter().any(|sa| between(&sa.key.src, &sa.key.dst))
-        || tap.partial.tables.flows.iter().any(|(_, flow)| !flow.inner && between(&flow.src, &flow.dst))
+    has_sa(tap, ends) || tap.partial.tables.flows.iter().any(|(_, flow)| !flow.inner && between(&flow.src, &flow.dst))
+}
+
+/// Whether the tap sees an SA between the ends of the tunnels.
+fn has_sa(tap: &Tap<'_>, ends: &BTreeSet<Address>) -> bool {
+    tap.sas.iter().any(|sa| ends.contains(&sa.key.src) && ends.contains(&sa.key.dst))
 }

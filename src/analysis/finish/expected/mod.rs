@@ -4,15 +4,17 @@ mod figures;
 pub(super) mod keys;
 mod leak;
 mod number;
+mod translated;
+mod verdict;
 mod zero;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tap::{SaView, Tap};
 use crate::analysis::settings::Settings;
-use crate::model::report::{ConfigLine, Finding, Report};
+use crate::model::report::{ConfigLine, Finding, Report, Severity};
 use crate::model::{Address, Protocol, SaKey, Spi};
-use crate::policy::{Basis, Stated, View, Way, config_line};
+use crate::policy::{Basis, Display, Installed, Stated, View, Way, config_line};
 
 /// Expected SPIs of one direction that an unknown one is compared with; a tunnel has one or two.
 const COMPARED: usize = 64;
@@ -59,9 +61,9 @@ impl<'v> Expected<'v> {
         expected.negotiable.retain(|_, all| {
             all.iter().all(|one| one.suite.is_some() && Some(one.suite) == all.first().map(|first| first.suite))
         });
-        expected.linux.extend(
-            view.stated.iter().filter(|one| one.basis == Basis::InForce && one.map.is_none()).map(|one| one.router),
-        );
+        let linux = |sa: &Installed| matches!(sa.display, Display::Xfrm | Display::Swanctl);
+        let routers = view.policies.routers.iter().enumerate();
+        expected.linux.extend(routers.filter(|(_, router)| router.installed.iter().any(linux)).map(|(at, _)| at));
         for stated in view.stated.iter().filter(counts) {
             match stated.key() {
                 // A state of Linux that IKE is still to fill has SPI 0.
@@ -151,11 +153,28 @@ pub(crate) fn add(
     report: &Report,
 ) {
     let expected = Expected::new(view);
-    number::add(findings, taps, settings, &expected);
+    let translated = translated::find(findings, taps, settings.expectation.locks(), &expected);
+    number::add(findings, taps, settings, &expected, &translated);
     figures::add(findings, taps, &expected, report);
     keys::add(findings, taps, settings, &expected);
     leak::add(findings, taps, view);
     zero::explain(findings, taps, &expected);
+    keep_one_fix(findings);
+}
+
+/// Takes the lines to type from findings of the wire where the difference between the configurations already has some, or says that it
+/// cannot be told which of the two routers is wrong: lines for both would exchange one fault for another.
+fn keep_one_fix(findings: &mut [Finding]) {
+    let of_configurations =
+        |finding: &&Finding| finding.code.starts_with("config-") && finding.severity != Severity::Note;
+    let hosts: BTreeSet<String> =
+        findings.iter().filter(of_configurations).flat_map(|one| &one.config).map(|line| line.host.clone()).collect();
+    let of_the_wire = |finding: &&mut Finding| {
+        finding.code.starts_with("spi-") && finding.code != "spi-zero" || finding.code.starts_with("sa-")
+    };
+    for finding in findings.iter_mut().filter(of_the_wire) {
+        finding.fix.retain(|fix| !hosts.contains(&fix.host));
+    }
 }
 
 /// Narrows what the wire alone leaves open to what the policies say.

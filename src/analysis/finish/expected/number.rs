@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::super::findings::{Draft, plural};
 use super::super::tap::{SaView, Tap};
 use super::leak::{ends, tunnel_side};
+use super::translated::Translated;
 use super::{Expected, on_the_wire};
 use crate::analysis::settings::Settings;
 use crate::model::report::{Finding, Fix, Severity};
@@ -16,11 +17,17 @@ const NAMED: usize = 4;
 /// Expected SAs whose absence is told one by one.
 const LISTED: usize = 100;
 
-pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Settings, expected: &Expected<'_>) {
+pub(super) fn add(
+    findings: &mut Vec<Finding>,
+    taps: &[Tap<'_>],
+    settings: &Settings,
+    expected: &Expected<'_>,
+    translated: &Translated,
+) {
     let seen: BTreeSet<SaKey> = on_the_wire(taps).map(|(_, sa)| sa.key).collect();
     // Expected SAs whose absence another finding explains.
-    let mut explained: BTreeSet<SaKey> = BTreeSet::new();
-    for (tap, sa) in on_the_wire(taps) {
+    let mut explained: BTreeSet<SaKey> = translated.stated.clone();
+    for (tap, sa) in on_the_wire(taps).filter(|(_, sa)| !translated.known.contains(&sa.key)) {
         let judged = Judge { expected, seen: &seen, tap, sa }.finding(&mut explained);
         findings.extend(judged);
     }
@@ -106,7 +113,7 @@ impl Judge<'_, '_, '_> {
             protocol.title(),
             self.expected.holders(stated)
         );
-        let mut finding = self.draft("sa-wrong-protocol", evidence, stated, self.clear(&self.host(stated)));
+        let mut finding = self.draft("sa-wrong-protocol", evidence, stated, self.clear(stated));
         let of = |way| stated.iter().any(|one| one.basis == Basis::Manual && one.way == Some(way));
         if of(Way::Out) && of(Way::In) {
             // Both ends were given, and they agree.
@@ -144,7 +151,7 @@ impl Judge<'_, '_, '_> {
         );
         let all: Vec<&Stated> =
             stated.iter().chain(right.iter().flat_map(|key| self.expected.of(key))).copied().collect();
-        Some(self.draft("sa-wrong-direction", evidence, &all, self.clear(&self.host(stated))))
+        Some(self.draft("sa-wrong-direction", evidence, &all, self.clear(stated)))
     }
 
     /// Right SPI, and one of the two ends: a wrong address, or another tunnel, whose SPIs are its own.
@@ -224,7 +231,7 @@ impl Judge<'_, '_, '_> {
         let evidence = format!("{number}: no configuration has it; {instead}.{rekeyed}");
         let missing: Vec<SaKey> = beside.iter().filter(|key| !self.seen.contains(key)).copied().collect();
         explained.extend(missing);
-        let mut finding = self.draft("spi-unexpected", evidence, &all, self.clear(&self.host(&all)));
+        let mut finding = self.draft("spi-unexpected", evidence, &all, self.clear(&all));
         if snapshot {
             finding.severity = Severity::Warning;
         }
@@ -235,24 +242,33 @@ impl Judge<'_, '_, '_> {
         plural(self.sa.state.seen.count, &format!("{} frame", self.sa.key.protocol.title()))
     }
 
-    fn host(&self, stated: &[&Stated]) -> String {
-        // Whoever sends decides what is on the wire.
-        let sender = stated.iter().find(|one| one.way == Some(Way::Out)).or_else(|| stated.first());
-        sender.map_or_else(String::new, |one| self.expected.view.name(one.router).to_owned())
+    /// Who sends, as far as its SAs were given: it decides what is on the wire.
+    fn sender<'s>(&self, stated: &[&'s Stated]) -> Option<&'s Stated> {
+        stated.iter().find(|one| one.way == Some(Way::Out)).copied()
     }
 
-    fn clear(&self, host: &str) -> Vec<Fix> {
-        let view = self.expected.view;
-        let any_linux = self.expected.linux.iter().any(|router| view.name(*router) == host);
-        let line = if any_linux { "ip -s xfrm state" } else { "clear crypto sa" };
-        if host.is_empty() { Vec::new() } else { vec![Fix { host: host.to_owned(), lines: vec![line.to_owned()] }] }
+    /// Builds the SAs of the sender with its peer again: those in force are older than its configuration.
+    fn clear(&self, stated: &[&Stated]) -> Vec<Fix> {
+        let manual = |one: &&Stated| one.basis == Basis::Manual;
+        let Some((one, peer)) = self.sender(stated).filter(manual).and_then(|one| Some((one, one.dst?))) else {
+            return Vec::new();
+        };
+        let host = self.expected.view.name(one.router).to_owned();
+        vec![Fix { host, lines: vec![format!("clear crypto sa peer {peer}")] }]
     }
 
     /// Gives the sender the SPI that is expected instead of the one on the wire, where its configuration was given.
     fn retype(&self, present: Spi, spi: Spi, stated: &[&Stated]) -> Vec<Fix> {
-        let sender = stated.iter().find(|one| one.way == Some(Way::Out));
-        let lines = sender.map(|one| retyped(self.expected.view, one, present, spi)).filter(|lines| !lines.is_empty());
-        lines.map(|lines| Fix { host: self.host(stated), lines }).into_iter().collect()
+        let Some(one) = self.sender(stated).filter(|one| one.basis != Basis::Listed) else { return Vec::new() };
+        if one.spi == spi && one.basis == Basis::Manual {
+            return self.clear(stated);
+        }
+        if one.map.is_none() && !self.expected.linux.contains(&one.router) {
+            return Vec::new();
+        }
+        let lines = retyped(self.expected.view, one, present, spi);
+        let host = self.expected.view.name(one.router).to_owned();
+        if lines.is_empty() { Vec::new() } else { vec![Fix { host, lines }] }
     }
 
     fn draft(&self, code: &'static str, evidence: String, stated: &[&Stated], fix: Vec<Fix>) -> Finding {

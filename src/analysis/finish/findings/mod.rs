@@ -43,6 +43,7 @@ pub(crate) fn all(
     if let Some(view) = view {
         config::add(&mut findings, view);
         super::expected::add(&mut findings, taps, settings, view, report);
+        config::agree(&mut findings);
     }
     sort(&mut findings);
     findings

@@ -1,0 +1,162 @@
+//! The form that a text was pasted in: what terminals, mail programs and editors add is taken off before a reader sees a line.
+
+mod marks;
+mod wrap;
+
+use std::borrow::Cow;
+
+use super::limits::MAX_LINE;
+use super::line;
+use super::xfrm;
+
+/// A line of the text as it was meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Line {
+    /// The line of the input that it begins on, from 1.
+    pub(super) number: u32,
+    /// Its words with one blank between them; `None` where the line is too long to be read.
+    pub(super) text: Option<String>,
+    /// Whether blanks stood before it.
+    pub(super) indented: bool,
+}
+
+/// The octets in UTF-8: UTF-16 of either order of octets, with or without a byte order mark, is converted.
+pub(super) fn decode(octets: &[u8]) -> Cow<'_, [u8]> {
+    let (pairs, little) = match octets {
+        [0xff, 0xfe, rest @ ..] => (rest, true),
+        [0xfe, 0xff, rest @ ..] => (rest, false),
+        [0xef, 0xbb, 0xbf, rest @ ..] => return rest.into(),
+        _ => match sixteen(octets) {
+            Some(little) => (octets, little),
+            None => return octets.into(),
+        },
+    };
+    let units = pairs.chunks_exact(2).map(|pair| {
+        let pair = [pair.first().copied().unwrap_or_default(), pair.last().copied().unwrap_or_default()];
+        if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
+    });
+    let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    text.into_bytes().into()
+}
+
+/// Whether text without a byte order mark is UTF-16, and of which order: every other octet of Latin letters is zero.
+fn sixteen(octets: &[u8]) -> Option<bool> {
+    let sample = octets.get(..octets.len().min(4096) & !1)?;
+    let zeros = |odd: usize| sample.iter().skip(odd).step_by(2).filter(|octet| **octet == 0).count();
+    let (even, odd, units) = (zeros(0), zeros(1), sample.len() / 2);
+    if units < 4 {
+        None
+    } else if odd * 10 >= units * 8 && even * 10 < units {
+        Some(true)
+    } else if even * 10 >= units * 8 && odd * 10 < units {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// The lines that say something, without what pasting added.
+pub(super) fn lines(text: &[u8]) -> Vec<Line> {
+    // Old editors end lines with CR alone.
+    let end = if text.contains(&b'\n') { b'\n' } else { b'\r' };
+    let mut raw: Vec<(u32, String)> = Vec::new();
+    for (number, octets) in (1u32..).zip(text.split(|b| *b == end)) {
+        // Most lines of the largest inputs say nothing.
+        if matches!(octets.trim_ascii(), b"" | b"!" | b"#") {
+            continue;
+        }
+        for line in marks::overwritten(&String::from_utf8_lossy(octets)) {
+            raw.push((number, line));
+        }
+    }
+    marks::take_off(&mut raw);
+    let mut raw = xfrm::logical(raw);
+    wrap::join(&mut raw);
+    raw.into_iter().filter_map(|(number, text)| meant(number, &text)).collect()
+}
+
+fn meant(number: u32, text: &str) -> Option<Line> {
+    if text.len() > MAX_LINE {
+        return Some(Line { number, text: None, indented: false });
+    }
+    let indented = text.starts_with(char::is_whitespace);
+    line::clean(text).map(|text| Line { number, text: Some(text), indented })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(u32, String)> {
+        lines(text.as_bytes()).into_iter().map(|line| (line.number, line.text.unwrap_or_default())).collect()
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        read(text).into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn sixteen_bits_a_character_are_found_with_and_without_a_mark() {
+        let text = "crypto map M 10 ipsec-manual\n set peer 10.0.0.1\n";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for octets in [
+            [b"\xff\xfe".as_slice(), &little].concat(),
+            little,
+            [b"\xfe\xff".as_slice(), &big].concat(),
+            big,
+            [b"\xef\xbb\xbf".as_slice(), text.as_bytes()].concat(),
+            text.as_bytes().to_vec(),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&decode(&octets)), text);
+        }
+        assert_eq!(&*decode(b"\0\0\0"), b"\0\0\0");
+    }
+
+    #[test]
+    fn what_terminals_and_mail_add_is_taken_off() {
+        let plain = ["set peer 10.0.0.1", "match address 101"];
+        for text in [
+            "set peer 10.0.0.1\r\n match address 101\r\n",
+            "set peer 10.0.0.1\rmatch address 101\r",
+            "> set peer 10.0.0.1\n>  match address 101\n",
+            ">> set peer 10.0.0.1\n>> match address 101\n",
+            "> > set peer 10.0.0.1\n> > match address 101\n",
+            "| set peer 10.0.0.1\n| match address 101\n",
+            " set peer 10.0.0.1\n --More-- \x08\x08\x08\x08\x08\x08\x08\x08\x08        \x08\x08\x08\x08\x08\x08\x08\x08\x08 match address 101\n",
+            " set peer 10.0.0.1\n --More-- \r         \r match address 101\n",
+            " set peer 10.0.0.1\n<--- More --->\r              \rmatch address 101\n",
+            " set peer 10.0.0.1\n  ---- More ----\x1b[42D                       \x1b[42D match address 101\n",
+            "set peer 10.0.0.1\n--More--\nmatch address 101\n",
+            "\u{a0}set\u{a0}peer 10.0.0.1\n\tmatch\taddress 101\u{200b}\n",
+        ] {
+            assert_eq!(texts(text), plain, "{text:?}");
+        }
+        let numbered: String =
+            (1..6).map(|n| format!("{n:>4}  line {n}\n")).chain(["   6: last\n".to_owned()]).collect();
+        assert_eq!(texts(&numbered), ["line 1", "line 2", "line 3", "line 4", "line 5", "last"]);
+        let list = "10 permit ip any any\n20 permit ip any any\n30 deny ip any any\n";
+        assert_eq!(texts(list)[0], "10 permit ip any any", "entries of a list keep their numbers");
+        let diff = "--- a/r1\n+++ b/r1\n@@ -1,3 +1,3 @@\n hostname R1\n- set peer 10.0.0.2\n+ set peer 10.0.0.1\n";
+        assert_eq!(texts(diff), ["hostname R1", "set peer 10.0.0.1"]);
+        let logged = "Nov 22 02:03:04.123: %PARSER-5-CFGLOG_LOGGEDCMD: User:console  logged command:set peer 10.0.0.1 \n\
+                      Nov 22 02:03:05 gw1 root[812]: match address 101\n";
+        assert_eq!(texts(logged), plain);
+    }
+
+    #[test]
+    fn lines_that_a_terminal_broke_are_joined() {
+        let long = "set session-key inbound esp 5310 cipher 5b1fa3c58d5fb1714da52707876bdb79 authenticator a16587617b978d7b6b0b71c7a585d3c9031171c9";
+        let (a, b) = long.split_at(80);
+        assert_eq!(
+            read(&format!("set peer 10.0.0.1\n{a}\n{b}\nset transform-set T\n"))[1..],
+            [(2, long.to_owned()), (4, "set transform-set T".to_owned())]
+        );
+        let soft = long.replace(" authenticator", "\n    authenticator");
+        assert_eq!(texts(&format!("{soft}\nmatch address 101\n")), [long, "match address 101"]);
+        let soft = long.replace(" cipher", " cipher\n").replace("\n ", "\n");
+        assert_eq!(texts(&format!("{soft}\nmatch address 101\n")), [long, "match address 101"]);
+        // A whole line of the greatest width is followed by another command.
+        assert_eq!(texts(&format!("{long}\nreverse-route\n")), [long, "reverse-route"]);
+    }
+}

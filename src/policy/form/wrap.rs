@@ -1,0 +1,161 @@
+//! Lines that a terminal or a mail program broke, joined again. Only lines with keys are long enough to be broken.
+
+use super::super::line;
+use super::super::words::{address, short_for};
+
+/// The narrowest terminal whose breaks are looked for.
+const NARROWEST: usize = 40;
+/// Pieces that one line may be in.
+const PIECES: usize = 12;
+
+/// First words of lines that begin something, so that no such line goes on with the one before it.
+const BEGIN: [&str; 74] = [
+    "set",
+    "match",
+    "crypto",
+    "interface",
+    "ip",
+    "ipv6",
+    "access-list",
+    "permit",
+    "deny",
+    "mode",
+    "hostname",
+    "version",
+    "end",
+    "exit",
+    "no",
+    "description",
+    "reverse-route",
+    "qos",
+    "remark",
+    "key",
+    "hash",
+    "encryption",
+    "group",
+    "lifetime",
+    "authentication",
+    "router",
+    "line",
+    "ntp",
+    "logging",
+    "snmp-server",
+    "route-map",
+    "tunnel",
+    "shutdown",
+    "duplex",
+    "speed",
+    "src",
+    "dst",
+    "proto",
+    "auth",
+    "auth-trunc",
+    "enc",
+    "aead",
+    "sel",
+    "replay-window",
+    "anti-replay",
+    "dir",
+    "tmpl",
+    "esp",
+    "ah",
+    "flow",
+    "add",
+    "spdadd",
+    "flush",
+    "spdflush",
+    "next",
+    "config",
+    "edit",
+    "sa",
+    "proposal",
+    "security",
+    "acl",
+    "rule",
+    "sysname",
+    "quit",
+    "return",
+    "object",
+    "object-group",
+    "nameif",
+    "security-level",
+    "service",
+    "standby",
+    "ospfv3",
+    "area",
+    "ike",
+];
+
+/// Joins the pieces of broken lines.
+pub(super) fn join(lines: &mut Vec<(u32, String)>) {
+    let width = lines.iter().map(|(_, line)| line.trim_end().chars().count()).max().unwrap_or(0);
+    let mut joined: Vec<(u32, String)> = Vec::with_capacity(lines.len());
+    // How many lines the last one was made of, and whether its last piece reached the edge.
+    let (mut pieces, mut full, mut at) = (1, false, 0);
+    for (number, line) in lines.drain(..) {
+        let reaches = width >= NARROWEST && line.trim_end().chars().count() == width;
+        if let Some((_, last)) = joined.last_mut()
+            && pieces < PIECES
+            // Nothing stands between pieces.
+            && number == at + 1
+            && let Some(between) = goes_on(last, full, &line)
+        {
+            if between.is_empty() {
+                last.push_str(&line);
+            } else {
+                last.truncate(last.trim_end().len());
+                last.push_str(between);
+                last.push_str(line.trim_start());
+            }
+            (pieces, full) = (pieces + 1, reaches);
+        } else {
+            joined.push((number, line));
+            (pieces, full) = (1, reaches);
+        }
+        at = number;
+    }
+    *lines = joined;
+}
+
+/// What stands between a line and the next where they are one: nothing where the terminal's edge broke it, a blank where words were.
+fn goes_on(line: &str, full: bool, next: &str) -> Option<&'static str> {
+    let first = next.split_whitespace().next()?;
+    let lower = first.to_ascii_lowercase();
+    let bare = lower.trim_matches(['"', '\'']);
+    let begins = BEGIN.contains(&bare)
+        || bare.starts_with(['!', '#', '[', '{', '}', '`', '%', '$', '<', '&'])
+        || first.starts_with('"')
+        || bare.contains([':', '@'])
+        || address(bare).is_some();
+    let prompted = line::prompt(next.trim()).is_some();
+    if prompted {
+        return None;
+    }
+    let key = session_key(line);
+    if full && !begins && !next.starts_with(char::is_whitespace) && (key.is_some() || has_key(line)) {
+        return Some("");
+    }
+    let words = key?;
+    let goes = ["cipher", "authenticator", "inbound", "outbound"].contains(&first)
+        || (matches!(first, "esp" | "ah") && matches!(words.last(), Some(&("inbound" | "outbound"))))
+        // The key, or the SPI, of a word that announces one.
+        || (matches!(words.last(), Some(&("cipher" | "authenticator" | "esp" | "ah"))) && !begins);
+    goes.then_some(" ")
+}
+
+/// The words of a session-key command, with or without the map before it.
+fn session_key(line: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words
+        .windows(2)
+        .position(|pair| matches!(pair, [set, key] if *set == "set" && short_for(key, "session-key", 3)))?;
+    Some(words.get(at..)?.to_vec())
+}
+
+/// Whether a line has hex digits that only a key has.
+fn has_key(line: &str) -> bool {
+    line.split_whitespace().any(|word| {
+        let digits = word.trim_start_matches("0x");
+        digits.len() >= 14 && digits.bytes().all(|b| b.is_ascii_hexdigit())
+    })
+}

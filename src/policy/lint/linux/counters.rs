@@ -1,0 +1,115 @@
+//! Drops that the kernel counted per state: which side drops, and why.
+
+use std::collections::BTreeSet;
+
+use super::super::super::{Problem, View};
+use super::differ::{Place, at};
+use super::model::{Host, Verdict, kernel, outbound};
+use crate::model::report::Severity;
+
+/// Drops of failed integrity are all of what arrived unless the state let more than so many times as many pass.
+const FEW: u64 = 1;
+
+pub(super) fn judge(view: &View<'_>, hosts: &[Host<'_>], explained: &BTreeSet<Place>, verdicts: &mut Vec<Verdict>) {
+    for (number, host) in hosts.iter().enumerate() {
+        for state in 0..host.states.len() {
+            let place = (number, state);
+            if !explained.contains(&place) {
+                verdicts.extend(failed(view, hosts, place));
+            }
+            verdicts.extend(replayed(view, hosts, place));
+        }
+    }
+}
+
+fn subject(sa: &super::super::super::Installed) -> String {
+    let ends = sa.src.zip(sa.dst).map_or_else(String::new, |(src, dst)| format!(" from {src} to {dst}"));
+    format!("{} SPI {} ({}){ends}", sa.protocol.title(), sa.spi.0, sa.spi)
+}
+
+/// `failed`: packets whose integrity check failed. Only a receiver counts them.
+fn failed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
+    let (host, sa) = (hosts.get(place.0)?, at(hosts, place)?);
+    let extra = kernel(sa)?;
+    let count = extra.drops?.failed;
+    if count == 0 || outbound(host, sa) == Some(true) {
+        return None;
+    }
+    let passed = extra.packets.unwrap_or(0);
+    let all = passed <= count.saturating_mul(FEW);
+    let sender = hosts.iter().enumerate().filter(|(other, _)| *other != place.0).find_map(|(_, other)| {
+        let same = |one: &&super::model::Entry<_>| {
+            let one: &super::super::super::Installed = &one.now;
+            (one.protocol, one.src, one.dst, one.spi) == (sa.protocol, sa.src, sa.dst, sa.spi)
+        };
+        other.states.iter().find(same).map(|state| (other, &state.now))
+    });
+    let sent = sender.and_then(|(sender, state)| Some((sender.name, kernel(state)?.packets.filter(|sent| *sent > 0)?)));
+    let sent = sent.map_or_else(String::new, |(name, sent)| format!(" {name} sent {sent}."));
+    let known = |sa: &super::super::super::Installed| sa.authenticator.is_some() || sa.cipher.is_some();
+    let compared = sender.is_some_and(|(_, state)| known(state) && known(sa));
+    let cause = match (all, compared) {
+        (true, true) => {
+            "Keys and algorithms of the two ends agree in these texts: the packets are changed on the way, or the counter is older than the keys."
+        }
+        (true, false) => {
+            "The SPI is right, so that keys or algorithms of the two ends likely differ; they cannot be compared here, and which end is wrong is not known."
+        }
+        (false, _) => {
+            "Most packets pass, so that keys and algorithms are right: these were damaged or forged on the way, or of an older key."
+        }
+    };
+    let evidence = format!(
+        "{}: {} drops {count} packets because their integrity check failed (`failed {count}`, {passed} passed).{sent} {cause}",
+        subject(sa),
+        host.name
+    );
+    // Counters outlive a correction of the other end, and comparison of keys says more than they do.
+    let severity = match (compared, all) {
+        (true, _) => Severity::Note,
+        (false, true) => Severity::Error,
+        (false, false) => Severity::Warning,
+    };
+    let mut problem = Problem::new("counter-integrity-failed", evidence).severity(severity).about(host.name).lines(
+        view.policies,
+        host.router,
+        sa.cites.first().into_iter().chain(extra.line("stats")),
+    );
+    if let Some((sender, state)) = sender {
+        problem = problem.lines(view.policies, sender.router, state.cites.first());
+    }
+    Some(Verdict::told(problem))
+}
+
+/// `replay` and `replay-window`: packets received before, and packets older than the window.
+fn replayed(view: &View<'_>, hosts: &[Host<'_>], place: Place) -> Option<Verdict> {
+    let (host, sa) = (hosts.get(place.0)?, at(hosts, place)?);
+    let extra = kernel(sa)?;
+    let drops = extra.drops?;
+    if drops.replayed == 0 && drops.outside_window == 0 {
+        return None;
+    }
+    let mut said = Vec::new();
+    if drops.replayed > 0 {
+        said.push(format!("{} packets with a number received before (`replay {0}`)", drops.replayed));
+    }
+    if drops.outside_window > 0 {
+        said.push(format!(
+            "{} packets older than the window of {} (`replay-window {0}`)",
+            drops.outside_window, extra.window
+        ));
+    }
+    let evidence = format!(
+        "{}: the anti-replay check of {} dropped {}. Keys and SPI are right: likely causes are copies or reordering on the way, or a \
+         sender that counts from 1 again.",
+        subject(sa),
+        host.name,
+        said.join(" and ")
+    );
+    let problem = Problem::new("counter-replay", evidence).about(host.name).lines(
+        view.policies,
+        host.router,
+        sa.cites.first().into_iter().chain(extra.line("stats")),
+    );
+    Some(Verdict::told(problem))
+}
