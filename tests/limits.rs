@@ -367,7 +367,8 @@ fn udp_flows_beyond_the_limit_are_counted_and_said() {
 #[test]
 fn datagrams_that_speak_against_esp_beyond_the_limit_are_counted_and_said() {
     // Flows of datagrams that are no whole words, and ESP on an unusual port that they are not weighed against.
-    let misfit = |n: u32| udp(address(n), R2, (40_000, 40_001), 1, &[7; 22]);
+    let port = |n: u32| 10_000 + u16::try_from(n % 50_000).expect("a port");
+    let misfit = |n: u32| udp(address(n / 50_000), R2, (port(n), 40_001), 1, &[7; 22]);
     let esp = |n: u32| {
         let payload = [&[0xc0, 0xde, 0, 1][..], &n.to_be_bytes(), &noise(n)].concat();
         udp(R1, R2, (40_000, 40_001), 2, &payload)
@@ -767,11 +768,13 @@ fn flows_and_addresses_of_match_beyond_the_limit_are_counted_and_said() {
 
 #[test]
 fn flows_outside_the_tunnel_are_listed_up_to_the_limit_and_counted_beyond() {
-    let (first, inside) = short(0, R1, R2, 36, 1);
-    let others = (0..1_005).map(|n| Out::whole(START + 1_000, udp(address(n), R2, (1, 53), 1, &[1; 16])));
-    let report = matched("outside", &[std::iter::once(first).chain(others).collect(), vec![inside]]);
+    // Both taps were recording before and after them.
+    let ((first, inside), (last, last_inside)) = (short(0, R1, R2, 36, 1), short(2_000_000_000, R1, R2, 36, 2));
+    let others = (0..1_005).map(|n| Out::whole(START + 1_000_000_000, udp(address(n), R2, (1, 53), 1, &[1; 16])));
+    let plain = std::iter::once(first).chain(others).chain([last]).collect();
+    let report = matched("outside", &[plain, vec![inside, last_inside]]);
     not_exact(&report, "5 flows outside the tunnel beyond the 1000 largest are in no row");
-    assert_eq!((report.outside.len(), report.pairs.outside_plain, report.pairs.matched), (1_000, 1_005, 1));
+    assert_eq!((report.outside.len(), report.pairs.outside_plain, report.pairs.matched), (1_000, 1_005, 2));
 }
 
 #[test]
@@ -829,8 +832,12 @@ fn lost_packets_are_listed_up_to_the_limit_and_counted_beyond() {
             tunnel.push(inside);
         }
     }
+    // Both taps were recording after the last of them.
+    let (seen, inside) = short(1_000_000_000, R1, R2, 40, 3);
+    plain.push(seen);
+    tunnel.push(inside);
     let report = matched("lost", &[plain, tunnel]);
-    assert_eq!((report.pairs.matched, report.pairs.unmatched_plain, report.lost.len()), (16_500, 66_000, 10_000));
+    assert_eq!((report.pairs.matched, report.pairs.unmatched_plain, report.lost.len()), (16_501, 66_000, 10_000));
     not_exact(&report, "56000 lost packets beyond the 10000 that are listed");
     not_exact(&report, "464 lost packets were of flows and sizes beyond the 65536 that are kept apart");
 }

@@ -34,6 +34,7 @@ fn is_no_figure(of: &str, field: &str) -> bool {
         ("Entry" | "Observation", "digest")
             | ("Address", _)
             | ("SaState", "directions")
+            | ("Marks", "protocols")
             | ("Seen", "octets")
             | ("Entry", "time")
             | ("Written", "tail")

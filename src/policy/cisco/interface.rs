@@ -70,10 +70,12 @@ pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
     let first = |count: usize| words.iter().take(count).copied().collect::<Vec<_>>().join(" ");
     let cite = builder.cite(&first(if words.starts_with(&["tunnel", "protection"]) { 5 } else { 4 }));
     match words {
-        ["ip", "address", word, mask, ..] if !matches!(*word, "dhcp" | "negotiated") => match (address(word), mask_of(mask)) {
-            (Some(own), Some(mask)) => edit(on, builder, |interface| add(interface, own, mask, cite)),
-            _ => builder.wrong("an interface address that is no address with a mask"),
-        },
+        ["ip", "address", word, mask, ..] if !matches!(*word, "dhcp" | "negotiated") => {
+            match (address(word), mask_of(mask)) {
+                (Some(own), Some(mask)) => edit(on, builder, |interface| add(interface, own, mask, cite)),
+                _ => builder.wrong("an interface address that is no address with a mask"),
+            }
+        }
         ["ipv6", "address", word, ..] => {
             let prefix = word.split_once('/').and_then(|(word, prefix)| Some((address(word)?, prefix.parse().ok()?)));
             if let Some((own, prefix)) = prefix {

@@ -6,8 +6,8 @@ use super::super::router::Way;
 use super::super::slip::slip;
 use super::super::stated::{Basis, Stated};
 use super::super::{Cite, Mode, Problem, Secret, View, fix};
-use super::{Facing, linux};
 pub(super) use super::agree;
+use super::{Facing, linux};
 use crate::model::{Address, Protocol, Spi};
 
 /// SPIs named in an evidence.
