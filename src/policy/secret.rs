@@ -41,6 +41,12 @@ impl Secret {
         self.hex || self.phrase
     }
 
+    /// Whether it is certainly another key than `other`: both can be compared. A phrase says nothing of the key that is made of it.
+    #[must_use]
+    pub fn differs(&self, other: &Self) -> bool {
+        self.comparable() && other.comparable() && self.hex == other.hex && self != other
+    }
+
     /// Length in bits, where it stood in hex.
     #[must_use]
     pub fn bits(&self) -> Option<u32> {

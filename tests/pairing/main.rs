@@ -117,6 +117,7 @@ fn decrypted_packets_have_their_overhead_part_by_part() {
             ("outer_ip", 20),
             ("udp", 0),
             ("tcp", 0),
+            ("link", 0),
             ("gre", 0),
             ("ah", 0),
             ("esp_header", 8),

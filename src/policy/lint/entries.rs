@@ -43,10 +43,9 @@ fn key(entry: &MapEntry, protocol: Protocol, inbound: bool) -> Option<&SessionKe
     entry.keys.iter().find(|key| key.protocol == protocol && key.inbound == inbound)
 }
 
-/// Whether two keys can be compared and differ: what is not in hex digits was made unreadable before it was pasted.
+/// Whether two keys can be compared and differ.
 fn differ(a: Option<&Secret>, b: Option<&Secret>) -> bool {
-    let readable = |key: &&Secret| key.bits().is_some();
-    matches!((a.filter(readable), b.filter(readable)), (Some(a), Some(b)) if a != b)
+    a.zip(b).is_some_and(|(a, b)| a.differs(b))
 }
 
 fn keys_differ(a: &SessionKey, b: &SessionKey) -> bool {
@@ -55,8 +54,7 @@ fn keys_differ(a: &SessionKey, b: &SessionKey) -> bool {
 
 /// Whether two lines have the same keys, and can be compared in at least one.
 fn same_keys(a: &SessionKey, b: &SessionKey) -> bool {
-    let readable =
-        |key: &SessionKey| [&key.cipher, &key.authenticator].into_iter().flatten().any(|key| key.bits().is_some());
+    let readable = |key: &SessionKey| [&key.cipher, &key.authenticator].into_iter().flatten().any(Secret::comparable);
     readable(a) && readable(b) && !keys_differ(a, b)
 }
 

@@ -185,9 +185,8 @@ fn mode(stated: &Stated) -> Mode {
 }
 
 fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, inward: &Stated) -> Option<Problem> {
-    // An unreadable key says nothing of the other end's; nor does a phrase of the key that is made of it.
-    let readable = |key: &&Secret| key.comparable();
-    let differ = |a: &Option<Secret>, b: &Option<Secret>| matches!((a.as_ref().filter(readable), b.as_ref().filter(readable)), (Some(a), Some(b)) if a.bits().is_some() == b.bits().is_some() && a != b);
+    // An unreadable key says nothing of the other end's.
+    let differ = |a: &Option<Secret>, b: &Option<Secret>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.differs(b));
     let mut which = Vec::new();
     if differ(&out.cipher, &inward.cipher) {
         which.push("encryption keys");
