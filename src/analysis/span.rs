@@ -27,6 +27,8 @@ pub(crate) struct Span {
     /// The time of the frame after the first, and of the one before the last.
     second: Option<Timestamp>,
     last_but_one: Option<Timestamp>,
+    /// Whether a frame bears a time that is no whole second.
+    fractions: bool,
     /// The first steps back beyond what the windows tolerate, and how many more there are.
     pub(crate) steps: Vec<BackStep>,
     pub(crate) more_steps: u64,
@@ -134,6 +136,7 @@ impl Span {
             }
         }
         self.first.get_or_insert((o.pos, o.time));
+        self.divide(o.time);
         self.last_but_one = self.last;
         self.last = Some(o.time);
     }
@@ -151,9 +154,20 @@ impl Span {
         }
     }
 
-    /// Times of the second frame and of the one before the last.
-    pub(crate) fn next_to_ends(&self) -> [Option<Timestamp>; 2] {
-        [self.second, self.last_but_one]
+    /// Whether all times are whole seconds, and not all the same one.
+    pub(crate) fn is_coarse(&self) -> bool {
+        let captures = self.captures.iter().filter_map(|capture| capture.times);
+        let ends = captures.reduce(|own, next| (own.0.min(next.0), own.1.max(next.1)));
+        !self.fractions && ends.is_some_and(|(earliest, latest)| earliest < latest)
+    }
+
+    /// Notes the first time that is no whole second; after it there is nothing to look at.
+    #[inline]
+    fn divide(&mut self, time: Timestamp) {
+        const SECOND: i64 = 1_000_000_000;
+        if !self.fractions {
+            self.fractions = time.raw() % SECOND != 0;
+        }
     }
 
     /// Whether a frame of this time comes no earlier than the one before it.
@@ -168,6 +182,7 @@ impl Span {
     /// Takes in a time that [`Span::admits`].
     #[inline]
     pub(super) fn pass(&mut self, time: Timestamp) {
+        self.divide(time);
         self.last_but_one = self.last;
         self.last = Some(time);
     }
@@ -183,9 +198,11 @@ impl Span {
             untimed,
             second,
             last_but_one,
+            fractions,
             steps,
             more_steps,
         } = later;
+        self.fractions |= fractions;
         let own = self.captures.len() as u32;
         let shift = if continues && own > 0 {
             Shift { captures: own - 1, frames: self.captures.last().map_or(0, |c| c.frames) }

@@ -144,7 +144,7 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub(super) tell: TellArgs<Table>,
     /// A run that sees no IPsec is an error
-    #[arg(long, help_heading = "Run")]
+    #[arg(long, help_heading = "Run", hide_short_help = true)]
     pub(super) expect_ipsec: bool,
     #[command(flatten)]
     pub(super) run: RunArgs,
@@ -239,7 +239,7 @@ pub(super) struct InputArgs {
     #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = values::tap, help_heading = "Input")]
     pub(super) tap: Vec<TapArg>,
     /// Name of the one tap that all captures without --tap are of [default: decided by their times]
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    #[arg(long, value_name = "NAME", help_heading = "Input", hide_short_help = true)]
     pub(super) tap_name: Option<String>,
     /// Names of further captures, one a line; `-` is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]

@@ -189,6 +189,7 @@ fn merge(args: MergeArgs) -> Verdict {
     }
     state.lacks(errors.iter().map(|error| format!("Not read: {error}.")));
     let expectation = policies::read(&args.policy.config, &args.run, &mut errors);
+    let config = policies::unread(&expectation);
     if let Err(why) = state.expect(expectation) {
         return failed(&Error::Usage(why));
     }
@@ -197,6 +198,7 @@ fn merge(args: MergeArgs) -> Verdict {
         write(state_sink, &mut verdict, |sink| state.write(sink));
     }
     let (mut report, more) = state.report();
+    report.config = config;
     say_unread(&mut report.exactness, &mut report.degraded_why, &more);
     errors.extend(more);
     verdict.errors(&errors);

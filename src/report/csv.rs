@@ -376,8 +376,8 @@ const RATES: &[Column<DirectionRate>] = &[
     ("peak_frames_per_s", |r, c| c.real(r.peak.map(|peak| peak.frames_per_s))),
     ("l1_basis", |r, c| c.text(r.l1_basis)),
     ("basis", |r, c| c.text(r.basis)),
-    ("goodput_min_bps_if_no_tfc", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_min_bps))),
-    ("goodput_max_bps_if_no_tfc", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_max_bps))),
+    ("if_no_tfc_goodput_min_bps", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_min_bps))),
+    ("if_no_tfc_goodput_max_bps", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_max_bps))),
 ];
 
 const LAYERS: &[Column<Layer>] = &[

@@ -175,7 +175,7 @@ fn rate(from: &str, to: &str) -> DirectionRate {
         goodput_bps: Some(4.35e6),
         goodput_min_bps: None,
         goodput_max_bps: None,
-        if_no_tfc: None,
+        if_no_tfc: Some(GoodputRange { goodput_min_bps: Some(4.1e6), goodput_max_bps: Some(4.5e6) }),
         clear_bps: Some(0.0),
         control_l1_bps: Some(58.2e6),
         utilisation_pct: Some(68.9),

@@ -22,7 +22,7 @@ impl Clock {
         // Frames of captures that overlap were merged by time, and their positions are in no order.
         let times = || span.captures.iter().filter_map(|capture| capture.times);
         let in_turns = times().zip(times().skip(1)).any(|(own, next)| next.0 < own.1);
-        Self { steps, unknown: span.more_steps > 0 || in_turns, coarse: is_coarse(partial) }
+        Self { steps, unknown: span.more_steps > 0 || in_turns, coarse: span.is_coarse() }
     }
 
     /// Whether the clock was set back between the first and the last frame of what was seen.
@@ -54,28 +54,4 @@ impl Clock {
         let within = move |pos: FramePos| ends.is_some_and(|(first, last)| first < pos && pos <= last);
         self.steps.iter().filter(move |(pos, _)| within(*pos)).map(|(_, back)| *back)
     }
-}
-
-/// Whether all times that a state keeps are whole seconds, and not all the same one.
-fn is_coarse(partial: &Partial) -> bool {
-    const SECOND: i64 = 1_000_000_000;
-    let sizes = &partial.sizes;
-    let cells = sizes
-        .visible
-        .iter()
-        .map(|(_, cell)| &cell.seen)
-        .chain(sizes.opaque.iter().map(|(_, cell)| &cell.seen))
-        .chain(sizes.null.iter().map(|(_, cell)| &cell.seen))
-        .chain(sizes.decrypted.iter().map(|(_, cell)| &cell.seen));
-    let seen = partial.rates.iter().map(|(_, direction)| &direction.seen).chain(cells);
-    // First and last of a test may well be a whole number of seconds apart; the frames next to them are not.
-    let next = partial.span.next_to_ends().into_iter().flatten().map(|time| time.ns());
-    let ends = seen.filter_map(Seen::ends).flat_map(|ends| [ends.first_time.ns(), ends.last_time.ns()]);
-    let mut times = ends.chain(next).flatten();
-    let Some(first) = times.next().filter(|time| time % SECOND == 0) else { return false };
-    let mut moved = false;
-    times.all(|time| {
-        moved |= time != first;
-        time % SECOND == 0
-    }) && moved
 }

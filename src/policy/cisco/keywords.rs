@@ -354,8 +354,9 @@ mod tests {
             (Context::Map, "ma addr LIST", "ma addr LIST"),
             (Context::Map, "mat addr LIST", "match address LIST"),
             (Context::Map, "no set pe 10.0.0.1", "no set peer 10.0.0.1"),
-            // `set s` may be a key or a lifetime; `set i` several things.
-            (Context::Map, "set s in esp 4097", "set s in esp 4097"),
+            // `set s` may be a key or a lifetime; what follows decides. `set i` may be several things.
+            (Context::Map, "set s in esp 4097", "set session-key inbound esp 4097"),
+            (Context::Map, "set s", "set s"),
             (Context::Map, "set i x", "set i x"),
             (Context::Interface, "ip addr 10.0.0.1 255.0.0.0", "ip address 10.0.0.1 255.0.0.0"),
             (Context::Interface, "ip acc 101 in", "ip access-group 101 in"),

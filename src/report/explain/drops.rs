@@ -1,7 +1,7 @@
 //! Log lines of packets that a router dropped: replays, integrity checks that failed, packets that should have been protected.
 
 use super::super::escape::printable;
-use super::super::text::page::{Page, Tone};
+use super::super::text::page::Page;
 use super::spi::{self, Written};
 
 /// Why a packet was dropped.
@@ -106,7 +106,7 @@ pub(super) fn print(page: &mut Page<'_>, drop: &Drop) {
         drop.sequence.as_deref().map(|number| format!(", sequence number {}", printable(number))).unwrap_or_default();
     let spi = drop.spi.map(|written| format!(", SPI {} ({}){number}", written.spi, written.spi.0)).unwrap_or(number);
     let (what, why, steps) = said(drop.why, &receiver, &sender);
-    page.styled(Tone::Heading, 0, &format!("{receiver} dropped a packet of {sender}{spi}: {what}"));
+    page.wrapped(0, 2, &format!("{receiver} dropped a packet of {sender}{spi}: {what}"));
     page.wrapped(2, 2, &why);
     page.heading("What to do");
     for (n, step) in steps.iter().enumerate() {
