@@ -500,8 +500,13 @@ impl CopyWindow {
         }
         let oldest = self.oldest_kept();
         for (entry, older) in later_tail.into_iter().filter(|(e, _)| e.time >= oldest) {
-            let whole = chains.get(&entry.digest).filter(|chain| chain.latest() == Some(entry.time));
-            let [_, a, b, c] = whole.map_or(Chain::new(entry.time, older), |chain| *chain).times;
+            // Only a chain of the first epoch with fewer frames than decide can have begun before this span; its latest frame is in
+            // the head, or too far behind it. The time alone does not tell: where the clock steps back, a chain has the same time twice.
+            let begun = if first_epoch && older.contains(&VACANT) { chains.get(&entry.digest) } else { None };
+            let [_, a, b, c] = match begun {
+                Some(chain) if chain.latest() == Some(entry.time) => chain.times,
+                _ => Chain::new(entry.time, older).times,
+            };
             self.touch_latest(entry, [a, b, c]);
         }
         found
