@@ -669,7 +669,7 @@ fn continues(last: &Edge, raw: u32, time: Timestamp) -> Option<i32> {
         return Some(step);
     }
     let silent = time.since(last.time).unwrap_or(0) >= RUN_GAP_NS;
-    let far = step > JUMP_STEP || step < -RUN_STEP;
+    let far = !(-RUN_STEP..=JUMP_STEP).contains(&step);
     (!(far || step < 0 && silent)).then_some(step)
 }
 

@@ -159,9 +159,9 @@ pub(super) fn trains(pieces: &[Piece]) -> Vec<Train<'_>> {
             }
             (None, _) => {
                 // Ranges that overlap by a part fit no whole packet; which octets count is the receiver's decision.
-                let partly = |own: &&Piece| own.overlaps(piece) && (own.start, own.end) != (piece.start, piece.end);
+                let partly = |own: &Piece| own.overlaps(piece) && (own.start, own.end) != (piece.start, piece.end);
                 let mut train = Train::of(piece);
-                for other in trains.iter_mut().filter(|other| other.pieces.iter().any(|own| partly(&own))) {
+                for other in trains.iter_mut().filter(|other| other.pieces.iter().any(|own| partly(own))) {
                     other.uncertain = true;
                     train.uncertain = true;
                 }
