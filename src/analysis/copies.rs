@@ -60,8 +60,11 @@ pub(crate) struct CopyWindow {
     pub(crate) copies: u64,
     /// Entries that found no room.
     pub(crate) dropped: u64,
-    /// Frames that are further behind the newest than one backward step may be.
+    /// Frames that are further behind the newest than one backward step may be; of those that are so only for an earlier span,
+    /// one for each border.
     pub(crate) adrift: u64,
+    /// Lowest time of the first epoch: whether any frame of it is adrift for an earlier span.
+    lowest: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -185,6 +188,7 @@ impl Default for CopyWindow {
             copies: 0,
             dropped: 0,
             adrift: 0,
+            lowest: i64::MAX,
         }
     }
 }
@@ -211,7 +215,10 @@ impl CopyWindow {
         self.previous = Some(time);
         let first = *self.first.get_or_insert(time);
         self.newest = self.newest.max(time);
-        self.adrift += u64::from(time < self.newest.saturating_sub(CLOCK_TOLERANCE_NS));
+        self.adrift += u64::from(self.is_adrift(time));
+        if self.first_epoch {
+            self.lowest = self.lowest.min(time);
+        }
         let entry = Entry { digest: o.digest, time };
         let (chain, apart) = if first_sighting {
             self.remember(entry);
@@ -282,6 +289,7 @@ impl CopyWindow {
     pub(crate) fn pass(&mut self, digest: u64, time: i64) {
         self.previous = Some(time);
         self.newest = self.newest.max(time);
+        self.adrift += u64::from(self.is_adrift(time));
         self.remember(Entry { digest, time });
     }
 
@@ -292,6 +300,11 @@ impl CopyWindow {
         self.older.clear();
         self.newest = VACANT;
         self.first_epoch = false;
+    }
+
+    /// Whether a frame of this time is further behind the newest than one backward step may be.
+    fn is_adrift(&self, time: i64) -> bool {
+        time < self.newest.saturating_sub(CLOCK_TOLERANCE_NS)
     }
 
     fn oldest_kept(&self) -> i64 {
@@ -436,6 +449,7 @@ impl CopyWindow {
             copies,
             dropped,
             adrift,
+            lowest,
         } = later;
         self.copies += copies;
         self.dropped += dropped;
@@ -447,6 +461,10 @@ impl CopyWindow {
         if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
             self.start_epoch();
         } else {
+            self.adrift += u64::from(self.is_adrift(lowest));
+            if self.first_epoch {
+                self.lowest = self.lowest.min(lowest);
+            }
             let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
             let own = self.chained_tail();
@@ -522,6 +540,7 @@ impl PartialEq for CopyWindow {
             && self.newest == other.newest
             && self.first_epoch == other.first_epoch
             && self.adrift == other.adrift
+            && self.lowest == other.lowest
             && self.agreed_head().eq(other.agreed_head())
             && self.agreed() == other.agreed()
     }
@@ -567,6 +586,7 @@ struct Written {
     copies: u64,
     dropped: u64,
     adrift: u64,
+    lowest: i64,
 }
 
 impl Serialize for CopyWindow {
@@ -581,6 +601,7 @@ impl Serialize for CopyWindow {
             copies: self.copies,
             dropped: self.dropped,
             adrift: self.adrift,
+            lowest: self.lowest,
         }
         .serialize(serializer)
     }
@@ -588,10 +609,10 @@ impl Serialize for CopyWindow {
 
 impl<'de> Deserialize<'de> for CopyWindow {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped, adrift } =
+        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest } =
             Written::deserialize(deserializer)?;
         let mut window =
-            Self { newest, previous, first, head, first_epoch, copies, dropped, adrift, ..Self::default() };
+            Self { newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest, ..Self::default() };
         for (entry, older) in tail {
             window.insert(entry);
             window.set_older(entry.digest, older);
