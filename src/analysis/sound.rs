@@ -40,7 +40,7 @@ fn is_no_figure(of: &str, field: &str) -> bool {
             | ("Written", "tail")
             | ("HeadFrame", "chained")
             | ("Piece", "digest")
-            | ("Written" | "Fragments", "first" | "newest" | "previous" | "last_sweep")
+            | ("Written" | "Fragments", "first" | "newest" | "previous" | "lowest" | "last_sweep")
             | ("Group", "first_time" | "last_time")
             | ("Span", "backward_most_ns")
             | ("CaptureSpan", "longest_pause_ns")
