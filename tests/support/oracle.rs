@@ -554,8 +554,7 @@ pub fn count_sequence(numbers: &[(u32, i64)]) -> SequenceCount {
         match (step, runs.last_mut()) {
             (Some((step, gap)), Some(run))
                 if !(step < 0 && gap >= RESTART_GAP_NS
-                    || step > JUMP
-                    || step < -RUN_STEP
+                    || !(-RUN_STEP..=JUMP).contains(&step)
                     || step < -LARGEST_WINDOW && begins) =>
             {
                 let unwrapped = run.last().expect("a run is never empty") + step;
