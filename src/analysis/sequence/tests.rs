@@ -82,7 +82,7 @@ fn a_late_number_at_the_edge_of_what_was_folded_makes_no_gap() {
     at += 1;
     // More behind it, so that it is folded, too.
     state.merge(groups(many, many, &mut at), Shift::default());
-    let below = state.runs.iter().find_map(|run| run.folded.get().below).expect("more was folded");
+    let below = state.runs.iter().filter_map(|run| run.folded.get().below).max().expect("more was folded");
     let figures = state.finish(0).unwrap();
     assert!(below > edge + 1);
     let gaps = u64::from(2 * many) - 1;
