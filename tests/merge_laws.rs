@@ -319,7 +319,7 @@ fn copies_are_found_wherever_a_stream_with_backward_steps_is_cut() {
 /// An IPv4 fragment of an ESP packet, or of a UDP packet.
 fn fragment(protocol: u8, id: u16, offset: u16, more: bool, payload: &[u8]) -> Vec<u8> {
     let mut frame = support::build::ipv4(R1, R2, protocol, id, payload);
-    let field = offset / 8 | if more { 0x2000 } else { 0 };
+    let field = (offset / 8) | if more { 0x2000 } else { 0 };
     frame[20..22].copy_from_slice(&field.to_be_bytes());
     frame
 }

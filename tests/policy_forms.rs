@@ -29,7 +29,7 @@ fn router(second: bool, spi: u32) -> String {
          ip access-list extended LIST\n permit ip {net} 0.0.0.255 {far} 0.0.0.255\n!\nend\n",
         keys(true),
         keys(false),
-        net.replace(".0", ".1").replace("10.61.2.1", "10.61.2.1")
+        net.replace(".0", ".1")
     )
 }
 
