@@ -370,10 +370,11 @@ fn datagrams_that_speak_against_esp_beyond_the_limit_are_counted_and_said() {
     let port = |n: u32| 10_000 + u16::try_from(n % 50_000).expect("a port");
     let misfit = |n: u32| udp(address(n / 50_000), R2, (port(n), 40_001), 1, &[7; 22]);
     let esp = |n: u32| {
-        let payload = [&[0xc0, 0xde, 0, 1][..], &n.to_be_bytes(), &noise(n)].concat();
+        let payload = [&[0x2a, 0x6b, 0x1c, 0x5d][..], &n.to_be_bytes(), &noise(2 * n)].concat();
         udp(R1, R2, (40_000, 40_001), 2, &payload)
     };
-    let frames = (0..65_536 + 3).map(misfit).chain((1..=40).map(esp));
+    // One of the ports is that of TZSP.
+    let frames = (0..65_536 + 4).map(misfit).chain((1..=40).map(esp));
     let report = report("misfits.pcap", frames.enumerate().map(|(at, frame)| (at as u64 * 1_001, frame)));
     degraded(&report, "3 datagrams of UDP flows beyond 65536 were not weighed against ESP on unusual ports");
 }

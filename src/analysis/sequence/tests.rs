@@ -85,7 +85,8 @@ fn a_late_number_at_the_edge_of_what_was_folded_makes_no_gap() {
     let below = state.runs.iter().filter_map(|run| run.folded.get().below).max().expect("more was folded");
     let figures = state.finish(0).unwrap();
     assert!(below > edge + 1);
-    let gaps = u64::from(2 * many) - 1;
+    // The way back from it is a step of more than 2^20: the numbers skipped there are a jump's, not lost.
+    let gaps = u64::from(2 * many) - 2;
     assert_eq!((figures.gaps, figures.lost, figures.late), (gaps, 18 * gaps - 1, 1));
 }
 

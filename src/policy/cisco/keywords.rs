@@ -226,13 +226,12 @@ pub(super) fn expanded(context: Context, words: &[&str]) -> Vec<String> {
         }
         let open = |command: &Vec<&str>| command.get(at).is_none();
         let exact = live.iter().any(|command| command.get(at) == Some(&word.as_str()));
-        let any = live.iter().any(|command| command.get(at) == Some(&"*"));
         let fits = |token: &str| match token {
             "*" => !exact,
             "#" => is_number(word),
             "%" => matches!(word.as_str(), "0" | "6" | "7"),
             token if exact => token == word,
-            token => !any && token.starts_with(word.as_str()),
+            token => token.starts_with(word.as_str()),
         };
         if live.iter().all(open) || !live.iter().any(|command| command.get(at).is_some_and(|token| fits(token))) {
             break;
