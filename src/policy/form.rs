@@ -9,6 +9,9 @@ use super::limits::MAX_LINE;
 use super::line;
 use super::xfrm;
 
+/// Octets that a line has at most with what a terminal added to it.
+const LONGEST_RAW: usize = 16 * MAX_LINE;
+
 /// A line of the text as it was meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Line {
@@ -63,6 +66,11 @@ pub(super) fn lines(text: &[u8]) -> Vec<Line> {
     for (number, octets) in (1u32..).zip(text.split(|b| *b == end)) {
         // Most lines of the largest inputs say nothing.
         if matches!(octets.trim_ascii(), b"" | b"!" | b"#") {
+            continue;
+        }
+        // Nothing that a terminal adds makes a line so long: it is told as one, without copies of it.
+        if octets.len() > LONGEST_RAW {
+            raw.push((number, "x".repeat(MAX_LINE + 1)));
             continue;
         }
         for line in marks::overwritten(&String::from_utf8_lossy(octets)) {
