@@ -13,7 +13,7 @@ mod map;
 pub(super) use forwarding::expand;
 pub(super) use keywords::interface as interface_name;
 pub(super) use known::irrelevant;
-pub(super) use map::shown;
+pub(super) use map::{entry as map_entry, shown};
 
 use super::builder::Builder;
 use super::paste::Read;

@@ -1,7 +1,7 @@
 //! `show crypto map` of Cisco IOS: entries with their peers, keys, access lists and transform sets.
 
 use super::builder::Builder;
-use super::cisco::{interface_name, list_entry};
+use super::cisco::{interface_name, list_entry, map_entry};
 use super::paste::{Read, Reader};
 use super::redact;
 use super::router::{Keying, MapEntry, SessionKey, TransformSet};
@@ -66,24 +66,10 @@ impl Reader for ShowMap {
             "ipsec-isakmp" => Keying::Ike,
             _ => return Read::Foreign,
         };
-        let Ok(number) = number.parse::<u32>() else { return Read::Foreign };
-        *self = Self::default();
-        let cite = builder.cite_made(&format!("Crypto Map \"{name}\" {number} {kind}"));
-        let Some(router) = builder.router() else { return Read::Understood };
-        self.at = router.maps.iter().position(|entry| entry.name == name && entry.number == number).or_else(|| {
-            router.maps.push(MapEntry {
-                name: name.to_owned(),
-                number,
-                keying,
-                peers: Vec::new(),
-                keys: Vec::new(),
-                transform_sets: Vec::new(),
-                acl: None,
-                local: None,
-                cite,
-            });
-            router.maps.len().checked_sub(1)
-        });
+        if number.parse::<u32>().is_err() {
+            return Read::Foreign;
+        }
+        *self = Self { at: map_entry(name, number, keying, builder), ..Self::default() };
         Read::Understood
     }
 

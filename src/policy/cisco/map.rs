@@ -50,7 +50,7 @@ pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) 
 }
 
 /// The place of an entry among the router's; it begins if it is not there.
-pub(super) fn entry(name: &str, number: &str, keying: Keying, builder: &mut Builder) -> Option<usize> {
+pub(in crate::policy) fn entry(name: &str, number: &str, keying: Keying, builder: &mut Builder) -> Option<usize> {
     let cite = builder.cite_made(&format!("crypto map {name} {number}"));
     let Ok(number) = number.parse::<u32>() else {
         builder.wrong("a crypto map entry whose number is no number");
