@@ -3,7 +3,7 @@
 //! size pays for its tunnel, how padding behaves and what rates remain.
 //!
 //! The library is a stack of floors; each uses only the floors below it (ARCHITECTURE.md draws the map and
-//! `tests/architecture.rs` enforces it):
+//! `tests/house/architecture.rs` enforces it):
 //!
 //! | floor | what it does |
 //! |---|---|

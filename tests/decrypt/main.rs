@@ -4,7 +4,9 @@
 mod support;
 
 mod keyed;
+mod keyring;
 mod published;
+mod report;
 mod total;
 
 use std::collections::BTreeMap;

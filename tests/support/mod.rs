@@ -4,6 +4,8 @@
 pub mod build;
 pub mod oracle;
 pub mod rit;
+pub mod sane;
+pub mod state_file;
 pub mod writer;
 
 use std::fmt::Debug;

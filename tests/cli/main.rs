@@ -1,0 +1,11 @@
+//! The program: exit status, streams, limits, faults of the world.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod calc;
+mod crashes;
+mod faults;
+mod limits;
+mod outputs;
+mod runs;

@@ -1,0 +1,7 @@
+//! The rules of the source, and the README.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod architecture;
+mod readme;

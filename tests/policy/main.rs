@@ -1,0 +1,14 @@
+//! Configurations: reading, faults, fixes, and the wire against them.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cases;
+mod forms;
+mod lint;
+mod linux;
+mod pairs;
+mod read;
+mod secrets;
+mod wire;
+mod wire_verdicts;

@@ -1,0 +1,119 @@
+//! What a report leaves open, or leaves out, and says so: situations in which a figure or a finding would be false.
+
+use crate::support;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::build::{self, Noise, R1, R2, START};
+use crate::support::writer::{ETHERNET, Order, Out, Step, pcap, plain_pcap};
+use crate::support::{at, items, number, text};
+
+const MILLISECOND: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+fn written(name: &str, frames: &[Out], link: u32) -> PathBuf {
+    support::write_file(&support::scratch("reported"), name, &pcap(frames, link, Order::Little, Step::Nano))
+}
+
+fn run(command: &str, options: &[&str], path: &std::path::Path) -> Value {
+    let mut args = vec![command, "--format", "json", "-q"];
+    args.extend(options);
+    args.push(path.to_str().expect("UTF-8"));
+    support::spiglass(&args).json()
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    items(report, "findings").iter().map(|finding| text(finding, "code")).collect()
+}
+
+/// ESP both ways, ten milliseconds apart, of payload lengths that `bytes` gives.
+fn tunnel(bytes: impl Fn(u32) -> usize) -> Vec<Vec<u8>> {
+    let mut noise = Noise(1);
+    (0..200_u32)
+        .map(|n| {
+            let (src, dst, spi) = if n % 2 == 0 { (R1, R2, 0x1001) } else { (R2, R1, 0x2001) };
+            build::esp(src, dst, spi, n / 2 + 1, &noise.bytes(bytes(n)))
+        })
+        .collect()
+}
+
+fn timed(frames: Vec<Vec<u8>>, step: u64) -> Vec<Out> {
+    frames.into_iter().zip(0..).map(|(frame, n)| Out::whole(START + n * step, frame)).collect()
+}
+
+#[test]
+fn whole_seconds_make_no_rates() {
+    let report = run("report", &[], &written("seconds.pcap", &timed(tunnel(|_| 104), SECOND), ETHERNET));
+    for row in items(&report, "rates.directions") {
+        assert!(at(row, "l1_bps").is_null() && at(row, "frames_per_s").is_null() && at(row, "peak").is_null(), "{row}");
+    }
+    assert!(at(&report, "sas.0.rate.frames_per_s").is_null());
+    // Ends that are whole seconds apart are chance where the frames between are not.
+    let report = run("report", &[], &written("hundredths.pcap", &timed(tunnel(|_| 104), 10 * MILLISECOND), ETHERNET));
+    assert!(items(&report, "rates.directions").iter().all(|row| at(row, "l1_bps").is_number()));
+}
+
+#[test]
+fn bounds_of_goodput_hold_if_no_sa_pads() {
+    let report = run(
+        "report",
+        &[],
+        &written("bounds.pcap", &timed(tunnel(|n| 104 + n as usize % 50 * 16), MILLISECOND), ETHERNET),
+    );
+    for row in items(&report, "rates.directions") {
+        assert!(at(row, "goodput_min_bps").is_null() && at(row, "goodput_max_bps").is_null(), "{row}");
+        let bound = |name: &str| at(row, name).as_f64().unwrap_or(f64::NAN);
+        assert!(bound("if_no_tfc.goodput_min_bps") < bound("if_no_tfc.goodput_max_bps"), "{row}");
+    }
+}
+
+#[test]
+fn a_mirror_with_its_own_addresses_shows_both_directions() {
+    let frames = tunnel(|_| 104).into_iter().map(|mut frame| {
+        frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2]);
+        frame
+    });
+    let path = written("one-mac-pair.pcap", &timed(frames.collect(), MILLISECOND), ETHERNET);
+    let report = run("report", &["--link-rate", "100M"], &path);
+    assert_eq!(codes(&report), ["capture-one-mac-pair"]);
+    assert!(at(&report, "rates.directions.0.utilisation_pct").is_null());
+    // One direction alone is still one direction.
+    let frames = tunnel(|_| 104).into_iter().step_by(2).collect();
+    let report = run("report", &[], &written("one-way.pcap", &timed(frames, MILLISECOND), ETHERNET));
+    assert!(codes(&report).contains(&"capture-one-direction"), "{:?}", codes(&report));
+}
+
+#[test]
+fn a_filter_is_told_and_what_it_leaves_out_is_no_finding() {
+    let path = written("filter.pcap", &timed(tunnel(|_| 104), MILLISECOND), ETHERNET);
+    let report = run("report", &["--spi", "0x1001"], &path);
+    assert_eq!(items(&report, "filters").iter().filter_map(Value::as_str).collect::<Vec<_>>(), ["--spi 0x00001001"]);
+    assert_eq!(codes(&report), <[&str; 0]>::default());
+    assert_eq!(number(&report, "sas.0.frames"), 100);
+    assert_eq!(items(&run("report", &[], &path), "filters").len(), 0);
+}
+
+#[test]
+fn frames_of_a_link_that_is_not_read_are_a_warning() {
+    let path = written("unread.pcap", &timed(tunnel(|_| 104), MILLISECOND), 109);
+    let report = run("check", &[], &path);
+    assert_eq!(codes(&report), ["capture-link-unread", "no-ipsec"]);
+    assert_eq!(number(&report, "exit_status"), 1);
+}
+
+#[test]
+fn check_says_that_it_saw_no_ipsec() {
+    let mut noise = Noise(2);
+    let clear = (0..40_u16).map(|n| build::udp(R1, R2, (40_000, 53), n, &noise.bytes(61))).collect();
+    let path =
+        support::write_file(&support::scratch("reported"), "clear.pcap", &plain_pcap(&timed(clear, MILLISECOND)));
+    let report = run("check", &[], &path);
+    let found = items(&report, "findings").iter().find(|finding| text(finding, "code") == "no-ipsec").expect("a note");
+    assert_eq!((text(found, "severity"), number(&report, "exit_status")), ("note", 0));
+    let report = run("check", &["--expect-ipsec"], &path);
+    assert_eq!((text(&report, "findings.0.severity"), number(&report, "exit_status")), ("error", 1));
+    assert!(!codes(&run("report", &[], &path)).contains(&"no-ipsec"), "a report is not a check");
+    let tunnel = written("tunnel.pcap", &timed(tunnel(|_| 104), MILLISECOND), ETHERNET);
+    assert!(!codes(&run("check", &["--expect-ipsec"], &tunnel)).contains(&"no-ipsec"));
+}

@@ -1,0 +1,252 @@
+//! What of UDP is ESP: protocols that look like it packet by packet, and ESP where it is hard to see.
+
+use crate::support;
+use serde_json::Value;
+
+use crate::support::build::{self, Noise, R1, R2, START};
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{at, items, number, text};
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// A datagram: from R1 or from R2, port of R1, port of R2, payload.
+type Datagram = (bool, u16, u16, Vec<u8>);
+
+/// A capture of datagrams ten milliseconds apart, as a report.
+fn report(test: &str, datagrams: impl IntoIterator<Item = Datagram>) -> Value {
+    let frames: Vec<Out> = (0..)
+        .zip(datagrams)
+        .map(|(n, (from_r1, own, far, payload))| {
+            let id = u16::try_from(n % 60_000).expect("16 bits");
+            let frame = if from_r1 {
+                build::udp(R1, R2, (own, far), id, &payload)
+            } else {
+                build::udp(R2, R1, (far, own), id, &payload)
+            };
+            Out::whole(START + n * 10 * MILLISECOND + 1_234, frame)
+        })
+        .collect();
+    let path = support::write_file(&support::scratch(test), "made-up.pcap", &plain_pcap(&frames));
+    support::report(&[&path]).json()
+}
+
+/// Nothing of it is ESP, and nothing is said that only holds of ESP.
+fn no_esp(report: &Value, what: &str) {
+    assert!(items(report, "sas").is_empty(), "{what}: {}", at(report, "sas"));
+    assert_eq!(number(report, "totals.ipsec_frames"), 0, "{what}");
+    let said: Vec<&str> = items(report, "findings").iter().map(|finding| text(finding, "code")).collect();
+    let of_esp =
+        |code: &&&str| code.starts_with("sequence-") || code.starts_with("spi-") || **code == "esp-length-invalid";
+    assert_eq!(said.iter().find(of_esp), None, "{what}");
+    assert!(items(report, "layers").iter().all(|layer| !text(layer, "stack").ends_with("/esp")), "{what}");
+}
+
+/// SPI and packets of each SA.
+fn sas(report: &Value) -> Vec<(u64, u64)> {
+    items(report, "sas").iter().map(|sa| (number(sa, "spi"), number(sa, "frames"))).collect()
+}
+
+fn esp(noise: &mut Noise, spi: u32, number: u32, bytes: usize) -> Vec<u8> {
+    [&spi.to_be_bytes()[..], &number.to_be_bytes(), &noise.bytes(bytes)].concat()
+}
+
+/// Ports of R1 and R2: those of IPsec, and others.
+const PORTS: [(u16, u16); 4] = [(4500, 4500), (500, 500), (4500, 33_000), (14_500, 33_000)];
+
+/// Payload of one packet: number of the packet, from R1.
+type Make = fn(&mut Noise, u32, bool) -> Vec<u8>;
+
+fn rtp_video(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    // Three packets of one picture share a timestamp.
+    let sequence = u16::try_from(n & 0xffff).expect("16 bits");
+    let head = [&[0x80, 96][..], &sequence.to_be_bytes(), &(n / 3 * 3_000).to_be_bytes(), &[1, 2, 3, 4]].concat();
+    [head, noise.bytes(1_200)].concat()
+}
+
+fn rtp_voice(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    let sequence = u16::try_from((n + 65_500) & 0xffff).expect("16 bits");
+    [&[0x80, 8][..], &sequence.to_be_bytes(), &(n * 160).to_be_bytes(), &[1, 2, 3, 4], &noise.bytes(160)].concat()
+}
+
+fn quic(noise: &mut Noise, _: u32, from_r1: bool) -> Vec<u8> {
+    // A short header: flags, the connection identifier of the receiver (R1 has none), and ciphertext.
+    let flags = 0x40 | u8::try_from(noise.below(64)).expect("6 bits");
+    let identifier: &[u8] = if from_r1 { &[9, 8, 7, 6, 5, 4, 3, 2] } else { &[] };
+    let bytes = usize::try_from(40 + noise.below(1_200)).expect("a length");
+    [&[flags], identifier, &noise.bytes(bytes)].concat()
+}
+
+fn quic_bulk(noise: &mut Noise, _: u32, _: bool) -> Vec<u8> {
+    // Full datagrams without a connection identifier: random from the second octet on, and whole words.
+    [&[0x40 | u8::try_from(noise.below(64)).expect("6 bits")], noise.bytes(1_251).as_slice()].concat()
+}
+
+fn openvpn(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
+    let bytes = usize::try_from(40 + noise.below(1_200)).expect("a length");
+    [&[0x48, 0, 0, u8::from(from_r1)][..], &(n + 1).to_be_bytes(), &noise.bytes(bytes)].concat()
+}
+
+fn wireguard(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
+    let index = if from_r1 { [7, 7, 7, 7] } else { [8, 8, 8, 8] };
+    let bytes = usize::try_from(16 * (2 + noise.below(60))).expect("a length");
+    [&[4, 0, 0, 0][..], &index, &u64::from(n).to_le_bytes(), &noise.bytes(bytes)].concat()
+}
+
+fn dtls(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    let bytes = u16::try_from(40 + noise.below(400)).expect("a length");
+    let number = u64::from(n).to_be_bytes();
+    [&[23, 0xfe, 0xfd, 0, 1][..], &number[2..], &bytes.to_be_bytes(), &noise.bytes(usize::from(bytes))].concat()
+}
+
+fn game(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    // A magic word, a type, flags, and a counter of sixteen bits.
+    let kind = [2, u8::try_from(noise.below(256)).expect("8 bits")];
+    let bytes = usize::try_from(20 + noise.below(300)).expect("a length");
+    [
+        &[0x32, 0xab, 0x98, 0x64][..],
+        &kind,
+        &u16::try_from(n & 0xffff).expect("16 bits").to_be_bytes(),
+        &noise.bytes(bytes),
+    ]
+    .concat()
+}
+
+fn ticks(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    // A constant word and a time in milliseconds that several packets share, in whole words.
+    [&[0x47, 0x41, 0x4d, 0x45][..], &(n / 2 * 16).to_be_bytes(), &noise.bytes(64)].concat()
+}
+
+#[test]
+fn protocols_that_look_like_esp_are_none() {
+    let all: [(&str, Make); 10] = [
+        ("rtp-video", rtp_video),
+        ("rtp-voice", rtp_voice),
+        ("quic", quic),
+        ("quic-bulk", quic_bulk),
+        ("openvpn", openvpn),
+        ("wireguard", wireguard),
+        ("dtls", dtls),
+        ("game", game),
+        ("ticks", ticks),
+        ("stun", |noise, _, _| [&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42][..], &noise.bytes(20)].concat()),
+    ];
+    for (name, make) in all {
+        for (own, far) in PORTS {
+            for packets in [40_u32, 400] {
+                let mut noise = Noise(u64::from(packets));
+                let datagrams = (0..packets).map(|n| (n % 2 == 0, own, far, make(&mut noise, n / 2, n % 2 == 0)));
+                no_esp(&report("look-alikes", datagrams), &format!("{packets} of {name} on {own} and {far}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn openvpn_of_one_length_is_none_on_a_port_of_its_own() {
+    let mut noise = Noise(4);
+    let datagrams = (0..200_u32).map(|n| {
+        let payload = [&[0x48, 0, 0, 3][..], &(n + 1).to_be_bytes(), &noise.bytes(1_400)].concat();
+        (true, 1194, 40_000, payload)
+    });
+    no_esp(&report("openvpn-one-length", datagrams), "OpenVPN");
+}
+
+#[test]
+fn a_counter_before_constant_octets_is_none() {
+    let mut noise = Noise(5);
+    let datagrams = (0..200_u32).map(|n| {
+        let payload =
+            [&[0x11, 0x22, 0x33, 0x44][..], &n.to_be_bytes(), &[0, 0, 0, 1, 0, 0, 0, 2], &noise.bytes(80)].concat();
+        (true, 20_000, 40_000, payload)
+    });
+    no_esp(&report("constant-iv", datagrams), "a counter");
+}
+
+#[test]
+fn few_packets_of_esp_on_port_4500_are_reported() {
+    for packets in [1_u32, 2, 3, 5, 12] {
+        let mut noise = Noise(u64::from(packets));
+        let datagrams = (0..packets * 2).map(|n| {
+            let (from_r1, number) = (n % 2 == 0, n / 2 + 77_000);
+            (from_r1, 4500, 33_000, esp(&mut noise, if from_r1 { 0xc0de_0001 } else { 0xc1de_0002 }, number, 88))
+        });
+        let report = report("few", datagrams);
+        assert_eq!(sas(&report), [(0xc0de_0001, packets.into()), (0xc1de_0002, packets.into())], "{packets} packets");
+    }
+}
+
+#[test]
+fn several_associations_of_single_packets_are_reported() {
+    let mut noise = Noise(6);
+    let spis = [0xc012_3456_u32, 0xc6a1_9903, 0xcb77_0f1e, 0xc3d0_e2a7, 0xce05_6b52];
+    let datagrams = spis.iter().map(|spi| (true, 4500, 4500, esp(&mut noise, *spi, 4_711, 120)));
+    let report = report("several", datagrams.collect::<Vec<_>>());
+    assert_eq!(sas(&report).len(), spis.len());
+}
+
+#[test]
+fn loss_reordering_restarts_and_doubles_leave_esp_what_it_is() {
+    let mut noise = Noise(7);
+    // A tenth is lost, neighbours change places, some numbers come twice, and the counter begins anew once.
+    let mut numbers: Vec<u32> = (1..=400).filter(|n| n % 10 != 3).collect();
+    numbers.chunks_mut(7).for_each(|chunk| chunk.reverse());
+    numbers.extend([200, 210, 220]);
+    numbers.extend(1..=60);
+    for ports in [(4500, 4500), (14_500, 33_000)] {
+        let datagrams = numbers.iter().map(|n| (true, ports.0, ports.1, esp(&mut noise, 0xc0de_0001, *n, 88)));
+        let datagrams: Vec<_> = datagrams.collect();
+        let report = report("damaged", datagrams);
+        assert_eq!(sas(&report), [(0xc0de_0001, numbers.len() as u64)], "{ports:?}");
+    }
+}
+
+#[test]
+fn esp_on_an_unusual_port_is_found() {
+    let mut noise = Noise(8);
+    // Ten packets each way: eighteen steps.
+    let short = (0..20_u32).map(|n| {
+        let from_r1 = n % 2 == 0;
+        (from_r1, 14_500, 33_000, esp(&mut noise, if from_r1 { 0xc0de_0001 } else { 0xc1de_0002 }, n / 2 + 1, 88))
+    });
+    assert_eq!(sas(&report("odd-short", short.collect::<Vec<_>>())), [(0xc0de_0001, 10), (0xc1de_0002, 10)]);
+    // Rekeys: a new SPI every thirty packets.
+    let rekeyed =
+        (0..150_u32).map(|n| (true, 14_500, 33_000, esp(&mut noise, 0xc0de_0100 + n / 30 * 7_919, n % 30 + 1, 88)));
+    assert_eq!(sas(&report("odd-rekey", rekeyed.collect::<Vec<_>>())).len(), 5);
+    // A NAT gives the sender another port: one SA, the five packets from the new port included.
+    let moved = (0..65_u32)
+        .map(|n| (true, if n < 60 { 14_500 } else { 14_777 }, 33_000, esp(&mut noise, 0xc0de_0001, n + 1, 88)));
+    let report = report("odd-moved", moved.collect::<Vec<_>>());
+    assert_eq!(sas(&report), [(0xc0de_0001, 65)]);
+    assert_eq!(number(&items(&report, "sas")[0], "sequence.lost"), 0);
+    assert!(items(&report, "findings").iter().all(|finding| text(finding, "code") != "clear-traffic"));
+}
+
+#[test]
+fn what_ike_proves_is_esp_whatever_its_numbers_do() {
+    let mut noise = Noise(9);
+    // One packet in three hundred was captured; the exchange of keys was too.
+    let mut ike = vec![0; 4];
+    ike.extend(1_u64.to_be_bytes());
+    ike.extend(2_u64.to_be_bytes());
+    ike.extend([46, 0x20, 37, 0x08, 0, 0, 0, 1, 0, 0, 0, 68]);
+    ike.extend(noise.bytes(40));
+    let sampled = (1..40_u32).map(|n| (true, 4500, 4500, esp(&mut noise, 0xc0de_0001, n * 300, 88)));
+    let sampled: Vec<Datagram> = sampled.collect();
+    no_esp(&report("sampled", sampled.clone()), "sampled");
+    let with_ike = std::iter::once((true, 4500, 4500, ike)).chain(sampled);
+    assert_eq!(sas(&report("sampled-ike", with_ike)), [(0xc0de_0001, 39)]);
+}
+
+#[test]
+fn two_protocols_between_two_hosts_are_told_apart() {
+    let mut noise = Noise(10);
+    // ESP on port 4500, and RTP on a port of its own between the same hosts.
+    let datagrams = (0..200_u32).map(|n| match n % 2 {
+        0 => (true, 4500, 4500, esp(&mut noise, 0xc0de_0001, n / 2 + 1, 88)),
+        _ => (true, 16_384, 16_386, rtp_voice(&mut noise, n / 2, true)),
+    });
+    let report = report("two", datagrams.collect::<Vec<_>>());
+    assert_eq!(sas(&report), [(0xc0de_0001, 100)]);
+    assert_eq!(number(&report, "totals.ipsec_frames"), 100);
+}

@@ -1,0 +1,17 @@
+//! What `spiglass report` says, and what it must not say.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod arithmetic;
+mod claims;
+mod claims_cases;
+mod claims_reported;
+mod claims_udp;
+mod contradictions;
+mod corpus;
+mod generated;
+mod inference;
+mod seeds;
+mod situations;
+mod tunnels;

@@ -1,0 +1,476 @@
+//! Situations in which a report could claim what is not so: for each rule one in which it holds, and one in which it must not.
+
+use crate::support;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use crate::support::build::{Noise, R1, R2, START, esp, ipv4, one_hop_further, udp};
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{scratch, spiglass, write_file};
+use spiglass::engine::{Input, Quiet, Settings, run};
+use spiglass::model::report::{Finding, Report, Sa, Severity};
+use spiglass::{capture::Source, model::report::Exactness};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// A capture of made-up frames, each with its time after the first in nanoseconds.
+fn capture(name: &str, frames: &[(u64, Vec<u8>)]) -> PathBuf {
+    let out: Vec<Out> = frames.iter().map(|(after, data)| Out::whole(START + after, data.clone())).collect();
+    write_file(&scratch("situations"), name, &plain_pcap(&out))
+}
+
+fn report_of(files: &[PathBuf]) -> Report {
+    let inputs: Vec<Input> = files.iter().map(|file| Input { source: Source::Path(file.clone()), tap: None }).collect();
+    let outcome = run(&inputs, &Settings::default(), 1, &Quiet);
+    assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+    outcome.report
+}
+
+fn report(name: &str, frames: &[(u64, Vec<u8>)]) -> Report {
+    report_of(&[capture(name, frames)])
+}
+
+fn finding<'r>(report: &'r Report, code: &str) -> Option<&'r Finding> {
+    report.findings.iter().find(|finding| finding.code == code)
+}
+
+/// None of these codes, whatever its severity.
+fn silent(report: &Report, codes: &[&str]) {
+    let said: Vec<_> = report.findings.iter().filter(|finding| codes.contains(&finding.code)).collect();
+    assert!(said.is_empty(), "{said:?}");
+}
+
+fn lost(sa: &Sa) -> u64 {
+    sa.sequence.as_ref().expect("numbers").lost
+}
+
+fn noise(n: u32, bytes: usize) -> Vec<u8> {
+    Noise(u64::from(n) * 77 + 5).bytes(bytes).into_iter().map(|octet| octet | 0x80).collect()
+}
+
+/// ESP with these numbers, one every `step` nanoseconds.
+fn numbered(numbers: impl IntoIterator<Item = u32>, step: u64) -> Vec<(u64, Vec<u8>)> {
+    numbers.into_iter().zip(0..).map(|(n, at)| (at * step, esp(R1, R2, 7, n, &noise(n, 64)))).collect()
+}
+
+#[test]
+fn a_counter_that_falls_and_goes_on_is_a_restart_and_loses_nothing() {
+    let report = report("restart.pcap", &numbered((90_000..90_500).chain(1..500), 10 * MS));
+    assert_eq!((lost(&report.sas[0]), report.sas[0].sequence.as_ref().unwrap().restarts), (0, 1));
+    silent(&report, &["sequence-gap", "sequence-late", "sequence-jump", "sequence-duplicate"]);
+    // Copied by a SPAN port, it is one restart all the same.
+    let twice: Vec<_> = numbered((90_000..90_100).chain(1..100), 10 * MS)
+        .into_iter()
+        .flat_map(|(at, data)| [(at, data.clone()), (at + 2 * US, data)])
+        .collect();
+    let report = self::report("restart-span.pcap", &twice);
+    assert_eq!((lost(&report.sas[0]), report.sas[0].sequence.as_ref().unwrap().restarts), (0, 1));
+    silent(&report, &["sequence-gap", "sequence-late", "sequence-duplicate"]);
+}
+
+#[test]
+fn packets_that_are_sent_again_are_no_restart() {
+    // One packet far behind, and a block of forty, between packets in order.
+    for block in [1, 2, 40] {
+        let numbers = (90_000..90_500).chain(80_000..80_000 + block).chain(90_500..91_000);
+        let report = report("replay.pcap", &numbered(numbers, 10 * MS));
+        let sequence = report.sas[0].sequence.as_ref().unwrap();
+        assert_eq!((sequence.lost, sequence.restarts), (0, 0), "{block}");
+        silent(&report, &["sequence-restart", "sequence-gap", "sequence-jump"]);
+    }
+    // Ten thousand behind, and all of them had been seen.
+    let numbers = (1..20_000).chain(5_000..5_040).chain(20_000..20_100);
+    let report = report("replay-seen.pcap", &numbered(numbers, MS));
+    let sequence = report.sas[0].sequence.as_ref().unwrap();
+    assert_eq!((sequence.lost, sequence.restarts, sequence.duplicate), (0, 0, 40));
+}
+
+#[test]
+fn a_jump_is_no_loss_and_says_whether_it_fits_the_pause() {
+    let jumped = |by: u32| numbered((1..500).chain(500 + by..1_000 + by), 10 * MS);
+    for by in [1 << 21, 5_000_000, 20_000_000, 1_000_000_000] {
+        let report = report("jump.pcap", &jumped(by));
+        assert_eq!(lost(&report.sas[0]), 0, "{by}");
+        let jump = finding(&report, "sequence-jump").expect("it is said");
+        assert_eq!((jump.count, jump.severity), (1, Severity::Warning));
+        assert!(
+            jump.evidence.contains("only 1 packets") && jump.evidence.contains(&by.to_string()),
+            "{}",
+            jump.evidence
+        );
+        silent(&report, &["sequence-gap", "sequence-restart"]);
+    }
+    // A hundred thousand at once are still loss.
+    let report = report("gap.pcap", &jumped(100_000));
+    assert_eq!(lost(&report.sas[0]), 100_000);
+    silent(&report, &["sequence-jump"]);
+    // Across 2^32.
+    let report =
+        self::report("jump-across.pcap", &numbered((0xffff_0000..0xffff_0100).chain(5_000_000..5_000_100), MS));
+    assert_eq!(lost(&report.sas[0]), 0);
+    assert!(finding(&report, "sequence-jump").is_some() && finding(&report, "sequence-restart").is_none());
+    // A damaged header is neither.
+    let report = self::report("outlier.pcap", &numbered((1..100).chain([4_000_000]).chain(100..200), MS));
+    assert_eq!(lost(&report.sas[0]), 0);
+    silent(&report, &["sequence-jump", "sequence-restart", "sequence-gap"]);
+}
+
+/// One UDP packet that a generator sends over and over.
+fn generated() -> Vec<u8> {
+    udp(R1, R2, (5_000, 5_001), 0, &[0xa5; 100])
+}
+
+#[test]
+fn identical_packets_of_a_generator_are_no_copies() {
+    for period in [20 * US, MS, 3 * MS, 9 * MS] {
+        let frames: Vec<_> = (0..600).map(|n| (n * period, generated())).collect();
+        let report = report("generator.pcap", &frames);
+        silent(&report, &["tap-copies"]);
+        let row = &report.rates.directions[0];
+        assert_eq!(row.frames, 600, "{period}");
+        let rate = row.frames_per_s.expect("a rate");
+        let wanted = 1e9 / period as f64;
+        assert!((rate / wanted - 1.0).abs() < 0.01, "{rate} {wanted}");
+    }
+    // At random times.
+    let mut random = Noise(3);
+    let mut time = 0;
+    let frames: Vec<_> = (0..4_000)
+        .map(|_| {
+            time += random.below(2 * MS);
+            (time, generated())
+        })
+        .collect();
+    let report = report("generator-random.pcap", &frames);
+    silent(&report, &["tap-copies"]);
+    assert_eq!(report.rates.directions[0].frames, 4_000);
+}
+
+#[test]
+fn a_span_port_doubles_a_generator_too() {
+    let frames: Vec<_> =
+        (0..600).flat_map(|n| [(n * MS, generated()), (n * MS + 2 * US, one_hop_further(&generated()))]).collect();
+    let report = report("generator-span.pcap", &frames);
+    assert!(finding(&report, "tap-copies").is_some());
+    assert_eq!(report.rates.directions[0].frames, 600);
+}
+
+#[test]
+fn copies_are_found_at_any_short_distance_and_multiplicity() {
+    for (copies, apart) in [(2, US), (2, 200 * US), (2, 5 * MS), (3, 20 * US), (4, US)] {
+        let frames: Vec<_> = (1..200u32)
+            .flat_map(|n| {
+                (0..copies).map(move |copy| (u64::from(n) * 30 * MS + copy * apart, esp(R1, R2, 7, n, &noise(n, 64))))
+            })
+            .collect();
+        let report = report("span.pcap", &frames);
+        let sa = &report.sas[0];
+        assert_eq!((sa.frames, sa.copies_removed), (199, 199 * (copies - 1)), "{copies} {apart}");
+        assert!(finding(&report, "tap-copies").is_some());
+        silent(&report, &["sequence-duplicate", "sequence-late"]);
+    }
+}
+
+/// The fragments of an IP packet of this payload: octets behind the IP header in each but the last.
+fn fragments(id: u16, protocol: u8, payload: &[u8], each: usize) -> Vec<Vec<u8>> {
+    let pieces: Vec<&[u8]> = payload.chunks(each).collect();
+    let last = pieces.len() - 1;
+    let fragment = |(at, piece): (usize, &&[u8])| {
+        let offset = u16::try_from(at * each / 8).expect("an offset") | if at < last { 0x2000 } else { 0 };
+        let mut frame = ipv4(R1, R2, protocol, id, piece);
+        frame[20..22].copy_from_slice(&offset.to_be_bytes());
+        frame[24..26].fill(0);
+        let sum: u32 = frame[14..34].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        frame[24..26].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+        frame
+    };
+    pieces.iter().enumerate().map(fragment).collect()
+}
+
+/// An ESP packet.
+fn esp_payload(n: u32, bytes: usize) -> Vec<u8> {
+    [&7u32.to_be_bytes()[..], &n.to_be_bytes(), &noise(n, bytes)].concat()
+}
+
+#[test]
+fn an_identification_that_never_changes_makes_one_packet_of_each_train() {
+    for (ids, reverse) in [(1, false), (7, false), (60_000, false), (60_000, true)] {
+        let frames: Vec<_> = (1..300u32)
+            .flat_map(|n| {
+                let mut pieces = fragments((n % ids) as u16, 50, &esp_payload(n, 1_000 + n as usize * 4), 800);
+                if reverse {
+                    pieces.reverse();
+                }
+                pieces.into_iter().zip(0..).map(move |(data, at)| (u64::from(n) * MS + at * 10 * US, data))
+            })
+            .collect();
+        let bytes: u64 = frames.iter().map(|(_, data)| data.len() as u64 - 14).sum();
+        let report = report("ids.pcap", &frames);
+        let sa = &report.sas[0];
+        assert_eq!((sa.frames, sa.fragments, sa.outer_bytes), (299, frames.len() as u64 - 299, bytes), "{ids}");
+        assert_eq!(sa.fragments_uncertain, 0, "{ids}");
+        let said = finding(&report, "outer-fragmentation").expect("it is said");
+        assert!(said.count == 299 && !said.evidence.contains("not seen"), "{}", said.evidence);
+    }
+}
+
+#[test]
+fn fragments_that_fit_in_two_ways_are_counted_and_have_no_size() {
+    // Two packets of one identification, fragment by fragment in turns.
+    let (a, b) = (fragments(9, 50, &esp_payload(1, 1_200), 800), fragments(9, 50, &esp_payload(2, 1_300), 800));
+    let frames = [(0, &a[0]), (10, &b[0]), (20, &a[1]), (30, &b[1])].map(|(at, data)| (at * US, data.clone()));
+    let report = report("turns.pcap", &frames);
+    let sa = &report.sas[0];
+    assert_eq!((sa.frames, sa.fragments_uncertain), (2, 2));
+    assert!(report.outer_sizes.is_empty(), "{:?}", report.outer_sizes);
+    // With identifications of their own they are certain.
+    let b = fragments(10, 50, &esp_payload(2, 1_300), 800);
+    let frames = [(0, &a[0]), (10, &b[0]), (20, &a[1]), (30, &b[1])].map(|(at, data)| (at * US, data.clone()));
+    let report = self::report("turns-ids.pcap", &frames);
+    assert_eq!((report.sas[0].fragments_uncertain, report.outer_sizes.len()), (0, 2));
+}
+
+#[test]
+fn a_fragment_that_overlaps_or_comes_again_changes_no_size() {
+    let pieces = fragments(9, 50, &esp_payload(1, 1_200), 800);
+    let again: Vec<_> =
+        [0, 0, 1, 1].into_iter().zip([0, 50, 100, 150]).map(|(at, ms)| (ms * MS, pieces[at].clone())).collect();
+    let report = report("again.pcap", &again);
+    assert_eq!(report.outer_sizes.len(), 1);
+    assert_eq!(report.outer_sizes[0].outer_bytes, 1_248);
+    // A missing one is said to be missing.
+    let report = self::report("missing.pcap", &[(0, pieces[0].clone())]);
+    assert!(finding(&report, "outer-fragmentation").expect("it is said").evidence.contains("not seen"));
+}
+
+/// ESP-NULL in tunnel mode with an ICV of twelve octets.
+fn null_payload(n: u32, inner: usize) -> Vec<u8> {
+    let packet =
+        &udp(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2), (1_000, 2_000), n as u16, &noise(n, inner - 28))
+            [14..];
+    let pad = (4 - (packet.len() + 2) % 4) % 4;
+    let padding: Vec<u8> = (1..=pad as u8).collect();
+    [&7u32.to_be_bytes()[..], &n.to_be_bytes(), packet, &padding, &[pad as u8, 4], &noise(n, 12)].concat()
+}
+
+#[test]
+fn esp_null_in_fragments_has_sizes_and_goodput() {
+    // Some packets whole and some in fragments; all of them in fragments.
+    for whole in [true, false] {
+        let frames: Vec<_> = (1..100u32)
+            .flat_map(|n| {
+                let inner = if whole && n % 2 == 0 { 300 } else { 1_400 + n as usize };
+                let pieces = fragments(n as u16, 50, &null_payload(n, inner), 800);
+                pieces.into_iter().zip(0..).map(move |(data, at)| (u64::from(n) * MS + at * 10 * US, data))
+            })
+            .collect();
+        let inner: u64 = (1..100u64).map(|n| if whole && n % 2 == 0 { 300 } else { 1_400 + n }).sum();
+        let report = report("null.pcap", &frames);
+        assert_eq!(report.sizes.iter().map(|size| size.frames * size.inner_bytes).sum::<u64>(), inner, "{whole}");
+        let row = &report.rates.directions[0];
+        let goodput = row.goodput_bps.expect("all is visible") * row.seconds.unwrap() / 8.0;
+        assert!((goodput - inner as f64).abs() < 1.0, "{goodput} {inner}");
+    }
+    // Encrypted packets in fragments are not taken for it.
+    let frames: Vec<_> = (1..100u32)
+        .flat_map(|n| {
+            fragments(n as u16, 50, &esp_payload(n, 1_400), 800).into_iter().map(move |data| (u64::from(n) * MS, data))
+        })
+        .collect();
+    let report = report("opaque.pcap", &frames);
+    assert!(report.sizes.is_empty() && report.rates.directions[0].goodput_bps.is_none());
+}
+
+/// CRC-32, bit by bit: another way than the program's.
+fn crc(data: &[u8]) -> u32 {
+    !data.iter().fold(u32::MAX, |crc, octet| {
+        (0..8).fold(crc ^ u32::from(*octet), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+fn with_fcs(mut data: Vec<u8>, fill: u8) -> Vec<u8> {
+    data.resize(data.len().max(60), fill);
+    let fcs = crc(&data).to_le_bytes();
+    data.extend(fcs);
+    data
+}
+
+#[test]
+fn an_undeclared_fcs_is_no_padding_and_not_counted_twice() {
+    let packets = || (1..60u32).map(|n| esp(R1, R2, 7, n, &noise(n, 8 + 4 * (n as usize % 20))));
+    let bare: Vec<_> = packets().zip(0..).map(|(data, at)| (at * MS, data)).collect();
+    let held: Vec<_> = packets().zip(0..).map(|(data, at)| (at * MS, with_fcs(data, 0))).collect();
+    let (bare, held) = (report("bare.pcap", &bare), report("fcs.pcap", &held));
+    assert_eq!(held.rates.directions[0].l1_bps, bare.rates.directions[0].l1_bps);
+    silent(&held, &["ethernet-padding-leak"]);
+    assert_eq!(finding(&held, "capture-fcs").expect("it is said").count, 59);
+    silent(&bare, &["capture-fcs"]);
+    // A leak behind short packets is one with an FCS, too.
+    let leak: Vec<_> = packets().zip(0..).map(|(data, at)| (at * MS, with_fcs(data, 0xa7))).collect();
+    let leak = report("fcs-leak.pcap", &leak);
+    assert!(finding(&leak, "ethernet-padding-leak").is_some());
+    // Four octets that are no CRC, behind long packets: a trailer, no padding.
+    let trailer: Vec<_> = packets()
+        .map(|data| [data, vec![0; 60], vec![1, 2, 3, 4]].concat())
+        .zip(0..)
+        .map(|(d, at)| (at * MS, d))
+        .collect();
+    silent(&report("trailer.pcap", &trailer), &["capture-fcs"]);
+}
+
+#[test]
+fn time_stamps_of_a_capture_card_are_no_padding() {
+    // Sixteen octets behind every frame, also behind those that are filled up to sixty.
+    let frames: Vec<_> = (1..60u32)
+        .map(|n| {
+            let mut data = esp(R1, R2, 7, n, &noise(n, 8 + 4 * (n as usize % 20)));
+            data.resize(data.len().max(60), 0);
+            data.extend(noise(n + 1_000, 16));
+            (u64::from(n) * MS, data)
+        })
+        .collect();
+    silent(&report("card.pcap", &frames), &["ethernet-padding-leak", "capture-fcs"]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_does_not_change_rates() {
+    let frames = |set_back: &dyn Fn(u64) -> u64| -> Vec<_> {
+        (0..1_000u32)
+            .map(|n| (10 * SECOND + u64::from(n) * 10 * MS - set_back(n.into()), esp(R1, R2, 7, n + 1, &noise(n, 64))))
+            .collect()
+    };
+    for (name, set_back) in [
+        ("once", (&|n: u64| if n >= 500 { 3 * SECOND } else { 0 }) as &dyn Fn(u64) -> u64),
+        ("far", &|n: u64| if n >= 300 { 9 * SECOND } else { 0 }),
+        ("twice", &|n: u64| [0, 2 * SECOND, 4 * SECOND][(n / 400) as usize]),
+        // One frame alone bears a time out of order.
+        ("late", &|n: u64| if n == 500 { SECOND } else { 0 }),
+    ] {
+        let report = report("clock.pcap", &frames(set_back));
+        assert!(finding(&report, "capture-clock-back").is_some(), "{name}");
+        let row = &report.rates.directions[0];
+        let rate = row.frames_per_s.expect("a rate");
+        assert!((98.0..102.0).contains(&rate), "{name}: {rate}");
+        let rate = report.sas[0].rate.frames_per_s.expect("a rate");
+        assert!((98.0..102.0).contains(&rate), "{name}: {rate}");
+        assert_eq!(row.basis, if name == "late" { "capture-clock" } else { "clock-stepped" });
+        assert!(row.peak.is_none_or(|peak| peak.frames_per_s < 105.0), "{name}: {:?}", row.peak);
+    }
+}
+
+/// Frames of a rotation, cut after `cut` of them; the second file's clock is `back` nanoseconds behind.
+fn rotated(name: &str, cut: usize, back: u64) -> Vec<PathBuf> {
+    let frames = numbered(1..1_001, 10 * MS);
+    let later: Vec<_> = frames[cut..].iter().map(|(at, data)| (at - back, data.clone())).collect();
+    vec![capture(&format!("{name}_1.pcap"), &frames[..cut]), capture(&format!("{name}_2.pcap"), &later)]
+}
+
+#[test]
+fn files_that_overlap_a_little_are_one_rotation() {
+    for back in [0, 10 * MS + US, 15 * MS, 19 * MS] {
+        let report = report_of(&rotated("little", 500, back));
+        assert_eq!((report.taps.len(), lost(&report.sas[0])), (1, 0), "{back}");
+        silent(&report, &["tap-layout", "capture-hole", "sequence-gap"]);
+    }
+    // Two taps of the same packets hold the same numbers.
+    let frames = numbered(1..101, 100 * US);
+    let shifted: Vec<_> = frames.iter().map(|(at, data)| (at + 6 * MS, data.clone())).collect();
+    let report = report_of(&[capture("east.pcap", &frames), capture("west.pcap", &shifted)]);
+    assert_eq!(report.taps.len(), 2);
+    // Without numbers nothing decides: it is said.
+    let clear = |from: u64| -> Vec<_> {
+        (0..500u16).map(|n| (from + u64::from(n) * 10 * MS, udp(R1, R2, (1, 2), n + 1, &from.to_be_bytes()))).collect()
+    };
+    let report = report_of(&[capture("clear_1.pcap", &clear(0)), capture("clear_2.pcap", &clear(4_985 * MS))]);
+    assert_eq!(report.taps.len(), 1);
+    assert_eq!(finding(&report, "tap-layout").expect("it is said").severity, Severity::Note);
+}
+
+#[test]
+fn the_same_capture_twice_counts_once() {
+    let frames = numbered(1..101, MS);
+    let report = report_of(&[capture("same.pcap", &frames), capture("again.pcap", &frames)]);
+    assert_eq!((report.taps.len(), report.totals.frames), (1, 100));
+    assert!(finding(&report, "tap-layout").expect("it is said").evidence.contains("same frames"));
+}
+
+#[test]
+fn a_pause_between_two_files_is_a_hole_only_where_something_is_missing() {
+    let at = |numbers: std::ops::Range<u32>, from: u64| -> Vec<_> {
+        numbered(numbers, 10 * MS).into_iter().map(|(at, data)| (at + from, data)).collect()
+    };
+    // The numbers go on: nobody sent.
+    let report = report_of(&[capture("on_1.pcap", &at(1..200, 0)), capture("on_2.pcap", &at(200..400, 30 * SECOND))]);
+    silent(&report, &["capture-hole", "sequence-gap"]);
+    // Numbers are missing.
+    let report =
+        report_of(&[capture("off_1.pcap", &at(1..200, 0)), capture("off_2.pcap", &at(900..1_100, 30 * SECOND))]);
+    assert!(finding(&report, "capture-hole").expect("it is said").evidence.contains("700 numbers"));
+    // Bursts of clear packets with pauses of their own.
+    let burst = |from: u64| {
+        (0..50u16).map(move |n| (from + u64::from(n) * MS, udp(R1, R2, (1, 2), n + 1, &from.to_be_bytes())))
+    };
+    let bursts = |from: u64| -> Vec<_> { (0..4).flat_map(|n| burst(from + n * 20 * SECOND)).collect() };
+    let report = report_of(&[capture("burst_1.pcap", &bursts(0)), capture("burst_2.pcap", &bursts(85 * SECOND))]);
+    silent(&report, &["capture-hole"]);
+}
+
+/// Every state that `partial` writes is one that `merge` takes: many directions, SAs and taps.
+#[test]
+fn every_state_that_is_written_can_be_merged() {
+    let dir = scratch("situations-states");
+    for seed in 1..=12u64 {
+        let mut random = Noise(seed * 7_919);
+        let directions = 1 + random.below(if seed % 2 == 0 { 300 } else { 80 });
+        let mut time = 0;
+        let frames: Vec<_> = (0..600u32)
+            .map(|n| {
+                time += random.below(5 * MS);
+                let host = random.below(directions) as u16;
+                let [a, b] = host.to_be_bytes();
+                let src = Ipv4Addr::new(10, 1, a, b);
+                let data = match random.below(4) {
+                    0 => udp(src, R2, (500, 500), n as u16, &noise(n, 40)),
+                    1 => fragments(n as u16, 50, &esp_payload(n, 1_000), 800).swap_remove(random.below(2) as usize),
+                    _ => esp(src, R2, 1 + u32::from(host), random.word() as u32, &noise(n, 64)),
+                };
+                (time, data)
+            })
+            .collect();
+        let file = capture(&format!("many-{seed}.pcap"), &frames);
+        let state = dir.join(format!("{seed}.state"));
+        spiglass(&["partial", "-o", state.to_str().unwrap(), file.to_str().unwrap()]).expect(0);
+        let merged = spiglass(&["merge", "--format", "json", state.to_str().unwrap()]).expect(0);
+        let whole = spiglass(&["report", "--format", "json", file.to_str().unwrap()]);
+        assert!(merged.stdout == whole.stdout, "seed {seed}: {merged}");
+    }
+}
+
+#[test]
+fn one_bad_state_does_not_stop_a_merge_and_is_missed() {
+    let dir = scratch("situations-bad-state");
+    let file = capture("good.pcap", &numbered(1..101, MS));
+    let (good, bad) = (
+        dir.join("good.state"),
+        write_file(&dir, "bad.state", b"no state at all, but long enough to be looked at as one"),
+    );
+    spiglass(&["partial", "-o", good.to_str().unwrap(), file.to_str().unwrap()]).expect(0);
+    let run = spiglass(&["merge", "--format", "json", bad.to_str().unwrap(), good.to_str().unwrap()]).expect(2);
+    let report = run.json();
+    assert_eq!(support::number(&report, "totals.frames"), 100);
+    assert_eq!(support::text(&report, "exactness"), "degraded");
+    assert!(support::text(&report, "degraded_why.0").contains("bad.state"), "{report}");
+    // What a run could not read is missed in the merged report, too.
+    let missing = dir.join("missing.pcap");
+    spiglass(&["partial", "-o", good.to_str().unwrap(), file.to_str().unwrap(), missing.to_str().unwrap()]).expect(2);
+    let report = spiglass(&["merge", "--format", "json", good.to_str().unwrap()]).json();
+    assert!(support::text(&report, "degraded_why.0").contains("missing.pcap"), "{report}");
+}
+
+#[test]
+fn a_report_of_whole_captures_is_exact() {
+    assert_eq!(report("exact.pcap", &numbered(1..101, MS)).exactness, Exactness::Exact);
+}

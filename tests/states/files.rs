@@ -1,0 +1,164 @@
+//! Partial states through the binary: the merge of the states of F1..Fn is the report of F1..Fn, octet for octet, whatever
+//! the grouping, the order and the number of threads; and states that do not belong together are refused.
+
+use crate::support;
+use std::path::{Path, PathBuf};
+
+use crate::support::build::Noise;
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{fixture, oracle, scratch, shared, spiglass};
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn report(captures: &[PathBuf], jobs: &str) -> Vec<u8> {
+    let mut args = vec!["report", "--format", "json", "--jobs", jobs];
+    args.extend(captures.iter().map(|c| path(c)));
+    spiglass(&args).stdout
+}
+
+fn merge(states: &[PathBuf]) -> Vec<u8> {
+    let mut args = vec!["merge", "--format", "json"];
+    args.extend(states.iter().map(|s| path(s)));
+    spiglass(&args).stdout
+}
+
+/// The state of some captures, in a file.
+fn state(captures: &[PathBuf], to: PathBuf) -> PathBuf {
+    let mut args = vec!["partial", "-o", path(&to)];
+    args.extend(captures.iter().map(|c| path(c)));
+    let run = spiglass(&args);
+    assert!(run.stdout.is_empty(), "with -o nothing goes to standard output");
+    to
+}
+
+/// Captures in random groups, each group a state, the states merged in random order: some directly, some by way of a
+/// merged state.
+fn check(name: &str, captures: &[PathBuf], random: &mut Noise) {
+    let dir = scratch(&format!("states-{name}"));
+    let whole = report(captures, "1");
+    assert!(report(captures, "8") == whole, "{name}: 8 threads say something else than one");
+    for round in 0..2 {
+        let mut groups: Vec<Vec<PathBuf>> = vec![Vec::new(); captures.len().min(3)];
+        for (at, capture) in captures.iter().enumerate() {
+            let group = if at < groups.len() { at } else { random.below(groups.len() as u64) as usize };
+            groups[group].push(capture.clone());
+        }
+        let mut states: Vec<PathBuf> = groups
+            .iter()
+            .enumerate()
+            .map(|(at, group)| state(group, dir.join(format!("{round}-{at}.state"))))
+            .collect();
+        let at = random.below(states.len() as u64) as usize;
+        states.rotate_left(at);
+        assert!(merge(&states) == whole, "{name}: merged states say something else than one run");
+        let merged = dir.join(format!("{round}-merged.state"));
+        let (first, rest) = states.split_first().expect("there is a state");
+        spiglass(&["merge", "--state-out", path(&merged), path(first)]).expect(0);
+        // The same part again is harmless.
+        let mut again = rest.to_vec();
+        again.extend([merged, first.clone()]);
+        assert!(merge(&again) == whole, "{name}: a merged state says something else than one run");
+    }
+    std::fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}
+
+#[test]
+fn merged_states_of_a_rotation_are_the_report_of_one_run() {
+    let dir = scratch("rotation-states");
+    let mut random = Noise(7);
+    let records = oracle::read_capture(&fixture("lab/loss-before-tap-tunnel.pcap")).records;
+    for round in 0..3 {
+        let mut cuts: Vec<usize> = (0..4).map(|_| random.below(records.len() as u64) as usize).collect();
+        cuts.extend([0, records.len()]);
+        cuts.sort_unstable();
+        let files: Vec<PathBuf> = cuts
+            .windows(2)
+            .enumerate()
+            .map(|(n, cut)| {
+                let frames: Vec<Out> = records[cut[0]..cut[1]]
+                    .iter()
+                    .map(|r| Out {
+                        time_ns: r.time_ns.unsigned_abs(),
+                        data: r.data.clone(),
+                        wire_bytes: r.wire_bytes as u32,
+                    })
+                    .collect();
+                support::write_file(&dir, &format!("{round}-{n}.pcap"), &plain_pcap(&frames))
+            })
+            .collect();
+        check(&format!("rotation-{round}"), &files, &mut random);
+    }
+}
+
+#[test]
+fn merged_states_of_every_lab_scenario_are_the_report_of_one_run() {
+    let Some(lab) = shared("lab") else { return };
+    let mut random = Noise(11);
+    let mut scenarios: Vec<PathBuf> =
+        std::fs::read_dir(lab).expect("a folder").map(|e| e.expect("an entry").path()).filter(|p| p.is_dir()).collect();
+    scenarios.sort();
+    assert!(scenarios.len() > 60);
+    for scenario in scenarios {
+        let mut captures: Vec<PathBuf> = std::fs::read_dir(&scenario)
+            .expect("a folder")
+            .map(|e| e.expect("an entry").path())
+            .filter(|p| p.to_string_lossy().contains(".pcap"))
+            .collect();
+        captures.sort();
+        let name = scenario.file_name().expect("a name").to_string_lossy().into_owned();
+        check(&name, &captures, &mut random);
+    }
+}
+
+#[test]
+fn states_that_do_not_belong_together_are_refused() {
+    let dir = scratch("refused-states");
+    let capture = fixture("lab/ah-sha256-tunnel.pcap");
+    let one = state(std::slice::from_ref(&capture), dir.join("one.state"));
+    let bins = dir.join("bins.state");
+    spiglass(&["partial", "--bin", "100ms", "-o", path(&bins), path(&capture)]).expect(0);
+    let run = spiglass(&["merge", path(&one), path(&bins)]).expect(2);
+    assert!(run.stderr.contains("--bin") && run.stderr.contains("Nothing was merged"), "{run}");
+    assert!(run.stdout.is_empty(), "{run}");
+
+    let parts: Vec<PathBuf> = ["lab/ah-sha256-tunnel.pcap", "lab/loss-before-tap-tunnel.pcap"]
+        .iter()
+        .map(|name| {
+            let to = dir.join(format!("{}.part", name.replace('/', "-")));
+            spiglass(&["partial", "--stream", "west", "--part", "1", "-o", path(&to), path(&fixture(name))]).expect(0);
+            to
+        })
+        .collect();
+    let run = spiglass(&["merge", path(&parts[0]), path(&parts[1])]).expect(2);
+    assert!(run.stderr.contains("part 1 of stream west"), "{run}");
+}
+
+#[test]
+fn a_damaged_state_is_named_and_not_believed() {
+    let dir = scratch("damaged-states");
+    let sound = state(&[fixture("lab/ah-sha256-tunnel.pcap")], dir.join("sound.state"));
+    let bytes = std::fs::read(&sound).expect("the state is there");
+    let mut flipped = bytes.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    let mut newer = bytes.clone();
+    newer[16] = 99;
+    let joined = [bytes.as_slice(), &bytes].concat();
+    let mut endless = bytes.clone();
+    endless[20..28].copy_from_slice(&(5_u64 << 30).to_le_bytes());
+    for (name, content, says) in [
+        ("cut", &bytes[..bytes.len() - 1], "the state is cut"),
+        ("flipped", &flipped[..], "damaged"),
+        ("newer", &newer[..], "version 99"),
+        ("endless", &endless[..], "the state claims 5368709120 octets, the limit is 4294967296; it is damaged"),
+        ("joined", &joined[..], "name states one by one"),
+        ("no state", &b"hello"[..], "not a partial state"),
+        ("empty", &b""[..], "not a partial state"),
+    ] {
+        let file = support::write_file(&dir, "damaged.state", content);
+        let run = spiglass(&["merge", path(&file)]).expect(2);
+        assert!(run.stderr.contains(says), "{name}: {run}");
+    }
+}

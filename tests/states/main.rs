@@ -1,0 +1,9 @@
+//! The merge law, partial states, parts of a capture, taps.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod files;
+mod merge_laws;
+mod parts;
+mod taps;
