@@ -5,13 +5,12 @@
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
 use spiglass::analysis::PairSettings;
 use spiglass::capture::{CaptureReader, Chunk, Source};
 use spiglass::engine::{Input, PairInputs, Quiet, Settings, pair};
 use spiglass::model::pairs::Pair;
-use spiglass::report::{json, markdown, text};
+use spiglass::report::{document, json, markdown, text};
 
 /// Unpacked octets beyond which an input is left to the other targets.
 const ENOUGH: u64 = 1 << 20;
@@ -57,6 +56,7 @@ fuzz_target!(|data: &[u8]| {
     json::write_pairs(&matched.report, &mut out).unwrap();
     serde_json::from_slice::<serde_json::Value>(&out).unwrap();
     let harmless = |page: String| assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{page:?}");
-    harmless(text::render_pairs(&matched.report, &text::TextOptions::default()));
-    harmless(markdown::render_pairs(&matched.report, &TimeZone::UTC));
+    let document = document::pairs(&matched.report, &document::View::default());
+    harmless(text::render(&document, &text::TextOptions::default()));
+    harmless(markdown::render(&document));
 });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use spiglass::engine::{Quiet, Settings, run};
 use spiglass::policy::{Policies, lint};
-use spiglass::report::{json, text};
+use spiglass::report::{document, json, text};
 
 fn halves(data: &[u8]) -> (&[u8], Option<&[u8]>) {
     const MARK: &[u8] = b"\n%%%\n";
@@ -36,6 +36,6 @@ fuzz_target!(|data: &[u8]| {
     let mut out = Vec::new();
     json::write(&outcome.report, &mut out).unwrap();
     serde_json::from_slice::<serde_json::Value>(&out).unwrap();
-    let page = text::render(&outcome.report, &text::TextOptions::default());
+    let page = text::render(&document::report(&outcome.report, &document::View::default()), &text::TextOptions::default());
     assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{page:?}");
 });

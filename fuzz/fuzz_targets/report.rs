@@ -4,13 +4,12 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
 use spiglass::analysis::{self, Partial};
 use spiglass::capture::{CaptureReader, Chunk, Source};
 use spiglass::engine::{Input, Quiet, Settings, TimeBound, run};
 use spiglass::report::frame_row::{FrameRows, RowFormat};
-use spiglass::report::{csv, json, markdown, text};
+use spiglass::report::{csv, document, json, markdown, text};
 
 const TABLES: [csv::Table; 8] = [
     csv::Table::Findings,
@@ -107,8 +106,9 @@ fuzz_target!(|data: &[u8]| {
         csv::write(report, table, &mut out).unwrap();
         harmless(std::str::from_utf8(&out).unwrap());
     }
-    harmless(&text::render(report, &text::TextOptions::default()));
-    harmless(&markdown::render(report, &TimeZone::UTC));
+    let document = document::report(report, &document::View::default());
+    harmless(&text::render(&document, &text::TextOptions::default()));
+    harmless(&markdown::render(&document));
     let Some((whole, rows)) = observed(data, &[]) else { return };
     harmless(std::str::from_utf8(&rows).unwrap());
     if frames > 1 && whole.is_exact() {

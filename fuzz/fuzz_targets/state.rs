@@ -8,7 +8,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use spiglass::engine::State;
-use spiglass::report::{json, text};
+use spiglass::report::{document, json, text};
 use state_file::state_file;
 
 fn report(state: State) {
@@ -16,7 +16,7 @@ fn report(state: State) {
     let mut out = Vec::new();
     json::write(&report, &mut out).unwrap();
     serde_json::from_slice::<serde_json::Value>(&out).unwrap();
-    let page = text::render(&report, &text::TextOptions::default());
+    let page = text::render(&document::report(&report, &document::View::default()), &text::TextOptions::default());
     assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{page:?}");
 }
 

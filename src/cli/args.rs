@@ -321,6 +321,9 @@ pub(super) struct OutputArgs {
     /// Write to FILE; it appears when it is complete [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
+    /// Show every row of every table in text and markdown [default: 20 rows]
+    #[arg(long, help_heading = "Output")]
+    pub(super) all: bool,
     /// Show times in UTC (the default)
     #[arg(long, overrides_with = "local", help_heading = "Output")]
     pub(super) utc: bool,

@@ -13,7 +13,7 @@ use super::values;
 use super::verdict::Verdict;
 use crate::model::Error;
 use crate::report::calc;
-use crate::report::text::render_calculation;
+use crate::report::{document, markdown, text};
 use crate::transform::ParseError;
 use crate::transform::ah::Alignment;
 use crate::transform::calculation::{self, IMIX, Question, RFC_2544};
@@ -153,11 +153,11 @@ pub(super) fn calc(args: &CalcArgs) -> Verdict {
     };
     let mut verdict = Verdict::default();
     write(sink, &mut verdict, |sink| match args.format {
-        Format::Text => sink.write_all(render_calculation(&answer, &look).as_bytes()),
+        Format::Text => sink.write_all(text::render(&document::calculation(&answer), &look).as_bytes()),
         Format::Json => calc::json(&answer, sink),
         Format::Ndjson => calc::json_lines(&answer, sink),
         Format::Csv => calc::csv(&answer, table, sink),
-        Format::Markdown => sink.write_all(calc::markdown(&answer).as_bytes()),
+        Format::Markdown => sink.write_all(markdown::render(&document::calculation(&answer)).as_bytes()),
     });
     verdict
 }

@@ -14,6 +14,7 @@ use crate::capture::Source;
 use crate::engine::{Input, Settings, TimeBound};
 use crate::model::Error;
 use crate::model::report::Severity;
+use crate::report::document::View;
 use crate::report::text::{TextOptions, Theme};
 
 /// Columns of text that goes to no terminal.
@@ -167,12 +168,12 @@ pub(super) const fn threshold(fail_on: FailOn) -> Option<Severity> {
 
 /// The look of a text report that goes to a file or to standard output.
 pub(super) fn report_look(output: &OutputArgs) -> TextOptions {
-    TextOptions { zone: zone(output), ..look(output.color.color, output.output.is_some()) }
+    look(output.color.color, output.output.is_some())
 }
 
-/// The time zone of text and markdown.
-pub(super) fn zone(output: &OutputArgs) -> TimeZone {
-    if output.local { TimeZone::system() } else { TimeZone::UTC }
+/// What text and markdown show.
+pub(super) fn view(output: &OutputArgs) -> View {
+    View { zone: if output.local { TimeZone::system() } else { TimeZone::UTC }, all: output.all }
 }
 
 /// Width and colours; a file has neither a terminal's width nor colours unless they are asked for.
@@ -187,7 +188,6 @@ pub(super) fn look(color: When, to_file: bool) -> TextOptions {
     TextOptions {
         width: if to_file { WIDTH } else { columns.unwrap_or(WIDTH).clamp(60, 160) },
         theme: if color { Theme::color() } else { Theme::plain() },
-        zone: TimeZone::UTC,
     }
 }
 

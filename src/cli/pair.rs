@@ -17,7 +17,7 @@ use crate::engine::{self, Input, Matched, PairInputs, Settings};
 use crate::model::Error;
 use crate::model::pairs::MatchReport;
 use crate::report::csv::{PairRows, PairTable, write_pairs};
-use crate::report::{json, markdown, text};
+use crate::report::{document, json, markdown, text};
 use crate::transform::Suite;
 use crate::transform::path::Mode;
 
@@ -185,9 +185,11 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
 
 fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink) -> std::io::Result<()> {
     use std::io::Write as _;
+    let output = &args.tell.output;
+    let document = || document::pairs(report, &options::view(output));
     match args.tell.format {
-        Format::Text => out.write_all(text::render_pairs(report, &options::report_look(&args.tell.output)).as_bytes()),
-        Format::Markdown => out.write_all(markdown::render_pairs(report, &options::zone(&args.tell.output)).as_bytes()),
+        Format::Text => out.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
+        Format::Markdown => out.write_all(markdown::render(&document()).as_bytes()),
         Format::Json => json::write_pairs(report, out),
         Format::Ndjson => json::write_pair_lines(report, out),
         Format::Csv => write_pairs(report, table, out),

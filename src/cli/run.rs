@@ -19,7 +19,7 @@ use crate::report::csv::Table;
 use crate::report::escape::printable;
 use crate::report::frame_row::{FrameRows, RowFormat};
 use crate::report::number::{count, grouped};
-use crate::report::{csv, explain, json, markdown, text};
+use crate::report::{csv, document, explain, json, markdown, text};
 
 /// Runs what was asked for.
 pub(super) fn run(cli: Cli) -> Verdict {
@@ -213,15 +213,15 @@ fn merge(args: MergeArgs) -> Verdict {
 /// The report in the form that was asked for.
 fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Result<()> {
     let output = &asked.args.tell.output;
-    let zone = options::zone(output);
-    match (asked.args.tell.format, asked.findings_only) {
-        (Format::Json, _) => json::write(report, sink),
-        (Format::Ndjson, _) => json::write_lines(report, sink),
-        (Format::Csv, _) => csv::write(report, table, sink),
-        (Format::Text, false) => sink.write_all(text::render(report, &options::report_look(output)).as_bytes()),
-        (Format::Text, true) => sink.write_all(text::render_findings(report, &options::report_look(output)).as_bytes()),
-        (Format::Markdown, false) => sink.write_all(markdown::render(report, &zone).as_bytes()),
-        (Format::Markdown, true) => sink.write_all(markdown::render_findings(report, &zone).as_bytes()),
+    let view = options::view(output);
+    let document =
+        || if asked.findings_only { document::check(report, &view) } else { document::report(report, &view) };
+    match asked.args.tell.format {
+        Format::Json => json::write(report, sink),
+        Format::Ndjson => json::write_lines(report, sink),
+        Format::Csv => csv::write(report, table, sink),
+        Format::Text => sink.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
+        Format::Markdown => sink.write_all(markdown::render(&document()).as_bytes()),
     }
 }
 

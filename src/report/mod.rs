@@ -3,8 +3,8 @@
 #![expect(clippy::arithmetic_side_effects, reason = "columns of a page, and figures divided by constants")]
 
 pub mod calc;
-pub mod classes;
 pub mod csv;
+pub mod document;
 pub mod escape;
 pub mod explain;
 pub mod frame_row;

@@ -1,5 +1,7 @@
 //! Numbers for people: grouped by thousands, with few decimals, and rates in one unit per table.
 
+use super::document::table::Cell;
+
 /// `1545` as `1 545`.
 #[must_use]
 pub fn grouped(n: u64) -> String {
@@ -45,7 +47,13 @@ pub fn decimal(value: f64, decimals: usize) -> String {
 /// `n` and a noun in the right number: `1 frame`, `1 545 frames`.
 #[must_use]
 pub fn count(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(n)) }
+    count_of(n, noun, &format!("{noun}s"))
+}
+
+/// `n` and a noun whose plural takes more than an `s`: `1 copy`, `2 copies`.
+#[must_use]
+pub fn count_of(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(n)) }
 }
 
 /// `from` and `to` as one number or a range: `72`, `58 to 73`.
@@ -114,7 +122,13 @@ impl RateUnit {
     /// A rate in this unit without its name; `-` where there is none.
     #[must_use]
     pub fn show(self, bps: Option<f64>) -> String {
-        bps.map_or_else(|| "-".to_owned(), |bps| decimal(bps / self.divisor, 2))
+        self.cell(bps).show()
+    }
+
+    /// A rate in this unit as a cell.
+    #[must_use]
+    pub fn cell(self, bps: Option<f64>) -> Cell {
+        Cell::decimal(bps.map(|bps| bps / self.divisor), 2)
     }
 }
 

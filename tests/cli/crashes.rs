@@ -11,7 +11,7 @@ use spiglass::dissect::{DissectOptions, Stack, dissect};
 use spiglass::engine::{Input, Quiet, Settings, State, run};
 use spiglass::model::{FramePos, LinkType, Timestamp};
 use spiglass::policy::{Policies, lint};
-use spiglass::report::{json, text};
+use spiglass::report::{document, json, text};
 
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -19,7 +19,8 @@ fn shown(report: &spiglass::model::report::Report) {
     let mut out = Vec::new();
     json::write(report, &mut out).unwrap();
     serde_json::from_slice::<serde_json::Value>(&out).expect("JSON");
-    assert!(!text::render(report, &text::TextOptions::default()).contains('\u{1b}'));
+    let document = document::report(report, &document::View::default());
+    assert!(!text::render(&document, &text::TextOptions::default()).contains('\u{1b}'));
 }
 
 fn replay(path: &Path, kind: &str) {

@@ -319,7 +319,8 @@ fn hostile_input_is_told_of_and_takes_linear_time() {
         let start = Instant::now();
         let run = spiglass(&["check", "--format", "json", "--config", path.to_str().unwrap()]);
         let took = start.elapsed();
-        assert!(took < Duration::from_secs(20), "{name}: {took:?}");
+        // Far above what a busy machine needs: it tells a hang from an answer, and measures nothing.
+        assert!(took < Duration::from_secs(120), "{name}: {took:?}");
         assert!((0..=2).contains(&run.status), "{name}: {run}");
         assert!(!run.stderr.contains("panicked"), "{name}: {run}");
         assert!(run.stderr.len() < 20_000, "{name}: {} octets of messages", run.stderr.len());

@@ -1,7 +1,6 @@
 //! The sheet that sections write on: width, colour, time zone, and lines that break between words.
 
 use anstyle::{AnsiColor, Style};
-use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::escape::printable;
@@ -14,13 +13,11 @@ pub struct TextOptions {
     pub width: usize,
     /// Colours.
     pub theme: Theme,
-    /// The zone that times are shown in; UTC unless asked otherwise.
-    pub zone: TimeZone,
 }
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { width: 100, theme: Theme::plain(), zone: TimeZone::UTC }
+        Self { width: 100, theme: Theme::plain() }
     }
 }
 
@@ -79,27 +76,20 @@ impl<'a> Page<'a> {
         self.options.width.max(60)
     }
 
-    pub(in crate::report) fn zone(&self) -> &TimeZone {
-        &self.options.zone
-    }
-
     pub(in crate::report) fn into_text(self) -> String {
         self.text
     }
 
     /// A section's heading, with a blank line before it.
     pub(in crate::report) fn heading(&mut self, title: &str) {
-        if !self.text.is_empty() {
-            self.text.push('\n');
-        }
+        self.separate();
         self.styled(Tone::Heading, 0, title);
     }
 
-    /// A heading with a remark behind it, set apart and below where it does not fit.
-    pub(in crate::report) fn heading_with(&mut self, title: &str, remark: &str) {
-        self.heading(title);
-        if !remark.is_empty() {
-            self.wrapped(2, 2, remark);
+    /// An empty line, except at the top and after another one.
+    pub(in crate::report) fn separate(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
         }
     }
 
@@ -173,6 +163,7 @@ impl<'a> Page<'a> {
 
     /// A list of short items, broken only between them.
     pub(in crate::report) fn items(&mut self, indent: usize, items: &[String]) {
+        let items: Vec<_> = items.iter().map(|item| printable(item)).collect();
         let room = self.width().saturating_sub(indent);
         let mut line = String::new();
         for (n, item) in items.iter().enumerate() {

@@ -1,56 +1,58 @@
 //! The SA table.
 
-use super::page::Page;
-use super::table::{Column, Fit, Table};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::table::{Cell, Column, Priority, Table};
+use super::{Section, View};
 use crate::model::report::{IcvChecks, ReplayWindow, Report, Sa};
 use crate::report::names;
-use crate::report::number::{count, grouped, range};
+use crate::report::number::{count, count_of, grouped, range};
 
-/// At most this many rows; thousands of SAs are for JSON and CSV.
-const ROWS: usize = 200;
-
-pub(super) fn print(page: &mut Page<'_>, report: &Report) {
-    if report.sas.is_empty() {
-        return;
-    }
-    page.heading("Security associations");
+/// The SAs of each tap; where there are too many, those with the most frames.
+pub(super) fn section(report: &Report, view: &View) -> Section {
+    let mut section = Section::titled("Security associations");
     for tap in &report.taps {
         let sas: Vec<&Sa> = report.sas.iter().filter(|sa| sa.tap == tap.name).collect();
         if sas.is_empty() {
             continue;
         }
         if report.taps.len() > 1 {
-            page.wrapped(2, 6, &format!("Tap {}", tap.name));
+            section.caption(format!("Tap {}", tap.name));
         }
-        let mut table = Table::new(vec![
-            Column::left("SA"),
-            Column::left("from > to").fit(Fit::Above),
-            Column::right("frames"),
-            Column::right("frags"),
-            Column::right("lost"),
-            Column::right("dup"),
-            Column::right("late"),
-            Column::left("mode").fit(Fit::Below),
-            Column::left("carried in").fit(Fit::Below),
-            Column::left("transform").fit(Fit::Below),
-            Column::left("overhead").fit(Fit::Below),
-            Column::left("").fit(Fit::Remark),
+        let mut table = Table::new([
+            Column::words("SA"),
+            Column::words("from > to").priority(Priority::Title),
+            Column::counts("frames"),
+            Column::counts("frags"),
+            Column::counts("lost"),
+            Column::counts("dup"),
+            Column::counts("late"),
+            Column::words("mode").priority(Priority::Detail),
+            Column::words("carried in").priority(Priority::Detail),
+            Column::words("transform").priority(Priority::Detail),
+            Column::words("overhead").priority(Priority::Detail),
+            Column::remark(),
         ]);
-        for sa in sas.iter().take(ROWS) {
+        for sa in busiest(&sas, view.shown(sas.len())) {
             table.row(row(sa));
         }
-        table.print(page);
-        if sas.len() > ROWS {
-            let more = (sas.len() - ROWS) as u64;
-            page.wrapped(2, 2, &format!("and {} more; `--table sas --format csv` lists all.", grouped(more)));
-        }
+        section.table(table);
+        section.more(view, sas.len(), "SAs", "--table sas --format csv");
     }
+    section
 }
 
-fn row(sa: &Sa) -> [String; 12] {
-    let sequence = |pick: fn(&crate::model::report::Sequence) -> u64| {
-        sa.sequence.as_ref().map_or_else(|| "-".to_owned(), |sequence| grouped(pick(sequence)))
-    };
+/// The `n` SAs with the most frames, in the order in which they are reported.
+fn busiest<'r>(sas: &[&'r Sa], n: usize) -> Vec<&'r Sa> {
+    let mut order: Vec<usize> = (0..sas.len()).collect();
+    order.sort_by_key(|at| Reverse(sas.get(*at).map_or(0, |sa| sa.frames)));
+    let kept: BTreeSet<usize> = order.into_iter().take(n).collect();
+    kept.into_iter().filter_map(|at| sas.get(at).copied()).collect()
+}
+
+fn row(sa: &Sa) -> [Cell; 12] {
+    let sequence = |pick: fn(&crate::model::report::Sequence) -> u64| Cell::count(sa.sequence.as_ref().map(pick));
     let protocol = match sa.proto {
         "esp" => "ESP",
         "ah" => "AH",
@@ -58,22 +60,22 @@ fn row(sa: &Sa) -> [String; 12] {
         other => other,
     };
     [
-        format!("{protocol} {}", sa.spi_hex),
-        format!("{} > {}", sa.src, sa.dst),
-        grouped(sa.frames),
-        if sa.fragments > 0 { grouped(sa.fragments) } else { String::new() },
+        Cell::text(format!("{protocol} {}", sa.spi_hex)),
+        Cell::text(format!("{} > {}", sa.src, sa.dst)),
+        Cell::Count(sa.frames),
+        Cell::some(sa.fragments),
         sequence(|s| s.lost),
         sequence(|s| s.duplicate),
         sequence(|s| s.late),
-        if sa.mode == "unknown" { String::new() } else { sa.mode.to_owned() },
-        if sa.encapsulation == "native" { String::new() } else { sa.encapsulation.to_uppercase() },
-        names::transform(sa),
-        overhead(sa),
-        remarks(sa),
+        Cell::text(if sa.mode == "unknown" { "" } else { sa.mode }),
+        if sa.encapsulation == "native" { Cell::Blank } else { Cell::text(sa.encapsulation.to_uppercase()) },
+        Cell::text(names::transform(sa)),
+        Cell::text(overhead(sa)),
+        Cell::text(remarks(sa)),
     ]
 }
 
-/// `58-73 B modelled`; where only the protection is known, that.
+/// `58 to 73 B (modelled)`; where only the protection is known, that.
 fn overhead(sa: &Sa) -> String {
     let known = &sa.overhead;
     match (known.min_bytes, known.max_bytes, &sa.protection_bytes) {
@@ -82,12 +84,11 @@ fn overhead(sa: &Sa) -> String {
             format!("{} B{basis}", range(min, max))
         }
         (_, _, Some(protection)) => {
-            let range = range(
-                i64::try_from(protection.min).unwrap_or(i64::MAX),
-                i64::try_from(protection.max).unwrap_or(i64::MAX),
-            );
+            let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+            let (min, max) = (signed(protection.min), signed(protection.max));
             let header = if sa.src.0.is_v4() { 20 } else { 40 };
-            format!("ESP {range} B, + {header} B if tunnel mode, + GRE if any")
+            let tunnel = range(min.saturating_add(header), max.saturating_add(header));
+            format!("ESP adds {} B ({tunnel} B in tunnel mode, without GRE and TFC padding)", range(min, max))
         }
         _ => "unknown".to_owned(),
     }
@@ -97,10 +98,8 @@ fn overhead(sa: &Sa) -> String {
 fn remarks(sa: &Sa) -> String {
     let mut parts = Vec::new();
     if sa.copies_removed > 0 {
-        parts.push(format!(
-            "{} left out of these figures",
-            count(sa.copies_removed, "TAP copy").replace("copys", "copies")
-        ));
+        let copies = count_of(sa.copies_removed, "TAP copy", "TAP copies");
+        parts.push(format!("{copies} left out of these figures"));
     }
     if let Some(sequence) = &sa.sequence {
         if sequence.gaps > 0 {

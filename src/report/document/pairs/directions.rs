@@ -1,92 +1,74 @@
 //! What each SA or tunnel carries, how its packets compare, and what its outer header takes over.
 
-use super::super::page::Page;
-use super::super::table::{Column, Fit, Table};
+use super::super::table::{Cell, Column, Priority, Table};
+use super::super::{Block, Section, View};
 use super::words::short;
 use crate::model::pairs::{Direction, HeaderCopy, MatchReport};
-use crate::report::escape::printable;
 use crate::report::names;
-use crate::report::number::{count, decimal, grouped};
+use crate::report::number::{count, grouped};
 
-/// At most this many rows; thousands of SAs are for JSON and CSV.
-pub(super) const ROWS: usize = 100;
-
-pub(super) fn print(page: &mut Page<'_>, report: &MatchReport) {
-    if report.directions.is_empty() {
-        return;
-    }
-    page.heading("Directions");
-    let mut table = Table::new(vec![
-        Column::left("SA"),
-        Column::left("from > to").fit(Fit::Above),
-        Column::left("way"),
-        Column::right("matched"),
-        Column::right("ambiguous").fit(Fit::Below),
-        Column::right("lost"),
-        Column::right("loss\n%"),
-        Column::right("alone"),
-        Column::right("repeated").fit(Fit::Below),
-        Column::right("overtaken").fit(Fit::Below),
-        Column::right("confi-\ndence"),
-        Column::left("known by"),
-        Column::left("").fit(Fit::Remark),
-        Column::left("").fit(Fit::Remark),
-        Column::left("").fit(Fit::Remark),
+pub(super) fn section(report: &MatchReport, view: &View) -> Section {
+    let mut section = Section::titled("Directions");
+    let mut table = Table::new([
+        Column::words("SA"),
+        Column::words("from > to").priority(Priority::Title),
+        Column::words("way"),
+        Column::counts("matched"),
+        Column::counts("ambiguous").priority(Priority::Detail),
+        Column::counts("lost"),
+        Column::figures("loss", "%"),
+        Column::counts("alone"),
+        Column::counts("repeated").priority(Priority::Detail),
+        Column::counts("overtaken").priority(Priority::Detail),
+        Column::counts("confi-\ndence"),
+        Column::words("known by"),
+        Column::remark(),
+        Column::remark(),
+        Column::remark(),
     ]);
-    for direction in report.directions.iter().take(ROWS) {
+    for direction in report.directions.iter().take(view.shown(report.directions.len())) {
         table.row(row(direction));
     }
-    table.print(page);
-    more(page, report.directions.len(), "directions");
+    section.table(table);
+    section.more(view, report.directions.len(), "directions", "--format csv --table directions");
     let has = |way: &str| report.directions.iter().any(|direction| direction.way == way);
-    let mut words = Vec::new();
-    if has("encapsulated") {
-        words.push("encapsulated: the plain tap saw the packets before the tunnel's tap; lost are plaintext packets on that way");
-    }
-    if has("decapsulated") {
-        words.push("decapsulated: after it; lost are tunnelled packets that did not come out");
-    }
-    if !words.is_empty() {
-        page.wrapped(2, 2, &format!("{}.", words.join("; ")));
-    }
+    let lost = match (has("encapsulated"), has("decapsulated")) {
+        (true, true) => "encapsulated: plain to tunnel; lost = missing at the tunnel tap. decapsulated: the reverse.",
+        (true, false) => "encapsulated: plain to tunnel; lost = missing at the tunnel tap.",
+        (false, true) => "decapsulated: tunnel to plain; lost = missing at the plain tap.",
+        (false, false) => return section,
+    };
+    section.say(lost);
+    section
 }
 
-/// Says how many rows of a table are left out.
-pub(super) fn more(page: &mut Page<'_>, rows: usize, table: &str) {
-    if rows > ROWS {
-        let left = grouped((rows - ROWS) as u64);
-        page.wrapped(2, 2, &format!("and {left} more; `--format csv --table {table}` lists all."));
-    }
-}
-
-fn row(direction: &Direction) -> [String; 15] {
+fn row(direction: &Direction) -> [Cell; 15] {
     let lost =
         if direction.way == "decapsulated" { direction.lost_behind_tunnel } else { direction.lost_before_tunnel };
     let alone = if direction.way == "decapsulated" { direction.unmatched_plain } else { direction.unmatched_tunnel };
-    let some = |n: u64| if n > 0 { grouped(n) } else { String::new() };
     [
-        short(&direction.sa),
-        from_to(direction),
-        direction.way.to_owned(),
-        grouped(direction.matched),
-        some(direction.ambiguous),
-        lost.map_or_else(|| "-".to_owned(), grouped),
-        direction.loss_pct.map_or_else(|| "-".to_owned(), |loss| decimal(loss, 2)),
-        some(alone),
-        some(direction.repeated_tunnel),
-        some(direction.reordered),
-        direction.confidence.map_or_else(|| "-".to_owned(), |mean| decimal(mean, 3)),
-        direction.basis.unwrap_or("-").to_owned(),
-        carries(direction),
-        transform(direction),
-        losses(direction),
+        Cell::text(short(&direction.sa)),
+        Cell::text(from_to(direction)),
+        Cell::text(direction.way),
+        Cell::Count(direction.matched),
+        Cell::some(direction.ambiguous),
+        Cell::count(lost),
+        Cell::decimal(direction.loss_pct, 2),
+        Cell::some(alone),
+        Cell::some(direction.repeated_tunnel),
+        Cell::some(direction.reordered),
+        Cell::decimal(direction.confidence, 3),
+        direction.basis.map_or(Cell::Unknown, Cell::text),
+        Cell::text(carries(direction)),
+        Cell::text(transform(direction)),
+        Cell::text(losses(direction)),
     ]
 }
 
 /// `lost before the tunnel tap 10, after it 19, end to end 29`, or why nothing is paired.
 fn losses(direction: &Direction) -> String {
     if let Some(open) = &direction.undetermined {
-        return format!("not determined: {}; would decide it: {}", printable(&open.reason), printable(&open.decide));
+        return format!("not determined: {}; would decide it: {}", open.reason, open.decide);
     }
     let some =
         |name: &str, lost: Option<u64>| lost.filter(|lost| *lost > 0).map(|lost| format!("{name} {}", grouped(lost)));
@@ -101,14 +83,14 @@ fn losses(direction: &Direction) -> String {
 
 /// `192.168.1.1 > 192.168.1.2`.
 pub(super) fn from_to(direction: &Direction) -> String {
-    format!("{} > {}", printable(&direction.src), printable(&direction.dst))
+    format!("{} > {}", direction.src, direction.dst)
 }
 
 /// `tunnel mode, carries 192.168.2.0/24 > 192.168.3.2`.
 fn carries(direction: &Direction) -> String {
     let mode = Some(direction.mode).filter(|mode| *mode != "unknown").map(|mode| format!("{mode} mode"));
     let inner = direction.inner_src.as_ref().zip(direction.inner_dst.as_ref());
-    let inner = inner.map(|(from, to)| format!("carries {} > {}", printable(from), printable(to)));
+    let inner = inner.map(|(from, to)| format!("carries {from} > {to}"));
     mode.into_iter().chain(inner).collect::<Vec<_>>().join(", ")
 }
 
@@ -124,21 +106,22 @@ fn transform(direction: &Direction) -> String {
 }
 
 /// What outer headers take over of inner ones, a sentence per direction.
-pub(super) fn headers(page: &mut Page<'_>, report: &MatchReport) {
-    let told: Vec<(&Direction, String)> = report
+pub(super) fn headers(report: &MatchReport, view: &View) -> Section {
+    let copied: Vec<String> = report
         .directions
         .iter()
         .map(|direction| (direction, header(&direction.header)))
         .filter(|(_, words)| !words.is_empty())
-        .take(ROWS)
+        .map(|(direction, words)| format!("{}, {}: {words}.", short(&direction.sa), from_to(direction)))
         .collect();
-    if told.is_empty() {
-        return;
+    if copied.is_empty() {
+        return Section::default();
     }
-    page.heading_with("Outer header", "compared with that of the plaintext frame of the same pair");
-    for (direction, words) in told {
-        page.wrapped(2, 6, &format!("{}, {}: {words}.", short(&direction.sa), from_to(direction)));
-    }
+    let mut section = Section::noted("Outer header", "compared with that of the plaintext frame of the same pair");
+    let shown = view.shown(copied.len());
+    section.blocks.push(Block::List(copied.iter().take(shown).cloned().collect()));
+    section.more(view, copied.len(), "directions", "--format json");
+    section
 }
 
 /// `DSCP copied in all 12 marked packets; ECN the same in all 80; outer DF never set; outer TTL always 64 (own)`.

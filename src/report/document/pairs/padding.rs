@@ -1,41 +1,41 @@
 //! What becomes of Ethernet padding on its way: into the gateway, through the tunnel, out at the far side.
 
-use super::super::page::Page;
+use super::super::{Block, Section, View};
 use super::words::frame;
 use crate::model::pairs::{EthernetPad, MatchReport, PaddingExample, Side};
 use crate::report::number::{count, grouped, range};
 
-/// At most this many examples.
+/// Examples that are listed unless all are asked for.
 const EXAMPLES: usize = 5;
 
-pub(super) fn print(page: &mut Page<'_>, report: &MatchReport) {
+pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     let padding = &report.padding;
     let sides = [Some(&padding.plain_ethernet), Some(&padding.tunnel_ethernet), padding.exit_ethernet.as_ref()];
+    let mut section = Section::titled("Padding");
     if sides.iter().flatten().all(|pad| pad.frames == 0) && padding.examples.is_empty() {
-        return;
+        return section;
     }
-    page.heading("Padding");
-    page.wrapped(2, 2, &format!("{}.", story(report)));
+    section.say(format!("{}.", story(report)));
+    let mut facts = Vec::new();
     let names = ["plain frames", "frames of the tunnel", "frames of the exit"];
     for (name, pad) in names.iter().zip(sides).filter_map(|(name, pad)| Some((name, pad.filter(|pad| pad.frames > 0)?)))
     {
-        let octets = range(i64::from(pad.pad_bytes_min), i64::from(pad.pad_bytes_max));
-        page.wrapped(
-            2,
-            6,
-            &format!("{} {name} have Ethernet padding, {octets} B: {}", grouped(pad.frames), patterns(pad)),
+        let bytes = range(i64::from(pad.pad_bytes_min), i64::from(pad.pad_bytes_max));
+        facts.push(format!("{} {name} have Ethernet padding, {bytes} B: {}", grouped(pad.frames), patterns(pad)));
+    }
+    facts.push(carried(report));
+    if padding.rewritten {
+        facts.push(
+            "Rewritten: the same packets have other padding bytes at the exit than on the plain side.".to_owned(),
         );
     }
-    page.wrapped(2, 6, carried(report).as_str());
-    if padding.rewritten {
-        page.wrapped(2, 6, "Rewritten: the same packets have other padding octets at the exit than on the plain side.");
+    let examples = if view.all { usize::MAX } else { EXAMPLES };
+    facts.extend(padding.examples.iter().take(examples).map(|example| way(example, report)));
+    if padding.examples.len() > examples {
+        facts.push("`--all` or `--format csv --table padding` lists all examples.".to_owned());
     }
-    for example in padding.examples.iter().take(EXAMPLES) {
-        page.wrapped(4, 8, &way(example, report));
-    }
-    if padding.examples.len() > EXAMPLES {
-        page.wrapped(4, 8, "`spiglass match --format csv --table padding` lists all examples.");
-    }
+    section.blocks.push(Block::List(facts));
+    section
 }
 
 /// `0xff in, none in the tunnel, 0x00 out`, one for each way that the padding of the examples goes.
@@ -68,12 +68,8 @@ fn story(report: &MatchReport) -> String {
 
 /// What a side pads with, and how often.
 fn patterns(pad: &EthernetPad) -> String {
-    let kinds = [
-        (pad.ff, "0xff"),
-        (pad.zero, "0x00"),
-        (pad.repeated, "another octet repeated"),
-        (pad.other, "different octets"),
-    ];
+    let kinds =
+        [(pad.ff, "0xff"), (pad.zero, "0x00"), (pad.repeated, "another byte repeated"), (pad.other, "different bytes")];
     let words: Vec<String> =
         kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{word} in {}", grouped(n))).collect();
     words.join(", ")
@@ -83,10 +79,7 @@ fn patterns(pad: &EthernetPad) -> String {
 fn carried(report: &MatchReport) -> String {
     let padding = &report.padding;
     match (padding.carried_into_tunnel, padding.carried_known) {
-        (true, _) => {
-            "The tunnel carries padding of plaintext frames: octets that belong to no packet are encrypted or shown."
-                .to_owned()
-        }
+        (true, _) => "The tunnel carries padding of plaintext frames.".to_owned(),
         (false, 0) if padding.plain_ethernet.frames > 0 => {
             "No pair of a padded frame shows by length or content whether the tunnel carries its padding.".to_owned()
         }
@@ -117,8 +110,8 @@ fn way(example: &PaddingExample, report: &MatchReport) -> String {
     parts.join(" > ")
 }
 
-fn exit_frame(side: &Side, at: crate::model::report::FrameRef, octets: Option<&str>) -> String {
-    format!("exit {} ({})", frame(side, at), pattern(octets))
+fn exit_frame(side: &Side, at: crate::model::report::FrameRef, bytes: Option<&str>) -> String {
+    format!("exit {} ({})", frame(side, at), pattern(bytes))
 }
 
 fn pattern(name: Option<&str>) -> &'static str {
@@ -126,7 +119,7 @@ fn pattern(name: Option<&str>) -> &'static str {
         None => "none",
         Some("zero") => "0x00",
         Some("ff") => "0xff",
-        Some("repeated") => "one octet repeated",
-        Some(_) => "different octets",
+        Some("repeated") => "one byte repeated",
+        Some(_) => "different bytes",
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::model::pairs::{MatchReport, Side};
 use crate::model::report::{Capture, FrameRef};
-use crate::report::escape::printable;
 use crate::report::names;
 use crate::report::number::{decimal, duration};
 
@@ -10,20 +9,8 @@ use crate::report::number::{decimal, duration};
 pub(super) fn short(id: &str) -> String {
     match names::sa_parts(id) {
         Some((protocol, spi, _)) => format!("{protocol} {spi}"),
-        None => printable(id.split('/').next().unwrap_or(id)).to_uppercase(),
+        None => id.split('/').next().unwrap_or(id).to_uppercase(),
     }
-}
-
-/// A length of time that may be negative: `24.0 us`, `-3.1 ms`.
-pub(super) fn time(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    format!("{sign}{}", duration(ns.unsigned_abs()))
-}
-
-/// A mean of times.
-pub(super) fn mean_time(ns: f64) -> String {
-    // Nanoseconds below 2^53: fractions of one are of no interest.
-    time(ns.round() as i64)
 }
 
 /// How far clocks are apart: long times keep their microseconds.

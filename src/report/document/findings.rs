@@ -1,0 +1,121 @@
+//! Findings with their evidence; errors also with their cause and lines to type.
+
+use std::collections::BTreeMap;
+
+use super::{Block, FindingBlock, Section, Typed, View, at_tap};
+use crate::model::report::{Capture, Finding, Report, Sa, Severity};
+use crate::report::names;
+use crate::report::number::{count, grouped};
+
+/// Of one code at most this many findings are printed unless all are asked for; the rest are counted.
+const PER_CODE: usize = 5;
+
+/// Findings, and what they are about.
+pub(super) struct Found<'r> {
+    pub(super) findings: &'r [Finding],
+    /// Captures, as the findings count them.
+    pub(super) captures: &'r [Capture],
+    pub(super) sas: &'r [Sa],
+    pub(super) several_taps: bool,
+}
+
+pub(super) fn of_report(report: &Report, view: &View) -> Section {
+    let Report { findings, captures, sas, taps, .. } = report;
+    section(&Found { findings, captures, sas, several_taps: taps.len() > 1 }, view)
+}
+
+/// The section.
+pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
+    let mut section = Section::titled("Findings");
+    if found.findings.is_empty() {
+        section.say("None.");
+        return section;
+    }
+    let per_code = if view.all { usize::MAX } else { PER_CODE };
+    let mut printed: BTreeMap<&str, usize> = BTreeMap::new();
+    for (n, finding) in found.findings.iter().enumerate() {
+        let so_far = printed.entry(finding.code).or_default();
+        *so_far += 1;
+        if *so_far <= per_code {
+            section.blocks.push(Block::Finding(one(found, finding, *so_far == 1)));
+        }
+        // Findings are sorted by severity and code, so the last of a code is followed by another code.
+        let last = found.findings.get(n + 1).is_none_or(|next| next.code != finding.code);
+        if last && *so_far > per_code {
+            let more = grouped((*so_far - per_code) as u64);
+            let text = format!("and {more} more {}; `--all` or `--format json` lists all.", finding.code);
+            section.blocks.push(Block::MoreFindings(text));
+        }
+    }
+    // Errors carry their own hint.
+    let plain = |finding: &&Finding| finding.severity != Severity::Error || !finding.fix.is_empty();
+    let mut codes: Vec<&str> = found.findings.iter().filter(plain).map(|finding| finding.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    match codes.as_slice() {
+        [] => {}
+        [code] => section.say(format!("`spiglass explain {code}` gives causes and remedies.")),
+        _ => section.say("`spiglass explain CODE` gives causes and remedies of a finding."),
+    }
+    section
+}
+
+fn one(found: &Found<'_>, finding: &Finding, first_of_code: bool) -> FindingBlock {
+    let concerns = finding.sa.as_deref().map(names::sa_title).unwrap_or_default();
+    let place = at_tap(found.several_taps, &finding.tap);
+    let config =
+        finding.config.iter().map(|line| format!("{} line {} ({}): {}", line.file, line.line, line.host, line.text));
+    let mut advice = Vec::new();
+    if finding.severity == Severity::Error && first_of_code {
+        if !finding.cause.is_empty() {
+            advice.push(format!("Cause: {}", finding.cause));
+        }
+        if finding.fix.is_empty() {
+            advice.push(format!("Do: see `spiglass explain {}` for what to check and what to type.", finding.code));
+        }
+    }
+    FindingBlock {
+        severity: finding.severity,
+        code: finding.code,
+        concerns: format!("{concerns}{place}").trim().to_owned(),
+        evidence: sentence(finding, found),
+        config: config.collect(),
+        advice,
+        fixes: finding.fix.iter().map(|fix| Typed { host: fix.host.to_string(), lines: fix.lines.clone() }).collect(),
+    }
+}
+
+/// The evidence; where it is empty the title; with the first frame unless the evidence names a frame, and the count unless
+/// the evidence says it.
+fn sentence(finding: &Finding, found: &Found<'_>) -> String {
+    let mut text = if finding.evidence.is_empty() { format!("{}.", finding.title) } else { evidence(finding) };
+    let names_a_frame = text.contains("at frame ") || text.contains("(frame ");
+    if !names_a_frame && let Some(frame) = finding.first_frame {
+        let said = text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.parse() == Ok(finding.count));
+        let times =
+            if finding.count > 1 && !said { format!(", {}", count(finding.count, "time")) } else { String::new() };
+        // What concerns an SA as a whole did not begin where the SA did.
+        let begins = if concerns_whole_sa(finding, found) { "The SA begins at" } else { "First at" };
+        text = format!("{} {begins} {}{times}.", text.trim_end(), names::frame_of(found.captures, frame));
+    }
+    text
+}
+
+/// Whether the finding spans all frames of its SA.
+fn concerns_whole_sa(finding: &Finding, found: &Found<'_>) -> bool {
+    found.sas.iter().filter(|sa| finding.sa.as_deref() == Some(&*sa.id) && sa.tap == finding.tap).any(|sa| {
+        sa.frames > 1 && Some(sa.first_frame) == finding.first_frame && Some(sa.last_frame) == finding.last_frame
+    })
+}
+
+/// The evidence, without what it concerns where it begins with that: the heading has said it.
+fn evidence(finding: &Finding) -> String {
+    let Some(concerned) = finding.sa.as_deref() else { return finding.evidence.clone() };
+    let said = match names::sa_parts(concerned) {
+        Some((protocol, spi, direction)) => format!("{protocol} {spi} from {}: ", direction.replace(" > ", " to ")),
+        None => format!("{concerned}: "),
+    };
+    let Some(rest) = finding.evidence.strip_prefix(&said) else { return finding.evidence.clone() };
+    let mut letters = rest.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,218 @@
+//! What a report says to people, once for all forms: sections of paragraphs, key figures, tables and findings.
+//!
+//! A [`Document`] is plain data. [`text`](super::text) and [`markdown`](super::markdown) render any document; a new table or
+//! section of a report is written here and needs no line in a renderer. Strings hold what captures and configurations say
+//! unescaped: each renderer escapes every string for its own form.
+
+mod calc;
+mod captures;
+pub mod classes;
+mod events;
+mod findings;
+mod overhead;
+mod padding;
+mod pairs;
+mod rates;
+mod sas;
+pub mod table;
+
+use jiff::tz::TimeZone;
+
+use crate::model::pairs::MatchReport;
+use crate::model::report::{Report, Severity};
+use crate::transform::calculation::Calculation;
+use table::{Cell, Table};
+
+/// Rows that a table shows unless all are asked for.
+const ROWS: usize = 20;
+
+/// How a document is made of a report.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The zone that times are shown in.
+    pub zone: TimeZone,
+    /// Every row of every table, instead of the first or busiest 20.
+    pub all: bool,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self { zone: TimeZone::UTC, all: false }
+    }
+}
+
+impl View {
+    /// How many of `rows` are shown.
+    fn shown(&self, rows: usize) -> usize {
+        if self.all { rows } else { rows.min(ROWS) }
+    }
+}
+
+/// What a report says, in the order in which it is read.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Document {
+    /// Its sections; one without a title is a preamble or a closing remark.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a document under one title.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Section {
+    /// The title; empty where the section has none.
+    pub title: String,
+    /// What the whole section is about, in one sentence; may be empty.
+    pub note: String,
+    /// Its contents.
+    pub blocks: Vec<Block>,
+}
+
+/// A part of a section.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Block {
+    /// Sentences.
+    Paragraph(String),
+    /// What the next table is about.
+    Caption(String),
+    /// Sentences that do not belong together, each a line or more.
+    List(Vec<String>),
+    /// Short items, separated by commas.
+    Items(Vec<String>),
+    /// Figures or names, each with what it means.
+    KeyFigures(Vec<KeyFigure>),
+    /// Something that must not be overlooked, outside the findings.
+    Alert {
+        /// How bad it is.
+        severity: Severity,
+        /// One word for it.
+        label: String,
+        /// The sentence.
+        text: String,
+    },
+    /// Rows and columns.
+    Table(Table),
+    /// A finding with its evidence.
+    Finding(FindingBlock),
+    /// How many findings of one code are not listed.
+    MoreFindings(String),
+}
+
+/// A figure and what it means.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KeyFigure {
+    /// The figure, or a name.
+    pub figure: Cell,
+    /// What it is.
+    pub meaning: String,
+}
+
+/// A finding as people read it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FindingBlock {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Its published code.
+    pub code: &'static str,
+    /// The SA or the flow, with its tap where there are several; may be empty.
+    pub concerns: String,
+    /// What was seen.
+    pub evidence: String,
+    /// Lines of configurations, each with its place before it.
+    pub config: Vec<String>,
+    /// What most likely caused it, and where to read on; may be empty.
+    pub advice: Vec<String>,
+    /// What to type, on which host.
+    pub fixes: Vec<Typed>,
+}
+
+/// Lines to type on a host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Typed {
+    /// The host's name.
+    pub host: String,
+    /// The lines, as they are typed.
+    pub lines: Vec<String>,
+}
+
+impl Section {
+    fn titled(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    fn noted(title: impl Into<String>, note: impl Into<String>) -> Self {
+        Self { title: title.into(), note: note.into(), blocks: Vec::new() }
+    }
+
+    fn say(&mut self, sentence: impl Into<String>) {
+        self.blocks.push(Block::Paragraph(sentence.into()));
+    }
+
+    fn caption(&mut self, sentence: impl Into<String>) {
+        self.blocks.push(Block::Caption(sentence.into()));
+    }
+
+    /// Adds a table; one without rows says nothing.
+    fn table(&mut self, table: Table) {
+        if !table.rows.is_empty() {
+            self.blocks.push(Block::Table(table));
+        }
+    }
+
+    /// Says how many of `rows` are not shown, and what shows them.
+    fn more(&mut self, view: &View, rows: usize, what: &str, shows: &str) {
+        let shown = view.shown(rows);
+        if rows > shown {
+            let left = super::number::grouped(rows.saturating_sub(shown) as u64);
+            self.say(format!("and {left} more {what}; `--all` or `{shows}` lists all."));
+        }
+    }
+}
+
+impl Document {
+    fn push(&mut self, section: Section) {
+        if !section.blocks.is_empty() || !section.note.is_empty() {
+            self.sections.push(section);
+        }
+    }
+}
+
+/// The document of `report`.
+#[must_use]
+pub fn report(report: &Report, view: &View) -> Document {
+    let mut document = check(report, view);
+    document.push(sas::section(report, view));
+    document.push(overhead::sizes(report, view));
+    document.push(overhead::outer_sizes(report, view));
+    document.push(padding::section(report, view));
+    document.push(rates::directions(report, view));
+    document.push(rates::pause(report, view));
+    document.push(events::section(report, view));
+    document
+}
+
+/// The document of `check`: captures and findings.
+#[must_use]
+pub fn check(report: &Report, view: &View) -> Document {
+    let mut document = Document::default();
+    for section in captures::sections(report, view) {
+        document.push(section);
+    }
+    document.push(findings::of_report(report, view));
+    document
+}
+
+/// The document of `match`.
+#[must_use]
+pub fn pairs(report: &MatchReport, view: &View) -> Document {
+    pairs::document(report, view)
+}
+
+/// The document of `calc`.
+#[must_use]
+pub fn calculation(answer: &Calculation) -> Document {
+    calc::document(answer)
+}
+
+/// ` at tap T` where the report has several taps.
+fn at_tap(several: bool, tap: &str) -> String {
+    if several && !tap.is_empty() { format!(" at tap {tap}") } else { String::new() }
+}
