@@ -12,7 +12,7 @@ use spiglass::capture::Source;
 use spiglass::engine::{Input, PairInputs, Quiet, Settings, pair};
 
 #[allow(dead_code)]
-#[path = "../examples/generate_pair.rs"]
+#[path = "tools/generate_pair.rs"]
 mod generate_pair;
 
 /// Packets of each run.

@@ -99,4 +99,5 @@ pub mod report;
 
 pub mod engine;
 
+#[cfg(feature = "cli")]
 pub mod cli;

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each bench uses a part of it
 
 #[allow(dead_code)] // included for `generate`
-#[path = "../../examples/generate.rs"]
+#[path = "../tools/generate.rs"]
 mod generate;
 
 use std::path::Path;

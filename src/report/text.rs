@@ -232,10 +232,20 @@ mod tests {
             "DSCP copied in all 12 marked packets",
             "0xff on the plain side, none in the tunnel, 0x00 at the exit.",
             "plain frame 1 (0xff) > tunnel frame 1 (none) > exit frame 2 (0x00)",
-            "`--format csv --table lost` lists all.",
         ] {
             assert!(text.contains(said), "{said} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn long_tables_say_how_much_they_leave_out_and_what_shows_it() {
+        let mut report = sample::pairs::report();
+        report.lost = report.lost.iter().cycle().take(25).cloned().collect();
+        let text = text_of_pairs(&report, 100);
+        assert!(text.contains("and 5 more packets; `--all` or `--format csv --table lost` lists all."), "{text}");
+        let all = View { all: true, ..View::default() };
+        let text = render(&document::pairs(&report, &all), &TextOptions::default());
+        assert!(!text.contains("more packets"), "{text}");
     }
 
     #[test]

@@ -4,4 +4,5 @@
 mod support;
 
 mod architecture;
+mod freeze;
 mod readme;

@@ -2,7 +2,7 @@
 
 #[allow(dead_code)] // included for `generate`
 use crate::support;
-#[path = "../../examples/generate.rs"]
+#[path = "../../benches/tools/generate.rs"]
 mod generate;
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 
 #[allow(dead_code, clippy::duplicate_mod)] // the builder is used for its list of files only
 use crate::support;
-#[path = "../../examples/make_fixtures.rs"]
+#[path = "../../benches/tools/make_fixtures.rs"]
 mod make_fixtures;
 
 use std::collections::BTreeMap;

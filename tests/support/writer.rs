@@ -1,4 +1,4 @@
-//! Writes small captures, byte for byte the same every time. Shared by the tests and by `examples/make_fixtures.rs`.
+//! Writes small captures, byte for byte the same every time. Shared by the tests and by `benches/tools/make_fixtures.rs`.
 #![allow(dead_code)] // each user needs a part of it
 
 /// One frame to be written.

@@ -4,7 +4,7 @@
 //! invented (one frame a second, from noon of the day the document bears), and each file holds the frames of one figure or
 //! one test although they were captured among millions of others.
 
-#[path = "../tests/support/writer.rs"]
+#[path = "../../tests/support/writer.rs"]
 mod writer;
 
 use std::io::Write;

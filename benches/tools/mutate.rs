@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-#[path = "../tests/support/build.rs"]
+#[path = "../../tests/support/build.rs"]
 mod build;
 
 use build::Noise;

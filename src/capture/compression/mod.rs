@@ -1,12 +1,13 @@
 //! Compressed captures: which compressor wrote the bytes, and a reader of what it packed.
 
-use std::io::{self, BufRead, BufReader, Read};
+#[cfg(feature = "lz4")]
+mod lz4;
+mod members;
+
+use std::io::{self, BufReader, Read};
 
 /// Octets that a decompressor takes from the raw input at once.
 const INPUT_BYTES: usize = 64 << 10;
-
-/// Most memory that an xz stream may ask for: four times what its highest preset needs. (zstd has such a limit by default.)
-const XZ_MEMORY: u64 = 256 << 20;
 
 /// A compressor whose output is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,221 +49,35 @@ impl Compression {
     /// as rotated and then joined captures have them.
     pub(crate) fn reader(self, input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         let input = BufReader::with_capacity(INPUT_BYTES, input);
-        Ok(match self {
-            Self::Gzip => Box::new(Members::<flate2::bufread::GzDecoder<_>>::new(input)?),
-            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
-            Self::Lz4 => Box::new(Lz4Frames::new(input)),
-            Self::Xz => Box::new(Members::<liblzma::bufread::XzDecoder<_>>::new(input)?),
-            Self::Bzip2 => Box::new(Members::<bzip2::bufread::BzDecoder<_>>::new(input)?),
-        })
+        match self {
+            Self::Gzip => Ok(Box::new(members::Members::<flate2::bufread::GzDecoder<_>>::new(input)?)),
+            #[cfg(feature = "zstd")]
+            Self::Zstd => Ok(Box::new(zstd::stream::read::Decoder::with_buffer(input)?)),
+            #[cfg(feature = "lz4")]
+            Self::Lz4 => Ok(Box::new(lz4::Lz4Frames::new(input))),
+            #[cfg(feature = "xz")]
+            Self::Xz => Ok(Box::new(members::Members::<liblzma::bufread::XzDecoder<_>>::new(input)?)),
+            #[cfg(feature = "bzip2")]
+            Self::Bzip2 => Ok(Box::new(members::Members::<bzip2::bufread::BzDecoder<_>>::new(input)?)),
+            #[allow(unreachable_patterns, reason = "reached where a compression is left out of the build")]
+            left_out => {
+                let name = left_out.name();
+                let message = format!("this build of spiglass does not read {name}; build it with `--features {name}`");
+                Err(io::Error::new(io::ErrorKind::Unsupported, message))
+            }
+        }
     }
 }
 
 /// The raw input, as decompressors read it.
 type Packed = BufReader<Box<dyn Read + Send>>;
 
-/// A decompressor of one member (gzip) or stream (xz, bzip2).
-trait Member: Read + Send + Sized {
-    /// The first octets of every member.
-    const MAGIC: &'static [u8];
-    /// Octets taken from it at once: what it has unpacked in the same step before it fails, it does not hand out. Short steps
-    /// cost time.
-    const STEP_BYTES: usize;
-
-    fn begin(input: Packed) -> io::Result<Self>;
-
-    /// The input behind the member.
-    fn end(self) -> Packed;
-}
-
-impl Member for flate2::bufread::GzDecoder<Packed> {
-    const MAGIC: &'static [u8] = &[0x1f, 0x8b];
-    const STEP_BYTES: usize = 16 << 10;
-
-    fn begin(input: Packed) -> io::Result<Self> {
-        Ok(Self::new(input))
-    }
-
-    fn end(self) -> Packed {
-        self.into_inner()
-    }
-}
-
-impl Member for liblzma::bufread::XzDecoder<Packed> {
-    const MAGIC: &'static [u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0x00];
-    const STEP_BYTES: usize = 1 << 10;
-
-    fn begin(input: Packed) -> io::Result<Self> {
-        Ok(Self::new_stream(input, liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, 0)?))
-    }
-
-    fn end(self) -> Packed {
-        self.into_inner()
-    }
-}
-
-impl Member for bzip2::bufread::BzDecoder<Packed> {
-    const MAGIC: &'static [u8] = b"BZh";
-    /// It unpacks blocks of hundreds of kilobytes, each as a whole.
-    const STEP_BYTES: usize = 64 << 10;
-
-    fn begin(input: Packed) -> io::Result<Self> {
-        Ok(Self::new(input))
-    }
-
-    fn end(self) -> Packed {
-        self.into_inner()
-    }
-}
-
-/// Concatenated members, with zeros between and behind them, as `xz` pads its streams and block devices their files.
-/// What else stands behind a member is an error of its own, not a cut.
-struct Members<D> {
-    /// None at the end, and behind what is no member.
-    member: Option<D>,
-    /// Members in a row that held nothing.
-    empty: u32,
-}
-
-/// Zeros behind a member that are taken for padding. Whoever waits for the end of more cannot be told from one that hangs.
-const MAX_PADDING: u64 = 64 << 20;
-/// Members in a row that may hold nothing: each costs the time of a new decompressor, and no octet of the file's length.
-const MAX_EMPTY: u32 = 4_096;
-
-impl<D: Member> Members<D> {
-    fn new(input: Packed) -> io::Result<Self> {
-        Ok(Self { member: Some(D::begin(input)?), empty: 0 })
-    }
-
-    /// The member behind one that is complete.
-    fn next(mut input: Packed) -> io::Result<Option<D>> {
-        let mut padding = 0;
-        loop {
-            let bytes = input.fill_buf()?;
-            let zeros = bytes.iter().take_while(|octet| **octet == 0).count();
-            let (all, rest) = (bytes.len(), bytes.get(zeros..).unwrap_or_default());
-            if all == 0 {
-                return Ok(None);
-            }
-            if zeros == all {
-                padding += all as u64;
-                input.consume(all);
-                if padding > MAX_PADDING {
-                    return Err(foreign());
-                }
-            } else if D::MAGIC.iter().zip(rest).all(|(expected, octet)| expected == octet) {
-                input.consume(zeros);
-                return D::begin(input).map(Some);
-            } else {
-                return Err(foreign());
-            }
-        }
-    }
-}
-
-impl<D: Member> Read for Members<D> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let room = buffer.len().min(D::STEP_BYTES);
-        let Some(buffer) = buffer.get_mut(..room).filter(|buffer| !buffer.is_empty()) else { return Ok(0) };
-        while let Some(member) = &mut self.member {
-            let n = member.read(buffer)?;
-            if n > 0 {
-                self.empty = 0;
-                return Ok(n);
-            }
-            self.empty += 1;
-            if self.empty > MAX_EMPTY {
-                self.member = None;
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "thousands of members in a row hold nothing"));
-            }
-            self.member = match self.member.take() {
-                Some(ended) => Self::next(ended.end())?,
-                None => None,
-            };
-        }
-        Ok(0)
-    }
-}
-
-/// Concatenated LZ4 frames.
-///
-/// `lz4_flex` answers `Ok(0)` at the end of every frame, and also where the input ends between two blocks of an
-/// unfinished frame; this tells the three cases apart.
-struct Lz4Frames<R: Read> {
-    frames: lz4_flex::frame::FrameDecoder<EndSeen<BufReader<R>>>,
-}
-
-/// Notes whether the input was asked for octets at its end.
-struct EndSeen<R> {
-    input: R,
-    ended: bool,
-}
-
-impl<R: Read> Read for EndSeen<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.input.read(buffer)?;
-        self.ended |= n == 0 && !buffer.is_empty();
-        Ok(n)
-    }
-}
-
-impl<R: Read> Lz4Frames<R> {
-    fn new(input: BufReader<R>) -> Self {
-        Self { frames: lz4_flex::frame::FrameDecoder::new(EndSeen { input, ended: false }) }
-    }
-}
-
-impl<R: Read> Read for Lz4Frames<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            match self.frames.read(buffer) {
-                Ok(0) => {
-                    let inner = self.frames.get_mut();
-                    if inner.ended {
-                        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the lz4 frame is not complete"));
-                    }
-                    let next = inner.input.fill_buf()?;
-                    if next.is_empty() {
-                        return Ok(0);
-                    }
-                    let begins = |magic: &[u8]| magic.iter().zip(next).all(|(expected, octet)| expected == octet);
-                    let skippable = next.first().is_some_and(|octet| octet & 0xf0 == 0x50)
-                        && next.iter().skip(1).zip([0x2a, 0x4d, 0x18]).all(|(octet, expected)| *octet == expected);
-                    if !begins(&[0x04, 0x22, 0x4d, 0x18]) && !begins(&[0x02, 0x21, 0x4c, 0x18]) && !skippable {
-                        return Err(foreign());
-                    }
-                }
-                Ok(n) => return Ok(n),
-                Err(error) => {
-                    let Some(length) = skippable(&error) else { return Err(error) };
-                    let inner = self.frames.get_mut();
-                    let skipped = io::copy(&mut inner.by_ref().take(length), &mut io::sink())?;
-                    if skipped < length || inner.input.fill_buf()?.is_empty() {
-                        return Ok(0);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// What stands behind a complete stream is no further one.
+/// What follows a complete stream is no further one.
 fn foreign() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it is complete, and something else stands behind it")
+    io::Error::new(io::ErrorKind::InvalidData, "the stream is complete, and what follows it is not another")
 }
 
-/// The length of the skippable frame that made the decoder stop, if one did.
-fn skippable(error: &io::Error) -> Option<u64> {
-    match error.get_ref()?.downcast_ref::<lz4_flex::frame::Error>()? {
-        lz4_flex::frame::Error::SkippableFrame(length) => Some(u64::from(*length)),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "zstd", feature = "lz4", feature = "xz", feature = "bzip2"))]
 mod tests {
     use std::io::{Cursor, Write};
 
