@@ -1,13 +1,15 @@
 //! The form that a text was pasted in: what terminals, mail programs and editors add is taken off before a reader sees a line.
 
+pub(super) mod line;
 mod marks;
+pub(super) mod parts;
+pub(super) mod paste;
 mod wrap;
 
 use std::borrow::Cow;
 
 use super::limits::MAX_LINE;
-use super::line;
-use super::xfrm;
+use crate::policy::read::xfrm;
 
 /// Octets that a line has at most with what a terminal added to it.
 const LONGEST_RAW: usize = 16 * MAX_LINE;

@@ -11,62 +11,36 @@
     reason = "counts of lines and words of inputs of at most 16 MiB; key lengths come from the catalogue"
 )]
 
-mod builder;
-mod cisco;
-mod cite;
-mod counted;
-mod esp_sa;
+mod facts;
 mod fix;
-mod foreign;
 mod form;
-mod fortigate;
-mod forwarding;
-mod huawei;
-mod junos;
 pub mod limits;
-mod line;
 mod lint;
-mod list;
-mod openbsd;
-mod parts;
-mod paste;
 mod problem;
-mod redact;
-mod router;
-mod routeros;
-mod secret;
-mod selector;
-mod setkey;
-mod show;
-mod show_map;
-mod slip;
-mod stated;
-mod swanctl;
-mod taken;
+mod read;
 mod words;
-mod xfrm;
 
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-pub use cite::Cite;
-pub use counted::Flow;
-pub use fix::retyped;
-pub use forwarding::{Forwarding, Port, Route};
-pub use lint::lint;
-pub use problem::{Problem, config_line};
-pub use router::{
+pub use crate::policy::facts::cite::Cite;
+pub use crate::policy::facts::counted::Flow;
+pub use crate::policy::facts::forwarding::{Forwarding, Port, Route};
+pub use crate::policy::facts::router::{
     Acl, Counters, Denied, Display, IkeKey, IkePolicy, InForce, Installed, Interface, Keying, LinkSa, MapEntry, Mode,
     Numbering, Quoted, Router, SessionKey, TransformSet, Way,
 };
-pub use secret::Secret;
-pub use selector::{Net, Selector};
-pub use slip::slip;
-pub use stated::{Basis, Stated, View};
-pub use xfrm::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
+pub use crate::policy::facts::secret::Secret;
+pub use crate::policy::facts::selector::{Net, Selector};
+pub use crate::policy::facts::slip::slip;
+pub use crate::policy::facts::stated::{Basis, Stated, View};
+pub use crate::policy::read::xfrm::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
+pub use fix::retyped;
+pub use lint::lint;
+pub use problem::{Problem, config_line};
 
-use builder::Builder;
+use crate::policy::facts::builder::Builder;
 
 /// What was read of all inputs.
 #[derive(Clone, Debug, Default)]
@@ -123,10 +97,10 @@ impl Policies {
             builder.begin(name);
             let text = form::decode(text);
             let within = text.get(..limits::MAX_OCTETS).unwrap_or(&text);
-            if list::is_one(within) {
-                list::read(within, &mut builder);
+            if crate::policy::read::list::is_one(within) {
+                crate::policy::read::list::read(within, &mut builder);
             } else {
-                paste::read(within, &mut builder);
+                crate::policy::form::paste::read(within, &mut builder);
             }
             if within.len() < text.len() {
                 builder
@@ -134,7 +108,7 @@ impl Policies {
             }
         }
         let (mut routers, files) = builder.finish();
-        routers.iter_mut().for_each(cisco::expand);
+        routers.iter_mut().for_each(crate::policy::read::cisco::expand);
         routers.iter_mut().for_each(Router::add_protected_tunnels);
         // Secrets print as placeholders, so the digest holds nothing of them.
         let digest = xxh3_128(format!("{routers:?}").as_bytes());

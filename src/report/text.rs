@@ -4,7 +4,7 @@
 
 #[cfg(test)]
 mod checks;
-pub(in crate::report) mod page;
+pub(super) mod page;
 mod table;
 
 pub use page::{TextOptions, Theme};

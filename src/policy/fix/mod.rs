@@ -7,11 +7,11 @@ mod verify;
 
 pub(super) use verify::verified;
 
-use super::cisco::shown;
-use super::router::{Display, MapEntry, Router, Way};
-use super::stated::{Stated, View};
-use super::xfrm;
 use crate::model::{Address, Protocol, Spi};
+use crate::policy::facts::router::{Display, MapEntry, Router, Way};
+use crate::policy::facts::stated::{Stated, View};
+use crate::policy::read::cisco::shown;
+use crate::policy::read::xfrm;
 use crate::transform::Suite;
 
 /// Which system's commands a router takes.

@@ -1,12 +1,12 @@
 //! Lines typed at a router: the reader of its system takes them in, as the router itself would.
 
-use super::super::builder::Builder;
-use super::super::cisco::Cisco;
-use super::super::paste::Read;
-use super::super::router::{Acl, Keying, MapEntry, Router};
-use super::super::secret::Secret;
 use super::System;
 use crate::model::Protocol;
+use crate::policy::facts::builder::Builder;
+use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
+use crate::policy::facts::secret::Secret;
+use crate::policy::form::paste::Read;
+use crate::policy::read::cisco::Cisco;
 
 /// What became of lines that were typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

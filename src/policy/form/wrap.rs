@@ -1,7 +1,7 @@
 //! Lines that a terminal or a mail program broke, joined again. Only lines with keys are long enough to be broken.
 
-use super::super::line;
 use super::super::words::{address, short_for};
+use crate::policy::form::line;
 
 /// The narrowest terminal whose breaks are looked for.
 const NARROWEST: usize = 40;

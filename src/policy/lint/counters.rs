@@ -1,9 +1,9 @@
 //! What routers counted themselves: which side drops.
 
-use super::super::counted::Flow;
-use super::super::router::Way;
 use super::super::{Problem, View};
 use crate::model::report::Severity;
+use crate::policy::facts::counted::Flow;
+use crate::policy::facts::router::Way;
 
 /// Of so many packets that came right, one that was dropped is no more than a note.
 const FEW: u64 = 100;

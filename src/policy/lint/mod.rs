@@ -1,21 +1,11 @@
 //! What is wrong in policies before any traffic flows.
 
-mod acl;
 mod blame;
 mod counters;
-mod entries;
-mod ike;
-mod keys;
-mod links;
+mod ends;
 mod linux;
+mod maps;
 mod near;
-mod overlap;
-mod pairs;
-mod peers;
-mod placement;
-mod reach;
-mod references;
-mod sets;
 mod single;
 mod stale;
 
@@ -37,21 +27,21 @@ pub fn lint(view: &View<'_>) -> Vec<Problem> {
 
 /// All problems, with lines to type that are not yet verified.
 fn found(view: &View<'_>) -> Vec<Problem> {
-    let facing = peers::facing(view);
-    let wrong_sets = sets::accused(view, &facing);
-    let mut problems = keys::problems(view, &facing);
-    problems.extend(references::problems(view, &facing));
-    problems.extend(placement::problems(view, &facing));
-    problems.extend(peers::problems(view, &facing));
-    problems.extend(entries::problems(view, &facing));
-    problems.extend(pairs::problems(view, &facing));
-    problems.extend(sets::problems(view, &facing));
-    problems.extend(acl::problems(view, &facing));
-    problems.extend(overlap::problems(view));
-    problems.extend(reach::problems(view));
-    problems.extend(ike::problems(view, &facing));
+    let facing = crate::policy::lint::ends::peers::facing(view);
+    let wrong_sets = crate::policy::lint::maps::sets::accused(view, &facing);
+    let mut problems = crate::policy::lint::ends::keys::problems(view, &facing);
+    problems.extend(crate::policy::lint::maps::references::problems(view, &facing));
+    problems.extend(crate::policy::lint::maps::placement::problems(view, &facing));
+    problems.extend(crate::policy::lint::ends::peers::problems(view, &facing));
+    problems.extend(crate::policy::lint::maps::entries::problems(view, &facing));
+    problems.extend(crate::policy::lint::ends::pairs::problems(view, &facing));
+    problems.extend(crate::policy::lint::maps::sets::problems(view, &facing));
+    problems.extend(crate::policy::lint::maps::acl::problems(view, &facing));
+    problems.extend(crate::policy::lint::maps::overlap::problems(view));
+    problems.extend(crate::policy::lint::ends::reach::problems(view));
+    problems.extend(crate::policy::lint::ends::ike::problems(view, &facing));
     problems.extend(counters::problems(view));
-    problems.extend(links::problems(view));
+    problems.extend(crate::policy::lint::ends::links::problems(view));
     problems.extend(stale::problems(view));
     problems.extend(linux::problems(view));
     problems.extend(single::problems(view, &facing, &wrong_sets));

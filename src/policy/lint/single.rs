@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::router::Way;
-use super::super::stated::{Basis, Stated};
 use super::super::{Cite, Problem, Secret, View, fix};
 use super::{Facing, fits};
 use crate::model::report::Severity;
 use crate::model::{Address, Protocol, SaKey, Spi};
+use crate::policy::facts::router::Way;
+use crate::policy::facts::stated::{Basis, Stated};
 use crate::transform::Suite;
 
 /// SAs of one direction that are compared with those of the other.

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::router::{Keying, Way};
-use super::super::stated::{Basis, Stated};
 use super::super::{Cite, Problem, View, fix};
 use crate::model::{Address, Protocol, Spi};
+use crate::policy::facts::router::{Keying, Way};
+use crate::policy::facts::stated::{Basis, Stated};
 use crate::transform::Suite;
 
 pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {

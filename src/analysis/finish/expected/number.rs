@@ -10,7 +10,8 @@ use super::{Expected, on_the_wire};
 use crate::analysis::settings::Settings;
 use crate::model::report::{Finding, Fix, Severity};
 use crate::model::{Address, Protocol, SaKey, Spi};
-use crate::policy::{Basis, Stated, Way, retyped, slip};
+use crate::policy::slip;
+use crate::policy::{Basis, Stated, Way, retyped};
 
 /// SPIs named in an evidence.
 const NAMED: usize = 4;

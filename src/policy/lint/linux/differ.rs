@@ -1,12 +1,12 @@
 //! One SA at its two ends: algorithms, keys, mode, extended sequence numbers, UDP encapsulation.
 
-use super::super::super::router::{Installed, Mode, Numbering};
-use super::super::super::secret::Secret;
 use super::super::super::{Cite, Problem, View};
-use super::super::pairs::agree;
 use super::model::{Entry, Host, Target, Verdict, kernel, suite_of};
 use crate::model::report::Severity;
 use crate::model::{Protocol, SaKey};
+use crate::policy::facts::router::{Installed, Mode, Numbering};
+use crate::policy::facts::secret::Secret;
+use crate::policy::lint::agree;
 
 /// A state: host, and number among the host's.
 pub(super) type Place = (usize, usize);

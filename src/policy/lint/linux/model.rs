@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::router::{Display, Installed};
-use super::super::super::stated::suite;
-use super::super::super::xfrm::{self, Direction, KernelState, Template, XfrmPolicy};
 use super::super::super::{Problem, View};
 use crate::model::Address;
+use crate::policy::facts::router::{Display, Installed};
+use crate::policy::facts::stated::suite;
+use crate::policy::read::xfrm;
+use crate::policy::read::xfrm::{Direction, KernelState, Template, XfrmPolicy};
 use crate::transform::Suite;
 
 /// A host with states or policies of a Linux kernel.

@@ -1,8 +1,8 @@
 //! Policies that face the wrong way: templates with source and destination exchanged, or a wrong `dir`.
 
-use super::super::super::xfrm::{Direction, selector_words};
 use super::super::super::{Problem, Selector, View, XfrmPolicy};
 use super::model::{Host, Target, Verdict, main_template, title};
+use crate::policy::read::xfrm::{Direction, selector_words};
 
 pub(super) fn judge(view: &View<'_>, hosts: &mut [Host<'_>], verdicts: &mut Vec<Verdict>) {
     for (at, host) in hosts.iter_mut().enumerate() {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::router::Installed;
-use super::super::super::slip::slip;
-use super::super::super::xfrm::KernelState;
 use super::super::super::{Problem, View};
 use super::differ::{self, Place, at, failures};
 use super::model::{Entry, Host, Target, Verdict, kernel, main_template, outbound};
 use crate::model::Address;
+use crate::policy::facts::router::Installed;
+use crate::policy::facts::slip::slip;
+use crate::policy::read::xfrm::KernelState;
 
 /// How the two ends of one SA may differ in what names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

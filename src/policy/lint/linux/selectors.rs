@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::super::xfrm::{Direction, XfrmPolicy, selector_words};
 use super::super::super::{Cite, Mode, Problem, Selector, View};
 use super::model::{Entry, Host, Target, Verdict, ends, kernel, main_template};
 use super::undecided;
 use crate::model::Address;
 use crate::model::report::Severity;
+use crate::policy::read::xfrm::{Direction, XfrmPolicy, selector_words};
 
 /// What one direction of one host selects, seen from the first host of the tunnel.
 pub(super) struct Side {

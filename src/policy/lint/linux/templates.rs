@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::router::Installed;
-use super::super::super::xfrm::{Direction, Template, XfrmPolicy};
 use super::super::super::{Mode, Problem, View};
 use super::model::{Host, Target, Verdict, effect, ends, kernel, title};
 use crate::model::Address;
 use crate::model::report::Severity;
+use crate::policy::facts::router::Installed;
+use crate::policy::read::xfrm::{Direction, Template, XfrmPolicy};
 
 /// What a template and a state can differ in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

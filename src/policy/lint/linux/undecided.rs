@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::xfrm::selector_words;
 use super::super::super::{Problem, Selector, View};
 use super::model::{Host, Target, Verdict};
 use super::selectors::{Side, Tunnel, cites, name, one_slip};
 use crate::model::report::Severity;
+use crate::policy::read::xfrm::selector_words;
 
 /// Selectors that one host has in all directions and the other in none.
 pub(super) fn judge(

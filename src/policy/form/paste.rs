@@ -1,0 +1,244 @@
+//! An input, line by line: each line goes to the reader that understands it.
+
+use super::line;
+use super::parts::Parts;
+use crate::policy::facts::builder::Builder;
+use crate::policy::form;
+use crate::policy::limits::MAX_LINE;
+use crate::policy::read::cisco::Cisco;
+use crate::policy::read::esp_sa;
+use crate::policy::read::makers::fortigate::FortiGate;
+use crate::policy::read::makers::huawei::Huawei;
+use crate::policy::read::makers::junos::Junos;
+use crate::policy::read::makers::openbsd::OpenBsd;
+use crate::policy::read::makers::routeros::RouterOs;
+use crate::policy::read::setkey::Setkey;
+use crate::policy::read::show::Show;
+use crate::policy::read::show_map::ShowMap;
+use crate::policy::read::swanctl::Swanctl;
+use crate::policy::read::xfrm::Xfrm;
+
+/// What a reader made of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::policy) enum Read {
+    /// A fact, or a line that is known to hold none.
+    Understood,
+    /// Not one of its lines.
+    Foreign,
+}
+
+impl Read {
+    pub(in crate::policy) const fn when(understood: bool) -> Self {
+        if understood { Self::Understood } else { Self::Foreign }
+    }
+}
+
+/// A reader of one maker's configurations and displays.
+pub(in crate::policy) trait Reader {
+    /// A line that begins something it knows.
+    fn open(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read;
+
+    /// A line below it.
+    fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read;
+}
+
+/// Which reader the lines belong to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Active {
+    Nobody,
+    Cisco,
+    Show,
+    Xfrm,
+    Swanctl,
+    /// One of `others`.
+    Other(usize),
+}
+
+/// Reads pasted text of any kind but TOML.
+pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
+    let mut paste = Paste {
+        cisco: Cisco::default(),
+        show: Show::default(),
+        xfrm: Xfrm::default(),
+        swanctl: Swanctl::default(),
+        others: others(),
+        active: Active::Nobody,
+        indents: false,
+    };
+    let lines = form::lines(text);
+    paste.indents = lines.iter().any(|line| line.indented);
+    let parts = Parts::of(&lines);
+    for (at, line) in lines.iter().enumerate() {
+        builder.at(line.number);
+        if parts.begins(at) {
+            builder.another();
+            paste.active = Active::Nobody;
+        }
+        builder.set_netmasks(parts.netmasks(at));
+        match &line.text {
+            Some(text) => match paste.line(text, builder) {
+                Read::Understood => builder.understood(),
+                Read::Foreign => builder.skipped(paste.matters(text, line.indented)),
+            },
+            None => {
+                builder.beyond(&format!("a line of more than {MAX_LINE} octets is skipped"));
+                builder.skipped(true);
+            }
+        }
+    }
+}
+
+/// Words of lines that may matter for SAs.
+const WORDS: [&str; 9] = ["crypto", "ipsec", "xfrm", "spi", "spis", "sa", "sas", "key", "keys"];
+
+struct Paste {
+    cisco: Cisco,
+    show: Show,
+    xfrm: Xfrm,
+    swanctl: Swanctl,
+    others: Vec<Box<dyn Reader>>,
+    active: Active,
+    /// Whether some line is indented, so that one that is not belongs to no block.
+    indents: bool,
+}
+
+impl Paste {
+    /// Whether what a line says that nobody reads may matter.
+    fn matters(&self, text: &str, indented: bool) -> bool {
+        let text = line::prompt(text).map_or(text, |(_, rest)| rest);
+        let words: Vec<&str> = text.split(' ').collect();
+        if crate::policy::read::cisco::irrelevant(&words) {
+            return false;
+        }
+        let within = self.active == Active::Cisco && self.cisco.in_crypto() && (indented || !self.indents);
+        let names = text
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| WORDS.contains(&word.to_ascii_lowercase().as_str()));
+        within || names
+    }
+
+    fn line(&mut self, text: &str, builder: &mut Builder) -> Read {
+        let mut text = text;
+        if let Some((prompt, rest)) = line::prompt(text) {
+            if let Some(host) = &prompt.host {
+                builder.prompt(host);
+            }
+            text = rest;
+            if let Some(read) = self.xfrm.command(text, builder) {
+                return read;
+            }
+            if !prompt.configuring {
+                self.active = Active::Nobody;
+                if let Some(command) = command(text) {
+                    if let Some(host) = netns(text) {
+                        builder.prompt(host);
+                    }
+                    if command == Command::Configuration {
+                        builder.configuration();
+                    }
+                    return Read::Understood;
+                }
+            }
+            if text.is_empty() {
+                return Read::Understood;
+            }
+        } else if let Some(read) = self.xfrm.command(text, builder) {
+            return read;
+        } else if matches!(self.active, Active::Other(_))
+            && self.go_on(text, &text.split(' ').collect::<Vec<_>>(), builder) == Read::Understood
+        {
+            // `end`, `exit` and `set` are commands of other makers, too.
+            return Read::Understood;
+        } else if command(text).is_some() {
+            return Read::Understood;
+        }
+        let words: Vec<&str> = text.split(' ').collect();
+        if self.go_on(text, &words, builder) == Read::Understood {
+            return Read::Understood;
+        }
+        // Displays have openings that nothing else has; a configuration is looked for last.
+        let opened = if esp_sa::line(text, builder) == Read::Understood {
+            Some(self.active)
+        } else if self.xfrm.open(&words, builder) == Read::Understood {
+            Some(Active::Xfrm)
+        } else if let Some(at) =
+            self.others.iter_mut().position(|one| one.open(text, &words, builder) == Read::Understood)
+        {
+            Some(Active::Other(at))
+        } else if self.show.open(text, &words, builder) == Read::Understood {
+            Some(Active::Show)
+        } else if self.swanctl.open(text, &words, builder) == Read::Understood {
+            Some(Active::Swanctl)
+        } else if self.cisco.open(&words, builder) == Read::Understood {
+            Some(Active::Cisco)
+        } else {
+            None
+        };
+        match opened {
+            Some(active) => {
+                self.active = active;
+                Read::Understood
+            }
+            None => self.cisco.quoted(text, builder),
+        }
+    }
+
+    fn go_on(&mut self, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+        match self.active {
+            Active::Nobody => Read::Foreign,
+            Active::Cisco => self.cisco.go_on(words, builder),
+            Active::Show => self.show.go_on(text, words, builder),
+            Active::Xfrm => self.xfrm.go_on(text, words, builder),
+            Active::Swanctl => self.swanctl.go_on(text, words, builder),
+            Active::Other(at) => self.others.get_mut(at).map_or(Read::Foreign, |one| one.go_on(text, words, builder)),
+        }
+    }
+}
+
+/// Readers in the order in which they are asked whether a line is theirs.
+fn others() -> Vec<Box<dyn Reader>> {
+    vec![
+        Box::new(ShowMap::default()),
+        Box::new(FortiGate::default()),
+        Box::new(Huawei::default()),
+        Box::new(Junos::default()),
+        Box::new(RouterOs::default()),
+        Box::new(OpenBsd::default()),
+        Box::new(Setkey::default()),
+    ]
+}
+
+/// A command whose output follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Command {
+    Configuration,
+    Other,
+}
+
+fn command(text: &str) -> Option<Command> {
+    let mut words = text.split(' ').skip_while(|word| matches!(*word, "do" | "sudo"));
+    let first = words.next()?;
+    let second = words.next().unwrap_or_default();
+    match first {
+        "sh" | "sho" | "show" => {
+            let configuration = second.starts_with("run") || second.starts_with("start");
+            Some(if configuration { Command::Configuration } else { Command::Other })
+        }
+        "conf" | "configure" | "clear" | "end" | "exit" | "swanctl" | "enable" | "terminal" | "ping" | "wr"
+        | "write" => Some(Command::Other),
+        "setkey" | "ipsecctl" | "display" | "system-view" | "diagnose" | "get"
+            if words.next().is_none() || second.contains("ipsec") =>
+        {
+            Some(Command::Other)
+        }
+        "setkey" | "ipsecctl" if second.starts_with('-') => Some(Command::Other),
+        "ip" => (text.contains("xfrm")).then_some(Command::Other),
+        _ => None,
+    }
+}
+
+/// The namespace a command runs in: `ip netns exec r1 ip xfrm state`.
+fn netns(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("netns exec ")?;
+    rest.split(' ').next().filter(|name| !name.is_empty())
+}

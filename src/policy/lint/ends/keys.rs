@@ -1,0 +1,214 @@
+//! Manual keys that the transform set does not use, and keys that it lacks.
+
+use crate::model::{Protocol, Spi};
+use crate::policy::facts::router::{Keying, MapEntry, Router, SessionKey};
+use crate::policy::facts::stated::{ios_suite, sets, uses};
+use crate::policy::lint::Facing;
+use crate::policy::{Cite, Problem, TransformSet, View, fix};
+use crate::transform::Suite;
+
+/// What a transform set asks for and an entry's keys do not give.
+#[derive(Default)]
+struct Gaps<'e> {
+    /// Keys of protocols that the set does not have.
+    unused: Vec<&'e SessionKey>,
+    /// Protocols and ways without any key.
+    lacking: Vec<(Protocol, bool)>,
+    /// Lines without one of the two keys that the set asks for.
+    halves: Vec<(&'e SessionKey, &'static str)>,
+}
+
+impl<'e> Gaps<'e> {
+    fn of(words: &str, entry: &'e MapEntry) -> Self {
+        let suite = ios_suite(words);
+        // Where no keys were pasted at all, a part of the configuration is missing, not a key.
+        let ways = [(Protocol::Esp, true), (Protocol::Esp, false), (Protocol::Ah, true), (Protocol::Ah, false)];
+        let given = |protocol: Protocol, inbound: bool| {
+            entry.keys.iter().any(|key| key.protocol == protocol && key.inbound == inbound)
+        };
+        let lacking = ways
+            .into_iter()
+            .filter(|_| !entry.keys.is_empty())
+            .filter(|(protocol, inbound)| uses(words, *protocol) && !given(*protocol, *inbound))
+            .collect();
+        let (used, unused): (Vec<_>, Vec<_>) = entry.keys.iter().partition(|key| uses(words, key.protocol));
+        let half = |key: &&'e SessionKey| {
+            let esp = suite?.esp.filter(|_| key.protocol == Protocol::Esp)?;
+            if esp.cipher.encrypts() && key.cipher.is_none() {
+                Some("cipher (encryption)")
+            } else if esp.integrity.is_some() && key.authenticator.is_none() {
+                Some("authenticator (authentication)")
+            } else {
+                None
+            }
+        };
+        let halves = used.iter().filter_map(|key| Some((*key, half(key)?))).collect();
+        Self { unused, lacking, halves }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.unused.is_empty() && self.lacking.is_empty() && self.halves.is_empty()
+    }
+}
+
+pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (at, router) in view.policies.routers.iter().enumerate() {
+        for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.keying == Keying::Manual) {
+            let there = facing.iter().flat_map(|pair| pair.both_ways()).find(|(here, _)| *here == (at, number));
+            let theirs = there.and_then(|(_, there)| Peer::of(view, there));
+            problems.extend(entry_problems(view, at, router, entry, theirs.as_ref()));
+        }
+    }
+    problems
+}
+
+/// The entry of the other router.
+struct Peer<'v> {
+    entry: &'v MapEntry,
+    set: Option<&'v TransformSet>,
+}
+
+impl<'v> Peer<'v> {
+    fn of(view: &'v View<'_>, at: (usize, usize)) -> Option<Self> {
+        let router = view.policies.routers.get(at.0)?;
+        let entry = view.entry(at.0, at.1).filter(|entry| entry.keying == Keying::Manual)?;
+        Some(Self { entry, set: sets(router, entry).first().copied() })
+    }
+
+    /// The number that it states for the other end of a key.
+    fn number(&self, protocol: Protocol, inbound: bool) -> Option<Spi> {
+        let answers = |key: &&SessionKey| key.protocol == protocol && key.inbound != inbound;
+        self.entry.keys.iter().find(answers).map(|key| key.spi)
+    }
+}
+
+fn entry_problems(
+    view: &View<'_>,
+    at: usize,
+    router: &Router,
+    entry: &MapEntry,
+    theirs: Option<&Peer<'_>>,
+) -> Vec<Problem> {
+    let Some(set) = sets(router, entry).first().copied() else { return Vec::new() };
+    let gaps = Gaps::of(&set.words, entry);
+    if gaps.is_empty() {
+        return Vec::new();
+    }
+    // Keys that are as the peer's set wants them are right, and the set is wrong (`sets` has the lines).
+    let set_is_wrong = theirs.and_then(|peer| peer.set).is_some_and(|far| Gaps::of(&far.words, entry).is_empty());
+    let mut problems = Vec::new();
+    if !gaps.unused.is_empty() || !gaps.lacking.is_empty() {
+        problems.push(unused(view, at, router, entry, set, &gaps, theirs.filter(|_| !set_is_wrong), set_is_wrong));
+    }
+    if !set_is_wrong {
+        problems.extend(halves(view, at, router, entry, set, &gaps));
+    }
+    problems
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of one entry")]
+fn unused(
+    view: &View<'_>,
+    at: usize,
+    router: &Router,
+    entry: &MapEntry,
+    set: &TransformSet,
+    gaps: &Gaps<'_>,
+    theirs: Option<&Peer<'_>>,
+    set_is_wrong: bool,
+) -> Problem {
+    let Gaps { unused, lacking, .. } = gaps;
+    let name = &router.name;
+    let map = format!("crypto map {} {}", entry.name, entry.number);
+    let mut evidence = format!("{name}: {map} uses transform set {} ({})", set_name(entry), set.words);
+    if !unused.is_empty() {
+        let listed: Vec<String> =
+            unused.iter().map(|key| format!("{} {} {}", way(key.inbound), key.protocol.title(), key.spi.0)).collect();
+        evidence.push_str(&format!(", and has session keys that it does not use: {}", listed.join(", ")));
+    }
+    if !lacking.is_empty() {
+        let listed: Vec<String> =
+            lacking.iter().map(|(protocol, inbound)| format!("{} {}", way(*inbound), protocol.title())).collect();
+        evidence.push_str(&format!("; keys that it needs are missing: {}", listed.join(", ")));
+    }
+    evidence.push('.');
+    if lacking.iter().any(|(_, inbound)| !inbound) {
+        evidence.push_str(" Packets leave with SPI 0 and the peer drops them, while the SAs are shown as active.");
+    }
+    if set_is_wrong {
+        evidence.push_str(
+            " The keys are as the peer's transform set wants them: the transform set is wrong, not the keys.",
+        );
+    }
+    let silent = router.counters.iter().filter(|counters| counters.encapsulated > 0 && counters.decapsulated == 0);
+    let mut cited: Vec<&Cite> = unused.iter().map(|key| &key.cite).collect();
+    for counters in silent.take(1) {
+        evidence.push_str(&format!(
+            " Its own counters agree: it encrypts, never decrypts ({} packets encapsulated, 0 decapsulated).",
+            counters.encapsulated
+        ));
+        cited.extend(&counters.cites);
+    }
+    let set_lines = std::iter::once(&set.cite).chain(entry.transform_sets.iter().map(|(_, cite)| cite));
+    let problem = Problem::new("config-unused-key", evidence)
+        .about(format!("{name} {map}"))
+        .lines(view.policies, at, cited)
+        .lines(view.policies, at, set_lines);
+    if set_is_wrong {
+        return problem;
+    }
+    let suite: Option<Suite> = set.words.parse().ok();
+    let mut lines: Vec<String> = Vec::new();
+    for key in unused {
+        lines.push(format!("no set session-key {} {}", way(key.inbound), key.protocol.name()));
+    }
+    for (protocol, inbound) in lacking {
+        // What the peer states is the number that was meant; else the one of the line that is not used.
+        let stated = theirs.and_then(|peer| peer.number(*protocol, *inbound));
+        let spi = stated.or_else(|| unused.iter().find(|key| key.inbound == *inbound).map(|key| key.spi));
+        lines.push(fix::session_key(*inbound, *protocol, spi, suite.as_ref()));
+    }
+    problem.fix(name, fix::in_map(entry, lines))
+}
+
+/// Lines that have one of the two keys that the transform set asks for.
+fn halves(
+    view: &View<'_>,
+    at: usize,
+    router: &Router,
+    entry: &MapEntry,
+    set: &TransformSet,
+    gaps: &Gaps<'_>,
+) -> Option<Problem> {
+    gaps.halves.first()?;
+    let name = &router.name;
+    let map = format!("crypto map {} {}", entry.name, entry.number);
+    let listed: Vec<String> = gaps
+        .halves
+        .iter()
+        .map(|(key, what)| {
+            format!("the {} {} line (SPI {}) has no {what} key", way(key.inbound), key.protocol.title(), key.spi.0)
+        })
+        .collect();
+    let evidence =
+        format!("{name}: {map} uses transform set {} ({}), and {}.", set_name(entry), set.words, listed.join(", "));
+    let suite = ios_suite(&set.words);
+    let lines =
+        gaps.halves.iter().map(|(key, _)| fix::session_key(key.inbound, key.protocol, Some(key.spi), suite.as_ref()));
+    Some(
+        Problem::new("config-key-missing", evidence)
+            .about(format!("{name} {map}"))
+            .lines(view.policies, at, gaps.halves.iter().map(|(key, _)| &key.cite))
+            .lines(view.policies, at, [&set.cite])
+            .fix(name, fix::in_map(entry, lines.collect())),
+    )
+}
+
+fn set_name(entry: &MapEntry) -> &str {
+    entry.transform_sets.first().map_or("", |(name, _)| name)
+}
+
+fn way(inbound: bool) -> &'static str {
+    if inbound { "inbound" } else { "outbound" }
+}

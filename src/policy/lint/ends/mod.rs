@@ -1,0 +1,8 @@
+//! Both ends of a tunnel: keys, peers, links and routes.
+
+pub(super) mod ike;
+pub(super) mod keys;
+pub(super) mod links;
+pub(super) mod pairs;
+pub(super) mod peers;
+pub(super) mod reach;

@@ -1,0 +1,245 @@
+//! What one router sends against what the other waits for: SPIs, keys and transforms of one direction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{Address, Protocol, Spi};
+use crate::policy::facts::router::Way;
+use crate::policy::facts::slip::slip;
+use crate::policy::facts::stated::{Basis, Stated};
+use crate::policy::lint::agree;
+use crate::policy::lint::{Facing, linux};
+use crate::policy::{Cite, Mode, Problem, Secret, View, fix};
+
+/// SPIs named in an evidence.
+const NAMED: usize = 4;
+
+/// One direction between two endpoints.
+type Direction = (Protocol, Address, Address);
+
+/// What each router states of each direction: as sender, and as receiver. Where the router does not say which it is, both.
+#[derive(Default)]
+struct Ends<'s> {
+    sending: BTreeMap<usize, Vec<&'s Stated>>,
+    receiving: BTreeMap<usize, Vec<&'s Stated>>,
+}
+
+pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
+    // Manual entries that face each other are compared line by line (`entries`).
+    let paired: BTreeSet<((usize, usize), (usize, usize))> =
+        facing.iter().flat_map(|pair| [(pair.a, pair.b), (pair.b, pair.a)]).collect();
+    let paired = |out: &Stated, inward: &Stated| {
+        let at = |one: &Stated| Some((one.router, one.map.filter(|_| one.basis == Basis::Manual)?));
+        at(out).zip(at(inward)).is_some_and(|pair| paired.contains(&pair))
+    };
+    let mut directions: BTreeMap<Direction, Ends<'_>> = BTreeMap::new();
+    for stated in view.stated.iter().filter(|stated| stated.basis != Basis::Listed) {
+        let (Some(src), Some(dst)) = (stated.src, stated.dst) else { continue };
+        let ends = directions.entry((stated.protocol, src, dst)).or_default();
+        if stated.way != Some(Way::In) {
+            ends.sending.entry(stated.router).or_default().push(stated);
+        }
+        if stated.way != Some(Way::Out) {
+            ends.receiving.entry(stated.router).or_default().push(stated);
+        }
+    }
+    let mut problems = Vec::new();
+    for (direction, ends) in &directions {
+        for (&sender, sending) in &ends.sending {
+            for (&receiver, receiving) in ends.receiving.iter().filter(|(receiver, _)| **receiver != sender) {
+                let undirected = |stated: &[&Stated]| stated.iter().all(|one| one.way.is_none());
+                if undirected(sending) && undirected(receiving) && sender > receiver {
+                    continue;
+                }
+                for (mut out, mut inward) in comparable(sending, receiving) {
+                    let (all_out, all_in) = (out.clone(), inward.clone());
+                    out.retain(|one| !all_in.iter().any(|other| paired(one, other)));
+                    inward.retain(|other| !all_out.iter().any(|one| paired(one, other)));
+                    // Two Linux hosts say more of each state than an SA has.
+                    let kernels = out.iter().chain(&inward).all(|one| linux::is_state(view, one));
+                    if kernels || out.is_empty() || inward.is_empty() {
+                        continue;
+                    }
+                    compare(view, &directions, *direction, &out, &inward, &mut problems);
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// Configuration against configuration, and display against display; one against the other only where a router has but one of them.
+fn comparable<'s>(sending: &[&'s Stated], receiving: &[&'s Stated]) -> Vec<(Vec<&'s Stated>, Vec<&'s Stated>)> {
+    let of = |stated: &[&'s Stated], basis| stated.iter().filter(|one| one.basis == basis).copied().collect::<Vec<_>>();
+    let mut pairs = Vec::new();
+    for basis in [Basis::Manual, Basis::InForce] {
+        let (out, inward) = (of(sending, basis), of(receiving, basis));
+        if !out.is_empty() && !inward.is_empty() {
+            pairs.push((out, inward));
+        }
+    }
+    if pairs.is_empty() {
+        pairs.push((sending.to_vec(), receiving.to_vec()));
+    }
+    pairs
+}
+
+fn compare(
+    view: &View<'_>,
+    directions: &BTreeMap<Direction, Ends<'_>>,
+    direction: Direction,
+    out: &[&Stated],
+    inward: &[&Stated],
+    problems: &mut Vec<Problem>,
+) {
+    let spis = |stated: &[&Stated]| stated.iter().map(|one| one.spi).collect::<BTreeSet<Spi>>();
+    let (sent, expected) = (spis(out), spis(inward));
+    let unknown: BTreeSet<Spi> = sent.difference(&expected).copied().collect();
+    let waiting: BTreeSet<Spi> = expected.difference(&sent).copied().collect();
+    if !unknown.is_empty() {
+        problems.push(spi_problem(view, directions, direction, out, inward, &unknown, &waiting));
+    }
+    let by_spi: BTreeMap<Spi, &Stated> = inward.iter().rev().map(|one| (one.spi, *one)).collect();
+    for one in out {
+        let same = by_spi.get(&one.spi).copied();
+        // One SA on each side is the same one, whatever its number.
+        let alone = || if out.len() == 1 && inward.len() == 1 { inward.first().copied() } else { None };
+        if let Some(other) = same.or_else(alone) {
+            problems.extend(key_problem(view, direction, one, other));
+            if one.basis == Basis::InForce && other.basis == Basis::InForce {
+                problems.extend(suite_problem(view, one, other));
+            }
+        }
+    }
+}
+
+fn spi_problem(
+    view: &View<'_>,
+    directions: &BTreeMap<Direction, Ends<'_>>,
+    (protocol, src, dst): Direction,
+    out: &[&Stated],
+    inward: &[&Stated],
+    unknown: &BTreeSet<Spi>,
+    waiting: &BTreeSet<Spi>,
+) -> Problem {
+    let (sender, receiver) = (out.first().map_or(0, |one| one.router), inward.first().map_or(0, |one| one.router));
+    let (from, to) = (view.name(sender), view.name(receiver));
+    let all: BTreeSet<Spi> = inward.iter().map(|one| one.spi).collect();
+    let mut evidence = format!(
+        "{from} sends {} to {to} with SPI {}, and {to} expects {}",
+        protocol.title(),
+        named(unknown),
+        named(if waiting.is_empty() { &all } else { waiting })
+    );
+    let back: BTreeSet<Spi> = directions
+        .get(&(protocol, dst, src))
+        .and_then(|ends| ends.sending.get(&receiver))
+        .map(|sending| sending.iter().filter(|one| one.way == Some(Way::Out)).map(|one| one.spi).collect())
+        .unwrap_or_default();
+    let slipped = match (unknown.first(), waiting.first()) {
+        (Some(sent), Some(meant)) if unknown.len() == 1 && waiting.len() == 1 => slip(*meant, *sent),
+        _ => None,
+    };
+    if !back.is_empty() && unknown.iter().all(|spi| back.contains(spi)) {
+        evidence.push_str(&format!(
+            "; {to} uses it for the packets it sends: inbound and outbound are exchanged on one of the two"
+        ));
+    } else if let Some(slipped) = slipped {
+        evidence.push_str(&format!("; the first is {slipped}"));
+    }
+    evidence.push('.');
+    if let (Some(first), Some(key)) = (out.iter().find(|one| !one.used), waiting.first()) {
+        evidence.push_str(&format!(
+            " {from} does not use the key at all: its transform set has no {}.",
+            first.protocol.title()
+        ));
+        let _ = key;
+    }
+    let lines = |stated: &[&Stated], of: &BTreeSet<Spi>| -> Vec<Cite> {
+        stated.iter().filter(|one| of.contains(&one.spi)).filter_map(|one| one.cites.first().cloned()).collect()
+    };
+    let mut problem = Problem::new("config-spi-mismatch", evidence)
+        .about(format!("{from} > {to}"))
+        .lines(view.policies, sender, &lines(out, unknown))
+        .lines(view.policies, receiver, &lines(inward, if waiting.is_empty() { &all } else { waiting }));
+    if let (Some(meant), Some(wrong)) = (waiting.first(), out.iter().find(|one| unknown.contains(&one.spi))) {
+        let lines = fix::retyped(view, wrong, wrong.spi, *meant);
+        if lines.is_empty() {
+            problem.evidence.push_str(&format!(
+                " Which of the two is mistyped is not known: give {from} the outbound SPI {}, or {to} the inbound SPI {}.",
+                meant.0, wrong.spi.0
+            ));
+        }
+        problem = problem.fix(from, lines);
+    }
+    problem
+}
+
+fn named(spis: &BTreeSet<Spi>) -> String {
+    let listed: Vec<String> = spis.iter().take(NAMED).map(|spi| format!("{} ({spi})", spi.0)).collect();
+    let more = spis.len().saturating_sub(NAMED);
+    if more > 0 { format!("{} and {more} more", listed.join(", ")) } else { listed.join(" or ") }
+}
+
+fn mode(stated: &Stated) -> Mode {
+    stated.mode.unwrap_or(Mode::Tunnel)
+}
+
+fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, inward: &Stated) -> Option<Problem> {
+    // An unreadable key says nothing of the other end's.
+    let differ = |a: &Option<Secret>, b: &Option<Secret>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.differs(b));
+    let mut which = Vec::new();
+    if differ(&out.cipher, &inward.cipher) {
+        which.push("encryption keys");
+    }
+    if differ(&out.authenticator, &inward.authenticator) {
+        which.push("authentication keys");
+    }
+    if which.is_empty() {
+        return None;
+    }
+    let (from, to) = (view.name(out.router), view.name(inward.router));
+    let what = if !out.used && !inward.used {
+        format!("As it stands neither end uses it, because the transform set has no {}", protocol.title())
+    } else if differ(&out.authenticator, &inward.authenticator) || protocol == Protocol::Ah {
+        format!(
+            "{to} finds the SA and drops every packet, because its integrity check fails; on the wire everything looks right"
+        )
+    } else {
+        format!("{to} decrypts every packet to rubbish; on the wire everything looks right")
+    };
+    let evidence = format!(
+        "{} from {from} to {to}, SPI {}: the {} of the two ends differ (compared, not shown). {what}.",
+        protocol.title(),
+        out.spi.0,
+        which.join(" and ")
+    );
+    let id = crate::model::SaKey { protocol, src, dst, spi: out.spi };
+    let problem = Problem::new("config-key-mismatch", evidence)
+        .about(id.to_string())
+        .lines(view.policies, out.router, out.cites.first())
+        .lines(view.policies, inward.router, inward.cites.first())
+        .fix(from, fix::retyped(view, out, out.spi, inward.spi))
+        .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
+    Some(problem)
+}
+
+fn suite_problem(view: &View<'_>, out: &Stated, inward: &Stated) -> Option<Problem> {
+    let (sent, expected) = (out.suite.as_ref()?, inward.suite.as_ref()?);
+    let modes = matches!((out.mode, inward.mode), (Some(a), Some(b)) if a != b);
+    if agree(sent, expected) && !modes {
+        return None;
+    }
+    let (from, to) = (view.name(out.router), view.name(inward.router));
+    let evidence = format!(
+        "SPI {}: {from} sends {sent} in {} mode, and {to} expects {expected} in {} mode.",
+        out.spi.0,
+        mode(out).name(),
+        mode(inward).name()
+    );
+    let mut problem = Problem::new("config-transform-mismatch", evidence)
+        .lines(view.policies, out.router, &out.cites)
+        .lines(view.policies, inward.router, &inward.cites)
+        .fix(to, fix::retyped(view, inward, inward.spi, inward.spi));
+    problem.subject = out.key().map(|key| key.to_string());
+    Some(problem)
+}

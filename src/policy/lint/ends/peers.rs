@@ -1,0 +1,285 @@
+//! Which map entries face each other, and peers that do not name each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::Address;
+use crate::model::report::Severity;
+use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
+use crate::policy::lint::maps::placement::misplaced;
+use crate::policy::lint::{Facing, blame, near};
+use crate::policy::{Cite, Problem, View, fix};
+
+/// An entry's place: router and entry.
+type Place = (usize, usize);
+
+/// Entries that are looked at for a counterpart by their contents; with more, only names count.
+const COMPARED: usize = 256;
+
+/// Pairs of entries that are the ends of one tunnel: one names an address of the other's router; else what they state answers.
+pub(in crate::policy::lint) fn facing(view: &View<'_>) -> Vec<Facing> {
+    let mut pairs: BTreeSet<Facing> = BTreeSet::new();
+    // An entry that names nobody known answers whoever names its router, as long as it is only one.
+    let mut presumed: BTreeMap<Place, BTreeSet<Facing>> = BTreeMap::new();
+    for (router, of) in view.policies.routers.iter().enumerate() {
+        for (map, entry) in of.maps.iter().enumerate() {
+            for other in entry.peers.iter().filter_map(|(peer, _)| view.other_owner(*peer, router)) {
+                match answering(view, (router, map), other) {
+                    Some((back, true)) => {
+                        pairs.insert(ordered((router, map), (other, back)));
+                    }
+                    Some((back, false)) => {
+                        presumed.entry((other, back)).or_default().insert(ordered((router, map), (other, back)));
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+    let paired = |pairs: &BTreeSet<Facing>, at: Place| pairs.iter().any(|pair| pair.a == at || pair.b == at);
+    for (entry, facing) in presumed {
+        if facing.len() == 1 && !paired(&pairs, entry) {
+            pairs.extend(facing);
+        }
+    }
+    let doubtful: Vec<Facing> = pairs.iter().copied().filter(|pair| is_outdone(view, *pair, &pairs)).collect();
+    pairs.retain(|pair| !doubtful.contains(pair));
+    let left: Vec<Place> = places(view).into_iter().filter(|at| !paired(&pairs, *at)).collect();
+    pairs.extend(by_contents(view, &left));
+    pairs.into_iter().collect()
+}
+
+/// Whether one of two entries has another counterpart at the same router, for which more speaks.
+fn is_outdone(view: &View<'_>, pair: Facing, pairs: &BTreeSet<Facing>) -> bool {
+    let speaks = |pair: &Facing| kinship(view, pair.a, pair.b);
+    let own = speaks(&pair);
+    pairs.iter().any(|other| {
+        let routers = (other.a.0, other.b.0) == (pair.a.0, pair.b.0);
+        *other != pair && routers && (other.a == pair.a || other.b == pair.b) && speaks(other) > own
+    })
+}
+
+fn places(view: &View<'_>) -> Vec<Place> {
+    let routers = view.policies.routers.iter().enumerate();
+    routers.flat_map(|(router, of)| (0..of.maps.len()).map(move |map| (router, map))).collect()
+}
+
+/// Entries that nobody names and that name nobody, but each of which answers only the other.
+fn by_contents(view: &View<'_>, left: &[Place]) -> Vec<Facing> {
+    if left.len() > COMPARED {
+        return Vec::new();
+    }
+    let answering = |at: Place| -> Option<Place> {
+        let others = left.iter().copied().filter(|other| other.0 != at.0);
+        only_best(others.map(|other| (kinship(view, at, other), other)))
+    };
+    let both = left.iter().filter_map(|at| Some((*at, answering(*at)?)));
+    both.filter(|(at, other)| answering(*other) == Some(*at)).map(|(at, other)| ordered(at, other)).collect()
+}
+
+/// The one for which most speaks, and enough; `None` where that is more than one.
+fn only_best<T: Copy>(all: impl Iterator<Item = (usize, T)>) -> Option<T> {
+    let enough: Vec<(usize, T)> = all.filter(|(speaks, _)| *speaks >= ANSWERS).collect();
+    let most = enough.iter().map(|(speaks, _)| *speaks).max()?;
+    let mut best = enough.iter().filter(|(speaks, _)| *speaks == most);
+    let (_, first) = best.next()?;
+    best.next().is_none().then_some(*first)
+}
+
+/// What an SPI in common, or lists that mirror each other, speak for two entries at least.
+const ANSWERS: usize = 2;
+
+/// What naming the other router speaks for an entry, above what the entries state.
+const NAMES: usize = 16;
+
+/// How much speaks for two entries being the ends of one tunnel.
+fn kinship(view: &View<'_>, here: Place, there: Place) -> usize {
+    let (Some(own), Some(theirs)) = (view.entry(here.0, here.1), view.entry(there.0, there.1)) else { return 0 };
+    let spis = own.keys.iter().filter(|key| {
+        let answers = |other: &crate::policy::SessionKey| {
+            (other.protocol, other.spi) == (key.protocol, key.spi) && other.inbound != key.inbound
+        };
+        theirs.keys.iter().any(answers)
+    });
+    let same_keys = own.keys.iter().any(|key| {
+        let readable = key.authenticator.as_ref().or(key.cipher.as_ref()).filter(|secret| secret.bits().is_some());
+        readable.is_some()
+            && theirs.keys.iter().any(|other| other.authenticator.as_ref().or(other.cipher.as_ref()) == readable)
+    });
+    let list = |at: Place, entry: &MapEntry| -> Option<&Acl> {
+        let (name, _) = entry.acl.as_ref()?;
+        view.policies.routers.get(at.0)?.acls.get(name).filter(|list| list.permits.len() <= COMPARED)
+    };
+    let mirrored = match (list(here, own), list(there, theirs)) {
+        (Some(a), Some(b)) => a.permits.iter().any(|(x, _)| b.permits.iter().any(|(y, _)| *x == y.mirrored())),
+        _ => false,
+    };
+    // An old map that is on no interface faces nobody where another one is applied.
+    let applied = |at: Place, entry: &MapEntry| {
+        let router = view.policies.routers.get(at.0);
+        router.is_some_and(|router| {
+            let map = |interface: &crate::policy::Interface| {
+                interface.map.as_ref().is_some_and(|(map, _)| *map == entry.name)
+            };
+            router.interfaces.values().any(map)
+        })
+    };
+    let place = usize::from(applied(here, own) && applied(there, theirs)) * 32;
+    let contents = spis.count() * 4
+        + usize::from(same_keys) * 4
+        + usize::from(mirrored) * 2
+        + usize::from(own.number == theirs.number);
+    if contents >= ANSWERS { contents + place } else { contents }
+}
+
+fn ordered(a: Place, b: Place) -> Facing {
+    Facing { a: a.min(b), b: a.max(b) }
+}
+
+/// The entry of `other` that answers an entry, and whether it names it: else the only one that names nobody known.
+fn answering(view: &View<'_>, from: Place, other: usize) -> Option<(usize, bool)> {
+    let router = view.policies.routers.get(other)?;
+    let local = view.local(from.0, from.1);
+    let (mut naming, mut unnamed) = (Vec::new(), Vec::new());
+    for (map, entry) in router.maps.iter().enumerate() {
+        if entry.peers.iter().any(|(peer, _)| Some(*peer) == local || view.other_owner(*peer, other) == Some(from.0)) {
+            naming.push(map);
+        } else if entry.peers.iter().all(|(peer, _)| view.other_owner(*peer, other).is_none()) {
+            unnamed.push(map);
+        }
+    }
+    let speaks = |map: &usize| kinship(view, from, (other, *map));
+    // Of several between the same routers, what they state decides; then the first. An old map that is on no interface may still name
+    // the router, while the one in use has its peer mistyped.
+    if let Some(most) = naming.iter().map(speaks).max() {
+        let instead = unnamed.iter().find(|map| speaks(map) > most + NAMES);
+        let named = || naming.iter().find(|map| speaks(map) == most).map(|map| (*map, true));
+        return instead.map(|map| (*map, false)).or_else(named);
+    }
+    match unnamed.as_slice() {
+        [map] => Some((*map, false)),
+        all => Some((only_best(all.iter().map(|map| (speaks(map), *map)))?, false)),
+    }
+}
+
+pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for pair in facing {
+        problems.extend(keying(view, *pair));
+        for (here, there) in pair.both_ways() {
+            problems.extend(misses(view, here, there));
+        }
+    }
+    problems
+}
+
+/// One entry negotiates and the other has manual keys.
+fn keying(view: &View<'_>, pair: Facing) -> Option<Problem> {
+    let (a, b) = (view.entry(pair.a.0, pair.a.1)?, view.entry(pair.b.0, pair.b.1)?);
+    if a.keying == b.keying || a.number == 0 || b.number == 0 {
+        return None;
+    }
+    let (manual, ike, first) = if a.keying == Keying::Manual { (pair.a, pair.b, b) } else { (pair.b, pair.a, a) };
+    let (by_hand, negotiating) = (view.name(manual.0), view.name(ike.0));
+    let evidence = format!(
+        "{by_hand} has manual keys (ipsec-manual) and {negotiating} negotiates with IKE (ipsec-isakmp, crypto map {} {}): {negotiating} \
+         waits for IKE that {by_hand} never speaks. IOS does not change the kind of an entry: on one of the two the entry must be taken \
+         out and typed anew with the other's kind.",
+        first.name, first.number
+    );
+    Some(
+        Problem::new("config-keying-mismatch", evidence)
+            .about(format!("{} < > {}", view.name(pair.a.0), view.name(pair.b.0)))
+            .lines(view.policies, pair.a.0, [&a.cite])
+            .lines(view.policies, pair.b.0, [&b.cite]),
+    )
+}
+
+/// Where an entry leaves from, as its own router says it: the interface, and its addresses, the likeliest first.
+struct Leaving<'v> {
+    interface: &'v str,
+    addresses: Vec<Address>,
+    cites: Vec<&'v Cite>,
+    /// Whether the map has a source address of its own.
+    by_source: bool,
+}
+
+fn leaving<'v>(router: &'v Router, entry: &MapEntry) -> Option<Leaving<'v>> {
+    let source = router.map_sources.get(&entry.name).filter(|source| router.interfaces.contains_key(*source));
+    let carries = |name: &&String| match source {
+        Some(source) => *name == source,
+        None => {
+            let map = router.interfaces.get(*name).and_then(|interface| interface.map.as_ref());
+            map.is_some_and(|(map, _)| *map == entry.name)
+        }
+    };
+    let carrying: Vec<&String> =
+        router.interfaces.keys().filter(carries).filter(|name| !router.addresses_of(name).is_empty()).collect();
+    let addresses: Vec<Address> = carrying.iter().flat_map(|name| router.addresses_of(name)).collect();
+    let interfaces = carrying.iter().filter_map(|name| router.interfaces.get(*name));
+    let cites = interfaces.flat_map(|interface| &interface.addresses).map(|(_, cite)| cite).collect();
+    Some(Leaving { interface: carrying.first()?, addresses, cites, by_source: source.is_some() })
+}
+
+/// The entry `there` names no address that the entry `here` leaves from.
+fn misses(view: &View<'_>, here: Place, there: Place) -> Option<Problem> {
+    let (own, other) = (view.entry(here.0, here.1)?, view.entry(there.0, there.1)?);
+    let router = view.policies.routers.get(here.0)?;
+    let Leaving { interface, addresses, cites, by_source } = leaving(router, own)?;
+    if other.peers.is_empty() || other.peers.iter().any(|(peer, _)| addresses.contains(peer)) {
+        return None;
+    }
+    // The map is on the wrong interface, and the peer's line is right.
+    if misplaced(view, here, there).is_some() {
+        return None;
+    }
+    let (peer, _) = other.peers.first()?;
+    let address = addresses.first()?;
+    let (name, far) = (view.name(here.0), view.name(there.0));
+    let owned = |router: usize| view.owners.get(peer).is_some_and(|owners| owners.contains(&router));
+    let third = view.owners.get(peer).and_then(|owners| owners.first()).map(|owner| view.name(*owner));
+    let at = if owned(there.0) {
+        format!("{peer} is an address of {far} itself")
+    } else if owned(here.0) {
+        format!("{name} has it on another interface")
+    } else if let Some(third) = third {
+        format!("it is an address of {third}")
+    } else {
+        format!("{name} has no such address in what was given")
+    };
+    let evidence = format!(
+        "{far} takes {peer} for {name}'s end of the tunnel, but crypto map {} of {name} leaves from {interface}, {address}; {at}.",
+        own.name
+    );
+    let problem = Problem::new("config-peer-mismatch", evidence)
+        .about(format!("{far} > {name}"))
+        .lines(view.policies, there.0, other.peers.iter().map(|(_, cite)| cite))
+        .lines(view.policies, here.0, cites);
+    let lines = vec![format!("no set peer {peer}"), format!("set peer {address}")];
+    let lines = if other.number == 0 { Vec::new() } else { fix::in_map_to(other, Some(*address), lines) };
+    let unknown = !view.owners.contains_key(peer);
+    if unknown && !addresses.iter().any(|address| near::mistyped(*peer, *address)) {
+        return Some(translated(problem, name, *peer));
+    }
+    if owned(there.0) {
+        return Some(blame::decided(problem, far, "a router cannot be its own peer", lines));
+    }
+    if owned(here.0) {
+        let alternative = if by_source {
+            format!("take `crypto map {} local-address` out on {name}", own.name)
+        } else {
+            format!("put crypto map {} of {name} on the interface with {peer}", own.name)
+        };
+        return Some(blame::open(problem, far, lines, &alternative));
+    }
+    let because =
+        if unknown { "its `set peer` is the right address mistyped" } else { "the address is another router's" };
+    Some(blame::decided(problem, far, because, lines))
+}
+
+/// An address that is nothing like the router's own may be what a NAT in between makes of it.
+fn translated(mut problem: Problem, name: &str, peer: Address) -> Problem {
+    problem.evidence.push_str(&format!(
+        " {peer} is nothing like it, so a NAT in between may translate {name}'s address into {peer}; without one, the line is wrong."
+    ));
+    problem.severity(Severity::Note)
+}

@@ -1,0 +1,207 @@
+//! What keeps packets from coming to IPsec: interfaces that are down, access lists of interfaces, routes that are missing.
+
+use crate::model::report::Severity;
+use crate::model::{Address, Protocol};
+use crate::policy::facts::forwarding::Port;
+use crate::policy::facts::router::{Acl, Keying, MapEntry, Router};
+use crate::policy::facts::stated::{sets, uses};
+use crate::policy::{Cite, Problem, Selector, View, fix};
+
+pub(in crate::policy::lint) fn problems(view: &View<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (at, router) in view.policies.routers.iter().enumerate() {
+        for (name, interface) in &router.interfaces {
+            let Some((map, cite)) = &interface.map else { continue };
+            let Some(port) = router.forwarding.ports.get(name) else { continue };
+            if !router.maps.iter().any(|entry| entry.name == *map) {
+                continue;
+            }
+            problems.extend(down(view, at, router, name, map, port, cite));
+            problems.extend(blocked(view, at, router, name, map, port));
+        }
+        problems.extend(no_route(view, at, router));
+    }
+    problems
+}
+
+/// The map's only interfaces are shut down.
+fn down(
+    view: &View<'_>,
+    at: usize,
+    router: &Router,
+    name: &str,
+    map: &str,
+    port: &Port,
+    cite: &Cite,
+) -> Option<Problem> {
+    let shutdown = port.shutdown.as_ref()?;
+    let up = router.interfaces.iter().any(|(other, interface)| {
+        let carries = interface.map.as_ref().is_some_and(|(carried, _)| carried == map);
+        carries && router.forwarding.ports.get(other).is_none_or(|port| port.shutdown.is_none())
+    });
+    if up {
+        return None;
+    }
+    let evidence = format!(
+        "{}: {name} carries crypto map {map} and is shut down (`shutdown`). Nothing leaves it, and nothing is received on it.",
+        router.name
+    );
+    let lines = fix::global(None, vec![format!("interface {name}"), " no shutdown".to_owned()]);
+    Some(
+        Problem::new("config-interface-down", evidence)
+            .about(format!("{} {name}", router.name))
+            .lines(view.policies, at, [shutdown, cite])
+            .fix(&router.name, lines),
+    )
+}
+
+/// An outer packet of a tunnel.
+struct Outer {
+    what: &'static str,
+    /// The protocol's word and number in access lists.
+    protocol: [&'static str; 2],
+    /// The destination port, by name and number.
+    port: Option<[&'static str; 2]>,
+}
+
+const ESP: Outer = Outer { what: "ESP", protocol: ["esp", "50"], port: None };
+const AH: Outer = Outer { what: "AH", protocol: ["ahp", "51"], port: None };
+const IKE: Outer = Outer { what: "UDP port 500 (IKE)", protocol: ["udp", "17"], port: Some(["isakmp", "500"]) };
+const NAT_T: Outer =
+    Outer { what: "UDP port 4500 (IKE and ESP)", protocol: ["udp", "17"], port: Some(["non500-isakmp", "4500"]) };
+
+/// What an access list does with a packet: the first line that takes it decides; `None` where that cannot be told.
+fn permitted<'l>(
+    list: &'l Acl,
+    outer: &Outer,
+    src: Option<Address>,
+    dst: Option<Address>,
+) -> Option<(bool, Option<&'l Cite>)> {
+    let fits = |selector: &Selector| -> Option<bool> {
+        let protocol = selector.protocol == "ip" || outer.protocol.contains(&selector.protocol.as_str());
+        let holds = |net: &crate::policy::Net, end: Option<Address>| match end {
+            Some(end) => Some(net.contains(end)),
+            None => net.is_any().then_some(true),
+        };
+        let port = match (&outer.port, selector.dst_port.as_str()) {
+            (_, "") => Some(true),
+            (None, _) => Some(false),
+            (Some([name, number]), port) => port.strip_prefix("eq ").map(|one| one == *name || one == *number),
+        };
+        if !protocol {
+            return Some(false);
+        }
+        let parts = [holds(&selector.src, src), holds(&selector.dst, dst), port];
+        if parts.contains(&Some(false)) { Some(false) } else { parts.iter().all(Option::is_some).then_some(true) }
+    };
+    for at in 0..=list.permits.len() {
+        for denied in list.denies.iter().filter(|denied| denied.behind == at) {
+            if fits(denied.selector.as_ref()?)? {
+                return Some((false, Some(&denied.cite)));
+            }
+        }
+        if let Some((selector, _)) = list.permits.get(at)
+            && fits(selector)?
+        {
+            return Some((true, None));
+        }
+    }
+    Some((false, None))
+}
+
+fn blocked(view: &View<'_>, at: usize, router: &Router, name: &str, map: &str, port: &Port) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let Some((filter, applied)) = &port.filter_in else { return problems };
+    let Some(list) = router.acls.get(filter).filter(|_| !router.forwarding.vague.contains(filter)) else {
+        return problems;
+    };
+    for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.name == map) {
+        let Some((peer, _)) = entry.peers.first() else { continue };
+        let local = view.local(at, number);
+        let verdict = |outer: &Outer| permitted(list, outer, Some(*peer), local);
+        let closed = |outer: &Outer| matches!(verdict(outer), Some((false, _)));
+        let mut dropped: Vec<&Outer> = carried(router, entry).into_iter().filter(|outer| closed(outer)).collect();
+        if entry.keying == Keying::Ike && !closed(&NAT_T) {
+            // Behind a NAT, all of it is in UDP port 4500.
+            dropped.retain(|outer| outer.port.is_some());
+        }
+        let Some(first) = dropped.first() else { continue };
+        let listed: Vec<&str> = dropped.iter().map(|outer| outer.what).collect();
+        let by = verdict(first).and_then(|(_, cite)| cite);
+        let line = by.map_or_else(
+            || "no line of it permits them, and it ends with a deny of everything".to_owned(),
+            |cite| format!("`{}` drops them", cite.text),
+        );
+        let word = first.protocol.first().copied().unwrap_or_default();
+        let port =
+            first.port.and_then(|port| port.last().copied()).map_or_else(String::new, |port| format!(" eq {port}"));
+        let end = local.map_or_else(|| "any".to_owned(), |local| format!("host {local}"));
+        let evidence = format!(
+            "{}: {name} has access list {filter} for packets that arrive, which does not let {} of the peer {peer} in: {line}. \
+             It sees the outer packet before IPsec does. Before that line belongs `permit {word} host {peer} {end}{port}`.",
+            router.name,
+            listed.join(" and ")
+        );
+        problems.push(
+            Problem::new("config-acl-blocks", evidence).about(format!("{} {name} {peer}", router.name)).lines(
+                view.policies,
+                at,
+                by.into_iter().chain([applied]),
+            ),
+        );
+    }
+    problems
+}
+
+/// What comes from the peer of an entry.
+fn carried(router: &Router, entry: &MapEntry) -> Vec<&'static Outer> {
+    let sets = sets(router, entry);
+    let has = |protocol| sets.iter().any(|set| uses(&set.words, protocol));
+    let mut outer = Vec::new();
+    if entry.keying == Keying::Ike {
+        outer.push(&IKE);
+    }
+    if has(Protocol::Ah) {
+        outer.push(&AH);
+    }
+    if has(Protocol::Esp) {
+        outer.push(&ESP);
+    }
+    outer
+}
+
+/// No route in what was given leads to the networks behind the peer. Others may come from elsewhere, so it is a note.
+fn no_route(view: &View<'_>, at: usize, router: &Router) -> Option<Problem> {
+    let forwarding = &router.forwarding;
+    let leased = forwarding.ports.values().any(|port| port.leased);
+    if forwarding.other_routes || leased || !router.named {
+        return None;
+    }
+    let applied = |entry: &MapEntry| {
+        let carries = |interface: &crate::policy::Interface| {
+            let carried = interface.map.as_ref().is_some_and(|(map, _)| *map == entry.name);
+            carried && !interface.networks.is_empty()
+        };
+        router.interfaces.values().any(carries)
+    };
+    let mut missing: Vec<(&Selector, &Cite)> = Vec::new();
+    for entry in router.maps.iter().filter(|entry| applied(entry)) {
+        let Some((name, _)) = &entry.acl else { continue };
+        let Some(list) = router.acls.get(name).filter(|_| !forwarding.vague.contains(name)) else { continue };
+        // Where not even the router's own network was pasted, routes were not either.
+        let own = |selector: &Selector| router.networks().any(|net| net.overlaps(&selector.src));
+        let unreached = list.permits.iter().filter(|(selector, _)| own(selector) && !router.reaches(&selector.dst));
+        missing.extend(unreached.map(|(selector, cite)| (selector, cite)));
+    }
+    let (first, _) = missing.first()?;
+    let evidence = format!(
+        "{}: no route in what was given leads to {}, which the access list sends into the tunnel: no static route, no default route, \
+         no routing protocol. Without a route the packets never come to the interface with the crypto map.",
+        router.name, first.dst
+    );
+    Some(Problem::new("config-route-missing", evidence).severity(Severity::Note).about(&*router.name).lines(
+        view.policies,
+        at,
+        missing.into_iter().map(|(_, cite)| cite),
+    ))
+}

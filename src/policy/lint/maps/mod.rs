@@ -1,0 +1,8 @@
+//! Crypto maps, access lists and transform sets of one router, and against its peer's.
+
+pub(super) mod acl;
+pub(super) mod entries;
+pub(super) mod overlap;
+pub(super) mod placement;
+pub(super) mod references;
+pub(super) mod sets;

@@ -1,0 +1,174 @@
+//! Crypto maps that no interface carries, or the wrong one.
+
+use crate::model::Address;
+use crate::policy::facts::router::{Keying, Router};
+use crate::policy::lint::Facing;
+use crate::policy::{Cite, Problem, View, fix};
+
+/// An entry's place: router and entry.
+type Place = (usize, usize);
+
+pub(in crate::policy::lint) fn problems(view: &View<'_>, facing: &[Facing]) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = facing
+        .iter()
+        .flat_map(|pair| pair.both_ways())
+        .filter_map(|(here, there)| misplaced(view, here, there).map(|found| found.problem(view, here, there)))
+        .collect();
+    for (at, router) in view.policies.routers.iter().enumerate().filter(|(_, router)| configures_interfaces(router)) {
+        // A map that does not exist stands on an interface: that line is at fault (`references`).
+        let dangling = router.interfaces.values().filter_map(|interface| interface.map.as_ref());
+        if dangling.clone().any(|(map, _)| !router.maps.iter().any(|entry| entry.name == *map)) {
+            continue;
+        }
+        let mut told: Vec<&str> = Vec::new();
+        for (number, entry) in router.maps.iter().enumerate().filter(|(_, entry)| entry.number > 0) {
+            if !told.contains(&entry.name.as_str()) && is_idle(view, (at, number), router, facing) {
+                told.push(&entry.name);
+                problems.push(idle(view, (at, number), router, facing));
+            }
+        }
+    }
+    problems
+}
+
+/// Whether its interfaces were given with their addresses, and not only the lines about crypto maps.
+pub(in crate::policy::lint) fn configures_interfaces(router: &Router) -> bool {
+    let named = router.forwarding.ports.values().any(|port| port.leased || port.unnumbered.is_some());
+    named || router.interfaces.values().any(|interface| !interface.addresses.is_empty())
+}
+
+fn carriers<'r>(router: &'r Router, map: &str) -> Vec<(&'r String, &'r Cite)> {
+    let of = |(name, interface): (&'r String, &'r crate::policy::Interface)| {
+        let (carried, cite) = interface.map.as_ref()?;
+        (carried == map).then_some((name, cite))
+    };
+    router.interfaces.iter().filter_map(of).collect()
+}
+
+/// Whether an entry's map is on no interface, and no other entry does its work.
+fn is_idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> bool {
+    let Some(entry) = view.entry(at.0, at.1) else { return false };
+    if !carriers(router, &entry.name).is_empty() {
+        return false;
+    }
+    let applied = |map: &str| !carriers(router, map).is_empty();
+    // The interface that it belongs on may not have been pasted.
+    if meant(view, at, router, facing).is_none() {
+        return false;
+    }
+    if !router.maps.iter().any(|other| applied(&other.name)) {
+        return true;
+    }
+    // Beside a map that is applied, an old one may be left: only what a peer waits for is missed.
+    let faces = facing.iter().any(|pair| pair.a == at || pair.b == at);
+    let same_peer = |other: &crate::policy::MapEntry| {
+        other.peers.iter().any(|(peer, _)| entry.peers.iter().any(|(own, _)| own == peer))
+    };
+    faces && !router.maps.iter().any(|other| applied(&other.name) && same_peer(other))
+}
+
+/// The interface that an entry's map belongs on: the one that the peer names, else the one that leads to the peer.
+fn meant(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Option<(String, String)> {
+    let entry = view.entry(at.0, at.1)?;
+    let theirs = facing.iter().flat_map(|pair| pair.both_ways()).find(|(here, _)| *here == at);
+    let named = theirs.and_then(|(_, there)| view.entry(there.0, there.1)).map(|entry| entry.peers.as_slice());
+    for (peer, _) in named.unwrap_or_default() {
+        let owner = router.interfaces.keys().find(|name| router.addresses_of(name).contains(peer));
+        if let Some(name) = owner {
+            return Some((name.clone(), format!("the peer names its address {peer}")));
+        }
+    }
+    let (peer, _) = entry.peers.first()?;
+    let name = toward(router, *peer)?;
+    Some((name.clone(), format!("the peer {peer} is reached over it")))
+}
+
+/// The interface that is connected to an address.
+fn toward(router: &Router, address: Address) -> Option<&String> {
+    let mut connected =
+        router.interfaces.iter().filter(|(_, interface)| interface.networks.iter().any(|net| net.contains(address)));
+    connected.next().map(|(name, _)| name)
+}
+
+fn idle(view: &View<'_>, at: Place, router: &Router, facing: &[Facing]) -> Problem {
+    let (name, cite, peer) = match view.entry(at.0, at.1) {
+        Some(entry) => (entry.name.as_str(), Some(&entry.cite), entry.peers.first().map(|(peer, _)| *peer)),
+        None => ("", None, None),
+    };
+    let mut evidence = format!("{}: no interface carries crypto map {name}, so it protects nothing", router.name);
+    let place = meant(view, at, router, facing);
+    match &place {
+        Some((interface, because)) => {
+            evidence.push_str(&format!("; it belongs on interface {interface}, because {because}."))
+        }
+        None => evidence.push_str("; the interface that leads to the peer needs the line `crypto map`."),
+    }
+    let problem = Problem::new("config-map-not-applied", evidence)
+        .about(format!("{} crypto map {name}", router.name))
+        .lines(view.policies, at.0, cite);
+    match place {
+        Some((interface, _)) => {
+            let lines = vec![format!("interface {interface}"), format!(" crypto map {name}")];
+            problem.fix(&router.name, fix::global(peer, lines))
+        }
+        None => problem,
+    }
+}
+
+/// A map that sits on another interface than the one whose address the peer names.
+pub(in crate::policy::lint) struct Misplaced {
+    map: String,
+    carrier: String,
+    carried: Cite,
+    meant: String,
+    named: Address,
+}
+
+/// Whether the entry `here` sits on the wrong interface, where the entry `there` names an address of another one.
+pub(in crate::policy::lint) fn misplaced(view: &View<'_>, here: Place, there: Place) -> Option<Misplaced> {
+    let (own, theirs) = (view.entry(here.0, here.1)?, view.entry(there.0, there.1)?);
+    let router = view.policies.routers.get(here.0)?;
+    if router.map_sources.contains_key(&own.name) || own.keying == Keying::Ike && own.number == 0 {
+        return None;
+    }
+    let carriers = carriers(router, &own.name);
+    let [(carrier, carried)] = carriers.as_slice() else { return None };
+    let (named, _) = theirs.peers.first()?;
+    let meant = router.interfaces.keys().find(|name| router.addresses_of(name).contains(named))?;
+    let placed = router.addresses_of(carrier);
+    if meant == *carrier || placed.is_empty() || theirs.peers.iter().any(|(peer, _)| placed.contains(peer)) {
+        return None;
+    }
+    // The way to the peer decides: an interface that leads to it is not the wrong one.
+    let far = own.peers.iter().map(|(peer, _)| *peer).chain(view.local(there.0, there.1)).collect::<Vec<_>>();
+    let leads = |name: &String| far.iter().any(|peer| toward(router, *peer) == Some(name));
+    (leads(meant) && !leads(carrier)).then(|| Misplaced {
+        map: own.name.clone(),
+        carrier: (*carrier).clone(),
+        carried: (*carried).clone(),
+        meant: meant.clone(),
+        named: *named,
+    })
+}
+
+impl Misplaced {
+    fn problem(self, view: &View<'_>, here: Place, there: Place) -> Problem {
+        let (name, far) = (view.name(here.0), view.name(there.0));
+        let Self { map, carrier, carried, meant, named } = self;
+        let evidence = format!(
+            "{name}: crypto map {map} is on interface {carrier}, and the way to {far} is interface {meant}, whose address {named} {far} \
+             has as its peer. The map belongs on {meant}; the peer's line is right."
+        );
+        let peer = view.entry(here.0, here.1).and_then(|entry| entry.peers.first()).map(|(peer, _)| *peer);
+        let lines = vec![
+            format!("interface {carrier}"),
+            format!(" no crypto map {map}"),
+            format!("interface {meant}"),
+            format!(" crypto map {map}"),
+        ];
+        Problem::new("config-map-not-applied", evidence)
+            .about(format!("{name} crypto map {map}"))
+            .lines(view.policies, here.0, [&carried])
+            .fix(name, fix::global(peer, lines))
+    }
+}

@@ -1,0 +1,226 @@
+//! Access lists: what goes into the tunnel.
+
+use crate::model::Address;
+use crate::policy::facts::builder::Builder;
+use crate::policy::facts::forwarding::{End, Grouped};
+use crate::policy::facts::router::{Acl, Denied};
+use crate::policy::facts::selector::{Net, Selector};
+use crate::policy::form::paste::Read;
+use crate::policy::words::address;
+
+pub(super) enum Opened {
+    /// A named list begins.
+    List(String),
+    /// A numbered list's line was read.
+    Line,
+    Foreign,
+}
+
+pub(super) fn open(text: &str, words: &[&str], builder: &mut Builder) -> Opened {
+    match words {
+        ["ip", "access-list", "extended" | "standard", name] | ["ipv6", "access-list", name] => {
+            let cite = builder.cite(text);
+            if let Some(router) = builder.router() {
+                router.acls.entry((*name).to_owned()).or_insert_with(|| Acl {
+                    permits: Vec::new(),
+                    denies: Vec::new(),
+                    cite,
+                });
+            }
+            Opened::List((*name).to_owned())
+        }
+        // PIX and ASA.
+        ["access-list", name, "extended", rest @ ..] | ["access-list", name, "line", _, "extended", rest @ ..] => {
+            if line(name, text, rest, builder) == Read::Understood {
+                Opened::Line
+            } else {
+                Opened::Foreign
+            }
+        }
+        ["access-list", name, rest @ ..] => {
+            if line(name, text, rest, builder) == Read::Understood {
+                Opened::Line
+            } else {
+                Opened::Foreign
+            }
+        }
+        _ => Opened::Foreign,
+    }
+}
+
+/// `permit ip host A host B`, with or without a number before it.
+pub(super) fn line(name: &str, text: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let (all, numbered) = (words, text.starts_with("access-list "));
+    let words = match words {
+        ["sequence", _, rest @ ..] => rest,
+        [number, rest @ ..] if number.bytes().all(|b| b.is_ascii_digit()) => rest,
+        words => words,
+    };
+    if let [how @ ("permit" | "deny"), rest @ ..] = words
+        && rest.contains(&"object-group")
+    {
+        grouped(name, *how == "permit", rest, &all.join(" "), builder);
+        return Read::Understood;
+    }
+    match words {
+        ["remark", ..] => Read::Understood,
+        ["deny", rest @ ..] => {
+            let selector = selector(rest, builder).map(|(selector, _)| selector);
+            let shown =
+                selector.as_ref().map_or_else(|| "deny".to_owned(), |selector| format!("deny {}", selector.typed()));
+            let cite = builder.cite(&shown);
+            if let Some(router) = builder.router() {
+                let acl = router.acls.entry(name.to_owned());
+                let acl = acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() });
+                acl.denies.push(Denied { behind: acl.permits.len(), selector, cite });
+            }
+            Read::Understood
+        }
+        ["permit", rest @ ..] => {
+            match selector(rest, builder) {
+                Some((selector, behind)) => {
+                    // Only what was read is cited: another command, with a key, may stand behind it.
+                    let read = all.get(..all.len() - behind.len()).unwrap_or_default().join(" ");
+                    let prefix = if numbered { format!("access-list {name} ") } else { String::new() };
+                    let cite = builder.cite(&format!("{prefix}{read}"));
+                    if let Some(router) = builder.router() {
+                        let acl = router.acls.entry(name.to_owned());
+                        acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() })
+                            .permits
+                            .push((selector, cite));
+                    }
+                }
+                None => {
+                    vague(name, builder);
+                    builder.wrong(
+                        "an access list line that cannot be read: addresses with wildcard, host, any or a prefix",
+                    );
+                }
+            }
+            Read::Understood
+        }
+        _ => Read::Foreign,
+    }
+}
+
+/// Notes that a list selects what is not known here.
+fn vague(name: &str, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.vague.insert(name.to_owned());
+    }
+}
+
+/// A line that names groups of networks, which may be defined further on.
+fn grouped(name: &str, permits: bool, words: &[&str], text: &str, builder: &mut Builder) {
+    let cite = builder.cite(text);
+    let mut read = || {
+        let (protocol, rest) = words.split_first().filter(|(protocol, _)| plain(protocol))?;
+        let v4 = *protocol != "ipv6";
+        let (src, rest) = end(rest, v4, builder)?;
+        let (src_port, rest) = port(rest);
+        let (dst, rest) = end(rest, v4, builder)?;
+        let (dst_port, _) = port(rest);
+        let protocol = if v4 { (*protocol).to_owned() } else { "ip".to_owned() };
+        let frame = Selector { protocol, src: Net::any(v4), src_port, dst: Net::any(v4), dst_port };
+        Some((frame, [src, dst]))
+    };
+    let read = read();
+    let Some(router) = builder.router() else { return };
+    let acl = router.acls.entry(name.to_owned());
+    let acl = acl.or_insert_with(|| Acl { permits: Vec::new(), denies: Vec::new(), cite: cite.clone() });
+    let behind = (acl.permits.len(), acl.denies.len());
+    match read {
+        Some((frame, ends)) => {
+            let list = name.to_owned();
+            router.forwarding.grouped.push(Grouped { list, behind, permits, frame, ends, cite });
+        }
+        None => {
+            router.forwarding.vague.insert(name.to_owned());
+        }
+    }
+}
+
+fn end<'w>(words: &'w [&'w str], v4: bool, builder: &mut Builder) -> Option<(End, &'w [&'w str])> {
+    match words {
+        ["object-group", name, rest @ ..] => Some((End::Group((*name).to_owned()), rest)),
+        words => net(words, v4, builder).map(|(net, rest)| (End::Net(net), rest)),
+    }
+}
+
+/// What a line selects, and the words behind it.
+fn selector<'w>(words: &'w [&'w str], builder: &mut Builder) -> Option<(Selector, &'w [&'w str])> {
+    let (protocol, rest) = words.split_first()?;
+    if !plain(protocol) {
+        return None;
+    }
+    let v4 = *protocol != "ipv6";
+    let (src, rest) = net(rest, v4, builder)?;
+    let (src_port, rest) = port(rest);
+    let (dst, rest) = net(rest, v4, builder)?;
+    let (dst_port, rest) = port(rest);
+    let protocol = if *protocol == "ipv6" { "ip" } else { protocol };
+    let selector = Selector { protocol: protocol.to_owned(), src, src_port, dst, dst_port };
+    Some((selector, rest))
+}
+
+/// `subnet 10.0.0.0 255.0.0.0` or `host 10.0.0.1` below `object network NAME` of ASA.
+pub(super) fn object(name: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let held = match words {
+        ["subnet", base, mask] => address(base)
+            .zip(mask.parse::<std::net::Ipv4Addr>().ok())
+            .map(|(base, mask)| Net::masked(base, u128::from(mask.to_bits()))),
+        ["subnet", prefix] => {
+            prefix.split_once('/').and_then(|(base, prefix)| Net::prefix(address(base)?, prefix.parse().ok()?))
+        }
+        ["host", word] => address(word).map(Net::host),
+        ["range" | "fqdn" | "description" | "nat", ..] => return Read::Understood,
+        _ => return Read::Foreign,
+    };
+    match held {
+        Some(held) => {
+            if let Some(router) = builder.router() {
+                router.objects.insert(name.to_owned(), held);
+            }
+        }
+        None => builder.wrong("a network object that is no network with a mask and no host"),
+    }
+    Read::Understood
+}
+
+fn net<'w>(words: &'w [&'w str], v4: bool, builder: &mut Builder) -> Option<(Net, &'w [&'w str])> {
+    match words {
+        ["object", name, rest @ ..] => {
+            let held = builder.router()?.objects.get(*name).copied()?;
+            Some((held, rest))
+        }
+        ["any", rest @ ..] => Some((Net::any(v4), rest)),
+        ["any4", rest @ ..] => Some((Net::any(true), rest)),
+        ["any6", rest @ ..] => Some((Net::any(false), rest)),
+        ["host", word, rest @ ..] => Some((Net::host(address(word)?), rest)),
+        [word, rest @ ..] if word.contains('/') => {
+            let (base, prefix) = word.split_once('/')?;
+            Some((Net::prefix(address(base)?, prefix.parse().ok()?)?, rest))
+        }
+        [base, wildcard, rest @ ..] => {
+            let typed: std::net::Ipv4Addr = wildcard.parse().ok()?;
+            let mask = if builder.netmasks() { typed.to_bits() } else { !typed.to_bits() };
+            let base = address(base).filter(|base: &Address| base.is_v4())?;
+            Some((Net::masked(base, u128::from(mask)), rest))
+        }
+        _ => None,
+    }
+}
+
+/// A name of a protocol or port, or a number of at most five digits.
+fn plain(word: &str) -> bool {
+    let digits = word.bytes().all(|b| b.is_ascii_digit());
+    if digits { word.len() <= 5 } else { word.len() <= 12 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') }
+}
+
+fn port<'w>(words: &'w [&'w str]) -> (String, &'w [&'w str]) {
+    match words {
+        [how @ ("eq" | "gt" | "lt" | "neq"), port, rest @ ..] if plain(port) => (format!("{how} {port}"), rest),
+        ["range", from, to, rest @ ..] if plain(from) && plain(to) => (format!("range {from} {to}"), rest),
+        _ => (String::new(), words),
+    }
+}

@@ -1,0 +1,150 @@
+//! Lines about interfaces, routes and groups that are not IPsec's own.
+
+use crate::policy::facts::builder::Builder;
+use crate::policy::facts::forwarding::{Grouped, Port, Route};
+use crate::policy::facts::router::{Denied, Router};
+use crate::policy::form::paste::Read;
+use crate::policy::words::address;
+use crate::policy::{Net, limits};
+
+/// A line of an interface.
+pub(super) fn interface_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let text = words.iter().take(4).copied().collect::<Vec<_>>().join(" ");
+    let cite = builder.cite(&text);
+    let edit = |builder: &mut Builder, change: &dyn Fn(&mut Port)| {
+        if let Some(router) = builder.router() {
+            change(router.forwarding.ports.entry(name.to_owned()).or_default());
+        }
+    };
+    match words {
+        ["shutdown"] => edit(builder, &|port| port.shutdown = Some(cite.clone())),
+        ["no", "shutdown"] => edit(builder, &|port| port.shutdown = None),
+        ["ip", "access-group", list, "in"] | ["ipv6", "traffic-filter", list, "in"] => {
+            edit(builder, &|port| port.filter_in = Some(((*list).to_owned(), cite.clone())));
+        }
+        ["ip", "unnumbered", lender, rest @ ..] => {
+            let lender = format!("{lender}{}", rest.first().unwrap_or(&""));
+            edit(builder, &|port| port.unnumbered = Some(lender.clone()));
+        }
+        ["ip", "address", "dhcp" | "negotiated", ..] => edit(builder, &|port| port.leased = true),
+        ["standby" | "vrrp", _, "ip" | "ipv6", shared, ..] | ["standby", "ip", shared, ..] => {
+            if let Some(shared) = address(shared) {
+                edit(builder, &|port| port.shared.push(shared));
+            }
+        }
+        ["standby" | "vrrp" | "glbp", ..] => {}
+        ["ip", "policy", ..] | ["ip" | "ipv6", "nat" | "vrf", ..] | ["vrf", ..] => {
+            if let Some(router) = builder.router().filter(|_| words.get(1) != Some(&"nat")) {
+                router.forwarding.other_routes = true;
+            }
+        }
+        _ => return Read::Foreign,
+    }
+    Read::Understood
+}
+
+/// The map of an interface leaves from the address that it shares with other routers.
+pub(super) fn redundant(name: &str, builder: &mut Builder) {
+    if let Some(router) = builder.router() {
+        router.forwarding.ports.entry(name.to_owned()).or_default().redundant = true;
+    }
+}
+
+/// `ip route NET MASK NEXT`, `ipv6 route NET/LEN NEXT`, and whatever else brings routes.
+pub(super) fn route(words: &[&str], builder: &mut Builder) -> Read {
+    let (to, next) = match words {
+        ["ip", "route", to, mask, next, ..] => {
+            let mask: Option<std::net::Ipv4Addr> = mask.parse().ok();
+            let net = address(to).zip(mask).map(|(to, mask)| Net::masked(to, u128::from(mask.to_bits())));
+            (net, *next)
+        }
+        ["ipv6", "route", to, next, ..] => {
+            let parts = to.split_once('/').and_then(|(to, length)| Some((address(to)?, length.parse().ok()?)));
+            (parts.and_then(|(to, length)| Net::prefix(to, length)), *next)
+        }
+        ["ip", "default-gateway" | "default-network", ..] => {
+            if let Some(router) = builder.router() {
+                router.forwarding.other_routes = true;
+            }
+            return Read::Understood;
+        }
+        _ => return Read::Foreign,
+    };
+    let cite = builder.cite(&words.iter().take(5).copied().collect::<Vec<_>>().join(" "));
+    if let Some(router) = builder.router() {
+        match to {
+            Some(to) if router.forwarding.routes.len() < limits::MAX_BLOCKS => {
+                router.forwarding.routes.push(Route { to, over: address(next), cite });
+            }
+            // A route of a VRF, or one that cannot be read, may lead anywhere.
+            _ => router.forwarding.other_routes = true,
+        }
+    }
+    Read::Understood
+}
+
+/// A line of `object-group network`.
+pub(super) fn group_line(name: &str, words: &[&str], builder: &mut Builder) -> Read {
+    let words = words.strip_prefix(&["network-object"]).unwrap_or(words);
+    let nets = match words {
+        ["host", host] => address(host).map(|host| vec![Net::host(host)]),
+        ["any"] => Some(vec![Net::any(true)]),
+        ["range", first, last] if first == last => address(first).map(|host| vec![Net::host(host)]),
+        ["group-object", other] => builder.router().and_then(|router| router.forwarding.groups.get(*other).cloned()),
+        [base, mask] => {
+            let mask: Option<std::net::Ipv4Addr> =
+                mask.parse().ok().or_else(|| mask.strip_prefix('/')?.parse::<u32>().ok().and_then(prefix_mask));
+            address(base).zip(mask).map(|(base, mask)| vec![Net::masked(base, u128::from(mask.to_bits()))])
+        }
+        [one] => address(one).map(|host| vec![Net::host(host)]).or_else(|| {
+            let (base, length) = one.split_once('/')?;
+            Some(vec![Net::prefix(address(base)?, length.parse().ok()?)?])
+        }),
+        _ => None,
+    };
+    if matches!(words, ["description", ..]) {
+        return Read::Understood;
+    }
+    let Some(nets) = nets else { return Read::Foreign };
+    if let Some(router) = builder.router() {
+        router.forwarding.groups.entry(name.to_owned()).or_default().extend(nets);
+    }
+    Read::Understood
+}
+
+fn prefix_mask(length: u32) -> Option<std::net::Ipv4Addr> {
+    let free = 32_u32.checked_sub(length)?;
+    Some(std::net::Ipv4Addr::from_bits(u32::MAX.checked_shl(free).unwrap_or(0)))
+}
+
+/// Puts the networks of groups into the access lists that name them, now that all groups are read.
+pub(in crate::policy) fn expand(router: &mut Router) {
+    // From the last line on, so that the places of earlier ones stay true.
+    for line in std::mem::take(&mut router.forwarding.grouped).into_iter().rev() {
+        let selectors = router.forwarding.expanded(&line);
+        let Grouped { list, behind: (permits, denies), permits: permit, cite, .. } = line;
+        let Some(acl) = router.acls.get_mut(&list) else { continue };
+        match selectors {
+            Some(selectors) if permit => {
+                let count = selectors.len();
+                let at = permits.min(acl.permits.len());
+                acl.permits.splice(at..at, selectors.into_iter().map(|selector| (selector, cite.clone())));
+                for denied in acl.denies.iter_mut().skip(denies) {
+                    denied.behind += count;
+                }
+            }
+            Some(selectors) => {
+                let at = denies.min(acl.denies.len());
+                let denied = selectors.into_iter().map(|selector| Denied {
+                    behind: permits,
+                    selector: Some(selector),
+                    cite: cite.clone(),
+                });
+                acl.denies.splice(at..at, denied);
+            }
+            None => {
+                router.forwarding.vague.insert(list);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Interfaces: addresses, the crypto map, the tunnel.
+
+use super::{forwarding, interface_name, link};
+use crate::model::Address;
+use crate::policy::Cite;
+use crate::policy::facts::builder::Builder;
+use crate::policy::facts::router::Interface;
+use crate::policy::facts::selector::Net;
+use crate::policy::form::paste::Read;
+use crate::policy::words::address;
+
+/// The name of an interface; its number may stand apart: `interface GigabitEthernet 0/0`.
+pub(super) fn name(first: &str, rest: &[&str]) -> String {
+    let number = rest.first().filter(|word| word.len() < 12 && word.starts_with(|c: char| c.is_ascii_digit()));
+    interface_name(&format!("{first}{}", number.unwrap_or(&"")))
+}
+
+/// `crypto map M` below an interface.
+pub(super) fn carry(interface: &str, map: &str, text: &str, builder: &mut Builder) -> Read {
+    let cite = builder.cite(text);
+    edit(interface, builder, |interface| interface.map = Some((map.to_owned(), cite)));
+    Read::Understood
+}
+
+/// `crypto map M interface outside` of PIX and ASA, where interfaces go by the name that `nameif` gives them.
+pub(super) fn carries(called: &str, map: &str, builder: &mut Builder) -> Read {
+    let cite = builder.cite(&format!("crypto map {map} interface {called}"));
+    if let Some(router) = builder.router() {
+        let known = router.interfaces.iter_mut().find(|(_, one)| one.called.as_deref() == Some(called));
+        match known {
+            Some((_, interface)) => interface.map = Some((map.to_owned(), cite)),
+            None => router.interfaces.entry(called.to_owned()).or_default().map = Some((map.to_owned(), cite)),
+        }
+    }
+    Read::Understood
+}
+
+/// PIX before release 7: `nameif ethernet0 outside security0` and `ip address outside 10.0.0.1 255.0.0.0`, outside of any block.
+pub(super) fn named(words: &[&str], builder: &mut Builder) -> Read {
+    match words {
+        ["nameif", interface, called, _] => {
+            let called = (*called).to_owned();
+            edit(&interface_name(interface), builder, |interface| interface.called = Some(called));
+        }
+        ["ip", "address", called, own, mask] => {
+            let (Some(own), Some(mask)) = (address(own), mask_of(mask)) else { return Read::Foreign };
+            let cite = builder.cite(&format!("ip address {called} {own}"));
+            let Some(router) = builder.router() else { return Read::Understood };
+            let known = router.interfaces.iter().find(|(_, one)| one.called.as_deref() == Some(*called));
+            let interface = known.map_or_else(|| (*called).to_owned(), |(name, _)| name.clone());
+            edit(&interface, builder, |interface| add(interface, own, mask, cite));
+        }
+        _ => return Read::Foreign,
+    }
+    Read::Understood
+}
+
+fn add(interface: &mut Interface, own: Address, mask: u128, cite: Cite) {
+    interface.networks.push(Net::masked(own, mask));
+    interface.addresses.push((own, cite));
+}
+
+fn mask_of(word: &str) -> Option<u128> {
+    word.parse::<std::net::Ipv4Addr>().ok().map(|mask| u128::from(mask.to_bits()))
+}
+
+/// A line below an interface.
+pub(super) fn line(on: &str, words: &[&str], builder: &mut Builder) -> Read {
+    // The words that each arm reads, and none behind them.
+    let first = |count: usize| words.iter().take(count).copied().collect::<Vec<_>>().join(" ");
+    let cite = builder.cite(&first(if words.starts_with(&["tunnel", "protection"]) { 5 } else { 4 }));
+    match words {
+        ["ip", "address", word, mask, ..] if !matches!(*word, "dhcp" | "negotiated") => {
+            match (address(word), mask_of(mask)) {
+                (Some(own), Some(mask)) => edit(on, builder, |interface| add(interface, own, mask, cite)),
+                _ => builder.wrong("an interface address that is no address with a mask"),
+            }
+        }
+        ["ipv6", "address", word, ..] => {
+            let prefix = word.split_once('/').and_then(|(word, prefix)| Some((address(word)?, prefix.parse().ok()?)));
+            if let Some((own, prefix)) = prefix {
+                let cite = Cite { text: first(3).into(), ..cite };
+                edit(on, builder, |interface| {
+                    interface.networks.extend(Net::prefix(own, prefix));
+                    interface.addresses.push((own, cite));
+                });
+            }
+        }
+        ["tunnel", "source", source, rest @ ..] => {
+            let source = name(source, rest);
+            edit(on, builder, |interface| interface.tunnel_source = Some(source));
+        }
+        ["tunnel", "destination", word, ..] => match address(word) {
+            Some(far) => {
+                let cite = Cite { text: first(3).into(), ..cite };
+                edit(on, builder, |interface| interface.tunnel_destination = Some((far, cite)));
+            }
+            None => builder.wrong("a tunnel destination that is no address"),
+        },
+        ["tunnel", "protection", "ipsec", "profile", profile, ..] => {
+            edit(on, builder, |interface| interface.protection = Some(((*profile).to_owned(), cite)));
+        }
+        ["ipv6", "crypto", "map", map] | ["crypto", "map", "ipv6", map] => {
+            return carry(on, map, &format!("ipv6 crypto map {map}"), builder);
+        }
+        ["nameif", called] => {
+            let called = (*called).to_owned();
+            edit(on, builder, |interface| interface.called = Some(called));
+        }
+        ["authentication" | "encryption" | "ospfv3", ..] | ["ipv6", "ospf", "authentication" | "encryption", ..] => {
+            return link::line(Some(on), words, builder);
+        }
+        _ if forwarding::interface_line(on, words, builder) == Read::Understood => {}
+        ["ip" | "ipv6", "access-list" | "route" | "default-gateway" | "default-network", ..] => return Read::Foreign,
+        ["ip" | "ipv6" | "tunnel", ..] => {}
+        _ => return Read::Foreign,
+    }
+    Read::Understood
+}
+
+fn edit(name: &str, builder: &mut Builder, change: impl FnOnce(&mut Interface)) {
+    if let Some(router) = builder.router() {
+        change(router.interfaces.entry(name.to_owned()).or_default());
+    }
+}

@@ -1,0 +1,239 @@
+//! Entries of crypto maps.
+
+use crate::model::{Protocol, Spi};
+use crate::policy::Cite;
+use crate::policy::facts::builder::Builder;
+use crate::policy::facts::redact;
+use crate::policy::facts::router::{Keying, MapEntry, Quoted, SessionKey};
+use crate::policy::facts::secret::Secret;
+use crate::policy::form::paste::Read;
+use crate::policy::limits::MAX_BLOCKS;
+use crate::policy::words::{address, short_for, spi as number};
+
+/// What follows `set` in an entry without saying anything of what is compared.
+const KNOWN: [&str; 17] = [
+    "pfs",
+    "ip",
+    "identity",
+    "isakmp-profile",
+    "ikev2-profile",
+    "ikev2",
+    "nat",
+    "reverse-route",
+    "mixed-mode",
+    "df-bit",
+    "security-association",
+    "security-policy",
+    "trustpoint",
+    "connection-type",
+    "nat-t-disable",
+    "validate-icmp-errors",
+    "tfc-packets",
+];
+
+/// Begins an entry, or goes on with one that was begun before; its place among the router's.
+pub(super) fn open(name: &str, number: &str, kind: &str, builder: &mut Builder) -> Option<usize> {
+    let cite = builder.cite_made(&format!("crypto map {name} {number} {kind}"));
+    let keying = match kind {
+        "ipsec-manual" => Keying::Manual,
+        "ipsec-isakmp" => Keying::Ike,
+        _ => return None,
+    };
+    let at = entry(name, number, keying, builder)?;
+    if let Some(entry) = builder.router().and_then(|router| router.maps.get_mut(at)) {
+        entry.keying = keying;
+        if entry.keys.is_empty() && entry.peers.is_empty() {
+            entry.cite = cite;
+        }
+    }
+    Some(at)
+}
+
+/// The place of an entry among the router's; it begins if it is not there.
+pub(in crate::policy) fn entry(name: &str, number: &str, keying: Keying, builder: &mut Builder) -> Option<usize> {
+    let cite = builder.cite_made(&format!("crypto map {name} {number}"));
+    let Ok(number) = number.parse::<u32>() else {
+        builder.wrong("a crypto map entry whose number is no number");
+        return None;
+    };
+    let router = builder.router()?;
+    if let Some(at) = router.maps.iter().rposition(|entry| entry.number == number && entry.name == name) {
+        return Some(at);
+    }
+    if router.maps.len() >= MAX_BLOCKS {
+        builder.beyond(&format!("more than {MAX_BLOCKS} crypto map entries of one router; the rest is left out"));
+        return None;
+    }
+    router.maps.push(MapEntry {
+        name: name.to_owned(),
+        number,
+        keying,
+        peers: Vec::new(),
+        keys: Vec::new(),
+        transform_sets: Vec::new(),
+        acl: None,
+        local: None,
+        cite,
+    });
+    Some(router.maps.len() - 1)
+}
+
+/// A line of an entry.
+pub(super) fn line(at: usize, words: &[&str], builder: &mut Builder) -> Read {
+    match words {
+        ["set", "peer", peer, ..] => {
+            let cite = builder.cite_made(&format!("set peer {peer}"));
+            match address(peer) {
+                Some(peer) => edit(at, builder, |entry| entry.peers.push((peer, cite))),
+                None => builder.wrong("a peer that is no address"),
+            }
+        }
+        ["set", session, rest @ ..] if short_for(session, "session-key", 4) => match session_key(rest, builder) {
+            Ok(key) => {
+                if [&key.cipher, &key.authenticator].into_iter().flatten().any(|key| key.bits().is_none()) {
+                    builder.wrong("a session key is not in hex digits: its SPI is read, the key is not compared");
+                }
+                edit(at, builder, |entry| {
+                    entry.keying = Keying::Manual;
+                    let same = |old: &SessionKey| old.inbound == key.inbound && old.protocol == key.protocol;
+                    entry.keys.retain(|old| !same(old));
+                    entry.keys.push(key);
+                });
+            }
+            Err(what) => builder.wrong(what),
+        },
+        ["no", "set", session, way, protocol, ..] if short_for(session, "session-key", 4) => {
+            let (inbound, protocol) = (way_in(way), protocol_of(protocol));
+            edit(at, builder, |entry| {
+                entry.keys.retain(|key| Some(key.inbound) != inbound || Some(key.protocol) != protocol);
+            });
+        }
+        ["set", "transform-set", sets @ ..] if !sets.is_empty() => {
+            let cite = sets_cite(sets, builder);
+            edit(at, builder, |entry| {
+                entry.transform_sets.extend(redact::names(sets).iter().map(|set| ((*set).to_owned(), cite.clone())));
+            });
+        }
+        ["match", "address", acl] => {
+            let cite = builder.cite(&format!("match address {acl}"));
+            edit(at, builder, |entry| entry.acl = Some(((*acl).to_owned(), cite)));
+        }
+        ["set", "ikev1", rest @ ("transform-set" | "phase1-mode"), sets @ ..] => {
+            return if *rest == "transform-set" {
+                let all: Vec<&str> = ["set", rest].into_iter().chain(sets.iter().copied()).collect();
+                line(at, &all, builder)
+            } else {
+                Read::Understood
+            };
+        }
+        ["set", known, ..] if KNOWN.contains(known) => {}
+        ["reverse-route", ..] | ["qos", ..] => {}
+        _ => return Read::Foreign,
+    }
+    Read::Understood
+}
+
+/// A command that running text quotes; whether it is one.
+pub(super) fn quoted(words: &[&str], builder: &mut Builder) -> bool {
+    let ["set", session, rest @ ..] = words else { return false };
+    if !short_for(session, "session-key", 4) {
+        return false;
+    }
+    let Ok(key) = session_key(rest, builder) else { return false };
+    let Some(router) = builder.continues() else { return false };
+    router.quoted.push(Quoted { key });
+    true
+}
+
+fn edit(at: usize, builder: &mut Builder, change: impl FnOnce(&mut MapEntry)) {
+    if let Some(entry) = builder.router().and_then(|router| router.maps.get_mut(at)) {
+        change(entry);
+    }
+}
+
+/// `set transform-set A`: further names may be another command, with a key, that lost its line break.
+pub(super) fn sets_cite(sets: &[&str], builder: &Builder) -> Cite {
+    let more = if sets.len() > 1 { " ..." } else { "" };
+    builder.cite(&format!("set transform-set {}{more}", sets.first().copied().unwrap_or_default()))
+}
+
+fn way_in(word: &str) -> Option<bool> {
+    if short_for(word, "inbound", 2) {
+        Some(true)
+    } else if short_for(word, "outbound", 3) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn protocol_of(word: &str) -> Option<Protocol> {
+    match word {
+        "ah" => Some(Protocol::Ah),
+        "esp" => Some(Protocol::Esp),
+        _ => None,
+    }
+}
+
+/// What follows `set session-key`. The messages never quote the line: any of its words may be a key.
+fn session_key(words: &[&str], builder: &Builder) -> Result<SessionKey, &'static str> {
+    let [way, protocol, spi, keys @ ..] = words else {
+        return Err("a session key needs inbound or outbound, ah or esp, an SPI and a key");
+    };
+    let inbound = way_in(way).ok_or("a session key is neither inbound nor outbound")?;
+    let protocol = protocol_of(protocol).ok_or("a session key is neither for ah nor for esp")?;
+    // IOS takes decimal; people write hex, too, and mean the same number.
+    let spi = number(spi).ok_or("the SPI of a session key is no number up to 4294967295")?;
+    let (cipher, authenticator) = match protocol {
+        Protocol::Ah => match key(keys) {
+            Some((key, [])) => (None, Some(key)),
+            _ => return Err("an AH session key has one key behind its SPI"),
+        },
+        _ => esp_keys(keys).ok_or("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI")?,
+    };
+    let text = shown(inbound, protocol, spi, cipher.is_some(), authenticator.is_some());
+    Ok(SessionKey { inbound, protocol, spi, cipher, authenticator, cite: builder.cite_made(&text) })
+}
+
+fn esp_keys(words: &[&str]) -> Option<(Option<Secret>, Option<Secret>)> {
+    let (cipher, rest) = match words {
+        ["cipher", rest @ ..] => key(rest).map(|(key, rest)| (Some(key), rest))?,
+        rest => (None, rest),
+    };
+    match rest {
+        [] if cipher.is_some() => Some((cipher, None)),
+        ["authenticator", rest @ ..] => match key(rest)? {
+            (authenticator, []) => Some((cipher, Some(authenticator))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A key, with or without its type before it (`0` as it is, `6` and `7` encrypted), and the words behind it.
+pub(super) fn key<'w>(words: &'w [&'w str]) -> Option<(Secret, &'w [&'w str])> {
+    match words {
+        ["6" | "7", key, rest @ ..] if *key != "authenticator" => Some((Secret::encrypted(key), rest)),
+        ["0", key, rest @ ..] if *key != "authenticator" => Some((Secret::new(key), rest)),
+        [key, rest @ ..] => Some((Secret::new(key), rest)),
+        [] => None,
+    }
+}
+
+/// The command with placeholders for its keys.
+pub(in crate::policy) fn shown(
+    inbound: bool,
+    protocol: Protocol,
+    spi: Spi,
+    cipher: bool,
+    authenticator: bool,
+) -> String {
+    let way = if inbound { "inbound" } else { "outbound" };
+    let keys = match (protocol, cipher, authenticator) {
+        (Protocol::Ah, _, _) => " <KEY>",
+        (_, true, true) => " cipher <KEY> authenticator <KEY>",
+        (_, true, false) => " cipher <KEY>",
+        (_, false, _) => " authenticator <KEY>",
+    };
+    format!("set session-key {way} {} {}{keys}", protocol.name(), spi.0)
+}

@@ -1,0 +1,8 @@
+//! Readers of other makers' configurations than Cisco's and Linux's.
+
+pub(in crate::policy) mod foreign;
+pub(in crate::policy) mod fortigate;
+pub(in crate::policy) mod huawei;
+pub(in crate::policy) mod junos;
+pub(in crate::policy) mod openbsd;
+pub(in crate::policy) mod routeros;
