@@ -14,7 +14,7 @@ use super::sizes::OpaqueKey;
 use crate::capture::Frame;
 use crate::dissect::{Glance, behind_esp};
 use crate::model::{Address, FramePos, Protocol, SaKey, Timestamp};
-use crate::transform::ethernet;
+use crate::transform::size::ethernet;
 
 /// Lanes at the most. With all of them taken, all are given up and the SAs in flow open theirs anew.
 const MOST: usize = 1 << 17;

@@ -106,7 +106,7 @@ impl Pauses {
 /// What one PAUSE stops: its quanta of 512 bit times, at most until the next one.
 fn stopped(quanta: u16, until_next: Option<i64>, link_rate_bps: Option<u64>) -> u64 {
     let Some(rate) = link_rate_bps.filter(|&r| r > 0) else { return 0 };
-    let bits = u128::from(quanta) * u128::from(crate::transform::ethernet::QUANTUM_BITS);
+    let bits = u128::from(quanta) * u128::from(crate::transform::size::ethernet::QUANTUM_BITS);
     let full = u64::try_from(bits * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX);
     until_next.map_or(full, |ns| full.min(u64::try_from(ns).unwrap_or(0)))
 }

@@ -9,7 +9,7 @@ use crate::capture::Frame;
 use crate::dissect::digest;
 use crate::dissect::{IpHeader, Layer, LayerKind, Note, SaHeader, Stack, StopCause};
 use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
-use crate::transform::ethernet;
+use crate::transform::size::ethernet;
 
 /// What analysis knows of one frame. Numbers refer to the [`Tables`] of the span.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

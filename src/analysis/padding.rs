@@ -9,7 +9,7 @@ use super::observation::Observation;
 use super::seen::Seen;
 use crate::dissect::{LayerKind, Stack};
 use crate::model::{FramePos, Shift};
-use crate::transform::ethernet;
+use crate::transform::size::ethernet;
 
 /// What the padding octets look like.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use super::tables::Tables;
 use super::totals::Totals;
 use crate::capture::Frame;
 use crate::dissect::{DissectOptions, Glance, Stack, dissect, glance};
-use crate::transform::ethernet;
+use crate::transform::size::ethernet;
 
 /// The state of an analysis over a span of frames of one stream, in capture order.
 ///

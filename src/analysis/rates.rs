@@ -10,7 +10,7 @@ use super::observation::Observation;
 use super::seen::Seen;
 use super::settings::Settings;
 use crate::model::Shift;
-use crate::transform::ethernet;
+use crate::transform::size::ethernet;
 
 /// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

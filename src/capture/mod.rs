@@ -37,29 +37,24 @@
     reason = "octets and frames of a file are below 2^63; sizes of records and blocks are checked against `limits` before they are used"
 )]
 
-mod buffer;
 mod byte_order;
-mod chunk;
 mod compression;
 #[cfg(test)]
 mod craft;
-mod format;
 mod frame;
-mod head;
 mod info;
+mod input;
 pub mod limits;
-mod parts;
 mod pcap;
 mod pcapng;
 mod reader;
 mod resolution;
-mod source;
-mod walk;
+mod span;
 
-pub use chunk::{Chunk, Frames};
+pub use crate::capture::input::source::Source;
+pub use crate::capture::span::chunk::{Chunk, Frames};
+pub use crate::capture::span::parts::Part;
 pub use frame::Frame;
 pub use info::{CaptureInfo, InterfaceInfo};
-pub use parts::Part;
 pub use reader::CaptureReader;
 pub use resolution::Resolution;
-pub use source::Source;

@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::buffer::Buffer;
-use super::chunk::{Chunk, Context};
 use super::compression::Compression;
-use super::format::{Format, REFUSAL_BYTES, refusal};
-use super::head::Head;
 use super::info::{CaptureInfo, InterfaceInfo};
 use super::pcap;
 use super::pcapng::{self, Place};
-use super::source::{Counted, Opened, Source};
-use super::walk::{End, Walked};
+use crate::capture::input::buffer::Buffer;
+use crate::capture::input::format::{Format, REFUSAL_BYTES, refusal};
+use crate::capture::input::head::Head;
+use crate::capture::input::source::{Counted, Opened, Source};
+use crate::capture::span::chunk::{Chunk, Context};
+use crate::capture::span::walk::{End, Walked};
 use crate::model::{CaptureId, Damage, DamageKind, Error};
 
 /// Reads one capture, from its first octet to its last or to damage that ends the reading.

@@ -15,10 +15,10 @@ use crate::model::Error;
 use crate::report::calc;
 use crate::report::{document, markdown, text};
 use crate::transform::ParseError;
-use crate::transform::ah::Alignment;
 use crate::transform::calculation::{self, IMIX, Question, RFC_2544};
-use crate::transform::layers::IpVersion;
-use crate::transform::path::{Mode, Path, Protection};
+use crate::transform::size::ah::Alignment;
+use crate::transform::size::layers::IpVersion;
+use crate::transform::size::path::{Mode, Path, Protection};
 
 /// Octets of an Ethernet frame with FCS that are not the packet.
 const FRAME: u64 = 18;

@@ -30,7 +30,7 @@ use std::io::{self, Write};
 use clap::{CommandFactory, Parser};
 
 use crate::model::Error;
-use crate::report::escape::printable;
+use crate::report::words::escape::printable;
 use verdict::Verdict;
 
 /// Runs a command line, the program's name first, and returns the exit status. Standard output carries what was asked for and

@@ -19,7 +19,7 @@ use crate::model::pairs::MatchReport;
 use crate::report::csv::{PairRows, PairTable, write_pairs};
 use crate::report::{document, json, markdown, text};
 use crate::transform::Suite;
-use crate::transform::path::Mode;
+use crate::transform::size::path::Mode;
 
 pub(super) const EXAMPLES: &str = "\
 Pairs are known by content where the inner packet is visible (AH, ESP-NULL, GRE, IP in IP), by content

@@ -12,8 +12,8 @@ use crate::model::Error;
 use crate::model::report::{ConfigRead, UnreadLine};
 use crate::policy::limits::MAX_OCTETS;
 use crate::policy::{Policies, Understood};
-use crate::report::escape::printable;
-use crate::report::number::count;
+use crate::report::words::escape::printable;
+use crate::report::words::number::count;
 
 /// Stretches of skipped lines that are listed.
 const LISTED: usize = 20;

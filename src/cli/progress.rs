@@ -10,8 +10,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::args::{RunArgs, When};
 use super::sink::remove_unfinished;
 use crate::engine::{Progress, ProgressUpdate};
-use crate::report::escape::printable;
-use crate::report::number::{bytes, count};
+use crate::report::words::escape::printable;
+use crate::report::words::number::{bytes, count};
 
 /// Runs shorter than this show no progress.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -16,9 +16,9 @@ use crate::engine;
 use crate::model::Error;
 use crate::model::report::{Capture, Exactness, Report};
 use crate::report::csv::Table;
-use crate::report::escape::printable;
 use crate::report::frame_row::{FrameRows, RowFormat};
-use crate::report::number::{count, grouped};
+use crate::report::words::escape::printable;
+use crate::report::words::number::{count, grouped};
 use crate::report::{csv, document, explain, json, markdown, text};
 
 /// Runs what was asked for.

@@ -2,7 +2,7 @@
 
 use crate::model::report::{Capture, Finding, Report, Severity};
 use crate::model::{Damage, DamageKind, Error};
-use crate::report::number::grouped;
+use crate::report::words::number::grouped;
 
 /// What a run ends with. 130 wins over 2, and 2 over 1; the reason names them all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::key::{KeyBytes, KeyError};
-use super::mac::{self, Mac};
 use super::mutable::{self, Covered};
 use super::opened::{Icv, Unchecked};
+use crate::decrypt::algorithm::mac;
+use crate::decrypt::algorithm::mac::Mac;
 use crate::transform::Integrity;
-use crate::transform::ah::{Alignment, header_bytes};
+use crate::transform::size::ah::{Alignment, header_bytes};
 use crate::wire::ipsec;
 
 /// Checks the AH packets of one SA. A clone shares its key.
@@ -100,7 +101,7 @@ mod tests {
     use sha2::Sha256;
 
     use super::*;
-    use crate::transform::integrity;
+    use crate::transform::algorithm::integrity;
 
     const KEY: [u8; 32] = [0x0b; 32];
 

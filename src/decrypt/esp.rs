@@ -3,14 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::aead::{self, Aead};
-use super::cipher::{self, Cipher};
 use super::key::{KeyBytes, KeyError, Keys};
-use super::mac::{self, Mac};
 use super::opened::{Closed, Icv, Inner, Opened, Unchecked};
 use super::trailer;
-use crate::transform::cipher::Family;
-use crate::transform::integrity::Place;
+use crate::decrypt::algorithm::aead;
+use crate::decrypt::algorithm::aead::Aead;
+use crate::decrypt::algorithm::cipher;
+use crate::decrypt::algorithm::cipher::Cipher;
+use crate::decrypt::algorithm::mac;
+use crate::decrypt::algorithm::mac::Mac;
+use crate::transform::algorithm::cipher::Family;
+use crate::transform::algorithm::integrity::Place;
 use crate::transform::{Esp, Integrity};
 use crate::wire::ipsec;
 

@@ -12,19 +12,14 @@
     reason = "lengths of one packet and of its keys, and constants of the algorithms"
 )]
 
-mod aead;
 mod ah;
-mod cipher;
+mod algorithm;
 mod esp;
 mod extended;
 mod key;
-mod mac;
 mod mutable;
 mod opened;
 mod trailer;
-#[cfg(test)]
-mod vectors;
-mod xcbc;
 
 pub use ah::AhVerifier;
 pub use esp::{Decryptor, Packet};

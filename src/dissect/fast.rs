@@ -5,8 +5,8 @@
 //! the test below holds the two together.
 
 use super::layer::LayerKind;
-use super::null;
 use super::stack::{Costs, IpHeader, Layer, SaHeader, Shape, Span, Stack};
+use crate::dissect::ipsec::null;
 use crate::model::{Address, Encapsulation, Protocol, Spi};
 
 const IP_AT: usize = 14;
@@ -34,7 +34,8 @@ pub(super) fn ethernet_ipv4_esp(data: &[u8], wire: usize, stack: &mut Stack) -> 
     let long = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let total = usize::from(word(16));
     let fragment = word(20);
-    if word(12) != super::ethernet::IPV4 || head[14] != 0x45 || head[23] != 50 || fragment & 0x3fff != 0 {
+    if word(12) != crate::dissect::link::ethernet::IPV4 || head[14] != 0x45 || head[23] != 50 || fragment & 0x3fff != 0
+    {
         return false;
     }
     let end = IP_AT + total;

@@ -3,8 +3,9 @@
 //! Ethernet, IPv4 without options, opaque ESP, nothing behind it: what a frame of this kind says fits a few words, and
 //! analysis can take in a stream of them without looking further. Whatever is not exactly this frame is no such frame.
 
-use super::{digest, null};
+use super::digest;
 use crate::capture::Frame;
+use crate::dissect::ipsec::null;
 use crate::model::{Address, LinkType};
 
 const IP_AT: usize = 14;

@@ -1,11 +1,16 @@
 //! IPv4, IPv6 with its extension headers, and what an IP protocol number says.
 
+pub(super) mod gre;
+pub(super) mod icmp;
+
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
 
+use super::ipsec;
 use super::layer::LayerKind;
 use super::stack::{IpHeader, Span};
 use super::walk::{Next, Walk};
-use super::{gre, icmp, ipsec, overlay, tcp, udp};
+use crate::dissect::link::overlay;
+use crate::dissect::transport::{tcp, udp};
 use crate::model::Address;
 
 const IPV4_BYTES: usize = 20;
@@ -214,7 +219,7 @@ pub(super) fn by_protocol(walk: &mut Walk<'_, '_>, protocol: u8) -> Next {
         }
         97 => overlay::etherip(walk),
         115 => overlay::l2tp_over_ip(walk),
-        137 => Next::EtherType(super::ethernet::MPLS),
+        137 => Next::EtherType(crate::dissect::link::ethernet::MPLS),
         // RFC 8986 section 4.9 and IANA: Ethernet directly in IP.
         143 => {
             walk.enter_tunnel();

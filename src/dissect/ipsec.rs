@@ -1,7 +1,9 @@
 //! AH, ESP, IPComp and WESP.
 
+pub(super) mod null;
+pub(super) mod upper;
+
 use super::layer::LayerKind;
-use super::null;
 use super::stack::{Note, NullSupport, OpenedEsp, SaHeader};
 use super::walk::{Next, Walk};
 use crate::model::{Encapsulation, Protocol, Spi};

@@ -1,5 +1,10 @@
 //! Where a frame begins: link types other than Ethernet, and PPP.
 
+pub(super) mod control;
+pub(super) mod ethernet;
+pub(super) mod fcs;
+pub(super) mod overlay;
+
 use super::layer::LayerKind;
 use super::walk::{Next, Walk};
 use crate::model::LinkType;
@@ -17,8 +22,8 @@ pub(super) fn first(walk: &mut Walk<'_, '_>, link: LinkType) -> Next {
     walk.stack.flags.not_ethernet = true;
     match link {
         LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => raw(walk, Next::AnyIp),
-        LinkType::IPV4 => raw(walk, Next::EtherType(super::ethernet::IPV4)),
-        LinkType::IPV6 => raw(walk, Next::EtherType(super::ethernet::IPV6)),
+        LinkType::IPV4 => raw(walk, Next::EtherType(crate::dissect::link::ethernet::IPV4)),
+        LinkType::IPV6 => raw(walk, Next::EtherType(crate::dissect::link::ethernet::IPV6)),
         LinkType::LINUX_SLL => sll(walk),
         LinkType::LINUX_SLL2 => sll2(walk),
         LinkType::NULL | LinkType::LOOP => null(walk),
@@ -31,7 +36,7 @@ pub(super) fn first(walk: &mut Walk<'_, '_>, link: LinkType) -> Next {
             walk.pos += 1;
             Next::Ppp
         }
-        LinkType::PPP_ETHER => super::ethernet::pppoe(walk),
+        LinkType::PPP_ETHER => crate::dissect::link::ethernet::pppoe(walk),
         LinkType::C_HDLC => hdlc(walk),
         other => walk.unknown(LayerKind::Raw, u32::from(other.0)),
     }
@@ -74,9 +79,9 @@ fn null(walk: &mut Walk<'_, '_>) -> Next {
         return Next::Done;
     }
     match family {
-        2 => Next::EtherType(super::ethernet::IPV4),
+        2 => Next::EtherType(crate::dissect::link::ethernet::IPV4),
         // AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS.
-        10 | 24 | 28 | 30 => Next::EtherType(super::ethernet::IPV6),
+        10 | 24 | 28 | 30 => Next::EtherType(crate::dissect::link::ethernet::IPV6),
         _ => walk.unknown(LayerKind::Null, family),
     }
 }
@@ -99,7 +104,7 @@ fn hdlc(walk: &mut Walk<'_, '_>) -> Next {
             walk.stack.flags.control = true;
             Next::Done
         }
-        0x2000 => super::control::cdp(walk),
+        0x2000 => crate::dissect::link::control::cdp(walk),
         _ => Next::EtherType(protocol),
     }
 }
@@ -120,10 +125,10 @@ pub(super) fn ppp(walk: &mut Walk<'_, '_>) -> Next {
         return Next::Done;
     }
     match protocol {
-        0x0021 => Next::EtherType(super::ethernet::IPV4),
-        0x0057 => Next::EtherType(super::ethernet::IPV6),
-        0x0281 => Next::EtherType(super::ethernet::MPLS),
-        0x0207 => super::control::cdp(walk),
+        0x0021 => Next::EtherType(crate::dissect::link::ethernet::IPV4),
+        0x0057 => Next::EtherType(crate::dissect::link::ethernet::IPV6),
+        0x0281 => Next::EtherType(crate::dissect::link::ethernet::MPLS),
+        0x0207 => crate::dissect::link::control::cdp(walk),
         _ => walk.unknown(LayerKind::Ppp, u32::from(protocol)),
     }
 }

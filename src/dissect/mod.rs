@@ -15,36 +15,24 @@
     reason = "offsets and lengths in a frame are below 2^32, in usize, and costs saturate; scores are sums of a few constants"
 )]
 
-mod control;
 pub(crate) mod digest;
-mod esp_port;
-mod ethernet;
 mod fast;
-mod fcs;
-mod foreign;
 mod glance;
-mod gre;
-mod icmp;
-mod ike;
 mod ip;
 mod ipsec;
 mod layer;
 mod link;
 mod name;
-mod null;
-mod overlay;
 mod stack;
-mod tcp;
-mod udp;
-mod upper;
+mod transport;
 mod walk;
 
+pub(crate) use crate::dissect::ipsec::null::NULL_LENGTH_BITS;
+pub use crate::dissect::ipsec::null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
 pub(crate) use glance::behind_esp;
 pub use glance::{Glance, glance};
 pub use layer::LayerKind;
 pub use name::stack_name;
-pub(crate) use null::NULL_LENGTH_BITS;
-pub use null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
 pub use stack::{
     Costs, IpHeader, Layer, Limit, Note, NullPeek, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags,
     Stop, StopCause,
@@ -77,13 +65,13 @@ pub fn dissect(frame: &Frame<'_>, options: &DissectOptions, stack: &mut Stack) {
     if frame.fcs_bytes == 0
         && frame.link == LinkType::ETHERNET
         && data.len() == wire
-        && let Some(bare) = fcs::follows(data, stack)
+        && let Some(bare) = crate::dissect::link::fcs::follows(data, stack)
     {
-        if fcs::is_right(data) {
+        if crate::dissect::link::fcs::is_right(data) {
             either_way(bare, bare.len(), frame.link, options, stack);
             stack.flags.fcs_found = true;
         } else {
-            stack.flags.fcs_absent = fcs::is_all(bare, stack);
+            stack.flags.fcs_absent = crate::dissect::link::fcs::is_all(bare, stack);
         }
     }
 }
@@ -135,13 +123,13 @@ fn general(
     loop {
         next = match next {
             Next::Done => break,
-            Next::Ethernet(kind) => ethernet::ethernet(&mut walk, kind),
-            Next::EtherType(number) => ethernet::by_ethertype(&mut walk, number),
+            Next::Ethernet(kind) => crate::dissect::link::ethernet::ethernet(&mut walk, kind),
+            Next::EtherType(number) => crate::dissect::link::ethernet::by_ethertype(&mut walk, number),
             Next::Ip(protocol) => ip::by_protocol(&mut walk, protocol),
             Next::AnyIp => ip::by_version(&mut walk),
-            Next::Llc => ethernet::llc(&mut walk),
+            Next::Llc => crate::dissect::link::ethernet::llc(&mut walk),
             Next::Ppp => link::ppp(&mut walk),
-            Next::Mirrored(shell) => overlay::mirrored(&mut walk, shell),
+            Next::Mirrored(shell) => crate::dissect::link::overlay::mirrored(&mut walk, shell),
         };
     }
 }

@@ -349,7 +349,7 @@ impl NullPeek {
         let inner = u32::from(self.inner_bytes);
         let least_pad = (4 - (inner + 2) % 4) % 4;
         let icv = esp_bytes.checked_sub(8 + u32::from(self.iv_bytes) + inner + least_pad + 2)?;
-        super::null::NULL_ICVS.into_iter().find(|candidate| u32::from(*candidate) == icv)
+        crate::dissect::ipsec::null::NULL_ICVS.into_iter().find(|candidate| u32::from(*candidate) == icv)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::harmless::Harmless;
+use crate::report::words::harmless::Harmless;
 use crate::transform::calculation::{Calculation, Cost};
 
 /// The tables that CSV can hold.

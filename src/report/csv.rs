@@ -8,10 +8,10 @@ use std::io::{self, Write};
 
 pub use pairs::{PairRows, PairTable, write_pairs};
 
-use super::escape;
 use crate::model::report::{
     AhPadding, Capture, DirectionRate, EspPadding, EthernetPadding, Finding, FrameRef, Layer, Report, Rfc3339, Sa, Size,
 };
+use crate::report::words::escape;
 
 /// The tables that CSV can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -60,7 +60,7 @@ pub fn list(options: &TextOptions) -> String {
 }
 
 fn unknown(word: &str) -> String {
-    let shown = super::escape::printable(word);
+    let shown = crate::report::words::escape::printable(word);
     match code::nearest(word) {
         Some(code) => format!("`{shown}` is no finding code; did you mean `{code}`? `spiglass explain` lists all."),
         None => format!(

@@ -25,12 +25,12 @@
 
 use std::io::{self, Write};
 
-use super::escape;
-use super::harmless::Harmless;
 use crate::analysis::keyring::transported;
 use crate::capture::Frame;
 use crate::dissect::{LayerKind, Limit, Shape, Stack, Stop, StopCause, stack_name};
 use crate::model::{Encapsulation, Protocol};
+use crate::report::words::escape;
+use crate::report::words::harmless::Harmless;
 
 /// The columns, in order.
 pub const COLUMNS: [&str; 24] = [

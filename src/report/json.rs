@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::harmless::Harmless;
 use crate::model::pairs::{MatchReport, Pairs};
 use crate::model::report::{Exactness, Report, Tool};
+use crate::report::words::harmless::Harmless;
 
 /// The whole report as one object, indented, with a line end.
 ///

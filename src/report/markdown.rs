@@ -2,7 +2,7 @@
 
 use super::document::table::{Align, Table};
 use super::document::{Block, Document, FindingBlock, Section};
-use super::escape::printable;
+use crate::report::words::escape::printable;
 
 /// The whole document.
 #[must_use]

@@ -5,17 +5,14 @@
 pub mod calc;
 pub mod csv;
 pub mod document;
-pub mod escape;
 pub mod explain;
 pub mod frame_row;
-mod harmless;
 pub mod json;
 pub mod markdown;
-pub mod names;
-pub mod number;
 pub mod text;
 
 #[cfg(test)]
 mod sample;
+pub mod words;
 
 pub use crate::model::report::*;

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::document::table::Align;
 use super::document::{Block, Document, FindingBlock, KeyFigure, Section};
-use super::escape::printable;
+use crate::report::words::escape::printable;
 use page::{Page, Tone};
 
 /// Columns before the text of a finding: those of the longest severity.

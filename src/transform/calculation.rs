@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::ethernet::{self, frames_per_s, l1_of_packet, l1_of_packet_with};
-use super::fit::{LONGEST, fragments, largest_inner, tcp_mss};
-use super::layers::{IpVersion, Layers, Lengths};
-use super::path::{Mode, Path, Protection};
+use crate::transform::size::ethernet;
+use crate::transform::size::ethernet::{frames_per_s, l1_of_packet, l1_of_packet_with};
+use crate::transform::size::fit::{LONGEST, fragments, largest_inner, tcp_mss};
+use crate::transform::size::layers::{IpVersion, Layers, Lengths};
+use crate::transform::size::path::{Mode, Path, Protection};
 
 /// The schema name of a [`Calculation`].
 pub const SCHEMA: &str = "spiglass.calc/1";

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::cipher::{CIPHERS, Family as Mode};
-use super::integrity::{INTEGRITIES, Place};
 use super::iv::IvPattern;
-use super::layers::{ESP_HEADER, ESP_TRAILER};
 use super::{Cipher, Esp, Integrity};
+use crate::transform::algorithm::cipher::{CIPHERS, Family as Mode};
+use crate::transform::algorithm::integrity::{INTEGRITIES, Place};
+use crate::transform::size::layers::{ESP_HEADER, ESP_TRAILER};
 
 /// What the wire can tell of a transform: block, IV and the whole ICV, in octets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -385,7 +385,7 @@ fn integrity_common(cipher: &Cipher, integrity: Option<&Integrity>) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transform::layers::{Carried, Layer, Layers};
+    use crate::transform::size::layers::{Carried, Layer, Layers};
 
     /// Lengths of ESP around packets of these sizes.
     fn lengths(transform: &str, inner: impl IntoIterator<Item = u64>) -> Vec<u32> {

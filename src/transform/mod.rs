@@ -6,28 +6,20 @@
     reason = "lengths of packets and parts of them, from 32-bit numbers or the catalogue, in 64 bits"
 )]
 
-pub mod ah;
+pub mod algorithm;
 pub mod calculation;
-pub mod cipher;
-pub mod compression;
-pub mod ethernet;
-pub mod fit;
 pub mod inference;
-pub mod integrity;
 pub mod iv;
-pub mod key;
-pub mod layers;
 pub mod parse;
-pub mod parts;
-pub mod path;
+pub mod size;
 pub mod suite;
 
-pub use cipher::Cipher;
-pub use compression::Compression;
-pub use integrity::Integrity;
-pub use key::KeyLengths;
-pub use layers::{Layers, Lengths};
+pub use crate::transform::algorithm::cipher::Cipher;
+pub use crate::transform::algorithm::compression::Compression;
+pub use crate::transform::algorithm::integrity::Integrity;
+pub use crate::transform::algorithm::key::KeyLengths;
+pub use crate::transform::size::layers::{Layers, Lengths};
+pub use crate::transform::size::parts::{Part, Parts};
+pub use crate::transform::size::path::{Path, Protection};
 pub use parse::ParseError;
-pub use parts::{Part, Parts};
-pub use path::{Path, Protection};
 pub use suite::{Esp, Suite, Weakness};

@@ -10,7 +10,8 @@ use spiglass::decrypt::{AhVerifier, Closed, Decryptor, HighHalf, Icv, Inner, Key
 use spiglass::dissect::Stack;
 use spiglass::engine::{FrameSink, Input, Quiet, Settings, frames};
 use spiglass::model::Protocol;
-use spiglass::transform::{Esp, Integrity, cipher, integrity};
+use spiglass::transform::algorithm::{cipher, integrity};
+use spiglass::transform::{Esp, Integrity};
 
 use crate::support::{at, items, text};
 

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use keyed::{Check, Outcome, Sa, check, expected_sizes, hex, sa_of, sas};
 use serde_json::Value;
 use spiglass::decrypt::{AhVerifier, Decryptor, HighHalf, Keys};
-use spiglass::transform::{Suite, integrity};
+use spiglass::transform::Suite;
+use spiglass::transform::algorithm::integrity;
 use support::{at, fixture, items, read_json, shared, text};
 
 /// The captures of a scenario, by name.

@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use spiglass::decrypt::{Decryptor, Keys};
-use spiglass::transform::{Esp, cipher, integrity};
+use spiglass::transform::Esp;
+use spiglass::transform::algorithm::{cipher, integrity};
 
 use crate::keyed::{Check, Id, Outcome, Sa, check, hex};
 use crate::support::shared;

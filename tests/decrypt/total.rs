@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use spiglass::decrypt::{AhVerifier, Decryptor, Icv, Keys, Packet};
-use spiglass::transform::{Esp, KeyLengths, cipher, integrity};
+use spiglass::transform::algorithm::{cipher, integrity};
+use spiglass::transform::{Esp, KeyLengths};
 
 /// A decryptor of every cipher and every integrity algorithm that is implemented, and one without integrity for each cipher.
 fn decryptors() -> Vec<Decryptor> {

@@ -4,11 +4,13 @@ use crate::support;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use spiglass::transform::ah::Alignment;
-use spiglass::transform::fit::{fragments, largest_inner, tcp_mss};
-use spiglass::transform::layers::{Carried, IpVersion, Layer, Layers};
-use spiglass::transform::path::{Mode, Path, Protection};
-use spiglass::transform::{Esp, Part, Suite, cipher, ethernet, integrity};
+use spiglass::transform::algorithm::{cipher, integrity};
+use spiglass::transform::size::ah::Alignment;
+use spiglass::transform::size::ethernet;
+use spiglass::transform::size::fit::{fragments, largest_inner, tcp_mss};
+use spiglass::transform::size::layers::{Carried, IpVersion, Layer, Layers};
+use spiglass::transform::size::path::{Mode, Path, Protection};
+use spiglass::transform::{Esp, Part, Suite};
 
 use crate::support::rit::RIT;
 use crate::support::{items, text};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use spiglass::transform::{Esp, Suite, cipher, integrity};
+use spiglass::transform::algorithm::{cipher, integrity};
+use spiglass::transform::{Esp, Suite};
 
 use crate::support::{Checks, at, items, number, text};
 

@@ -13,8 +13,9 @@ use crate::model::report::{
     Tunnel,
 };
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
-use crate::transform::integrity::{INTEGRITIES, Place};
-use crate::transform::{Esp, Integrity, cipher};
+use crate::transform::algorithm::cipher;
+use crate::transform::algorithm::integrity::{INTEGRITIES, Place};
+use crate::transform::{Esp, Integrity};
 
 /// Octets of the AH header in front of its ICV field (RFC 4302 section 2).
 const AH_FIXED: u32 = 12;

@@ -11,7 +11,7 @@ use crate::analysis::tables::PathKey;
 use crate::dissect::{Costs, Shape, stack_name};
 use crate::model::Protocol;
 use crate::model::report::{Name, OuterSize, Parts, Report, Size};
-use crate::transform::ethernet::l1_of_packet;
+use crate::transform::size::ethernet::l1_of_packet;
 
 /// Octets of the ESP header: SPI and sequence number (RFC 4303 section 2).
 const ESP_HEADER: i64 = 8;

@@ -2,7 +2,7 @@
 
 use crate::decrypt::{AhVerifier, Decryptor, Icv, Keys, Packet};
 use crate::policy::Secret;
-use crate::transform::integrity::{INTEGRITIES, Place};
+use crate::transform::algorithm::integrity::{INTEGRITIES, Place};
 use crate::transform::{Esp, Integrity};
 
 use super::lock::Lock;
@@ -99,7 +99,7 @@ fn bare(esp: &Esp, cipher: Option<&Secret>) -> Vec<EspTool> {
     let keys = Keys { encryption, ..Keys::default() };
     let tool = |name: Option<&str>| {
         let integrity = match name {
-            Some(name) => Some(crate::transform::integrity::named(name)?),
+            Some(name) => Some(crate::transform::algorithm::integrity::named(name)?),
             None => None,
         };
         let esp = Esp { integrity, ..*esp };

@@ -223,7 +223,9 @@ impl Parts {
                 let bits =
                     cipher.as_ref().and_then(Secret::bits).and_then(|bits| bits.checked_sub(esp.cipher.salt * 8));
                 esp.key_bits = bits.filter(|_| esp.cipher.keys.has_choice()).or(esp.key_bits);
-                let checks = esp.integrity.is_some_and(|one| one.place != crate::transform::integrity::Place::Unnamed);
+                let checks = esp
+                    .integrity
+                    .is_some_and(|one| one.place != crate::transform::algorithm::integrity::Place::Unnamed);
                 let authenticator = authenticator.filter(|_| checks);
                 Self { protocol, spi, esp: Some(esp), ah: None, cipher, authenticator }
             }

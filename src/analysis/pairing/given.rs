@@ -7,7 +7,7 @@ use crate::model::{Protocol, SaKey, Spi};
 use crate::policy::{self, Policies};
 use crate::transform::Esp;
 use crate::transform::inference::Family;
-use crate::transform::path::Mode;
+use crate::transform::size::path::Mode;
 
 /// Transforms by SA, and one for all others.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 use crate::transform::inference::{Catalogue, Family};
 use crate::transform::iv::IvPattern;
-use crate::transform::layers::{ESP_HEADER, ESP_TRAILER};
+use crate::transform::size::layers::{ESP_HEADER, ESP_TRAILER};
 
 /// From the length of a packet to that of the ESP around it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -76,7 +76,7 @@ use crate::model::pairs::Pair;
 use crate::model::{Address, SaKey};
 use crate::transform::Esp;
 use crate::transform::iv::IvSample;
-use crate::transform::path::Mode;
+use crate::transform::size::path::Mode;
 
 /// What pairing is asked for.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

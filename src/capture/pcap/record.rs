@@ -2,8 +2,8 @@
 
 use super::super::frame::{Frame, wire_bytes};
 use super::super::limits::MAX_RECORD_RAISED;
-use super::super::walk::{End, Walked};
 use super::header::{Header, Lengths, Magic};
+use crate::capture::span::walk::{End, Walked};
 use crate::model::{CaptureId, DamageKind, FramePos, Timestamp};
 
 /// The fields of a record header as the frame needs them.

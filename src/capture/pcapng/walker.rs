@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::super::byte_order::ByteOrder;
 use super::super::info::CaptureInfo;
 use super::super::limits::{MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES, MAX_PACKET_OPTIONS};
-use super::super::walk::{End, Walked};
 use super::blocks::{
     ENHANCED_PACKET, INTERFACE, LEAST_OPTION, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET,
     SKIPPED, STATISTICS, TRAILER, has_more_options, padded, section_order,
 };
 use super::section::{Interface, Section};
+use crate::capture::span::walk::{End, Walked};
 use crate::model::{Damage, DamageKind};
 
 /// Octets of a block with an empty body.

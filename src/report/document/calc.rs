@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::table::{Cell, Column, Priority, Table};
 use super::{Block, Document, Section};
-use crate::report::number::{decimal, grouped, range};
+use crate::report::words::number::{decimal, grouped, range};
 use crate::transform::calculation::{Calculation, Cost, Costs};
 
 /// The whole answer.

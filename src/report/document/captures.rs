@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 use super::table::{Cell, Column, Priority, Table};
 use super::{Block, Section, View};
 use crate::model::report::{Capture, Exactness, Report, Severity};
-use crate::report::names;
-use crate::report::number::{bytes, count, duration, grouped};
+use crate::report::words::names;
+use crate::report::words::number::{bytes, count, duration, grouped};
 
 /// Above this many captures the complete ones are summed up per tap, unless all rows are asked for.
 pub(super) const LISTED: usize = 12;

@@ -3,7 +3,7 @@
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View};
 use crate::model::report::Report;
-use crate::report::names;
+use crate::report::words::names;
 
 /// Changes on the way; starts and stops of SAs are in JSON only.
 pub(super) fn section(report: &Report, view: &View) -> Section {

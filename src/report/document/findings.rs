@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Block, FindingBlock, Section, Typed, View, at_tap};
 use crate::model::report::{Capture, Finding, Report, Sa, Severity};
-use crate::report::names;
-use crate::report::number::{count, grouped};
+use crate::report::words::names;
+use crate::report::words::number::{count, grouped};
 
 /// Of one code at most this many findings are printed unless all are asked for; the rest are counted.
 const PER_CODE: usize = 5;

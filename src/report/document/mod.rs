@@ -161,7 +161,7 @@ impl Section {
     fn more(&mut self, view: &View, rows: usize, what: &str, shows: &str) {
         let shown = view.shown(rows);
         if rows > shown {
-            let left = super::number::grouped(rows.saturating_sub(shown) as u64);
+            let left = crate::report::words::number::grouped(rows.saturating_sub(shown) as u64);
             self.say(format!("and {left} more {what}; `--all` or `{shows}` lists all."));
         }
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::table::{Cell, Column, Priority, Table};
 use super::{Block, Section, View, at_tap, classes};
 use crate::model::report::{OuterSize, Parts, Report, Size};
-use crate::report::names;
-use crate::report::number::{RateUnit, count, grouped};
+use crate::report::words::names;
+use crate::report::words::number::{RateUnit, count, grouped};
 
 /// Sizes of packets whose inner length is known.
 pub(super) fn sizes(report: &Report, view: &View) -> Section {

@@ -3,8 +3,8 @@
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View};
 use crate::model::report::Report;
-use crate::report::names;
-use crate::report::number::count;
+use crate::report::words::names;
+use crate::report::words::number::count;
 
 /// Padding lengths of an SA that are listed unless all are asked for.
 const LENGTHS: usize = 16;

@@ -3,8 +3,8 @@
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View};
 use crate::model::report::{DirectionRate, Report};
-use crate::report::names;
-use crate::report::number::{RateUnit, decimal, duration};
+use crate::report::words::names;
+use crate::report::words::number::{RateUnit, decimal, duration};
 
 pub(super) fn directions(report: &Report, view: &View) -> Section {
     let rates = &report.rates;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View};
 use crate::model::report::{IcvChecks, ReplayWindow, Report, Sa};
-use crate::report::names;
-use crate::report::number::{count, count_of, grouped, range};
+use crate::report::words::names;
+use crate::report::words::number::{count, count_of, grouped, range};
 
 /// The SAs of each tap; where there are too many, those with the most frames.
 pub(super) fn section(report: &Report, view: &View) -> Section {

@@ -1,6 +1,6 @@
 //! Tables of a document: columns with name, unit, alignment and priority, and rows of typed cells.
 
-use super::super::number::{decimal, duration, grouped, range, signed};
+use crate::report::words::number::{decimal, duration, grouped, range, signed};
 
 /// On which side a column's cells are aligned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

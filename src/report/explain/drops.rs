@@ -1,8 +1,8 @@
 //! Log lines of packets that a router dropped: replays, integrity checks that failed, packets that should have been protected.
 
-use super::super::escape::printable;
 use super::super::text::page::Page;
 use super::spi::{self, Written};
+use crate::report::words::escape::printable;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,10 @@
 //! A Cisco IOS log line about an unknown SPI.
 
-use super::super::escape::printable;
 use super::super::text::page::{Page, Tone};
 use super::spi::{Written, kind};
 use crate::analysis::catalogue;
 use crate::model::Spi;
+use crate::report::words::escape::printable;
 
 /// What a `RECVD_PKT_INV_SPI` line says.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,8 +3,8 @@
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::super::escape::printable;
 use crate::model::report::Severity;
+use crate::report::words::escape::printable;
 
 /// How a text report looks.
 #[derive(Clone, Debug)]

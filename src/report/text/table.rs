@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Tone};
 use crate::report::document::table::{Align, Column, Priority, Table};
-use crate::report::escape::printable;
+use crate::report::words::escape::printable;
 
 const INDENT: usize = 2;
 

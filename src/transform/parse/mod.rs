@@ -12,8 +12,9 @@ pub use error::ParseError;
 
 use std::str::FromStr;
 
-use super::integrity::Place;
-use super::{Cipher, Compression, Esp, Integrity, Suite, cipher, integrity};
+use super::{Cipher, Compression, Esp, Integrity, Suite};
+use crate::transform::algorithm::integrity::Place;
+use crate::transform::algorithm::{cipher, integrity};
 use vocabulary::{Proto, Word};
 
 /// The longest text that is looked at, in octets: no name of a transform comes near.

@@ -1,8 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-use crate::transform::cipher::CIPHERS;
-use crate::transform::integrity::INTEGRITIES;
+use crate::transform::algorithm::cipher::CIPHERS;
+use crate::transform::algorithm::integrity::INTEGRITIES;
 
 fn name(text: &str) -> String {
     text.parse::<Suite>().map_or_else(|error| format!("error: {error}"), |suite| suite.to_string())

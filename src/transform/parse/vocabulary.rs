@@ -1,8 +1,8 @@
 //! What one word means.
 
-use crate::transform::cipher::CIPHERS;
-use crate::transform::compression::COMPRESSIONS;
-use crate::transform::integrity::{INTEGRITIES, Place};
+use crate::transform::algorithm::cipher::CIPHERS;
+use crate::transform::algorithm::compression::COMPRESSIONS;
+use crate::transform::algorithm::integrity::{INTEGRITIES, Place};
 use crate::transform::{Cipher, Compression, Integrity};
 
 /// The protocol that a word belongs to.

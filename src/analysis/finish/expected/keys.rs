@@ -13,7 +13,7 @@ use crate::analysis::settings::Settings;
 use crate::model::report::{ConfigLine, Finding, MinMax, Report, TransformReport};
 use crate::model::{Protocol, SaKey};
 use crate::policy::{Policies, config_line};
-use crate::transform::integrity::INTEGRITIES;
+use crate::transform::algorithm::integrity::INTEGRITIES;
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Settings, expected: &Expected<'_>) {
     let locks = settings.expectation.locks();

@@ -10,7 +10,7 @@ use crate::analysis::keyring::{Fit, Holder, Lock, Locks};
 use crate::model::SaKey;
 use crate::model::report::{ConfigLine, Severity};
 use crate::policy::{Numbering, Policies, config_line};
-use crate::transform::integrity::INTEGRITIES;
+use crate::transform::algorithm::integrity::INTEGRITIES;
 
 /// One finding about the keys of an SA.
 pub(super) struct Verdict {

@@ -4,8 +4,8 @@ use super::super::table::{Cell, Column, Priority, Table};
 use super::super::{Block, Section, View};
 use super::words::short;
 use crate::model::pairs::{Direction, HeaderCopy, MatchReport};
-use crate::report::names;
-use crate::report::number::{count, grouped};
+use crate::report::words::names;
+use crate::report::words::number::{count, grouped};
 
 pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     let mut section = Section::titled("Directions");

@@ -5,8 +5,8 @@ use super::super::{Block, KeyFigure, Section, View, captures};
 use super::times::{cells, columns};
 use super::words::{frame, short};
 use crate::model::pairs::{MatchReport, Pairs};
-use crate::report::names;
-use crate::report::number::{count, count_of, decimal, grouped};
+use crate::report::words::names;
+use crate::report::words::number::{count, count_of, decimal, grouped};
 
 /// How many pairs there are, and how they are known.
 pub(super) fn summary(report: &MatchReport) -> Section {

@@ -3,7 +3,7 @@
 use super::super::{Block, Section, View};
 use super::words::frame;
 use crate::model::pairs::{EthernetPad, MatchReport, PaddingExample, Side};
-use crate::report::number::{count, grouped, range};
+use crate::report::words::number::{count, grouped, range};
 
 /// Examples that are listed unless all are asked for.
 const EXAMPLES: usize = 5;

@@ -8,8 +8,8 @@ use super::super::{Section, View};
 use super::words::short;
 use crate::model::pairs::{Direction, MatchReport, Size};
 use crate::model::report::Parts;
-use crate::report::names;
-use crate::report::number::{count, grouped};
+use crate::report::words::names;
+use crate::report::words::number::{count, grouped};
 
 pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     let mut section = Section::titled("Overhead by packet size");

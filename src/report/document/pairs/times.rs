@@ -5,7 +5,7 @@ use super::super::{Block, Section, View};
 use super::directions::from_to;
 use super::words::{apart, short};
 use crate::model::pairs::{Clock, MatchReport, Times};
-use crate::report::number::decimal;
+use crate::report::words::number::decimal;
 
 pub(super) fn clocks(report: &MatchReport, view: &View) -> Section {
     // Directions between the same captures have the same clocks: one sentence serves them all.

@@ -2,8 +2,8 @@
 
 use crate::model::pairs::{MatchReport, Side};
 use crate::model::report::{Capture, FrameRef};
-use crate::report::names;
-use crate::report::number::{decimal, duration};
+use crate::report::words::names;
+use crate::report::words::number::{decimal, duration};
 
 /// `ESP 0x000003e9` of an SA's id, `GRE` of a tunnel's: the endpoints stand beside it.
 pub(super) fn short(id: &str) -> String {

@@ -4,7 +4,7 @@ use super::super::super::findings::{percent, plural};
 use super::{Judged, Key, Verdict, of};
 use crate::analysis::keyring::Hint;
 use crate::model::Protocol;
-use crate::transform::integrity::INTEGRITIES;
+use crate::transform::algorithm::integrity::INTEGRITIES;
 
 impl Judged<'_> {
     /// Packets that fail under every key.

@@ -1,0 +1,6 @@
+//! Where bytes come from, and what their beginning says they are.
+
+pub(super) mod buffer;
+pub(super) mod format;
+pub(super) mod head;
+pub(super) mod source;

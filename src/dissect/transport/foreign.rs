@@ -1,0 +1,98 @@
+//! Datagrams of other protocols on ports where ESP in UDP is looked for, where one packet alone shows what it is.
+//!
+//! Each signature fits a random ESP header at most once in a million packets. Protocols without one (RTP, QUIC short headers, OpenVPN,
+//! games) show themselves only over many packets; `analysis` decides about them.
+
+/// Whether a payload of `wire` octets is DTLS, QUIC with a long header, STUN, RTCP or WireGuard.
+pub(in crate::dissect) fn is_foreign(bytes: &[u8], wire: usize) -> bool {
+    is_wireguard(bytes, wire) || is_dtls(bytes, wire) || is_quic(bytes) || is_stun(bytes, wire) || is_rtcp(bytes, wire)
+}
+
+/// WireGuard: a type of one octet, three reserved zeros, and the length that belongs to the type.
+fn is_wireguard(bytes: &[u8], wire: usize) -> bool {
+    match *bytes {
+        [1, 0, 0, 0, ..] => wire == 148,
+        [2, 0, 0, 0, ..] => wire == 92,
+        [3, 0, 0, 0, ..] => wire == 64,
+        [4, 0, 0, 0, ..] => wire >= 32 && wire.is_multiple_of(16),
+        _ => false,
+    }
+}
+
+/// DTLS (RFC 6347 section 4.1, RFC 9146 section 4): content type, version, epoch, number, length.
+fn is_dtls(bytes: &[u8], wire: usize) -> bool {
+    /// Record header without a connection identifier.
+    const HEADER: usize = 13;
+    /// Content type of records that carry a connection identifier in front of the length.
+    const WITH_IDENTIFIER: u8 = 25;
+    let [kind @ 20..=26, 0xfe, 0xff | 0xfd | 0xfc, rest @ ..] = bytes else { return false };
+    let length = rest.get(8..10).and_then(|octets| octets.try_into().ok()).map(u16::from_be_bytes);
+    wire >= HEADER && (*kind == WITH_IDENTIFIER || length.is_none_or(|length| HEADER + usize::from(length) <= wire))
+}
+
+/// QUIC with a long header (RFC 9000 section 17.2): version 1, version 2, a draft, or version negotiation.
+fn is_quic(bytes: &[u8]) -> bool {
+    let Some(&[form, v0, v1, v2, v3, identifier, ..]) = bytes.first_chunk::<6>() else { return false };
+    let version = u32::from_be_bytes([v0, v1, v2, v3]);
+    let known = matches!(version, 1 | 0x6b33_43cf | 0xff00_0000..=0xff00_00ff);
+    // Connection identifiers have at most 20 octets.
+    identifier <= 20 && (known && form & 0xc0 == 0xc0 || version == 0 && form & 0x80 != 0 && identifier > 0)
+}
+
+/// STUN (RFC 8489 section 5): the magic cookie and the exact length.
+fn is_stun(bytes: &[u8], wire: usize) -> bool {
+    const HEADER: usize = 20;
+    let Some(&[kind, _, l0, l1, 0x21, 0x12, 0xa4, 0x42]) = bytes.first_chunk::<8>() else { return false };
+    kind & 0xc0 == 0 && HEADER + usize::from(u16::from_be_bytes([l0, l1])) == wire
+}
+
+/// RTCP (RFC 3550 section 6.4): packets of version 2 whose lengths add up to the datagram.
+fn is_rtcp(bytes: &[u8], wire: usize) -> bool {
+    let mut rest = bytes;
+    let mut left = wire;
+    while left > 0 {
+        let Some(&[version, kind, l0, l1]) = rest.first_chunk::<4>() else { return left < wire && rest.is_empty() };
+        let length = (usize::from(u16::from_be_bytes([l0, l1])) + 1) * 4;
+        if version >> 6 != 2 || !(200..=207).contains(&kind) || length > left {
+            return false;
+        }
+        left -= length;
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    wire > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_foreign;
+
+    fn padded(head: &[u8], to: usize) -> Vec<u8> {
+        let mut bytes = head.to_vec();
+        bytes.resize(to, 0x9c);
+        bytes
+    }
+
+    fn foreign(bytes: &[u8]) -> bool {
+        is_foreign(bytes, bytes.len())
+    }
+
+    #[test]
+    fn each_protocol_shows_itself() {
+        assert!(foreign(&padded(&[1, 0, 0, 0], 148)) && foreign(&padded(&[4, 0, 0, 0, 7, 7, 7, 7], 96)));
+        assert!(foreign(&padded(&[23, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 9, 0, 51], 64)));
+        assert!(foreign(&padded(&[0xc3, 0, 0, 0, 1, 8], 1200)));
+        assert!(foreign(&padded(&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42], 28)));
+        let report = [&[0x80, 200, 0, 6][..], &[7; 24], &[0x81, 202, 0, 2], &[7; 8]].concat();
+        assert!(foreign(&report));
+    }
+
+    #[test]
+    fn esp_is_none_of_them() {
+        // SPIs that begin like the others, with numbers and lengths that do not go with them.
+        for spi in [[1, 0, 0, 0], [4, 0, 0, 0], [23, 0xfe, 0xfd, 0], [0xc3, 0, 0, 0], [0, 1, 0, 8], [0x80, 200, 0, 6]] {
+            let mut esp = spi.to_vec();
+            esp.extend([0, 0, 0x30, 1]);
+            assert!(!foreign(&padded(&esp, 100)), "{spi:02x?}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! UDP: which datagrams carry ESP, IKE, a shell or a tunnel, and which could.
+
+use etherparse::UdpHeaderSlice;
+
+use super::esp_port;
+use super::foreign::is_foreign;
+use crate::dissect::layer::LayerKind;
+use crate::dissect::link::overlay;
+use crate::dissect::stack::Note;
+use crate::dissect::walk::{Next, Walk};
+use crate::model::Spi;
+
+pub(in crate::dissect) const IKE: u16 = 500;
+pub(in crate::dissect) const NAT_TRAVERSAL: u16 = 4500;
+
+const UDP_BYTES: usize = 8;
+/// The least that counts as possible ESP on an unusual port: header, one block, and an ICV.
+const CANDIDATE_LEAST: usize = 20;
+
+/// Ports on which another protocol is at home, so that ESP is not looked for: DNS, DHCP, TFTP, Kerberos, NTP, NetBIOS,
+/// SNMP, LDAP, QUIC, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE.
+const OTHERS: [u16; 30] = [
+    53, 67, 68, 69, 88, 123, 137, 138, 161, 162, 389, 443, 514, 520, 521, 1701, 1812, 1813, 1900, 2123, 2152, 3478,
+    3544, 3784, 3785, 4789, 5060, 5353, 5355, 6081,
+];
+
+/// Overlay and mirror ports (RFC 7348, the Linux default, RFC 8926, TZSP).
+const VXLAN: [u16; 2] = [4789, 8472];
+const GENEVE: u16 = 6081;
+const TZSP: u16 = 37008;
+const L2TP: u16 = 1701;
+const VXLAN_GPE: u16 = 4790;
+const GTP_U: u16 = 2152;
+
+fn at_home_elsewhere(port: u16) -> bool {
+    OTHERS.binary_search(&port).is_ok() || matches!(port, 8472 | 37008)
+}
+
+/// A UDP header (RFC 768), and what its ports say.
+#[inline]
+pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
+    let Ok(header) = UdpHeaderSlice::from_slice(walk.bytes()) else {
+        return walk.too_short(LayerKind::Udp, UDP_BYTES);
+    };
+    let ports = (header.source_port(), header.destination_port());
+    let length = usize::from(header.length());
+    // 0 stands for a length that does not fit (RFC 2675 section 4) or was left to offloading.
+    if length != 0 {
+        if length < UDP_BYTES {
+            return walk.bad_value(LayerKind::Udp, "length", "at least 8", length as u32);
+        }
+        walk.limit_to(LayerKind::Udp, walk.pos, length);
+    }
+    if !walk.push(LayerKind::Udp, UDP_BYTES) {
+        return Next::Done;
+    }
+    let on = |port: u16| ports.0 == port || ports.1 == port;
+    if on(NAT_TRAVERSAL) || on(IKE) || walk.options.udp_ports.iter().any(|port| on(*port)) {
+        return esp_port::datagram(walk, ports);
+    }
+    if VXLAN.contains(&ports.1) {
+        return overlay::vxlan(walk);
+    }
+    match ports.1 {
+        GENEVE => overlay::geneve(walk),
+        TZSP => overlay::tzsp(walk),
+        VXLAN_GPE => overlay::vxlan_gpe(walk),
+        GTP_U => overlay::gtp_u(walk),
+        _ if on(L2TP) => overlay::l2tp_over_udp(walk),
+        _ if at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1) => Next::Done,
+        _ => unusual(walk, ports),
+    }
+}
+
+/// A datagram on ports that say nothing: IKE shows itself by its header, ESP only by many datagrams together.
+fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
+    let bytes = walk.bytes();
+    let wire = walk.wire_bytes();
+    if walk.fragmented {
+        return Next::Done;
+    }
+    if let Some(marker) = esp_port::unmistakable_ike(bytes, wire) {
+        return esp_port::ike(walk, ports, marker);
+    }
+    // A keepalive of one octet says nothing about the flow (RFC 3948 section 2.3).
+    let Some((&[s0, s1, s2, s3, n0, n1, n2, n3], _)) = bytes.split_first_chunk::<8>() else { return Next::Done };
+    let spi = Spi(u32::from_be_bytes([s0, s1, s2, s3]));
+    let fits = wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 && !is_foreign(bytes, wire);
+    if !fits {
+        walk.stack.notes.push(Note::UdpOther { ports });
+    } else {
+        walk.stack.notes.push(Note::UdpCandidate {
+            spi,
+            sequence: u32::from_be_bytes([n0, n1, n2, n3]),
+            ports,
+            offset: walk.pos as u32,
+            bytes: wire as u32,
+        });
+    }
+    Next::Done
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_list_of_ports_is_sorted() {
+        assert!(super::OTHERS.is_sorted());
+    }
+}

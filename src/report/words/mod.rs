@@ -1,0 +1,6 @@
+//! How figures, names and foreign text are written.
+
+pub mod escape;
+pub(super) mod harmless;
+pub mod names;
+pub mod number;
