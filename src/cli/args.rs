@@ -74,6 +74,12 @@ pub(super) enum Command {
     },
     /// The manual page, on standard output
     Man,
+    /// The JSON Schema of an output, on standard output
+    Schema {
+        /// report (also of check and merge), match or calc
+        #[arg(value_parser = crate::report::schema::ALL.map(|(name, _)| name))]
+        name: String,
+    },
 }
 
 const REPORT_EXAMPLES: &str = "\

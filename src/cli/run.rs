@@ -19,7 +19,7 @@ use crate::report::csv::Table;
 use crate::report::frame_row::{FrameRows, RowFormat};
 use crate::report::words::escape::printable;
 use crate::report::words::number::{count, grouped};
-use crate::report::{csv, document, explain, json, markdown, text};
+use crate::report::{csv, document, explain, json, markdown, schema, text};
 
 /// Runs what was asked for.
 pub(super) fn run(cli: Cli) -> Verdict {
@@ -34,6 +34,10 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Calc(args) => super::calc::calc(&args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
+        Command::Schema { name } => {
+            let schema = schema::ALL.iter().find(|(known, _)| *known == name).map_or("", |(_, schema)| schema);
+            print(schema.as_bytes())
+        }
         Command::Man => match super::man() {
             Ok(page) => print(&page),
             Err(error) => failed(&Error::Io { path: "man".into(), source: error }),

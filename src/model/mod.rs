@@ -11,6 +11,8 @@ pub mod pairs;
 mod position;
 pub mod report;
 mod sa;
+#[cfg(test)]
+mod schema;
 mod time;
 
 pub use address::Address;

@@ -11,6 +11,7 @@ pub const SCHEMA: &str = "spiglass.match/1";
 
 /// Which plaintext packet became which tunnelled packet, and what it cost.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatchReport {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
@@ -56,6 +57,7 @@ impl MatchReport {
 
 /// One side.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Side {
     /// Its captures, in the order frame references count them.
     pub captures: Vec<Capture>,
@@ -76,6 +78,7 @@ pub struct Side {
 
 /// Counts of pairs.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Pairs {
     /// Pairs.
     pub matched: u64,
@@ -105,6 +108,7 @@ pub struct Pairs {
 
 /// Pairs by how they are known.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ByBasis {
     /// The inner packet is visible and the same.
     pub content: u64,
@@ -116,6 +120,7 @@ pub struct ByBasis {
 
 /// What one SA or tunnel carries.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Direction {
     /// Id of the SA; of tunnels without SA protocol and endpoints: `gre/192.0.2.1/192.0.2.2`.
     pub sa: Name,
@@ -175,6 +180,7 @@ pub struct Direction {
 
 /// Why the packets of a direction are not paired.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Undetermined {
     /// Alignments that explain the packets equally well, as far as they were counted.
     pub alignments: u64,
@@ -188,6 +194,7 @@ pub struct Undetermined {
 
 /// Offset and drift between the clocks of the two sides.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Clock {
     /// What the tunnel's clock is ahead at the first pair.
     pub offset_ns: Option<i64>,
@@ -203,6 +210,7 @@ pub struct Clock {
 
 /// Time between the taps.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// What is measured, from what to what.
     pub definition: Name,
@@ -217,6 +225,7 @@ pub struct Latency {
 
 /// A distribution of times in nanoseconds. Least, most and mean are exact, quantiles to within 0.4 %.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[allow(missing_docs)] // the field names are the published vocabulary
 pub struct Times {
     pub min: i64,
@@ -229,6 +238,7 @@ pub struct Times {
 
 /// What the outer header takes over of the inner one (RFC 4301 section 5.1.2), in packets.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeaderCopy {
     /// Outer DSCP is the inner one.
     pub dscp_same: u64,
@@ -262,6 +272,7 @@ pub struct HeaderCopy {
 
 /// Plaintext traffic that does not go through the tunnel.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outside {
     /// Source.
     pub src: String,
@@ -277,6 +288,7 @@ pub struct Outside {
 
 /// Overhead of one packet size.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Size {
     /// Id of the SA or tunnel.
     pub sa: Name,
@@ -320,6 +332,7 @@ pub struct Size {
 
 /// Ethernet padding on both sides.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Padding {
     /// Padding of the plaintext frames that were paired.
     pub plain_ethernet: EthernetPad,
@@ -339,6 +352,7 @@ pub struct Padding {
 
 /// Padding of the frames of one side.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EthernetPad {
     /// Frames that have some.
     pub frames: u64,
@@ -358,6 +372,7 @@ pub struct EthernetPad {
 
 /// One padded packet on its way.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PaddingExample {
     /// The plaintext frame.
     pub plain: FrameRef,
@@ -375,6 +390,7 @@ pub struct PaddingExample {
 
 /// Packets from one plaintext side to the other, one way.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ends {
     /// Source, or the shortest prefix that covers all.
     pub src: String,
@@ -396,6 +412,7 @@ pub struct Ends {
 
 /// A plaintext packet that was lost.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Lost {
     /// The frame.
     pub frame: FrameRef,
@@ -415,6 +432,7 @@ pub struct Lost {
 
 /// One pair: a row of `--table pairs`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Pair {
     /// The plaintext frame.
     pub plain: FrameRef,

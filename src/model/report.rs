@@ -22,6 +22,7 @@ pub const SCHEMA: &str = "spiglass.report/1";
 
 /// Everything a run found out.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
@@ -65,6 +66,7 @@ pub struct Report {
 
 /// What was not understood of the configurations that were given.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfigRead {
     /// Lines that were skipped although they have words of IPsec in them, the first thousand of each input.
     pub unread: Vec<UnreadLine>,
@@ -72,6 +74,7 @@ pub struct ConfigRead {
 
 /// A line of a configuration that was skipped. Its text may hold a key, so it is not given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnreadLine {
     /// The input as it was named.
     pub file: String,
@@ -81,6 +84,7 @@ pub struct UnreadLine {
 
 /// What made the report.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `spiglass`.
     pub name: &'static str,
@@ -90,6 +94,7 @@ pub struct Tool {
 
 /// Whether every figure is exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Exactness {
     /// No limit was hit.
@@ -100,6 +105,7 @@ pub enum Exactness {
 
 /// One input.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Capture {
     /// As it was named.
     pub path: String,
@@ -133,6 +139,7 @@ pub struct Capture {
 
 /// One interface of a capture.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interface {
     /// Its name where the capture gives one.
     pub name: Option<String>,
@@ -146,6 +153,7 @@ pub struct Interface {
 
 /// Damage in a capture.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DamageReport {
     /// Byte offset in the decompressed stream.
     pub offset: u64,
@@ -159,6 +167,7 @@ pub struct DamageReport {
 
 /// A point on the wire.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tap {
     /// Its name: given with `--tap`, else the stem of its first capture.
     pub name: Name,
@@ -170,6 +179,7 @@ pub struct Tap {
 
 /// Sums over all frames.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Frames.
     pub frames: u64,
@@ -197,6 +207,7 @@ pub struct Totals {
 
 /// One stack of headers.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Layer {
     /// The tap.
     pub tap: Name,
@@ -210,6 +221,7 @@ pub struct Layer {
 
 /// Where a frame stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FrameRef {
     /// Index into `captures`.
     pub capture: u32,
@@ -219,6 +231,7 @@ pub struct FrameRef {
 
 /// One security association.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sa {
     /// `esp/192.168.1.1/192.168.1.2/0x000003ea`.
     pub id: Name,
@@ -279,6 +292,7 @@ pub struct Sa {
 
 /// Sequence numbers of one SA.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sequence {
     /// Of the first frame in capture order.
     pub first: u32,
@@ -306,6 +320,7 @@ pub struct Sequence {
 
 /// What came of checking the packets of an SA with keys. TAP copies count like other packets.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IcvChecks {
     /// Packets that verify under some key.
     pub verified: u64,
@@ -319,6 +334,7 @@ pub struct IcvChecks {
 
 /// What one anti-replay window would have dropped.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayWindow {
     /// Window size in packets.
     pub size: u32,
@@ -328,6 +344,7 @@ pub struct ReplayWindow {
 
 /// What is known of an SA's transform.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TransformReport {
     /// `expected`, `visible`, `inferred` or `unknown`.
     pub basis: &'static str,
@@ -341,6 +358,7 @@ pub struct TransformReport {
 
 /// Average rate of an SA between its first and last frame.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SaRate {
     /// Frames per second.
     pub frames_per_s: Option<f64>,
@@ -350,6 +368,7 @@ pub struct SaRate {
 
 /// A range of octets.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MinMax {
     /// Smallest.
     pub min: u64,
@@ -359,6 +378,7 @@ pub struct MinMax {
 
 /// Overhead of an SA and how it is known.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Overhead {
     /// `visible`, `decrypted`, `matched`, `modelled` or `unknown`.
     pub basis: &'static str,
@@ -372,6 +392,7 @@ pub struct Overhead {
 
 /// A pair of endpoints.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tunnel {
     /// The tap.
     pub tap: Name,
@@ -391,6 +412,7 @@ pub struct Tunnel {
 
 /// Overhead at one inner packet size.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Size {
     /// The tap.
     pub tap: Name,
@@ -441,6 +463,7 @@ pub struct Size {
 /// What an overhead is made of: mean octets per packet. Where a tunnel carries Ethernet frames, their header, tags and padding
 /// count to the GRE or UDP that carries them; with EtherIP and L2TP directly in IP they are `link`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[allow(missing_docs)] // the field names are the published vocabulary of the figure
 pub struct Parts {
     pub outer_ip: f64,
@@ -459,6 +482,7 @@ pub struct Parts {
 
 /// Outer sizes of an opaque SA.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OuterSize {
     /// The tap.
     pub tap: Name,
@@ -472,6 +496,7 @@ pub struct OuterSize {
 
 /// What began, ended or changed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     /// When: `time` in words and `time_ns`.
     #[serde(flatten)]

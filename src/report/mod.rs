@@ -9,6 +9,7 @@ pub mod explain;
 pub mod frame_row;
 pub mod json;
 pub mod markdown;
+pub mod schema;
 pub mod text;
 
 #[cfg(test)]

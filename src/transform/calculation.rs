@@ -39,6 +39,7 @@ pub struct Question {
 
 /// The answer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Calculation {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
@@ -54,6 +55,7 @@ pub struct Calculation {
 
 /// What one way costs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Costs {
     /// Name of the transform.
     pub transform: String,
@@ -91,6 +93,7 @@ pub struct Costs {
 
 /// One part of an overhead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PartRange {
     /// Its name.
     pub part: &'static str,
@@ -102,6 +105,7 @@ pub struct PartRange {
 
 /// What one size costs. Rates are rounded to thousandths.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cost {
     /// IP length of the packet.
     pub inner_bytes: u64,
@@ -129,6 +133,7 @@ pub struct Cost {
 
 /// Means over a mix of sizes.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mix {
     /// Mean IP length of the packets.
     pub inner_bytes_mean: f64,

@@ -6,6 +6,7 @@ use super::{FrameRef, Name};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing.
@@ -30,6 +31,7 @@ impl Severity {
 
 /// What is wrong or worth knowing.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The stable code, as `spiglass explain` knows it.
     pub code: &'static str,
@@ -69,6 +71,7 @@ pub struct Finding {
 
 /// A line of configuration, secrets removed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfigLine {
     /// The file.
     pub file: String,
@@ -82,6 +85,7 @@ pub struct ConfigLine {
 
 /// Lines to type on one router.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fix {
     /// The router.
     pub host: String,

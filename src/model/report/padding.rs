@@ -6,6 +6,7 @@ use super::{FrameRef, Name};
 
 /// Padding of every kind.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Padding {
     /// Octets behind the IP packet in Ethernet frames.
     pub ethernet: Vec<EthernetPadding>,
@@ -17,6 +18,7 @@ pub struct Padding {
 
 /// Ethernet padding of one direction and pattern.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EthernetPadding {
     /// The tap.
     pub tap: Name,
@@ -36,6 +38,7 @@ pub struct EthernetPadding {
 
 /// ESP padding of one SA.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EspPadding {
     /// The tap.
     pub tap: Name,
@@ -55,6 +58,7 @@ pub struct EspPadding {
 
 /// Padding of the AH ICV field of one SA.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AhPadding {
     /// The tap.
     pub tap: Name,

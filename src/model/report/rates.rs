@@ -6,6 +6,7 @@ use super::Name;
 
 /// Rates from timestamps.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Width of a bin.
     pub bin_ns: u64,
@@ -19,6 +20,7 @@ pub struct Rates {
 
 /// Averages and peak of one direction, over the time between its first and last frame.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DirectionRate {
     /// The tap.
     pub tap: Name,
@@ -67,6 +69,7 @@ pub struct DirectionRate {
 
 /// Goodput at least and at most.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoodputRange {
     /// Lower bound from the transform's range.
     pub goodput_min_bps: Option<f64>,
@@ -76,6 +79,7 @@ pub struct GoodputRange {
 
 /// The fullest bin of a direction.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
     /// Where the bin starts.
     pub start_ns: i64,
@@ -87,6 +91,7 @@ pub struct Peak {
 
 /// PAUSE frames of one sender and class.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PauseRate {
     /// The tap.
     pub tap: Name,
@@ -104,6 +109,7 @@ pub struct PauseRate {
 
 /// One bin of the time series.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bin {
     /// Index into `directions`.
     pub direction: u32,
