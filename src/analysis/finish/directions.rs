@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::padding;
 use super::sizes::null_cells;
 use super::tap::Tap;
 use super::time::{bits_per_second, per_second};
@@ -17,6 +18,8 @@ use crate::model::report::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Re
 /// A direction with its group traffic folded in.
 struct Folded {
     key: DirectionKey,
+    /// Whether its frames bear a trailer that is left out.
+    trailed: bool,
     /// Numbers of the directions in it.
     ids: Vec<u32>,
     seen: Seen,
@@ -129,6 +132,7 @@ impl Folded {
     fn new(tap: &Tap<'_>, id: u32, key: DirectionKey, direction: &Direction) -> Self {
         let mut row = Self {
             key,
+            trailed: false,
             ids: Vec::new(),
             seen: Seen::default(),
             sums: Sums::default(),
@@ -142,11 +146,17 @@ impl Folded {
     fn take_in(&mut self, tap: &Tap<'_>, id: u32, direction: &Direction) {
         self.ids.push(id);
         self.seen.join(&direction.seen);
+        let trailer = padding::trailer(tap, id);
+        self.trailed |= trailer > 0;
         let sums = tap.on_the_wire(&direction.sums, &direction.copies, &direction.again);
-        self.sums.join(&sums);
+        self.sums.join(&sums.without_trailer(trailer));
         self.assumed += direction.assumed;
         for (bin, sums) in &direction.bins {
-            self.bins.entry(*bin).or_default().join(sums);
+            let mut sums = *sums;
+            sums.all = sums.all.without_trailer(trailer);
+            sums.copies = sums.copies.without_trailer(trailer);
+            sums.again = sums.again.without_trailer(trailer);
+            self.bins.entry(*bin).or_default().join(&sums);
         }
     }
 }
@@ -167,8 +177,8 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let visible = goodput_bytes(tap, direction);
     let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
     let goodput = if opaque || unsized_packets { None } else { bits_per_second(visible, ns) };
-    // Opaque SAs of known transforms leave a range.
-    let bounded = !unknown && !carries(tap, direction, |sa| !sa.is_opaque() && sa.has_unsized_fragments());
+    // Opaque SAs of known transforms leave a range, but for packets whose size is not known.
+    let bounded = !unknown && !unsized_packets;
     let range = bounded.then(|| hidden_goodput(tap, direction)).flatten();
     let limit = |hidden: u64| bits_per_second(visible.saturating_add(hidden), ns);
     let bounds =
@@ -204,7 +214,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
             peak(tap, direction, width)
         },
         basis: if tap.clock.stepped(&direction.seen) { "clock-stepped" } else { "capture-clock" },
-        l1_basis: if direction.assumed > 0 { "assumed" } else { "measured" },
+        l1_basis: if direction.assumed > 0 || direction.trailed { "assumed" } else { "measured" },
     }
 }
 
