@@ -96,7 +96,7 @@ fn pick<T: Copy>(noise: &mut Noise, of: &[T]) -> T {
 
 impl Scenario {
     fn random(seed: u64) -> Self {
-        let mut noise = Noise(seed.wrapping_mul(0x51_7cc1_b727_220a_95));
+        let mut noise = Noise(seed.wrapping_mul(0x517c_c1b7_2722_0a95));
         let n = &mut noise;
         let transform = pick(n, TRANSFORMS);
         let carried = match n.below(8) {

@@ -120,6 +120,9 @@ fn captures(page: &mut Page, report: &Report, zone: &TimeZone) {
             ]
         }),
     );
+    if !report.filters.is_empty() {
+        page.line(&format!("\nOnly frames that {} leaves.", safe(&report.filters.join(" "))));
+    }
     not_exact(page, report.exactness, &report.degraded_why);
     if report.sas.is_empty() && report.sizes.is_empty() && report.tunnels.is_empty() {
         page.line(&format!("\nNo IPsec or IP tunnel seen in {}.", count(report.totals.frames, "frame")));

@@ -12,7 +12,7 @@ use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
 use crate::analysis::intern::NONE;
 use crate::analysis::limits::MAX_UDP_MISFITS;
-use crate::analysis::rates::{Again, Sums};
+use crate::analysis::rates::{Again, Direction, Sums};
 use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
 use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
@@ -80,14 +80,20 @@ pub(crate) struct SaView<'a> {
     pub(crate) inferred: Option<Inferred>,
 }
 
-/// Whether packets that bear sequence numbers have copies too, where there are enough of them: a TAP copies all packets of a path,
-/// a generator that sends bursts of equal packets leaves those of the SAs alone.
-fn copies_numbered(partial: &Partial, frames: u64) -> bool {
-    let of = |sum: &dyn Fn(&SaState) -> u64| {
-        partial.tables.sas.iter().filter_map(|(id, _)| partial.sas.get(id)).map(sum).sum()
+/// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction
+/// shows nothing but copies, as a second interface does. A generator that sends bursts of equal packets does neither.
+fn are_of_a_tap(partial: &Partial, frames: u64) -> bool {
+    let states = || partial.tables.sas.iter().filter_map(|(id, _)| partial.sas.get(id));
+    let (numbered, copied): (u64, u64) =
+        states().fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames));
+    let only_copies = |direction: &Direction| {
+        let copies = direction.copies.frames;
+        copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)
     };
-    let (numbered, copied): (u64, u64) = (of(&|sa| sa.seen.count), of(&|sa| sa.copies.get().frames));
-    copied > 0 || numbered < NUMBERED || numbered.saturating_mul(NUMBERED_SHARE) < frames
+    copied > 0
+        || numbered < NUMBERED
+        || numbered.saturating_mul(NUMBERED_SHARE) < frames
+        || partial.rates.iter().any(|(_, direction)| only_copies(direction))
 }
 
 impl<'a> Tap<'a> {
@@ -95,9 +101,8 @@ impl<'a> Tap<'a> {
     pub(crate) fn new(state: &TapState<'a>, found: &'a [Found<'a>], stated: &BTreeSet<SaKey>) -> Self {
         let partial = state.partial;
         let frames = partial.totals.sums.frames;
-        let copying = frames > 0
-            && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames
-            && copies_numbered(partial, frames);
+        let copying =
+            frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(partial, frames);
         let mut sizes = Cow::Borrowed(&partial.sizes);
         let fragments = partial.fragments.finish(&mut sizes);
         let votes = fragmented::votes(&fragments, &sizes);
@@ -343,6 +348,12 @@ impl<'a> SaView<'a> {
     /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.
     pub(crate) fn has_unsized_fragments(&self) -> bool {
         self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
+    }
+
+    /// Whether some of it is carried in TCP.
+    pub(crate) fn in_tcp(&self) -> bool {
+        let [_, _, tcp, _] = self.state.encapsulations;
+        tcp > 0
     }
 
     /// Whether nothing of what it carries can be seen.
