@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::intern::{NONE, remap};
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
@@ -260,8 +260,7 @@ impl CopyWindow {
             self.older.remove(&entry.digest);
             return (Chain::EMPTY, false);
         };
-        let older = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-        let chain = Chain::new(before, older).before(entry.time);
+        let chain = Chain::new(before, self.older_of(entry.digest)).before(entry.time);
         self.set_older(entry.digest, chain.older());
         (chain, chain.len() == 0)
     }
@@ -449,18 +448,22 @@ impl CopyWindow {
 
     /// The digests that are kept, each with the times of its chain.
     fn chained_tail(&self) -> Vec<(Entry, Older)> {
-        let older = |entry: &Entry| self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-        self.tail().into_iter().map(|entry| (entry, older(&entry))).collect()
+        self.tail().into_iter().map(|entry| (entry, self.older_of(entry.digest))).collect()
+    }
+
+    /// The times of a digest's chain before its latest.
+    fn older_of(&self, digest: u64) -> Older {
+        self.older.get(&digest).copied().unwrap_or(NONE_OLDER)
     }
 
     /// Appends the window of the span that follows; returns the frames of it that are copies for what came before them here, or
     /// are none for that, unlike what the later span took them for.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
-        let later_tail = later.chained_tail();
+        let later_tail = later.tail();
         let Self {
             recent: _,
             buckets: _,
-            older: _,
+            older: later_older,
             newest,
             previous,
             first,
@@ -476,7 +479,10 @@ impl CopyWindow {
         self.adrift += adrift;
         let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
         let mut found = Vec::new();
-        // The chain of each digest that begins with a frame of the head.
+        // Digests of which the head has more than one frame.
+        let continued: HashSet<u64> =
+            head.iter().filter(|frame| frame.chained().is_some()).map(|frame| frame.observation.digest).collect();
+        // The chain of each digest that begins with a frame of the head and has more than that frame.
         let mut chains: HashMap<u64, Chain> = HashMap::new();
         if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
             self.start_epoch();
@@ -487,15 +493,15 @@ impl CopyWindow {
             }
             let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
-            let own = self.chained_tail();
+            let own = self.tail();
             for frame in head {
                 let mut frame = frame.remapped(shift, map);
                 let Some(time) = frame.observation.time.ns() else { continue };
                 let digest = frame.observation.digest;
                 let kept = || {
-                    let at = own.partition_point(|(e, _)| e.digest > digest);
-                    let known = own.get(at).filter(|(e, _)| e.digest == digest);
-                    known.map_or(Chain::EMPTY, |(e, older)| Chain::new(e.time, *older))
+                    let at = own.partition_point(|e| e.digest > digest);
+                    let known = own.get(at).filter(|e| e.digest == digest);
+                    known.map_or(Chain::EMPTY, |e| Chain::new(e.time, self.older_of(digest)))
                 };
                 let chain = match (chains.remove(&digest), frame.chained()) {
                     (Some(chain), Some(before)) if chain.times.first() == Some(&before) => Some(chain),
@@ -525,7 +531,9 @@ impl CopyWindow {
                 if self.first_epoch && chain.root(time).is_some_and(|root| root <= limit) {
                     self.keep(frame);
                 }
-                chains.insert(digest, chain.then(time));
+                if chain.len() > 0 || continued.contains(&digest) {
+                    chains.insert(digest, chain.then(time));
+                }
             }
         }
         self.first = self.first.or(Some(later_first));
@@ -537,7 +545,8 @@ impl CopyWindow {
             self.newest = newest;
         }
         let oldest = self.oldest_kept();
-        for (entry, older) in later_tail.into_iter().filter(|(e, _)| e.time >= oldest) {
+        for entry in later_tail.into_iter().filter(|e| e.time >= oldest) {
+            let older = later_older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
             // Only a chain of the first epoch with fewer frames than decide can have begun before this span; its latest frame is in
             // the head, or too far behind it. The time alone does not tell: where the clock steps back, a chain has the same time twice.
             let begun = if first_epoch && older.contains(&VACANT) { chains.get(&entry.digest) } else { None };
