@@ -83,6 +83,19 @@ impl Candidates {
         }
     }
 
+    /// Adds a frame to the copies, or takes it back. `ends`: addresses of its flow.
+    pub(crate) fn count_copy(&mut self, o: &Observation, notes: &[Note], ends: (Address, Address), copy: bool) {
+        for note in notes {
+            let Note::UdpCandidate { spi, ports, bytes, .. } = *note else { continue };
+            let key = FlowKey { src: ends.0, dst: ends.1, ports };
+            let suspect = self.flows.get_mut(&key).and_then(|candidate| candidate.sas.get_mut(&spi));
+            if let Some(suspect) = suspect {
+                suspect.state.count_copy(o, &sight_of(None, bytes, o.l3_bytes), copy);
+                suspect.sizes.count_copy(OpaqueKey { sa: 0, outer_bytes: o.l3_bytes, fragments: 1 }, o, copy);
+            }
+        }
+    }
+
     fn add(&mut self, key: FlowKey, seen: &Sighted<'_>, o: &Observation) {
         if self.flows.len() >= MAX_UDP_CANDIDATES && !self.flows.contains_key(&key) {
             self.refused += 1;
@@ -139,22 +152,27 @@ struct Sighted<'d> {
     behind: &'d [u8],
 }
 
+/// What a datagram would be as ESP.
+const fn sight_of(sequence: Option<u32>, bytes: u32, outer_bytes: u32) -> SaSight {
+    SaSight {
+        sa: 0,
+        protocol: Protocol::Esp,
+        sequence,
+        bytes,
+        outer_bytes,
+        encapsulation: Encapsulation::Udp,
+        mode: Mode::Unknown,
+        opaque: true,
+        null_checked: false,
+        ah_tail: None,
+        added: None,
+    }
+}
+
 impl Candidate {
     fn add(&mut self, seen: &Sighted<'_>, o: &Observation) {
         let Some(suspect) = self.suspect(seen.spi) else { return };
-        let sight = SaSight {
-            sa: 0,
-            protocol: Protocol::Esp,
-            sequence: Some(seen.sequence),
-            bytes: seen.bytes,
-            outer_bytes: seen.outer_bytes,
-            encapsulation: Encapsulation::Udp,
-            mode: Mode::Unknown,
-            opaque: true,
-            null_checked: false,
-            ah_tail: None,
-            added: None,
-        };
+        let sight = sight_of(Some(seen.sequence), seen.bytes, seen.outer_bytes);
         suspect.state.observe(o, &sight, o.l1_bytes());
         suspect.state.evidence.add_around(seen.outer_bytes.saturating_sub(seen.bytes));
         suspect.state.evidence.add(seen.sequence, seen.behind);

@@ -4,7 +4,8 @@
 //! ends a cluster of the chain: two to four equal frames that follow each other [`RATIO`] times faster than the first of them follows
 //! what came before. So the pairs of a SPAN port are copies, also of a generator's identical packets, and those packets themselves, one
 //! a period, are none. That is a rule over a frame and four before it, so it merges: a state keeps the digests of its last window
-//! (its tail, for what follows) and the frames at its start that had fewer than four before them (its head, for what came before).
+//! (its tail, for what follows) and the frames whose chains begin at its start and have fewer than four before them (its head, for
+//! what came before). A frame that begins a chain later than a window after the start continues nothing of an earlier span.
 //!
 //! Digests are forgotten by their times. A clock that steps back lets a later frame be forgotten before an earlier one; so that this
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
@@ -12,7 +13,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::intern::{NONE, remap};
 use super::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
@@ -21,11 +22,11 @@ use super::tables::Remap;
 use crate::dissect::{Costs, Note};
 use crate::model::{Shift, Timestamp};
 
-/// How far behind its first frame a span's frames can continue a chain of the span before: the windows of as many frames as decide, and
-/// a backward step on either side of the border.
-const HORIZON_NS: i64 = DECIDE as i64 * COPY_WINDOW_NS + 2 * CLOCK_TOLERANCE_NS;
-/// How far behind its first frame a span keeps frames for what came before: those within a horizon matter, and the first frame
-/// of a piece of it may be a step before its own.
+/// How far behind its first frame a span's chains can begin and continue one of the span before: the window and a backward step at
+/// the border.
+const HORIZON_NS: i64 = COPY_WINDOW_NS + CLOCK_TOLERANCE_NS;
+/// How far behind its first frame the chains begin whose frames a span keeps for what came before: those within a horizon matter, and
+/// the first frame of a piece of it may be a step before its own.
 const HEAD_NS: i64 = HORIZON_NS + CLOCK_TOLERANCE_NS;
 /// How far back two equal states agree: what a frame of the head continues may be a window and a step before the first frame, the newest
 /// frame a step behind it, and each of them a step off.
@@ -54,7 +55,7 @@ pub(crate) struct CopyWindow {
     newest: i64,
     previous: Option<i64>,
     first: Option<i64>,
-    /// Frames of the first epoch, near the start, with fewer than [`DECIDE`] equal ones before them.
+    /// Frames of the first epoch whose chains begin near the start, with fewer than [`DECIDE`] equal ones before them.
     head: Vec<HeadFrame>,
     first_epoch: bool,
     pub(crate) copies: u64,
@@ -97,8 +98,9 @@ pub(crate) struct HeadFrame {
     pub(crate) costs: Costs,
     /// Whether it is a copy, by what is known of the span.
     pub(crate) copy: bool,
-    /// The time of the frame whose chain it continues.
-    chained: Option<i64>,
+    /// The time of the frame whose chain it continues; [`VACANT`] where it begins one.
+    #[serde(with = "optional_time")]
+    chained: i64,
     /// Where there is none: whether the span holds an equal frame all the same, further away.
     apart: bool,
 }
@@ -145,6 +147,12 @@ impl Chain {
 
     fn len(&self) -> usize {
         self.times.iter().filter(|time| **time != VACANT).count()
+    }
+
+    /// The time at which a chain began that a frame of this time continues, where fewer frames than decide are before it.
+    fn root(&self, time: i64) -> Option<i64> {
+        let known = self.times.iter().copied().take_while(|time| *time != VACANT);
+        (self.len() < DECIDE).then(|| known.last().unwrap_or(time))
     }
 
     /// Times before the one that is added next.
@@ -228,9 +236,10 @@ impl CopyWindow {
         };
         let copy = chain.is_copied_at(time);
         self.copies += u64::from(copy);
-        if chain.len() < DECIDE && self.first_epoch && time <= first.saturating_add(HEAD_NS) {
-            let notes = notes.iter().filter(|n| matches!(n, Note::Null { .. })).copied().collect();
-            let chained = chain.latest();
+        if self.first_epoch && chain.root(time).is_some_and(|root| root <= first.saturating_add(HEAD_NS)) {
+            let counts = |note: &&Note| matches!(note, Note::Null { .. } | Note::UdpCandidate { .. });
+            let notes = notes.iter().filter(counts).copied().collect();
+            let chained = chain.latest().unwrap_or(VACANT);
             self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, chained, apart });
         }
         copy
@@ -251,8 +260,7 @@ impl CopyWindow {
             self.older.remove(&entry.digest);
             return (Chain::EMPTY, false);
         };
-        let older = self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-        let chain = Chain::new(before, older).before(entry.time);
+        let chain = Chain::new(before, self.older_of(entry.digest)).before(entry.time);
         self.set_older(entry.digest, chain.older());
         (chain, chain.len() == 0)
     }
@@ -413,10 +421,21 @@ impl CopyWindow {
         entries
     }
 
-    /// Frames of the head that can be copies of what came before.
+    /// Frames of the head that can be copies of what came before: those of chains that begin within the horizon.
     fn agreed_head(&self) -> impl Iterator<Item = &HeadFrame> {
         let limit = self.first.map(|first| first.saturating_add(HORIZON_NS));
-        self.head.iter().filter(move |frame| frame.observation.time.ns() <= limit)
+        // Of each digest: the latest frame and where its chain began. A chain without its beginning began beyond the horizon.
+        let mut roots: HashMap<u64, (Option<i64>, Option<i64>)> = HashMap::new();
+        self.head.iter().filter(move |frame| {
+            let (digest, time) = (frame.observation.digest, frame.observation.time.ns());
+            let root = match (frame.chained(), roots.get(&digest)) {
+                (None, _) => time,
+                (before, Some((latest, root))) if before == *latest => *root,
+                _ => None,
+            };
+            roots.insert(digest, (time, root));
+            root.is_some_and(|root| Some(root) <= limit)
+        })
     }
 
     /// Digests that two equal states share, with the times of their chains.
@@ -429,18 +448,22 @@ impl CopyWindow {
 
     /// The digests that are kept, each with the times of its chain.
     fn chained_tail(&self) -> Vec<(Entry, Older)> {
-        let older = |entry: &Entry| self.older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-        self.tail().into_iter().map(|entry| (entry, older(&entry))).collect()
+        self.tail().into_iter().map(|entry| (entry, self.older_of(entry.digest))).collect()
+    }
+
+    /// The times of a digest's chain before its latest.
+    fn older_of(&self, digest: u64) -> Older {
+        self.older.get(&digest).copied().unwrap_or(NONE_OLDER)
     }
 
     /// Appends the window of the span that follows; returns the frames of it that are copies for what came before them here, or
     /// are none for that, unlike what the later span took them for.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
-        let later_tail = later.chained_tail();
+        let later_tail = later.tail();
         let Self {
             recent: _,
             buckets: _,
-            older: _,
+            older: later_older,
             newest,
             previous,
             first,
@@ -456,7 +479,10 @@ impl CopyWindow {
         self.adrift += adrift;
         let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
         let mut found = Vec::new();
-        // The chain of each digest that begins with a frame of the head.
+        // Digests of which the head has more than one frame.
+        let continued: HashSet<u64> =
+            head.iter().filter(|frame| frame.chained().is_some()).map(|frame| frame.observation.digest).collect();
+        // The chain of each digest that begins with a frame of the head and has more than that frame.
         let mut chains: HashMap<u64, Chain> = HashMap::new();
         if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
             self.start_epoch();
@@ -467,17 +493,17 @@ impl CopyWindow {
             }
             let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
             // By digest, so that a search is a bisection.
-            let own = self.chained_tail();
+            let own = self.tail();
             for frame in head {
                 let mut frame = frame.remapped(shift, map);
                 let Some(time) = frame.observation.time.ns() else { continue };
                 let digest = frame.observation.digest;
                 let kept = || {
-                    let at = own.partition_point(|(e, _)| e.digest > digest);
-                    let known = own.get(at).filter(|(e, _)| e.digest == digest);
-                    known.map_or(Chain::EMPTY, |(e, older)| Chain::new(e.time, *older))
+                    let at = own.partition_point(|e| e.digest > digest);
+                    let known = own.get(at).filter(|e| e.digest == digest);
+                    known.map_or(Chain::EMPTY, |e| Chain::new(e.time, self.older_of(digest)))
                 };
-                let chain = match (chains.remove(&digest), frame.chained) {
+                let chain = match (chains.remove(&digest), frame.chained()) {
                     (Some(chain), Some(before)) if chain.times.first() == Some(&before) => Some(chain),
                     // It goes on from a frame behind the head, which nothing before this span can touch.
                     (_, Some(_)) => None,
@@ -501,11 +527,13 @@ impl CopyWindow {
                     found.push(frame.clone());
                     self.copies = if copy { self.copies + 1 } else { self.copies.saturating_sub(1) };
                 }
-                frame.chained = chain.latest();
-                if chain.len() < DECIDE && self.first_epoch && time <= limit {
+                frame.chained = chain.latest().unwrap_or(VACANT);
+                if self.first_epoch && chain.root(time).is_some_and(|root| root <= limit) {
                     self.keep(frame);
                 }
-                chains.insert(digest, chain.then(time));
+                if chain.len() > 0 || continued.contains(&digest) {
+                    chains.insert(digest, chain.then(time));
+                }
             }
         }
         self.first = self.first.or(Some(later_first));
@@ -517,7 +545,8 @@ impl CopyWindow {
             self.newest = newest;
         }
         let oldest = self.oldest_kept();
-        for (entry, older) in later_tail.into_iter().filter(|(e, _)| e.time >= oldest) {
+        for entry in later_tail.into_iter().filter(|e| e.time >= oldest) {
+            let older = later_older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
             // Only a chain of the first epoch with fewer frames than decide can have begun before this span; its latest frame is in
             // the head, or too far behind it. The time alone does not tell: where the clock steps back, a chain has the same time twice.
             let begun = if first_epoch && older.contains(&VACANT) { chains.get(&entry.digest) } else { None };
@@ -552,6 +581,10 @@ fn is_near(a: i64, b: i64) -> bool {
 }
 
 impl HeadFrame {
+    fn chained(&self) -> Option<i64> {
+        Some(self.chained).filter(|time| *time != VACANT)
+    }
+
     fn remapped(mut self, shift: Shift, map: &Remap) -> Self {
         let o = &mut self.observation;
         o.pos = o.pos.shifted(shift);
@@ -572,6 +605,21 @@ impl HeadFrame {
 /// Times of a span's ends, for the rules that look at neighbours.
 pub(crate) fn stepped_back(before: Timestamp, after: Timestamp) -> Option<i64> {
     after.since(before).filter(|&step| step < 0).map(i64::saturating_neg)
+}
+
+/// A time that may be vacant, as it is written.
+mod optional_time {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::VACANT;
+
+    pub(super) fn serialize<S: Serializer>(time: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+        Some(*time).filter(|time| *time != VACANT).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+        Option::deserialize(deserializer).map(|time| time.unwrap_or(VACANT))
+    }
 }
 
 /// A window as it is written: the table as the digests that still matter.

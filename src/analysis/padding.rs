@@ -78,7 +78,10 @@ impl EthernetPadding {
         self.cells.entry((o.direction, pattern)).or_default().add(o, stack.trailer_bytes);
         // A tagged frame may be filled up to the minimum with its tag or without it (IEEE 802.1Q clause G.2.3).
         let tags = stack.layers.iter().filter(|layer| layer.kind == LayerKind::Vlan).count() as u32;
-        let filled = stack.start + ethernet::MINIMUM_WITHOUT_FCS + VLAN_BYTES * tags;
+        let minimum = stack.start + ethernet::MINIMUM_WITHOUT_FCS;
+        let with_tags = minimum + VLAN_BYTES * tags;
+        // What goes on beyond either is a trailer, and may begin at the lower one.
+        let filled = if trailer.start + stack.trailer_bytes == with_tags { with_tags } else { minimum };
         let most = filled.saturating_sub(trailer.start).min(stack.trailer_bytes);
         if let Some(pattern) = octets.get(..(most as usize).min(octets.len())).and_then(Pattern::of) {
             self.fill.entry((o.direction, pattern)).or_default().add(o, most);

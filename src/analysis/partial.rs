@@ -218,6 +218,9 @@ impl Partial {
             self.sas.count_copy(&o, sights, true);
             self.sizes.count_copy(&o, sights, &stack.notes, stack.costs, true);
             self.rates.count_copy(&o, true);
+            if let Some(flow) = self.tables.flows.get(o.flow).filter(|_| !stack.notes.is_empty()) {
+                self.candidates.count_copy(&o, &stack.notes, (flow.src, flow.dst), true);
+            }
         }
         if o.class.fragment
             && let Some(outer) = stack.outer()
@@ -242,6 +245,9 @@ impl Partial {
         self.sas.count_copy(o, &frame.sights, copy);
         self.sizes.count_copy(o, &frame.sights, &frame.notes, frame.costs, copy);
         self.rates.count_copy(o, copy);
+        if let Some(flow) = self.tables.flows.get(o.flow) {
+            self.candidates.count_copy(o, &frame.notes, (flow.src, flow.dst), copy);
+        }
     }
 
     /// Appends the state of the span that follows.

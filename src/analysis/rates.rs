@@ -72,6 +72,12 @@ impl Again {
         self.l3_bytes += l3_bytes;
     }
 
+    /// The sums without so many octets at the end of every frame.
+    pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
+        self.l2_bytes = self.l2_bytes.saturating_sub(self.frames.saturating_mul(bytes));
+        self
+    }
+
     /// The same as sums of frames in clear.
     pub(crate) fn sums(&self) -> Sums {
         Sums {
@@ -134,6 +140,16 @@ impl Sums {
             control_l1_bytes: self.control_l1_bytes.saturating_sub(copies.control_l1_bytes),
             clear_bytes: self.clear_bytes.saturating_sub(copies.clear_bytes),
         }
+    }
+}
+
+impl Sums {
+    /// The sums without so many octets at the end of every frame.
+    pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
+        let octets = self.frames.saturating_sub(self.control_frames).saturating_mul(bytes);
+        self.l1_bytes = self.l1_bytes.saturating_sub(octets);
+        self.l2_bytes = self.l2_bytes.saturating_sub(octets);
+        self
     }
 }
 

@@ -213,6 +213,11 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
     }
 
     #[inline]
+    /// Adds a frame to the copies, or takes it back.
+    pub(crate) fn count_copy(&mut self, key: K, o: &Observation, copy: bool) {
+        self.apply(key, o, if copy { Op::Copy } else { Op::NoCopy });
+    }
+
     fn apply(&mut self, key: K, o: &Observation, op: Op) {
         if let Some(cell) = self.cell(key) {
             match op {
@@ -395,6 +400,14 @@ fn decrypted_key(o: &Observation, sights: &[SaSight]) -> Option<DecryptedKey> {
     key.map(|key| DecryptedKey { innermost, ..key })
 }
 
+/// Octets of the headers that carry ESP in UDP or TCP: they are no part of the packet that transport mode protects.
+fn carrier_bytes(sight: &SaSight, costs: Costs) -> u32 {
+    match sight.encapsulation {
+        Encapsulation::Native => 0,
+        Encapsulation::Udp | Encapsulation::Tcp | Encapsulation::Wesp => u32::from(costs.udp) + u32::from(costs.tcp),
+    }
+}
+
 /// The cell of an ESP packet that is consistent with a layout; `None` for dummy packets, which have no inner packet to
 /// size (RFC 4303 section 2.6), and for the second of two ESP headers around one packet.
 fn null_key(
@@ -420,7 +433,8 @@ fn null_key(
         inner_bytes: if tunnel {
             u32::from(support.inner_bytes)
         } else {
-            sight.outer_bytes.saturating_sub(sight.bytes) + u32::from(support.inner_bytes)
+            let around = sight.outer_bytes.saturating_sub(sight.bytes);
+            around.saturating_sub(carrier_bytes(sight, costs)) + u32::from(support.inner_bytes)
         },
         outer_bytes: sight.outer_bytes,
         esp_bytes: sight.bytes,

@@ -95,7 +95,7 @@ impl Catalogue {
             .families
             .iter()
             .filter(|fit| makes(fit.family))
-            .map(|fit| (iv_bits(fit, iv) + fit.common, fit.family))
+            .map(|fit| (iv_bits(fit, iv, WIDEST) + fit.common, fit.family))
             .collect();
         fits.sort_by_key(|(evidence, family)| (std::cmp::Reverse(*evidence), *family));
         fits.into_iter().map(|(_, family)| family).collect()
@@ -127,7 +127,7 @@ impl Catalogue {
             .map(|fit| {
                 // A smaller block makes it a coincidence that all lengths agree modulo a larger one.
                 let halvings = i32::try_from((grain / fit.family.block.min(grain)).ilog2()).unwrap_or(0);
-                (iv_bits(fit, iv) - halvings * chances, fit)
+                (iv_bits(fit, iv, grain) - halvings * chances, fit)
             })
             .collect();
         fits.sort_by_key(|(evidence, fit)| (std::cmp::Reverse(evidence + fit.common), fit.family));
@@ -180,7 +180,7 @@ impl Catalogue {
         for fit in self.families.iter().filter(other) {
             let why = match () {
                 () if !fit.family.fits(lengths) => LENGTHS,
-                () if iv_bits(fit, iv) < 0 => IV,
+                () if iv_bits(fit, iv, grain) < 0 => IV,
                 () => GRAIN,
             };
             let known = kinds.entry((fit.family.block, fit.family.iv)).or_insert(why);
@@ -204,11 +204,16 @@ const LENGTHS: u8 = 0;
 const IV: u8 = 1;
 const GRAIN: u8 = 2;
 
+/// The block of AES in CBC.
+const WIDEST: u32 = 16;
+/// What ESP pads to where the cipher has no block (RFC 4303 section 2.4).
+const NARROWEST: u32 = 4;
+
 /// The largest block that all lengths agree with.
 fn grain(lengths: &[u32]) -> Option<u32> {
     let shortest = lengths.iter().min()?;
     let agree = |grain: u32| lengths.iter().all(|length| length % grain == shortest % grain);
-    [16, 8, 4].into_iter().find(|grain| agree(*grain))
+    [WIDEST, 8, NARROWEST].into_iter().find(|grain| agree(*grain))
 }
 
 /// How many lengths might have disagreed modulo the grain.
@@ -225,6 +230,8 @@ fn chances(lengths: &[u32], grain: u32) -> i32 {
 pub fn is_sweep(sizes: &[(u32, u64)]) -> bool {
     /// Fewer lengths are no walk.
     const LEAST: usize = 4;
+    /// Packets of each length from which on their spread tells a walk from a choice.
+    const OFTEN: u64 = 8;
     if sizes.len() < LEAST {
         return false;
     }
@@ -236,10 +243,15 @@ pub fn is_sweep(sizes: &[(u32, u64)]) -> bool {
     for (_, packets) in sizes {
         *counts.entry(*packets).or_default() += 1;
     }
+    // A random choice spreads the counts as their mean, a walk of which packets were lost much less.
+    let total: u64 = sizes.iter().map(|(_, packets)| packets).sum();
+    let mean = total / sizes.len() as u64;
+    let squares = sizes.iter().map(|(_, packets)| u128::from(packets.abs_diff(mean)).pow(2)).sum::<u128>();
+    let narrow = mean >= OFTEN && squares.saturating_mul(4) <= u128::from(total);
     let equal = steps.values().max().copied().unwrap_or(0);
     // A walk that is cut off has been through some sizes once more.
     let even = counts.iter().map(|(count, n)| n + counts.get(&(count + 1)).copied().unwrap_or(0)).max().unwrap_or(0);
-    equal * 10 >= (sizes.len() - 1) * 9 && even * 20 >= sizes.len() * 19
+    equal * 10 >= (sizes.len() - 1) * 9 && (even * 20 >= sizes.len() * 17 || narrow)
 }
 
 /// What would decide, and which weak ciphers remain.
@@ -318,9 +330,11 @@ pub fn family_name(family: Family, icv: Option<u32>) -> String {
     }
 }
 
-/// Bits that an IV pattern costs a family.
-fn iv_bits(fit: &Fit, iv: IvPattern) -> i32 {
+/// Bits that an IV pattern costs a family, where all lengths agree modulo the grain.
+fn iv_bits(fit: &Fit, iv: IvPattern, grain: u32) -> i32 {
     let cost = |esp: &Esp| match (iv, esp.cipher.family) {
+        // Lengths exclude CBC: what is left is a counter mode with random IVs or one without explicit IV, and either is unusual.
+        (IvPattern::Random, Mode::Ctr | Mode::Aead) if grain == NARROWEST => 0,
         (IvPattern::SequenceXor | IvPattern::Counter, Mode::Cbc | Mode::ImplicitIv | Mode::Stream) => COUNTING_IV,
         (IvPattern::Random | IvPattern::Repeated, Mode::Ctr | Mode::Aead) => WRONG_IV,
         (IvPattern::Repeated, Mode::ImplicitIv | Mode::Stream) => WRONG_IV,

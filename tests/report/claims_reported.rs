@@ -95,6 +95,78 @@ fn a_filter_is_told_and_what_it_leaves_out_is_no_finding() {
 }
 
 #[test]
+fn a_filter_is_printed_in_every_report_for_people() {
+    let path = written("filter-printed.pcap", &timed(tunnel(|_| 104), MILLISECOND), ETHERNET);
+    for format in ["text", "markdown"] {
+        let run =
+            support::spiglass(&["report", "-q", "--format", format, "--spi", "0x1001", path.to_str().expect("UTF-8")]);
+        assert!(run.text().contains("Only frames that --spi 0x00001001 leaves."), "{format}: {}", run.text());
+    }
+}
+
+#[test]
+fn bursts_of_equal_packets_beside_a_tunnel_are_no_copies() {
+    let mut noise = Noise(5);
+    let equal = build::udp(R1, R2, (5_000, 5_001), 0, &noise.bytes(100));
+    for burst in [2, 3, 5, 9] {
+        let mut frames = timed(tunnel(|_| 104), MILLISECOND);
+        for at in 0..60 {
+            let of = |n: u64| Out::whole(START + at * 3 * MILLISECOND + 500_000 + n * 10_000, equal.clone());
+            frames.extend((0..burst).map(of));
+        }
+        frames.sort_by_key(|frame| frame.time_ns);
+        let report = run("report", &[], &written("bursts.pcap", &frames, ETHERNET));
+        assert!(!codes(&report).contains(&"tap-copies"), "{burst}: {:?}", codes(&report));
+        assert_eq!(number(&report, "rates.directions.0.frames"), 100 + 60 * burst, "{burst}");
+    }
+    // A TAP that copies packets of the tunnel too makes copies of both.
+    let twice = |frame: Out| {
+        let again = Out::whole(frame.time_ns + 2_000, frame.data.clone());
+        [frame, again]
+    };
+    let frames = timed(tunnel(|_| 104), MILLISECOND).into_iter().flat_map(twice).collect::<Vec<_>>();
+    let report = run("report", &[], &written("span.pcap", &frames, ETHERNET));
+    assert!(codes(&report).contains(&"tap-copies"), "{:?}", codes(&report));
+}
+
+#[test]
+fn a_trailer_that_every_frame_bears_is_not_on_the_wire() {
+    let bare = run("report", &[], &written("bare.pcap", &timed(tunnel(|_| 104), MILLISECOND), ETHERNET));
+    let mut noise = Noise(6);
+    let carded = tunnel(|_| 104).into_iter().map(|frame| [frame, noise.bytes(12)].concat()).collect();
+    let card = run("report", &[], &written("card.pcap", &timed(carded, MILLISECOND), ETHERNET));
+    for at_row in ["rates.directions.0", "rates.directions.1"] {
+        assert_eq!(at(&card, &format!("{at_row}.l1_bps")), at(&bare, &format!("{at_row}.l1_bps")));
+        assert_eq!(text(&card, &format!("{at_row}.l1_basis")), "assumed");
+        assert_eq!(text(&bare, &format!("{at_row}.l1_basis")), "measured");
+    }
+    // One frame in two alone: whatever it is, it is in the figures.
+    let some = tunnel(|_| 104)
+        .into_iter()
+        .enumerate()
+        .map(|(n, frame)| if n % 4 < 2 { [frame, noise.bytes(12)].concat() } else { frame })
+        .collect();
+    let some = run("report", &[], &written("some.pcap", &timed(some, MILLISECOND), ETHERNET));
+    assert_eq!(text(&some, "rates.directions.0.l1_basis"), "measured");
+}
+
+#[test]
+fn what_esp_carries_inside_a_visible_tunnel_counts_once() {
+    let mut noise = Noise(7);
+    let gre = |n: u32| {
+        let inner = build::esp([10, 1, 0, 1].into(), [10, 2, 0, 1].into(), 0x3001, n + 1, &noise.bytes(264));
+        build::ipv4(R1, R2, 47, u16::try_from(n).expect("16 bits"), &[&[0, 0, 8, 0], &inner[14..]].concat())
+    };
+    let frames = (0..200).map(gre).collect();
+    let report = run("report", &[], &written("nested.pcap", &timed(frames, MILLISECOND), ETHERNET));
+    let row = at(&report, "rates.directions.0");
+    let l3 = at(row, "l3_bps").as_f64().expect("a rate");
+    for said in [&row["goodput_bps"], &row["goodput_max_bps"], &row["if_no_tfc"]["goodput_max_bps"]] {
+        assert!(said.as_f64().is_none_or(|said| said <= l3), "{said} of {l3}");
+    }
+}
+
+#[test]
 fn frames_of_a_link_that_is_not_read_are_a_warning() {
     let path = written("unread.pcap", &timed(tunnel(|_| 104), MILLISECOND), 109);
     let report = run("check", &[], &path);

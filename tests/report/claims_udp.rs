@@ -117,6 +117,21 @@ fn ticks(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
 }
 
 #[test]
+fn many_sas_that_have_just_begun_on_the_port_of_esp_are_sas() {
+    let mut noise = Noise(9);
+    let spis: Vec<u32> = (0..40).map(|_| noise.word() as u32 | 0x100).collect();
+    let begun = |n: usize| {
+        let spi = spis[n % spis.len()];
+        (true, 4500, 4500, esp(&mut Noise(n as u64), spi, (n / spis.len()) as u32 + 1, 60 + n % 7 * 16))
+    };
+    let report = report("udp-begun", (0..80).map(begun));
+    assert_eq!(sas(&report).len(), 40);
+    // Random words in the place of the number are none.
+    let random = |n: usize| (true, 4500, 4500, Noise(n as u64 + 1).bytes(68 + n % 7 * 16));
+    no_esp(&self::report("udp-random", (0..80).map(random)), "random words");
+}
+
+#[test]
 fn protocols_that_look_like_esp_are_none() {
     let all: [(&str, Make); 10] = [
         ("rtp-video", rtp_video),

@@ -12,6 +12,7 @@ mod contradictions;
 mod corpus;
 mod generated;
 mod inference;
+mod random;
 mod schema;
 mod seeds;
 mod situations;

@@ -120,7 +120,17 @@ fn every_calculation_fits_its_schema() {
     let schema = schema("calc");
     fits(
         &schema,
-        &["calc", "--format", "json", "--transform", "esp-3des esp-sha-hmac", "--transform", "aes128gcm16", "--sizes", "imix"],
+        &[
+            "calc",
+            "--format",
+            "json",
+            "--transform",
+            "esp-3des esp-sha-hmac",
+            "--transform",
+            "aes128gcm16",
+            "--sizes",
+            "imix",
+        ],
     );
 }
 

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::padding;
 use super::sizes::null_cells;
-use super::tap::Tap;
+use super::tap::{SaView, Tap};
 use super::time::{bits_per_second, per_second};
 use crate::analysis::intern::NONE;
 use crate::analysis::limits::REPORTED_DIRECTIONS;
 use crate::analysis::rates::{BinSums, Direction, Sums};
 use crate::analysis::seen::Seen;
 use crate::analysis::settings::Settings;
+use crate::analysis::sizes::Cell;
 use crate::analysis::tables::{DirectionKey, GROUP};
 use crate::model::Protocol;
 use crate::model::report::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Report};
@@ -17,6 +19,8 @@ use crate::model::report::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Re
 /// A direction with its group traffic folded in.
 struct Folded {
     key: DirectionKey,
+    /// Whether its frames bear a trailer that is left out.
+    trailed: bool,
     /// Numbers of the directions in it.
     ids: Vec<u32>,
     seen: Seen,
@@ -129,6 +133,7 @@ impl Folded {
     fn new(tap: &Tap<'_>, id: u32, key: DirectionKey, direction: &Direction) -> Self {
         let mut row = Self {
             key,
+            trailed: false,
             ids: Vec::new(),
             seen: Seen::default(),
             sums: Sums::default(),
@@ -142,11 +147,17 @@ impl Folded {
     fn take_in(&mut self, tap: &Tap<'_>, id: u32, direction: &Direction) {
         self.ids.push(id);
         self.seen.join(&direction.seen);
+        let trailer = padding::trailer(tap, id);
+        self.trailed |= trailer > 0;
         let sums = tap.on_the_wire(&direction.sums, &direction.copies, &direction.again);
-        self.sums.join(&sums);
+        self.sums.join(&sums.without_trailer(trailer));
         self.assumed += direction.assumed;
         for (bin, sums) in &direction.bins {
-            self.bins.entry(*bin).or_default().join(sums);
+            let mut sums = *sums;
+            sums.all = sums.all.without_trailer(trailer);
+            sums.copies = sums.copies.without_trailer(trailer);
+            sums.again = sums.again.without_trailer(trailer);
+            self.bins.entry(*bin).or_default().join(&sums);
         }
     }
 }
@@ -166,9 +177,10 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let opaque = unknown || carries(tap, direction, |sa| sa.is_opaque());
     let visible = goodput_bytes(tap, direction);
     let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
+    let twice = shows_packets_twice(tap, direction);
     let goodput = if opaque || unsized_packets { None } else { bits_per_second(visible, ns) };
-    // Opaque SAs of known transforms leave a range.
-    let bounded = !unknown && !carries(tap, direction, |sa| !sa.is_opaque() && sa.has_unsized_fragments());
+    // Opaque SAs of known transforms leave a range, but for packets whose size is not known.
+    let bounded = !unknown && !unsized_packets && !twice;
     let range = bounded.then(|| hidden_goodput(tap, direction)).flatten();
     let limit = |hidden: u64| bits_per_second(visible.saturating_add(hidden), ns);
     let bounds =
@@ -204,7 +216,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
             peak(tap, direction, width)
         },
         basis: if tap.clock.stepped(&direction.seen) { "clock-stepped" } else { "capture-clock" },
-        l1_basis: if direction.assumed > 0 { "assumed" } else { "measured" },
+        l1_basis: if direction.assumed > 0 || direction.trailed { "assumed" } else { "measured" },
     }
 }
 
@@ -245,6 +257,33 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
         .fold(0, u64::saturating_add);
     visible.saturating_add(decrypted).saturating_add(null)
+}
+
+/// Whether packets whose inside can be seen carry opaque ones: the packets of both are more than the frames. What is inside the inner
+/// ones is in the inner octets of the outer ones already.
+fn shows_packets_twice(tap: &Tap<'_>, direction: &Folded) -> bool {
+    let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
+    let of_path = |path| tap.partial.tables.paths.get(path).is_some_and(|path| direction.ids.contains(&path.direction));
+    let packets = |cell: &Cell| tap.counted(cell).0;
+    let visible: u64 =
+        tap.sizes.visible.iter().filter(|(key, _)| of_path(key.path)).map(|(_, cell)| packets(cell)).sum();
+    let decrypted: u64 =
+        tap.sizes.decrypted.iter().filter(|(key, _)| of_path(key.path)).map(|(_, cell)| packets(cell)).sum();
+    let null: u64 = null_cells(tap)
+        .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
+        .map(|(_, cell)| packets(cell))
+        .sum();
+    // Several messages of ESP share a segment of TCP.
+    let one_a_frame = |sa: &&SaView<'_>| sa.key.protocol != Protocol::Ah && !sa.in_tcp();
+    let opaque: u64 = tap
+        .sas
+        .iter()
+        .filter(|sa| sa.state.directions & bits != 0 && sa.is_opaque())
+        .filter(one_a_frame)
+        .map(|sa| sa.state.opaque.saturating_sub(if tap.copying { sa.state.copies.get().frames } else { 0 }))
+        .sum();
+    let seen = visible.saturating_add(decrypted).saturating_add(null);
+    seen > 0 && opaque > 0 && seen.saturating_add(opaque) > direction.sums.frames
 }
 
 /// Inner octets of the opaque SAs of a direction.

@@ -90,6 +90,10 @@ fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u
 
 fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut Cache) -> Option<Inferred> {
     let around = sa.state.evidence.around()?;
+    // On unusual UDP ports ESP-NULL is not looked for.
+    if sa.flow.is_some() && IvPattern::is_clear(&sa.state.evidence.ivs()) {
+        return None;
+    }
     let header = ip_header(sa.key.src);
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
     for (length, packets) in lengths(sizes, around, header) {

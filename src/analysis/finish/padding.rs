@@ -4,6 +4,39 @@ use super::directions::direction_name;
 use super::tap::Tap;
 use crate::model::report::{AhPadding, EspPadding, EthernetPadding, Report};
 
+/// One frame in so many may lack a trailer that all others bear.
+const UNTRAILED: u64 = 100;
+/// Fewer frames with a trailer are chance.
+const TRAILED: u64 = 16;
+
+/// Octets that follow the packet in every frame of a direction, which a capture card or a packet broker appended.
+pub(super) fn trailer(tap: &Tap<'_>, direction: u32) -> u64 {
+    // A card appends to all frames; a tap of two cards may have two trailers.
+    match trailer_of(tap, &|_| true) {
+        0 => trailer_of(tap, &|id| id == direction),
+        bytes => bytes,
+    }
+}
+
+/// The same, of the directions in `of`: nearly all of their frames have it, and most of these are so long that nothing fills them up.
+fn trailer_of(tap: &Tap<'_>, of: &dyn Fn(u32) -> bool) -> u64 {
+    let partial = tap.partial;
+    let ip_frames: u64 = partial.rates.iter().filter(|(id, _)| of(*id)).map(|(_, rates)| rates.ip_frames).sum();
+    let cells = || partial.padding.iter().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell);
+    let filled: u64 = partial.padding.fill().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell.seen.count).sum();
+    let trailed: u64 = cells().map(|cell| cell.seen.count).sum();
+    let all = ip_frames.saturating_sub(trailed).saturating_mul(UNTRAILED) <= ip_frames;
+    let shortest = cells().map(|cell| u64::from(cell.shortest)).min().unwrap_or(0);
+    if all && trailed.saturating_sub(filled) >= TRAILED { shortest } else { 0 }
+}
+
+/// Whether what fills a direction's short frames may be a trailer: one as long as one VLAN tag, or two, ends where a frame that is
+/// filled up without its tags ends.
+pub(super) fn may_be_trailer(tap: &Tap<'_>, direction: u32) -> bool {
+    const TAGS: [u64; 2] = [4, 8];
+    TAGS.contains(&trailer(tap, direction))
+}
+
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     for (direction, pattern, cell) in tap.partial.padding.iter() {
         report.padding.ethernet.push(EthernetPadding {

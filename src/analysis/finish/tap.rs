@@ -12,7 +12,7 @@ use crate::analysis::candidates::FlowKey;
 use crate::analysis::fragments::FragmentSums;
 use crate::analysis::intern::NONE;
 use crate::analysis::limits::MAX_UDP_MISFITS;
-use crate::analysis::rates::{Again, Sums};
+use crate::analysis::rates::{Again, Direction, Sums};
 use crate::analysis::sas::{NullCandidate, NullVotes, SaState};
 use crate::analysis::seen::Seen;
 use crate::analysis::sequence::SequenceFigures;
@@ -25,6 +25,13 @@ use crate::model::{FramePos, Protocol, SaKey, Spi};
 
 /// At least this share of a tap's frames, one in so many, makes it a copying TAP.
 const COPYING_TAP: u64 = 5;
+
+/// An SA of so many lengths is not followed by shorter packets in clear by chance.
+const DECAPSULATED_SIZES: usize = 4;
+
+/// Packets of SAs, at least and one frame in so many, that have copies where a TAP makes copies.
+const NUMBERED: u64 = 20;
+const NUMBERED_SHARE: u64 = 10;
 
 /// Fewer packets of an SA that are followed by what they may have carried are chance.
 const DECAPSULATED: u64 = 10;
@@ -73,12 +80,29 @@ pub(crate) struct SaView<'a> {
     pub(crate) inferred: Option<Inferred>,
 }
 
+/// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction
+/// shows nothing but copies, as a second interface does. A generator that sends bursts of equal packets does neither.
+fn are_of_a_tap(partial: &Partial, frames: u64) -> bool {
+    let states = || partial.tables.sas.iter().filter_map(|(id, _)| partial.sas.get(id));
+    let (numbered, copied): (u64, u64) =
+        states().fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames));
+    let only_copies = |direction: &Direction| {
+        let copies = direction.copies.frames;
+        copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)
+    };
+    copied > 0
+        || numbered < NUMBERED
+        || numbered.saturating_mul(NUMBERED_SHARE) < frames
+        || partial.rates.iter().any(|(_, direction)| only_copies(direction))
+}
+
 impl<'a> Tap<'a> {
     /// `found`: SAs of UDP flows on unusual ports. `stated`: SAs that policies state.
     pub(crate) fn new(state: &TapState<'a>, found: &'a [Found<'a>], stated: &BTreeSet<SaKey>) -> Self {
         let partial = state.partial;
         let frames = partial.totals.sums.frames;
-        let copying = frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames;
+        let copying =
+            frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(partial, frames);
         let mut sizes = Cow::Borrowed(&partial.sizes);
         let fragments = partial.fragments.finish(&mut sizes);
         let votes = fragmented::votes(&fragments, &sizes);
@@ -127,13 +151,31 @@ impl<'a> Tap<'a> {
     /// Clear packets that directly follow the packet they came out of, of SAs where that is no chance.
     fn shown_twice(&self) -> Option<Seen> {
         let mut out = Seen::default();
+        let alone = self.shows_nothing_else_in_clear();
         for sa in &self.sas {
             let Some(seen) = self.partial.flows.decapsulated.get(&sa.id) else { continue };
-            if seen.count >= DECAPSULATED && seen.count.saturating_mul(2) >= sa.state.seen.count {
+            let follow = seen.count >= DECAPSULATED && seen.count.saturating_mul(2) >= sa.state.seen.count;
+            if follow && (alone || self.sizes_of(sa.id) >= DECAPSULATED_SIZES) {
                 out.join(seen);
             }
         }
         (out.count > 0).then_some(out)
+    }
+
+    /// Lengths of an SA's packets.
+    fn sizes_of(&self, id: u32) -> usize {
+        let lengths = self.sizes.opaque.iter().filter(|(key, _)| key.sa == id).map(|(key, _)| key.outer_bytes);
+        lengths.collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether nearly all of what is in clear, in the directions in which packets may be shown again, is just those packets: a load
+    /// beside the tunnel follows its packets too, and may be just as much shorter.
+    fn shows_nothing_else_in_clear(&self) -> bool {
+        let again = || self.partial.rates.iter().map(|(_, direction)| (direction, direction.again.sums().clear_bytes));
+        let (shown, clear) = again()
+            .filter(|(_, shown)| *shown > 0)
+            .fold((0_u64, 0_u64), |(sum, clear), (direction, shown)| (sum + shown, clear + direction.sums.clear_bytes));
+        shown.saturating_mul(10) >= clear.saturating_mul(9)
     }
 
     /// Sums of frames that were on the wire once: without copies of the TAP, and without what a gateway shows decapsulated.
@@ -306,6 +348,12 @@ impl<'a> SaView<'a> {
     /// Whether the sizes of some of its packets are not known, because of how their fragments fit together or what they show.
     pub(crate) fn has_unsized_fragments(&self) -> bool {
         self.fragments.as_ref().is_some_and(|sums| sums.uncertain > 0 || sums.unsized_packets > 0)
+    }
+
+    /// Whether some of it is carried in TCP.
+    pub(crate) fn in_tcp(&self) -> bool {
+        let [_, _, tcp, _] = self.state.encapsulations;
+        tcp > 0
     }
 
     /// Whether nothing of what it carries can be seen.

@@ -58,6 +58,13 @@ fn conduct(state: &SaState) -> Conduct {
     }
 }
 
+/// Whether all numbers are among the first of an SA: of protocols that have something else there, one packet in 2^26 is so.
+fn has_begun(state: &SaState) -> bool {
+    /// The last of the first numbers.
+    const EARLY: u64 = 64;
+    state.sequence.finish(0).is_some_and(|figures| (1..=EARLY).contains(&figures.highest))
+}
+
 /// Whether this is the first word of OpenVPN data packets: operation 9, a key number, and a peer number, which servers count
 /// from 0.
 fn is_openvpn(spi: Spi) -> bool {
@@ -74,6 +81,8 @@ struct Way {
     irregular: u64,
     /// SPIs of few packets.
     few: Vec<Spi>,
+    /// Of these, SAs that began just before: their numbers are the first ones.
+    begun: usize,
 }
 
 impl Way {
@@ -81,7 +90,10 @@ impl Way {
         match conduct(state) {
             Conduct::Regular => self.regular += state.seen.count,
             Conduct::Irregular => self.irregular += state.seen.count,
-            Conduct::Few => self.few.push(spi),
+            Conduct::Few => {
+                self.few.push(spi);
+                self.begun += usize::from(has_begun(state));
+            }
         }
     }
 
@@ -90,7 +102,8 @@ impl Way {
         let Some(first) = self.few.first() else { return false };
         let differ = self.few.iter().fold(0, |differ, spi| differ | (spi.0 ^ first.0));
         let shares_an_octet = differ.to_be_bytes().contains(&0);
-        self.few.len() >= MANY_SPIS || self.few.len() >= SHARING_SPIS && shares_an_octet
+        self.few.len() - self.begun.min(self.few.len()) >= MANY_SPIS
+            || self.few.len() >= SHARING_SPIS && shares_an_octet
     }
 }
 
@@ -200,7 +213,10 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
     back.into_iter().flat_map(|back| &back.sas).for_each(|(spi, suspect)| answers.add(*spi, &suspect.state));
     let small: u64 = both().map(|(_, suspect)| suspect.state.steps.get().small).sum();
     let irregular = ways.iter().any(|way| way.irregular > 0);
-    // Protocols with a constant behind their counter have no IV there.
-    let repeats = both().any(|(_, suspect)| IvPattern::of(&suspect.state.evidence.ivs()) == IvPattern::Repeated);
+    // Protocols with a constant behind their counter have no IV there; ESP-NULL has what it carries.
+    let repeats = both().any(|(_, suspect)| {
+        let samples = suspect.state.evidence.ivs();
+        IvPattern::of(&samples) == IvPattern::Repeated && !IvPattern::is_clear(&samples)
+    });
     small >= STEPS && !irregular && !repeats && is_esp(&ways) && !both().any(|(spi, _)| is_openvpn(*spi))
 }

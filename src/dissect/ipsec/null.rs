@@ -360,7 +360,13 @@ fn inner_of(inner: &[u8]) -> Option<(usize, u8, u8, (Address, Address))> {
 
 /// What the first fragment of an ESP packet holds if it is ESP-NULL in tunnel mode.
 pub(in crate::dissect) fn peek(payload: &[u8], iv_bytes: u8) -> Option<NullPeek> {
-    let (total_bytes, next_header, bits, _) = inner_of(payload.get(usize::from(iv_bytes)..)?)?;
+    let inner = payload.get(usize::from(iv_bytes)..)?;
+    let (total_bytes, next_header, bits, _) = inner_of(inner)?;
+    let carried = *inner.get(if next_header == 4 { 9 } else { 6 })?;
+    // A tunnel inside, of the same ends perhaps: the encapsulated packet is further in.
+    if matches!(carried, 4 | 41 | 47 | 97 | 115) {
+        return None;
+    }
     Some(NullPeek { iv_bytes, next_header, bits, inner_bytes: u16::try_from(total_bytes).ok()? })
 }
 

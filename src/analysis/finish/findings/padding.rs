@@ -1,13 +1,14 @@
 //! Padding that says more than it should, or less than the RFC asks.
 
 use super::super::directions::direction_name;
+use super::super::padding::may_be_trailer;
 use super::{Draft, Tap, plural};
 use crate::analysis::padding::Pattern;
 use crate::model::report::Finding;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for (direction, pattern, cell) in tap.partial.padding.fill() {
-        if pattern == Pattern::Zero {
+        if pattern == Pattern::Zero || pattern == Pattern::Other && may_be_trailer(tap, direction) {
             continue;
         }
         let what = match pattern {
