@@ -26,6 +26,9 @@ use crate::model::{FramePos, Protocol, SaKey, Spi};
 /// At least this share of a tap's frames, one in so many, makes it a copying TAP.
 const COPYING_TAP: u64 = 5;
 
+/// SAs whose numbers are not exact that are named; the others are counted.
+const NAMED_SAS: usize = 100;
+
 /// Fewer packets of an SA that are followed by what they may have carried are chance.
 const DECAPSULATED: u64 = 10;
 
@@ -249,10 +252,10 @@ impl<'a> Tap<'a> {
                 "{misfits} datagrams of UDP flows beyond {MAX_UDP_MISFITS} were not weighed against ESP on unusual ports"
             ));
         }
-        for sa in &self.sas {
-            if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded()) {
-                why.push(format!("{}: {reason}", sa.name));
-            }
+        let inexact = || self.sas.iter().filter_map(|sa| Some((&sa.name, sa.sequence.as_ref()?.degraded()?)));
+        why.extend(inexact().take(NAMED_SAS).map(|(name, reason)| format!("{name}: {reason}")));
+        if let Some(more) = inexact().count().checked_sub(NAMED_SAS).filter(|more| *more > 0) {
+            why.push(format!("the same holds for {more} more SAs"));
         }
         why
     }
