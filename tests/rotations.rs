@@ -205,6 +205,10 @@ fn the_same_capture_twice_counts_once_in_every_order_and_grouping() {
         let merged = run("merge", &["--format", "json"], &states);
         assert!(merged.stdout == whole.stdout, "{mixed:?}: {merged}");
     }
+    // Read as one stream, frame by frame, they cannot be told apart any more: it is said.
+    let joined = format!("west={},{}", path(&files[0]), path(&gzip(&dir, "t0.pcap.gz", &files[0])));
+    let west = spiglass(&["report", "--format", "json", "--tap", &joined]).expect(0).json();
+    assert!(layout(&west)[0].contains("if it is the same capture, leave it out"), "{:?}", layout(&west));
     // Given twice by one name.
     let twice = report(&[files[0].clone(), files[0].clone()]).expect(0).json();
     assert_eq!((number(&twice, "totals.frames"), layout(&twice).len()), (300, 1));

@@ -46,7 +46,7 @@ pub(crate) const FOLD_BEHIND: i64 = 1 << 20;
 /// further behind is final, but for a state that is merged behind one that saw the same numbers.
 pub(crate) const LATE_BEHIND: i64 = 1 << 16;
 /// Intervals of all SAs of a state together. Beyond, of each run only the newest are kept, and the older ones summed.
-pub(crate) const MAX_TOTAL_INTERVALS: usize = 1 << 20;
+pub(crate) const MAX_TOTAL_INTERVALS: usize = 1 << 22;
 /// How many of the newest intervals of a run are kept then; half as many, until they fit.
 pub(crate) const FIRST_KEPT: u32 = 1 << 15;
 /// Memory of the analysis, in octets, where no other limit is set: beyond, no further SAs, encapsulations, flows and sizes are admitted.

@@ -138,6 +138,7 @@ struct Unusual {
     jumps: Vec<Jump>,
     wraps: Vec<Edge>,
     degraded: Option<String>,
+    folded: bool,
 }
 
 impl SequenceFigures {
@@ -159,6 +160,11 @@ impl SequenceFigures {
     /// Why the figures are not exact.
     pub(crate) fn degraded(&self) -> Option<&str> {
         self.unusual.as_ref().and_then(|unusual| unusual.degraded.as_deref())
+    }
+
+    /// Whether that is so because old intervals became counters.
+    pub(crate) fn is_folded(&self) -> bool {
+        self.unusual.as_ref().is_some_and(|unusual| unusual.folded)
     }
 
     fn unusual(&mut self) -> &mut Unusual {
@@ -684,6 +690,7 @@ impl Run {
         }
         figures.wraps += ((self.max >> 32) - (min >> 32)).unsigned_abs();
         if folded.below.is_some() {
+            figures.unusual().folded = true;
             figures.unusual().degraded = Some(format!(
                 "coverage beyond {MAX_INTERVALS} intervals was folded; {} frames fell into folded ground",
                 folded.beyond_horizon

@@ -189,6 +189,13 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_told_in_powers_of_1024() {
+        assert_eq!((bytes("512M"), bytes("4G"), bytes("1.5GiB")), (Ok(512 << 20), Ok(4 << 30), Ok(3 << 29)));
+        assert_eq!(bytes("2097152"), Ok(2 << 20));
+        assert!(bytes("1K").is_err() && bytes("4X").is_err() && bytes("-1G").is_err() && bytes("").is_err());
+    }
+
+    #[test]
     fn taps_have_names_and_files() {
         assert_eq!(tap("west=a.pcap,b.pcap").map(|tap| tap.files.len()), Ok(2));
         for wrong in ["a.pcap", "=a.pcap", "west=", "west=a,,b"] {

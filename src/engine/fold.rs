@@ -10,6 +10,9 @@ use crate::analysis::MEMORY_LIMIT;
 /// The tap that was named for a piece, and its digest.
 type PieceKey = (Option<String>, u128);
 
+/// The tap that was named for a rotation, and the text of the names of its files.
+type Rotation = (Option<String>, String);
+
 /// Streams, each piece once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams {
@@ -17,7 +20,7 @@ pub(super) struct Streams {
     next: u64,
     of_piece: HashMap<PieceKey, u64>,
     /// By the tap and the text of the name: the name of each stream's first file.
-    rotations: HashMap<(Option<String>, String), BTreeSet<(CountedName, u64)>>,
+    rotations: HashMap<Rotation, BTreeSet<(CountedName, u64)>>,
     /// Streams that were changed since they were settled.
     unsettled: BTreeSet<u64>,
     /// Octets of memory that each takes, about, and all of them.

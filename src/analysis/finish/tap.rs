@@ -252,7 +252,14 @@ impl<'a> Tap<'a> {
                 "{misfits} datagrams of UDP flows beyond {MAX_UDP_MISFITS} were not weighed against ESP on unusual ports"
             ));
         }
-        let inexact = || self.sas.iter().filter_map(|sa| Some((&sa.name, sa.sequence.as_ref()?.degraded()?)));
+        // Where all SAs together had too many intervals, one sentence says so of all.
+        let summed = self.partial.sas.degraded().is_some();
+        let inexact = || {
+            let figures = self.sas.iter().filter_map(|sa| Some((&sa.name, sa.sequence.as_ref()?)));
+            figures
+                .filter(|(_, own)| !(summed && own.is_folded()))
+                .filter_map(|(name, own)| Some((name, own.degraded()?)))
+        };
         why.extend(inexact().take(NAMED_SAS).map(|(name, reason)| format!("{name}: {reason}")));
         if let Some(more) = inexact().count().checked_sub(NAMED_SAS).filter(|more| *more > 0) {
             why.push(format!("the same holds for {more} more SAs"));
