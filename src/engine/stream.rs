@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufWriter, Write};
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::names::CountedName;
 use crate::analysis::finish::CaptureFacts;
@@ -54,9 +55,9 @@ impl Stream {
     pub(super) fn new(tap: Option<String>, captures: Vec<CaptureFacts>, partial: Partial) -> Self {
         let has_frames = partial.captures().iter().any(|capture| capture.frames > 0);
         // Of a capture without frames nothing is known but its name.
-        let named = || captures.first().map_or_else(Vec::new, |capture| capture.capture.path.clone().into_bytes());
-        let content = has_frames.then(|| postcard::to_stdvec(&partial).ok()).flatten().unwrap_or_else(named);
-        let piece = Piece { digest: xxh3_128(&content), captures: captures.len() as u64, again: BTreeSet::new() };
+        let named = || xxh3_128(captures.first().map_or("", |capture| capture.capture.path.as_str()).as_bytes());
+        let digest = has_frames.then(|| digest_of(&partial)).flatten().unwrap_or_else(named);
+        let piece = Piece { digest, captures: captures.len() as u64, again: BTreeSet::new() };
         let borders = vec![None; captures.len()];
         Self { tap, part: None, pieces: vec![piece], captures, borders, partial, edges: None }
     }
@@ -214,6 +215,28 @@ impl Stream {
             Some((piece.digest, facts.unwrap_or_default(), &piece.again))
         })
     }
+}
+
+/// Takes the digest of what is written, without keeping it.
+#[derive(Default)]
+struct Digest(Xxh3);
+
+impl Write for Digest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The digest of a settled state.
+fn digest_of(partial: &Partial) -> Option<u128> {
+    let mut written = postcard::to_io(partial, BufWriter::new(Digest::default())).ok()?;
+    written.flush().ok()?;
+    Some(written.get_ref().0.digest128())
 }
 
 /// Times of the earliest and the latest frame of some captures.
