@@ -368,11 +368,7 @@ impl Sizes {
             + self.null.refused
             + self.trains.refused
             + self.decrypted.refused;
-        (refused > 0).then(|| {
-            format!(
-                "{refused} packets of sizes beyond the limit ({MAX_SIZE_CELLS} cells at the most) are in no size table"
-            )
-        })
+        (refused > 0).then(|| format!("{refused} packets of sizes beyond {MAX_SIZE_CELLS} cells are in no size table"))
     }
 }
 
