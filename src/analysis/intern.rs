@@ -92,6 +92,15 @@ impl<K: Copy + Eq + Hash + Quick> Interner<K> {
         self.keys.get(id as usize)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Admits no further keys.
+    pub(crate) fn close(&mut self) {
+        self.limit = self.keys.len();
+    }
+
     pub(crate) fn find(&self, key: &K) -> Option<u32> {
         self.ids.get(key).copied()
     }

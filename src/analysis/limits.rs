@@ -45,6 +45,20 @@ pub(crate) const FOLD_BEHIND: i64 = 1 << 20;
 /// How far behind the maximum late numbers are kept one by one when an SA has more than [`MAX_INTERVALS`] intervals of them. What is
 /// further behind is final, but for a state that is merged behind one that saw the same numbers.
 pub(crate) const LATE_BEHIND: i64 = 1 << 16;
+/// Intervals of all SAs of a state together. Beyond, of each run only the newest are kept, and the older ones summed.
+pub(crate) const MAX_TOTAL_INTERVALS: usize = 1 << 22;
+/// How many of the newest intervals of a run are kept then; half as many, until they fit.
+pub(crate) const FIRST_KEPT: u32 = 1 << 15;
+/// Memory of the analysis, in octets, where no other limit is set: beyond, no further SAs, encapsulations, flows and sizes are admitted.
+pub const MEMORY_LIMIT: u64 = 4 << 30;
+/// Frames observed at length, and SAs, between two looks at the memory.
+pub(crate) const LOOK_EVERY: usize = 1 << 14;
+/// Octets that an SA, an interval, an entry of a table or a time bin take, about: with their keys and the room that maps keep free.
+pub(crate) const SA_BYTES: usize = 1_024;
+pub(crate) const INTERVAL_BYTES: usize = 40;
+pub(crate) const ENTRY_BYTES: usize = 192;
+/// Octets that a state takes with nothing in it, about.
+pub(crate) const STATE_BYTES: usize = 16 << 10;
 /// Keys tried for one SA: its two ends may state different ones, and lists others again.
 pub(crate) const MAX_KEYS_OF_AN_SA: usize = 256;
 /// High halves of sequence numbers tried where nobody says which one it is: from 0 up, 2^32 packets each.

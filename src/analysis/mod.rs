@@ -54,8 +54,9 @@ mod written;
 
 pub use expectation::Expectation;
 pub use keyring::Keyring;
+pub use limits::MEMORY_LIMIT;
 pub use pairing::PairSettings;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;
 pub use span::CaptureSpan;
-pub use succession::Succession;
+pub use succession::{Border, Succession};

@@ -6,7 +6,7 @@ use super::express::{Express, lane_key};
 use super::flows::Flows;
 use super::fragments::{Fragment, Fragments};
 use super::keyring::{Keyring, Unlocked};
-use super::limits::{CLOCK_TOLERANCE_NS, MAX_UDP_CANDIDATES};
+use super::limits::{CLOCK_TOLERANCE_NS, ENTRY_BYTES, LOOK_EVERY, MAX_UDP_CANDIDATES, STATE_BYTES};
 use super::notices::Notices;
 use super::observation::{SaSight, observe};
 use super::padding::EthernetPadding;
@@ -44,6 +44,10 @@ pub struct Partial {
     express: Express,
     /// Whether positions are not in the order of the stream: several captures of one tap, frame by frame.
     interleaved: bool,
+    /// Frames and SAs until the memory is looked at again; no part of the state.
+    look_in: usize,
+    /// Octets of memory that it may take; no part of the state.
+    room: u64,
     scratch: Scratch,
 }
 
@@ -113,6 +117,8 @@ impl Partial {
             candidates: Candidates::default(),
             express: Express::default(),
             interleaved: false,
+            look_in: LOOK_EVERY,
+            room: settings.memory_limit,
             scratch: Scratch { stack: Stack::default(), sights: Vec::new(), keyring },
         }
     }
@@ -166,6 +172,7 @@ impl Partial {
     /// Takes in a frame that no express lane takes.
     #[inline(never)]
     fn observe_at_length(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
+        self.look_after(1);
         dissect(frame, &self.options, &mut self.scratch.stack);
         if self.scratch.stack.flags.fcs_found {
             self.take_in(&Frame { fcs_bytes: ethernet::FCS as u8, ..*frame }, glance);
@@ -277,8 +284,11 @@ impl Partial {
             candidates,
             express: _,
             interleaved: _,
+            look_in: _,
+            room: _,
             scratch: _,
         } = later;
+        let more = sas.len();
         let shift = self.span.merge(span);
         let map = self.tables.absorb(&tables);
         self.totals.merge(totals, shift, &map);
@@ -294,13 +304,55 @@ impl Partial {
         let recounted = self.copies.merge(copies, shift, &map);
         recounted.iter().for_each(|frame| self.recount_copy(frame));
         self.fragments.merge(fragments, shift, &map, &recounted, &mut self.sizes);
+        self.look_after(more);
         Ok(self)
+    }
+
+    /// Looks at the memory when there may be much more of it.
+    #[inline]
+    fn look_after(&mut self, more: usize) {
+        self.look_in = self.look_in.saturating_sub(more);
+        if self.look_in == 0 {
+            self.bound();
+        }
+    }
+
+    /// Keeps the state within its limits on sequence numbers and on memory.
+    #[cold]
+    fn bound(&mut self) {
+        self.look_in = LOOK_EVERY.max(self.sas.len());
+        let intervals = self.sas.bound();
+        if self.weight_with(intervals) > self.room {
+            self.tables.close(self.settings.memory_limit);
+            self.sizes.close();
+        }
+    }
+
+    fn weight_with(&self, intervals: usize) -> u64 {
+        let entries = self.tables.len() + self.sizes.len() + self.rates.bins();
+        self.sas.weight(intervals) + (STATE_BYTES + entries * ENTRY_BYTES) as u64
+    }
+
+    /// Octets of memory that the settled state takes, about.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        self.weight_with(self.sas.intervals())
+    }
+
+    /// Sets the memory that this state may take of what the settings allow for all, in octets.
+    pub fn limit_memory(&mut self, room: u64) {
+        self.room = room;
+        if self.weight() > room {
+            self.tables.close(self.settings.memory_limit);
+            self.sizes.close();
+        }
     }
 
     /// Brings the state into the one form that equal streams share: nothing half-done is left in caches.
     pub fn settle(&mut self) {
         self.flush();
         self.express = Express::default();
+        self.bound();
         self.tables.settle();
         self.sas.settle();
         self.rates.flush();
@@ -319,6 +371,7 @@ impl Partial {
     pub(crate) fn degraded(&self) -> Vec<String> {
         let mut why = self.tables.refusals();
         why.extend(self.sizes.refusals());
+        why.extend(self.sas.degraded());
         why.extend(self.rates.degraded());
         if self.notices.refused > 0 {
             why.push(format!("{} ICMP or IKE notices beyond the limit were not kept", self.notices.refused));
@@ -374,6 +427,8 @@ impl Partial {
             candidates,
             express: _,
             interleaved: _,
+            look_in: _,
+            room: _,
             scratch: _,
         } = self;
         let parts = [

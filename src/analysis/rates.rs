@@ -291,6 +291,11 @@ impl Rates {
         }
     }
 
+    /// How many bins there are.
+    pub(crate) const fn bins(&self) -> usize {
+        self.bins
+    }
+
     /// Joins neighbouring bins until there are few enough. Bins stay at multiples of their width.
     #[cold]
     fn widen(&mut self) {

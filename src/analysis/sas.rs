@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::intern::NONE;
 use super::keyed::Keyed;
+use super::limits::{FIRST_KEPT, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES};
 use super::observation::{Mode, Observation, SaSight};
 use super::opaque::OpaqueEvidence;
 use super::rare::Rare;
@@ -20,6 +21,8 @@ use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sas {
     states: Vec<SaState>,
+    /// How many of the newest intervals of each run are kept, where all SAs together had too many.
+    kept: Option<u32>,
 }
 
 /// State of one SA.
@@ -386,11 +389,53 @@ impl Sas {
     }
 
     pub(crate) fn is_exact(&self) -> bool {
-        self.states.iter().all(|state| state.sequence.is_exact())
+        self.kept.is_none() && self.states.iter().all(|state| state.sequence.is_exact())
     }
 
     pub(crate) fn len(&self) -> usize {
         self.states.len()
+    }
+
+    /// Reduces intervals of sequence numbers to counters where all SAs together have too many; how many there are then.
+    pub(crate) fn bound(&mut self) -> usize {
+        let mut intervals = self.keep_newest();
+        while intervals > MAX_TOTAL_INTERVALS && self.kept != Some(1) {
+            self.kept = Some(self.kept.map_or(FIRST_KEPT, |kept| (kept / 2).max(1)));
+            intervals = self.keep_newest();
+        }
+        intervals
+    }
+
+    /// Intervals of sequence numbers that are held.
+    pub(crate) fn intervals(&self) -> usize {
+        self.states.iter().map(|state| state.sequence.intervals()).sum()
+    }
+
+    fn keep_newest(&mut self) -> usize {
+        let kept = self.kept.map(|kept| kept as usize);
+        let mut intervals = 0;
+        for state in &mut self.states {
+            if let Some(kept) = kept {
+                state.sequence.keep_newest(kept);
+            }
+            intervals += state.sequence.intervals();
+        }
+        intervals
+    }
+
+    /// What was reduced to counters for lack of room.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        let kept = self.kept?;
+        let beyond: u64 = self.states.iter().map(|state| state.sequence.beyond_horizon()).sum();
+        Some(format!(
+            "all SAs together have more than {MAX_TOTAL_INTERVALS} gaps and late packets: of each SA the newest {kept} intervals of \
+             sequence numbers were kept and older ones summed; {beyond} frames came later than what was kept"
+        ))
+    }
+
+    /// Octets of memory, about.
+    pub(crate) fn weight(&self, intervals: usize) -> u64 {
+        (self.states.len() * SA_BYTES + intervals * INTERVAL_BYTES) as u64
     }
 
     /// Gives back the room that was taken for SAs that did not come.
@@ -442,7 +487,11 @@ impl Sas {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, remap: &Remap) {
-        let Self { states } = later;
+        let Self { states, kept } = later;
+        self.kept = match (self.kept, kept) {
+            (Some(own), Some(theirs)) => Some(own.min(theirs)),
+            (own, theirs) => own.or(theirs),
+        };
         for (state, &id) in states.into_iter().zip(&remap.sas) {
             if let Some(own) = self.state_mut(id) {
                 own.merge(state, shift, &remap.directions);

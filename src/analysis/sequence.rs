@@ -138,6 +138,7 @@ struct Unusual {
     jumps: Vec<Jump>,
     wraps: Vec<Edge>,
     degraded: Option<String>,
+    folded: bool,
 }
 
 impl SequenceFigures {
@@ -159,6 +160,11 @@ impl SequenceFigures {
     /// Why the figures are not exact.
     pub(crate) fn degraded(&self) -> Option<&str> {
         self.unusual.as_ref().and_then(|unusual| unusual.degraded.as_deref())
+    }
+
+    /// Whether that is so because old intervals became counters.
+    pub(crate) fn is_folded(&self) -> bool {
+        self.unusual.as_ref().is_some_and(|unusual| unusual.folded)
     }
 
     fn unusual(&mut self) -> &mut Unusual {
@@ -366,6 +372,28 @@ impl SequenceState {
         self.runs.last().map(Run::range)
     }
 
+    /// The first run, without what came late; `None` without numbers.
+    pub(crate) fn head(&self) -> Option<Self> {
+        self.runs.first().map(Self::border)
+    }
+
+    /// The last run, without what came late; `None` without numbers.
+    pub(crate) fn tail(&self) -> Option<Self> {
+        self.runs.last().map(Self::border)
+    }
+
+    fn border(run: &Run) -> Self {
+        let run = Run {
+            coverage: run.coverage.clone(),
+            late: None,
+            folded: Rare::default(),
+            late_before: Rare::default(),
+            wraps: Vec::new(),
+            ..*run
+        };
+        Self { runs: vec![run], ..Self::default() }
+    }
+
     /// How many numbers the last run has in common with the first run of another state.
     pub(crate) fn common(&self, later: &Self) -> u64 {
         let (Some(own), Some(later)) = (self.runs.last(), later.runs.first()) else { return 0 };
@@ -500,12 +528,16 @@ impl Run {
 
     /// Reduces late numbers far behind the maximum to counters, where there are too many.
     fn fold_late(&mut self) {
-        let Some(late) = &mut self.late else { return };
+        let Some(late) = &self.late else { return };
         // Whatever is in another class is in the first.
         if late.first().is_none_or(|first| first.intervals() <= MAX_INTERVALS) {
             return;
         }
-        let floor = self.max - LATE_BEHIND;
+        self.fold_late_below(self.max - LATE_BEHIND);
+    }
+
+    fn fold_late_below(&mut self, floor: i64) {
+        let Some(late) = &mut self.late else { return };
         for (set, count) in late.iter_mut().zip(self.late_before.edit()) {
             *count += set.drop_below(floor).iter().map(|(start, end)| start.abs_diff(*end)).sum::<u64>();
         }
@@ -521,7 +553,11 @@ impl Run {
 
     /// Reduces gaps far behind the maximum to counters.
     fn fold(&mut self) {
-        let dropped = self.coverage.drop_below(self.max - FOLD_BEHIND);
+        self.fold_below(self.max - FOLD_BEHIND);
+    }
+
+    fn fold_below(&mut self, floor: i64) {
+        let dropped = self.coverage.drop_below(floor);
         let Some(&(first, _)) = dropped.first() else { return };
         let folded = self.folded.edit();
         if folded.below.is_none() {
@@ -546,6 +582,7 @@ impl Run {
         if let Some(late) = &mut later.late {
             late.iter_mut().for_each(|set| set.shift(by));
         }
+        self.refuse_folded(&mut later);
         later.first.unwrapped += by;
         later.last.unwrapped += by;
         let level = self.max >> 32;
@@ -653,6 +690,7 @@ impl Run {
         }
         figures.wraps += ((self.max >> 32) - (min >> 32)).unsigned_abs();
         if folded.below.is_some() {
+            figures.unusual().folded = true;
             figures.unusual().degraded = Some(format!(
                 "coverage beyond {MAX_INTERVALS} intervals was folded; {} frames fell into folded ground",
                 folded.beyond_horizon
@@ -693,6 +731,8 @@ fn jump(before: &Run, after: &Run) -> Option<Jump> {
 
 /// A step across 2^32 that is no larger is a jump ahead; a larger one is a counter that began anew.
 const FURTHEST_ACROSS: u32 = 1 << 24;
+
+mod bound;
 
 #[cfg(test)]
 mod tests;

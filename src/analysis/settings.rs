@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::expectation::Expectation;
+use super::limits::MEMORY_LIMIT;
 use crate::dissect::{DissectOptions, Stack};
 use crate::model::{Address, Spi, Timestamp};
 
@@ -30,6 +31,14 @@ pub struct Settings<T = Timestamp> {
     pub max_loss_pct: f64,
     /// What should be on the wire.
     pub expectation: Expectation,
+    /// Memory that the analysis may take, in octets, about. It changes no figure before it is reached, so states of different limits
+    /// merge.
+    #[serde(skip, default = "memory_limit")]
+    pub memory_limit: u64,
+}
+
+const fn memory_limit() -> u64 {
+    MEMORY_LIMIT
 }
 
 impl<T> Default for Settings<T> {
@@ -45,6 +54,7 @@ impl<T> Default for Settings<T> {
             link_rate_bps: None,
             max_loss_pct: 0.1,
             expectation: Expectation::default(),
+            memory_limit: MEMORY_LIMIT,
         }
     }
 }
@@ -52,7 +62,19 @@ impl<T> Default for Settings<T> {
 impl<T> Settings<T> {
     /// The same settings, their limits in time told in another way.
     pub(crate) fn with_times<U>(&self, told: impl Fn(&T) -> U) -> Settings<U> {
-        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct, expectation } = self;
+        let Self {
+            bin_ns,
+            from,
+            to,
+            peer,
+            spi,
+            udp_ports,
+            overlay,
+            link_rate_bps,
+            max_loss_pct,
+            expectation,
+            memory_limit,
+        } = self;
         Settings {
             bin_ns: *bin_ns,
             from: from.as_ref().map(&told),
@@ -64,6 +86,7 @@ impl<T> Settings<T> {
             link_rate_bps: *link_rate_bps,
             max_loss_pct: *max_loss_pct,
             expectation: expectation.clone(),
+            memory_limit: *memory_limit,
         }
     }
 
@@ -100,7 +123,19 @@ impl Settings {
     /// In which setting the two differ, in words.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<String> {
-        let Self { bin_ns, from, to, peer, spi, udp_ports, overlay, link_rate_bps, max_loss_pct, expectation } = self;
+        let Self {
+            bin_ns,
+            from,
+            to,
+            peer,
+            spi,
+            udp_ports,
+            overlay,
+            link_rate_bps,
+            max_loss_pct,
+            expectation,
+            memory_limit: _,
+        } = self;
         let different = [
             ("--bin", *bin_ns != other.bin_ns),
             ("--from", *from != other.from),

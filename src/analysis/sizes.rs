@@ -146,12 +146,13 @@ pub(crate) struct Cells<K> {
     cells: Vec<(K, Cell)>,
     /// Numbers of cells used lately, by the quick word of their key.
     cache: Vec<u32>,
+    limit: usize,
     pub(crate) refused: u64,
 }
 
 impl<K> Default for Cells<K> {
     fn default() -> Self {
-        Self { ids: HashMap::default(), cells: Vec::new(), cache: Vec::new(), refused: 0 }
+        Self { ids: HashMap::default(), cells: Vec::new(), cache: Vec::new(), limit: MAX_SIZE_CELLS, refused: 0 }
     }
 }
 
@@ -181,7 +182,7 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         if let Some(&id) = self.ids.get(&key) {
             return Some(id);
         }
-        if self.cells.len() >= MAX_SIZE_CELLS {
+        if self.cells.len() >= self.limit {
             self.refused += 1;
             return None;
         }
@@ -256,7 +257,7 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: impl Fn(K) -> K) {
-        let Self { ids: _, cells, cache: _, refused } = later;
+        let Self { ids: _, cells, cache: _, limit: _, refused } = later;
         self.refused += refused;
         for (key, theirs) in cells {
             if let Some(cell) = self.cell(map(key)) {
@@ -349,6 +350,21 @@ impl Sizes {
         self.null.settle();
         self.trains.settle();
         self.decrypted.settle();
+    }
+
+    /// Admits no further sizes.
+    pub(crate) fn close(&mut self) {
+        self.visible.limit = self.visible.cells.len();
+        self.opaque.limit = self.opaque.cells.len();
+        self.null.limit = self.null.cells.len();
+        self.trains.limit = self.trains.cells.len();
+        self.decrypted.limit = self.decrypted.cells.len();
+    }
+
+    /// How many cells there are.
+    pub(crate) fn len(&self) -> usize {
+        let Self { visible, opaque, null, trains, decrypted } = self;
+        visible.cells.len() + opaque.cells.len() + null.cells.len() + trains.cells.len() + decrypted.cells.len()
     }
 
     pub(crate) fn refusals(&self) -> Option<String> {
@@ -510,6 +526,6 @@ impl<K: Serialize> Serialize for Cells<K> {
 impl<'de, K: Copy + Eq + Hash + Deserialize<'de>> Deserialize<'de> for Cells<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (cells, refused) = <(Vec<(K, Cell)>, u64)>::deserialize(deserializer)?;
-        Ok(Self { ids: HashMap::default(), cells, cache: Vec::new(), refused })
+        Ok(Self { cells, refused, ..Self::default() })
     }
 }

@@ -43,7 +43,7 @@ fn is_no_figure(of: &str, field: &str) -> bool {
             | ("Written" | "Fragments", "first" | "newest" | "previous" | "lowest" | "last_sweep")
             | ("Group", "first_time" | "last_time")
             | ("Span", "backward_most_ns")
-            | ("CaptureSpan", "longest_pause_ns")
+            | ("CaptureSpan", "longest_pause_ns" | "opening")
             | ("Pauses", "stopped_ns")
             | ("Written", "settings")
     )

@@ -7,6 +7,7 @@ use super::limits::{CLOCK_TOLERANCE_NS, MAX_BACK_STEPS};
 use super::observation::Observation;
 use super::seen::Seen;
 use crate::capture::Frame;
+use crate::dissect::digest::content;
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// What stretch of which captures a state covers.
@@ -67,11 +68,16 @@ pub struct CaptureSpan {
     ends: Option<(Timestamp, Timestamp)>,
     /// The longest time between a frame and the next, in nanoseconds.
     pub(crate) longest_pause_ns: i64,
+    /// Digest of the first frame that has a time.
+    opening: u64,
 }
 
 impl CaptureSpan {
     fn append(&mut self, later: Self) {
-        let Self { frames, times, ends, longest_pause_ns } = later;
+        let Self { frames, times, ends, longest_pause_ns, opening } = later;
+        if self.ends.is_none() {
+            self.opening = opening;
+        }
         self.frames += frames;
         if let (Some(own), Some(theirs)) = (self.ends, ends) {
             self.pause(own.1, theirs.0);
@@ -85,6 +91,25 @@ impl CaptureSpan {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (own, theirs) => own.or(theirs),
         };
+    }
+
+    /// The longest time between a frame and the next, in nanoseconds.
+    #[must_use]
+    pub const fn longest_pause_ns(&self) -> i64 {
+        self.longest_pause_ns
+    }
+
+    /// What a capture has in common with its copies, and hardly with another; `None` without times.
+    #[must_use]
+    pub fn mark(&self) -> Option<(u64, (Timestamp, Timestamp), i64, u64)> {
+        Some((self.frames, self.times?, self.longest_pause_ns, self.opening))
+    }
+
+    /// Takes in the first frame that has a time.
+    #[cold]
+    fn open(&mut self, frame: &Frame<'_>) {
+        self.ends = Some((frame.time, frame.time));
+        self.opening = content(frame.data);
     }
 
     #[inline]
@@ -107,7 +132,7 @@ impl Span {
                     span.pause(last, frame.time);
                     span.ends = Some((first, frame.time));
                 } else {
-                    span.ends = Some((frame.time, frame.time));
+                    span.open(frame);
                 }
                 span.times = Some(match span.times {
                     Some((earliest, latest)) => (earliest.min(frame.time), latest.max(frame.time)),

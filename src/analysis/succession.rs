@@ -1,10 +1,54 @@
 //! How the state of one capture goes on in that of another: what the sequence numbers of the SAs in both say.
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::partial::Partial;
 use super::sequence::SequenceState;
+use super::sound::check;
+use crate::model::SaKey;
+
+/// The sequence numbers of all SAs at one end of a capture, in the order of their keys.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Border {
+    sas: Vec<(SaKey, SequenceState)>,
+}
+
+impl Border {
+    /// The numbers that a state begins with.
+    #[must_use]
+    pub fn head(state: &Partial) -> Self {
+        Self::of(state, SequenceState::head)
+    }
+
+    /// The numbers that a state ends with.
+    #[must_use]
+    pub fn tail(state: &Partial) -> Self {
+        Self::of(state, SequenceState::tail)
+    }
+
+    fn of(state: &Partial, end: impl Fn(&SequenceState) -> Option<SequenceState>) -> Self {
+        let known = state.tables.sas.iter().filter_map(|(id, key)| Some((*key, state.sas.get(id)?)));
+        let mut sas: Vec<_> = known.filter_map(|(key, sa)| Some((key, end(&sa.sequence)?))).collect();
+        sas.sort_unstable_by_key(|(key, _)| *key);
+        Self { sas }
+    }
+}
+
+impl<'de> Deserialize<'de> for Border {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let sas: Vec<(SaKey, SequenceState)> = Vec::deserialize(deserializer)?;
+        let sorted = sas.iter().zip(sas.iter().skip(1)).all(|((own, _), (next, _))| own < next);
+        if !sorted {
+            return Err(serde::de::Error::custom("its SAs at a border are not in order"));
+        }
+        let border = Self { sas };
+        check(&border).map_err(serde::de::Error::custom)?;
+        Ok(border)
+    }
+}
 
 /// What the SAs that two states share say about their order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Succession {
     /// SAs with numbers in both.
     pub shared: u64,
@@ -24,14 +68,15 @@ enum Step {
 }
 
 impl Succession {
-    /// Compares two states, of which `later` begins later.
+    /// Compares the end of one capture with the beginning of another, which begins later.
     #[must_use]
-    pub fn of(own: &Partial, later: &Partial) -> Self {
+    pub fn of(own: &Border, later: &Border) -> Self {
         let mut all = Self::default();
-        for (id, key) in later.tables.sas.iter() {
-            let known = own.tables.sas.find(key).and_then(|id| own.sas.get(id));
-            let Some((own, later)) = known.zip(later.sas.get(id)) else { continue };
-            let Some(step) = step(&own.sequence, &later.sequence) else { continue };
+        let mut known = own.sas.iter().peekable();
+        for (key, later) in &later.sas {
+            while known.next_if(|(own, _)| own < key).is_some() {}
+            let Some((_, own)) = known.next_if(|(own, _)| own == key) else { continue };
+            let Some(step) = step(own, later) else { continue };
             all.shared += 1;
             match step {
                 Step::On(missing) => {
@@ -55,6 +100,12 @@ impl Succession {
     #[must_use]
     pub fn goes_on(&self) -> bool {
         self.shared > 0 && self.parallel == 0
+    }
+
+    /// Whether hardly an SA misses a number between the two: nothing that belongs there is unknown.
+    #[must_use]
+    pub fn is_close(&self) -> bool {
+        self.goes_on() && self.joined > 0 && self.joined.saturating_mul(10) >= self.shared.saturating_mul(9)
     }
 
     /// Whether no number is missing between the two.

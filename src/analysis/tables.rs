@@ -58,6 +58,8 @@ pub(crate) struct Tables {
     pub(crate) pairs: Interner<(Address, Address)>,
     pub(crate) paths: Interner<PathKey>,
     pub(crate) flows: Interner<FlowKey>,
+    /// The limit on memory, in octets, that was reached; 0 while none was.
+    pub(crate) full: u64,
 }
 
 /// How a later span's numbers translate after [`Tables::absorb`].
@@ -85,6 +87,7 @@ impl Default for Tables {
             pairs: Interner::new(MAX_PATHS),
             paths: Interner::new(MAX_PATHS),
             flows: Interner::new(MAX_FLOWS),
+            full: 0,
         }
     }
 }
@@ -92,7 +95,7 @@ impl Default for Tables {
 impl Tables {
     /// Gives the room of caches back.
     pub(crate) fn settle(&mut self) {
-        let Self { stacks, directions, sas, pairs, paths, flows } = self;
+        let Self { stacks, directions, sas, pairs, paths, flows, full: _ } = self;
         stacks.settle();
         directions.settle();
         sas.settle();
@@ -103,7 +106,8 @@ impl Tables {
 
     /// Admits the keys of the span that follows, in its order.
     pub(crate) fn absorb(&mut self, later: &Self) -> Remap {
-        let Self { stacks, directions, sas, pairs, paths, flows } = later;
+        let Self { stacks, directions, sas, pairs, paths, flows, full } = later;
+        self.full = self.full.max(*full);
         let stacks = self.stacks.absorb(stacks, |k| k);
         let directions = self.directions.absorb(directions, |k| k);
         let sas = self.sas.absorb(sas, |k| k);
@@ -119,15 +123,41 @@ impl Tables {
         Remap { stacks, directions, sas, paths, flows }
     }
 
+    /// Admits no further keys: the memory that the analysis may take is full.
+    pub(crate) fn close(&mut self, limit: u64) {
+        let Self { stacks, directions, sas, pairs, paths, flows, full } = self;
+        stacks.close();
+        directions.close();
+        sas.close();
+        pairs.close();
+        paths.close();
+        flows.close();
+        *full = (*full).max(limit);
+    }
+
+    /// How many keys there are.
+    pub(crate) fn len(&self) -> usize {
+        let Self { stacks, directions, sas, pairs, paths, flows, full: _ } = self;
+        stacks.len() + directions.len() + sas.len() + pairs.len() + paths.len() + flows.len()
+    }
+
     /// What was refused for lack of room, one sentence a table.
     pub(crate) fn refusals(&self) -> Vec<String> {
         let mut why = Vec::new();
+        if self.full > 0 {
+            why.push(format!(
+                "the analysis reached its memory limit of {} MiB (--memory-limit): SAs, encapsulations, address pairs and sizes that \
+                 came later were counted, not analysed",
+                self.full >> 20
+            ));
+        }
+        let beyond = |limit: usize| if self.full > 0 { "the memory limit".to_owned() } else { limit.to_string() };
         for (refused, what) in [
-            (self.sas.refused, format!("headers of security associations beyond {MAX_SAS}")),
-            (self.paths.refused, format!("packets on encapsulations beyond {MAX_PATHS}")),
-            (self.pairs.refused, format!("packets of endpoint pairs beyond {MAX_PATHS}")),
-            (self.stacks.refused, format!("frames with stacks beyond {MAX_STACKS}")),
-            (self.flows.refused, format!("packets of address pairs beyond {MAX_FLOWS}")),
+            (self.sas.refused, format!("headers of security associations beyond {}", beyond(MAX_SAS))),
+            (self.paths.refused, format!("packets on encapsulations beyond {}", beyond(MAX_PATHS))),
+            (self.pairs.refused, format!("packets of endpoint pairs beyond {}", beyond(MAX_PATHS))),
+            (self.stacks.refused, format!("frames with stacks beyond {}", beyond(MAX_STACKS))),
+            (self.flows.refused, format!("packets of address pairs beyond {}", beyond(MAX_FLOWS))),
         ] {
             if refused > 0 {
                 why.push(format!("{refused} {what} were counted, not analysed"));

@@ -25,7 +25,8 @@ const TOP_HELP: &str = "`spiglass COMMAND --help` explains a command with exampl
 const TOP_LONG_HELP: &str = "\
 Exit status:
   0    the captures were read; nothing at or above --fail-on
-  1    the captures were read; there are findings at or above --fail-on
+  1    the captures were read; there are findings at or above --fail-on, or the report that
+       it judges is not exact
   2    an input could not be read, is damaged or cut, or the command line is wrong
   130  interrupted; what was read so far is reported
 
@@ -216,6 +217,11 @@ pub(super) struct MergeArgs {
     /// Write the merged state to FILE; the report then goes only where --output says [default: no state]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) state_out: Option<PathBuf>,
+    /// Memory that the analysis may take, about: `512M`, `4G`
+    ///
+    /// Beyond it no further SAs, encapsulations, address pairs and sizes are admitted; the report is degraded and says so.
+    #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = values::bytes, hide_short_help = true, help_heading = "Analysis")]
+    pub(super) memory_limit: u64,
     #[command(flatten)]
     pub(super) tell: TellArgs<Table>,
     #[command(flatten)]
@@ -304,6 +310,11 @@ pub(super) struct AnalysisArgs {
     /// Lost share above which a sequence gap is a warning, per cent
     #[arg(long, value_name = "PCT", default_value = "0.1", value_parser = values::per_cent, help_heading = "Analysis")]
     pub(super) max_loss: f64,
+    /// Memory that the analysis may take, about: `512M`, `4G`
+    ///
+    /// Beyond it no further SAs, encapsulations, address pairs and sizes are admitted; the report is degraded and says so.
+    #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = values::bytes, hide_short_help = true, help_heading = "Analysis")]
+    pub(super) memory_limit: u64,
 }
 
 /// How a report is told, with which tables for CSV, and when it is a failure.

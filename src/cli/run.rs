@@ -53,7 +53,17 @@ struct Asked {
 
 impl From<MergeArgs> for Asked {
     fn from(args: MergeArgs) -> Self {
-        let MergeArgs { states: _, files_from: _, null: _, accept_cut, policy, state_out: _, tell, run } = args;
+        let MergeArgs {
+            states: _,
+            files_from: _,
+            null: _,
+            accept_cut,
+            policy,
+            state_out: _,
+            memory_limit: _,
+            tell,
+            run,
+        } = args;
         let input = InputArgs { accept_cut, ..InputArgs::default() };
         let (filter, analysis) = (FilterArgs::default(), AnalysisArgs::default());
         Self {
@@ -172,8 +182,14 @@ fn merge(args: MergeArgs) -> Verdict {
         Err(error) => return failed(&error),
     };
     let mut state = engine::State::default();
+    state.limit_memory(args.memory_limit);
     let mut errors = Vec::new();
     for source in &sources {
+        if state.is_full() {
+            let what = "not merged: the states before it take all memory that --memory-limit allows".to_owned();
+            errors.push(Error::Format { path: source.name().into(), what });
+            continue;
+        }
         match engine::State::open(source) {
             // States that do not belong together make no report: nothing is merged.
             Ok(read) => {
@@ -197,6 +213,7 @@ fn merge(args: MergeArgs) -> Verdict {
     if let Err(why) = state.expect(expectation) {
         return failed(&Error::Usage(why));
     }
+    state.settle();
     let mut verdict = Verdict::default();
     if let Some(state_sink) = state_sink {
         write(state_sink, &mut verdict, |sink| state.write(sink));

@@ -73,6 +73,26 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
+/// `512M`, `4G` or plain bytes, in powers of 1,024; at least a megabyte.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let plain = ["iB", "B"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
+    let split = plain.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(plain.len());
+    let (number, unit) = plain.split_at(split);
+    let scale = match unit {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => return Err("expected bytes with K, M, G or T, such as 512M".into()),
+    };
+    match scaled(number.trim_end(), scale) {
+        Some(0..1_048_576) => Err("the analysis needs at least 1M".into()),
+        Some(bytes) => Ok(bytes),
+        None => Err("expected bytes with K, M, G or T, such as 512M".into()),
+    }
+}
+
 /// A decimal number times a scale, exactly; `None` where it is no number or too large.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -166,6 +186,13 @@ mod tests {
         for wrong in ["3ea", "", "0x", "4294967296", "-1", "0x100000000"] {
             assert!(spi(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn memory_is_told_in_powers_of_1024() {
+        assert_eq!((bytes("512M"), bytes("4G"), bytes("1.5GiB")), (Ok(512 << 20), Ok(4 << 30), Ok(3 << 29)));
+        assert_eq!(bytes("2097152"), Ok(2 << 20));
+        assert!(bytes("1K").is_err() && bytes("4X").is_err() && bytes("-1G").is_err() && bytes("").is_err());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The exit status and its reason.
 
-use crate::model::report::{Capture, Finding, Report, Severity};
+use crate::model::report::{Capture, Exactness, Finding, Report, Severity};
 use crate::model::{Damage, DamageKind, Error};
+use crate::report::words::escape::printable;
 use crate::report::words::number::grouped;
 
 /// What a run ends with. 130 wins over 2, and 2 over 1; the reason names them all.
@@ -14,6 +15,7 @@ pub(super) struct Verdict {
     failed_output: bool,
     usage: bool,
     findings: Option<(u64, Severity)>,
+    inexact: Option<String>,
 }
 
 impl Verdict {
@@ -51,10 +53,13 @@ impl Verdict {
         }
     }
 
-    /// Damaged captures and findings of a report.
+    /// Damaged captures and findings of a report. Where a verdict on findings is asked for, a report that a limit or an unread input
+    /// made inexact is no pass: what it lacks may have been one.
     pub(super) fn report(&mut self, report: &Report, accept_cut: bool, fail_on: Option<Severity>) {
         self.captures(&report.captures, accept_cut);
         self.findings(&report.findings, fail_on);
+        let why = report.degraded_why.first().filter(|_| fail_on.is_some() && report.exactness == Exactness::Degraded);
+        self.inexact = why.map(|why| printable(why.trim_end_matches('.')).into_owned());
     }
 
     /// Damaged captures.
@@ -83,7 +88,7 @@ impl Verdict {
             130
         } else if self.usage || self.failed_output || self.unreadable + self.damaged + self.cut > 0 {
             2
-        } else if self.findings.is_some() {
+        } else if self.findings.is_some() || self.inexact.is_some() {
             1
         } else {
             0
@@ -102,6 +107,7 @@ impl Verdict {
             captures(self.cut, "cut (--accept-cut lets that pass)"),
             self.findings
                 .map(|(n, severity)| format!("{} of severity {} or above", plural(n, "finding"), severity.name())),
+            self.inexact.as_ref().map(|why| format!("the report is not exact ({why})")),
         ];
         let reasons: Vec<String> = reasons.into_iter().flatten().collect();
         (self.status() != 0).then(|| format!("exit status {}: {}", self.status(), reasons.join("; ")))

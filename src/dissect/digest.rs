@@ -25,6 +25,13 @@ pub(crate) fn mix(hash: u64, word: u64) -> u64 {
     fold(hash ^ word, FACTOR).wrapping_add(SEED)
 }
 
+/// A digest of all octets.
+pub(crate) fn content(bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(SEED ^ bytes.len() as u64, |hash, chunk| {
+        mix(hash, chunk.iter().fold(0, |word, octet| word << 8 | u64::from(*octet)))
+    })
+}
+
 /// Both halves of a product, folded.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {

@@ -2,10 +2,12 @@
 
 #![expect(clippy::arithmetic_side_effects, reason = "octets and frames of files are below 2^63")]
 
+mod fold;
 mod frames;
 mod input;
 mod interleave;
 mod live;
+mod names;
 mod pairing;
 mod parts;
 mod pipeline;
@@ -13,6 +15,7 @@ mod rotation;
 mod run;
 mod start;
 mod state;
+mod stream;
 
 pub use crate::analysis::Expectation;
 pub use frames::{FrameSink, FramesOutcome, frames};

@@ -5,24 +5,18 @@
 //! the next begins: files that overlap by less than [`LEAST_OVERLAP_NS`], or a hundredth of the shorter one, are still one tap, unless
 //! both hold the same sequence numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use super::input::Input;
-use super::state::{Stream, times};
-use crate::analysis::finish::CaptureFacts;
-use crate::analysis::{Partial, Succession};
+use super::stream::{Stream, times};
+use crate::analysis::CaptureSpan;
 use crate::model::{Error, Timestamp};
 
-/// A tap with the merged state of its streams.
+/// A tap: its name, its streams in one, and what was assumed about which captures belong together, in words.
 pub(super) struct MergedTap {
     pub(super) name: String,
-    /// In the order that positions count them.
-    pub(super) captures: Vec<CaptureFacts>,
-    pub(super) partial: Partial,
-    /// How each capture goes on from the one before it, where they are files of a rotation.
-    pub(super) borders: Vec<Option<Succession>>,
-    /// What was assumed about which captures belong together, in words.
+    pub(super) stream: Stream,
     pub(super) assumed: Vec<String>,
 }
 
@@ -37,22 +31,29 @@ pub(super) enum Named<'i> {
     Tap(&'i str, Vec<(usize, &'i Input)>),
 }
 
+impl Named<'_> {
+    /// Where the first of its captures is.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Alone(input) => input.source.name(),
+            Self::Tap(_, inputs) => inputs.first().map_or(Path::new(""), |(_, input)| input.source.name()),
+        }
+    }
+}
+
 /// Groups inputs by the tap that was named for them, in the order of the command line.
 pub(super) fn by_tap(inputs: &[Input]) -> Vec<Named<'_>> {
     let mut named: Vec<Named<'_>> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
     for (order, input) in inputs.iter().enumerate() {
-        match &input.tap {
-            None => named.push(Named::Alone(input)),
-            Some(name) => {
-                let known = named.iter_mut().find_map(|n| match n {
-                    Named::Tap(tap, members) if tap == name => Some(members),
-                    _ => None,
-                });
-                match known {
-                    Some(members) => members.push((order, input)),
-                    None => named.push(Named::Tap(name, vec![(order, input)])),
-                }
-            }
+        let Some(name) = &input.tap else {
+            named.push(Named::Alone(input));
+            continue;
+        };
+        let at = *known.entry(name).or_insert(named.len());
+        match named.get_mut(at) {
+            Some(Named::Tap(_, members)) => members.push((order, input)),
+            _ => named.push(Named::Tap(name, vec![(order, input)])),
         }
     }
     named
@@ -61,59 +62,99 @@ pub(super) fn by_tap(inputs: &[Input]) -> Vec<Named<'_>> {
 /// Decides which streams are one tap and merges them in time order. The outcome does not depend on the order of `streams`.
 pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<MergedTap> {
     // A capture without times cannot be placed in a rotation: it stands alone, behind the others.
-    streams.sort_by(|a, b| {
-        let key = |s: &Stream| {
-            let (first, last) = times(&s.partial);
-            let paths: Vec<String> = s.captures.iter().map(|c| c.capture.path.clone()).collect();
-            (first.is_none(), first, last, paths, s.tap.clone())
-        };
-        key(a).cmp(&key(b))
+    streams.sort_by_cached_key(|stream| {
+        let (first, last) = stream.times();
+        let paths: Vec<String> = stream.captures.iter().map(|c| c.capture.path.clone()).collect();
+        (first.is_none(), first, last, paths, stream.tap.clone())
     });
-    let mut taps: Vec<Open> = Vec::new();
-    for stream in streams {
-        let (first, last) = times(&stream.partial);
-        let path = stream.captures.first().map_or_else(String::new, |c| c.capture.path.clone());
-        if let Some(tap) = taps.iter_mut().find(|tap| tap.holds(&stream)) {
-            tap.assumed.push(format!("{path} holds the same frames as a capture before it and is counted once"));
-            continue;
-        }
+    let mut taps = Taps::default();
+    streams.into_iter().for_each(|stream| taps.take(stream, errors));
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    let open = taps.open.into_iter().filter_map(|open| Some((open.name, open.path, open.stream?, open.assumed)));
+    open.map(|(name, path, mut stream, mut assumed)| {
+        stream.partial.settle();
+        let twice = stream.twice();
+        assumed
+            .extend(twice.map(|(path, again)| format!("{again} holds the same frames as {path} and is counted once")));
+        let doubled = stream.doubled();
+        assumed.extend(doubled.into_iter().map(|(path, again)| {
+            format!("{again} begins with the same frame as {path} and has as many in the same time: if it is the same capture, leave it out")
+        }));
+        MergedTap { name: unique(name.unwrap_or_else(|| stem(&path)), &path, &mut names), stream, assumed }
+    })
+    .collect()
+}
+
+/// Taps that may still grow.
+#[derive(Default)]
+struct Taps {
+    open: Vec<Open>,
+    by_name: HashMap<String, usize>,
+    /// Those without a name, by the time of their latest frame.
+    by_end: BTreeSet<(Timestamp, usize)>,
+}
+
+impl Taps {
+    fn take(&mut self, stream: Stream, errors: &mut Vec<Error>) {
         let follows = match &stream.tap {
-            Some(name) => taps.iter_mut().find(|tap| tap.name.as_ref() == Some(name)),
-            None => taps
-                .iter_mut()
-                .filter(|tap| tap.name.is_none() && tap.goes_on_with(&stream))
-                // Where several taps could go on with this file, its name decides, then nearness.
-                .max_by_key(|tap| (common_prefix(&tap.path, &path), tap.last)),
+            Some(name) => self.by_name.get(name).copied(),
+            None => self.continued_by(&stream),
         };
-        match follows {
-            Some(tap)
-                if tap.last.zip(first).is_some_and(|(last, first)| last > first) && !tap.goes_on_with(&stream) =>
-            {
-                errors.push(Error::Usage(format!(
-                    "{path}: overlaps in time with what is there of tap {}; analyse these captures in one run. It was left out.",
-                    tap.name.as_deref().unwrap_or_default()
-                )));
-            }
-            Some(tap) => {
-                tap.assume(&stream, &path);
-                tap.last = last.max(tap.last);
-                tap.streams.push(stream);
-            }
-            None => {
-                let name = stream.tap.clone();
-                taps.push(Open { name, path, last, streams: vec![stream], assumed: Vec::new() });
-            }
+        let (first, last) = stream.times();
+        let Some(at) = follows else { return self.begin(stream) };
+        let Some(tap) = self.open.get_mut(at) else { return };
+        let overlaps = tap.last.zip(first).is_some_and(|(last, first)| last > first);
+        if tap.name.is_some() && overlaps && !tap.goes_on_with(&stream) {
+            errors.push(Error::Usage(format!(
+                "{}: overlaps in time with what is there of tap {}; analyse these captures in one run. It was left out.",
+                stream.path(),
+                tap.name.as_deref().unwrap_or_default()
+            )));
+            return;
+        }
+        tap.assume(&stream);
+        let before = tap.last;
+        tap.last = last.max(before);
+        if let (Some(before), Some(after)) = (before, tap.last)
+            && self.by_end.remove(&(before, at))
+        {
+            self.by_end.insert((after, at));
+        }
+        let joined = tap.stream.take().map(|own| {
+            let succession = own.succession(&stream);
+            own.append(stream, succession)
+        });
+        match joined {
+            Some(Ok(whole)) => tap.stream = Some(whole),
+            Some(Err(error)) => errors.push(Error::Usage(error.to_string())),
+            None => {}
         }
     }
-    let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    taps.into_iter()
-        .filter_map(|tap| {
-            let name = unique(tap.name.unwrap_or_else(|| stem(&tap.path)), &tap.path, &mut names);
-            let mut merged = merge(name, tap.streams, errors)?;
-            merged.assumed = tap.assumed;
-            Some(merged)
-        })
-        .collect()
+
+    /// The tap without a name that a stream may be the next file of.
+    fn continued_by(&self, stream: &Stream) -> Option<usize> {
+        let first = stream.times().0?;
+        // No overlap is tolerated beyond this.
+        let slack = LEAST_OVERLAP_NS.max(lasts(stream.partial.captures()) / 100);
+        let latest = Timestamp::from_ns(first.ns()?.saturating_add(slack));
+        let ended = self.by_end.range(..=(latest, usize::MAX)).filter_map(|(_, at)| Some((*at, self.open.get(*at)?)));
+        ended
+            .filter(|(_, tap)| tap.goes_on_with(stream))
+            // Where several taps could go on with this file, its name decides, then nearness.
+            .max_by_key(|(_, tap)| (common_prefix(&tap.path, stream.path()), tap.last))
+            .map(|(at, _)| at)
+    }
+
+    fn begin(&mut self, stream: Stream) {
+        let (at, (_, last)) = (self.open.len(), stream.times());
+        match (&stream.tap, last) {
+            (Some(name), _) => drop(self.by_name.insert(name.clone(), at)),
+            (None, Some(last)) => drop(self.by_end.insert((last, at))),
+            (None, None) => {}
+        }
+        let (name, path) = (stream.tap.clone(), stream.path().to_owned());
+        self.open.push(Open { name, path, last, stream: Some(stream), assumed: Vec::new() });
+    }
 }
 
 /// A tap that may still grow.
@@ -121,21 +162,22 @@ struct Open {
     name: Option<String>,
     path: String,
     last: Option<Timestamp>,
-    streams: Vec<Stream>,
+    stream: Option<Stream>,
     assumed: Vec<String>,
 }
 
-impl Open {
-    /// Whether a capture of it, perhaps compressed otherwise, holds exactly the frames of this one.
-    fn holds(&self, stream: &Stream) -> bool {
-        let any = stream.partial.captures().iter().any(|capture| capture.frames > 0);
-        let same = |own: &Stream| times(&own.partial) == times(&stream.partial) && own.partial == stream.partial;
-        any && self.name == stream.tap && self.streams.iter().any(same)
+/// Nanoseconds between the earliest and the latest frame.
+fn lasts(spans: &[CaptureSpan]) -> i64 {
+    match times(spans) {
+        (Some(first), Some(last)) => last.since(first).unwrap_or(0),
+        _ => 0,
     }
+}
 
+impl Open {
     /// By how much a stream begins before this tap ends, in nanoseconds; 0 where it does not.
     fn overlap_ns(&self, stream: &Stream) -> Option<i64> {
-        let (first, _) = times(&stream.partial);
+        let (first, _) = stream.times();
         Some(self.last?.since(first?).unwrap_or(i64::MAX).max(0))
     }
 
@@ -145,66 +187,27 @@ impl Open {
         if overlap == 0 {
             return true;
         }
-        let Some(own) = self.streams.last() else { return false };
-        let lasts = |stream: &Stream| match times(&stream.partial) {
-            (Some(first), Some(last)) => last.since(first).unwrap_or(0),
-            _ => 0,
-        };
-        let shorter = lasts(own).min(lasts(stream));
+        let Some(own) = &self.stream else { return false };
+        let shorter = lasts(own.last_piece()).min(lasts(stream.first_piece()));
         // Two short captures of two taps overlap as a whole.
         let little = overlap <= (shorter / 100).max(LEAST_OVERLAP_NS.min(shorter / 2));
-        little && !Succession::of(&own.partial, &stream.partial).is_parallel()
+        little && !own.succession(stream).is_parallel()
     }
 
     /// Keeps in words what is assumed of a stream that overlaps, where no sequence number decides.
-    fn assume(&mut self, stream: &Stream, path: &str) {
+    fn assume(&mut self, stream: &Stream) {
         let overlap = self.overlap_ns(stream).unwrap_or(0);
-        let Some(own) = self.streams.last().filter(|_| overlap > 0) else { return };
-        if !Succession::of(&own.partial, &stream.partial).goes_on() {
-            let before = own.captures.last().map_or("", |capture| capture.capture.path.as_str());
+        let Some(own) = self.stream.as_ref().filter(|_| overlap > 0) else { return };
+        if !own.succession(stream).goes_on() {
             self.assumed.push(format!(
-                "{path} begins {:.3} ms before {before} ends; they are taken for files of one tap in rotation. If they are two taps, \
+                "{} begins {:.3} ms before {} ends; they are taken for files of one tap in rotation. If they are two taps, \
                  name them: --tap NAME=FILE",
-                overlap as f64 / 1e6
+                stream.path(),
+                overlap as f64 / 1e6,
+                own.last_path()
             ));
         }
     }
-}
-
-fn merge(name: String, streams: Vec<Stream>, errors: &mut Vec<Error>) -> Option<MergedTap> {
-    let pairs = streams.iter().zip(streams.iter().skip(1));
-    let successions: Vec<_> = pairs.map(|(own, next)| Some(Succession::of(&own.partial, &next.partial))).collect();
-    let mut successions = successions.into_iter();
-    let mut merged: Option<MergedTap> = None;
-    for stream in streams {
-        merged = Some(match merged.take() {
-            None => MergedTap {
-                name: name.clone(),
-                borders: vec![None; stream.captures.len()],
-                captures: stream.captures,
-                assumed: Vec::new(),
-                partial: stream.partial,
-            },
-            Some(MergedTap { name, mut captures, partial, mut borders, assumed }) => {
-                match partial.merge(stream.partial) {
-                    Ok(partial) => {
-                        borders.push(successions.next().flatten());
-                        captures.extend(stream.captures);
-                        borders.resize(captures.len(), None);
-                        MergedTap { name, captures, partial, borders, assumed }
-                    }
-                    Err(error) => {
-                        errors.push(Error::Usage(error.to_string()));
-                        return None;
-                    }
-                }
-            }
-        });
-    }
-    if let Some(tap) = &mut merged {
-        tap.partial.settle();
-    }
-    merged
 }
 
 fn common_prefix(a: &str, b: &str) -> usize {

@@ -1,14 +1,20 @@
-//! A run: every capture is analysed into a state of its own, states of one tap are merged in time order, and the
-//! report is made of the taps.
+//! A run: every capture is analysed into a state of its own, states of one tap are merged in time order, as soon as their neighbours
+//! are known, and the report is made of the taps.
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use super::fold::Streams;
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
+use super::names::CountedName;
 use super::pipeline;
 use super::rotation::Named;
 use super::start::start_of;
-use super::state::{State, Stream};
+use super::state::State;
+use super::stream::Stream;
 use crate::analysis::finish::{CaptureFacts, rfc3339};
 use crate::analysis::{self, Partial};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk};
@@ -40,22 +46,31 @@ pub fn cores() -> usize {
 #[must_use]
 pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Analysed {
     let start = start_of(inputs, settings);
+    let streams = Mutex::new(Streams::with_limit(settings.memory_limit));
     let mut run = Run {
         resolved: (!settings.is_relative() || start != Timestamp::UNKNOWN).then(|| settings.resolve(start)),
         settings,
         jobs,
         progress,
         errors: Vec::new(),
-        streams: Vec::new(),
+        streams: &streams,
     };
-    let named = super::rotation::by_tap(inputs);
+    let mut named = super::rotation::by_tap(inputs);
+    if run.resolved.is_some() {
+        // Files of a rotation in their order, so that each is folded as soon as it is read.
+        named.sort_by_cached_key(|named| CountedName::of(&named.path().to_string_lossy()));
+    }
     if jobs > 1 && named.len() >= MANY * jobs && run.resolved.is_some() {
         run.side_by_side(&named);
     } else {
         run.all(&named);
     }
     let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
-    Analysed { state: State::new(settings, run.streams), errors: run.errors }
+    let mut errors = run.errors;
+    let order: HashMap<&Path, usize> = inputs.iter().map(|input| input.source.name()).zip(0..).collect();
+    errors.sort_by_key(|error| error.path().and_then(|path| order.get(path)));
+    let streams = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Analysed { state: State::new(settings, streams), errors }
 }
 
 /// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
@@ -75,7 +90,7 @@ struct Run<'r> {
     jobs: usize,
     progress: &'r dyn Progress,
     errors: Vec<Error>,
-    streams: Vec<Stream>,
+    streams: &'r Mutex<Streams>,
 }
 
 impl Run<'_> {
@@ -106,13 +121,13 @@ impl Run<'_> {
                     jobs: 1,
                     progress: self.progress,
                     errors: Vec::new(),
-                    streams: Vec::new(),
+                    streams: self.streams,
                 };
                 run.all(std::slice::from_ref(one));
-                done.push((at, run.errors, run.streams));
+                done.push((at, run.errors));
             }
         };
-        let mut done: Vec<(usize, Vec<Error>, Vec<Stream>)> = thread::scope(|scope| {
+        let mut done: Vec<(usize, Vec<Error>)> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.jobs).map(|_| scope.spawn(worker)).collect();
             workers
                 .into_iter()
@@ -122,15 +137,23 @@ impl Run<'_> {
                 })
                 .collect()
         });
-        done.sort_unstable_by_key(|(at, ..)| *at);
-        for (_, errors, streams) in done {
-            self.errors.extend(errors);
-            self.streams.extend(streams);
-        }
+        done.sort_unstable_by_key(|(at, _)| *at);
+        self.errors.extend(done.into_iter().flat_map(|(_, errors)| errors));
     }
 
     fn settings_from(&mut self, first: Timestamp) -> analysis::Settings {
         self.resolved.get_or_insert_with(|| self.settings.resolve(first)).clone()
+    }
+
+    /// The state of a capture that begins at `first`, with the memory that is left.
+    fn begin(&mut self, first: Timestamp) -> Partial {
+        let mut partial = Partial::new(&self.settings_from(first));
+        partial.limit_memory(self.room());
+        partial
+    }
+
+    fn room(&self) -> u64 {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).room()
     }
 
     /// Analyses a capture that no `--tap` names.
@@ -147,7 +170,10 @@ impl Run<'_> {
         let (bytes, compressed) = (reader.info().bytes_total, reader.info().compression.is_some());
         let threads = bytes.filter(|_| !compressed).map_or(1, |bytes| super::parts::worth(bytes, self.jobs));
         let in_parts = match &self.resolved {
-            Some(settings) if threads > 1 => super::parts::analyse(&input.source, threads, settings, self.progress),
+            Some(settings) if threads > 1 => {
+                let settings = analysis::Settings { memory_limit: self.room() / threads as u64, ..settings.clone() };
+                super::parts::analyse(&input.source, threads, &settings, self.progress)
+            }
             _ => None,
         };
         let partial = match in_parts {
@@ -162,7 +188,7 @@ impl Run<'_> {
             }
             None => self.on_one(&mut reader),
         };
-        let mut partial = partial.unwrap_or_else(|| Partial::new(&self.settings_from(Timestamp::UNKNOWN)));
+        let mut partial = partial.unwrap_or_else(|| self.begin(Timestamp::UNKNOWN));
         partial.declare_captures(1);
         if self.progress.interrupted() {
             reader.forgive_cut();
@@ -179,8 +205,7 @@ impl Run<'_> {
                 Some(partial) => partial,
                 None => {
                     let first = chunk.frames().map(|f| f.time).find(|t| *t != Timestamp::UNKNOWN);
-                    let settings = self.settings_from(first.unwrap_or(Timestamp::UNKNOWN));
-                    partial.insert(Partial::new(&settings))
+                    partial.insert(self.begin(first.unwrap_or(Timestamp::UNKNOWN)))
                 }
             };
             chunk.frames().for_each(|frame| partial.observe(&frame));
@@ -197,10 +222,7 @@ impl Run<'_> {
         let reader = pipeline::read(reader, jobs, |batch, seen| {
             let partial = match &mut partial {
                 Some(partial) => partial,
-                None => {
-                    let settings = self.settings_from(batch.first_time().unwrap_or(Timestamp::UNKNOWN));
-                    partial.insert(Partial::new(&settings))
-                }
+                None => partial.insert(self.begin(batch.first_time().unwrap_or(Timestamp::UNKNOWN))),
             };
             batch.each(|frame, glance| partial.observe_glanced(frame, glance));
             progress.update(&ProgressUpdate {
@@ -220,8 +242,7 @@ impl Run<'_> {
         if merge.is_empty() {
             return;
         }
-        let settings = self.settings_from(merge.first_time());
-        let mut partial = Partial::new(&settings);
+        let mut partial = self.begin(merge.first_time());
         partial.interleave_captures();
         while !self.progress.interrupted() && merge.next(&mut self.errors, |frame| partial.observe(frame)) {
             if let Some(reader) = merge.current() {
@@ -249,7 +270,8 @@ impl Run<'_> {
             .zip(partial.captures())
             .map(|(reader, span)| capture_facts(reader.info(), interrupted, span.times))
             .collect();
-        self.streams.push(Stream { tap, part: None, captures, partial });
+        let stream = Stream::new(tap, captures, partial);
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert_read(stream);
     }
 }
 

@@ -1,46 +1,35 @@
 //! Partial states: what a run knows of its captures, as a file that merges with others.
 //!
-//! A state file is a magic, a format version, a digest and a body. The body holds every stream of the run unmerged,
-//! because which captures are one tap is decided among all of them together: so the report of merged states is the
-//! report of one run over all captures, whatever the grouping and the order.
+//! A state file is a magic, a format version, a digest and a body. The body holds the streams of the run, because which
+//! captures are one tap is decided among all of them together: so the report of merged states is the report of one run over all
+//! captures, whatever the grouping and the order. Only files between which nothing else has room are folded into one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::fold::Streams;
 use super::rotation::assign;
+use super::stream::Stream;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
-use crate::analysis::{Expectation, Partial, Settings};
+use crate::analysis::{Expectation, Settings};
 use crate::capture::Source;
+use crate::model::Error;
 use crate::model::report::{Exactness, Report};
-use crate::model::{Error, Timestamp};
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// The largest body that is read, in octets.
 const LONGEST_BODY: u64 = 4 << 30;
-
-/// One stream of a run: a capture, or the captures of a named tap.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Stream {
-    /// The name given with `--tap` or `--stream`.
-    pub(super) tap: Option<String>,
-    /// The number given with `--part`.
-    pub(super) part: Option<u32>,
-    /// Its captures, in the order that positions count them.
-    pub(super) captures: Vec<CaptureFacts>,
-    pub(super) partial: Partial,
-}
 
 /// The state of a run, or of several.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     settings: Option<Settings>,
-    streams: Vec<Stream>,
+    streams: Streams,
     /// What should be on the wire, where it was not given when the state was made.
     expectation: Option<Expectation>,
     /// What the runs that made it could not read, in words.
@@ -48,7 +37,8 @@ pub struct State {
 }
 
 impl State {
-    pub(super) fn new(settings: Settings, streams: Vec<Stream>) -> Self {
+    pub(super) fn new(settings: Settings, mut streams: Streams) -> Self {
+        streams.settle();
         Self { settings: Some(settings), streams, ..Self::default() }
     }
 
@@ -74,12 +64,7 @@ impl State {
 
     /// Names the stream of everything in the state, and the part of it that it is.
     pub fn label(&mut self, stream: Option<&str>, part: Option<u32>) {
-        for own in &mut self.streams {
-            if let Some(stream) = stream {
-                own.tap = Some(stream.to_owned());
-            }
-            own.part = part.or(own.part);
-        }
+        self.streams.label(stream, part);
     }
 
     /// Takes in another state. The same part twice counts once.
@@ -96,21 +81,42 @@ impl State {
                 "made with different settings than the states before it ({difference}); make one of them again. Nothing was merged."
             ));
         }
-        let new: Vec<Stream> = streams.into_iter().filter(|stream| !self.streams.contains(stream)).collect();
-        let clash = new.iter().find(|stream| {
-            self.streams.iter().any(|own| own.tap == stream.tap && own.part.is_some() && own.part == stream.part)
-        });
-        if let Some(clash) = clash {
-            return Err(format!(
-                "part {} of stream {} is here with other content than in a state before it. Nothing was merged.",
-                clash.part.unwrap_or(0),
-                clash.tap.as_deref().unwrap_or("without a name")
-            ));
+        let streams = streams.into_streams();
+        let numbered = streams.iter().any(|stream| stream.part.is_some());
+        let parts = if numbered { self.streams.parts() } else { HashSet::new() };
+        for stream in &streams {
+            let known = stream.part.is_some_and(|part| parts.contains(&(stream.tap.as_deref(), part)));
+            if known && !self.streams.holds(stream) {
+                return Err(format!(
+                    "part {} of stream {} is here with other content than in a state before it. Nothing was merged.",
+                    stream.part.unwrap_or(0),
+                    stream.tap.as_deref().unwrap_or("without a name")
+                ));
+            }
+            if let Some(why) = self.streams.refusal(stream) {
+                return Err(why);
+            }
         }
         self.settings = self.settings.take().or(settings);
-        self.streams.extend(new);
+        streams.into_iter().for_each(|stream| self.streams.insert(stream));
         self.unread.extend(unread);
         Ok(())
+    }
+
+    /// Sets the memory that the state may take, in octets, about.
+    pub fn limit_memory(&mut self, limit: u64) {
+        self.streams.limit_memory(limit);
+    }
+
+    /// Whether the memory that it may take is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.streams.room() == 0
+    }
+
+    /// Brings the states of what was merged into their normal form, as they are written.
+    pub fn settle(&mut self) {
+        self.streams.settle();
     }
 
     /// Keeps what a run could not read, for the reports of states that this one goes into.
@@ -122,31 +128,32 @@ impl State {
     #[must_use]
     pub fn report(self) -> (Report, Vec<Error>) {
         let mut errors = Vec::new();
-        let taps = assign(self.streams, &mut errors);
+        let taps = assign(self.streams.into_streams(), &mut errors);
         // Captures are listed by time, so that the order in which they were given or merged leaves no trace.
         let mut facts: Vec<(usize, usize, CaptureFacts)> = Vec::new();
         for (tap, merged) in taps.iter().enumerate() {
-            for (place, capture) in merged.captures.iter().enumerate() {
+            for (place, capture) in merged.stream.captures.iter().enumerate() {
                 let mut capture = capture.clone();
                 capture.capture.tap.clone_from(&merged.name);
                 facts.push((tap, place, capture));
             }
         }
         facts.sort_by(|(_, _, a), (_, _, b)| order_of(a).cmp(&order_of(b)));
-        let index_of =
-            |tap: usize, place: usize| facts.iter().position(|(t, p, _)| (*t, *p) == (tap, place)).unwrap_or(0) as u32;
+        let index: HashMap<(usize, usize), u32> =
+            (0u32..).zip(&facts).map(|(at, (tap, place, _))| ((*tap, *place), at)).collect();
+        let index_of = |tap: usize, place: usize| index.get(&(tap, place)).copied().unwrap_or(0);
         let states: Vec<TapState<'_>> = taps
             .iter()
             .enumerate()
             .map(|(tap, merged)| TapState {
                 name: merged.name.clone(),
-                captures: (0..merged.captures.len()).map(|place| index_of(tap, place)).collect(),
-                borders: merged.borders.clone(),
+                captures: (0..merged.stream.captures.len()).map(|place| index_of(tap, place)).collect(),
+                borders: merged.stream.borders.clone(),
                 assumed: merged.assumed.clone(),
-                partial: &merged.partial,
+                partial: &merged.stream.partial,
             })
             .collect();
-        let facts: Vec<CaptureFacts> = facts.iter().map(|(_, _, facts)| facts.clone()).collect();
+        let facts: Vec<CaptureFacts> = facts.into_iter().map(|(_, _, facts)| facts).collect();
         let mut settings = self.settings.unwrap_or_default();
         if let Some(expectation) = self.expectation {
             settings.expectation = expectation;
@@ -165,7 +172,7 @@ impl State {
     /// What `out` answers.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let mut streams: Vec<Vec<u8>> = Vec::new();
-        for stream in &self.streams {
+        for stream in self.streams.iter() {
             streams.push(postcard::to_stdvec(stream).map_err(io::Error::other)?);
         }
         // The same state whatever the order in which it came together.
@@ -250,12 +257,17 @@ impl State {
             }
             error => wrong(format!("the state cannot be read: {error}; make it again")),
         };
-        let (settings, bodies, unread): (Option<Settings>, Vec<Vec<u8>>, BTreeSet<String>) =
+        let (settings, bodies, unread): (Option<Settings>, Vec<&[u8]>, BTreeSet<String>) =
             postcard::from_bytes(&body).map_err(unreadable)?;
-        let mut streams = Vec::new();
-        for body in &bodies {
-            streams.push(postcard::from_bytes(body).map_err(unreadable)?);
+        let mut streams = Streams::default();
+        for body in bodies {
+            let stream: Stream = postcard::from_bytes(body).map_err(unreadable)?;
+            if !stream.is_sound() {
+                return Err(unreadable(postcard::Error::SerdeDeCustom));
+            }
+            streams.insert(stream);
         }
+        streams.settle();
         Ok(Self { settings, streams, expectation: None, unread })
     }
 }
@@ -264,10 +276,4 @@ impl State {
 fn order_of(facts: &CaptureFacts) -> (bool, Option<i64>, Option<i64>, &str, u64, &str) {
     let c = &facts.capture;
     (c.first_ns.is_none(), c.first_ns, c.last_ns, &c.path, c.frames, &c.tap)
-}
-
-/// Times of the earliest and the latest frame of a stream.
-pub(super) fn times(partial: &Partial) -> (Option<Timestamp>, Option<Timestamp>) {
-    let spans = || partial.captures().iter().filter_map(|c| c.times);
-    (spans().map(|t| t.0).min(), spans().map(|t| t.1).max())
 }

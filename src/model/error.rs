@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why something could not be done at all. Damage inside a capture that could be read up to there is [`Damage`].
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,17 @@ pub enum Error {
     /// The run was asked for something that makes no sense.
     #[error("{0}")]
     Usage(String),
+}
+
+impl Error {
+    /// The input or output that it is about; `None` for a wrong command line.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Io { path, .. } | Self::Format { path, .. } | Self::Output { path, .. } => Some(path),
+            Self::Usage(_) => None,
+        }
+    }
 }
 
 /// What kind of damage ended or interrupted the reading of a capture.

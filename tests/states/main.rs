@@ -6,4 +6,5 @@ mod support;
 mod files;
 mod merge_laws;
 mod parts;
+mod rotations;
 mod taps;

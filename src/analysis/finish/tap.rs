@@ -33,6 +33,9 @@ const DECAPSULATED_SIZES: usize = 4;
 const NUMBERED: u64 = 20;
 const NUMBERED_SHARE: u64 = 10;
 
+/// SAs whose numbers are not exact that are named; the others are counted.
+const NAMED_SAS: usize = 100;
+
 /// Fewer packets of an SA that are followed by what they may have carried are chance.
 const DECAPSULATED: u64 = 10;
 
@@ -291,10 +294,17 @@ impl<'a> Tap<'a> {
                 "{misfits} datagrams of UDP flows beyond {MAX_UDP_MISFITS} were not weighed against ESP on unusual ports"
             ));
         }
-        for sa in &self.sas {
-            if let Some(reason) = sa.sequence.as_ref().and_then(|s| s.degraded()) {
-                why.push(format!("{}: {reason}", sa.name));
-            }
+        // Where all SAs together had too many intervals, one sentence says so of all.
+        let summed = self.partial.sas.degraded().is_some();
+        let inexact = || {
+            let figures = self.sas.iter().filter_map(|sa| Some((&sa.name, sa.sequence.as_ref()?)));
+            figures
+                .filter(|(_, own)| !(summed && own.is_folded()))
+                .filter_map(|(name, own)| Some((name, own.degraded()?)))
+        };
+        why.extend(inexact().take(NAMED_SAS).map(|(name, reason)| format!("{name}: {reason}")));
+        if let Some(more) = inexact().count().checked_sub(NAMED_SAS).filter(|more| *more > 0) {
+            why.push(format!("the same holds for {more} more SAs"));
         }
         why
     }

@@ -182,3 +182,80 @@ proptest! {
         }
     }
 }
+
+/// Gaps, late numbers and repeated ones of one SA: `count` numbers.
+fn ragged(seed: u64, count: u32) -> Vec<(u32, i64)> {
+    let mut word = seed;
+    (0..count)
+        .flat_map(|n| {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let number = 10 + 3 * n;
+            match word >> 60 {
+                0 => vec![number],
+                1 => vec![number + 1, number],
+                _ => vec![number, number + 1],
+            }
+        })
+        .enumerate()
+        .map(|(at, number)| (number, at as i64))
+        .collect()
+}
+
+/// What is kept of each run is a matter of memory: the figures are the same, however the states are grouped. Only a number that comes
+/// late across a border is not known to be late where the later state has summed its beginning.
+#[test]
+fn the_newest_intervals_and_counters_give_the_figures_of_all() {
+    for seed in 1..30 {
+        let frames = ragged(seed, 200);
+        let whole = state(&frames).finish(0).unwrap();
+        for kept in [1, 7, 64, 500] {
+            let mut cuts = [0, 90 + seed as usize, 211, frames.len()];
+            cuts.sort_unstable();
+            let folded = |pair: &[usize]| {
+                let mut part = state(&frames[pair[0]..pair[1]]);
+                part.keep_newest(kept);
+                part
+            };
+            let parts: Vec<SequenceState> = cuts.windows(2).map(folded).collect();
+            let shift = |at: usize| Shift { captures: 0, frames: cuts[at] as u64 };
+            let [a, b, c] = <[SequenceState; 3]>::try_from(parts).unwrap();
+            let mut left = a.clone();
+            left.merge(b.clone(), shift(1));
+            left.keep_newest(kept);
+            left.merge(c.clone(), shift(2));
+            let mut right = b;
+            right.merge(c, Shift { captures: 0, frames: (cuts[2] - cuts[1]) as u64 });
+            right.keep_newest(kept);
+            let mut grouped = a;
+            grouped.merge(right, shift(1));
+            for mut merged in [left, grouped] {
+                merged.keep_newest(kept);
+                assert!(merged.intervals() <= 9 * kept);
+                let figures = merged.finish(0).unwrap();
+                let summed =
+                    |f: &SequenceFigures| (f.lost, f.gaps, f.longest_gap, f.duplicate, f.highest, f.first, f.last);
+                if merged.beyond_horizon() == 0 {
+                    assert_eq!(summed(&figures), summed(&whole), "seed {seed}, {kept}");
+                    let borders = 2;
+                    assert!((whole.late - borders..=whole.late).contains(&figures.late), "seed {seed}, {kept}");
+                } else {
+                    assert!(figures.degraded().is_some() && kept < 7, "seed {seed}, {kept}");
+                }
+            }
+        }
+    }
+}
+
+/// A number that arrives where a state has only counters is counted as that, also where it comes with a later state.
+#[test]
+fn numbers_behind_what_is_kept_are_beyond_the_horizon_of_a_merged_state_too() {
+    let frames: Vec<(u32, i64)> =
+        (0..100).map(|n| (1_000 + 2 * n, i64::from(n))).chain([(1_001, 100), (1_200, 101)]).collect();
+    let mut own = state(&frames[..100]);
+    own.keep_newest(4);
+    own.merge(state(&frames[100..]), Shift { captures: 0, frames: 100 });
+    assert_eq!(own.beyond_horizon(), 1);
+    let figures = own.finish(0).unwrap();
+    assert_eq!((figures.lost, figures.gaps, figures.duplicate), (100, 100, 0));
+    assert!(figures.degraded().is_some());
+}

@@ -1,0 +1,268 @@
+//! The streams of a state. Files that follow each other in a rotation for certain are folded into one state as soon as both are
+//! here, so that memory grows with the SAs and not with files times SAs; a capture that comes twice is known by its digest.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::names::CountedName;
+use super::stream::Stream;
+use crate::analysis::MEMORY_LIMIT;
+
+/// The tap that was named for a piece, and its digest.
+type PieceKey = (Option<String>, u128);
+
+/// The tap that was named for a rotation, and the text of the names of its files.
+type Rotation = (Option<String>, String);
+
+/// Streams, each piece once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Streams {
+    held: BTreeMap<u64, Stream>,
+    next: u64,
+    of_piece: HashMap<PieceKey, u64>,
+    /// By the tap and the text of the name: the name of each stream's first file.
+    rotations: HashMap<Rotation, BTreeSet<(CountedName, u64)>>,
+    /// Streams that were changed since they were settled.
+    unsettled: BTreeSet<u64>,
+    /// Octets of memory that each takes, about, and all of them.
+    weights: HashMap<u64, u64>,
+    weight: u64,
+    /// What they may take together, where that was set.
+    limit: Option<u64>,
+}
+
+/// What a stream that comes holds of what is here.
+enum Known {
+    Nothing,
+    /// All of it is here already.
+    All,
+    /// It holds these streams whole, and more.
+    Contained(BTreeSet<u64>),
+    /// A part of it is here together with others: the path of that part.
+    Partly(String),
+}
+
+impl Streams {
+    /// No streams, which may take so many octets of memory.
+    pub(super) fn with_limit(limit: u64) -> Self {
+        Self { limit: Some(limit), ..Self::default() }
+    }
+
+    /// Sets the memory that they may take together.
+    pub(super) fn limit_memory(&mut self, limit: u64) {
+        self.limit = Some(limit);
+    }
+
+    /// Octets of memory that are left.
+    pub(super) fn room(&self) -> u64 {
+        self.limit.unwrap_or(MEMORY_LIMIT).saturating_sub(self.weight)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.held.values()
+    }
+
+    /// Names the tap of every stream, and the part of it that it is.
+    pub(super) fn label(&mut self, tap: Option<&str>, part: Option<u32>) {
+        let own = std::mem::take(self);
+        self.limit = own.limit;
+        for mut stream in own.held.into_values() {
+            stream.tap = tap.map(str::to_owned).or(stream.tap);
+            stream.part = part.or(stream.part);
+            self.keep(stream);
+        }
+    }
+
+    pub(super) fn into_streams(self) -> Vec<Stream> {
+        self.held.into_values().collect()
+    }
+
+    /// The parts of named streams that are here.
+    pub(super) fn parts(&self) -> HashSet<(Option<&str>, u32)> {
+        self.iter().filter_map(|stream| Some((stream.tap.as_deref(), stream.part?))).collect()
+    }
+
+    /// Why a stream cannot be taken in, in words.
+    pub(super) fn refusal(&self, stream: &Stream) -> Option<String> {
+        match self.known(stream) {
+            Known::Partly(path) => Some(format!(
+                "{path} is here twice, folded with other files each time; merge states of which none or all files are shared. \
+                 Nothing was merged."
+            )),
+            _ => None,
+        }
+    }
+
+    /// Whether a stream of this name, with all of this content, is here.
+    pub(super) fn holds(&self, stream: &Stream) -> bool {
+        matches!(self.known(stream), Known::All)
+    }
+
+    fn known(&self, stream: &Stream) -> Known {
+        let key = |digest: u128| (stream.tap.clone(), digest);
+        let ids: Vec<Option<u64>> =
+            stream.pieces.iter().map(|piece| self.of_piece.get(&key(piece.digest)).copied()).collect();
+        let hit: BTreeSet<u64> = ids.iter().copied().flatten().collect();
+        if hit.is_empty() {
+            return Known::Nothing;
+        }
+        if ids.iter().all(Option::is_some) {
+            return Known::All;
+        }
+        let own: HashSet<u128> = stream.pieces.iter().map(|piece| piece.digest).collect();
+        let pieces = |id: &u64| self.held.get(id).into_iter().flat_map(|held| &held.pieces);
+        if hit.iter().flat_map(pieces).all(|piece| own.contains(&piece.digest)) {
+            return Known::Contained(hit);
+        }
+        let shared = stream.by_piece().zip(&ids).find(|(_, id)| id.is_some());
+        Known::Partly(shared.map_or_else(String::new, |((_, facts, _), _)| {
+            facts.first().map_or_else(String::new, |facts| facts.capture.path.clone())
+        }))
+    }
+
+    /// Takes in a stream that is not refused. Where a capture of the same path and content is here, it is harmless; under another path
+    /// it is noted.
+    pub(super) fn insert(&mut self, stream: Stream) {
+        match self.known(&stream) {
+            Known::Nothing => self.add(stream),
+            Known::All => self.note_again(&stream),
+            Known::Contained(ids) => {
+                let contained: Vec<Stream> = ids.into_iter().filter_map(|id| self.remove(id)).collect();
+                self.add(stream);
+                contained.iter().for_each(|stream| self.note_again(stream));
+            }
+            Known::Partly(_) => {}
+        }
+    }
+
+    /// Takes in a capture that was read: also one of the same path is noted, because it was given twice.
+    pub(super) fn insert_read(&mut self, stream: Stream) {
+        let key = stream.pieces.first().map(|piece| (stream.tap.clone(), piece.digest));
+        let (path, frames) = (stream.path().to_owned(), stream.captures.iter().any(|c| c.capture.frames > 0));
+        let again = frames && key.as_ref().is_some_and(|key| self.paths(key).contains(&path));
+        self.insert(stream);
+        if let Some(key) = key.filter(|_| again)
+            && let Some(held) = self.of_piece.get(&key).and_then(|id| self.held.get_mut(id))
+            && let Some(piece) = held.pieces.iter_mut().find(|piece| piece.digest == key.1)
+        {
+            piece.again.insert(path);
+        }
+    }
+
+    /// The paths of a piece and of its copies.
+    fn paths(&self, key: &PieceKey) -> Vec<String> {
+        let held = self.of_piece.get(key).and_then(|id| self.held.get(id));
+        let known = held.and_then(|held| held.by_piece().find(|(digest, ..)| *digest == key.1));
+        known.map_or_else(Vec::new, |(_, facts, again)| {
+            facts.iter().map(|facts| facts.capture.path.clone()).chain(again.iter().cloned()).collect()
+        })
+    }
+
+    fn note_again(&mut self, stream: &Stream) {
+        for (digest, facts, again) in stream.by_piece() {
+            let key = (stream.tap.clone(), digest);
+            let known = self.paths(&key);
+            let Some(held) = self.of_piece.get(&key).and_then(|id| self.held.get_mut(id)) else { continue };
+            if let [facts] = facts
+                && !known.contains(&facts.capture.path)
+            {
+                held.note_again(digest, facts.clone());
+            }
+            if let Some(piece) = held.pieces.iter_mut().find(|piece| piece.digest == digest) {
+                piece.again.extend(again.iter().cloned());
+            }
+        }
+    }
+
+    /// Adds a stream, folded with its neighbours.
+    fn add(&mut self, stream: Stream) {
+        let Some((first, last)) = stream.names() else { return self.keep(stream) };
+        let names = self.rotations.get(&(stream.tap.clone(), first.text.clone()));
+        let before = names.and_then(|names| names.range(..(first, 0)).next_back()).map(|(_, id)| *id);
+        let after = names.and_then(|names| names.range((last, u64::MAX)..).next()).map(|(_, id)| *id);
+        let before = before.and_then(|id| Some((id, self.held.get(&id)?.followed_by(&stream)?)));
+        let after = after.and_then(|id| Some((id, stream.followed_by(self.held.get(&id)?)?)));
+        let id = before.or(after).map(|(id, _)| id);
+        self.index(&stream, id);
+        let mut whole = stream;
+        if let Some((id, succession)) = before
+            && let Some(mut own) = self.take(id)
+        {
+            own.partial.limit_memory(self.room());
+            let Ok(appended) = own.append(whole, succession) else { return };
+            whole = appended;
+        }
+        if let Some((old, succession)) = after
+            && let Some(next) = self.take(old)
+        {
+            self.rename(&next, Some(old), None);
+            self.unsettled.remove(&old);
+            if before.is_some() {
+                self.index(&next, id);
+            }
+            whole.partial.limit_memory(self.room());
+            let Ok(appended) = whole.append(next, succession) else { return };
+            whole = appended;
+            if before.is_none() {
+                self.rename(&whole, None, id);
+            }
+        }
+        let Some(id) = id else { return self.keep(whole) };
+        self.unsettled.insert(id);
+        self.put(id, whole);
+    }
+
+    /// Keeps a stream by itself.
+    fn keep(&mut self, stream: Stream) {
+        let id = self.next;
+        self.next = id.saturating_add(1);
+        self.rename(&stream, None, Some(id));
+        self.index(&stream, Some(id));
+        self.put(id, stream);
+    }
+
+    fn put(&mut self, id: u64, stream: Stream) {
+        let weight = stream.partial.weight();
+        self.weights.insert(id, weight);
+        self.weight = self.weight.saturating_add(weight);
+        self.held.insert(id, stream);
+    }
+
+    fn take(&mut self, id: u64) -> Option<Stream> {
+        self.weight = self.weight.saturating_sub(self.weights.remove(&id).unwrap_or(0));
+        self.held.remove(&id)
+    }
+
+    /// Says of which stream its pieces are now.
+    fn index(&mut self, stream: &Stream, id: Option<u64>) {
+        let Some(id) = id else { return };
+        for piece in &stream.pieces {
+            self.of_piece.insert((stream.tap.clone(), piece.digest), id);
+        }
+    }
+
+    /// Takes the name of a stream's first file out, or in.
+    fn rename(&mut self, stream: &Stream, old: Option<u64>, new: Option<u64>) {
+        let Some((first, _)) = stream.names() else { return };
+        let names = self.rotations.entry((stream.tap.clone(), first.text.clone())).or_default();
+        if let Some(old) = old {
+            names.remove(&(first.clone(), old));
+        }
+        names.extend(new.map(|new| (first, new)));
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Stream> {
+        let stream = self.take(id)?;
+        self.unsettled.remove(&id);
+        self.rename(&stream, Some(id), None);
+        Some(stream)
+    }
+
+    /// Brings all states into their normal form.
+    pub(super) fn settle(&mut self) {
+        for id in std::mem::take(&mut self.unsettled) {
+            if let Some(stream) = self.held.get_mut(&id) {
+                stream.partial.settle();
+            }
+        }
+    }
+}

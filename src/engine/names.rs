@@ -1,0 +1,96 @@
+//! File names that count on: `trace.pcap3` after `trace.pcap2`, `cap_00002_20261122.pcap.gz` after `cap_00001_20261121.pcap`.
+
+use std::path::Path;
+
+/// Suffixes that a compressed file has after its own name.
+const COMPRESSED: [&str; 6] = [".gz", ".zst", ".zstd", ".xz", ".bz2", ".lz4"];
+
+/// A path as its text, with a mark in the place of each number of the file name, and the numbers.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct CountedName {
+    /// Equal in all files of a rotation.
+    pub(super) text: String,
+    pub(super) numbers: Vec<Number>,
+}
+
+/// A number of any length: how many digits, and the digits without leading zeros.
+type Number = (usize, String);
+
+impl CountedName {
+    pub(super) fn of(path: &str) -> Self {
+        let path = COMPRESSED.iter().find_map(|suffix| path.strip_suffix(suffix)).unwrap_or(path);
+        let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path);
+        let mut text = path.strip_suffix(name).unwrap_or_default().to_owned();
+        let mut numbers: Vec<Number> = Vec::new();
+        let mut digits = String::new();
+        // A name without a number at its end is the one before number 1: `trace.pcap`, `trace.pcap1`.
+        let end = if name.ends_with(|c: char| c.is_ascii_digit()) { "" } else { "0" };
+        for c in name.chars().chain(end.chars()).map(Some).chain([None]) {
+            match c {
+                Some(digit) if digit.is_ascii_digit() => digits.push(digit),
+                other => {
+                    if !digits.is_empty() {
+                        let significant = digits.trim_start_matches('0');
+                        numbers.push((significant.len(), significant.to_owned()));
+                        text.push('#');
+                        digits.clear();
+                    }
+                    text.extend(other);
+                }
+            }
+        }
+        Self { text, numbers }
+    }
+
+    /// Whether `next` is the name of the file that a counter writes after this one: the first number that differs is one more.
+    pub(super) fn counts_on_to(&self, next: &Self) -> bool {
+        let value = |number: &Number| if number.0 == 0 { Some(0) } else { number.1.parse::<u128>().ok() };
+        let changed = self.numbers.iter().zip(&next.numbers).find(|(own, next)| own != next);
+        self.text == next.text
+            && self.numbers.len() == next.numbers.len()
+            && changed.is_some_and(|(own, next)| {
+                value(own).zip(value(next)).is_some_and(|(own, next)| own.checked_add(1) == Some(next))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(own: &str, next: &str) -> bool {
+        CountedName::of(own).counts_on_to(&CountedName::of(next))
+    }
+
+    #[test]
+    fn names_of_rotations_count_on() {
+        for (own, next) in [
+            ("t.pcap", "t.pcap1"),
+            ("t.pcap9", "t.pcap10"),
+            ("a/rot-00009.pcap", "a/rot-00010.pcap"),
+            ("rot-1.pcap", "rot-2.pcap.gz"),
+            ("rot-1.pcap.zst", "rot-2.pcap.zst"),
+            ("cap_00003_20261122060000.pcap", "cap_00004_20261122060100.pcap"),
+            ("99999999999999999999999999999999999998", "99999999999999999999999999999999999999"),
+        ] {
+            assert!(counts(own, next), "{own} {next}");
+            assert!(!counts(next, own), "{next} {own}");
+            assert!(CountedName::of(own) < CountedName::of(next), "{own} {next}");
+        }
+    }
+
+    #[test]
+    fn other_names_do_not() {
+        for (own, next) in [
+            ("t.pcap1", "t.pcap3"),
+            ("a/t.pcap1", "b/t.pcap2"),
+            ("west1.pcap", "east2.pcap"),
+            ("t.pcap", "t.pcap.gz"),
+            ("cap-20261122.pcap", "cap-20261124.pcap"),
+            ("t1-5.pcap", "t1-5.pcap"),
+            ("-", "-"),
+        ] {
+            assert!(!counts(own, next), "{own} {next}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! A stream of a run: a capture, the captures of a named tap, or files of a rotation that were folded into one state.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufWriter, Write};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use super::names::CountedName;
+use crate::analysis::finish::CaptureFacts;
+use crate::analysis::{Border, CaptureSpan, MergeError, Partial, Succession};
+use crate::model::Timestamp;
+
+/// The longest pause between files whose names count on.
+const COUNTED_PAUSE_NS: i64 = 1_000_000_000;
+
+/// One stream, or several that follow each other.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Stream {
+    /// The name given with `--tap` or `--stream`.
+    pub(super) tap: Option<String>,
+    /// The number given with `--part`.
+    pub(super) part: Option<u32>,
+    /// What was folded, in order.
+    pub(super) pieces: Vec<Piece>,
+    /// Its captures, in the order that positions count them.
+    pub(super) captures: Vec<CaptureFacts>,
+    /// How each capture goes on from the one before it, where that was looked at.
+    pub(super) borders: Vec<Option<Succession>>,
+    pub(super) partial: Partial,
+    /// The numbers at the beginning of the first piece and at the end of the last, where there are several.
+    edges: Option<Box<Edges>>,
+}
+
+/// A stream as it was read.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Piece {
+    /// Digest of its state: the times, lengths, headers and sequence numbers of its frames, and the octets of the first one.
+    pub(super) digest: u128,
+    /// How many captures it has.
+    captures: u64,
+    /// Paths of captures with the same frames.
+    pub(super) again: BTreeSet<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Edges {
+    head: Border,
+    tail: Border,
+}
+
+impl Stream {
+    /// A stream of a settled state.
+    pub(super) fn new(tap: Option<String>, captures: Vec<CaptureFacts>, partial: Partial) -> Self {
+        let has_frames = partial.captures().iter().any(|capture| capture.frames > 0);
+        // Of a capture without frames nothing is known but its name.
+        let named = || xxh3_128(captures.first().map_or("", |capture| capture.capture.path.as_str()).as_bytes());
+        let digest = has_frames.then(|| digest_of(&partial)).flatten().unwrap_or_else(named);
+        let piece = Piece { digest, captures: captures.len() as u64, again: BTreeSet::new() };
+        let borders = vec![None; captures.len()];
+        Self { tap, part: None, pieces: vec![piece], captures, borders, partial, edges: None }
+    }
+
+    /// Whether what was read from a file fits together.
+    pub(super) fn is_sound(&self) -> bool {
+        let counted = self.pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(piece.captures));
+        !self.pieces.is_empty()
+            && counted == Some(self.captures.len() as u64)
+            && self.borders.len() == self.captures.len()
+            && self.partial.captures().len() == self.captures.len()
+            && (self.pieces.len() == 1 || self.edges.is_some())
+    }
+
+    /// The path it is called by.
+    pub(super) fn path(&self) -> &str {
+        self.captures.first().map_or("", |capture| capture.capture.path.as_str())
+    }
+
+    /// The path of its last capture.
+    pub(super) fn last_path(&self) -> &str {
+        self.captures.last().map_or("", |capture| capture.capture.path.as_str())
+    }
+
+    /// Times of its earliest and its latest frame.
+    pub(super) fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        times(self.partial.captures())
+    }
+
+    /// What the first piece covers.
+    pub(super) fn first_piece(&self) -> &[CaptureSpan] {
+        let count = self.pieces.first().map_or(0, |piece| piece.captures as usize);
+        self.partial.captures().get(..count).unwrap_or_default()
+    }
+
+    /// What the last piece covers.
+    pub(super) fn last_piece(&self) -> &[CaptureSpan] {
+        let spans = self.partial.captures();
+        let count = self.pieces.last().map_or(0, |piece| piece.captures as usize);
+        spans.get(spans.len().saturating_sub(count)..).unwrap_or_default()
+    }
+
+    /// The capture of the first or the last piece, where that has only one: its name, its span.
+    fn end(&self, last: bool) -> Option<(CountedName, &CaptureSpan)> {
+        let piece = if last { self.pieces.last() } else { self.pieces.first() };
+        piece.filter(|piece| piece.captures == 1 && self.part.is_none())?;
+        let spans = self.partial.captures();
+        let span = if last { spans.last() } else { spans.first() };
+        let path = if last { self.last_path() } else { self.path() };
+        Some((CountedName::of(path), span?))
+    }
+
+    /// The names of its first and its last file, where it may be a part of a rotation.
+    pub(super) fn names(&self) -> Option<(CountedName, CountedName)> {
+        Some((self.end(false)?.0, self.end(true)?.0))
+    }
+
+    fn head(&self) -> Cow<'_, Border> {
+        self.edges.as_ref().map_or_else(|| Cow::Owned(Border::head(&self.partial)), |edges| Cow::Borrowed(&edges.head))
+    }
+
+    fn tail(&self) -> Cow<'_, Border> {
+        self.edges.as_ref().map_or_else(|| Cow::Owned(Border::tail(&self.partial)), |edges| Cow::Borrowed(&edges.tail))
+    }
+
+    /// How `next` goes on from this stream.
+    pub(super) fn succession(&self, next: &Self) -> Succession {
+        Succession::of(&self.tail(), &next.head())
+    }
+
+    /// How `next` goes on, if it is the next file of the same rotation for certain, whatever else is given: its name comes after this
+    /// one's, it begins where this one ends, with no longer a pause than within the two, and hardly an SA misses a number, so that nothing
+    /// has room between them; or its name is the next one, within a second. It is a rule over the two files at the border alone, so
+    /// that it holds or not whatever was folded before.
+    pub(super) fn followed_by(&self, next: &Self) -> Option<Succession> {
+        let ((own_name, own), (next_name, later)) = (self.end(true)?, next.end(false)?);
+        let ((_, last), (first, _)) = (own.times?, later.times?);
+        let counts = own_name.counts_on_to(&next_name);
+        let usual = own.longest_pause_ns().max(later.longest_pause_ns()).max(if counts { COUNTED_PAUSE_NS } else { 0 });
+        let near = first.since(last).is_some_and(|pause| (0..=usual).contains(&pause));
+        if self.tap != next.tap || own_name.text != next_name.text || own_name >= next_name || !near {
+            return None;
+        }
+        let succession = self.succession(next);
+        (succession.is_close() || succession.parallel == 0 && counts).then_some(succession)
+    }
+
+    /// Appends the stream that follows as `succession` says. The state should be settled afterwards.
+    ///
+    /// # Errors
+    /// As [`Partial::merge`].
+    pub(super) fn append(self, next: Self, succession: Succession) -> Result<Self, MergeError> {
+        let Self { tap, part, mut pieces, mut captures, mut borders, partial, edges } = self;
+        let head = edges.map_or_else(|| Border::head(&partial), |edges| edges.head);
+        let tail = next.edges.map_or_else(|| Border::tail(&next.partial), |edges| edges.tail);
+        let partial = partial.merge(next.partial)?;
+        pieces.extend(next.pieces);
+        captures.extend(next.captures);
+        borders.push(Some(succession));
+        borders.extend(next.borders.into_iter().skip(1));
+        borders.resize(captures.len(), None);
+        let edges = Some(Box::new(Edges { head, tail }));
+        Ok(Self { tap, part, pieces, captures, borders, partial, edges })
+    }
+
+    /// Takes note of a capture that holds the frames of piece `digest` again. The one of both that is whole, or else is named first,
+    /// is the one that counts: so it does not matter which of them came first.
+    pub(super) fn note_again(&mut self, digest: u128, mut facts: CaptureFacts) {
+        let Some(at) = self.pieces.iter().position(|piece| piece.digest == digest) else { return };
+        let place: u64 = self.pieces.iter().take(at).map(|piece| piece.captures).sum();
+        let (Some(piece), Some(own)) = (self.pieces.get_mut(at), self.captures.get_mut(place as usize)) else { return };
+        let rank = |facts: &CaptureFacts| (facts.damage.is_some(), facts.capture.path.clone());
+        if rank(&facts) < rank(own) {
+            std::mem::swap(own, &mut facts);
+        }
+        if facts.capture.frames > 0 {
+            piece.again.insert(facts.capture.path);
+        }
+    }
+
+    /// The first capture of each piece with the paths of its copies.
+    pub(super) fn twice(&self) -> impl Iterator<Item = (&str, &str)> {
+        let starts = self.pieces.iter().scan(0u64, |place, piece| {
+            let start = *place;
+            *place += piece.captures;
+            Some(start)
+        });
+        self.pieces.iter().zip(starts).flat_map(|(piece, start)| {
+            let path = self.captures.get(start as usize).map_or("", |capture| capture.capture.path.as_str());
+            piece.again.iter().map(move |again| (path, again.as_str()))
+        })
+    }
+
+    /// Captures of one piece that begin with the same frame and have as many frames, in the same time: read as one stream, they were
+    /// counted twice.
+    pub(super) fn doubled(&self) -> Vec<(&str, &str)> {
+        let mut known = BTreeMap::new();
+        let mut doubled = Vec::new();
+        let spans = self.partial.captures().iter();
+        let of_piece = (0..).zip(&self.pieces).flat_map(|(at, piece)| (0..piece.captures).map(move |_| at));
+        for ((facts, span), piece) in self.captures.iter().zip(spans).zip(of_piece) {
+            let (at, path): (u64, &str) = (piece, facts.capture.path.as_str());
+            if let Some(first) = span.mark().and_then(|mark| known.insert((at, mark), path)) {
+                doubled.push((first, path));
+            }
+        }
+        doubled
+    }
+
+    /// The facts and the copies of each piece, and its digest.
+    pub(super) fn by_piece(&self) -> impl Iterator<Item = (u128, &[CaptureFacts], &BTreeSet<String>)> {
+        self.pieces.iter().scan(0usize, |place, piece| {
+            let facts = self.captures.get(*place..).and_then(|rest| rest.get(..piece.captures as usize));
+            *place += piece.captures as usize;
+            Some((piece.digest, facts.unwrap_or_default(), &piece.again))
+        })
+    }
+}
+
+/// Takes the digest of what is written, without keeping it.
+#[derive(Default)]
+struct Digest(Xxh3);
+
+impl Write for Digest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The digest of a settled state.
+fn digest_of(partial: &Partial) -> Option<u128> {
+    let mut written = postcard::to_io(partial, BufWriter::new(Digest::default())).ok()?;
+    written.flush().ok()?;
+    Some(written.get_ref().0.digest128())
+}
+
+/// Times of the earliest and the latest frame of some captures.
+pub(super) fn times(spans: &[CaptureSpan]) -> (Option<Timestamp>, Option<Timestamp>) {
+    let spans = || spans.iter().filter_map(|c| c.times);
+    (spans().map(|t| t.0).min(), spans().map(|t| t.1).max())
+}
