@@ -234,7 +234,7 @@ impl<'r> Run<'r> {
             .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
         let checks = self.matcher.take_checks();
         let packets = self.matcher.packets();
-        let Figures { pairs, directions, outside, sizes, padding, ends, lost, mut degraded_why, sides } =
+        let Figures { pairs, directions, outside, sizes, padding, ends, lost, mut degraded_why, silent, sides } =
             self.matcher.figures(step);
         let [near, within, far] = sides;
         let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
@@ -270,7 +270,7 @@ impl<'r> Run<'r> {
             findings: Vec::new(),
             exit_status: 0,
         };
-        report.findings = pair_findings(&report, &all, self.expectation, &checks, &packets);
+        report.findings = pair_findings(&report, &all, self.expectation, &checks, &packets, &silent);
         Ok(Matched { report, errors: self.errors })
     }
 }

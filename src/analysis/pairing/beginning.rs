@@ -12,6 +12,7 @@ use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
 use super::flows::FlowId;
 use super::lane::{Lane, Place, PlainItem, TunnelItem};
 use super::ledger::{Ledger, PlainFate};
+use super::lengths::succession;
 use super::mapping::{self, Lengths, Mapping, Mappings};
 use super::order::{SAMPLE, SaInfo};
 use crate::transform::inference::Catalogue;
@@ -116,17 +117,52 @@ impl Search<'_> {
             None => (least, most),
         };
         let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within };
-        let Some(verdict) = evidence::Search::new(streams).verdict() else { return Trial::Nothing };
-        if !verdict.is_decisive() {
-            let weight = verdict.best.weight;
-            return if weight < CERTAIN { Trial::Nothing } else { Trial::Open(verdict.rivals + 1, weight) };
-        }
-        let best = &verdict.best;
+        let verdict = evidence::Search::new(streams).verdict();
+        let decided = verdict.as_ref().filter(|verdict| verdict.is_decisive()).map(|verdict| verdict.best.clone());
+        let (best, tunnelled) = match decided {
+            Some(best) => (best, tunnelled),
+            None => match self.in_order(lane, &plain, within) {
+                Some(found) => found,
+                None => {
+                    let Some(verdict) = verdict else { return Trial::Nothing };
+                    let weight = verdict.best.weight;
+                    return if weight < CERTAIN { Trial::Nothing } else { Trial::Open(verdict.rivals + 1, weight) };
+                }
+            },
+        };
+        let best = &best;
         let Some(delay) = delay_of(best, &plain, &tunnelled) else { return Trial::Nothing };
         let flows = flows(best, &items, &tunnelled);
         let (delay, partial) = self.look(lane, &plain, delay);
         let mappings = lane.mappings.clone();
         Trial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows }))
+    }
+
+    /// The alignment that the succession of lengths leaves, with the packets in the tunnel in the order of their numbers.
+    fn in_order(
+        &self,
+        lane: &Lane,
+        plain: &[align::Plain],
+        within: (i64, i64),
+    ) -> Option<(Alignment, Vec<align::Tunnelled>)> {
+        let rows: Vec<align::Tunnelled> = lane
+            .places(lane.tunnelled().len())
+            .iter()
+            .filter(|place| !place.hole)
+            .map(|place| lane.tunnelled_of(place, self.ledger))
+            .collect();
+        let found = succession(plain, &rows, |mapping, inner, esp| lane.mappings.makes(mapping, inner, esp))?;
+        let pair = |(at, row): (&Option<usize>, &align::Tunnelled)| {
+            let at = (*at)?;
+            Some((at, row.ns.saturating_sub(plain.get(at)?.ns)))
+        };
+        let pairs: Vec<Option<(usize, i64)>> = found.partners.iter().zip(&rows).map(pair).collect();
+        let offset = median(pairs.iter().flatten().map(|(_, difference)| *difference).collect())?;
+        if !(within.0..=within.1).contains(&offset) {
+            return None;
+        }
+        let partners = pairs.iter().map(|own| own.map_or(Partner::Unseen, |(at, _)| Partner::Found(at, 0))).collect();
+        Some((Alignment::of_order(partners, offset, found.weight), rows))
     }
 
     /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a

@@ -19,7 +19,7 @@ const NEAR: usize = 4;
 /// Evidence against chance, in nats, below which packets do not belong together.
 pub(super) const CERTAIN: f64 = 30.0;
 /// Evidence against another alignment, in nats.
-const DECISIVE: f64 = 16.0;
+pub(super) const DECISIVE: f64 = 16.0;
 /// Windows of alignments that differ by more are not alike.
 const APART: i64 = 4;
 /// Evidence of a packet that has a partner in one alignment and none in the other.
@@ -65,6 +65,14 @@ pub(super) struct Alignment {
     weights: Vec<f64>,
     /// The same of all.
     pub(super) weight: f64,
+}
+
+impl Alignment {
+    /// The alignment that the order of packets makes.
+    pub(super) fn of_order(partners: Vec<Partner>, offset: i64, weight: f64) -> Self {
+        let found = partners.iter().filter(|partner| matches!(partner, Partner::Found(..))).count();
+        Self { offset, width: 0, spread: 1_000.0, partners, found, seen: found, weights: Vec::new(), weight }
+    }
 }
 
 /// The best alignment and how many others explain the packets as well.

@@ -32,6 +32,9 @@ pub(super) struct Losses {
 pub(super) struct EndLosses {
     pub(super) lost: BTreeMap<u32, u64>,
     pub(super) sizes: BTreeMap<(u32, u32), u64>,
+    /// Packets that may have been lost or not, by SA and by way.
+    pub(super) open: BTreeMap<u32, u64>,
+    pub(super) open_ways: BTreeMap<i8, u64>,
     /// By way: packets, and the addresses of the flows.
     pub(super) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
     /// Frames of the plain side, with the SA that they went into.
@@ -94,6 +97,12 @@ impl Losses {
                 row.0 += lost;
                 row.1.push((key.src, key.dst));
             }
+            if flow.open > 0 {
+                *own.open_ways.entry(way).or_default() += flow.open;
+                if let Some(sa) = sa {
+                    *own.open.entry(sa).or_default() += flow.open;
+                }
+            }
             if let Some(sa) = sa {
                 *own.lost.entry(sa).or_default() += lost;
             }
@@ -125,7 +134,7 @@ impl Losses {
 
     /// Packets lost from end to end, and those of them that the tunnel tap had seen: of an SA, or of packets of one length in it.
     pub(super) fn behind(&self, sa: u32, bytes: Option<u32>, before: Option<u64>) -> (Option<u64>, Option<u64>) {
-        let Some(ends) = &self.ends else { return (None, None) };
+        let Some(ends) = self.ends.as_ref().filter(|ends| !ends.open.contains_key(&sa)) else { return (None, None) };
         let lost = match bytes {
             Some(bytes) => ends.sizes.get(&(sa, bytes)),
             None => ends.lost.get(&sa),

@@ -19,6 +19,7 @@ mod clock;
 mod content;
 mod degraded;
 mod delay;
+mod doubt;
 mod ends;
 mod evidence;
 mod figures;
@@ -28,6 +29,7 @@ mod identity;
 mod known;
 mod lane;
 mod ledger;
+mod lengths;
 mod limits;
 mod links;
 mod losses;
@@ -38,8 +40,10 @@ mod prefix;
 mod progress;
 mod quantiles;
 mod queue;
+mod reach;
 mod retire;
 mod settle;
+mod silence;
 mod sizes;
 mod tally;
 mod trains;
@@ -51,6 +55,8 @@ use std::collections::BTreeMap;
 pub(crate) use checks::Checks;
 use clock::{Clock, Differences};
 use content::Index;
+pub(crate) use doubt::Silent;
+use doubt::Jumps;
 use ends::EndToEnd;
 pub(crate) use figures::{Figures, Read};
 use flows::FlowKey;
@@ -62,6 +68,7 @@ use numbers::Numbers;
 use order::{Order, SaInfo};
 use progress::Progress;
 use queue::Queue;
+use reach::Reach;
 use tally::Tally;
 use trains::Trains;
 pub(crate) use trains::Whole;
@@ -136,6 +143,8 @@ pub(crate) struct Matcher {
     given: Given,
     /// Numbers of each SA.
     watches: Vec<Watch>,
+    /// Numbers that SAs skip over silences of the tunnel's tap.
+    jumps: Jumps,
     /// Of each SA, the usual difference of the timestamps of pairs that content makes, and how much it varies.
     usual: Vec<Option<(i64, i64)>>,
     /// Rows of pairs that are ready, where they are wanted.
@@ -166,6 +175,7 @@ impl Matcher {
             checks: Checks::default(),
             given: Given::default(),
             watches: Vec::new(),
+            jumps: Jumps::default(),
             usual: Vec::new(),
             rows: rows.then(Vec::new),
         }
@@ -259,6 +269,7 @@ impl Matcher {
             self.order.given.insert(id, mapping);
         }
         self.watches.push(Watch::default());
+        self.ledger.sas.push((Reach::default(), usize::from(src < dst)));
         self.usual.push(None);
         self.order.sas.push(SaInfo { src, dst, ivs: Vec::new() });
         self.tally.name(key);
@@ -268,6 +279,14 @@ impl Matcher {
     /// Takes in a frame of the plain side.
     pub(crate) fn plain(&mut self, sight: Sight<'_>) {
         self.plain.see(sight.frame.time);
+        if let Some(ns) = sight.frame.time.ns() {
+            let [plain, _] = &mut self.ledger.silences;
+            plain.see(ns, sight.frame.pos.capture());
+            if let Some(ends) = &mut self.ends {
+                let [near, _] = &mut ends.silences;
+                near.see(ns, sight.frame.pos.capture());
+            }
+        }
         self.note_too_big(sight.stack);
         self.plain_packet(sight);
     }
@@ -309,6 +328,10 @@ impl Matcher {
     /// Takes in a frame of the tunnel's side.
     pub(crate) fn tunnel(&mut self, sight: Sight<'_>) {
         self.tunnel.see(sight.frame.time);
+        if let Some(ns) = sight.frame.time.ns() {
+            let [_, tunnel] = &mut self.ledger.silences;
+            tunnel.see(ns, sight.frame.pos.capture());
+        }
         self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
@@ -334,6 +357,10 @@ impl Matcher {
     /// Takes in a frame of the far plain side.
     pub(crate) fn exit(&mut self, sight: Sight<'_>) {
         self.exit.see(sight.frame.time);
+        if let (Some(ns), Some(ends)) = (sight.frame.time.ns(), &mut self.ends) {
+            let [_, far] = &mut ends.silences;
+            far.see(ns, sight.frame.pos.capture());
+        }
         self.note_too_big(sight.stack);
         if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
             && let Some(ends) = &mut self.ends
@@ -386,7 +413,12 @@ impl Matcher {
         let id = self.number(key);
         let packet = sight.tunnelled(outer, id);
         let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
-            (Some(raw), Some(ns), Some(watch)) => watch.see(raw, ns),
+            (Some(raw), Some(ns), Some(watch)) => {
+                let again = watch.see(raw, ns);
+                let [_, silences] = &self.ledger.silences;
+                self.jumps.note(silences, id, raw, ns, watch.step());
+                again
+            }
             _ => false,
         };
         let serial = self.ledger.tunnel.push(packet);
@@ -452,6 +484,10 @@ impl Matcher {
             let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(ns));
             if out && matches!(packet.fate, TunnelledFate::Alone) {
                 packet.fate = TunnelledFate::Uncovered;
+            } else if matches!(packet.fate, TunnelledFate::Alone)
+                && packet.time.ns().is_some_and(|ns| self.ledger.miss_plain(ns, packet.sa))
+            {
+                packet.fate = TunnelledFate::Silent;
             }
             let pair = self.tally.count(packet, &clock, &self.settings, self.order.mapping(packet.sa));
             if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {

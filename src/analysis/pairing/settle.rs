@@ -45,7 +45,7 @@ impl Lane {
         (self.mappings, self.partial) = (mappings, partial);
         self.delay = Some(delay);
         if let Some(base) = delay.base {
-            ledger.reaches(base as i64, base as i64);
+            ledger.reaches(base as i64);
         }
         ledger.flows.first_look(&flows);
     }

@@ -215,7 +215,7 @@ impl Tally {
                 sa.alone += 1;
                 return None;
             }
-            TunnelledFate::Waiting | TunnelledFate::Part => return None,
+            TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
         };
         let Pairing { plain, basis, confidence } = pairing;
         self.pairs += 1;
