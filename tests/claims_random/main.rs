@@ -5,11 +5,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod holes;
 mod scenario;
 mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use scenario::Scenario;
 use serde_json::Value;
@@ -20,6 +22,9 @@ use traffic::{Made, Seen, Truth, ahead, make};
 const HEADER: &str = "plain_capture,plain_frame,tunnel_capture,tunnel_frame,sa,sequence,inner_bytes,outer_bytes,overhead_bytes,\
 delay_ns,basis,confidence";
 
+/// Scenarios that were written.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
 /// The captures of a scenario.
 struct Files {
     plain: PathBuf,
@@ -28,18 +33,22 @@ struct Files {
 }
 
 fn write(scenario: &Scenario, made: &Made) -> Files {
-    let dir = scratch(&format!("claims-random-{}", scenario.seed % 64));
-    let step = scenario.step_ns;
-    let capture = |name: &str, side: &[Seen], ahead: &dyn Fn(u64) -> i64| {
-        let stamp = |ns: u64| (ns as i64 + ahead(ns)) as u64 / step * step;
-        let frames: Vec<Out> = side.iter().map(|seen| Out::whole(stamp(seen.ns), seen.data.clone())).collect();
-        write_file(&dir, name, &pcap(&frames, ETHERNET, Order::Little, Step::Nano))
-    };
+    // Tests run at the same time.
+    let dir = scratch(&format!("claims-random-{}", WRITTEN.fetch_add(1, Ordering::Relaxed) % 64));
+    let capture = |name: &str, side: &[Seen], ahead: &dyn Fn(u64) -> i64| capture(scenario, &dir, name, side, ahead);
     Files {
         plain: capture("plain.pcap", &made.plain, &|_| 0),
         tunnel: capture("tunnel.pcap", &made.tunnel, &|ns| ahead(scenario, made.span, ns)),
         exit: capture("exit.pcap", &made.exit, &|_| 0),
     }
+}
+
+/// One capture file, by a clock that is ahead.
+fn capture(scenario: &Scenario, dir: &Path, name: &str, side: &[Seen], ahead: &dyn Fn(u64) -> i64) -> PathBuf {
+    let step = scenario.step_ns;
+    let stamp = |ns: u64| (ns as i64 + ahead(ns)) as u64 / step * step;
+    let frames: Vec<Out> = side.iter().map(|seen| Out::whole(stamp(seen.ns), seen.data.clone())).collect();
+    write_file(dir, name, &pcap(&frames, ETHERNET, Order::Little, Step::Nano))
 }
 
 /// What rows of pairs come to.

@@ -43,7 +43,8 @@ pub struct Scenario {
     pub packets: u64,
     pub pace: Pace,
     pub size: Size,
-    /// The way back has this many packets for each 8 of the way there.
+    /// The ways there and back have this many packets for each 8.
+    pub there: u64,
     pub back: u64,
     pub transform: Transform,
     pub delay_ns: u64,
@@ -124,6 +125,7 @@ impl Scenario {
             packets: 150 + n.below(650),
             pace: pick(n, &[Pace::Even(gap), Pace::Random(gap), Pace::Bursts(gap)]),
             size: pick(n, &[Size::One(200), Size::One(1_400), Size::Imix, Size::Any, Size::Any]),
+            there: 8,
             back: pick(n, &[0, 0, 1, 4, 8, 8]),
             transform,
             delay_ns: pick(n, &[20_000, 55_000, 270_000, 3_000_000, 20_000_000]),

@@ -141,7 +141,7 @@ fn records(scenario: &Scenario, span: u64, side: usize, ns: u64) -> bool {
 
 /// Times of the packets of one way.
 fn times(scenario: &Scenario, noise: &mut Noise, back: bool) -> Vec<u64> {
-    let share = if back { scenario.back } else { 8 };
+    let share = if back { scenario.back } else { scenario.there };
     let stretch = |gap: u64| gap * 8 / share.max(1);
     let mut clock = START + 1_000_000 + noise.below(1_000_000);
     (0..scenario.packets * share / 8)
@@ -292,9 +292,10 @@ fn direction(scenario: &Scenario, noise: &mut Noise, there: bool, span: u64, tim
 fn truth(scenario: &Scenario, span: u64, trips: &[Trip]) -> Truth {
     let mut truth = Truth::default();
     // Near an edge latency decides, which differs from packet to packet.
-    let slack = scenario.jitter_ns + 60_000 + scenario.step_ns + scenario.delay_ns;
+    let slack = scenario.jitter_ns + 60_000 + scenario.step_ns + 2 * scenario.delay_ns;
     let sure = |side: usize, ns: u64| {
-        [ns.saturating_sub(slack), ns, ns + slack].iter().all(|ns| records(scenario, span, side, *ns))
+        let inside = START + slack <= ns && ns + slack <= START + span;
+        inside && [ns - slack, ns, ns + slack].iter().all(|ns| records(scenario, span, side, *ns))
     };
     for trip in trips {
         let (first, second, there) = match trip.way {
@@ -323,7 +324,9 @@ pub fn make(scenario: &Scenario) -> Made {
     let (there, back) = (times(scenario, &mut noise, false), times(scenario, &mut noise, true));
     let span = there.last().max(back.last()).map_or(1, |last| last - START);
     made.span = span;
-    direction(scenario, &mut noise, true, span, &there, &mut made);
+    if scenario.there > 0 {
+        direction(scenario, &mut noise, true, span, &there, &mut made);
+    }
     if scenario.back > 0 {
         direction(scenario, &mut noise, false, span, &back, &mut made);
     }

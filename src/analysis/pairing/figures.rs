@@ -72,7 +72,8 @@ impl Matcher {
         let mut losses = Losses::of(&self.tally, &flows, &self.ledger.missed);
         losses.too_big(&self.ledger.too_big, &self.tally, &flows);
         if let Some(ends) = &self.ends {
-            losses.ends(ends, &self.tally, &flows);
+            let none = HashSet::default();
+            losses.ends(ends, &self.tally, &flows, self.ledger.unpaired.as_ref().unwrap_or(&none));
         }
         let mut pairs = Pairs {
             unmatched_plain: losses.unmatched_plain,
@@ -175,7 +176,7 @@ impl Matcher {
         let key = |frame: FrameRef| (frame.capture, frame.frame);
         let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|lost| key(lost.frame)).collect();
         for (pos, ns, bytes, sa) in losses.ends.iter().flat_map(|ends| &ends.frames) {
-            let paired = self.tally.sas.get(*sa as usize).is_some_and(|sa| sa.matched > 0);
+            let paired = self.ledger.unpaired.as_ref().is_some_and(|unpaired| !unpaired.contains(pos));
             if !before.contains(&key(frame(*pos))) {
                 rows.push(pairs::Lost {
                     frame: frame(*pos),

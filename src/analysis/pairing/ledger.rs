@@ -1,12 +1,14 @@
 //! The packets of both sides that are not settled yet, in capture order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use foldhash::fast::FixedState;
 
 use super::flows::{Class, FlowId, Flows};
 use super::identity::Identity;
 use super::reach::Reach;
 use super::silence::{Expected, Silences};
-use super::limits::{MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
+use super::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::analysis::padding::Pattern;
 use crate::dissect::Costs;
 use crate::model::{Address, FramePos, Timestamp};
@@ -248,6 +250,8 @@ pub(super) struct Ledger {
     pub(super) silences: [Silences; 2],
     /// Plaintext packets from outside this time.
     pub(super) uncovered: u64,
+    /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
+    pub(super) unpaired: Option<HashSet<FramePos, FixedState>>,
 }
 
 impl Default for Ledger {
@@ -267,6 +271,7 @@ impl Default for Ledger {
             sas: Vec::new(),
             silences: Default::default(),
             uncovered: 0,
+            unpaired: None,
         }
     }
 }
@@ -325,6 +330,11 @@ pub(super) struct Lost {
 }
 
 impl Ledger {
+    /// `exit`: whether there is a far side.
+    pub(super) fn new(exit: bool) -> Self {
+        Self { unpaired: exit.then(HashSet::default), ..Self::default() }
+    }
+
     /// Takes note of how long packets of a direction are on their way.
     pub(super) fn reaches(&mut self, difference: i64) {
         self.reach.add(difference);
@@ -412,6 +422,7 @@ impl Ledger {
         let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return };
         p.fate = PlainFate::Settled;
         let p = *p;
+        self.not_in_tunnel(p.pos);
         if p.time.ns().is_some_and(|ns| !self.covers_plain(ns, hole.is_some())) && !self.is_refused(&p) {
             self.uncovered += 1;
             if let Some(flow) = self.flows.get_mut(p.flow) {
@@ -463,6 +474,17 @@ impl Ledger {
         if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
             p.fate = PlainFate::Settled;
             self.uncovered += 1;
+            let pos = p.pos;
+            self.not_in_tunnel(pos);
+        }
+    }
+
+    /// A plaintext packet was not found in the tunnel.
+    fn not_in_tunnel(&mut self, pos: FramePos) {
+        if let Some(unpaired) = &mut self.unpaired
+            && unpaired.len() <= MAX_MISSED
+        {
+            unpaired.insert(pos);
         }
     }
 
@@ -470,7 +492,9 @@ impl Ledger {
     pub(super) fn set_aside(&mut self, plain: Serial) {
         if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
             p.fate = PlainFate::Settled;
-            if let Some(flow) = self.flows.get_mut(p.flow) {
+            let (pos, flow) = (p.pos, p.flow);
+            self.not_in_tunnel(pos);
+            if let Some(flow) = self.flows.get_mut(flow) {
                 flow.aside += 1;
             }
         }
@@ -502,6 +526,9 @@ impl Ledger {
         // It is one of the latest.
         let at = self.lost.iter().rposition(|lost| lost.pos == plain.pos);
         let lost = at.map(|at| self.lost.remove(at));
+        if let Some(unpaired) = &mut self.unpaired {
+            unpaired.remove(&plain.pos);
+        }
         let Some(flow) = self.flows.get_mut(plain.flow) else { return };
         flow.matched += 1;
         if let Some(silence) = lost.and_then(|lost| lost.silence) {

@@ -1,11 +1,12 @@
 //! Which packets were lost, and between which taps.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
 use super::ends::EndToEnd;
 use super::flows::{FlowKey, Flows};
+use super::limits::{MAX_LOST, MAX_MISSED};
 use super::tally::Tally;
 use crate::model::{Address, FramePos};
 
@@ -37,6 +38,8 @@ pub(super) struct EndLosses {
     pub(super) open_ways: BTreeMap<i8, u64>,
     /// By way: packets, and the addresses of the flows.
     pub(super) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
+    /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
+    pub(super) behind: Option<(BTreeMap<u32, u64>, BTreeMap<(u32, u32), u64>)>,
     /// Frames of the plain side, with the SA that they went into.
     pub(super) frames: Vec<(FramePos, i64, u32, u32)>,
 }
@@ -61,7 +64,13 @@ impl Losses {
     }
 
     /// Takes in what both plaintext sides say.
-    pub(super) fn ends(&mut self, ends: &EndToEnd, tally: &Tally, flows: &Flows) {
+    pub(super) fn ends(
+        &mut self,
+        ends: &EndToEnd,
+        tally: &Tally,
+        flows: &Flows,
+        unpaired: &HashSet<FramePos, FixedState>,
+    ) {
         let mut own = EndLosses::default();
         let sas = sas(tally, flows);
         let balances = ends.balances();
@@ -114,11 +123,17 @@ impl Losses {
                 *own.sizes.entry((sa, *bytes)).or_default() += count;
             }
         }
+        let mut behind = (BTreeMap::new(), BTreeMap::new());
         for gone in &ends.gone {
             if let Some((1, Some(sa))) = way(gone.flow) {
                 own.frames.push((gone.pos, gone.ns, gone.bytes, sa));
+                if !unpaired.contains(&gone.pos) {
+                    *behind.0.entry(sa).or_default() += 1;
+                    *behind.1.entry((sa, gone.bytes)).or_default() += 1;
+                }
             }
         }
+        own.behind = (ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
         self.ends = Some(own);
     }
 
@@ -140,7 +155,12 @@ impl Losses {
             None => ends.lost.get(&sa),
         };
         let lost = lost.copied().unwrap_or(0);
-        (Some(lost), before.map(|before| lost.saturating_sub(before)))
+        let behind = before.map(|before| match (&ends.behind, bytes) {
+            (Some((_, sizes)), Some(bytes)) => sizes.get(&(sa, bytes)).copied().unwrap_or(0),
+            (Some((sas, _)), None) => sas.get(&sa).copied().unwrap_or(0),
+            (None, _) => lost.saturating_sub(before),
+        });
+        (Some(lost), behind)
     }
 }
 

@@ -156,7 +156,7 @@ impl Matcher {
     pub(crate) fn new(settings: PairSettings, supposed: i64, rows: bool, exit: bool) -> Self {
         Self {
             settings,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(exit),
             plain_index: None,
             tunnel_index: Index::default(),
             clear: Queue::default(),
@@ -185,11 +185,6 @@ impl Matcher {
     /// with block, IV and ICV, whether it is transport mode, and up to which length the sender fills up.
     pub(crate) fn expect(&mut self, given: Given) {
         self.given = given;
-    }
-
-    /// Puts outer fragments together again, for somebody who has keys: [`Matcher::take_whole`].
-    pub(crate) fn keep_fragments(&mut self) {
-        self.trains.keep = true;
     }
 
     /// Packets that were put together since the last time.
@@ -335,6 +330,9 @@ impl Matcher {
         self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
+            Role::Plain if sight.stack.outer().is_some_and(|outer| self.trains.awaits(outer)) => {
+                self.trains.piece(&mut self.ledger, sight);
+            }
             Role::Plain => self.beside(sight),
             Role::Piece => self.trains.piece(&mut self.ledger, sight),
             Role::Tunnelled => self.tunnelled(sight),

@@ -279,7 +279,7 @@ impl Order {
         let catalogue = self.catalogue.get_or_insert_default();
         let within = if self.one_clock { (-FARTHEST, FARTHEST) } else { (i64::MIN, i64::MAX) };
         let one_clock = self.one_clock;
-        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
+        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock, end };
         let [out, back] = &mut lanes;
         let [towards, away] = &plain;
         let straight = [search.begin(out, towards), search.begin(back, away)];
@@ -368,7 +368,7 @@ impl Order {
             self.enough = waiting * 4;
             let plain = std::mem::take(&mut lane.plain);
             let one_clock = self.one_clock;
-            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
+            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock, end };
             let trial = search.begin(lane, &plain);
             lane.plain = plain;
             lane.encapsulated = !known;

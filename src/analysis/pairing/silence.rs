@@ -14,7 +14,7 @@ pub(super) const WAYS: usize = 2;
 const LEAST_NS: f64 = 100_000.0;
 const LEAST_GAPS: f64 = 4.0;
 /// Missing packets in a row that may be a hole.
-pub(super) const IN_A_ROW: u64 = 3;
+pub(super) const IN_A_ROW: u64 = 5;
 /// How much rarer a row of losses by chance is than one in the capture, in nats.
 const NOT_BY_CHANCE: f64 = 7.0;
 
