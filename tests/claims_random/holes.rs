@@ -119,7 +119,9 @@ fn a_hole_in_the_tunnel_capture_is_no_loss() {
 /// Between two files of one tap nobody records; how short that is says nothing.
 #[test]
 fn a_gap_between_two_files_of_a_tap_is_no_loss() {
-    for (side, back, hole) in [(0, 0, (400, 550)), (0, 8, (400, 550)), (1, 0, (500, 520)), (1, 8, (400, 550)), (0, 0, (500, 515))] {
+    for (side, back, hole) in
+        [(0, 0, (400, 550)), (0, 8, (400, 550)), (1, 0, (500, 520)), (1, 8, (400, 550)), (0, 0, (500, 515))]
+    {
         let mut scenario = Scenario { back, pace: Pace::Even(1_000_000), ..healthy() };
         scenario.holes[side] = Some(hole);
         if side == 0 && back == 0 {
@@ -139,7 +141,9 @@ fn a_gap_between_two_files_of_a_tap_is_no_loss() {
         let report = spiglass(&words).expect(0).json();
         let lost: u64 = items(&report, "directions")
             .iter()
-            .map(|own| own["lost_before_tunnel"].as_u64().unwrap_or(0) + own["lost_behind_tunnel"].as_u64().unwrap_or(0))
+            .map(|own| {
+                own["lost_before_tunnel"].as_u64().unwrap_or(0) + own["lost_behind_tunnel"].as_u64().unwrap_or(0)
+            })
             .sum();
         let uncovered = number(&report, if side == 0 { "pairs.uncovered_tunnel" } else { "pairs.uncovered_plain" });
         assert!(lost == 0 && uncovered >= 8, "{side} {back} {hole:?}: {lost} lost, {uncovered} uncovered");

@@ -115,7 +115,8 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
                 let seen = if matched > 0.0 {
                     matched
                 } else {
-                    number(own, "uncovered_tunnel") as f64 + own["undetermined"]["missing_numbers"].as_f64().unwrap_or(0.0)
+                    number(own, "uncovered_tunnel") as f64
+                        + own["undetermined"]["missing_numbers"].as_f64().unwrap_or(0.0)
                 };
                 sum.0 += loss * seen / (100.0 - loss).max(1e-9);
                 sum.1 += own["lost_behind_tunnel"].as_f64().filter(|_| way == 1).unwrap_or(0.0);

@@ -143,7 +143,8 @@ impl Scenario {
             one_clock,
             ahead_ns: if one_clock { 0 } else { pick(n, &[0, 1_500_000_000, -7_000_000_000, 3_600_000_000_000]) },
             drift_ppm: if one_clock { 0.0 } else { pick(n, &[0.0, 20.0, -50.0]) },
-            set: (!one_clock && one_in(n, 12)).then(|| (300 + n.below(400), pick(n, &[50_000_000, -50_000_000, 2_000_000_000]))),
+            set: (!one_clock && one_in(n, 12))
+                .then(|| (300 + n.below(400), pick(n, &[50_000_000, -50_000_000, 2_000_000_000]))),
             step_ns: pick(n, &[1, 1, 1, 1, 1_000, 1_000, 1_000_000, 1_000_000_000]),
             inner_v6,
             outer_v6,

@@ -254,7 +254,8 @@ fn direction(scenario: &Scenario, noise: &mut Noise, there: bool, span: u64, tim
         }
         // There: plain tap, gateway (drops before it numbers), wire (drops after), tunnel tap, exit. Back: exit, tunnel tap, gateway, plain.
         let far = out + late + 500_000;
-        let (plain, tunnel, exit) = if there { (clock, out + late, far) } else { (out, clock + late, clock.saturating_sub(500_000)) };
+        let (plain, tunnel, exit) =
+            if there { (clock, out + late, far) } else { (out, clock + late, clock.saturating_sub(500_000)) };
         let trip = if there {
             let on_tunnel = !(before || after);
             Trip { way, plain, tunnel, exit, on_plain: true, on_tunnel, on_exit: on_tunnel && !behind }

@@ -83,9 +83,7 @@ pub(super) const HOLE: Entry = Entry {
         "Frames between two files of a rotation were not written, or one file is missing.",
         "The capture card or the kernel dropped all frames: see capture-drops in `spiglass report`.",
     ],
-    remedy: &[
-        "Check the drop counters of the capture, and that all files of the rotation were given.",
-    ],
+    remedy: &["Check the drop counters of the capture, and that all files of the rotation were given."],
     lines: &[],
     references: &[],
 };

@@ -150,8 +150,7 @@ impl Search<'_> {
         if !self.end {
             return None;
         }
-        let places: Vec<Place> =
-            lane.places(lane.tunnelled().len()).into_iter().filter(|place| !place.hole).collect();
+        let places: Vec<Place> = lane.places(lane.tunnelled().len()).into_iter().filter(|place| !place.hole).collect();
         let rows: Vec<align::Tunnelled> = places.iter().map(|place| lane.tunnelled_of(place, self.ledger)).collect();
         let found = succession(plain, &rows, |mapping, inner, esp| lane.mappings.makes(mapping, inner, esp))?;
         let pair = |(partner, place): (&Option<usize>, &Place)| Some((*items.get((*partner)?)?, place.item));

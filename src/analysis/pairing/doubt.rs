@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::losses::Losses;
 use super::Matcher;
 use super::limits::MAX_MISSED;
+use super::losses::Losses;
 use super::silence::{IN_A_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};
 use super::tally::Tally;
 use super::watch::Step;
@@ -87,6 +87,17 @@ impl Silent {
     pub(super) fn of(tap: &'static str, judged: &Judged) -> Self {
         let Judged { from, to, missing, verdicts } = *judged;
         Self { tap, from_ns: from, to_ns: to, packets: missing, open: !verdicts.contains(&Verdict::Hole) }
+    }
+}
+
+/// Pairs by order whose times contradict each other.
+pub(super) fn untimely() -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: "the times of the pairs contradict every offset and drift of the clocks: a clock was set, or packets are paired wrongly"
+            .into(),
+        decide: "captures by one clock, the keys (--config), or captures from before or after the step".into(),
+        missing_numbers: 0,
     }
 }
 
@@ -195,10 +206,8 @@ impl Matcher {
         let judged = plain.judge(&known);
         doubt.silent.extend(judged.values().map(|own| Silent::of("plain", own)));
         let verdict = |from: i64, sa: u32| judged.get(&from)?.verdicts.get(way(sa)?).copied();
-        let counts: Vec<(u32, u64, Verdict)> = plain
-            .waiting()
-            .map(|(from, sa, count)| (sa, count, verdict(from, sa).unwrap_or(Verdict::Loss)))
-            .collect();
+        let counts: Vec<(u32, u64, Verdict)> =
+            plain.waiting().map(|(from, sa, count)| (sa, count, verdict(from, sa).unwrap_or(Verdict::Loss))).collect();
         let [plain, _] = &mut self.ledger.silences;
         plain.take_waiting();
         for (sa, count, verdict) in counts {

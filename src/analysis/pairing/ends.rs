@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::clock::{Clock, Difference, Differences};
+use super::doubt::Silent;
 use super::flows::FlowKey;
 use super::identity::Identity;
 use super::ledger::Plain;
@@ -14,7 +15,6 @@ use super::quantiles::Quantiles;
 use super::queue::Queue;
 use super::reach::Reach;
 use super::silence::{Expected, Known, Silences, Verdict, WAYS};
-use super::doubt::Silent;
 use crate::analysis::padding::Pattern;
 use crate::dissect::IpHeader;
 use crate::model::{Address, FramePos};

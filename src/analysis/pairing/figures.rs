@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::clock::{Basis, Clock};
 use super::degraded::LeftOut;
-use super::doubt::Silent;
+use super::doubt::{self, Silent};
 use super::flows::Flows;
 use super::known::Known;
 use super::ledger::{Lost, PairBasis};
@@ -62,6 +62,7 @@ impl Matcher {
         }
         let doubt = self.judge();
         let clock = self.clock();
+        let contradicted = self.contradicted(&clock);
         let catalogue = Catalogue::new();
         let flows = std::mem::take(&mut self.ledger.flows);
         for (flow, sa) in &self.tally.flow_sa.clone() {
@@ -92,8 +93,9 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let doubted = doubt.is_open(at as u32);
-            let silent = doubt.of(at as u32, &losses);
+            let untimely = (contradicted || sa.is_untimely()) && sa.is_by_order();
+            let doubted = doubt.is_open(at as u32) || untimely;
+            let silent = if untimely { Some(doubt::untimely()) } else { doubt.of(at as u32, &losses) };
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
             let known = Known::of(sa, &catalogue, ivs);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
@@ -127,7 +129,11 @@ impl Matcher {
             ends: self.ends(&losses),
             lost,
             degraded_why: self.degraded(&left_out),
-            silent: doubt.silent.into_iter().chain(self.ends.iter().flat_map(|ends| ends.silent.iter().copied())).collect(),
+            silent: doubt
+                .silent
+                .into_iter()
+                .chain(self.ends.iter().flat_map(|ends| ends.silent.iter().copied()))
+                .collect(),
             sides: [progress(&self.plain), progress(&self.tunnel), progress(&self.exit)],
         }
     }
@@ -258,7 +264,8 @@ impl Matcher {
                 },
                 matched,
                 lost: gone,
-                loss_pct: (way != 0 && !lost.open_ways.contains_key(&way)).then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
+                loss_pct: (way != 0 && !lost.open_ways.contains_key(&way))
+                    .then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
                 latency_ns: tally.and_then(|tally| times(&tally.times)),
                 depends_on_offset: true,
             })

@@ -6,9 +6,9 @@ use foldhash::fast::FixedState;
 
 use super::flows::{Class, FlowId, Flows};
 use super::identity::Identity;
+use super::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
 use super::reach::Reach;
 use super::silence::{Expected, Silences};
-use super::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::analysis::padding::Pattern;
 use crate::dissect::Costs;
 use crate::model::{Address, FramePos, Timestamp};

@@ -149,7 +149,17 @@ mod tests {
     fn equal_or_periodic_lengths_do_not() {
         let (plain, tunnelled) = sides(&[512; 400], 0, 400);
         assert_eq!(succession(&plain, &tunnelled, makes), None);
-        let periodic: Vec<u32> = (0..400).map(|at| if at % 12 < 7 { 40 } else if at % 12 < 11 { 576 } else { 1_400 }).collect();
+        let periodic: Vec<u32> = (0..400)
+            .map(|at| {
+                if at % 12 < 7 {
+                    40
+                } else if at % 12 < 11 {
+                    576
+                } else {
+                    1_400
+                }
+            })
+            .collect();
         let (plain, tunnelled) = sides(&periodic, 12, 388);
         assert_eq!(succession(&plain, &tunnelled, makes), None);
         let (plain, tunnelled) = sides(&periodic, 0, 400);

@@ -55,8 +55,8 @@ use std::collections::BTreeMap;
 pub(crate) use checks::Checks;
 use clock::{Clock, Differences};
 use content::Index;
-pub(crate) use doubt::Silent;
 use doubt::Jumps;
+pub(crate) use doubt::Silent;
 use ends::EndToEnd;
 pub(crate) use figures::{Figures, Read};
 use flows::FlowKey;
@@ -478,6 +478,7 @@ impl Matcher {
             }
         }
         let clock = self.clock();
+        let contradicted = self.contradicted(&clock);
         for packet in &mut held {
             let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(ns));
             if out && matches!(packet.fate, TunnelledFate::Alone) {
@@ -487,11 +488,19 @@ impl Matcher {
             {
                 packet.fate = TunnelledFate::Silent;
             }
-            let pair = self.tally.count(packet, &clock, &self.settings, self.order.mapping(packet.sa));
+            let pair = self.tally.count(packet, &clock, contradicted, &self.settings, self.order.mapping(packet.sa));
             if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {
                 rows.push(pair);
             }
         }
+    }
+
+    /// Whether the pairs of the two directions contradict each other by more than a few outliers and the steps of the clocks explain.
+    fn contradicted(&self, clock: &Clock) -> bool {
+        /// Nanoseconds.
+        const TOLERATED: f64 = 1e6;
+        let step = self.plain.step.max(self.tunnel.step) as f64;
+        clock.contradiction_ns > TOLERATED + 2.0 * step
     }
 
     fn clock(&mut self) -> Clock {

@@ -418,7 +418,8 @@ fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Op
         if sent.saturating_sub(before.ns) <= slack || after.ns.saturating_sub(sent) <= slack {
             continue;
         }
-        let (first, count) = found.filter(|(_, at, _)| *at == next).map_or((row, 0), |(first, _, count)| (first, count));
+        let (first, count) =
+            found.filter(|(_, at, _)| *at == next).map_or((row, 0), |(first, _, count)| (first, count));
         if count >= OUTAGE {
             return Some((first, after.ns.saturating_add(base).saturating_sub(slack)));
         }

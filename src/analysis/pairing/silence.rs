@@ -160,7 +160,8 @@ impl Silences {
         if self.list.len() < 2 * MAX_SILENCES {
             return;
         }
-        let mut lengths: Vec<i64> = self.list.iter().map(|own| if own.border { i64::MAX } else { own.lasts() }).collect();
+        let mut lengths: Vec<i64> =
+            self.list.iter().map(|own| if own.border { i64::MAX } else { own.lasts() }).collect();
         lengths.select_nth_unstable_by(MAX_SILENCES, |a, b| b.cmp(a));
         let least = lengths.get(MAX_SILENCES).copied().unwrap_or(0);
         let mut kept: Vec<Silence> = Vec::with_capacity(MAX_SILENCES);
@@ -356,12 +357,7 @@ mod tests {
     }
 
     fn verdict(silences: &Silences, passed: bool, skipped: Option<u64>) -> Vec<Verdict> {
-        let known = Known {
-            way: |_| Some(0),
-            passed: [passed, false],
-            skipped: |_, _, _| skipped,
-            pairs: [900, 0],
-        };
+        let known = Known { way: |_| Some(0), passed: [passed, false], skipped: |_, _, _| skipped, pairs: [900, 0] };
         silences.judge(&known).values().map(|own| own.verdicts[0]).collect()
     }
 

@@ -202,6 +202,7 @@ impl Tally {
         &mut self,
         packet: &Tunnelled,
         clock: &Clock,
+        contradicted: bool,
         settings: &PairSettings,
         mapping: Option<Mapping>,
     ) -> Option<Pair> {
@@ -247,8 +248,8 @@ impl Tally {
         sa.backwards += u64::from(impossible);
         // Of packets that are equal it is another one, where all others came after they were sent.
         let alone = sa.matched > STRAY && sa.backwards * STRAY < sa.matched;
-        let confidence =
-            if impossible && (basis == PairBasis::Order || alone) { confidence.min(IMPOSSIBLE) } else { confidence };
+        let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
+        let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
         let timed_delay = delay.filter(|_| confidence >= TIMED);
         if let Some(delay) = timed_delay {
             let (first, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
@@ -323,6 +324,17 @@ pub(super) fn frame(pos: FramePos) -> FrameRef {
 }
 
 impl SaTally {
+    /// Whether most pairs are known by their order alone.
+    pub(super) const fn is_by_order(&self) -> bool {
+        let [content, decrypted, order] = self.basis;
+        order > content + decrypted
+    }
+
+    /// Whether more than a few pairs have times that contradict them.
+    pub(super) const fn is_untimely(&self) -> bool {
+        self.backwards * STRAY > self.matched
+    }
+
     /// Time between the taps, clocks compared.
     fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
         let (p, t) = (plain.time.ns()?, packet.time.ns()?);
