@@ -1,6 +1,7 @@
 //! `spiglass match` on random loads whose truth is known: no false loss, rows above 0.9 right, intervals that hold the truth.
 //!
-//! `SPIGLASS_SCENARIOS=N` runs N scenarios, `SPIGLASS_SEED=S` from seed S on; a failure names the seed of its scenario.
+//! `SPIGLASS_SCENARIOS=N` runs N scenarios, `SPIGLASS_SEED=S` from seed S on, each with up to `SPIGLASS_TROUBLES=T` troubles (holes in a
+//! capture, an outage, a clock that is set, a new SA, ...) at once; a failure names the seed of its scenario.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -188,10 +189,11 @@ fn count_rows(rows: &mut Rows, made: &Made, words: &[&str]) {
 fn random_loads_bring_no_false_claim() {
     let scenarios = std::env::var("SPIGLASS_SCENARIOS").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
     let first = std::env::var("SPIGLASS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let troubles = std::env::var("SPIGLASS_TROUBLES").ok().and_then(|count| count.parse().ok()).unwrap_or(1);
     let (mut rows, mut wrong, mut silent) = (Rows::default(), Vec::new(), BTreeSet::new());
     let mut clear_cut = 0_u64;
     for seed in first..first + scenarios {
-        let scenario = Scenario::random(seed);
+        let scenario = Scenario::random(seed, troubles);
         let made = make(&scenario);
         let files = write(&scenario, &made);
         let words = words(&scenario, &files);

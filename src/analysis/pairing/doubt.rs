@@ -101,6 +101,31 @@ pub(super) fn untimely() -> Undetermined {
     }
 }
 
+/// Packets of both sides that have no counterpart, in one direction.
+pub(super) fn adrift(plain: u64, tunnelled: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart: pairing by order was lost at times"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, captures without gaps, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Pairs of equal packets that no clock tells apart.
+pub(super) fn timeless() -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason:
+            "all packets are equal and the clocks are not known: the times that the captures cover cannot be compared"
+                .into(),
+        decide: "captures by one clock (--one-clock), or packets that differ".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// What came of the silences of the plain tap and of the tunnel's.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {

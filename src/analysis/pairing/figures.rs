@@ -94,8 +94,21 @@ impl Matcher {
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
             let untimely = (contradicted || sa.is_untimely()) && sa.is_by_order();
-            let doubted = doubt.is_open(at as u32) || untimely;
-            let silent = if untimely { Some(doubt::untimely()) } else { doubt.of(at as u32, &losses) };
+            // Packets without counterpart on both sides: the order was lost.
+            let missed = losses.missed.get(&(at as u32)).copied().unwrap_or(0);
+            let adrift = sa.is_by_order() && !self.order.is_partial(at as u32) && is_adrift(sa, missed);
+            // Windows cannot be compared without a clock.
+            let timeless = clock.basis == Basis::Unknown && sa.matched > 0 && (missed > 0 || sa.alone > 0);
+            let doubted = doubt.is_open(at as u32) || untimely || adrift || timeless;
+            let silent = if untimely {
+                Some(doubt::untimely())
+            } else if adrift {
+                Some(doubt::adrift(missed, sa.alone))
+            } else if timeless {
+                Some(doubt::timeless())
+            } else {
+                doubt.of(at as u32, &losses)
+            };
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
             let known = Known::of(sa, &catalogue, ivs);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
@@ -272,6 +285,15 @@ impl Matcher {
         };
         ways.into_iter().rev().filter_map(row).collect()
     }
+}
+
+/// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none.
+fn is_adrift(sa: &SaTally, missed: u64) -> bool {
+    /// So many, or one of so many pairs, may be strangers.
+    const FEW: u64 = 8;
+    const OF: u64 = 24;
+    let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };
+    lost > 0 && strangers > FEW.max(sa.matched / OF)
 }
 
 /// What is known of an SA besides its pairs.

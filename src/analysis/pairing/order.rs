@@ -109,6 +109,12 @@ impl Order {
         lane.delay.map(|_| lane.encapsulated)
     }
 
+    /// Whether much of the traffic in an SA's direction is not on the plain side.
+    pub(super) fn is_partial(&self, sa: u32) -> bool {
+        let lane = self.sas.get(sa as usize).and_then(|info| self.lanes.as_ref()?.get(self.lane_of(info)?));
+        lane.is_some_and(|lane| lane.partial)
+    }
+
     /// The mapping that holds for an SA.
     pub(super) fn mapping(&self, sa: u32) -> Option<Mapping> {
         let info = self.sas.get(sa as usize)?;
