@@ -94,7 +94,8 @@ impl Silent {
 pub(super) fn untimely() -> Undetermined {
     Undetermined {
         alignments: 1,
-        reason: "the times of the pairs contradict every offset and drift of the clocks: a clock was set, or packets are paired wrongly"
+        reason: "the times of the pairs contradict every offset and drift of the clocks: a clock was set, its timestamps are too coarse, or packets are \
+                 paired wrongly"
             .into(),
         decide: "captures by one clock, the keys (--config), or captures from before or after the step".into(),
         missing_numbers: 0,

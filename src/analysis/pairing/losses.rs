@@ -28,6 +28,9 @@ pub(super) struct Losses {
     pub(super) mtus: BTreeMap<u32, u32>,
 }
 
+/// Packets by SA, and by SA and length.
+type Counts = (BTreeMap<u32, u64>, BTreeMap<(u32, u32), u64>);
+
 /// Packets that were lost from one plaintext side to the other.
 #[derive(Debug, Default)]
 pub(super) struct EndLosses {
@@ -39,7 +42,7 @@ pub(super) struct EndLosses {
     /// By way: packets, and the addresses of the flows.
     pub(super) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
     /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
-    pub(super) behind: Option<(BTreeMap<u32, u64>, BTreeMap<(u32, u32), u64>)>,
+    pub(super) behind: Option<Counts>,
     /// Frames of the plain side, with the SA that they went into.
     pub(super) frames: Vec<(FramePos, i64, u32, u32)>,
 }
@@ -123,7 +126,7 @@ impl Losses {
                 *own.sizes.entry((sa, *bytes)).or_default() += count;
             }
         }
-        let mut behind = (BTreeMap::new(), BTreeMap::new());
+        let mut behind = Counts::default();
         for gone in &ends.gone {
             if let Some((1, Some(sa))) = way(gone.flow) {
                 own.frames.push((gone.pos, gone.ns, gone.bytes, sa));

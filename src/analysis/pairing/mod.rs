@@ -499,8 +499,12 @@ impl Matcher {
     fn contradicted(&self, clock: &Clock) -> bool {
         /// Nanoseconds.
         const TOLERATED: f64 = 1e6;
+        /// Steps of timestamps that tell no order of packets, and frames that show them.
+        const COARSE: f64 = 1e8;
+        const FRAMES: u64 = 64;
         let step = self.plain.step.max(self.tunnel.step) as f64;
-        clock.contradiction_ns > TOLERATED + 2.0 * step
+        let coarse = step >= COARSE && self.plain.frames.min(self.tunnel.frames) >= FRAMES;
+        coarse || clock.contradiction_ns > TOLERATED + 2.0 * step
     }
 
     fn clock(&mut self) -> Clock {
