@@ -78,7 +78,7 @@ impl Rows {
     }
 
     fn share(&self, class: &str) -> Option<f64> {
-        self.classes.get(class).filter(|(rows, _)| *rows >= 200).map(|(rows, right)| *right as f64 / *rows as f64)
+        self.classes.get(class).filter(|(rows, _)| *rows >= 300).map(|(rows, right)| *right as f64 / *rows as f64)
     }
 }
 

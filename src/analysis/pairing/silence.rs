@@ -14,7 +14,9 @@ pub(super) const WAYS: usize = 2;
 const LEAST_NS: f64 = 100_000.0;
 const LEAST_GAPS: f64 = 4.0;
 /// Missing packets in a row that may be a hole.
-pub(super) const IN_A_ROW: u64 = 5;
+pub(super) const IN_A_ROW: u64 = 6;
+/// Missing packets next to a silence that prove that the tap was recording.
+const ADJOINING: u64 = 3;
 /// How much rarer a row of losses by chance is than one in the capture, in nats.
 const NOT_BY_CHANCE: f64 = 7.0;
 
@@ -284,7 +286,7 @@ impl Silences {
                     continue;
                 }
                 let times = times.get(way).map_or(&[][..], Vec::as_slice);
-                if self.adjoining(at, way, times) >= IN_A_ROW {
+                if self.adjoining(at, way, times) >= ADJOINING {
                     *verdict = Some(Verdict::Loss);
                     continue;
                 }
