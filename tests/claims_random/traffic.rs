@@ -54,7 +54,7 @@ impl Ip {
             let head = [&[0x60, 0, 0, 0][..], &length(0), &[protocol, hops], &from.v6(), &to.v6()].concat();
             return [head, payload.to_vec()].concat();
         }
-        let place = (fragment.0 / 8 | u16::from(fragment.1) << 13).to_be_bytes();
+        let place = ((fragment.0 / 8) | (u16::from(fragment.1) << 13)).to_be_bytes();
         let mut head =
             [&[0x45, 0][..], &length(20), &id.to_be_bytes(), &place, &[hops, protocol, 0, 0], &from.v4(), &to.v4()]
                 .concat();
