@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 91] = [
+static ENTRIES: [Entry; 92] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -159,6 +159,7 @@ static ENTRIES: [Entry; 91] = [
     pairing::SWAPPED,
     pairing::NOTHING,
     pairing::UNDETERMINED,
+    pairing::HOLE,
 ];
 
 #[cfg(test)]

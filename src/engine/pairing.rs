@@ -137,9 +137,6 @@ impl<'r> Run<'r> {
         let mut matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
         let transform = pairing.transform.as_ref().map(|(esp, mode)| (esp, *mode));
         matcher.expect(Given::new(settings.expectation.policies(), transform));
-        if !keyring.is_empty() {
-            matcher.keep_fragments();
-        }
         Self { matcher, streams, errors, options, keyring, expectation: &settings.expectation, progress, one }
     }
 
@@ -187,7 +184,7 @@ impl<'r> Run<'r> {
                     Side::Tunnel => matcher.tunnel(sight),
                     Side::Exit => matcher.exit(sight),
                 }
-                if side == Side::Tunnel && !keyring.is_empty() {
+                if side == Side::Tunnel {
                     open_whole(matcher, keyring, options, frame);
                 }
             });
@@ -234,7 +231,7 @@ impl<'r> Run<'r> {
             .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
         let checks = self.matcher.take_checks();
         let packets = self.matcher.packets();
-        let Figures { pairs, directions, outside, sizes, padding, ends, lost, mut degraded_why, sides } =
+        let Figures { pairs, directions, outside, sizes, padding, ends, lost, mut degraded_why, silent, sides } =
             self.matcher.figures(step);
         let [near, within, far] = sides;
         let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
@@ -270,7 +267,7 @@ impl<'r> Run<'r> {
             findings: Vec::new(),
             exit_status: 0,
         };
-        report.findings = pair_findings(&report, &all, self.expectation, &checks, &packets);
+        report.findings = pair_findings(&report, &all, self.expectation, &checks, &packets, &silent);
         Ok(Matched { report, errors: self.errors })
     }
 }
@@ -283,7 +280,10 @@ fn open_whole(matcher: &mut Matcher, keyring: &mut Keyring, options: &DissectOpt
         let frame = Frame { pos, time, wire_bytes, data: &octets, link: LinkType::RAW, fcs_bytes: 0, ..*last };
         let mut stack = Stack::default();
         dissect(&frame, options, &mut stack);
-        if let Some(unlocked) = keyring.open(&frame, &stack) {
+        // Without encryption it shows what it carries once it is whole.
+        if stack.encapsulated.is_some() || stack.null.is_some() {
+            matcher.opened(serial, Sight { frame: &frame, octets: &octets, stack: &stack, decrypted: false });
+        } else if let Some(unlocked) = keyring.open(&frame, &stack) {
             matcher.checked(&frame, unlocked.checks(), unlocked.stack());
             if let Some(stack) = unlocked.stack() {
                 matcher.opened(serial, Sight { frame: &frame, octets: unlocked.octets(), stack, decrypted: true });

@@ -51,17 +51,39 @@ pub(super) const UNDETERMINED: Entry = Entry {
     code: "match-undetermined",
     severity: Severity::Note,
     severity_note: "",
-    title: "Packets cannot be paired: several alignments fit equally well",
+    title: "Pairs or losses cannot be determined",
     meaning: "Encrypted packets of equal length at an even pace look the same when they are shifted by one or more. Loss, latency and pairs \
-              would differ with each alignment, so none of them is stated.",
+              would differ with each alignment, so none of them is stated. Packets that are missing \
+              while the other capture shows no frame at all, with nothing that tells a hole in the capture from an outage, are neither \
+              lost nor not.",
     causes: &[
         "A traffic generator or a voice stream sends packets of one size at a constant rate.",
         "Both directions carry the same load.",
+        "A capture shows no frame for a time: it was not recording, or nothing passed.",
     ],
     remedy: &[
         "Use a load of several sizes, uneven gaps, or add one marker packet of another size.",
         "Give the keys with --config: then contents decide.",
     ],
+    lines: &[],
+    references: &[],
+};
+
+pub(super) const HOLE: Entry = Entry {
+    code: "match-hole",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "A capture has a hole: its tap was not recording for a time",
+    meaning: "One capture shows no frame at all for a time in which packets passed its tap: the other tap shows packets that had passed it, \
+              sequence numbers go on after the hole, or one file ends and the next begins. Packets of the other side in that time are not \
+              covered; they are not counted as lost. A time in which the capture shows any other frame is no hole: packets missing then \
+              were lost.",
+    causes: &[
+        "The capture process or its disk stopped for a moment.",
+        "Frames between two files of a rotation were not written, or one file is missing.",
+        "The capture card or the kernel dropped all frames: see capture-drops in `spiglass report`.",
+    ],
+    remedy: &["Check the drop counters of the capture, and that all files of the rotation were given."],
     lines: &[],
     references: &[],
 };

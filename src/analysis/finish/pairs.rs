@@ -6,10 +6,10 @@ use super::CaptureFacts;
 use super::expected::keys;
 use super::findings::{Draft, capture, percent, plural, sort};
 use crate::analysis::Expectation;
-use crate::analysis::pairing::Checks;
+use crate::analysis::pairing::{Checks, Silent};
 use crate::model::SaKey;
 use crate::model::pairs::{Direction, MatchReport, Undetermined};
-use crate::model::report::Finding;
+use crate::model::report::{Finding, Rfc3339};
 
 /// What is wrong or worth knowing.
 pub(crate) fn pair_findings(
@@ -18,6 +18,7 @@ pub(crate) fn pair_findings(
     expectation: &Expectation,
     checks: &Checks,
     packets: &BTreeMap<SaKey, u64>,
+    silent: &[Silent],
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     capture::add(&mut findings, captures);
@@ -38,6 +39,7 @@ pub(crate) fn pair_findings(
         findings.extend(behind(direction));
         findings.extend(undetermined(direction));
     }
+    findings.extend(holes(silent));
     findings.extend(ends(report));
     findings.extend(nothing(report));
     sort(&mut findings);
@@ -47,7 +49,7 @@ pub(crate) fn pair_findings(
 /// Packets that the later of two taps did not show.
 fn loss(report: &MatchReport, direction: &Direction) -> Option<Finding> {
     let decapsulated = direction.way == "decapsulated";
-    if let Some(open) = &direction.undetermined {
+    if let Some(open) = direction.undetermined.as_ref().filter(|_| direction.matched == 0) {
         return numbers(direction, open);
     }
     let lost = if decapsulated { direction.lost_behind_tunnel } else { direction.lost_before_tunnel }.unwrap_or(0);
@@ -131,6 +133,26 @@ fn ends(report: &MatchReport) -> Option<Finding> {
         );
         Draft::new("match-loss-behind", evidence).count(lost).done()
     })
+}
+
+/// Times without any frame in one capture, while the other shows packets that passed that tap.
+fn holes(silent: &[Silent]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for tap in ["plain", "tunnel", "exit"] {
+        let own: Vec<&Silent> = silent.iter().filter(|own| own.tap == tap && !own.open).collect();
+        let Some(longest) = own.iter().max_by_key(|own| own.to_ns.saturating_sub(own.from_ns)) else { continue };
+        let packets: u64 = own.iter().map(|own| own.packets).sum();
+        let evidence = format!(
+            "The {tap} capture shows no frame in {} while packets passed that tap: {} of the other side are not covered, and not counted \
+             as lost. The longest hole is {:.3} s, from {}.",
+            plural(own.len() as u64, "time"),
+            plural(packets, "packet"),
+            longest.to_ns.saturating_sub(longest.from_ns) as f64 / 1e9,
+            Rfc3339(longest.from_ns)
+        );
+        findings.push(Draft::new("match-hole", evidence).count(packets).done());
+    }
+    findings
 }
 
 fn undetermined(direction: &Direction) -> Option<Finding> {

@@ -11,7 +11,8 @@ use super::delay::{Delay, median};
 use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
 use super::flows::FlowId;
 use super::lane::{Lane, Place, PlainItem, TunnelItem};
-use super::ledger::{Ledger, PlainFate};
+use super::ledger::{Ledger, PlainFate, Serial};
+use super::lengths::succession;
 use super::mapping::{self, Lengths, Mapping, Mappings};
 use super::order::{SAMPLE, SaInfo};
 use crate::transform::inference::Catalogue;
@@ -36,6 +37,8 @@ pub(super) struct Beginning {
     pub(super) partial: bool,
     /// Flows, how many of their packets could be in the tunnel, and how many are.
     pub(super) flows: Vec<(FlowId, u32, u32)>,
+    /// All pairs, where the succession of lengths alone makes them.
+    pub(super) pairs: Vec<(Serial, Serial)>,
 }
 
 /// What came of looking for a beginning.
@@ -87,6 +90,8 @@ pub(super) struct Search<'s> {
     pub(super) within: (i64, i64),
     /// Both sides are stamped by one clock.
     pub(super) one_clock: bool,
+    /// Nothing more comes.
+    pub(super) end: bool,
 }
 
 impl Search<'_> {
@@ -116,17 +121,51 @@ impl Search<'_> {
             None => (least, most),
         };
         let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within };
-        let Some(verdict) = evidence::Search::new(streams).verdict() else { return Trial::Nothing };
-        if !verdict.is_decisive() {
+        let verdict = evidence::Search::new(streams).verdict();
+        let decided = verdict.as_ref().filter(|verdict| verdict.is_decisive()).map(|verdict| verdict.best.clone());
+        let Some(best) = decided else {
+            if let Some(found) = self.in_order(lane, &plain, &items, within) {
+                return Trial::Begun(Box::new(found));
+            }
+            let Some(verdict) = verdict else { return Trial::Nothing };
             let weight = verdict.best.weight;
             return if weight < CERTAIN { Trial::Nothing } else { Trial::Open(verdict.rivals + 1, weight) };
-        }
-        let best = &verdict.best;
-        let Some(delay) = delay_of(best, &plain, &tunnelled) else { return Trial::Nothing };
-        let flows = flows(best, &items, &tunnelled);
+        };
+        let Some(delay) = delay_of(&best, &plain, &tunnelled) else { return Trial::Nothing };
+        let flows = flows(&best, &items, &tunnelled);
         let (delay, partial) = self.look(lane, &plain, delay);
         let mappings = lane.mappings.clone();
-        Trial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows }))
+        let pairs = Vec::new();
+        Trial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows, pairs }))
+    }
+
+    /// The pairs that the succession of lengths makes of all packets of a lane.
+    fn in_order(
+        &self,
+        lane: &Lane,
+        plain: &[align::Plain],
+        items: &[PlainItem],
+        within: (i64, i64),
+    ) -> Option<Beginning> {
+        if !self.end {
+            return None;
+        }
+        let places: Vec<Place> = lane.places(lane.tunnelled().len()).into_iter().filter(|place| !place.hole).collect();
+        let rows: Vec<align::Tunnelled> = places.iter().map(|place| lane.tunnelled_of(place, self.ledger)).collect();
+        let found = succession(plain, &rows, |mapping, inner, esp| lane.mappings.makes(mapping, inner, esp))?;
+        let pair = |(partner, place): (&Option<usize>, &Place)| Some((*items.get((*partner)?)?, place.item));
+        let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(&places).filter_map(pair).collect();
+        let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();
+        let delay = Delay::of(&differences)?;
+        let base = delay.base.unwrap_or(0.0) as i64;
+        (within.0..=within.1).contains(&base).then(|| Beginning {
+            weight: found.weight,
+            mappings: lane.mappings.clone(),
+            delay,
+            partial: false,
+            flows: Vec::new(),
+            pairs: pairs.into_iter().map(|(p, t)| (p.serial, t.serial)).collect(),
+        })
     }
 
     /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a

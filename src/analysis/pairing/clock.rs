@@ -43,6 +43,8 @@ pub(super) struct Clock {
     pub(super) uncertainty_ns: Option<f64>,
     /// By how much the drift may be wrong; `None` where it is not known at all and taken for zero.
     pub(super) drift_uncertainty: Option<f64>,
+    /// By how much pairs of the two directions contradict every line, in nanoseconds: a clock was set, or pairs are wrong.
+    pub(super) contradiction_ns: f64,
 }
 
 impl Clock {
@@ -54,6 +56,7 @@ impl Clock {
         drift: 0.0,
         uncertainty_ns: Some(0.0),
         drift_uncertainty: Some(0.0),
+        contradiction_ns: 0.0,
     };
 
     /// How far a difference may be off by the rounding of both timestamps to microseconds.
@@ -209,6 +212,7 @@ impl Differences {
                 offset_ns: f64::midpoint(upper, lower),
                 drift: widest,
                 uncertainty_ns: Some(lower - upper),
+                contradiction_ns: lower - upper,
                 ..Clock::default()
             };
         }
@@ -233,6 +237,7 @@ impl Differences {
             drift,
             uncertainty_ns: Some((most_ahead - offset_ns).max(offset_ns - least_ahead)),
             drift_uncertainty: known.then(|| (most - drift).max(drift - least)),
+            contradiction_ns: 0.0,
         }
     }
 }
@@ -251,6 +256,7 @@ fn along(edge: &Edge, sign: f64) -> Clock {
         drift,
         uncertainty_ns: None,
         drift_uncertainty: slope.map(|(_, wrong)| wrong),
+        contradiction_ns: 0.0,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::clock::{Clock, Difference, Differences};
+use super::doubt::Silent;
 use super::flows::FlowKey;
 use super::identity::Identity;
 use super::ledger::Plain;
@@ -12,6 +13,8 @@ use super::prefix::Prefix;
 use super::progress::Progress;
 use super::quantiles::Quantiles;
 use super::queue::Queue;
+use super::reach::Reach;
+use super::silence::{Expected, Known, Silences, Verdict, WAYS};
 use crate::analysis::padding::Pattern;
 use crate::dissect::IpHeader;
 use crate::model::{Address, FramePos};
@@ -38,6 +41,10 @@ pub(super) struct FlowEnds {
     /// Packets that only the plain side showed, and only the far one, while both were recording.
     pub(super) only_plain: u64,
     pub(super) only_exit: u64,
+    /// Packets that one side lacks while its tap showed no frame at all, which nothing explains.
+    pub(super) open: u64,
+    /// Differences of the timestamps of its pairs.
+    reach: Reach,
 }
 
 /// A packet that only the plain side showed.
@@ -47,6 +54,8 @@ pub(super) struct Gone {
     pub(super) ns: i64,
     pub(super) bytes: u32,
     pub(super) flow: u32,
+    /// Silence of the far tap in which it was expected.
+    silence: Option<i64>,
 }
 
 /// Packets of one way.
@@ -86,8 +95,12 @@ pub(super) struct EndToEnd {
     /// Packets that one side lacks, by flow, length and whether it is the plain side.
     pub(super) sizes: BTreeMap<(u32, u32, bool), u64>,
     pub(super) gone: Vec<Gone>,
-    /// Least and greatest difference of the timestamps of a pair.
-    reach: Option<(i64, i64)>,
+    /// Differences of the timestamps of pairs.
+    reach: Reach,
+    /// Times without frames on the near side, and on the far one.
+    pub(super) silences: [Silences; 2],
+    /// What they were, where they are no loss.
+    pub(super) silent: Vec<Silent>,
     /// Packets from a time that the other side does not cover.
     pub(super) uncovered: u64,
     near: Progress,
@@ -149,10 +162,19 @@ impl EndToEnd {
     fn pair(&mut self, plain: Waiting, exit: Waiting) {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
-        let (least, most) = self.reach.unwrap_or((later_ns, later_ns));
-        self.reach = Some((least.min(later_ns), most.max(later_ns)));
+        self.reach.add(later_ns);
+        if let Some(way) = match plain.ttl.cmp(&exit.ttl) {
+            std::cmp::Ordering::Greater => Some(0),
+            std::cmp::Ordering::Less => Some(1),
+            std::cmp::Ordering::Equal => None,
+        } {
+            let [near, far] = &mut self.silences;
+            near.pair(way, plain.ns);
+            far.pair(way, exit.ns);
+        }
         if let Some((_, flow)) = self.flow(&plain) {
             flow.matched += 1;
+            flow.reach.add(later_ns);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
         }
         let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };
@@ -191,7 +213,7 @@ impl EndToEnd {
 
     /// Least and greatest difference of the timestamps of a packet on both sides.
     fn reach(&self) -> (i64, i64) {
-        self.reach.unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
+        self.reach.ever().unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
     }
 
     /// A packet of the plain side that the far one did not show.
@@ -203,11 +225,22 @@ impl EndToEnd {
             return;
         }
         let Waiting { pos, ns, bytes, .. } = *packet;
-        let Some((flow, ends)) = self.flow(packet) else { return };
-        ends.only_plain += 1;
-        self.size(flow, bytes, false);
+        let later = self.later(packet);
+        let Some((flow, _)) = self.flow(packet) else { return };
+        let expected = later.map(|(least, usual, most)| {
+            let at = |difference: i64| ns.saturating_add(difference);
+            Expected { least: at(least), usual: at(usual), most: at(most) }
+        });
+        let [_, far] = &mut self.silences;
+        let silence = expected.and_then(|expected| far.miss(flow, bytes, expected));
+        if silence.is_none() {
+            if let Some((_, ends)) = self.flow(packet) {
+                ends.only_plain += 1;
+            }
+            self.size(flow, bytes, false, 1);
+        }
         if self.gone.len() < MAX_LOST {
-            self.gone.push(Gone { pos, ns, bytes, flow });
+            self.gone.push(Gone { pos, ns, bytes, flow, silence });
         }
     }
 
@@ -219,15 +252,86 @@ impl EndToEnd {
             self.uncovered += 1;
             return;
         }
-        let bytes = packet.bytes;
-        let Some((flow, ends)) = self.flow(packet) else { return };
-        ends.only_exit += 1;
-        self.size(flow, bytes, true);
+        let Waiting { ns, bytes, .. } = *packet;
+        let later = self.later(packet);
+        let Some((flow, _)) = self.flow(packet) else { return };
+        let expected = later.map(|(least, usual, most)| {
+            let at = |difference: i64| ns.saturating_sub(difference);
+            Expected { least: at(most), usual: at(usual), most: at(least) }
+        });
+        let [near, _] = &mut self.silences;
+        if expected.and_then(|expected| near.miss(flow, bytes, expected)).is_none() {
+            if let Some((_, ends)) = self.flow(packet) {
+                ends.only_exit += 1;
+            }
+            self.size(flow, bytes, true, 1);
+        }
     }
 
-    fn size(&mut self, flow: u32, bytes: u32, exit: bool) {
+    /// By how much the far timestamps of a flow are later, at least, usually and at most.
+    fn later(&mut self, packet: &Waiting) -> Option<(i64, i64, i64)> {
+        let all = self.reach.lately();
+        self.flow(packet).and_then(|(_, flow)| flow.reach.lately()).or(all)
+    }
+
+    fn size(&mut self, flow: u32, bytes: u32, exit: bool, count: u64) {
         if self.sizes.len() < MAX_SIZES || self.sizes.contains_key(&(flow, bytes, exit)) {
-            *self.sizes.entry((flow, bytes, exit)).or_default() += 1;
+            *self.sizes.entry((flow, bytes, exit)).or_default() += count;
+        }
+    }
+
+    /// Decides which packets that are missing in silences of either tap were lost.
+    fn judge(&mut self) {
+        let balances = self.balances();
+        let way_of: Vec<Option<usize>> = self
+            .flows
+            .iter()
+            .map(|(key, _)| match balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() {
+                1 => Some(0),
+                -1 => Some(1),
+                _ => None,
+            })
+            .collect();
+        let mut pairs = [0; WAYS];
+        for ((_, flow), way) in self.flows.iter().zip(&way_of) {
+            if let Some(pairs) = way.and_then(|way| pairs.get_mut(way)) {
+                *pairs += flow.matched;
+            }
+        }
+        for (at, tap) in ["plain", "exit"].into_iter().enumerate() {
+            let exit = at == 1;
+            // Packets to the plain side passed the exit first, those to the exit the plain side.
+            let known = Known {
+                way: |flow: u32| way_of.get(flow as usize).copied().flatten(),
+                passed: [!exit, exit],
+                skipped: |_: i64, _: usize, _: u64| None,
+                pairs,
+            };
+            let Some(own) = self.silences.get_mut(at) else { continue };
+            let judged = own.judge(&known);
+            let waiting = own.take_waiting();
+            let verdict = |from: i64, flow: u32| {
+                let way = way_of.get(flow as usize).copied().flatten()?;
+                judged.get(&from)?.verdicts.get(way).copied()
+            };
+            self.silent.extend(judged.values().map(|own| Silent::of(tap, own)));
+            if exit {
+                let is_loss = |from: i64, flow: u32| matches!(verdict(from, flow), None | Some(Verdict::Loss));
+                self.gone.retain(|gone| gone.silence.is_none_or(|from| is_loss(from, gone.flow)));
+            }
+            for ((from, flow, bytes), count) in waiting {
+                let verdict = verdict(from, flow).unwrap_or(Verdict::Loss);
+                if verdict == Verdict::Loss {
+                    self.size(flow, bytes, !exit, count);
+                }
+                let Some((_, ends)) = self.flows.get_mut(flow as usize) else { continue };
+                match verdict {
+                    Verdict::Loss if exit => ends.only_plain += count,
+                    Verdict::Loss => ends.only_exit += count,
+                    Verdict::Hole => self.uncovered += count,
+                    Verdict::Open => ends.open += count,
+                }
+            }
         }
     }
 
@@ -237,6 +341,7 @@ impl EndToEnd {
         let (plain, exit): (Vec<Waiting>, Vec<Waiting>) = (self.plain.drain().collect(), self.exit.drain().collect());
         plain.iter().for_each(|packet| self.only_plain(packet));
         exit.iter().for_each(|packet| self.only_exit(packet));
+        self.judge();
     }
 
     /// How many more packets from one address to another went from the plain side to the far one than back.

@@ -16,10 +16,12 @@ const OFFSETS: usize = 1 << 18;
 const PEAKS: usize = 12;
 /// Packets of one length next to a time that are looked through for one that has no partner yet.
 const NEAR: usize = 4;
+/// Packets by which the best alignment is shifted to see what speaks against its neighbours.
+const SHIFTS: [isize; 8] = [-1, 1, -2, 2, -3, 3, -7, 7];
 /// Evidence against chance, in nats, below which packets do not belong together.
 pub(super) const CERTAIN: f64 = 30.0;
 /// Evidence against another alignment, in nats.
-const DECISIVE: f64 = 16.0;
+pub(super) const DECISIVE: f64 = 16.0;
 /// Windows of alignments that differ by more are not alike.
 const APART: i64 = 4;
 /// Evidence of a packet that has a partner in one alignment and none in the other.
@@ -290,6 +292,17 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         if fine.weight > rough.weight { fine } else { rough }
     }
 
+    /// The offset at which each packet in the tunnel is the plaintext packet so many after its partner, of those that fit it by length.
+    fn shifted(&self, best: &Alignment, shift: isize) -> Option<i64> {
+        let offset = |(at, partner): (usize, &Partner)| {
+            let Partner::Found(plain, _) = partner else { return None };
+            let own = self.fitting(at).find(|own| own.at.binary_search(plain).is_ok())?;
+            let other = own.at.binary_search(plain).ok()?.checked_add_signed(shift)?;
+            Some(self.streams.tunnelled.get(at)?.ns.saturating_sub(self.ns(*own.at.get(other)?)))
+        };
+        median(best.partners.iter().enumerate().filter_map(offset).collect())
+    }
+
     /// The best alignment and what speaks for others; `None` where no two packets fit.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let differences = self.differences();
@@ -307,6 +320,15 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
             // A finer scale tells more alignments apart; a coarser one would add none.
             if all.iter().any(|own| own.weight >= CERTAIN && own.found * 10 >= own.seen * 8) {
                 break;
+            }
+        }
+        all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        for shift in SHIFTS {
+            let best = all.first()?;
+            let Some(offset) = self.shifted(best, shift) else { continue };
+            let width = best.width;
+            if offset.saturating_sub(best.offset).saturating_abs() > width {
+                all.push(self.align(offset, width));
             }
         }
         all.sort_by(|a, b| b.weight.total_cmp(&a.weight));

@@ -6,6 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::clock::{Basis, Clock};
 use super::degraded::LeftOut;
+use super::doubt::{self, Silent};
 use super::flows::Flows;
 use super::known::Known;
 use super::ledger::{Lost, PairBasis};
@@ -16,7 +17,6 @@ use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
 use super::tally::{Pads, SaTally, frame};
-use super::watch::Watch;
 use super::{Matcher, PairSettings, TunnelKey};
 use crate::model::pairs::{
     self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times, Undetermined,
@@ -36,6 +36,8 @@ pub(crate) struct Figures {
     pub(crate) ends: Vec<Ends>,
     pub(crate) lost: Vec<pairs::Lost>,
     pub(crate) degraded_why: Vec<String>,
+    /// Silences of the taps in which packets are missing that were not lost, as far as is known.
+    pub(crate) silent: Vec<Silent>,
     /// The plain side, the tunnel's and the far one.
     pub(crate) sides: [Read; 3],
 }
@@ -58,7 +60,9 @@ impl Matcher {
             ends.read(self.plain, self.exit);
             ends.end();
         }
+        let doubt = self.judge();
         let clock = self.clock();
+        let contradicted = self.contradicted(&clock);
         let catalogue = Catalogue::new();
         let flows = std::mem::take(&mut self.ledger.flows);
         for (flow, sa) in &self.tally.flow_sa.clone() {
@@ -69,7 +73,8 @@ impl Matcher {
         let mut losses = Losses::of(&self.tally, &flows, &self.ledger.missed);
         losses.too_big(&self.ledger.too_big, &self.tally, &flows);
         if let Some(ends) = &self.ends {
-            losses.ends(ends, &self.tally, &flows);
+            let none = HashSet::default();
+            losses.ends(ends, &self.tally, &flows, self.ledger.unpaired.as_ref().unwrap_or(&none));
         }
         let mut pairs = Pairs {
             unmatched_plain: losses.unmatched_plain,
@@ -84,12 +89,30 @@ impl Matcher {
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
         for at in order {
             let Some(sa) = self.tally.sas.get(at) else { continue };
-            let open = self.open(at as u32, sa);
+            let (missing, unseen) = self.missing(at as u32, &doubt);
+            let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
+            pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
+            let untimely = (contradicted || sa.is_untimely()) && sa.is_by_order();
+            // Packets without counterpart on both sides: the order was lost.
+            let missed = losses.missed.get(&(at as u32)).copied().unwrap_or(0);
+            let adrift = sa.is_by_order() && !self.order.is_partial(at as u32) && is_adrift(sa, missed);
+            // Windows cannot be compared without a clock.
+            let timeless = clock.basis == Basis::Unknown && sa.matched > 0 && (missed > 0 || sa.alone > 0);
+            let doubted = doubt.is_open(at as u32) || untimely || adrift || timeless;
+            let silent = if untimely {
+                Some(doubt::untimely())
+            } else if adrift {
+                Some(doubt::adrift(missed, sa.alone))
+            } else if timeless {
+                Some(doubt::timeless())
+            } else {
+                doubt.of(at as u32, &losses)
+            };
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
             let known = Known::of(sa, &catalogue, ivs);
-            let counted = open.is_some() && self.is_counted(at, sa);
-            let found = Found { losses: &losses, missing: self.missing(at), open, counted, at: at as u32 };
+            let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
+            let found = Found { losses: &losses, missing, open: open.or(silent), counted, doubted, at: at as u32 };
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
             sizes.extend(size_rows(sa, at as u32, &losses, &known));
         }
@@ -119,27 +142,26 @@ impl Matcher {
             ends: self.ends(&losses),
             lost,
             degraded_why: self.degraded(&left_out),
+            silent: doubt
+                .silent
+                .into_iter()
+                .chain(self.ends.iter().flat_map(|ends| ends.silent.iter().copied()))
+                .collect(),
             sides: [progress(&self.plain), progress(&self.tunnel), progress(&self.exit)],
         }
     }
 
-    /// Numbers of an SA that the tunnel's tap did not see.
-    fn missing(&self, at: usize) -> u64 {
-        self.watches.get(at).map_or(0, Watch::missing)
-    }
-
     /// Whether as many plaintext packets were sent as the tunnel shows and misses, by one clock: then the missing numbers are all that was
     /// lost, whichever packets they are.
-    fn is_counted(&self, at: usize, sa: &SaTally) -> bool {
+    fn is_counted(&self, at: usize, sa: &SaTally, missing: u64) -> bool {
         /// Packets that may be on their way at either end.
         const ON_THEIR_WAY: u64 = 2;
-        let missing = self.missing(at);
         let seen = sa.alone + sa.uncovered + missing;
         missing > 0 && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= ON_THEIR_WAY)
     }
 
     /// Why an SA has no pairs, where there are several ways to make them.
-    fn open(&self, at: u32, sa: &SaTally) -> Option<Undetermined> {
+    fn open(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
         let alignments = self.order.open_of(at);
         (alignments > 0 && sa.matched == 0).then(|| Undetermined {
             alignments: alignments as u64,
@@ -148,7 +170,7 @@ impl Matcher {
             )
             .into(),
             decide: "packets of different sizes in the load, one marker packet, uneven gaps between packets, or the keys (--config)".into(),
-            missing_numbers: self.missing(at as usize),
+            missing_numbers: missing,
         })
     }
 
@@ -158,7 +180,7 @@ impl Matcher {
         let shown = self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let mut rows: Vec<pairs::Lost> = shown
             .map(|lost| {
-                let Lost { pos, time, bytes, flow: _, hole, confidence } = *lost;
+                let Lost { pos, time, bytes, flow: _, hole, confidence, silence: _ } = *lost;
                 pairs::Lost {
                     frame: frame(pos),
                     time: time.ns().map(Rfc3339),
@@ -173,7 +195,7 @@ impl Matcher {
         let key = |frame: FrameRef| (frame.capture, frame.frame);
         let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|lost| key(lost.frame)).collect();
         for (pos, ns, bytes, sa) in losses.ends.iter().flat_map(|ends| &ends.frames) {
-            let paired = self.tally.sas.get(*sa as usize).is_some_and(|sa| sa.matched > 0);
+            let paired = self.ledger.unpaired.as_ref().is_some_and(|unpaired| !unpaired.contains(pos));
             if !before.contains(&key(frame(*pos))) {
                 rows.push(pairs::Lost {
                     frame: frame(*pos),
@@ -255,13 +277,23 @@ impl Matcher {
                 },
                 matched,
                 lost: gone,
-                loss_pct: (way != 0).then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
+                loss_pct: (way != 0 && !lost.open_ways.contains_key(&way))
+                    .then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
                 latency_ns: tally.and_then(|tally| times(&tally.times)),
                 depends_on_offset: true,
             })
         };
         ways.into_iter().rev().filter_map(row).collect()
     }
+}
+
+/// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none.
+fn is_adrift(sa: &SaTally, missed: u64) -> bool {
+    /// So many, or one of so many pairs, may be strangers.
+    const FEW: u64 = 8;
+    const OF: u64 = 24;
+    let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };
+    lost > 0 && strangers > FEW.max(sa.matched / OF)
 }
 
 /// What is known of an SA besides its pairs.
@@ -272,6 +304,8 @@ struct Found<'l> {
     open: Option<Undetermined>,
     /// Nothing but the missing numbers was lost.
     counted: bool,
+    /// Packets are missing in a silence that may have been a hole in a capture or an outage.
+    doubted: bool,
     at: u32,
 }
 
@@ -305,7 +339,7 @@ fn direction(
         TunnelKey::Sa(key) => (key.src, key.dst),
         TunnelKey::Bare(_, src, dst) => (src, dst),
     };
-    let Found { losses, missing, open, counted, at } = found;
+    let Found { losses, missing, open, counted, doubted, at } = found;
     let missed = losses.missed.get(&at).copied().unwrap_or(0);
     let paired = sa.matched > 0;
     let lost = match sa.encapsulated {
@@ -318,12 +352,12 @@ fn direction(
     let loss_pct = if counted {
         Some(missing as f64 * 100.0 / (sa.alone + sa.uncovered + missing).max(1) as f64)
     } else {
-        paired.then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
+        (paired && !doubted).then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
     };
     let (before, behind, ends) = match sa.encapsulated {
-        Some(false) => (Some(missing), paired.then_some(lost), losses.behind(at, None, None).0),
+        Some(false) => (Some(missing), (paired && !doubted).then_some(lost), losses.behind(at, None, None).0),
         Some(true) => {
-            let before = paired.then_some(lost);
+            let before = (paired && !doubted).then_some(lost);
             let (ends, behind) = losses.behind(at, None, before);
             (before, behind, ends)
         }
@@ -343,7 +377,7 @@ fn direction(
         matched: sa.matched,
         ambiguous: sa.ambiguous,
         unmatched_plain: missed,
-        unmatched_tunnel: if open.is_some() { 0 } else { sa.alone },
+        unmatched_tunnel: if paired || open.is_none() { sa.alone } else { 0 },
         repeated_tunnel: sa.repeated,
         uncovered_plain: losses.uncovered.get(&at).copied().unwrap_or(0),
         uncovered_tunnel: sa.uncovered,

@@ -2,6 +2,7 @@
 
 use super::limits::MAX_FLOWS;
 use super::numbers::Numbers;
+use super::reach::Reach;
 use crate::model::Address;
 
 /// Source, destination and protocol.
@@ -43,6 +44,8 @@ pub(super) struct Flow {
     pub(super) stray: bool,
     /// Packets of a direction that could not be paired, because there is more than one way to do it.
     pub(super) aside: u64,
+    /// Differences of the timestamps of its pairs.
+    pub(super) reach: Reach,
 }
 
 /// All flows.

@@ -1,10 +1,14 @@
 //! The packets of both sides that are not settled yet, in capture order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use foldhash::fast::FixedState;
 
 use super::flows::{Class, FlowId, Flows};
 use super::identity::Identity;
-use super::limits::{MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
+use super::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
+use super::reach::Reach;
+use super::silence::{Expected, Silences};
 use crate::analysis::padding::Pattern;
 use crate::dissect::Costs;
 use crate::model::{Address, FramePos, Timestamp};
@@ -123,6 +127,8 @@ pub(super) enum TunnelledFate {
     Alone,
     /// Its plaintext packet would have been sent before the plain capture began or after it ended.
     Uncovered,
+    /// Its plaintext packet would have been sent while the plain tap showed no frame: it waits for the verdict on that silence.
+    Silent,
     /// Its number was there before.
     Repeated,
     /// One of the fragments of a packet that another stands for.
@@ -236,10 +242,16 @@ pub(super) struct Ledger {
     pub(super) recorded: [(i64, i64); 2],
     /// Smallest MTU that ICMP errors state, by the addresses of the packet that was too big.
     pub(super) too_big: BTreeMap<(Address, Address), u32>,
-    /// Least and greatest difference of the timestamps of a pair.
-    pub(super) reach: Option<(i64, i64)>,
+    /// Differences of the timestamps of pairs.
+    pub(super) reach: Reach,
+    /// Those of each SA, and its way past a tap.
+    pub(super) sas: Vec<(Reach, usize)>,
+    /// Times without frames on the plain side, and on the tunnel's.
+    pub(super) silences: [Silences; 2],
     /// Plaintext packets from outside this time.
     pub(super) uncovered: u64,
+    /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
+    pub(super) unpaired: Option<HashSet<FramePos, FixedState>>,
 }
 
 impl Default for Ledger {
@@ -255,8 +267,11 @@ impl Default for Ledger {
             missed: BTreeMap::new(),
             recorded: [(i64::MIN, i64::MAX); 2],
             too_big: BTreeMap::new(),
-            reach: None,
+            reach: Reach::default(),
+            sas: Vec::new(),
+            silences: Default::default(),
             uncovered: 0,
+            unpaired: None,
         }
     }
 }
@@ -310,19 +325,49 @@ pub(super) struct Lost {
     pub(super) hole: Option<(u32, u32)>,
     /// How sure it is that it was this one.
     pub(super) confidence: f32,
+    /// Silence of the tunnel's tap in which it was expected, on the tunnel's clock.
+    pub(super) silence: Option<i64>,
 }
 
 impl Ledger {
+    /// `exit`: whether there is a far side.
+    pub(super) fn new(exit: bool) -> Self {
+        Self { unpaired: exit.then(HashSet::default), ..Self::default() }
+    }
+
     /// Takes note of how long packets of a direction are on their way.
-    pub(super) fn reaches(&mut self, least: i64, most: i64) {
-        let (low, high) = self.reach.unwrap_or((least, most));
-        self.reach = Some((low.min(least), high.max(most)));
+    pub(super) fn reaches(&mut self, difference: i64) {
+        self.reach.add(difference);
+    }
+
+    /// When the tunnel's tap should show a plaintext packet.
+    fn expected_in_tunnel(&self, p: &Plain) -> Option<Expected> {
+        let ns = p.time.ns()?;
+        let own = self.flows.get(p.flow).reach;
+        let (least, usual, most) = own.lately().or_else(|| self.reach.lately())?;
+        let at = |difference: i64| ns.saturating_add(difference);
+        Some(Expected { least: at(least), usual: at(usual), most: at(most) })
+    }
+
+    /// When the plain tap should show a packet in the tunnel.
+    fn expected_on_plain(&self, ns: i64, sa: u32) -> Option<Expected> {
+        let own = self.sas.get(sa as usize).and_then(|(reach, _)| reach.lately());
+        let (least, usual, most) = own.or_else(|| self.reach.lately())?;
+        let at = |difference: i64| ns.saturating_sub(difference);
+        Some(Expected { least: at(most), usual: at(usual), most: at(least) })
+    }
+
+    /// A packet in the tunnel has no plaintext packet; whether that waits for the verdict on a silence of the plain tap.
+    pub(super) fn miss_plain(&mut self, ns: i64, sa: u32) -> bool {
+        let Some(expected) = self.expected_on_plain(ns, sa) else { return false };
+        let [plain, _] = &mut self.silences;
+        plain.miss(sa, 0, expected).is_some()
     }
 
     /// Whether the tunnel's capture shows what the plain one does at this time: both were recording, however long the packet was on its
     /// way. `numbered`: a later number was seen.
     pub(super) fn covers_plain(&self, ns: i64, numbered: bool) -> bool {
-        let Some((least, most)) = self.reach else { return true };
+        let Some((least, most)) = self.reach.ever() else { return true };
         let [_, (from, to)] = self.recorded;
         ns.saturating_add(least) >= from && (numbered || ns.saturating_add(most) <= to)
     }
@@ -336,7 +381,7 @@ impl Ledger {
 
     /// Whether the plain capture shows what the tunnel's does at this time.
     pub(super) fn covers_tunnel(&self, ns: i64) -> bool {
-        let Some((least, most)) = self.reach else { return true };
+        let Some((least, most)) = self.reach.ever() else { return true };
         let [(from, to), _] = self.recorded;
         ns.saturating_sub(most) >= from && ns.saturating_sub(least) <= to
     }
@@ -350,13 +395,23 @@ impl Ledger {
         p.fate = PlainFate::Settled;
         let p = *p;
         t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, confidence });
+        let (p_flow, t_sa) = (p.flow, t.sa);
         if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
             && confidence >= REACHES
         {
-            let difference = t.saturating_sub(p);
-            self.reaches(difference, difference);
+            let (sa, difference) = (t_sa, t.saturating_sub(p));
+            self.reaches(difference);
+            if let Some(flow) = self.flows.get_mut(p_flow) {
+                flow.reach.add(difference);
+            }
+            if let Some((reach, way)) = self.sas.get_mut(sa as usize) {
+                reach.add(difference);
+                let [plain, tunnel] = &mut self.silences;
+                plain.pair(*way, p);
+                tunnel.pair(*way, t);
+            }
         }
-        if let Some(flow) = self.flows.get_mut(p.flow) {
+        if let Some(flow) = self.flows.get_mut(p_flow) {
             flow.matched += 1;
         }
         true
@@ -367,6 +422,7 @@ impl Ledger {
         let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return };
         p.fate = PlainFate::Settled;
         let p = *p;
+        self.not_in_tunnel(p.pos);
         if p.time.ns().is_some_and(|ns| !self.covers_plain(ns, hole.is_some())) && !self.is_refused(&p) {
             self.uncovered += 1;
             if let Some(flow) = self.flows.get_mut(p.flow) {
@@ -374,12 +430,12 @@ impl Ledger {
             }
             return;
         }
-        if let Some(flow) = self.flows.get_mut(p.flow) {
-            flow.unmatched += 1;
-        }
         let Plain { pos, time, bytes, flow, .. } = p;
-        if self.missed.len() < MAX_SIZES || self.missed.contains_key(&(flow, bytes)) {
-            *self.missed.entry((flow, bytes)).or_default() += 1;
+        let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(&p));
+        let [_, tunnel] = &mut self.silences;
+        let silence = expected.and_then(|expected| tunnel.miss(flow, bytes, expected));
+        if silence.is_none() {
+            self.miss_tunnel(flow, bytes, 1);
         }
         if self.lost.len() >= MAX_LOST && self.unlisted.is_multiple_of(UNLISTED) {
             // Traffic that does not belong into the tunnel makes room.
@@ -387,9 +443,19 @@ impl Ledger {
             self.lost.retain(|lost| flows.class(lost.flow) != Class::Outside);
         }
         if self.lost.len() < MAX_LOST {
-            self.lost.push(Lost { pos, time, bytes, flow, hole, confidence });
+            self.lost.push(Lost { pos, time, bytes, flow, hole, confidence, silence });
         } else {
             self.unlisted += 1;
+        }
+    }
+
+    /// Plaintext packets of a flow and of one length were lost before the tunnel's tap.
+    pub(super) fn miss_tunnel(&mut self, flow: FlowId, bytes: u32, count: u64) {
+        if let Some(own) = self.flows.get_mut(flow) {
+            own.unmatched += count;
+        }
+        if self.missed.len() < MAX_SIZES || self.missed.contains_key(&(flow, bytes)) {
+            *self.missed.entry((flow, bytes)).or_default() += count;
         }
     }
 
@@ -408,6 +474,17 @@ impl Ledger {
         if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
             p.fate = PlainFate::Settled;
             self.uncovered += 1;
+            let pos = p.pos;
+            self.not_in_tunnel(pos);
+        }
+    }
+
+    /// A plaintext packet was not found in the tunnel.
+    fn not_in_tunnel(&mut self, pos: FramePos) {
+        if let Some(unpaired) = &mut self.unpaired
+            && unpaired.len() <= MAX_MISSED
+        {
+            unpaired.insert(pos);
         }
     }
 
@@ -415,7 +492,9 @@ impl Ledger {
     pub(super) fn set_aside(&mut self, plain: Serial) {
         if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
             p.fate = PlainFate::Settled;
-            if let Some(flow) = self.flows.get_mut(p.flow) {
+            let (pos, flow) = (p.pos, p.flow);
+            self.not_in_tunnel(pos);
+            if let Some(flow) = self.flows.get_mut(flow) {
                 flow.aside += 1;
             }
         }
@@ -444,16 +523,22 @@ impl Ledger {
             return;
         };
         t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, confidence });
-        if let Some(flow) = self.flows.get_mut(plain.flow) {
-            flow.unmatched = flow.unmatched.saturating_sub(1);
-            flow.matched += 1;
+        // It is one of the latest.
+        let at = self.lost.iter().rposition(|lost| lost.pos == plain.pos);
+        let lost = at.map(|at| self.lost.remove(at));
+        if let Some(unpaired) = &mut self.unpaired {
+            unpaired.remove(&plain.pos);
         }
+        let Some(flow) = self.flows.get_mut(plain.flow) else { return };
+        flow.matched += 1;
+        if let Some(silence) = lost.and_then(|lost| lost.silence) {
+            let [_, tunnel] = &mut self.silences;
+            tunnel.came(silence, plain.flow, plain.bytes);
+            return;
+        }
+        flow.unmatched = flow.unmatched.saturating_sub(1);
         if let Some(missed) = self.missed.get_mut(&(plain.flow, plain.bytes)) {
             *missed = missed.saturating_sub(1);
-        }
-        // It is one of the latest.
-        if let Some(at) = self.lost.iter().rposition(|lost| lost.pos == plain.pos) {
-            self.lost.remove(at);
         }
     }
 }

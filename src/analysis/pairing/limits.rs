@@ -27,6 +27,10 @@ pub(super) const MAX_LOST: usize = 10_000;
 pub(super) const MAX_HOLES_AT_ONCE: i64 = 1_024;
 /// Holes of one direction whose plaintext packet is remembered, in case the packet arrives late.
 pub(super) const MAX_HOLES: usize = 4_096;
+/// Silences of a tap that are remembered, the longest ones.
+pub(super) const MAX_SILENCES: usize = 1 << 12;
+/// Missing packets whose time is remembered, and of which lengths are kept apart while the verdict on a silence is open.
+pub(super) const MAX_MISSED: usize = 1 << 16;
 /// Outer fragments that wait for their first one, or for more.
 pub(super) const MAX_TRAINS: usize = 4_096;
 /// Fragments of a packet that are kept; the longest packet has fewer on any usual link.

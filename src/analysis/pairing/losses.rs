@@ -1,11 +1,12 @@
 //! Which packets were lost, and between which taps.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
 use super::ends::EndToEnd;
 use super::flows::{FlowKey, Flows};
+use super::limits::{MAX_LOST, MAX_MISSED};
 use super::tally::Tally;
 use crate::model::{Address, FramePos};
 
@@ -27,13 +28,21 @@ pub(super) struct Losses {
     pub(super) mtus: BTreeMap<u32, u32>,
 }
 
+/// Packets by SA, and by SA and length.
+type Counts = (BTreeMap<u32, u64>, BTreeMap<(u32, u32), u64>);
+
 /// Packets that were lost from one plaintext side to the other.
 #[derive(Debug, Default)]
 pub(super) struct EndLosses {
     pub(super) lost: BTreeMap<u32, u64>,
     pub(super) sizes: BTreeMap<(u32, u32), u64>,
+    /// Packets that may have been lost or not, by SA and by way.
+    pub(super) open: BTreeMap<u32, u64>,
+    pub(super) open_ways: BTreeMap<i8, u64>,
     /// By way: packets, and the addresses of the flows.
     pub(super) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
+    /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
+    pub(super) behind: Option<Counts>,
     /// Frames of the plain side, with the SA that they went into.
     pub(super) frames: Vec<(FramePos, i64, u32, u32)>,
 }
@@ -58,7 +67,13 @@ impl Losses {
     }
 
     /// Takes in what both plaintext sides say.
-    pub(super) fn ends(&mut self, ends: &EndToEnd, tally: &Tally, flows: &Flows) {
+    pub(super) fn ends(
+        &mut self,
+        ends: &EndToEnd,
+        tally: &Tally,
+        flows: &Flows,
+        unpaired: &HashSet<FramePos, FixedState>,
+    ) {
         let mut own = EndLosses::default();
         let sas = sas(tally, flows);
         let balances = ends.balances();
@@ -94,6 +109,12 @@ impl Losses {
                 row.0 += lost;
                 row.1.push((key.src, key.dst));
             }
+            if flow.open > 0 {
+                *own.open_ways.entry(way).or_default() += flow.open;
+                if let Some(sa) = sa {
+                    *own.open.entry(sa).or_default() += flow.open;
+                }
+            }
             if let Some(sa) = sa {
                 *own.lost.entry(sa).or_default() += lost;
             }
@@ -105,11 +126,17 @@ impl Losses {
                 *own.sizes.entry((sa, *bytes)).or_default() += count;
             }
         }
+        let mut behind = Counts::default();
         for gone in &ends.gone {
             if let Some((1, Some(sa))) = way(gone.flow) {
                 own.frames.push((gone.pos, gone.ns, gone.bytes, sa));
+                if !unpaired.contains(&gone.pos) {
+                    *behind.0.entry(sa).or_default() += 1;
+                    *behind.1.entry((sa, gone.bytes)).or_default() += 1;
+                }
             }
         }
+        own.behind = (ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
         self.ends = Some(own);
     }
 
@@ -125,13 +152,18 @@ impl Losses {
 
     /// Packets lost from end to end, and those of them that the tunnel tap had seen: of an SA, or of packets of one length in it.
     pub(super) fn behind(&self, sa: u32, bytes: Option<u32>, before: Option<u64>) -> (Option<u64>, Option<u64>) {
-        let Some(ends) = &self.ends else { return (None, None) };
+        let Some(ends) = self.ends.as_ref().filter(|ends| !ends.open.contains_key(&sa)) else { return (None, None) };
         let lost = match bytes {
             Some(bytes) => ends.sizes.get(&(sa, bytes)),
             None => ends.lost.get(&sa),
         };
         let lost = lost.copied().unwrap_or(0);
-        (Some(lost), before.map(|before| lost.saturating_sub(before)))
+        let behind = before.map(|before| match (&ends.behind, bytes) {
+            (Some((_, sizes)), Some(bytes)) => sizes.get(&(sa, bytes)).copied().unwrap_or(0),
+            (Some((sas, _)), None) => sas.get(&sa).copied().unwrap_or(0),
+            (None, _) => lost.saturating_sub(before),
+        });
+        (Some(lost), behind)
     }
 }
 

@@ -19,6 +19,7 @@ mod clock;
 mod content;
 mod degraded;
 mod delay;
+mod doubt;
 mod ends;
 mod evidence;
 mod figures;
@@ -28,6 +29,7 @@ mod identity;
 mod known;
 mod lane;
 mod ledger;
+mod lengths;
 mod limits;
 mod links;
 mod losses;
@@ -38,8 +40,10 @@ mod prefix;
 mod progress;
 mod quantiles;
 mod queue;
+mod reach;
 mod retire;
 mod settle;
+mod silence;
 mod sizes;
 mod tally;
 mod trains;
@@ -51,6 +55,8 @@ use std::collections::BTreeMap;
 pub(crate) use checks::Checks;
 use clock::{Clock, Differences};
 use content::Index;
+use doubt::Jumps;
+pub(crate) use doubt::Silent;
 use ends::EndToEnd;
 pub(crate) use figures::{Figures, Read};
 use flows::FlowKey;
@@ -62,6 +68,7 @@ use numbers::Numbers;
 use order::{Order, SaInfo};
 use progress::Progress;
 use queue::Queue;
+use reach::Reach;
 use tally::Tally;
 use trains::Trains;
 pub(crate) use trains::Whole;
@@ -136,6 +143,8 @@ pub(crate) struct Matcher {
     given: Given,
     /// Numbers of each SA.
     watches: Vec<Watch>,
+    /// Numbers that SAs skip over silences of the tunnel's tap.
+    jumps: Jumps,
     /// Of each SA, the usual difference of the timestamps of pairs that content makes, and how much it varies.
     usual: Vec<Option<(i64, i64)>>,
     /// Rows of pairs that are ready, where they are wanted.
@@ -147,7 +156,7 @@ impl Matcher {
     pub(crate) fn new(settings: PairSettings, supposed: i64, rows: bool, exit: bool) -> Self {
         Self {
             settings,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(exit),
             plain_index: None,
             tunnel_index: Index::default(),
             clear: Queue::default(),
@@ -166,6 +175,7 @@ impl Matcher {
             checks: Checks::default(),
             given: Given::default(),
             watches: Vec::new(),
+            jumps: Jumps::default(),
             usual: Vec::new(),
             rows: rows.then(Vec::new),
         }
@@ -175,11 +185,6 @@ impl Matcher {
     /// with block, IV and ICV, whether it is transport mode, and up to which length the sender fills up.
     pub(crate) fn expect(&mut self, given: Given) {
         self.given = given;
-    }
-
-    /// Puts outer fragments together again, for somebody who has keys: [`Matcher::take_whole`].
-    pub(crate) fn keep_fragments(&mut self) {
-        self.trains.keep = true;
     }
 
     /// Packets that were put together since the last time.
@@ -259,6 +264,7 @@ impl Matcher {
             self.order.given.insert(id, mapping);
         }
         self.watches.push(Watch::default());
+        self.ledger.sas.push((Reach::default(), usize::from(src < dst)));
         self.usual.push(None);
         self.order.sas.push(SaInfo { src, dst, ivs: Vec::new() });
         self.tally.name(key);
@@ -268,6 +274,14 @@ impl Matcher {
     /// Takes in a frame of the plain side.
     pub(crate) fn plain(&mut self, sight: Sight<'_>) {
         self.plain.see(sight.frame.time);
+        if let Some(ns) = sight.frame.time.ns() {
+            let [plain, _] = &mut self.ledger.silences;
+            plain.see(ns, sight.frame.pos.capture());
+            if let Some(ends) = &mut self.ends {
+                let [near, _] = &mut ends.silences;
+                near.see(ns, sight.frame.pos.capture());
+            }
+        }
         self.note_too_big(sight.stack);
         self.plain_packet(sight);
     }
@@ -309,9 +323,16 @@ impl Matcher {
     /// Takes in a frame of the tunnel's side.
     pub(crate) fn tunnel(&mut self, sight: Sight<'_>) {
         self.tunnel.see(sight.frame.time);
+        if let Some(ns) = sight.frame.time.ns() {
+            let [_, tunnel] = &mut self.ledger.silences;
+            tunnel.see(ns, sight.frame.pos.capture());
+        }
         self.note_too_big(sight.stack);
         match sight.role() {
             Role::None => {}
+            Role::Plain if sight.stack.outer().is_some_and(|outer| self.trains.awaits(outer)) => {
+                self.trains.piece(&mut self.ledger, sight);
+            }
             Role::Plain => self.beside(sight),
             Role::Piece => self.trains.piece(&mut self.ledger, sight),
             Role::Tunnelled => self.tunnelled(sight),
@@ -334,6 +355,10 @@ impl Matcher {
     /// Takes in a frame of the far plain side.
     pub(crate) fn exit(&mut self, sight: Sight<'_>) {
         self.exit.see(sight.frame.time);
+        if let (Some(ns), Some(ends)) = (sight.frame.time.ns(), &mut self.ends) {
+            let [_, far] = &mut ends.silences;
+            far.see(ns, sight.frame.pos.capture());
+        }
         self.note_too_big(sight.stack);
         if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
             && let Some(ends) = &mut self.ends
@@ -386,7 +411,12 @@ impl Matcher {
         let id = self.number(key);
         let packet = sight.tunnelled(outer, id);
         let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
-            (Some(raw), Some(ns), Some(watch)) => watch.see(raw, ns),
+            (Some(raw), Some(ns), Some(watch)) => {
+                let again = watch.see(raw, ns);
+                let [_, silences] = &self.ledger.silences;
+                self.jumps.note(silences, id, raw, ns, watch.step());
+                again
+            }
             _ => false,
         };
         let serial = self.ledger.tunnel.push(packet);
@@ -448,16 +478,33 @@ impl Matcher {
             }
         }
         let clock = self.clock();
+        let contradicted = self.contradicted(&clock);
         for packet in &mut held {
             let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(ns));
             if out && matches!(packet.fate, TunnelledFate::Alone) {
                 packet.fate = TunnelledFate::Uncovered;
+            } else if matches!(packet.fate, TunnelledFate::Alone)
+                && packet.time.ns().is_some_and(|ns| self.ledger.miss_plain(ns, packet.sa))
+            {
+                packet.fate = TunnelledFate::Silent;
             }
-            let pair = self.tally.count(packet, &clock, &self.settings, self.order.mapping(packet.sa));
+            let pair = self.tally.count(packet, &clock, contradicted, &self.settings, self.order.mapping(packet.sa));
             if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {
                 rows.push(pair);
             }
         }
+    }
+
+    /// Whether the pairs of the two directions contradict each other by more than a few outliers and the steps of the clocks explain.
+    fn contradicted(&self, clock: &Clock) -> bool {
+        /// Nanoseconds.
+        const TOLERATED: f64 = 1e6;
+        /// Steps of timestamps that tell no order of packets, and frames that show them.
+        const COARSE: f64 = 1e8;
+        const FRAMES: u64 = 64;
+        let step = self.plain.step.max(self.tunnel.step) as f64;
+        let coarse = step >= COARSE && self.plain.frames.min(self.tunnel.frames) >= FRAMES;
+        coarse || clock.contradiction_ns > TOLERATED + 2.0 * step
     }
 
     fn clock(&mut self) -> Clock {

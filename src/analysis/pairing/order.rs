@@ -109,6 +109,12 @@ impl Order {
         lane.delay.map(|_| lane.encapsulated)
     }
 
+    /// Whether much of the traffic in an SA's direction is not on the plain side.
+    pub(super) fn is_partial(&self, sa: u32) -> bool {
+        let lane = self.sas.get(sa as usize).and_then(|info| self.lanes.as_ref()?.get(self.lane_of(info)?));
+        lane.is_some_and(|lane| lane.partial)
+    }
+
     /// The mapping that holds for an SA.
     pub(super) fn mapping(&self, sa: u32) -> Option<Mapping> {
         let info = self.sas.get(sa as usize)?;
@@ -279,7 +285,7 @@ impl Order {
         let catalogue = self.catalogue.get_or_insert_default();
         let within = if self.one_clock { (-FARTHEST, FARTHEST) } else { (i64::MIN, i64::MAX) };
         let one_clock = self.one_clock;
-        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
+        let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock, end };
         let [out, back] = &mut lanes;
         let [towards, away] = &plain;
         let straight = [search.begin(out, towards), search.begin(back, away)];
@@ -368,7 +374,7 @@ impl Order {
             self.enough = waiting * 4;
             let plain = std::mem::take(&mut lane.plain);
             let one_clock = self.one_clock;
-            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock };
+            let search = Search { ledger, catalogue, sas: &self.sas, given: &self.given, within, one_clock, end };
             let trial = search.begin(lane, &plain);
             lane.plain = plain;
             lane.encapsulated = !known;

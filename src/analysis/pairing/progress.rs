@@ -13,12 +13,26 @@ pub(super) struct Progress {
     /// Packets in a tunnel.
     pub(super) tunnelled: u64,
     pub(super) ended: bool,
+    /// What all times are multiples of, in nanoseconds.
+    pub(super) step: i64,
+}
+
+/// The greatest common divisor.
+fn common(one: i64, other: i64) -> i64 {
+    let (mut one, mut other) = (one, other);
+    while let Some(rest) = one.checked_rem(other) {
+        (one, other) = (other, rest);
+    }
+    one.saturating_abs()
 }
 
 impl Progress {
     pub(super) fn see(&mut self, time: Timestamp) {
         self.frames += 1;
         if let Some(ns) = time.ns() {
+            if self.step != 1 && ns.checked_rem(self.step) != Some(0) {
+                self.step = common(self.step, ns);
+            }
             self.first = Some(self.first.map_or(ns, |first| first.min(ns)));
             self.latest = if self.frames == 1 { ns } else { self.latest.max(ns) };
         }

@@ -26,6 +26,8 @@ const OUTAGE: usize = 24;
 const UNNAMED: f32 = 0.5;
 /// The surest that a pair by order is.
 const SUREST: f32 = 0.99;
+/// How sure a pair is that the succession of lengths makes.
+const IN_ORDER: f32 = 0.9;
 /// A pair whose time costs more is looked at again.
 const SUSPICIOUS: f32 = 4.0;
 
@@ -41,13 +43,20 @@ struct Block {
 impl Lane {
     /// Goes on from a beginning.
     pub(super) fn take(&mut self, beginning: Beginning, ledger: &mut Ledger) {
-        let Beginning { weight: _, mappings, delay, partial, flows } = beginning;
+        let Beginning { weight: _, mappings, delay, partial, flows, pairs } = beginning;
         (self.mappings, self.partial) = (mappings, partial);
         self.delay = Some(delay);
         if let Some(base) = delay.base {
-            ledger.reaches(base as i64, base as i64);
+            ledger.reaches(base as i64);
         }
         ledger.flows.first_look(&flows);
+        if pairs.is_empty() {
+            return;
+        }
+        for (plain, tunnelled) in pairs {
+            ledger.pair(plain, tunnelled, PairBasis::Order, IN_ORDER);
+        }
+        self.leave_all(ledger);
     }
 
     /// Settles the packets that are older than `until`, as long as enough younger ones are known to check them by; `stale` ones also
@@ -77,7 +86,7 @@ impl Lane {
         if commit == 0 {
             return;
         }
-        let places = self.places(commit + AHEAD);
+        let mut places = self.places(commit + AHEAD);
         // Behind how many places so many packets lie.
         let end = places
             .iter()
@@ -85,7 +94,8 @@ impl Lane {
             .filter(|(_, place)| !place.hole)
             .nth(commit.saturating_sub(1))
             .map_or(places.len(), |(at, _)| at + 1);
-        let tunnelled: Vec<align::Tunnelled> = places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
+        let mut tunnelled: Vec<align::Tunnelled> =
+            places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
         let wanted = tunnelled.len() + 256;
         let candidates: Vec<(usize, PlainItem)> = self
             .plain
@@ -97,6 +107,16 @@ impl Lane {
             .map(|(at, item)| (at, *item))
             .collect();
         let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
+        // What the plain side did not see has no place in an alignment.
+        let unseen = unseen(&plain, &tunnelled, delay).filter(|_| self.begun);
+        if let Some((0, until)) = unseen {
+            self.pass_over(ledger, until);
+            return;
+        }
+        let rows = unseen.map_or(places.len(), |(row, _)| row);
+        places.truncate(rows);
+        tunnelled.truncate(rows);
+        let end = end.min(rows);
         let block = Block { places, tunnelled, candidates };
         let Block { tunnelled, candidates, .. } = &block;
         let straight = self.straight(&plain, tunnelled, delay);
@@ -150,10 +170,21 @@ impl Lane {
         if early <= least {
             return commit;
         }
-        for item in self.tunnelled_mut().drain(..early) {
-            ledger.leave(item.serial, TunnelledFate::Alone);
-        }
+        self.pass_over(ledger, seen);
         commit - early
+    }
+
+    /// Leaves the next packets in the tunnel alone, up to this time. Their numbers are no longer waited for.
+    fn pass_over(&mut self, ledger: &mut Ledger, until: i64) {
+        let early = self.tunnelled().iter().take_while(|item| item.ns < until).count().max(1);
+        let early = early.min(self.tunnelled().len());
+        let passed: Vec<TunnelItem> = self.tunnelled_mut().drain(..early).collect();
+        for item in passed {
+            ledger.leave(item.serial, TunnelledFate::Alone);
+            if let Some(counter) = self.counters.get_mut(&item.sa) {
+                counter.settled = counter.settled.max(Some((item.run, item.number)));
+            }
+        }
     }
 
     /// Whether packets wait whose numbers are below that of the first: they were sent before it and came later.
@@ -371,6 +402,30 @@ fn outage(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> us
         before = Some(at);
     }
     rows.len()
+}
+
+/// From which place on the tunnel goes on for long without the plaintext side, and until when.
+fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Option<(usize, i64)> {
+    let base = delay.base? as i64;
+    let slack = slack(delay);
+    let mut found: Option<(usize, usize, usize)> = None;
+    for (row, packet) in rows.iter().enumerate().filter(|(_, packet)| !packet.hole) {
+        let sent = packet.ns.saturating_sub(base);
+        let next = plain.partition_point(|own| own.ns < sent);
+        let (Some(before), Some(after)) = (next.checked_sub(1).and_then(|at| plain.get(at)), plain.get(next)) else {
+            continue;
+        };
+        if sent.saturating_sub(before.ns) <= slack || after.ns.saturating_sub(sent) <= slack {
+            continue;
+        }
+        let (first, count) =
+            found.filter(|(_, at, _)| *at == next).map_or((row, 0), |(first, _, count)| (first, count));
+        if count >= OUTAGE {
+            return Some((first, after.ns.saturating_add(base).saturating_sub(slack)));
+        }
+        found = Some((first, next, count + 1));
+    }
+    None
 }
 
 /// Whether packets have so many lengths that a few in a row are like no others.

@@ -22,6 +22,8 @@ use crate::model::{Address, FramePos};
 const SURE: f32 = 0.9;
 /// A pair that is less sure has no latency.
 const TIMED: f32 = 0.5;
+/// Of so many pairs one whose times contradict it is wrong, not the clock.
+const STRAY: u64 = 16;
 /// How sure a pair is whose times contradict it.
 const IMPOSSIBLE: f32 = 0.3;
 
@@ -63,6 +65,8 @@ pub(super) struct SaTally {
     first_difference: Option<i64>,
     pub(super) encapsulated: Option<bool>,
     furthest: Option<FramePos>,
+    /// Pairs whose times contradict them.
+    backwards: u64,
     pub(super) reordered: u64,
     pub(super) src: Option<Prefix>,
     pub(super) dst: Option<Prefix>,
@@ -123,6 +127,7 @@ impl Tally {
             first_difference: None,
             encapsulated: None,
             furthest: None,
+            backwards: 0,
             reordered: 0,
             src: None,
             dst: None,
@@ -197,6 +202,7 @@ impl Tally {
         &mut self,
         packet: &Tunnelled,
         clock: &Clock,
+        contradicted: bool,
         settings: &PairSettings,
         mapping: Option<Mapping>,
     ) -> Option<Pair> {
@@ -215,7 +221,7 @@ impl Tally {
                 sa.alone += 1;
                 return None;
             }
-            TunnelledFate::Waiting | TunnelledFate::Part => return None,
+            TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
         };
         let Pairing { plain, basis, confidence } = pairing;
         self.pairs += 1;
@@ -239,7 +245,11 @@ impl Tally {
         let delay = sa.delay(packet, &plain, clock);
         // No packet arrives before it was sent: the pair is wrong, or the clock is.
         let impossible = delay.is_some_and(|delay| (delay as f64) < -clock.uncertainty_ns.unwrap_or(0.0) - Clock::STEP);
-        let confidence = if impossible && basis == PairBasis::Order { confidence.min(IMPOSSIBLE) } else { confidence };
+        sa.backwards += u64::from(impossible);
+        // Of packets that are equal it is another one, where all others came after they were sent.
+        let alone = sa.matched > STRAY && sa.backwards * STRAY < sa.matched;
+        let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
+        let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
         let timed_delay = delay.filter(|_| confidence >= TIMED);
         if let Some(delay) = timed_delay {
             let (first, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
@@ -314,6 +324,17 @@ pub(super) fn frame(pos: FramePos) -> FrameRef {
 }
 
 impl SaTally {
+    /// Whether most pairs are known by their order alone.
+    pub(super) const fn is_by_order(&self) -> bool {
+        let [content, decrypted, order] = self.basis;
+        order > content + decrypted
+    }
+
+    /// Whether more than a few pairs have times that contradict them.
+    pub(super) const fn is_untimely(&self) -> bool {
+        self.backwards * STRAY > self.matched
+    }
+
     /// Time between the taps, clocks compared.
     fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
         let (p, t) = (plain.time.ns()?, packet.time.ns()?);

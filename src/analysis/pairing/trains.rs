@@ -15,8 +15,6 @@ use crate::model::{FramePos, Timestamp};
 #[derive(Debug, Default)]
 pub(super) struct Trains {
     trains: HashMap<u64, Train, FixedState>,
-    /// Whether packets are put together again, for somebody who has keys.
-    pub(super) keep: bool,
     /// Octets that are kept.
     kept: usize,
     /// Time of the fragment at which those that waited too long were dropped.
@@ -63,6 +61,13 @@ impl Trains {
     /// Packets that were put together since the last time.
     pub(super) fn take_whole(&mut self) -> Vec<Whole> {
         std::mem::take(&mut self.whole)
+    }
+
+    /// Whether a packet is a later fragment of one in the tunnel whose first fragment was seen: of ESP in UDP or TCP only that one shows
+    /// what it is.
+    pub(super) fn awaits(&self, outer: &IpHeader) -> bool {
+        let key = || identity::train(outer.src, outer.dst, outer.protocol, outer.identification);
+        outer.fragment_offset > 0 && self.trains.contains_key(&key())
     }
 
     /// A later one.
@@ -115,10 +120,10 @@ impl Trains {
             return;
         }
         train.pieces.push((begin, end));
-        if self.keep && self.kept < MAX_KEPT {
+        if self.kept < MAX_KEPT {
             self.kept += train.keep(sight, outer, begin);
         } else {
-            self.unkept += u64::from(self.keep);
+            self.unkept += 1;
         }
         train.headers += outer.header_bytes;
         if !outer.more_fragments {

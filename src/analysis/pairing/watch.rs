@@ -13,6 +13,17 @@ pub(super) struct Watch {
     run: Option<Run>,
     /// Missing in the runs before.
     missing: u64,
+    /// The step to the latest number.
+    step: Option<Step>,
+}
+
+/// From one number of an SA to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Step {
+    /// Time of the one before.
+    pub(super) ns: i64,
+    /// Numbers between them; `None` where the count began anew.
+    pub(super) skipped: Option<u64>,
 }
 
 /// Numbers without a restart in between, unwrapped.
@@ -69,16 +80,33 @@ impl Run {
 impl Watch {
     /// Takes in a number in capture order; whether it was there before.
     pub(super) fn see(&mut self, raw: u32, ns: i64) -> bool {
-        let run = self.run.get_or_insert_with(|| Run::new(raw, ns));
+        self.step = None;
+        let Some(run) = &mut self.run else {
+            return self.run.insert(Run::new(raw, ns)).note();
+        };
+        let before = run.ns;
         let step = i64::from(raw.wrapping_sub(run.raw).cast_signed());
         if (step < 0 && ns.saturating_sub(run.ns) >= RUN_GAP_NS) || step.abs() > i64::from(RUN_STEP) {
             self.missing += run.missing();
             *run = Run::new(raw, ns);
+            self.step = Some(Step { ns: before, skipped: None });
         } else {
             (run.raw, run.ns) = (raw, ns);
             run.number += step;
+            let skipped = (run.number - run.highest - 1).max(0).unsigned_abs();
+            self.step = Some(Step { ns: before, skipped: Some(skipped) });
         }
         run.note()
+    }
+
+    /// The step to the latest number; `None` for the first.
+    pub(super) const fn step(&self) -> Option<Step> {
+        self.step
+    }
+
+    /// Numbers that were seen.
+    pub(super) fn seen(&self) -> u64 {
+        self.run.as_ref().map_or(0, |run| run.distinct)
     }
 
     /// Numbers between the lowest and the highest that were not seen.

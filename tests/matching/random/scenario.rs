@@ -1,0 +1,173 @@
+//! What happens in a scenario, drawn by its seed.
+
+use crate::support::build::Noise;
+
+/// How packets follow each other.
+#[derive(Clone, Copy, Debug)]
+pub enum Pace {
+    /// Every so many nanoseconds.
+    Even(u64),
+    /// At random, so many nanoseconds apart on the average.
+    Random(u64),
+    /// Eight at once.
+    Bursts(u64),
+}
+
+/// How long they are.
+#[derive(Clone, Copy, Debug)]
+pub enum Size {
+    One(u64),
+    Imix,
+    Any,
+}
+
+/// What protects them: block, IV, ICV; `clear` leaves them in clear.
+#[derive(Clone, Copy, Debug)]
+pub struct Transform {
+    pub block: u64,
+    pub iv: u64,
+    pub icv: u64,
+    pub clear: bool,
+}
+
+/// A part of the time, in per mille of it: from, to.
+pub type Part = (u64, u64);
+
+/// Step of a capture's timestamps, in nanoseconds.
+pub type StepNs = u64;
+
+/// What happens to packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub seed: u64,
+    pub packets: u64,
+    pub pace: Pace,
+    pub size: Size,
+    /// The ways there and back have this many packets for each 8.
+    pub there: u64,
+    pub back: u64,
+    pub transform: Transform,
+    pub delay_ns: u64,
+    pub jitter_ns: u64,
+    /// In per mille: lost in the gateway, on the wire between gateway and tunnel tap, and beyond the tunnel tap.
+    pub lost_before: u64,
+    pub lost_after: u64,
+    pub lost_behind: u64,
+    /// Per mille of the packets in the tunnel that come twice.
+    pub copies: u64,
+    /// Per mille of the plaintext packets that go elsewhere.
+    pub elsewhere: u64,
+    /// Per mille of the packets in the tunnel that are overtaken.
+    pub overtaken: u64,
+    /// When each side records: plain, tunnel, exit.
+    pub windows: [Part; 3],
+    /// When it does not in between.
+    pub holes: [Option<Part>; 3],
+    /// When the gateway drops everything.
+    pub outage: Option<Part>,
+    /// Other frames at both taps, so many nanoseconds apart: keepalives, ARP.
+    pub others_ns: Option<u64>,
+    pub one_clock: bool,
+    pub ahead_ns: i64,
+    pub drift_ppm: f64,
+    /// When the tunnel's clock is set, and by how much.
+    pub set: Option<(u64, i64)>,
+    pub step_ns: StepNs,
+    pub inner_v6: bool,
+    pub outer_v6: bool,
+    pub nat_t: bool,
+    pub vlan: bool,
+    pub transport: bool,
+    /// When the SA is replaced by another.
+    pub rekey: Option<u64>,
+    pub exit: bool,
+    /// Packets are equal, identification and payload.
+    pub identical: bool,
+    /// MTU of the tunnel's wire, beyond which packets are fragmented after encryption.
+    pub mtu: Option<u64>,
+    pub swapped: bool,
+}
+
+pub fn pick<T: Copy>(noise: &mut Noise, of: &[T]) -> T {
+    of[noise.below(of.len() as u64) as usize]
+}
+
+impl Scenario {
+    pub fn random(seed: u64, troubles: usize) -> Self {
+        let mut noise = Noise(seed.wrapping_mul(0x1234_5678_9abc_def1));
+        let n = &mut noise;
+        let one_clock = n.below(3) == 0;
+        let one_in = |n: &mut Noise, count: u64| n.below(count) == 0;
+        let window = |n: &mut Noise| {
+            if n.below(3) > 0 { (0, 1_000) } else { (n.below(300), 1_000 - n.below(300)) }
+        };
+        let part = |n: &mut Noise| {
+            let from = 150 + n.below(500);
+            (from, from + 40 + n.below(200))
+        };
+        let gap = pick(n, &[100_000, 600_000, 1_000_000, 4_000_000, 20_000_000]);
+        let windows = [window(n), window(n), window(n)];
+        // Usually one trouble at a time; several at once leave less that is known.
+        let drawn: Vec<u64> = (0..troubles).map(|_| n.below(12)).collect();
+        let has = |trouble: u64| drawn.contains(&trouble);
+        let holes = [0, 1, 2].map(|side| has(side).then(|| part(n)));
+        let transport = one_in(n, 8);
+        let inner_v6 = one_in(n, 6);
+        let outer_v6 = if transport { inner_v6 } else { one_in(n, 6) };
+        let clear = Transform { block: 4, iv: 0, icv: 12, clear: true };
+        let opaque = [
+            Transform { block: 16, iv: 16, icv: 12, clear: false },
+            Transform { block: 16, iv: 16, icv: 16, clear: false },
+            Transform { block: 8, iv: 8, icv: 12, clear: false },
+            Transform { block: 4, iv: 8, icv: 16, clear: false },
+        ];
+        let transform = if one_in(n, 5) { clear } else { pick(n, &opaque) };
+        let identical = has(3);
+        Self {
+            seed,
+            packets: 150 + n.below(650),
+            pace: pick(n, &[Pace::Even(gap), Pace::Random(gap), Pace::Bursts(gap)]),
+            size: pick(n, &[Size::One(200), Size::One(1_400), Size::Imix, Size::Any, Size::Any]),
+            there: 8,
+            back: pick(n, &[0, 0, 1, 4, 8, 8]),
+            transform,
+            delay_ns: pick(n, &[20_000, 55_000, 270_000, 3_000_000, 20_000_000]),
+            jitter_ns: pick(n, &[1_000, 8_000, 30_000, 300_000]),
+            lost_before: pick(n, &[0, 0, 0, 10, 50]),
+            lost_after: pick(n, &[0, 0, 0, 10, 50]),
+            lost_behind: pick(n, &[0, 0, 20]),
+            copies: pick(n, &[0, 0, 0, 30]),
+            elsewhere: pick(n, &[0, 0, 0, 200]),
+            overtaken: if has(5) { 20 } else { 0 },
+            windows,
+            holes,
+            outage: has(4).then(|| part(n)),
+            others_ns: one_in(n, 2).then(|| gap * pick(n, &[3, 10])),
+            one_clock,
+            ahead_ns: if one_clock { 0 } else { pick(n, &[0, 1_500_000_000, -7_000_000_000, 3_600_000_000_000]) },
+            drift_ppm: if one_clock { 0.0 } else { pick(n, &[0.0, 20.0, -50.0]) },
+            set: (!one_clock && has(6))
+                .then(|| (300 + n.below(400), pick(n, &[50_000_000, -50_000_000, 2_000_000_000]))),
+            step_ns: pick(n, &[1, 1, 1, 1, 1_000, 1_000, 1_000_000, 1_000_000_000]),
+            inner_v6,
+            outer_v6,
+            nat_t: !transport && one_in(n, 6),
+            vlan: one_in(n, 6),
+            transport,
+            rekey: has(7).then(|| 300 + n.below(400)),
+            exit: one_in(n, 4),
+            identical,
+            mtu: (!outer_v6 && one_in(n, 8)).then_some(1_400),
+            swapped: one_in(n, 30),
+        }
+    }
+
+    /// Sizes, paces and times leave one alignment: figures are wanted.
+    pub fn is_clear_cut(&self) -> bool {
+        matches!(self.size, Size::Any | Size::Imix)
+            && self.step_ns <= 1_000
+            && !self.identical
+            && !self.swapped
+            && self.set.is_none()
+    }
+}
