@@ -14,7 +14,7 @@
     clippy::arithmetic_side_effects,
     reason = "counts stay below 2^56 in every state, read ones included (`sound`), so sums of all states that fit in memory stay \
               below 2^64; sequence numbers are 32 bits unwrapped and stay within 2^48 when they are read; differences of figures that \
-              a state keeps apart, and products with them, saturate; times saturate; the rest is octets of one frame"
+              a state keeps apart, and products with them, saturate; times saturate; the rest is bytes of one frame"
 )]
 
 mod candidates;

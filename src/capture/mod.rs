@@ -34,7 +34,7 @@
 
 #![expect(
     clippy::arithmetic_side_effects,
-    reason = "octets and frames of a file are below 2^63; sizes of records and blocks are checked against `limits` before they are used"
+    reason = "bytes and frames of a file are below 2^63; sizes of records and blocks are checked against `limits` before they are used"
 )]
 
 mod byte_order;

@@ -108,7 +108,7 @@ Columns:
   overhead_bytes,ethernet_pad_bytes,esp_pad_bytes,fragment,stop
 
   Absent is empty. Several AH or ESP headers in one frame are joined with `;`, outermost first.
-  `fragment` is offset:more, the offset in octets and 1 where more fragments follow. Inner columns of
+  `fragment` is offset:more, the offset in bytes and 1 where more fragments follow. Inner columns of
   ESP are filled only where the frame alone proves ESP-NULL: a subset of what `report` knows.
 
 Examples:
@@ -339,7 +339,7 @@ pub(super) struct OutputArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// Show every row of every table in text and markdown [default: 20 rows]
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
     pub(super) all: bool,
     /// Show times in UTC (the default)
     #[arg(long, overrides_with = "local", help_heading = "Output")]

@@ -60,7 +60,7 @@ pub(super) struct CalcArgs {
     #[arg(long, help_heading = "Transform")]
     gre: bool,
     /// What AH in IPv4 is a multiple of: 4 as in RFC 4302 and on Cisco, 8 as on Linux
-    #[arg(long, default_value = "4", value_parser = ["4", "8"], value_name = "OCTETS", hide_possible_values = true, help_heading = "Transform")]
+    #[arg(long, default_value = "4", value_parser = ["4", "8"], value_name = "BYTES", hide_possible_values = true, help_heading = "Transform")]
     ah_align: String,
     /// 802.1Q tags on the link of the tunnel, 4 octets each
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=8), help_heading = "Link")]
@@ -72,7 +72,7 @@ pub(super) struct CalcArgs {
     #[arg(long, value_name = "SIZES", value_parser = frame_sizes, help_heading = "Link")]
     frame_sizes: Option<Sizes>,
     /// The longest IP packet of the tunnel's link, in octets
-    #[arg(long, value_name = "OCTETS", default_value_t = 1500, value_parser = clap::value_parser!(u64).range(1..=65_535), help_heading = "Link")]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u64).range(1..=65_535), help_heading = "Link")]
     mtu: u64,
     /// Rate of the link in bit/s: `100M`, `1G`
     #[arg(long, value_name = "RATE", default_value = "1G", value_parser = values::rate, help_heading = "Link")]
@@ -126,14 +126,14 @@ fn sizes(text: &str) -> Result<Sizes, String> {
 fn frame_sizes(text: &str) -> Result<Sizes, String> {
     let frames = if text == "rfc2544" { RFC_2544.to_vec() } else { lengths(text)? };
     let inner: Option<Vec<u64>> = frames.iter().map(|frame| (*frame >= 64).then(|| frame - FRAME)).collect();
-    let inner = inner.ok_or("a frame has at least 64 octets, FCS included")?;
+    let inner = inner.ok_or("a frame has at least 64 bytes, FCS included")?;
     Ok(Sizes { inner, imix: false })
 }
 
 fn lengths(text: &str) -> Result<Vec<u64>, String> {
     const MOST: usize = 10_000;
     let lengths: Result<Vec<u64>, _> = text.split(',').map(|word| word.trim().parse()).collect();
-    let lengths = lengths.map_err(|_| "expected lengths in octets such as 64,512,1500, imix or rfc2544")?;
+    let lengths = lengths.map_err(|_| "expected lengths in bytes such as 64,512,1500, imix or rfc2544")?;
     if lengths.len() > MOST { Err(format!("at most {MOST} lengths")) } else { Ok(lengths) }
 }
 

@@ -144,7 +144,7 @@ mod tests {
                 _ => Icv::Failed,
             };
             let got = verifier.verify(&changed, None);
-            assert_eq!(got, expected, "octet {at}");
+            assert_eq!(got, expected, "byte {at}");
         }
     }
 

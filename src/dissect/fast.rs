@@ -27,7 +27,7 @@ const LAYERS: [Layer; 3] = [
 
 /// Fills `stack`, which is clear, if the frame is Ethernet, IPv4 and opaque ESP; else answers false and leaves it alone.
 #[inline]
-#[expect(clippy::indexing_slicing, reason = "every offset is a constant below PAYLOAD_AT, the octets that `head` has")]
+#[expect(clippy::indexing_slicing, reason = "every offset is a constant below PAYLOAD_AT, the bytes that `head` has")]
 pub(super) fn ethernet_ipv4_esp(data: &[u8], wire: usize, stack: &mut Stack) -> bool {
     let Some(head) = data.first_chunk::<PAYLOAD_AT>() else { return false };
     let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);

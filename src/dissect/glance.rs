@@ -43,7 +43,7 @@ pub(crate) fn behind_esp(data: &[u8]) -> &[u8] {
 /// Looks at a frame; `None` for every frame that is not exactly of this kind.
 #[inline(always)]
 #[must_use]
-#[expect(clippy::indexing_slicing, reason = "`word` is asked for eight octets from 34, 42 and 50, and `head` has 58")]
+#[expect(clippy::indexing_slicing, reason = "`word` is asked for eight bytes from 34, 42 and 50, and `head` has 58")]
 pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
     let data = frame.data;
     let head = data.first_chunk::<{ PAYLOAD_AT + LEAST }>()?;

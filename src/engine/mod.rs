@@ -1,6 +1,6 @@
 //! A run: captures in, a report or dissected frames out.
 
-#![expect(clippy::arithmetic_side_effects, reason = "octets and frames of files are below 2^63")]
+#![expect(clippy::arithmetic_side_effects, reason = "bytes and frames of files are below 2^63")]
 
 mod fold;
 mod frames;

@@ -232,20 +232,20 @@ impl State {
         let (length, digest) = rest.split_at(8);
         let length = length.try_into().map_or(0, u64::from_le_bytes);
         if length > LONGEST_BODY {
-            return Err(wrong(format!("the state claims {length} octets, the limit is {LONGEST_BODY}; it is damaged")));
+            return Err(wrong(format!("the state claims {length} bytes, the limit is {LONGEST_BODY}; it is damaged")));
         }
         let mut body = Vec::new();
         input.by_ref().take(length).read_to_end(&mut body).map_err(io)?;
         if body.len() as u64 != length {
             return Err(wrong(format!(
-                "the state is cut: {length} octets expected, {} there; make it again",
+                "the state is cut: {length} bytes expected, {} there; make it again",
                 body.len()
             )));
         }
         // States that were joined would otherwise pass for the first of them.
         if input.take(1).read_to_end(&mut Vec::new()).map_err(io)? > 0 {
             return Err(wrong(
-                "more follows behind the state; name states one by one instead of joining their files".into(),
+                "more data follows the state; name states one by one instead of joining their files".into(),
             ));
         }
         if xxh3_128(&body).to_le_bytes() != digest {

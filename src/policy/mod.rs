@@ -104,7 +104,7 @@ impl Policies {
             }
             if within.len() < text.len() {
                 builder
-                    .beyond(&format!("the input is longer than {} octets; the rest is left out", limits::MAX_OCTETS));
+                    .beyond(&format!("the input is longer than {} bytes; the rest is left out", limits::MAX_OCTETS));
             }
         }
         let (mut routers, files) = builder.finish();

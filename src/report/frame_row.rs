@@ -344,7 +344,7 @@ pub fn stop_text(stop: &Stop) -> String {
     let layer = stop.layer.name();
     match stop.cause {
         StopCause::TooShort { needed, had, limit } => {
-            format!("{layer}: needs {needed} octets, had {had} ({})", limit_text(limit))
+            format!("{layer}: needs {needed} bytes, had {had} ({})", limit_text(limit))
         }
         StopCause::BadValue { field, expected, actual } => format!("{layer}: {field} must be {expected}, is {actual}"),
         StopCause::TooDeep => format!("{layer}: more than {} layers", crate::dissect::MAX_LAYERS),
@@ -444,6 +444,6 @@ mod tests {
             offset: 34,
             cause: StopCause::TooShort { needed: 24, had: 12, limit: Limit::Snaplen },
         };
-        assert_eq!(stop_text(&stop), "ah: needs 24 octets, had 12 (snaplen)");
+        assert_eq!(stop_text(&stop), "ah: needs 24 bytes, had 12 (snaplen)");
     }
 }

@@ -57,7 +57,7 @@ impl Page {
         }
     }
 
-    /// A list item, with an indented block for what is to be typed.
+    /// A list item, with lists below it of what it rests on and of what is to be typed.
     fn finding(&mut self, finding: &FindingBlock) {
         let concerns =
             if finding.concerns.is_empty() { String::new() } else { format!(" {}", safe(&finding.concerns)) };
@@ -68,10 +68,7 @@ impl Page {
         }
         for fix in &finding.fixes {
             self.line(&format!("  - On {} type:", safe(&fix.host)));
-            self.separate();
-            // An indented block holds any line as it is; a fence could be closed by what it holds.
-            fix.lines.iter().for_each(|line| self.line(&format!("        {}", printable(line))));
-            self.separate();
+            fix.lines.iter().for_each(|line| self.line(&format!("    - {}", safe(&format!("`{line}`")))));
         }
     }
 

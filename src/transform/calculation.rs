@@ -220,7 +220,7 @@ fn cost(path: &Path, layers: &Layers, size: u64, question: &Question) -> Result<
     let least = path.inner.header();
     if !(least..=LONGEST).contains(&size) {
         let family = if path.inner == IpVersion::V4 { "IPv4" } else { "IPv6" };
-        return Err(format!("{size}: a packet of {family} has {least} to {LONGEST} octets"));
+        return Err(format!("{size}: a packet of {family} has {least} to {LONGEST} bytes"));
     }
     let lengths = layers.lengths(size).ok_or_else(|| format!("{size}: too short to be carried"))?;
     let (plain, tunnel) = (l1_of_packet(size), l1_tunnel(&lengths, question));

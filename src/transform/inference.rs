@@ -163,7 +163,7 @@ impl Catalogue {
         if decided {
             evidence.push_str(&self.excluded(family, lengths, iv, grain));
             if icv.is_none() {
-                evidence.push_str(&format!(" Lengths cannot decide the ICV: {} octets fit.", one_of(&icvs)));
+                evidence.push_str(&format!(" Lengths cannot decide the ICV: {} bytes fit.", one_of(&icvs)));
             }
         } else {
             evidence.push_str(" They cannot decide the cipher's block.");
@@ -256,7 +256,7 @@ pub fn is_sweep(sizes: &[(u32, u64)]) -> bool {
 
 /// What would decide, and which weak ciphers remain.
 fn open(candidates: &[Esp]) -> String {
-    let mut words = String::from(" Packets of sizes 4 octets apart would decide it (`ping -s` 100, 104, 108, 112).");
+    let mut words = String::from(" Packets of sizes 4 bytes apart would decide it (`ping -s` 100, 104, 108, 112).");
     let mut weak: Vec<&str> =
         candidates.iter().filter(|esp| esp.cipher.weak.is_some()).map(|esp| esp.cipher.name).collect();
     weak.sort_unstable();

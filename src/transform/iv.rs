@@ -90,7 +90,7 @@ impl IvPattern {
             Self::Unclear => "the IVs show no pattern",
             Self::SequenceXor => "the IV is a constant XOR the sequence number: a counter mode",
             Self::Counter => "the IV counts: a counter mode",
-            Self::Random => "the first octets are random: CBC, or no explicit IV",
+            Self::Random => "the first bytes are random: CBC, or no explicit IV",
             Self::Repeated => "packets share an IV: broken in any mode",
         }
     }

@@ -1,7 +1,7 @@
 //! The CRC-32 of Ethernet frames (IEEE 802.3 clause 3.2.9).
 
 /// Remainders of all octets, least significant bit first.
-#[expect(clippy::indexing_slicing, reason = "an octet is less than the 256 entries, and a mistake does not compile")]
+#[expect(clippy::indexing_slicing, reason = "an byte is less than the 256 entries, and a mistake does not compile")]
 const TABLE: [u32; 256] = {
     let mut table = [0u32; 256];
     let mut octet = 0;
@@ -20,7 +20,7 @@ const TABLE: [u32; 256] = {
 
 /// The FCS of a frame; on the wire its least significant octet comes first.
 #[must_use]
-#[expect(clippy::indexing_slicing, reason = "an octet is less than the 256 entries of the table")]
+#[expect(clippy::indexing_slicing, reason = "an byte is less than the 256 entries of the table")]
 pub fn ethernet(frame: &[u8]) -> u32 {
     !frame.iter().fold(u32::MAX, |crc, octet| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ octet)])
 }

@@ -6,7 +6,7 @@
 
 #![expect(
     clippy::arithmetic_side_effects,
-    reason = "lengths made of one or two octets, and sums of 16-bit words in 64 bits"
+    reason = "lengths made of one or two bytes, and sums of 16-bit words in 64 bits"
 )]
 
 pub mod checksum;

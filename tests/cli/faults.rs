@@ -275,7 +275,7 @@ fn names_that_are_no_utf8_are_read_and_shown_harmlessly() {
     let dir = scratch("faults-names");
     let name = OsString::from_vec(b"caf\xe9-\x1b[31m\n=1.pcap".to_vec());
     let path = dir.join(&name);
-    fs::write(&path, capture(3)).expect("a name of any octets");
+    fs::write(&path, capture(3)).expect("a name of any bytes");
     for format in ["text", "json", "csv", "ndjson", "markdown"] {
         for command in ["report", "frames", "check"] {
             if command == "frames" && !matches!(format, "csv" | "ndjson") {

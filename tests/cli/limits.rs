@@ -478,7 +478,7 @@ fn layers_are_as_deep_as_that() {
     let path = write_file(&scratch("limits"), "deep.pcap", &plain_pcap(&[Out::whole(START, frame)]));
     let rows = support::frames(&path);
     assert_eq!(rows[0].get("stop"), "ipv4: more than 20 layers");
-    degraded(&report_of(&path), "1 frames have more than 20 layers; what lies deeper was not read");
+    degraded(&report_of(&path), "1 frames have more than 20 layers; deeper layers were not read");
 }
 
 fn remark(text: &str) -> Vec<String> {
@@ -528,7 +528,7 @@ fn configurations_are_read_up_to_their_limits_and_say_so() {
     let has = |remarks: &[String], words: &str| {
         assert!(remarks.iter().any(|what| what.contains(words)), "{words}: {remarks:?}");
     };
-    has(&remark(&format!("hostname R1\n!{}\n", "x".repeat(5_000))), "a line of more than 4096 octets is skipped");
+    has(&remark(&format!("hostname R1\n!{}\n", "x".repeat(5_000))), "a line of more than 4096 bytes is skipped");
     let routers: String =
         (0..300).map(|n| format!("hostname R{n}\ninterface Gi0\n ip address 10.0.0.1 255.0.0.0\n")).collect();
     has(&remark(&routers), "more than 256 routers in all inputs; the rest is left out");
@@ -545,7 +545,7 @@ fn configurations_are_read_up_to_their_limits_and_say_so() {
     let lists: String =
         (0..262_200).map(|n| format!("access-list 101 permit ip host 10.0.0.{} any\n", n % 250)).collect();
     has(&remark(&format!("hostname R1\n{lists}")), "more than 262144 facts in all inputs; the rest is left out");
-    has(&remark(&format!("hostname R1\n{}", "!\n".repeat(MAX_OCTETS / 2))), "the input is longer than 16777216 octets");
+    has(&remark(&format!("hostname R1\n{}", "!\n".repeat(MAX_OCTETS / 2))), "the input is longer than 16777216 bytes");
 }
 
 /// What a limit leaves out of a configuration is not compared: the report says so itself, not only standard error.
@@ -646,7 +646,7 @@ fn a_configuration_file_is_not_read_beyond_its_limit() {
     std::fs::remove_file(&path).unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code().is_some_and(|code| code <= 2), "{stderr}");
-    assert!(stderr.contains("the input is longer than 16777216 octets"), "{stderr}");
+    assert!(stderr.contains("the input is longer than 16777216 bytes"), "{stderr}");
 }
 
 #[test]
@@ -879,7 +879,7 @@ fn fragments_of_match_beyond_the_limits_are_counted_and_said() {
     };
     // 16 MiB take 2,095 payloads of 8,008 octets; one begins while there is room.
     let why = run(&["--config", keys.to_str().unwrap()])["degraded_why"].to_string();
-    assert!(why.contains("14 fragments came while 16777216 octets of others were kept"), "{why}");
+    assert!(why.contains("14 fragments came while 16777216 bytes of others were kept"), "{why}");
     assert_eq!(run(&[])["exactness"], "exact", "without keys nothing is kept");
     std::fs::remove_file(tunnel).unwrap();
 }

@@ -178,7 +178,7 @@ fn judge(name: &str, file: &str, truth: &Value, observed: &Value, outcome: &Outc
         .collect();
     for (inner, outer) in &outcome.sizes {
         if let Some(expected) = sizes.get(inner).filter(|expected| *expected != outer) {
-            wrong.push(format!("{inner} octets became {outer}, not {expected}"));
+            wrong.push(format!("{inner} bytes became {outer}, not {expected}"));
         }
     }
     if outcome.verified + outcome.cut + outcome.without_integrity > 0 && outcome.sizes.is_empty() && !has_ah {
@@ -271,7 +271,7 @@ fn damaged_frames_never_panic_and_never_verify() {
             if let Some(unlocked) = keys.open(&frame, &stack) {
                 // The outer header is no part of what ESP protects; from the SPI on every octet is.
                 let verified = unlocked.checks().iter().any(|check| check.icv == Icv::Verified);
-                assert!(!verified || at < 34, "octet {at} is not checked");
+                assert!(!verified || at < 34, "byte {at} is not checked");
                 failed += u32::from(!verified);
             }
         }

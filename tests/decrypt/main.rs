@@ -112,7 +112,7 @@ fn judge(name: &str, truth: &Value, tunnel: Option<&Value>, outcome: &Outcome) -
     let sizes = expected_sizes(truth);
     for (inner, outer) in &outcome.sizes {
         if let Some(expected) = sizes.get(inner).filter(|expected| *expected != outer) {
-            wrong.push(format!("{inner} octets became {outer}, not {expected}"));
+            wrong.push(format!("{inner} bytes became {outer}, not {expected}"));
         }
     }
     if tunnel.is_some() {

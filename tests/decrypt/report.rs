@@ -212,7 +212,7 @@ fn overhead_in_the_laboratory_is_exact() {
                 let inner = row["inner_bytes"].as_u64().expect("a length");
                 let outer = (row["outer_bytes_min"].as_u64(), row["outer_bytes_max"].as_u64());
                 if let Some(&want) = expected.get(&inner).filter(|&&want| outer != (Some(want), Some(want))) {
-                    say(format!("{inner} octets became {outer:?}, not {want}"));
+                    say(format!("{inner} bytes became {outer:?}, not {want}"));
                 }
                 let sum: f64 = row["parts"].as_object().expect("parts").values().filter_map(Value::as_f64).sum();
                 let mean = at(row, "overhead_mean_bytes").as_f64().expect("a mean");
@@ -265,7 +265,7 @@ fn tfc_padding_is_part_of_what_is_modelled() {
     for sa in items(&report, "sas") {
         assert_eq!(at(sa, "overhead.basis"), "modelled", "{sa:#}");
         let most = at(sa, "overhead.max_bytes").as_i64().expect("a number");
-        assert!((1_016..1_060).contains(&most), "40 octets are padded to 1000: {most}");
+        assert!((1_016..1_060).contains(&most), "40 bytes are padded to 1000: {most}");
     }
 }
 

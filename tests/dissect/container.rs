@@ -40,7 +40,7 @@ const DIFFERENCES: &[(&str, Instead, &str)] = &[
     ("container/tcpdump__vtp_asan.pcap", Frames(5), "link type unknown to tshark"),
     ("container/wireshark-wiki__abis-reject-network.pcap", Longer(16), "LAPD pseudo-header"),
     ("container/wireshark-wiki__infiniband.pcap", Longer(16), "ERF record header"),
-    ("container/wireshark-wiki__ppp_lcp_ipcp.pcap", Longer(1), "PPP direction octet"),
+    ("container/wireshark-wiki__ppp_lcp_ipcp.pcap", Longer(1), "PPP direction byte"),
     (
         "container/wireshark-wiki__BT_USB_LinCooked_Eth_80211_RT.ntar",
         Damaged(27_226, 2),
@@ -176,7 +176,7 @@ fn check(corpus: &Path, name: &str, damaged: bool) -> Result<(), String> {
         match (&outcome, read_in_pieces(&corpus.join(name), step)) {
             (Ok((seen, info)), Ok((again, info_again))) if *seen == again && info.damage == info_again.damage => {}
             (Err(error), Err(again)) if error.to_string() == again.to_string() => {}
-            _ => return Err(format!("differs when it arrives {step} octets at a time")),
+            _ => return Err(format!("differs when it arrives {step} bytes at a time")),
         }
     }
     if let Some((_, instead, _)) = DIFFERENCES.iter().find(|(file, ..)| *file == name) {

@@ -245,7 +245,7 @@ fn ipv6_tunnels_and_extension_headers() {
     let six = ipv6(1, 2, 51, &ah(41, 1, 1, 12, &ipv6(3, 4, 59, &[])));
     let stack = read(&ethernet(0x86dd, &six));
     assert_eq!(stack_name(stack.shape), "eth/ipv6/ah/ipv6/no-next");
-    assert!(stack.notes.is_empty(), "24 octets are a multiple of 8");
+    assert!(stack.notes.is_empty(), "24 bytes are a multiple of 8");
 
     let odd = ipv6(1, 2, 51, &ah(59, 1, 1, 16, &[]));
     assert_eq!(read(&ethernet(0x86dd, &odd)).notes, [Note::AhLength { sa: 0 }]);
@@ -436,7 +436,7 @@ fn icmp_errors_name_the_association_of_what_they_quote() {
         assert_eq!(found(&read(&error(*protocol, quoted))), *sa, "protocol {protocol} in IPv6");
         let behind = |header: &[u8]| [header, quoted].concat();
         let options = behind(&[*protocol, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(found(&read(&error(60, &options))), *sa, "protocol {protocol} behind sixteen octets of options");
+        assert_eq!(found(&read(&error(60, &options))), *sa, "protocol {protocol} behind sixteen bytes of options");
         let first = behind(&[*protocol, 0, 0, 1, 0, 0, 0, 7]);
         assert_eq!(found(&read(&error(44, &first))), *sa, "protocol {protocol} in the first fragment");
         let later = behind(&[*protocol, 0, 0, 8, 0, 0, 0, 7]);
@@ -454,7 +454,7 @@ fn the_frame_in_l2tp_version_3_is_found_behind_its_cookie() {
         let session = [&[0, 0, 0, 9][..], &vec![0xcc; hidden], &inner].concat();
         let stack = check(&ethernet(0x0800, &ipv4(A, B, 115, &session)), "eth/ipv4/l2tp/eth/ipv4/udp", Some((1, X)));
         let link = 4 + 14 + hidden as u16;
-        assert_eq!(stack.costs, Costs { outer_ip: 20, link, ..Costs::default() }, "{hidden} octets in front");
+        assert_eq!(stack.costs, Costs { outer_ip: 20, link, ..Costs::default() }, "{hidden} bytes in front");
     }
     let mut wrong = inner.clone();
     wrong[24] ^= 1; // the checksum of its IPv4 header

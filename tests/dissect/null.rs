@@ -110,7 +110,7 @@ fn every_candidate_is_found_in_one_tunnelled_ipv6_packet() {
 fn an_ipv6_packet_without_a_checksum_that_verifies_never_decides() {
     let mut noise = seeded(18);
     let mut wrong = udp_in_ipv6(61);
-    *wrong.last_mut().expect("octets") ^= 1;
+    *wrong.last_mut().expect("bytes") ^= 1;
     let unknown = crate::headers::ipv6(1, 2, 253, &[7; 61]);
     for (inner, bits) in [(wrong, 39), (unknown, 36)] {
         let packet = esp_in_ipv4(300, 9, &payload(&inner, 41, 0, 16, 0, &mut noise));

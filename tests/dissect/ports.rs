@@ -187,6 +187,6 @@ fn a_datagram_that_is_too_short_to_tell_is_said_to_be() {
     let short = datagram(4500, 4500, &[1, 2, 3]).stop.expect("it is too short");
     assert_eq!(short.cause, StopCause::TooShort { needed: 4, had: 3, limit: Limit::Length(LayerKind::Udp) });
     assert_eq!(datagram(4500, 4500, &[]).stop, None, "nothing is nothing");
-    assert_eq!(datagram(500, 500, &[0, 0, 0, 5]).stop, None, "four octets that are neither IKE nor an SPI");
+    assert_eq!(datagram(500, 500, &[0, 0, 0, 5]).stop, None, "four bytes that are neither IKE nor an SPI");
     assert_eq!(datagram(500, 500, &[0, 0, 0, 5, 1, 1, 1, 1]).stop, None);
 }

@@ -120,7 +120,7 @@ fn check_layers(checks: &mut Checks, report: &Value, known: &Known) {
     let frames: u64 = rows.iter().map(|row| number(row, "frames")).sum();
     let bytes: u64 = rows.iter().map(|row| number(row, "wire_bytes")).sum();
     checks.eq("layers add up to all frames", frames, known.packets.len() as u64);
-    checks.eq("layers add up to all octets", bytes, known.packets.iter().map(|packet| packet.wire_bytes).sum::<u64>());
+    checks.eq("layers add up to all bytes", bytes, known.packets.iter().map(|packet| packet.wire_bytes).sum::<u64>());
     for packet in &known.packets {
         let want = packet.stack.join("/");
         let found = rows.iter().any(|row| same_stack(text(row, "stack"), &want, packet));

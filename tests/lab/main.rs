@@ -250,7 +250,7 @@ fn check_fragmentation_cost(checks: &mut Checks, report: &Value, known: &Known) 
                 && at(finding, "sa").as_str() == Some(id.to_string().as_str())
                 && text(finding, "evidence").split(|c: char| !c.is_ascii_digit()).any(|word| word == cost)
         });
-        checks.ok(told, || format!("outer-fragmentation of {id} does not name the {cost} octets it costs"));
+        checks.ok(told, || format!("outer-fragmentation of {id} does not name the {cost} bytes it costs"));
     }
 }
 

@@ -185,7 +185,7 @@ pub fn check_report(checks: &mut Checks, truth: &Value, observed: &Value, report
         if let Some(outer) = expected.get(&number(row, "inner_bytes")) {
             for field in ["outer_bytes_min", "outer_bytes_max"] {
                 checks.eq(
-                    &format!("{field} of {} octets as configured", number(row, "inner_bytes")),
+                    &format!("{field} of {} bytes as configured", number(row, "inner_bytes")),
                     number(row, field),
                     *outer,
                 );

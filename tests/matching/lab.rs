@@ -312,7 +312,7 @@ fn overhead_is_the_sum_of_its_parts() {
         for size in items(&report, "sizes").iter().filter(|size| size["basis"] != "order").filter(known) {
             let (min, max) = (number(size, "overhead_min_bytes"), number(size, "overhead_max_bytes"));
             let parts = at(size, "parts").as_object().expect("parts").values();
-            let sum: f64 = parts.map(|part| part.as_f64().expect("octets")).sum();
+            let sum: f64 = parts.map(|part| part.as_f64().expect("bytes")).sum();
             let what = format!("{} of {}", number(size, "inner_bytes"), text(size, "sa"));
             checks.ok((min as f64 - 1e-6..=max as f64 + 1e-6).contains(&sum), || format!("{what}: {sum}: {size:#}"));
             let why = size["difference_why"].as_str();

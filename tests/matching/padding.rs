@@ -17,7 +17,7 @@ fn figure(name: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
     digits
         .chunks(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16).expect("an octet"))
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16).expect("a byte"))
         .collect()
 }
 

@@ -148,7 +148,7 @@ fn the_sound_pair_is_clean() {
 fn peers_that_are_mistyped_are_laid_at_the_router_with_the_line() {
     let from = "set peer 203.0.113.{peer}";
     accuses("peer-digit", from, "set peer 203.0.113.1{peer}", "config-peer-mismatch");
-    accuses("peer-octet", from, "set peer 203.0.131.{peer}", "config-peer-mismatch");
+    accuses("peer-byte", from, "set peer 203.0.131.{peer}", "config-peer-mismatch");
     accuses("peer-self", from, "set peer 203.0.113.{own}", "config-peer-mismatch");
     accuses("peer-missing", " set peer 203.0.113.{peer}\n", "", "config-entry-incomplete");
 }
@@ -174,7 +174,7 @@ fn access_lists_are_laid_at_the_router_that_contradicts_interfaces_and_routes() 
     accuses("acl-half-near", line, "permit ip 10.44.{near}.128 0.0.0.127 10.44.{far}.0 0.0.0.255", acl);
     accuses("acl-netmask", line, "permit ip 10.44.{near}.0 255.255.255.0 10.44.{far}.0 255.255.255.0", acl);
     accuses("acl-reversed", line, "permit ip 10.44.{far}.0 0.0.0.255 10.44.{near}.0 0.0.0.255", acl);
-    accuses("acl-octet", line, "permit ip 10.44.{near}.0 0.0.0.255 10.44.7.0 0.0.0.255", acl);
+    accuses("acl-byte", line, "permit ip 10.44.{near}.0 0.0.0.255 10.44.7.0 0.0.0.255", acl);
     let deny = "deny ip 10.44.{near}.0 0.0.0.255 10.44.{far}.0 0.0.0.255\n permit ip 10.44.{near}.0 0.0.0.255 10.44.{far}.0 0.0.0.255";
     accuses("acl-deny", line, deny, acl);
     leaves_open("acl-tcp", line, "permit tcp 10.44.{near}.0 0.0.0.255 10.44.{far}.0 0.0.0.255", acl);

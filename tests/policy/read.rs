@@ -323,7 +323,7 @@ fn hostile_input_is_told_of_and_takes_linear_time() {
         assert!(took < Duration::from_secs(120), "{name}: {took:?}");
         assert!((0..=2).contains(&run.status), "{name}: {run}");
         assert!(!run.stderr.contains("panicked"), "{name}: {run}");
-        assert!(run.stderr.len() < 20_000, "{name}: {} octets of messages", run.stderr.len());
+        assert!(run.stderr.len() < 20_000, "{name}: {} bytes of messages", run.stderr.len());
         run.json();
         match name {
             "garbage" | "one long line" | "unknown keywords" | "brackets" | "empty" | "tables" => {

@@ -123,7 +123,7 @@ fn the_old_configuration_does_not_fit_the_repaired_wire() {
 fn slips_of_the_hand_are_named() {
     for (name, spi, how) in [
         ("hex", "4098", "its hex digits read as decimal"),
-        ("swapped", "0xea030000", "its octets in reverse order"),
+        ("swapped", "0xea030000", "its bytes in reverse order"),
         ("digit", "1003", "one decimal digit"),
         ("exchanged", "1020", "two neighbouring digits exchanged"),
     ] {
@@ -328,14 +328,14 @@ fn lengths_that_the_transform_cannot_make_are_a_mismatch() {
     assert_eq!(sa["overhead"]["basis"], "modelled");
     for (name, transform) in [("icv", "esp-aes esp-sha512-hmac"), ("longer", "esp-aes esp-sha256-hmac")] {
         let wrong = with(name, transform);
-        says(only(&wrong, "transform-mismatch"), "octets");
+        says(only(&wrong, "transform-mismatch"), "bytes");
         let sa = wrong["sas"].as_array().unwrap().iter().find(|sa| sa["spi"] == 1001).expect("the SA");
         assert_ne!(sa["transform"]["basis"], "expected", "{name}");
     }
     let ah = expecting("ah", "protocol = \"ah\"\nspi = 1002\ntransform = \"ah-sha256-hmac\"\n");
     says(
         only(&report(&[&ah], &["fixtures/seeds/test05-ah-md5.pcap"]), "transform-mismatch"),
-        "HMAC-SHA2-256-128 has an ICV of 16 octets",
+        "HMAC-SHA2-256-128 has an ICV of 16 bytes",
     );
     let encrypting = expecting(
         "null",

@@ -69,7 +69,7 @@ fn the_57_octets_of_the_study_are_3des_at_its_worst() {
     let table = tables.join("rit-esp-tunnel-overhead-57.csv");
     let printed = rows(&table);
     let of = |field: &str| {
-        printed.iter().find(|row| row["field"] == field).expect(field)["bytes"].parse::<i64>().expect("octets")
+        printed.iter().find(|row| row["field"] == field).expect(field)["octets"].parse::<i64>().expect("bytes")
     };
     assert_eq!(of("total"), most.overhead());
     assert_eq!(of("padding"), most.parts.of(Part::EspPad));
@@ -272,7 +272,7 @@ fn stack(layers: &[&Value], outer: IpVersion) -> Layers {
                     around.push(Layer::Udp);
                 }
                 let tfc = layer.get("tfcpad").and_then(Value::as_u64).unwrap_or(0);
-                let tfc = u32::try_from(tfc).expect("octets");
+                let tfc = u32::try_from(tfc).expect("bytes");
                 around.push(Layer::Esp { esp: esp(layer), tfc });
             }
             "gre" => around.push(Layer::Gre(4)),
@@ -330,7 +330,7 @@ fn l1_mbps(packet: u64, per_second: f64) -> f64 {
 #[test]
 fn layer_1_rates_of_both_routers_tables() {
     for (packet, per_second, printed) in L1 {
-        assert!((l1_mbps(packet, per_second) - printed).abs() < 0.0501, "{packet} octets, {per_second} packets/s");
+        assert!((l1_mbps(packet, per_second) - printed).abs() < 0.0501, "{packet} bytes, {per_second} packets/s");
     }
     // What the documents print wrongly: table 1 of the 1921 counts PAUSE frames, one row lost a factor of a hundred, and
     // three rows are off.

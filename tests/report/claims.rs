@@ -175,7 +175,7 @@ fn loss_is_a_warning_only_above_the_tolerated_share() {
     let evidence = text(&items(&said, "findings")[0], "evidence").to_owned();
     assert!(evidence.contains(": 5 of 2000 numbers never seen at this TAP ("), "{evidence}");
     assert!(evidence.contains("), 5 gaps, longest 1."), "{evidence}");
-    assert!(evidence.ends_with("The first is behind number 100."), "{evidence}");
+    assert!(evidence.ends_with("First gap after sequence 100."), "{evidence}");
     assert_eq!(findings(&report(&five, &["--max-loss", "1"])), [("sequence-gap", "note", 5)]);
 }
 
@@ -310,7 +310,7 @@ fn headers_that_cannot_be_are_counted() {
     assert_eq!(above_note(&report), [("ah-length-invalid", "warning", 2)]);
     let finding = items(&report, "findings").iter().find(|finding| text(finding, "code") == "ah-length-invalid");
     let evidence = text(finding.expect("just seen"), "evidence");
-    assert!(evidence.contains("lengths seen: 24, 808 octets; it must be a multiple of 4"), "{evidence}");
+    assert!(evidence.contains("lengths seen: 24, 808 bytes; it must be a multiple of 4"), "{evidence}");
 }
 
 /// Tunnels that carry frames: what is around the inner packet besides the outer IP header is the tunnel's.

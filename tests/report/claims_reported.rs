@@ -100,7 +100,7 @@ fn a_filter_is_printed_in_every_report_for_people() {
     for format in ["text", "markdown"] {
         let run =
             support::spiglass(&["report", "-q", "--format", format, "--spi", "0x1001", path.to_str().expect("UTF-8")]);
-        assert!(run.text().contains("Only frames that --spi 0x00001001 leaves."), "{format}: {}", run.text());
+        assert!(run.text().contains("Only frames that pass --spi 0x00001001."), "{format}: {}", run.text());
     }
 }
 

@@ -68,7 +68,7 @@ fn sliced_frames_are_as_long_as_their_packets_say() {
     let (count, evidence) = finding(&report, "capture-sliced").expect("a finding");
     assert_eq!(count, 3);
     assert!(
-        evidence.starts_with("In 3 of 3 frames (100.0 %) the packet states more octets than the frame has."),
+        evidence.starts_with("In 3 of 3 frames (100.0 %) the packet states more bytes than the frame has."),
         "{evidence}"
     );
     let sizes = &items(&report, "sizes")[0];
@@ -105,7 +105,7 @@ fn an_inner_packet_longer_than_the_outer_has_no_size() {
         finding(&report, "header-invalid"),
         Some((
             3,
-            "3 frames with a header that has a value or length that cannot be: ipv4 (3). What lies behind it was not read, or has no size."
+            "3 frames with a header that has a value or length that cannot be: ipv4 (3). The rest of the frame was not read, or has no size."
                 .into()
         ))
     );

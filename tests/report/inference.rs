@@ -145,7 +145,7 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
     let (least, most) = goodput_octets(&report);
     #[allow(clippy::cast_precision_loss)] // some tens of thousands of octets
     let inner_octets = inner_octets as f64;
-    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} octets inside, {least} to {most} said");
+    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} bytes inside, {least} to {most} said");
     // The range is as wide as the padding of 0 to 7, the IP header if it is transport mode, and GRE of 16 octets with its IP header.
     #[allow(clippy::cast_precision_loss)]
     let width = packets as f64 * (7.0 + 20.0 + 36.0);
@@ -162,10 +162,10 @@ fn a_weak_cipher_is_a_note_and_goodput_a_range() {
         at(row, "goodput_bps").as_f64().expect("goodput") * at(row, "seconds").as_f64().expect("seconds") / 8.0
     };
     let sum: f64 = items(&exact, "rates.directions").iter().map(octets).sum();
-    assert!((sum - inner_octets).abs() < 1.0, "{sum} octets, not {inner_octets}");
+    assert!((sum - inner_octets).abs() < 1.0, "{sum} bytes, not {inner_octets}");
     let report = support::spiglass(&["report", "--format", "json", "--config", config, capture]).json();
     let (least, most) = goodput_octets(&report);
-    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} octets inside, {least} to {most} said");
+    assert!(least <= inner_octets && inner_octets <= most, "{inner_octets} bytes inside, {least} to {most} said");
     #[allow(clippy::cast_precision_loss)]
     let width = packets as f64 * (7.0 + 36.0);
     assert!((most - least - width).abs() < 1.0, "{least} to {most}");

@@ -537,7 +537,7 @@ fn of_rates(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String> {
         let bits = |value: &Value| value.as_f64().map(|bps| bps * seconds / 8.0);
         let most = 0.5 + 200.0 * doubtful as f64;
         if let Some(said) = bits(&row["l1_bps"]).filter(|said| (said - octets as f64).abs() > most) {
-            wrong.push(format!("{said} octets of L1, it is {octets}"));
+            wrong.push(format!("{said} bytes of L1, it is {octets}"));
         }
         let times: Vec<u64> = made.frames.iter().map(|seen| seen.ns).collect();
         let span = (times[times.len() - 1] - times[0]) as f64 / 1e9;
@@ -550,7 +550,7 @@ fn of_rates(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String> {
         }
         let inner = own.iter().map(|sa| sa.inner).sum::<u64>() as f64;
         if let Some(said) = bits(&row["goodput_bps"]).filter(|said| (said - inner).abs() > 0.5) {
-            wrong.push(format!("{said} octets of goodput, it is {inner}"));
+            wrong.push(format!("{said} bytes of goodput, it is {inner}"));
         }
         let mut range = |of: &Value, what: &str| {
             let (least, most) = (bits(&of["goodput_min_bps"]), bits(&of["goodput_max_bps"]));

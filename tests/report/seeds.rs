@@ -291,7 +291,7 @@ fn check_sa(checks: &mut Checks, sa: &Value, frame: &Frame, sequence: u32) {
         checks.eq("overhead.min_bytes", number(sa, "overhead.min_bytes"), frame.outer - inner);
         checks.eq("overhead.max_bytes", number(sa, "overhead.max_bytes"), frame.outer - inner);
     } else {
-        checks.ok(text(sa, "overhead.basis") != "visible", || "encrypted octets are not visible".to_owned());
+        checks.ok(text(sa, "overhead.basis") != "visible", || "encrypted bytes are not visible".to_owned());
     }
 }
 

@@ -152,7 +152,7 @@ fn a_damaged_state_is_named_and_not_believed() {
         ("cut", &bytes[..bytes.len() - 1], "the state is cut"),
         ("flipped", &flipped[..], "damaged"),
         ("newer", &newer[..], "version 99"),
-        ("endless", &endless[..], "the state claims 5368709120 octets, the limit is 4294967296; it is damaged"),
+        ("endless", &endless[..], "the state claims 5368709120 bytes, the limit is 4294967296; it is damaged"),
         ("joined", &joined[..], "name states one by one"),
         ("no state", &b"hello"[..], "not a partial state"),
         ("empty", &b""[..], "not a partial state"),

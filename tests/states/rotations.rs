@@ -119,7 +119,7 @@ fn the_state_of_a_rotation_is_hardly_larger_than_that_of_one_file() {
     let one = size(&state(dir.join("one.state"), &rotated(&dir, &frames, 1, |_| "one.pcap".into())));
     let files = rotated(&dir, &frames, 60, |at| format!("r{at:03}.pcap"));
     let many = size(&state(dir.join("many.state"), &files));
-    assert!(many < 2 * one, "{many} octets of 60 files, {one} of one");
+    assert!(many < 2 * one, "{many} bytes of 60 files, {one} of one");
     // Alone, they would be many times as large.
     let alone: u64 = files.iter().map(|file| size(&state(dir.join("alone.state"), std::slice::from_ref(file)))).sum();
     assert!(alone > 4 * one, "{alone} {one}");

@@ -120,7 +120,7 @@ pub(super) const SNAPLEN: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "Frames were cut by the snapshot length",
-    meaning: "Not all octets of the frames were captured. Lengths and rates are right, for the original length is recorded; what needs the end of \
+    meaning: "Not all bytes of the frames were captured. Lengths and rates are right, for the original length is recorded; what needs the end of \
               a packet (ESP trailer, padding, ICV) or deep headers may be missing.",
     causes: &[
         "A capture with `-s` or a TAP that slices frames.",
@@ -128,7 +128,7 @@ pub(super) const SNAPLEN: Entry = Entry {
     ],
     remedy: &[
         "Capture whole frames: `tcpdump -s 0`.",
-        "128 octets are enough for SPIs, sequence numbers and sizes of most tunnels.",
+        "128 bytes are enough for SPIs, sequence numbers and sizes of most tunnels.",
     ],
     lines: &[],
     references: &[],
@@ -139,16 +139,16 @@ pub(super) const SLICED: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "Frames are shorter than the packets in them",
-    meaning: "The packet states more octets than the capture says were on the wire, and its header is sound. The length on the wire was lost \
+    meaning: "The packet states more bytes than the capture says were on the wire, and its header is sound. The length on the wire was lost \
               where the frames were shortened, so L1 and L2 figures of these frames are computed from the IP length and called assumed; totals \
-              of octets on the wire are too small. ICVs, padding and ESP trailers were not seen.",
+              of bytes on the wire are too small. ICVs, padding and ESP trailers were not seen.",
     causes: &[
         "A TAP or packet broker slices frames, and the capture takes the slice for the whole frame.",
         "A tool rewrote the capture and set the original length to the captured one.",
     ],
     remedy: &[
         "Switch packet slicing off, or capture where frames are whole.",
-        "Or capture the first octets only with a tool that keeps the length on the wire: `tcpdump -s 128`.",
+        "Or capture the first bytes only with a tool that keeps the length on the wire: `tcpdump -s 128`.",
     ],
     lines: &[],
     references: &[],
@@ -159,8 +159,7 @@ pub(super) const FCS: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "The capture holds the frame check sequences",
-    meaning: "The last four octets of the frames are the CRC-32 of what stands before them, and the capture does not say so. They are taken \
-              for the FCS: not for padding, and not counted a second time in L2 and L1.",
+    meaning: "The last four bytes of the frames are the CRC-32 of the bytes before them, and the capture does not declare an FCS. They are treated as the FCS: not as padding, and counted once in L2 and L1.",
     causes: &[
         "The capture card or TAP keeps the FCS and writes a file without declaring it (pcap: the FCS bits of the link type field; pcapng: if_fcslen).",
     ],
@@ -269,7 +268,7 @@ pub(super) const LINK_UNREAD: Entry = Entry {
     ],
     remedy: &[
         "Capture on the Ethernet interface, or at a TAP.",
-        "Where a header of fixed length stands in front of IP, cut it off: `editcap -C BYTES -T rawip IN OUT`.",
+        "If a header of fixed length precedes IP, cut it off: `editcap -C BYTES -T rawip IN OUT`.",
     ],
     lines: &[],
     references: &["https://www.tcpdump.org/linktypes.html"],

@@ -102,7 +102,7 @@ pub(super) const KEY_LENGTH: Entry = Entry {
               its documents do not state. The ICV was therefore not checked; that is not the same as invalid.",
     causes: &["A short key typed for a test, such as 00 or 10.", "A key of another algorithm."],
     remedy: &[
-        "Use whole keys: 16 octets for MD5, 20 for SHA-1, 32 for SHA-256, 64 for SHA-512; 8 for DES, 24 for 3DES, 16, 24 or 32 for AES.",
+        "Use whole keys: 16 bytes for MD5, 20 for SHA-1, 32 for SHA-256, 64 for SHA-512; 8 for DES, 24 for 3DES, 16, 24 or 32 for AES.",
         "Equal short keys on two IOS routers work with each other, but not necessarily with another make.",
     ],
     lines: &[],
@@ -150,7 +150,7 @@ pub(super) const IKE_MISMATCH: Entry = Entry {
               NO-PROPOSAL-CHOSEN and no SA comes up.",
     causes: &[
         "Policies were edited on one side.",
-        "The defaults of a release (DES, SHA-1, group 1) stand where a line is missing.",
+        "The defaults of a release (DES, SHA-1, group 1) apply where a line is missing.",
     ],
     remedy: &[
         "Give both routers one policy with the same lines: `show crypto isakmp policy` shows them with the defaults filled in.",

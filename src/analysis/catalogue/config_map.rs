@@ -100,7 +100,7 @@ pub(super) const SPI_DUPLICATE: Entry = Entry {
     severity: Severity::Error,
     severity_note: "",
     title: "Two entries of one router wait for the same SPI",
-    meaning: "A receiver finds an SA by destination address, protocol and SPI. Two inbound SAs with one number collide, whatever their peers; \
+    meaning: "A receiver finds an SA by destination address, protocol and SPI. Two inbound SAs with one SPI collide, even with different peers; \
               only one of them can be found.",
     causes: &["An entry was copied for a second peer and its SPI left as it was."],
     remedy: &["Give one of the two entries another inbound SPI, and its peer the same number outbound."],

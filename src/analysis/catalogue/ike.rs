@@ -34,7 +34,7 @@ pub(super) const DELETE: Entry = Entry {
               while the receiver may keep sending on it.",
     causes: &[
         "A device that has lost its IKE SA and clears up.",
-        "Somebody who wants to tear the tunnel down: the message is not authenticated.",
+        "An attacker who wants to tear the tunnel down: the message is not authenticated.",
     ],
     remedy: &[
         "Look whether packets with the deleted SPI still follow, and in that case clear the SA on their sender.",

@@ -8,10 +8,10 @@ pub(super) const ETHERNET_LEAK: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "Ethernet padding is not zero",
-    meaning: "Frames shorter than 60 octets are filled up, and IEEE 802.3 and RFC 894 ask for zeros. Here other octets were sent. Where they \
+    meaning: "Frames shorter than 60 bytes are filled up, and IEEE 802.3 and RFC 894 ask for zeros. Here other bytes were sent. Where they \
               differ from frame to frame they are often leftovers of other packets in the sender's memory.",
     causes: &[
-        "A network card or driver that pads with whatever its buffer held.",
+        "A network card or driver that pads with leftovers of its buffer.",
         "A test generator that pads with its own pattern (0xff is common); harmless.",
     ],
     remedy: &[
@@ -28,10 +28,10 @@ pub(super) const AH_LEAK: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "The padding of the AH ICV field is not zero",
-    meaning: "Where an ICV does not fill the AH header to its alignment, padding follows it. Its value is free, but octets that look like other \
+    meaning: "Where an ICV does not fill the AH header to its alignment, padding follows it. Its value is free, but bytes that look like other \
               data are stale memory of the sender, sent in clear.",
     causes: &[
-        "An implementation that does not clear the buffer. Linux fills it with octets of the packet's former Ethernet header.",
+        "An implementation that does not clear the buffer. Linux fills it with bytes of the packet's former Ethernet header.",
     ],
     remedy: &[
         "On Linux, `flag align4` on an IPv4 AH state removes the padding of SHA-256 altogether.",
@@ -48,7 +48,7 @@ pub(super) const ESP_IRREGULAR: Entry = Entry {
     title: "ESP padding does not count 1, 2, 3",
     meaning: "Unless the cipher says otherwise, ESP padding counts 1, 2, 3, ... and the receiver may check it. Here it is something else.",
     causes: &[
-        "A sender that pads with zeros or random octets.",
+        "A sender that pads with zeros or random bytes.",
         "The payload was altered or decrypted wrongly: with a wrong key the padding is noise.",
     ],
     remedy: &[

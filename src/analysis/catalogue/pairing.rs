@@ -13,7 +13,7 @@ pub(super) const LOSS: Entry = Entry {
               Without a hole it was lost before it was encrypted. Of packets on their way out of the tunnel those count that are on its side \
               and have no plaintext packet.",
     causes: &[
-        "The gateway, or a queue behind it, drops packets under this load.",
+        "The gateway, or a queue after it, drops packets under this load.",
         "The packet was too long for the tunnel and DF was set: see pmtu-icmp in `spiglass report`.",
         "The receiving gateway dropped it: wrong key, replay window, no SA.",
         "A capture lost frames: see capture-drops in `spiglass report`.",

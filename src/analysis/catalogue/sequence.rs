@@ -17,7 +17,7 @@ pub(super) const GAP: Entry = Entry {
     ],
     remedy: &[
         "Compare with the sender's counter: `show crypto ipsec sa` (`#pkts encaps`) or `ip -s xfrm state` before and after the capture.",
-        "On the sender: `show interfaces` (output drops), `show policy-map interface`; QoS that acts behind the encryption drops numbered packets.",
+        "On the sender: `show interfaces` (output drops), `show policy-map interface`; QoS that acts after the encryption drops numbered packets.",
         "On the capture host: `tcpdump` prints packets dropped by kernel; a passive TAP with both monitor ports captured rules out SPAN overload.",
         "To find where they are lost, capture at two places at once and compare.",
     ],
@@ -33,7 +33,7 @@ pub(super) const DUPLICATE: Entry = Entry {
     meaning: "A packet number of an SA occurs in more than one frame. A receiver with anti-replay accepts the first and drops the rest.",
     causes: &[
         "The network duplicates packets: a layer 2 loop, a switch that floods, redundant links without duplicate removal.",
-        "Somebody replays captured packets.",
+        "Captured packets are being replayed.",
         "The capture point sees some packets twice, but fewer than a copying TAP would (that is tap-copies).",
     ],
     remedy: &[
@@ -54,7 +54,7 @@ pub(super) const LATE: Entry = Entry {
     meaning: "Packets appear after others with higher numbers. That is harmless as long as the receiver's anti-replay window is wide enough; \
               the evidence says which window sizes would have dropped how many.",
     causes: &[
-        "QoS behind the encryption: packets are numbered first and queued by class afterwards.",
+        "QoS after the encryption: packets are numbered first and queued by class afterwards.",
         "Load sharing per packet, or a path change while packets were in flight.",
         "Several cores of the sender encrypt packets of one SA.",
         "Cloud mirrors deliver out of order by themselves.",

@@ -9,7 +9,7 @@ pub(super) const AH_LENGTH: Entry = Entry {
     severity_note: "",
     title: "An AH length that cannot be",
     meaning: "The length field of AH counts 32-bit words less two. It is shorter than the fixed part, longer than the packet, or in IPv6 not a \
-              multiple of 8 octets.",
+              multiple of 8 bytes.",
     causes: &[
         "An implementation that counts the field in 64-bit words as other IPv6 extension headers do.",
         "Damaged packets, or packets that are not AH at all.",
@@ -46,7 +46,7 @@ pub(super) const HEADER: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "Headers that cannot be what they say",
-    meaning: "A header has a value that cannot be, has no room in the packet around it, or states more octets than that packet has. What comes \
+    meaning: "A header has a value that cannot be, has no room in the packet around it, or states more bytes than that packet has. What comes \
               before it counts. What lies behind it was not read, or, where only lengths contradict each other, is in no table of sizes.",
     causes: &[
         "Damaged packets, or packets made to probe a receiver.",
@@ -67,7 +67,7 @@ pub(super) const OUTER_FRAGMENTATION: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "Tunnelled packets are fragmented on the outside",
-    meaning: "The gateway encrypts first and fragments the result. Each further fragment costs 20 octets of IPv4 header (48 in IPv6) and 38 of \
+    meaning: "The gateway encrypts first and fragments the result. Each further fragment costs 20 bytes of IPv4 header (48 in IPv6) and 38 of \
               Ethernet, and the receiver must reassemble before it can decrypt, usually in software and with limited buffers.",
     causes: &[
         "Inner packets plus overhead exceed the MTU of the link, and DF is not set or not honoured.",

@@ -22,8 +22,7 @@ pub(super) const ZERO: Entry = Entry {
         "Correct both routers (the lines below), then `clear crypto sa`: manual SAs keep their old SPI until they are built again.",
         "Check the counters: `show crypto engine connections active` shows Encrypt growing and Decrypt at 0 while the fault lasts; \
          `show crypto ipsec sa` must list the configured SPIs under esp sas, and `#pkts decaps` must grow.",
-        "The receiver logs %CRYPTO-4-RECVD_PKT_INV_SPI (some releases write RECV_PKT_INV_SPI) with spi=0x0(0), one line a minute whatever \
-         the packet rate: a single line stands for all packets of that minute.",
+        "The receiver logs %CRYPTO-4-RECVD_PKT_INV_SPI (some releases write RECV_PKT_INV_SPI) with spi=0x0(0), one line a minute at any packet rate: a single line represents all packets of that minute.",
         "On Linux: `ip xfrm state` shows the SPI in use.",
     ],
     lines: &[
@@ -47,7 +46,7 @@ pub(super) const RESERVED: Entry = Entry {
               or drop the packets, so a tunnel that works today may not work with the next peer.",
     causes: &[
         "A manual SPI chosen too small, such as 100 or 200.",
-        "In UDP on port 4500, the value 2 where an SPI would stand is the marker of Wrapped ESP (WESP), not an SPI.",
+        "In UDP on port 4500, the value 2 in place of an SPI is the marker of Wrapped ESP (WESP), not an SPI.",
     ],
     remedy: &[
         "Choose a manual SPI of 256 or above on the receiving router, and the same value as outbound SPI on its peer.",
@@ -103,7 +102,7 @@ pub(super) const MISTYPED: Entry = Entry {
     severity_note: "",
     title: "The SPI on the wire looks like a mistyped expected SPI",
     meaning: "The SPI on the wire is not the expected one, but it is what becomes of it by a common slip: decimal digits read as hex or the \
-              reverse, octets in the wrong order, two digits swapped, or one digit wrong.",
+              reverse, bytes in the wrong order, two digits swapped, or one digit wrong.",
     causes: &[
         "The SPI was copied from a hex display into a field that takes decimal, or the reverse: Cisco IOS takes decimal and shows \
          `0x3EA(1002)`, `ip xfrm` takes either and needs 0x for hex.",

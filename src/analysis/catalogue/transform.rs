@@ -92,9 +92,9 @@ pub(super) const WEAK: Entry = Entry {
     title: "A transform that should no longer be used",
     meaning: "DES, 3DES, HMAC-MD5 and ESP without integrity are broken, outworn or forbidden by RFC 8221. NULL encryption is not weak by \
               itself, it is none: everything is readable.",
-    causes: &["An old transform set that nobody has touched since.", "A peer that can do nothing better."],
+    causes: &["An old transform set that was never updated.", "A peer that can do nothing better."],
     remedy: &[
-        "Use AES-GCM with a 16-octet ICV, or AES-CBC with HMAC-SHA-256-128; for most packet sizes GCM costs fewer octets too.",
+        "Use AES-GCM with a 16-byte ICV, or AES-CBC with HMAC-SHA-256-128; for most packet sizes GCM costs fewer bytes too.",
         "On IOS: `crypto ipsec transform-set NAME esp-gcm 256`, or `esp-aes 256 esp-sha256-hmac` on releases without GCM.",
         "AES-GCM must never be used with manual keys: a restart repeats the key stream.",
     ],

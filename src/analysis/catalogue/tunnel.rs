@@ -12,7 +12,7 @@ pub(super) const NEVER_SEEN: Entry = Entry {
               another SPI.",
     causes: &[
         "No traffic matched the tunnel's access list while the capture ran.",
-        "The sender uses another SPI or protocol; then spi-unexpected, spi-mistyped or sa-wrong-protocol stands beside this finding.",
+        "The sender uses another SPI or protocol; then spi-unexpected, spi-mistyped or sa-wrong-protocol accompanies this finding.",
         "The TAP is on a link that this direction does not use.",
     ],
     remedy: &[
@@ -120,9 +120,8 @@ pub(super) const TRANSLATED: Entry = Entry {
     severity: Severity::Note,
     severity_note: "a warning where the address of a peer may be wrong instead",
     title: "Addresses are translated between the ends of an SA",
-    meaning: "Packets verify under the key of an SA that a configuration states with other addresses and the same SPI. The ICV of ESP does not \
-              cover the IP header in front of it, so that ESP passes one-to-one NAT; AH never does.",
-    causes: &["One of the two gateways stands behind NAT.", "The capture was taken at the other side of a NAT device."],
+    meaning: "Packets verify under the key of an SA that a configuration states with other addresses and the same SPI. The ICV of ESP does not cover the IP header before it, so that ESP passes one-to-one NAT; AH never does.",
+    causes: &["One of the two gateways is behind NAT.", "The capture was taken at the other side of a NAT device."],
     remedy: &[
         "Nothing needs to be done for tunnel mode behind one-to-one NAT: each router has the address that it sees as its peer.",
         "Behind NAT with ports use ESP in UDP (NAT-T).",
@@ -137,7 +136,7 @@ pub(super) const CLEAR_TRAFFIC: Entry = Entry {
     severity_note: "",
     title: "Unprotected IP traffic beside the tunnel",
     meaning: "Between the tunnel's endpoints, or on the same link and direction, IP packets travel without IPsec. That can be right \
-              (management, routing protocols); it is reported so that nobody takes it for tunnelled traffic in a rate.",
+              (management, routing protocols); it is reported so that it is not mistaken for tunnelled traffic in a rate.",
     causes: &[
         "Traffic that the access list or policy does not select for the tunnel.",
         "Routing protocols, BFD, NTP or SSH between the gateways themselves.",

@@ -286,7 +286,7 @@ impl<'a> Tap<'a> {
         let mut why = self.partial.degraded();
         let too_deep = self.partial.notices.too_deep.count;
         if too_deep > 0 {
-            why.push(format!("{too_deep} frames have more than {MAX_LAYERS} layers; what lies deeper was not read"));
+            why.push(format!("{too_deep} frames have more than {MAX_LAYERS} layers; deeper layers were not read"));
         }
         let misfits = self.partial.candidates.misfits_refused;
         if misfits > 0 && self.sas.iter().any(|sa| sa.flow.is_some()) {

@@ -14,7 +14,7 @@
 
 #![expect(
     clippy::arithmetic_side_effects,
-    reason = "offsets and lengths of headers that dissection found in a frame of less than 2^32 octets, each with what it had room for"
+    reason = "offsets and lengths of headers that dissection found in a frame of less than 2^32 bytes, each with what it had room for"
 )]
 
 mod alternatives;

@@ -92,7 +92,7 @@ pub(super) fn octets(key: Option<&Secret>) -> Result<KeyBytes, String> {
     let Some(key) = key else { return Ok(KeyBytes::default()) };
     key.octets()
         .map(KeyBytes::from)
-        .ok_or_else(|| format!("a key of {} bits is no whole number of octets", key.bits().unwrap_or_default()))
+        .ok_or_else(|| format!("a key of {} bits is no whole number of bytes", key.bits().unwrap_or_default()))
 }
 
 /// The places of high halves in the order they are tried: the latest that verified, then the others.

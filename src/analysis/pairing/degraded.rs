@@ -38,24 +38,24 @@ impl Matcher {
         say(
             self.ledger.crowded_plain.count(first(&self.tunnel, -1)),
             format!(
-                "plaintext packets made room for others before their counterpart could have come ({MAX_WAITING} wait)"
+                "plaintext packets were evicted before they could be matched ({MAX_WAITING} wait)"
             ),
         );
         say(
             self.ledger.crowded_tunnel.count(first(&self.plain, 1)),
             format!(
-                "packets in the tunnel made room for others before their counterpart could have come ({MAX_WAITING} wait)"
+                "packets in the tunnel were evicted before they could be matched ({MAX_WAITING} wait)"
             ),
         );
         say(
             self.clear.crowded.count(first(&self.plain, 1)),
             format!(
-                "packets in clear beside the tunnel made room for others before the plain side showed them ({MAX_WAITING} wait)"
+                "packets in clear beside the tunnel were evicted before the plain side showed them ({MAX_WAITING} wait)"
             ),
         );
         say(
             self.ends.as_ref().map_or(0, |ends| ends.crowded((self.plain.first, self.exit.first))),
-            format!("packets made room for others before the other end could have shown them ({MAX_WAITING} wait)"),
+            format!("packets were evicted before they could be matched ({MAX_WAITING} wait)"),
         );
         let plain = self.plain_index.as_ref().map_or(0, Index::missed);
         say(
@@ -115,7 +115,7 @@ impl Matcher {
         );
         say(
             trains.unkept,
-            format!("fragments came while {MAX_KEPT} octets of others were kept; their packets were not decrypted"),
+            format!("fragments came while {MAX_KEPT} bytes of others were kept; their packets were not decrypted"),
         );
         say(left_out.lost, format!("lost packets beyond the {MAX_LOST} that are listed are counted only"));
         say(

@@ -120,7 +120,7 @@ mod tests {
         let own = identity(&packet(), 60).expect("an identity");
         // Type of service, DF, TTL, checksum, and octets behind the packet.
         for (at, to) in [(1, 0xb8), (6, 0), (8, 63), (10, 0xab)] {
-            assert!(own.agrees(identity(&changed(at, to), 60).expect("an identity")), "octet {at}");
+            assert!(own.agrees(identity(&changed(at, to), 60).expect("an identity")), "byte {at}");
         }
         let padded = [packet(), vec![0xff; 6]].concat();
         assert!(own.agrees(identity(&padded, 66).expect("an identity")));
@@ -131,14 +131,14 @@ mod tests {
         let own = identity(&packet(), 60).expect("an identity");
         for at in [4, 5, 9, 12, 15, 16, 19, 20, 35, 36, 59] {
             let other = identity(&changed(at, 0xee), 60).expect("an identity");
-            assert!(!own.agrees(other), "octet {at}");
+            assert!(!own.agrees(other), "byte {at}");
         }
     }
 
     #[test]
     fn a_cut_packet_is_compared_as_far_as_it_goes() {
         let own = identity(&packet(), 60).expect("an identity");
-        let cut = identity(&packet()[..40], 60).expect("the first octets are there");
+        let cut = identity(&packet()[..40], 60).expect("the first bytes are there");
         assert!(own.agrees(cut) && !own.is_whole(cut) && own.is_whole(own));
         assert!(own.agrees(identity(&changed(59, 0)[..40], 60).expect("an identity")), "nobody saw the difference");
         assert_eq!(identity(&packet()[..30], 60), None);

@@ -67,9 +67,9 @@ impl Inside {
         match self {
             Self::Packet => "in tunnel mode".to_owned(),
             Self::Payload(_) => "in transport mode".to_owned(),
-            Self::Gre(bytes) => format!("in {bytes} octets of GRE in transport mode"),
+            Self::Gre(bytes) => format!("in {bytes} bytes of GRE in transport mode"),
             Self::Tunnel(_, 0) => "in IP in IP in tunnel mode".to_owned(),
-            Self::Tunnel(_, bytes) => format!("in {bytes} octets of GRE in tunnel mode"),
+            Self::Tunnel(_, bytes) => format!("in {bytes} bytes of GRE in tunnel mode"),
         }
     }
 }

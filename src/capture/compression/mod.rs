@@ -74,7 +74,7 @@ type Packed = BufReader<Box<dyn Read + Send>>;
 
 /// What follows a complete stream is no further one.
 fn foreign() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the stream is complete, and what follows it is not another")
+    io::Error::new(io::ErrorKind::InvalidData, "the stream is complete, and other data follows it")
 }
 
 #[cfg(all(test, feature = "zstd", feature = "lz4", feature = "xz", feature = "bzip2"))]
@@ -201,7 +201,7 @@ mod tests {
         for compression in [Compression::Gzip, Compression::Xz, Compression::Bzip2] {
             let one = pack(compression, b"one");
             let error = read(compression, Box::new(Cursor::new(one.clone()).chain(io::repeat(0)))).unwrap_err();
-            assert_eq!(error.to_string(), "it is complete, and something else stands behind it", "{compression:?}");
+            assert_eq!(error.to_string(), "the stream is complete, and other data follows it", "{compression:?}");
             let empty = pack(compression, b"").repeat(5_000);
             let error = read(compression, Box::new(Cursor::new(empty))).unwrap_err();
             assert_eq!(error.to_string(), "thousands of members in a row hold nothing", "{compression:?}");

@@ -84,7 +84,7 @@ impl Header {
     pub(crate) fn parse(magic: Magic, bytes: &[u8]) -> Result<Self, String> {
         let order = magic.order;
         let cut = || {
-            format!("the file ends inside the pcap file header ({} of {} octets)", bytes.len(), magic.header_bytes())
+            format!("the file ends inside the pcap file header ({} of {} bytes)", bytes.len(), magic.header_bytes())
         };
         if bytes.len() < magic.header_bytes() {
             return Err(cut());

@@ -69,7 +69,7 @@ pub(crate) fn walk(header: &Header, bytes: &[u8], at_end: bool) -> Walked {
                 cut: if rest.is_empty() {
                     None
                 } else {
-                    Some(format!("the capture ends inside a record header, {} of {size} octets", rest.len()))
+                    Some(format!("the capture ends inside a record header, {} of {size} bytes", rest.len()))
                 },
             };
         }
@@ -121,7 +121,7 @@ fn no_record(rest: &[u8], size: usize, at_end: bool) -> Option<End> {
     }
     Some(End::Damaged {
         kind: DamageKind::Corrupt,
-        what: "zeros stand where a record header should be, as a full disk or an interrupted writer leaves them".into(),
+        what: "zeros in place of a record header, as a full disk or an interrupted writer leaves them".into(),
     })
 }
 

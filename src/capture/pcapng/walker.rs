@@ -141,7 +141,7 @@ impl Walker {
     fn block(&self, rest: &[u8]) -> Result<Block, End> {
         let Some(header) = rest.first_chunk::<LEAST_BLOCK>() else {
             let cut = (!rest.is_empty())
-                .then(|| format!("the capture ends inside a block header, {} of {LEAST_BLOCK} octets", rest.len()));
+                .then(|| format!("the capture ends inside a block header, {} of {LEAST_BLOCK} bytes", rest.len()));
             return Err(End::More { need: LEAST_BLOCK, cut });
         };
         let mut order = self.section.order;
@@ -150,14 +150,14 @@ impl Walker {
             // The order of the section that ends says nothing about the one that begins.
             order = if header.get(8) == Some(&0x1a) { ByteOrder::Big } else { ByteOrder::Little };
         } else if self.number.is_none() {
-            return Err(corrupt("a block stands in front of the first section header".into()));
+            return Err(corrupt("a block precedes the first section header".into()));
         }
         let length = order.u32_at(header, 4).unwrap_or(0);
         let least = if kind == SECTION_HEADER { LEAST_SECTION_HEADER } else { LEAST_BLOCK };
         if (length as usize) < least {
             if header.iter().all(|&b| b == 0) {
                 return Err(corrupt(
-                    "zeros stand where a block header should be, as a full disk or an interrupted writer leaves them"
+                    "zeros in place of a block header, as a full disk or an interrupted writer leaves them"
                         .into(),
                 ));
             }

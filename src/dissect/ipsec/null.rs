@@ -106,7 +106,7 @@ const fn ip_version(octet: u8) -> bool {
 #[inline]
 #[expect(
     clippy::indexing_slicing,
-    reason = "`tail` has 35 octets and is asked for 34 at most and 2 at least; PLAUSIBLE has an entry for every octet"
+    reason = "`tail` has 35 bytes and is asked for 34 at most and 2 at least; PLAUSIBLE has an entry for every byte"
 )]
 pub(in crate::dissect) fn worth_a_look(payload: &[u8], whole: bool) -> bool {
     if !whole {

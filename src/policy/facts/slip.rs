@@ -11,7 +11,7 @@ pub fn slip(meant: Spi, seen: Spi) -> Option<&'static str> {
     let hex_of_decimal = |spi: Spi| u32::from_str_radix(&spi.0.to_string(), 16).ok();
     let decimal_of_hex = |spi: Spi| format!("{:x}", spi.0).parse::<u32>().ok();
     if meant.0.swap_bytes() == seen.0 {
-        return Some("its octets in reverse order (host instead of network order)");
+        return Some("its bytes in reverse order (host instead of network order)");
     }
     if hex_of_decimal(meant) == Some(seen.0) {
         return Some("its decimal digits read as hex");

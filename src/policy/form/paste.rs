@@ -81,7 +81,7 @@ pub(in crate::policy) fn read(text: &[u8], builder: &mut Builder) {
                 Read::Foreign => builder.skipped(paste.matters(text, line.indented)),
             },
             None => {
-                builder.beyond(&format!("a line of more than {MAX_LINE} octets is skipped"));
+                builder.beyond(&format!("a line of more than {MAX_LINE} bytes is skipped"));
                 builder.skipped(true);
             }
         }

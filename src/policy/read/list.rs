@@ -102,7 +102,7 @@ fn one(table: &DeTable<'_>, line_of: &dyn Fn(usize) -> u32, builder: &mut Builde
             }
             ("encryption_key", Some(word)) => cipher = key(word, builder),
             ("authentication_key", Some(word)) => authenticator = key(word, builder),
-            (known, _) if NAMES.contains(&known) => builder.wrong("a value that must stand in quotes"),
+            (known, _) if NAMES.contains(&known) => builder.wrong("a value that must be in quotes"),
             _ => builder.wrong("an unknown name; [[sa]] has name, protocol, src, dst, spi, transform, mode, encryption_key, authentication_key"),
         }
     }

@@ -146,7 +146,7 @@ fn said(why: Why, receiver: &str, sender: &str) -> (&'static str, String, Vec<St
             "its sequence number was seen before, or is left of the window",
             format!("{receiver} dropped it as a replay. The packet was copied on its way, or others overtook it by more than the replay window (queues with priorities, several paths), or {sender} began to count anew."),
             vec![
-                "In a capture of the tunnel: `spiglass report CAPTURE` tells copies, late packets and restarts apart, and says which window would have taken them.".to_owned(),
+                "In a capture of the tunnel: `spiglass report CAPTURE` distinguishes copies, late packets and restarts, and names the window that would have accepted them.".to_owned(),
                 format!("If packets come late: a larger window at {receiver} (IOS `crypto ipsec security-association replay window-size 1024`, Linux `replay-window`), or one SA for each class of service."),
                 format!("With manual keys, after a restart of {sender}: {receiver} keeps the old number; build the SA at {receiver} anew."),
             ],
@@ -156,7 +156,7 @@ fn said(why: Why, receiver: &str, sender: &str) -> (&'static str, String, Vec<St
             format!("{receiver} has the SA and dropped the packet because the integrity check failed: the authentication keys or algorithms of {sender} and {receiver} differ, or the packet was changed on its way."),
             vec![
                 format!("With manual keys: compare the authentication key that {sender} sends with and the one that {receiver} expects, and whether cipher and authentication keys are exchanged."),
-                "If only some packets fail, something on the way changes them: a capture at both ends tells which.".to_owned(),
+                "If only some packets fail, something on the way changes them: captures at both ends show which.".to_owned(),
                 compare,
             ],
         ),
@@ -173,7 +173,7 @@ fn said(why: Why, receiver: &str, sender: &str) -> (&'static str, String, Vec<St
         Why::Fragment => (
             "it was a fragment that cannot be",
             format!("A fragment of an ESP or AH packet from {sender} has an impossible place or length; it was damaged or made up on the way."),
-            vec!["Find out what fragments packets behind the tunnel; a smaller MTU or MSS inside it avoids fragments.".to_owned()],
+            vec!["Find out what fragments packets after the tunnel; a smaller MTU or MSS inside it avoids fragments.".to_owned()],
         ),
         Why::Overflow => (
             "the numbers of the SA ran out",

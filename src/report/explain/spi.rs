@@ -67,12 +67,12 @@ pub(super) const fn kind(spi: Spi) -> &'static str {
     match spi.0 {
         0 => {
             "Zero is for local use and must never be sent on the wire (RFC 4302 section 2.4, RFC 4303 section 2.1). \
-             `spiglass explain spi-zero` says what makes a router send it. In UDP on port 4500, four zero octets in this place are \
+             `spiglass explain spi-zero` says what makes a router send it. In UDP on port 4500, four zero bytes in this place are \
              not an SPI but mark an IKE message (RFC 3948)."
         }
         1 => "1 is reserved (IANA spi-numbers: once assigned to SKIP). No ordinary SA may use it.",
         2 => {
-            "2 is reserved: in UDP on port 4500 it marks Wrapped ESP (WESP, RFC 5840), and the real SPI follows behind the WESP header. \
+            "2 is reserved: in UDP on port 4500 it marks Wrapped ESP (WESP, RFC 5840), and the real SPI follows the WESP header. \
              Tools that do not know WESP show it as an SPI."
         }
         3..=255 => {
@@ -86,7 +86,7 @@ pub(super) const fn kind(spi: Spi) -> &'static str {
 
 /// What the number becomes by common slips; only readings that differ from it.
 fn readings(spi: Spi) -> Vec<(&'static str, Spi)> {
-    let mut readings = vec![("octets in reverse (host instead of network order)", Spi(spi.0.swap_bytes()))];
+    let mut readings = vec![("bytes in reverse (host instead of network order)", Spi(spi.0.swap_bytes()))];
     if let Ok(value) = u32::from_str_radix(&spi.0.to_string(), 16) {
         readings.push(("its decimal digits read as hex", Spi(value)));
     }

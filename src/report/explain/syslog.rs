@@ -55,7 +55,7 @@ pub(super) fn print(page: &mut Page<'_>, line: &Line) {
         2,
         &format!(
             "{receiver} received {protocol} packets from {sender}{by} with an SPI that none of its inbound SAs has, and dropped them. \
-             IOS writes one such line a minute, so it stands for all packets of that minute, however many."
+             IOS writes one such line a minute, so it represents all packets of that minute, however many."
         ),
     );
     page.wrapped(2, 2, kind(line.spi));
@@ -84,7 +84,7 @@ pub(super) fn print(page: &mut Page<'_>, line: &Line) {
             "With manual keys: correct `set session-key inbound` on the one or `outbound` on the other, then `clear crypto sa`.".to_owned(),
             format!(
                 "If it comes and goes with rekeying, give both the same lifetimes and switch dead peer detection on. \
-                 If it never stops and nobody knows {sender}, somebody is sending packets at random."
+                 If it never stops and {sender} is unknown, the packets are scans or forgeries sent at random."
             ),
             format!("`spiglass explain {}` shows what the number becomes by a slip of typing.", line.spi.0),
         ];

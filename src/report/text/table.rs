@@ -87,8 +87,13 @@ fn heads(page: &mut Page<'_>, sets: &[Set<'_>], shown: &[&Set<'_>], layout: &Lay
 
 fn set<'t>(table: &Table, n: usize, column: &'t Column) -> Set<'t> {
     let mut head: Vec<String> = column.name.lines().map(str::to_owned).collect();
-    if !column.unit.is_empty() {
-        head.push(column.unit.clone());
+    // Units stand below the names where several columns have them, else beside them.
+    let stacked = table.columns.iter().any(|column| column.name.contains('\n'))
+        || table.columns.iter().filter(|column| !column.unit.is_empty()).count() >= 3;
+    if stacked {
+        head.extend((!column.unit.is_empty()).then(|| column.unit.clone()));
+    } else {
+        head = vec![column.title()];
     }
     let cells: Vec<String> = table
         .rows

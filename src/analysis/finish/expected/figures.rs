@@ -70,7 +70,7 @@ fn ah_contradiction(sa: &SaView<'_>, suite: &Suite) -> Option<String> {
     let fits = |header: u32| [4u32, 8].iter().any(|to| (AH_FIXED + field).next_multiple_of(*to) == header);
     let (&header, _) = sa.state.ah_lengths.iter().find(|(header, count)| **count > 0 && !fits(**header))?;
     Some(format!(
-        "{} has an ICV of {field} octets, and the AH on the wire has {header} octets, {} of them ICV",
+        "{} has an ICV of {field} bytes, and the AH on the wire has {header} bytes, {} of them ICV",
         ah.name,
         header.saturating_sub(AH_FIXED)
     ))
@@ -86,7 +86,7 @@ fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<
         }
         let icv = u32::from(candidate.icv_bytes);
         return (icv != esp.icv())
-            .then(|| format!("{esp} has an ICV of {} octets, and the packets have {icv}", esp.icv()));
+            .then(|| format!("{esp} has an ICV of {} bytes, and the packets have {icv}", esp.icv()));
     }
     if let Some(why) = unreadable_as_null(sa, esp) {
         return Some(why);
@@ -100,7 +100,7 @@ fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<
     };
     let protected = lengths?.iter().find(|outer| misfit(**outer))?.saturating_sub(around);
     Some(format!(
-        "{esp} gives ESP of {least} octets and multiples of {block} above, and there are packets of {protected} octets from SPI to ICV"
+        "{esp} gives ESP of {least} bytes and multiples of {block} above, and there are packets of {protected} bytes from SPI to ICV"
     ))
 }
 

@@ -19,8 +19,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
     let snaplen = &partial.totals.snaplen;
     if snaplen.count > 0 {
         let evidence = format!(
-            "{} of {frames} frames ({}) were cut by the snapshot length. Lengths are the original ones; what lies behind the cut \
-             (ICVs, ESP trailers, padding) was not seen.",
+            "{} of {frames} frames ({}) were cut by the snapshot length. Lengths are the original ones; the rest (ICVs, ESP trailers, padding) was not captured.",
             snaplen.count,
             percent(snaplen.count, frames)
         );
@@ -29,7 +28,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
     let sliced = &partial.notices.sliced;
     if sliced.count > 0 {
         let evidence = format!(
-            "In {} of {} ({}) the packet states more octets than the frame has. L1 and L2 lengths are computed from the IP length there; \
+            "In {} of {} ({}) the packet states more bytes than the frame has. L1 and L2 lengths are computed from the IP length there; \
              sizes are given where the IP lengths agree with each other.",
             sliced.count,
             plural(frames, "frame"),
@@ -72,11 +71,11 @@ fn add_fcs(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         return;
     }
     let mut evidence = format!(
-        "{} end in the CRC-32 of what stands before: an FCS that the capture does not declare. It is neither padding nor counted twice.",
+        "{} end in the CRC-32 of the bytes before it: an FCS that the capture does not declare. It is not padding and is counted once.",
         plural(fcs.count, "frame")
     );
     if absent > 0 {
-        evidence.push_str(&format!(" {} carry four octets that are no CRC-32 of theirs.", plural(absent, "frame")));
+        evidence.push_str(&format!(" {} carry four bytes that are no CRC-32 of theirs.", plural(absent, "frame")));
     }
     findings.push(Draft::new("capture-fcs", evidence).seen(tap, fcs).done());
 }
@@ -96,7 +95,7 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     named.sort_unstable_by(|a, b| (std::cmp::Reverse(a.0), a.1).cmp(&(std::cmp::Reverse(b.0), b.1)));
     let named: Vec<String> = named.iter().map(|(count, name)| format!("{name} ({count})")).collect();
     let evidence = format!(
-        "{} with a header that has a value or length that cannot be: {}. What lies behind it was not read, or has no size.",
+        "{} with a header that has a value or length that cannot be: {}. The rest of the frame was not read, or has no size.",
         plural(seen.count, "frame"),
         named.join(", ")
     );

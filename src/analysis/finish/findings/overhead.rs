@@ -11,7 +11,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
             let all = sa.state.seen.count.saturating_sub(copies);
             let mut evidence = format!(
-                "{} of {} {} left the gateway in pieces: {} more, which cost {} octets of IP headers and as many frames' layer 1 overhead.",
+                "{} of {} {} were fragmented after encryption: {}, which cost {} B of IP headers and the layer 1 overhead of their frames.",
                 packets,
                 all,
                 if all == 1 { "packet" } else { "packets" },
@@ -42,7 +42,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         let of_keyed = sa.state.keyed.as_deref().map(|keyed| (keyed.tfc, keyed.opened));
         for (tfc, packets) in of_null.into_iter().chain(of_keyed).filter(|(tfc, _)| *tfc > 0) {
             let evidence = format!(
-                "{} of {packets} carry padding behind the inner packet (traffic flow confidentiality, TFC).",
+                "{} of {packets} carry padding after the inner packet (traffic flow confidentiality, TFC).",
                 plural(tfc, "packet"),
             );
             findings.push(Draft::new("tfc-padding", evidence).about(tap, sa).count(tfc).done());

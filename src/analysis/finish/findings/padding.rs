@@ -11,20 +11,20 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         if pattern == Pattern::Zero || pattern == Pattern::Other && may_be_trailer(tap, direction) {
             continue;
         }
-        let what = match pattern {
-            Pattern::Ff => "all 0xff, which say nothing about memory but are not the zeros the standard asks for",
-            Pattern::Repeated => "all the same, which say nothing about memory but are not zero",
-            _ => "that may be stale memory",
+        let (what, means) = match pattern {
+            Pattern::Ff => ("0xff", "no memory leak, but IEEE 802.3 asks for zeros"),
+            Pattern::Repeated => ("one repeated byte", "no memory leak, but IEEE 802.3 asks for zeros"),
+            _ => ("different bytes", "likely stale memory"),
         };
         let direction = direction_name(tap, direction);
-        let octets = if cell.shortest == cell.longest {
-            plural(cell.longest.into(), "octet")
+        let length = if cell.shortest == cell.longest {
+            format!("{} B", cell.longest)
         } else {
-            format!("{} to {} octets", cell.shortest, cell.longest)
+            format!("{} to {} B", cell.shortest, cell.longest)
         };
-        let are = if cell.seen.count == 1 { "is" } else { "are" };
+        let carry = if cell.seen.count == 1 { "carries" } else { "carry" };
         let evidence = format!(
-            "{direction}: {} {are} padded behind the IP packet with {octets} {what}.",
+            "{direction}: {} {carry} {length} of Ethernet padding, {what}: {means}.",
             plural(cell.seen.count, "frame")
         );
         findings.push(Draft::new("ethernet-padding-leak", evidence).of(direction).seen(tap, &cell.seen).done());
@@ -33,7 +33,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         let tail = sa.state.ah_tail.get();
         if tail.is_padding() && tail.zero < tail.frames {
             let evidence = format!(
-                "{} of {} have an AH whose last four octets are padding and not zero; they repeat from packet to packet, so they are stale memory, not ICV.",
+                "{} of {} have an AH whose last four bytes are padding and not zero; they repeat from packet to packet, so they are stale memory, not ICV.",
                 plural(tail.frames.saturating_sub(tail.zero), "frame"),
                 sa.state.seen.count
             );

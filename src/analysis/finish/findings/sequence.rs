@@ -23,7 +23,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 figures.longest_gap
             );
             if let Some(before) = sa.state.sequence.first_gap() {
-                evidence.push_str(&format!(" The first is behind number {}.", before as u32));
+                evidence.push_str(&format!(" First gap after sequence {}.", before as u32));
             }
             let share = 100.0 * figures.lost as f64 / numbers as f64;
             let severity = if share > settings.max_loss_pct { Severity::Warning } else { Severity::Note };
@@ -39,7 +39,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             );
             if !tap.copying && sa.state.copies.get().frames > 0 {
                 evidence.push_str(&format!(
-                    " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture cannot tell.",
+                    " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture does not show which.",
                     sa.state.copies.get().frames
                 ));
             }
@@ -54,7 +54,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         }
         if figures.late > 0 {
             let mut evidence = format!(
-                "{who}: {} of {distinct} numbers came behind a higher one ({}).",
+                "{who}: {} of {distinct} packets arrived out of order ({}).",
                 figures.late,
                 percent(figures.late, distinct)
             );
@@ -63,12 +63,12 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                 .zip(figures.would_drop)
                 .map(|(window, n)| (window, n.saturating_sub(figures.duplicate)))
                 .filter(|(_, n)| *n > 0)
-                .map(|(window, n)| format!("{n} by a window of {window}"))
+                .map(|(window, n)| format!("{n} ({window} packets)"))
                 .collect();
             if dropped.is_empty() {
                 evidence.push_str(" None so late that an anti-replay window of 32 would have dropped it.");
             } else {
-                evidence.push_str(&format!(" Anti-replay would have dropped {}.", dropped.join(", ")));
+                evidence.push_str(&format!(" Anti-replay windows would have dropped {}.", dropped.join(", ")));
             }
             findings.push(Draft::new("sequence-late", evidence).about(tap, sa).count(figures.late).done());
         }

@@ -33,7 +33,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                     let lengths: Vec<String> = sa.state.ah_lengths.keys().map(u32::to_string).collect();
                     let rule = if src.is_v4() { "a multiple of 4" } else { "a multiple of 8" };
                     let evidence = format!(
-                        "{} of {} carry an AH of impossible length (lengths seen: {} octets; it must be {rule} and fit the packet).",
+                        "{} of {} carry an AH of impossible length (lengths seen: {} bytes; it must be {rule} and fit the packet).",
                         plural(n, "frame"),
                         frames,
                         lengths.join(", ")

@@ -12,7 +12,7 @@ fn short_and_interrupted_reads_change_nothing() {
         assert!(whole.0.len() >= 40 && whole.1.damage.is_none());
         for step in [1, 3, 23, 4096] {
             let (seen, info) = drain(open(Dribble::new(&bytes, step)).unwrap());
-            assert_eq!(seen, whole.0, "{step} octets at a time");
+            assert_eq!(seen, whole.0, "{step} bytes at a time");
             assert_eq!(info.damage, None);
         }
     }

@@ -60,7 +60,7 @@ fn compared(view: &View<'_>, (a, one): (usize, &LinkSa), (b, other): (usize, &Li
         };
     let what = format!("OSPFv3 on {} of {here} and {} of {there}", one.place, other.place);
     let shared = "All routers of a link use one SPI, one set of algorithms and one key for both directions (RFC 4552)";
-    let side = "which of the two is the wrong one cannot be told from two";
+    let side = "which of the two is the wrong one is not determined by two";
     let (code, evidence) = if one.protocol != other.protocol || one.words != other.words {
         let titles = (one.protocol.title(), other.protocol.title());
         let said = format!("{here} has {} {}, {there} has {} {}", titles.0, one.words, titles.1, other.words);

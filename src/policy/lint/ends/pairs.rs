@@ -199,7 +199,7 @@ fn key_problem(view: &View<'_>, (protocol, src, dst): Direction, out: &Stated, i
     }
     let (from, to) = (view.name(out.router), view.name(inward.router));
     let what = if !out.used && !inward.used {
-        format!("As it stands neither end uses it, because the transform set has no {}", protocol.title())
+        format!("Neither end uses it, because the transform set has no {}", protocol.title())
     } else if differ(&out.authenticator, &inward.authenticator) || protocol == Protocol::Ah {
         format!(
             "{to} finds the SA and drops every packet, because its integrity check fails; on the wire everything looks right"

@@ -48,7 +48,7 @@ fn difference(aspect: Aspect, x: &Installed, y: &Installed) -> Option<(String, S
                 return None;
             }
             let effect = if !x.words.contains("(gcm") && a.esp.map(|esp| esp.icv()) != b.esp.map(|esp| esp.icv()) {
-                "the receiver takes other octets for the ICV and drops every packet; keys are not compared"
+                "the receiver takes other bytes for the ICV and drops every packet; keys are not compared"
             } else {
                 "the receiver cannot verify or decrypt any packet; keys are not compared"
             };
@@ -153,11 +153,11 @@ fn verdict(
     let tail = match &decided {
         Some((_, why)) => format!("{}'s state is at fault: {why}.", name(wrong)),
         // Which key is right is not shown: only a key that is typed at both ends is sure to agree.
-        None if secret => "Which of the two is wrong cannot be told from these texts: type the same at both ends, or correct the one that \
+        None if secret => "Which of the two is wrong is not determined by these texts: type the same at both ends, or correct the one that \
                            you know to be wrong."
             .to_owned(),
         None => format!(
-            "Which of the two is wrong cannot be told from these texts: the lines change {0}; the alternative is {1}'s state with what {0} has.",
+            "Which of the two is wrong is not determined by these texts: the lines change {0}; the alternative is {1}'s state with what {0} has.",
             name(wrong),
             name(right)
         ),

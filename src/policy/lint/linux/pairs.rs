@@ -163,7 +163,7 @@ fn slipped(view: &View<'_>, hosts: &mut [Host<'_>], out: Place, inward: Place, h
     let whose = match &decided {
         Some((_, why)) => format!("{wrong}'s state is at fault: {why}."),
         None => format!(
-            "Which of the two is wrong cannot be told from these texts: the lines change {wrong}'s state; the alternative is to change {right}'s."
+            "Which of the two is wrong is not determined by these texts: the lines change {wrong}'s state; the alternative is to change {right}'s."
         ),
     };
     let ends = x.src.zip(x.dst).map_or_else(String::new, |(src, dst)| format!("{src} to {dst}"));
@@ -217,7 +217,7 @@ fn byte_order(x: &Installed, y: &Installed) -> Option<(bool, String)> {
         return None;
     }
     let small = |spi: u32| spi >> 24 == 0;
-    let why = || "its SPI has the octets in reverse order (host instead of network order)".to_owned();
+    let why = || "its SPI has the bytes in reverse order (host instead of network order)".to_owned();
     match (small(a), small(b)) {
         (false, true) => Some((true, why())),
         (true, false) => Some((false, why())),

@@ -152,9 +152,9 @@ fn disagree(
     };
     let why = match (state_wrong, for_asked.max(for_had)) {
         (true, _) => format!("The {what} of the state is at fault: {with} agree with the policy."),
-        (false, 0) => format!("The two contradict each other; which {what} was meant cannot be told from this text."),
+        (false, 0) => format!("The two contradict each other; which {what} was meant is not determined by this text."),
         (false, _) if for_asked == for_had => {
-            format!("The two contradict each other; which {what} was meant cannot be told from this text.")
+            format!("The two contradict each other; which {what} was meant is not determined by this text.")
         }
         (false, _) => format!("The {what} of the template is at fault: {with} agree with the state."),
     };

@@ -45,7 +45,7 @@ pub(super) fn judge(
         let (a, b) = (name(hosts, tunnel.host).to_owned(), name(hosts, peer).to_owned());
         let evidence = format!(
             "{a} selects {selector} for the tunnel with {b}, and {b} has the mirror image of {other}: packets that only one end selects are \
-             dropped. Which end is wrong cannot be told from these texts: the lines change {a}'s policies; the alternative is to change {b}'s."
+             dropped. Which end is wrong is not determined by these texts: the lines change {a}'s policies; the alternative is to change {b}'s."
         );
         let mut problem = Problem::new("config-acl-mismatch", evidence).about(format!("{a} < > {b}"));
         for (router, cite) in cites(hosts, tunnel, selector).into_iter().chain(cites(hosts, tunnel, other)) {
@@ -103,7 +103,7 @@ fn alone(
     let host = name(hosts, tunnel.host);
     let evidence = format!(
         "{host}: the policies of the tunnel between {} and {} select {first} in one direction and the way back of {second} in the other; \
-         which of the two is meant cannot be told without the other end.",
+         which of the two is meant is not determined without the other end.",
         tunnel.local, tunnel.remote
     );
     let mut problem = Problem::new("config-acl-mismatch", evidence).severity(Severity::Warning).about(host);

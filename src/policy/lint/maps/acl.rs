@@ -252,7 +252,7 @@ fn verdicts(
         for (selector, _) in left {
             let whole = own.list.permits.iter().any(|(permit, _)| selector.covers(permit));
             let because = whole
-                .then_some("its deny stands before the line that permits the same packets, so they leave in clear");
+                .then_some("its deny precedes the line that permits the same packets, so they leave in clear");
             let removed = vec![format!("deny {}", selector.typed())];
             verdicts.push(Verdict { side, because, removed, added: Vec::new() });
         }

@@ -224,7 +224,7 @@ impl Pair<'_> {
         let title = out.protocol.title();
         let used = self.uses(sender, out.protocol) || self.uses(receiver, out.protocol);
         let what = if !used {
-            format!("As it stands neither end uses it, because the transform set has no {title}")
+            format!("Neither end uses it, because the transform set has no {title}")
         } else if authenticators {
             format!(
                 "{to} finds the SA and drops every packet, because its integrity check fails; on the wire everything looks right"
@@ -301,7 +301,7 @@ fn spi_fault(out: &SessionKey, inward: &SessionKey) -> Option<(bool, &'static st
         let digits = |key: &SessionKey| key.spi.0.to_string().len();
         let longer = digits(out).cmp(&digits(inward));
         let because =
-            "its number is the other's with the octets in reverse order, and the short number is the meant one";
+            "its number is the other's with the bytes in reverse order, and the short number is the meant one";
         return (longer != std::cmp::Ordering::Equal).then_some((longer == std::cmp::Ordering::Greater, because));
     }
     None

@@ -91,8 +91,7 @@ fn duplicates(
         let listed: Vec<String> =
             same.iter().take(4).map(|(entry, _)| format!("{} {}", entry.name, entry.number)).collect();
         let evidence = format!(
-            "{}: {} entries wait for inbound {} SPI {} ({}). A receiver finds an SA by destination, protocol and SPI, so only one of \
-             them can be found, whatever the peers.",
+            "{}: {} entries wait for inbound {} SPI {} ({}). A receiver finds an SA by destination, protocol and SPI, so only one of them can be found, even with different peers.",
             router.name,
             same.len(),
             protocol.title(),

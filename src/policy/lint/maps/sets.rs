@@ -92,7 +92,7 @@ fn problem(view: &View<'_>, pair: Facing) -> Option<Problem> {
         return None;
     }
     let evidence = format!(
-        "{} has {} mode and {} {} mode. For traffic that a router only forwards, IOS takes tunnel mode whatever is configured; \
+        "{} has {} mode and {} {} mode. For traffic that a router only forwards, IOS uses tunnel mode regardless of the configuration; \
          for its own (GRE) the two cannot agree.",
         a.host,
         mine.name(),

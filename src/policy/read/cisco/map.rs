@@ -187,9 +187,9 @@ fn session_key(words: &[&str], builder: &Builder) -> Result<SessionKey, &'static
     let (cipher, authenticator) = match protocol {
         Protocol::Ah => match key(keys) {
             Some((key, [])) => (None, Some(key)),
-            _ => return Err("an AH session key has one key behind its SPI"),
+            _ => return Err("an AH session key has one key after its SPI"),
         },
-        _ => esp_keys(keys).ok_or("an ESP session key has `cipher KEY`, `authenticator KEY` or both behind its SPI")?,
+        _ => esp_keys(keys).ok_or("an ESP session key has `cipher KEY`, `authenticator KEY` or both after its SPI")?,
     };
     let text = shown(inbound, protocol, spi, cipher.is_some(), authenticator.is_some());
     Ok(SessionKey { inbound, protocol, spi, cipher, authenticator, cite: builder.cite_made(&text) })
