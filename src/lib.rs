@@ -11,14 +11,15 @@
 //! | [`report`] | [`report::Report`] and its text, JSON, CSV and markdown forms |
 //! | [`engine`] | a run: captures in, one `Report` or dissected frames out |
 //! | [`analysis`] | mergeable accumulators over observations; findings |
+//! | [`keys`] | the keys that policies state, and packets opened with them |
 //! | [`decrypt`] | ESP and AH with given keys: the ICV checked, the packet decrypted |
 //! | [`dissect`] | a frame becomes a [`dissect::Stack`]; it never fails |
 //! | [`wire`] | byte views of single headers |
 //! | [`capture`] | bytes become frames: pcap, pcapng, compressed, standard input |
 //! | [`model`] | the words every floor uses |
 //!
-//! Beside the floors stand [`transform`], the catalogue of transforms and size arithmetic, and [`policy`], what should be on the
-//! wire: configurations read as they are pasted, and compared with each other.
+//! Beside the floors are [`transform`], the catalogue of transforms and size arithmetic, [`policy`], what should be on the
+//! wire: configurations read as they are pasted, and compared with each other, and [`catalogue`], the finding codes.
 //!
 //! A report of captures:
 //!
@@ -85,6 +86,7 @@
 pub mod model;
 
 pub mod capture;
+pub mod catalogue;
 pub mod policy;
 pub mod transform;
 pub mod wire;
@@ -92,6 +94,8 @@ pub mod wire;
 pub mod dissect;
 
 pub mod decrypt;
+
+pub mod keys;
 
 pub mod analysis;
 

@@ -59,10 +59,6 @@ pub(crate) const INTERVAL_BYTES: usize = 40;
 pub(crate) const ENTRY_BYTES: usize = 192;
 /// Octets that a state takes with nothing in it, about.
 pub(crate) const STATE_BYTES: usize = 16 << 10;
-/// Keys tried for one SA: its two ends may state different ones, and lists others again.
-pub(crate) const MAX_KEYS_OF_AN_SA: usize = 256;
-/// High halves of sequence numbers tried where nobody says which one it is: from 0 up, 2^32 packets each.
-pub(crate) const MAX_HIGH_HALVES: u32 = 16;
 
 /// A sequence step backwards after this much silence starts a new run.
 pub(crate) const RUN_GAP_NS: i64 = 10 * SECOND_NS;

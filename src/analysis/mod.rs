@@ -17,46 +17,19 @@
               a state keeps apart, and products with them, saturate; times saturate; the rest is bytes of one frame"
 )]
 
-mod candidates;
-pub mod catalogue;
-mod copies;
-mod expectation;
-mod express;
 pub mod finish;
-mod flows;
-mod fragments;
-mod intern;
-mod interval;
-mod keyed;
-pub mod keyring;
 mod limits;
-mod notices;
-mod observation;
-mod opaque;
-mod padding;
+mod observe;
 pub(crate) mod pairing;
 mod partial;
-mod rare;
-mod rates;
-mod sas;
-mod seen;
-mod sequence;
 mod settings;
-mod sizes;
-mod sound;
-mod span;
-mod steps;
-mod succession;
-mod tables;
-mod totals;
-mod trains;
-mod written;
+mod state;
 
-pub use expectation::Expectation;
-pub use keyring::Keyring;
+pub use crate::analysis::state::base::span::CaptureSpan;
+pub use crate::analysis::state::base::succession::{Border, Succession};
+pub use crate::keys::Keyring;
+pub use crate::keys::expectation::Expectation;
 pub use limits::MEMORY_LIMIT;
 pub use pairing::PairSettings;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;
-pub use span::CaptureSpan;
-pub use succession::{Border, Succession};

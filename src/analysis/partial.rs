@@ -1,24 +1,24 @@
 //! The mergeable state of a span of frames of one stream.
 
-use super::candidates::Candidates;
-use super::copies::{CopyWindow, HeadFrame};
-use super::express::{Express, lane_key};
-use super::flows::Flows;
-use super::fragments::{Fragment, Fragments};
-use super::keyring::{Keyring, Unlocked};
 use super::limits::{CLOCK_TOLERANCE_NS, ENTRY_BYTES, LOOK_EVERY, MAX_UDP_CANDIDATES, STATE_BYTES};
-use super::notices::Notices;
-use super::observation::{SaSight, observe};
-use super::padding::EthernetPadding;
-use super::rates::Rates;
-use super::sas::Sas;
 use super::settings::Settings;
-use super::sizes::Sizes;
-use super::span::{CaptureSpan, Span};
-use super::tables::Tables;
-use super::totals::Totals;
+use crate::analysis::observe::express::{Express, lane_key};
+use crate::analysis::observe::observation::{SaSight, observe};
+use crate::analysis::state::base::span::{CaptureSpan, Span};
+use crate::analysis::state::base::tables::Tables;
+use crate::analysis::state::sa::candidates::Candidates;
+use crate::analysis::state::sa::sas::Sas;
+use crate::analysis::state::sa::sizes::Sizes;
+use crate::analysis::state::traffic::copies::{CopyWindow, HeadFrame};
+use crate::analysis::state::traffic::flows::Flows;
+use crate::analysis::state::traffic::fragments::{Fragment, Fragments};
+use crate::analysis::state::traffic::notices::Notices;
+use crate::analysis::state::traffic::padding::EthernetPadding;
+use crate::analysis::state::traffic::rates::Rates;
+use crate::analysis::state::traffic::totals::Totals;
 use crate::capture::Frame;
 use crate::dissect::{DissectOptions, Glance, Stack, dissect, glance};
+use crate::keys::{Keyring, Unlocked};
 use crate::transform::size::ethernet;
 
 /// The state of an analysis over a span of frames of one stream, in capture order.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::expectation::Expectation;
 use super::limits::MEMORY_LIMIT;
 use crate::dissect::{DissectOptions, Stack};
+use crate::keys::expectation::Expectation;
 use crate::model::{Address, Spi, Timestamp};
 
 /// Settings of an analysis. `T` is how limits in time are told: as moments, or as somebody asks for them who does not know yet when a

@@ -103,8 +103,7 @@ impl Policies {
                 crate::policy::form::paste::read(within, &mut builder);
             }
             if within.len() < text.len() {
-                builder
-                    .beyond(&format!("the input is longer than {} bytes; the rest is left out", limits::MAX_OCTETS));
+                builder.beyond(&format!("the input is longer than {} bytes; the rest is left out", limits::MAX_OCTETS));
             }
         }
         let (mut routers, files) = builder.finish();

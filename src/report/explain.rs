@@ -9,7 +9,7 @@ pub use spi::parse_spi;
 
 use super::text::TextOptions;
 use super::text::page::{Page, Tone};
-use crate::analysis::catalogue;
+use crate::catalogue;
 use crate::model::report::Severity;
 
 /// What a word means. `Err` holds one sentence that says why it means nothing, with the nearest known word.

@@ -25,9 +25,9 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::keyring::transported;
 use crate::capture::Frame;
 use crate::dissect::{LayerKind, Limit, Shape, Stack, Stop, StopCause, stack_name};
+use crate::keys::transported;
 use crate::model::{Encapsulation, Protocol};
 use crate::report::words::escape;
 use crate::report::words::harmless::Harmless;

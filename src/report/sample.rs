@@ -137,7 +137,7 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
 
 /// A finding about an SA.
 pub(crate) fn finding(code: &'static str, spi: u32) -> Finding {
-    let entry = crate::analysis::catalogue::lookup(code).unwrap();
+    let entry = crate::catalogue::lookup(code).unwrap();
     Finding {
         code,
         severity: entry.severity,

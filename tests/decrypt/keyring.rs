@@ -58,7 +58,7 @@ impl FrameSink for Sink {
             .map(|sa| {
                 let ip = &stack.ips[usize::from(sa.ip)];
                 let key = spiglass::model::SaKey { protocol: sa.protocol, src: ip.src, dst: ip.dst, spi: sa.spi };
-                let holders = |one: &[spiglass::analysis::keyring::Holder]| {
+                let holders = |one: &[spiglass::keys::Holder]| {
                     one.iter().map(|holder| holder.name.to_string()).collect::<Vec<_>>().join("+")
                 };
                 (key, self.keys.keys_of(&key).map(holders).collect())

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The floors from the ground up. A file may use its own floor and those below.
-const FLOORS: &[&str] = &["model", "capture", "wire", "dissect", "decrypt", "analysis", "engine", "report", "cli"];
+const FLOORS: &[&str] =
+    &["model", "capture", "wire", "dissect", "decrypt", "keys", "analysis", "engine", "report", "cli"];
 
 /// Pure rooms beside the floors: what each may use. Any floor above `wire` may use a room.
-const ROOMS: &[(&str, &[&str])] = &[("transform", &["model"]), ("policy", &["model", "transform"])];
+const ROOMS: &[(&str, &[&str])] =
+    &[("transform", &["model"]), ("policy", &["model", "transform"]), ("catalogue", &["model"])];
 
 /// The lowest floor that may use a room.
 const ROOMS_OPEN_FROM: &str = "dissect";
@@ -17,6 +19,7 @@ const ROOMS_OPEN_FROM: &str = "dissect";
 const SHUT: &[(&str, &str, &[&str], &str)] = &[
     ("wire", "capture", &[], "a view of a header knows no captures"),
     ("dissect", "capture", &["Frame"], "dissection takes a frame, never how it was read"),
+    ("keys", "capture", &["Frame"], "keys open frames, never knowing how they were read"),
     ("analysis", "capture", &["Frame"], "analysis takes frames and observations, never how they were read"),
     ("report", "engine", &[], "rendering is a function of a report, it does not run anything"),
     ("report", "capture", &["Frame"], "rendering reads no captures"),

@@ -1,7 +1,7 @@
 //! How long something lasted, where the clock of the capture stepped back meanwhile.
 
 use crate::analysis::Partial;
-use crate::analysis::seen::Seen;
+use crate::analysis::state::base::seen::Seen;
 use crate::model::FramePos;
 
 /// The steps back of a tap's clock.

@@ -9,16 +9,10 @@
 use serde::{Deserialize, Serialize};
 
 mod clock;
-mod directions;
-mod events;
 mod expected;
 mod findings;
-mod fragmented;
-mod inferred;
-mod padding;
 mod pairs;
-mod sas;
-mod sizes;
+mod rows;
 mod tap;
 mod time;
 mod udp;
@@ -104,11 +98,11 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         report.taps.push(TapReport { name: tap.name.clone(), captures: tap.captures.clone(), role: tap.role() });
         add_totals(&mut report.totals, tap);
         add_layers(&mut report, tap);
-        sas::add(&mut report, tap);
-        sizes::add(&mut report, tap);
-        padding::add(&mut report, tap);
-        directions::add(&mut report, tap, settings);
-        events::add(&mut report, tap);
+        crate::analysis::finish::rows::sas::add(&mut report, tap);
+        crate::analysis::finish::rows::sizes::add(&mut report, tap);
+        crate::analysis::finish::rows::padding::add(&mut report, tap);
+        crate::analysis::finish::rows::directions::add(&mut report, tap, settings);
+        crate::analysis::finish::rows::events::add(&mut report, tap);
         report.degraded_why.extend(tap.degraded().into_iter().map(|why| format!("{}: {why}", tap.name)));
     }
     report.degraded_why.extend(captures.iter().filter_map(CaptureFacts::degraded));
@@ -178,7 +172,9 @@ fn add_totals(totals: &mut Totals, tap: &Tap<'_>) {
 
 fn add_layers(report: &mut Report, tap: &Tap<'_>) {
     // Where nothing in UDP is ESP, what looked like it packet by packet is not named so.
-    let in_udp = |sa: &tap::SaView<'_>| matches!(sas::encapsulation(sa), crate::model::Encapsulation::Udp);
+    let in_udp = |sa: &tap::SaView<'_>| {
+        matches!(crate::analysis::finish::rows::sas::encapsulation(sa), crate::model::Encapsulation::Udp)
+    };
     let no_esp = !tap.foreign.is_empty() && !tap.sas.iter().any(in_udp);
     let named = |shape| {
         let name = stack_name(shape);

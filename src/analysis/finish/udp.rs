@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tap::SaView;
 use crate::analysis::Partial;
-use crate::analysis::candidates::{Candidate, FlowKey, Suspect};
-use crate::analysis::sas::SaState;
-use crate::analysis::sizes::{Cells, OpaqueKey};
+use crate::analysis::state::sa::candidates::{Candidate, FlowKey, Suspect};
+use crate::analysis::state::sa::sas::SaState;
+use crate::analysis::state::sa::sizes::{Cells, OpaqueKey};
 use crate::model::{Address, Protocol, SaKey, Shift, Spi};
 use crate::transform::iv::IvPattern;
 

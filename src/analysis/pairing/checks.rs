@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::keyed::Keyed;
-use crate::analysis::keyring::Check;
+use crate::analysis::state::sa::keyed::Keyed;
 use crate::dissect::Stack;
+use crate::keys::Check;
 use crate::model::{FramePos, SaKey, Timestamp};
 
 /// All keyed SAs, and how many packets others had.

@@ -37,15 +37,11 @@ impl Matcher {
         };
         say(
             self.ledger.crowded_plain.count(first(&self.tunnel, -1)),
-            format!(
-                "plaintext packets were evicted before they could be matched ({MAX_WAITING} wait)"
-            ),
+            format!("plaintext packets were evicted before they could be matched ({MAX_WAITING} wait)"),
         );
         say(
             self.ledger.crowded_tunnel.count(first(&self.plain, 1)),
-            format!(
-                "packets in the tunnel were evicted before they could be matched ({MAX_WAITING} wait)"
-            ),
+            format!("packets in the tunnel were evicted before they could be matched ({MAX_WAITING} wait)"),
         );
         say(
             self.clear.crowded.count(first(&self.plain, 1)),

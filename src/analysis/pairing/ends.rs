@@ -15,7 +15,7 @@ use super::quantiles::Quantiles;
 use super::queue::Queue;
 use super::reach::Reach;
 use super::silence::{Expected, Known, Silences, Verdict, WAYS};
-use crate::analysis::padding::Pattern;
+use crate::analysis::state::traffic::padding::Pattern;
 use crate::dissect::IpHeader;
 use crate::model::{Address, FramePos};
 

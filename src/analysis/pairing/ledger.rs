@@ -9,7 +9,7 @@ use super::identity::Identity;
 use super::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
 use super::reach::Reach;
 use super::silence::{Expected, Silences};
-use crate::analysis::padding::Pattern;
+use crate::analysis::state::traffic::padding::Pattern;
 use crate::dissect::Costs;
 use crate::model::{Address, FramePos, Timestamp};
 

@@ -76,9 +76,9 @@ use tunnel::Role;
 pub(crate) use tunnel::Sight;
 use watch::Watch;
 
-use super::keyring::Check;
 use crate::capture::Frame;
 use crate::dissect::{Note, Stack};
+use crate::keys::Check;
 use crate::model::pairs::Pair;
 use crate::model::{Address, SaKey};
 use crate::transform::Esp;

@@ -13,7 +13,7 @@ use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
 use super::{PairSettings, TunnelKey, id};
-use crate::analysis::padding::Pattern;
+use crate::analysis::state::traffic::padding::Pattern;
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos};

@@ -2,7 +2,7 @@
 
 use super::identity::{self, Identity};
 use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
-use crate::analysis::padding::Pattern;
+use crate::analysis::state::traffic::padding::Pattern;
 use crate::capture::Frame;
 use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
 use crate::model::{LinkType, Protocol};

@@ -83,9 +83,8 @@ impl Header {
     /// Decodes the file header, which `bytes` must hold whole; the error says why it is refused.
     pub(crate) fn parse(magic: Magic, bytes: &[u8]) -> Result<Self, String> {
         let order = magic.order;
-        let cut = || {
-            format!("the file ends inside the pcap file header ({} of {} bytes)", bytes.len(), magic.header_bytes())
-        };
+        let cut =
+            || format!("the file ends inside the pcap file header ({} of {} bytes)", bytes.len(), magic.header_bytes());
         if bytes.len() < magic.header_bytes() {
             return Err(cut());
         }

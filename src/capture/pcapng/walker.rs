@@ -157,8 +157,7 @@ impl Walker {
         if (length as usize) < least {
             if header.iter().all(|&b| b == 0) {
                 return Err(corrupt(
-                    "zeros in place of a block header, as a full disk or an interrupted writer leaves them"
-                        .into(),
+                    "zeros in place of a block header, as a full disk or an interrupted writer leaves them".into(),
                 ));
             }
             return Err(corrupt(format!("the block claims {length} bytes, the least is {least}")));

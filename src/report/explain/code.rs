@@ -1,7 +1,8 @@
 //! A finding code in full.
 
 use super::super::text::page::{Page, Tone};
-use crate::analysis::catalogue::{self, Entry};
+use crate::catalogue;
+use crate::catalogue::Entry;
 
 pub(super) fn print(page: &mut Page<'_>, entry: &Entry) {
     page.tagged_line(Tone::Finding(entry.severity), 0, entry.code, entry.title);

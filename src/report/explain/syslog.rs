@@ -2,7 +2,7 @@
 
 use super::super::text::page::{Page, Tone};
 use super::spi::{Written, kind};
-use crate::analysis::catalogue;
+use crate::catalogue;
 use crate::model::Spi;
 use crate::report::words::escape::printable;
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::findings::{Draft, plural};
-use super::super::inferred;
 use super::super::tap::{SaView, Tap};
 use super::Expected;
-use crate::analysis::finish::sas::icv_bytes;
-use crate::analysis::sas::{NullCandidate, NullVotes};
+use crate::analysis::finish::rows::inferred;
+use crate::analysis::finish::rows::sas::icv_bytes;
+use crate::analysis::state::sa::sas::{NullCandidate, NullVotes};
 use crate::model::report::{Finding, MinMax, Overhead, Report, Severity, TransformReport};
 use crate::model::{Encapsulation, Protocol};
 use crate::policy::{Basis, Mode, Stated};
@@ -137,7 +137,7 @@ fn or_as_inferred(sa: &SaView<'_>, esp: &Esp, (least, most): (u64, u64)) -> (u64
 /// Octets in front of the ESP header, where they are the same in all packets.
 fn around(tap: &Tap<'_>, sa: &SaView<'_>) -> Option<u32> {
     let ip = if sa.key.src.is_v4() { 20 } else { 40 };
-    let udp = match super::super::sas::encapsulation(sa) {
+    let udp = match crate::analysis::finish::rows::sas::encapsulation(sa) {
         Encapsulation::Native => 0,
         Encapsulation::Udp => UDP,
         Encapsulation::Tcp | Encapsulation::Wesp => return None,

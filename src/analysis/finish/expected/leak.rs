@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::findings::{Draft, plural};
 use super::super::tap::{SaView, Tap};
-use crate::analysis::flows::Marks;
-use crate::analysis::intern::NONE;
-use crate::analysis::seen::Seen;
-use crate::analysis::tables::FlowKey;
+use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::tables::FlowKey;
+use crate::analysis::state::traffic::flows::Marks;
 use crate::dissect::stack_name;
 use crate::model::report::{ConfigLine, Finding, Severity};
 use crate::model::{Address, Protocol};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::findings::{Draft, plural};
 use super::super::tap::{SaView, Tap};
 use super::{Expected, on_the_wire};
-use crate::analysis::keyring::{Holder, Lock, Locks};
+use crate::keys::{Holder, Lock, Locks};
 use crate::model::report::{Finding, Severity};
 use crate::model::{Address, Protocol, SaKey};
 use crate::policy::{Way, config_line};

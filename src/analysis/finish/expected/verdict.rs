@@ -5,8 +5,8 @@ mod failing;
 use std::collections::BTreeSet;
 
 use super::super::findings::plural;
-use crate::analysis::keyed::Keyed;
-use crate::analysis::keyring::{Fit, Holder, Lock, Locks};
+use crate::analysis::state::sa::keyed::Keyed;
+use crate::keys::{Fit, Holder, Lock, Locks};
 use crate::model::SaKey;
 use crate::model::report::{ConfigLine, Severity};
 use crate::policy::{Numbering, Policies, config_line};

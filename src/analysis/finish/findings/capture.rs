@@ -2,7 +2,7 @@
 
 use super::super::time::duration;
 use super::{CaptureFacts, Draft, Tap, percent, plural};
-use crate::analysis::seen::Seen;
+use crate::analysis::state::base::seen::Seen;
 use crate::model::report::{Capture, Finding, FrameRef, Report};
 use crate::model::{DamageKind, Timestamp};
 

@@ -1,9 +1,9 @@
 //! Padding that says more than it should, or less than the RFC asks.
 
-use super::super::directions::direction_name;
-use super::super::padding::may_be_trailer;
 use super::{Draft, Tap, plural};
-use crate::analysis::padding::Pattern;
+use crate::analysis::finish::rows::directions::direction_name;
+use crate::analysis::finish::rows::padding::may_be_trailer;
+use crate::analysis::state::traffic::padding::Pattern;
 use crate::model::report::Finding;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {

@@ -2,8 +2,8 @@
 
 use super::super::time::duration;
 use super::{Draft, Tap, percent, plural};
-use crate::analysis::sequence::{Jump, WINDOWS};
 use crate::analysis::settings::Settings;
+use crate::analysis::state::sa::sequence::{Jump, WINDOWS};
 use crate::model::report::{Finding, Severity};
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {

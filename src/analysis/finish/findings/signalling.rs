@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::directions::direction_name;
 use super::{Draft, Tap, plural};
-use crate::analysis::notices::{IkeKind, TooBig};
-use crate::analysis::seen::Seen;
+use crate::analysis::finish::rows::directions::direction_name;
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::traffic::notices::{IkeKind, TooBig};
 use crate::model::report::Finding;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {

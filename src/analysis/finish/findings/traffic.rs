@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Tap, percent, plural};
-use crate::analysis::seen::Seen;
 use crate::analysis::settings::Settings;
-use crate::analysis::tables::{DirectionKey, GROUP};
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::tables::{DirectionKey, GROUP};
 use crate::model::report::Finding;
 use crate::model::{Address, Protocol};
 
@@ -99,7 +99,7 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let mut unanswered: Vec<(u64, Address, Address)> = Vec::new();
     let mut seen = Seen::default();
     for (id, key) in flows.iter().filter(|(_, key)| key.inner && !key.dst.is_multicast()) {
-        let back = crate::analysis::tables::FlowKey { src: key.dst, dst: key.src, inner: true };
+        let back = crate::analysis::state::base::tables::FlowKey { src: key.dst, dst: key.src, inner: true };
         let Some(flow) = tap.partial.flows.get(id) else { continue };
         if flow.count >= ENOUGH && flows.find(&back).is_none() {
             unanswered.push((flow.count, key.src, key.dst));

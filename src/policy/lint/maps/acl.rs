@@ -251,8 +251,8 @@ fn verdicts(
     for (side, own, left) in [(Side::A, a, a_leaves), (Side::B, b, b_leaves)] {
         for (selector, _) in left {
             let whole = own.list.permits.iter().any(|(permit, _)| selector.covers(permit));
-            let because = whole
-                .then_some("its deny precedes the line that permits the same packets, so they leave in clear");
+            let because =
+                whole.then_some("its deny precedes the line that permits the same packets, so they leave in clear");
             let removed = vec![format!("deny {}", selector.typed())];
             verdicts.push(Verdict { side, because, removed, added: Vec::new() });
         }

@@ -2,7 +2,7 @@
 
 use super::super::super::findings::{percent, plural};
 use super::{Judged, Key, Verdict, of};
-use crate::analysis::keyring::Hint;
+use crate::keys::Hint;
 use crate::model::Protocol;
 use crate::transform::algorithm::integrity::INTEGRITIES;
 

@@ -1,0 +1,335 @@
+//! Rates per direction, PAUSE, and the time series.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::padding;
+use super::sizes::null_cells;
+use crate::analysis::finish::tap::{SaView, Tap};
+use crate::analysis::finish::time::{bits_per_second, per_second};
+use crate::analysis::limits::REPORTED_DIRECTIONS;
+use crate::analysis::settings::Settings;
+use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::tables::{DirectionKey, GROUP};
+use crate::analysis::state::sa::sizes::Cell;
+use crate::analysis::state::traffic::rates::{BinSums, Direction, Sums};
+use crate::model::Protocol;
+use crate::model::report::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Report};
+
+/// A direction with its group traffic folded in.
+struct Folded {
+    key: DirectionKey,
+    /// Whether its frames bear a trailer that is left out.
+    trailed: bool,
+    /// Numbers of the directions in it.
+    ids: Vec<u32>,
+    seen: Seen,
+    sums: Sums,
+    assumed: u64,
+    bins: BTreeMap<i64, BinSums>,
+}
+
+pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
+    let width = tap.partial.rates.bin_ns();
+    for direction in folded(tap) {
+        let index = report.rates.directions.len() as u32;
+        let row = rate_row(tap, &direction, settings, width);
+        let visible = row.goodput_bps.is_some() || row.seconds.is_none();
+        report.rates.directions.push(row);
+        // The verdict on ESP-NULL comes after the bins were filled: their goodput is complete only without such SAs.
+        let complete = visible && !carries(tap, &direction, |sa| sa.null.is_some());
+        for (&bin, sums) in &direction.bins {
+            let all = tap.on_the_wire(&sums.all, &sums.copies, &sums.again);
+            let copies = if tap.copying { sums.copies_goodput_bytes } else { 0 };
+            report.rates.bins.push(Bin {
+                direction: index,
+                start_ns: bin.saturating_mul(width),
+                frames: all.frames,
+                l1_bytes: all.l1_bytes,
+                l2_bytes: all.l2_bytes,
+                l3_bytes: all.l3_bytes,
+                goodput_bytes: complete.then(|| sums.goodput_bytes.saturating_sub(copies)),
+                control_frames: all.control_frames,
+            });
+        }
+    }
+    for (&(direction, class), pauses) in &tap.partial.notices.pause {
+        report.rates.pause.push(PauseRate {
+            tap: tap.name.clone(),
+            direction: direction_name(tap, direction),
+            class,
+            frames: pauses.seen.count,
+            quanta: pauses.quanta,
+            stopped_ns: pauses.stopped_ns(settings.link_rate_bps),
+        });
+    }
+}
+
+/// `from > to` of a direction number.
+pub(crate) fn direction_name(tap: &Tap<'_>, id: u32) -> String {
+    let key = tap.partial.tables.directions.get(id).copied().unwrap_or(DirectionKey::Other);
+    let (from, to) = ends(key);
+    format!("{from} > {to}")
+}
+
+fn ends(key: DirectionKey) -> (String, String) {
+    match key {
+        DirectionKey::Mac(src, GROUP) => (mac(src), "*".into()),
+        DirectionKey::Mac(src, dst) => (mac(src), mac(dst)),
+        DirectionKey::Ip(src, dst) => (src.to_string(), dst.to_string()),
+        DirectionKey::Unknown => ("unknown".into(), "unknown".into()),
+        DirectionKey::Other => ("other".into(), "other".into()),
+    }
+}
+
+fn mac(octets: [u8; 6]) -> String {
+    let [a, b, c, d, e, f] = octets;
+    format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
+}
+
+/// The directions that are reported: those with the most octets.
+fn busiest(tap: &Tap<'_>) -> BTreeSet<u32> {
+    let octets = |direction: &Direction| direction.sums.l1_bytes.saturating_add(direction.sums.control_l1_bytes);
+    let mut all: Vec<_> =
+        tap.partial.rates.iter().map(|(id, direction)| (std::cmp::Reverse(octets(direction)), id)).collect();
+    all.sort_unstable();
+    all.into_iter().take(REPORTED_DIRECTIONS).map(|(_, id)| id).collect()
+}
+
+/// Directions in the order of their keys, each sender's group traffic added to its busiest direction.
+fn folded(tap: &Tap<'_>) -> Vec<Folded> {
+    let busiest = busiest(tap);
+    let key = |id| match tap.partial.tables.directions.get(id) {
+        Some(key) if busiest.contains(&id) => *key,
+        _ => DirectionKey::Other,
+    };
+    let mut rows: Vec<(u32, DirectionKey, &Direction)> =
+        tap.partial.rates.iter().map(|(id, direction)| (id, key(id), direction)).collect();
+    rows.sort_by_key(|(id, key, _)| (*key, *id));
+    let is_group = |key: &DirectionKey| matches!(key, DirectionKey::Mac(_, GROUP));
+    let mut folded: Vec<Folded> = Vec::new();
+    for (id, key, direction) in rows.iter().filter(|(_, key, _)| !is_group(key)) {
+        match folded.last_mut() {
+            // All that is beyond the limit sorts together.
+            Some(other) if *key == DirectionKey::Other && other.key == *key => other.take_in(tap, *id, direction),
+            _ => folded.push(Folded::new(tap, *id, *key, direction)),
+        }
+    }
+    for (id, key, direction) in rows.iter().filter(|(_, key, _)| is_group(key)) {
+        let DirectionKey::Mac(sender, _) = *key else { continue };
+        let own = folded
+            .iter_mut()
+            .filter(|f| matches!(f.key, DirectionKey::Mac(src, dst) if src == sender && dst != GROUP))
+            .max_by_key(|f| f.sums.frames);
+        match own {
+            Some(own) => own.take_in(tap, *id, direction),
+            None => folded.push(Folded::new(tap, *id, *key, direction)),
+        }
+    }
+    folded
+}
+
+impl Folded {
+    fn new(tap: &Tap<'_>, id: u32, key: DirectionKey, direction: &Direction) -> Self {
+        let mut row = Self {
+            key,
+            trailed: false,
+            ids: Vec::new(),
+            seen: Seen::default(),
+            sums: Sums::default(),
+            assumed: 0,
+            bins: BTreeMap::new(),
+        };
+        row.take_in(tap, id, direction);
+        row
+    }
+
+    fn take_in(&mut self, tap: &Tap<'_>, id: u32, direction: &Direction) {
+        self.ids.push(id);
+        self.seen.join(&direction.seen);
+        let trailer = padding::trailer(tap, id);
+        self.trailed |= trailer > 0;
+        let sums = tap.on_the_wire(&direction.sums, &direction.copies, &direction.again);
+        self.sums.join(&sums.without_trailer(trailer));
+        self.assumed += direction.assumed;
+        for (bin, sums) in &direction.bins {
+            let mut sums = *sums;
+            sums.all = sums.all.without_trailer(trailer);
+            sums.copies = sums.copies.without_trailer(trailer);
+            sums.again = sums.again.without_trailer(trailer);
+            self.bins.entry(*bin).or_default().join(&sums);
+        }
+    }
+}
+
+/// Whether an SA for which `what` holds was seen in the direction.
+fn carries(
+    tap: &Tap<'_>,
+    direction: &Folded,
+    what: impl Fn(&crate::analysis::finish::tap::SaView<'_>) -> bool,
+) -> bool {
+    let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
+    tap.sas.iter().any(|sa| sa.state.directions & bits != 0 && what(sa))
+}
+
+fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) -> DirectionRate {
+    let (from, to) = ends(direction.key);
+    let ns = tap.clock.duration_ns(&direction.seen);
+    let sums = &direction.sums;
+    // Which SAs travel in the 65th direction to appear and in later ones is not kept.
+    let unknown = direction.key == DirectionKey::Other || direction.ids.iter().any(|&id| id >= u64::BITS);
+    let opaque = unknown || carries(tap, direction, |sa| sa.is_opaque());
+    let visible = goodput_bytes(tap, direction);
+    let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
+    let twice = shows_packets_twice(tap, direction);
+    let goodput = if opaque || unsized_packets { None } else { bits_per_second(visible, ns) };
+    // Opaque SAs of known transforms leave a range, but for packets whose size is not known.
+    let bounded = !unknown && !unsized_packets && !twice;
+    let range = bounded.then(|| hidden_goodput(tap, direction)).flatten();
+    let limit = |hidden: u64| bits_per_second(visible.saturating_add(hidden), ns);
+    let bounds =
+        range.map(|hidden| GoodputRange { goodput_min_bps: limit(hidden.least), goodput_max_bps: limit(hidden.most) });
+    let (plain, if_no_tfc) = if range.is_some_and(|hidden| hidden.stated) { (bounds, None) } else { (None, bounds) };
+    let with_control = bits_per_second(sums.l1_bytes + sums.control_l1_bytes, ns);
+    DirectionRate {
+        tap: tap.name.clone(),
+        direction: format!("{from} > {to}"),
+        from,
+        to,
+        seconds: ns.map(|ns| ns as f64 / 1e9),
+        frames: sums.frames,
+        frames_per_s: per_second(sums.frames, ns),
+        l1_bps: bits_per_second(sums.l1_bytes, ns),
+        l1_with_control_bps: with_control,
+        l2_bps: bits_per_second(sums.l2_bytes, ns),
+        l3_bps: bits_per_second(sums.l3_bytes, ns),
+        goodput_bps: goodput,
+        goodput_min_bps: plain.and_then(|range| range.goodput_min_bps),
+        goodput_max_bps: plain.and_then(|range| range.goodput_max_bps),
+        if_no_tfc,
+        clear_bps: bits_per_second(clear_bytes(tap, direction), ns),
+        control_l1_bps: bits_per_second(sums.control_l1_bytes, ns),
+        utilisation_pct: settings
+            .link_rate_bps
+            .filter(|&rate| rate > 0 && !tap.has_one_mac_pair())
+            .and_then(|rate| with_control.map(|bps| 100.0 * bps / rate as f64)),
+        // Where the clock was set back, a bin holds frames of two times.
+        peak: if tap.clock.stepped(&direction.seen) || tap.clock.is_coarse() {
+            None
+        } else {
+            peak(tap, direction, width)
+        },
+        basis: if tap.clock.stepped(&direction.seen) { "clock-stepped" } else { "capture-clock" },
+        l1_basis: if direction.assumed > 0 || direction.trailed { "assumed" } else { "measured" },
+    }
+}
+
+/// IP octets in clear, without those of SAs that only all of their frames together showed.
+fn clear_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
+    let here = |sa: &&crate::analysis::finish::tap::SaView<'_>| {
+        let bits = sa.state.directions;
+        bits.is_power_of_two() && direction.ids.contains(&bits.trailing_zeros())
+    };
+    let hidden: u64 = tap.sas.iter().filter(here).map(|sa| sa.taken_for_clear().1).sum();
+    let foreign: u64 = tap.foreign.iter().filter(here).map(|sa| sa.state.outer_bytes).sum();
+    direction.sums.clear_bytes.saturating_sub(hidden) + foreign
+}
+
+/// Inner octets of every sized packet of the direction.
+fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
+    let visible: u64 = tap
+        .sizes
+        .visible
+        .iter()
+        .filter(|(key, _)| {
+            tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
+        })
+        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
+        .fold(0, u64::saturating_add);
+    // What ESP-NULL inside a tunnel of others carries has been counted with that tunnel's packet.
+    let null: u64 = null_cells(tap)
+        .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
+        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
+        .fold(0, u64::saturating_add);
+    let decrypted: u64 = tap
+        .sizes
+        .decrypted
+        .iter()
+        .filter(|(key, _)| {
+            tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
+        })
+        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
+        .fold(0, u64::saturating_add);
+    visible.saturating_add(decrypted).saturating_add(null)
+}
+
+/// Whether packets whose inside can be seen carry opaque ones: the packets of both are more than the frames. What is inside the inner
+/// ones is in the inner octets of the outer ones already.
+fn shows_packets_twice(tap: &Tap<'_>, direction: &Folded) -> bool {
+    let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
+    let of_path = |path| tap.partial.tables.paths.get(path).is_some_and(|path| direction.ids.contains(&path.direction));
+    let packets = |cell: &Cell| tap.counted(cell).0;
+    let visible: u64 =
+        tap.sizes.visible.iter().filter(|(key, _)| of_path(key.path)).map(|(_, cell)| packets(cell)).sum();
+    let decrypted: u64 =
+        tap.sizes.decrypted.iter().filter(|(key, _)| of_path(key.path)).map(|(_, cell)| packets(cell)).sum();
+    let null: u64 = null_cells(tap)
+        .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
+        .map(|(_, cell)| packets(cell))
+        .sum();
+    // Several messages of ESP share a segment of TCP.
+    let one_a_frame = |sa: &&SaView<'_>| sa.key.protocol != Protocol::Ah && !sa.in_tcp();
+    let opaque: u64 = tap
+        .sas
+        .iter()
+        .filter(|sa| sa.state.directions & bits != 0 && sa.is_opaque())
+        .filter(one_a_frame)
+        .map(|sa| sa.state.opaque.saturating_sub(if tap.copying { sa.state.copies.get().frames } else { 0 }))
+        .sum();
+    let seen = visible.saturating_add(decrypted).saturating_add(null);
+    seen > 0 && opaque > 0 && seen.saturating_add(opaque) > direction.sums.frames
+}
+
+/// Inner octets of the opaque SAs of a direction.
+#[derive(Clone, Copy)]
+struct Hidden {
+    least: u64,
+    most: u64,
+    /// Whether policies state how all of them pad.
+    stated: bool,
+}
+
+/// Inner octets of the opaque SAs of the direction; `None` where one of them is unknown, or travels in another direction too.
+fn hidden_goodput(tap: &Tap<'_>, direction: &Folded) -> Option<Hidden> {
+    let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
+    let opaque = tap.sas.iter().filter(|sa| sa.state.directions & bits != 0 && sa.is_opaque());
+    // What AH hides is the ESP or IPComp inside, an SA of its own.
+    let none = Hidden { least: 0, most: 0, stated: true };
+    opaque.filter(|sa| sa.key.protocol != Protocol::Ah).try_fold(none, |sum, sa| {
+        let inferred = sa.inferred.as_ref().filter(|_| sa.state.directions & !bits == 0)?;
+        let (least, most) = inferred.goodput_bytes;
+        Some(Hidden {
+            least: sum.least.saturating_add(least),
+            most: sum.most.saturating_add(most),
+            stated: sum.stated && inferred.stated,
+        })
+    })
+}
+
+/// The highest of the bins that lie wholly between the first and the last frame.
+fn peak(tap: &Tap<'_>, direction: &Folded, width: i64) -> Option<Peak> {
+    let ends = direction.seen.ends()?;
+    let (first, last) = (ends.first_time.ns()?, ends.last_time.ns()?);
+    direction
+        .bins
+        .iter()
+        .map(|(bin, sums)| (bin.saturating_mul(width), sums))
+        .filter(|(start, _)| *start >= first && start.saturating_add(width) <= last)
+        .map(|(start, sums)| (start, tap.on_the_wire(&sums.all, &sums.copies, &sums.again)))
+        .max_by_key(|(start, sums)| (sums.l1_bytes, std::cmp::Reverse(*start)))
+        .map(|(start_ns, sums)| Peak {
+            start_ns,
+            l1_bps: sums.l1_bytes as f64 * 8e9 / width as f64,
+            frames_per_s: sums.frames as f64 * 1e9 / width as f64,
+        })
+}

@@ -1,0 +1,72 @@
+//! ESP-NULL in fragments: the first fragment shows the inner packet's length, all of them that it fits.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::analysis::finish::tap::SaView;
+use crate::analysis::state::sa::sas::{NullCandidate, TrainVotes};
+use crate::analysis::state::sa::sizes::{NullKey, Sizes, TrainKey};
+use crate::analysis::state::traffic::fragments::FragmentSums;
+use crate::dissect::NULL_LENGTH_BITS;
+
+/// The evidence of complete packets, by SA number.
+pub(in crate::analysis::finish) fn votes(
+    sums: &BTreeMap<u32, FragmentSums>,
+    sizes: &Sizes,
+) -> BTreeMap<u32, TrainVotes> {
+    let mut votes: BTreeMap<u32, TrainVotes> = BTreeMap::new();
+    for (key, cell) in sizes.trains.iter() {
+        let packets = sums.get(&key.sa).map_or(0, |sums| sums.complete);
+        let votes = votes.entry(key.sa).or_default();
+        votes.packets = packets;
+        if let Some(icv_bytes) = key.peek.icv_bytes(key.esp_bytes) {
+            let candidate = NullCandidate { icv_bytes, iv_bytes: key.peek.iv_bytes };
+            let (frames, bits) = votes.by.entry(candidate).or_default();
+            *frames += cell.seen.count;
+            *bits += cell.seen.count * u64::from(key.peek.bits + NULL_LENGTH_BITS);
+        }
+    }
+    votes
+}
+
+/// Adds the packets of SAs that are ESP-NULL to the sizes.
+pub(in crate::analysis::finish) fn add_sizes(sas: &mut [SaView<'_>], sizes: &mut Cow<'_, Sizes>) {
+    if sizes.trains.iter().next().is_none() {
+        return;
+    }
+    let places: BTreeMap<u32, usize> = sas.iter().enumerate().map(|(at, sa)| (sa.id, at)).collect();
+    let mut found = Vec::new();
+    for (key, cell) in sizes.trains.iter() {
+        let Some(sa) = places.get(&key.sa).and_then(|&at| sas.get_mut(at)) else { continue };
+        let Some(null) = sa.null.and_then(|(candidate, _)| null_key(key, candidate)) else { continue };
+        found.push((null, *cell));
+        if let Some(sums) = &mut sa.fragments {
+            sums.unsized_packets = sums.unsized_packets.saturating_sub(cell.seen.count);
+        }
+    }
+    let sizes = sizes.to_mut();
+    for (key, cell) in &found {
+        sizes.null.add_cell(*key, cell);
+    }
+}
+
+/// The cell of a packet in an SA of this layout; `None` where its lengths do not fit.
+fn null_key(key: &TrainKey, candidate: NullCandidate) -> Option<NullKey> {
+    let TrainKey { sa, owner, costs, stack, direction, peek, outer_bytes, esp_bytes, fragments } = *key;
+    let inner_bytes = u32::from(peek.inner_bytes);
+    let least = 8 + u32::from(candidate.iv_bytes) + inner_bytes + 2 + u32::from(candidate.icv_bytes);
+    (peek.iv_bytes == candidate.iv_bytes && least <= esp_bytes).then_some(NullKey {
+        sa,
+        owner,
+        costs,
+        stack,
+        direction,
+        candidate,
+        tunnel: true,
+        inner_bytes,
+        outer_bytes,
+        esp_bytes,
+        pad_bytes: u16::MAX,
+        fragments,
+    })
+}

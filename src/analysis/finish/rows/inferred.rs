@@ -1,0 +1,168 @@
+//! The transform of opaque ESP SAs, as far as lengths and IVs tell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::analysis::finish::tap::{SaView, Tap};
+use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::sa::sizes::{Cell, OpaqueKey};
+use crate::model::report::Name;
+use crate::model::{Address, Protocol, SaKey};
+use crate::transform::inference::{Catalogue, Inference, is_sweep};
+use crate::transform::iv::IvPattern;
+
+/// What is inferred of one SA.
+pub(crate) struct Inferred {
+    pub(crate) known: Arc<Known>,
+    /// Octets of the inner packets, at least and at most, without TFC padding and dummy packets beyond what was stated. In transport
+    /// mode the inner packet has the outer IP header too; where the mode is unknown that is the upper limit. GRE between the same ends
+    /// may stand around it.
+    pub(crate) goodput_bytes: (u64, u64),
+    /// Whether a policy states how the SA pads, so that the range holds as it is.
+    pub(crate) stated: bool,
+}
+
+/// An inference, with its words as the report has them. SAs that look alike share one.
+pub(crate) struct Known {
+    pub(crate) inference: Inference,
+    pub(crate) name: Option<Name>,
+    pub(crate) candidates: Arc<[Name]>,
+    pub(crate) evidence: Name,
+}
+
+/// Inferences by lengths, IVs, and whether the sizes were walked through.
+type Cache = BTreeMap<(Vec<u32>, IvPattern, bool), Option<Arc<Known>>>;
+
+/// One size of an SA.
+#[derive(Clone, Copy)]
+struct Sized {
+    outer_bytes: u32,
+    fragments: u32,
+    packets: u64,
+}
+
+/// Infers the transform of every opaque ESP SA of a tap.
+pub(in crate::analysis::finish) fn add(tap: &mut Tap<'_>) {
+    let opaque = |sa: &SaView<'_>| sa.key.protocol == Protocol::Esp && sa.is_opaque();
+    if !tap.sas.iter().any(opaque) {
+        return;
+    }
+    let sizes = sizes(tap);
+    let sa_flows = flow_sizes(tap);
+    let catalogue = Catalogue::new();
+    let mut cache = Cache::new();
+    for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
+        let sized = if sa.id == NONE { sa_flows.get(&sa.key) } else { sizes.get(&sa.id) };
+        sa.inferred = sized.and_then(|sizes| inferred(sa, sizes, &catalogue, &mut cache));
+    }
+}
+
+/// Sizes of the opaque packets, by SA number.
+fn sizes(tap: &Tap<'_>) -> BTreeMap<u32, Vec<Sized>> {
+    let mut sizes: BTreeMap<u32, Vec<Sized>> = BTreeMap::new();
+    for (key, cell) in tap.sizes.opaque.iter() {
+        let sized = Sized { outer_bytes: key.outer_bytes, fragments: key.fragments, packets: tap.counted(cell).0 };
+        sizes.entry(key.sa).or_default().push(sized);
+    }
+    sizes
+}
+
+/// Sizes of SAs on unusual UDP ports, which have no number.
+fn flow_sizes(tap: &Tap<'_>) -> BTreeMap<SaKey, Vec<Sized>> {
+    let sized = |(key, cell): &(OpaqueKey, Cell)| Sized {
+        outer_bytes: key.outer_bytes,
+        fragments: key.fragments,
+        packets: tap.counted(cell).0,
+    };
+    let flows = tap.sas.iter().filter(|sa| !sa.flow_sizes.is_empty());
+    flows.map(|sa| (sa.key, sa.flow_sizes.iter().flat_map(|cells| cells.iter()).map(sized).collect())).collect()
+}
+
+/// Lengths of ESP packets with their number. What is no multiple of four is damaged, or no ESP (RFC 4303 section 2.4).
+fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u32, u64)> {
+    let all = sizes.iter().filter(|sized| sized.packets > 0).map(move |sized| {
+        // Every further fragment has an IP header of its own.
+        let headers = around.saturating_add(header.saturating_mul(sized.fragments.saturating_sub(1)));
+        (sized.outer_bytes.saturating_sub(headers), sized.packets)
+    });
+    all.filter(|(length, _)| length.is_multiple_of(4))
+}
+
+fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut Cache) -> Option<Inferred> {
+    let around = sa.state.evidence.around()?;
+    // On unusual UDP ports ESP-NULL is not looked for.
+    if sa.flow.is_some() && IvPattern::is_clear(&sa.state.evidence.ivs()) {
+        return None;
+    }
+    let header = ip_header(sa.key.src);
+    let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
+    for (length, packets) in lengths(sizes, around, header) {
+        *counted.entry(length).or_default() += packets;
+    }
+    let swept = is_sweep(&counted.iter().map(|(length, packets)| (*length, *packets)).collect::<Vec<_>>());
+    let distinct: Vec<u32> = counted.into_keys().collect();
+    let pattern = IvPattern::of(&sa.state.evidence.ivs());
+    let known = cache.entry((distinct, pattern, swept)).or_insert_with_key(|(lengths, pattern, swept)| {
+        let inference = catalogue.infer_from(lengths, *pattern, *swept)?;
+        Some(Arc::new(Known {
+            name: inference.name().map(Name::from),
+            candidates: inference.candidates.iter().map(|esp| esp.to_string().into()).collect(),
+            evidence: inference.evidence.as_str().into(),
+            inference,
+        }))
+    });
+    let known = Arc::clone(known.as_ref()?);
+    let stated = Stated { protection: known.inference.protection, transport: None, padding: false };
+    Some(Inferred { goodput_bytes: goodput_bytes(sizes, around, header, stated), stated: false, known })
+}
+
+/// The longest GRE header in use: checksum, key and sequence number (RFC 2784 section 2, RFC 2890 section 2).
+const GRE: u64 = 16;
+
+/// Octets of the inner packets, at least and at most. In transport mode the inner packet has the outer IP header too; where the mode
+/// is unknown that is the upper limit. The lower one leaves room for GRE between the ends of the SA: in tunnel mode with its own IP
+/// header.
+fn goodput_bytes(sizes: &[Sized], around: u32, header: u32, stated: Stated) -> (u64, u64) {
+    let (least, most) = stated.protection;
+    let header = u64::from(header);
+    let tunnel = stated.transport != Some(true);
+    let gre = GRE + if tunnel { header } else { 0 };
+    let own = if stated.transport == Some(false) { 0 } else { header };
+    lengths(sizes, around, u32::try_from(header).unwrap_or(0)).fold((0, 0), |sums, (length, packets)| {
+        let length = u64::from(length);
+        let (fewest, greatest) = (length.saturating_sub(most + gre), length.saturating_sub(least) + own);
+        (sums.0.saturating_add(fewest.saturating_mul(packets)), sums.1.saturating_add(greatest.saturating_mul(packets)))
+    })
+}
+
+/// What is expected of an SA's transform: octets that protection adds, at least and at most, and whether the outer IP header is the
+/// inner packet's own (transport mode) or not; `None` where the mode is unknown.
+#[derive(Clone, Copy)]
+pub(in crate::analysis::finish) struct Stated {
+    pub(in crate::analysis::finish) protection: (u64, u64),
+    pub(in crate::analysis::finish) transport: Option<bool>,
+    /// Whether it says how the sender pads.
+    pub(in crate::analysis::finish) padding: bool,
+}
+
+/// Narrows the goodput of the SAs at these places to what their stated transforms leave.
+pub(in crate::analysis::finish) fn narrow(tap: &mut Tap<'_>, stated: &BTreeMap<usize, Stated>) {
+    if stated.is_empty() {
+        return;
+    }
+    let sizes = sizes(tap);
+    for (&at, stated) in stated {
+        let Some(sa) = tap.sas.get_mut(at) else { continue };
+        let Some((sizes, around)) = sizes.get(&sa.id).zip(sa.state.evidence.around()) else { continue };
+        let goodput = goodput_bytes(sizes, around, ip_header(sa.key.src), *stated);
+        if let Some(inferred) = &mut sa.inferred {
+            inferred.goodput_bytes = goodput;
+            inferred.stated = stated.padding;
+        }
+    }
+}
+
+/// Octets of an IP header without options.
+fn ip_header(address: Address) -> u32 {
+    if address.is_v4() { 20 } else { 40 }
+}

@@ -1,0 +1,9 @@
+//! The rows of a report's tables.
+
+pub(super) mod directions;
+pub(super) mod events;
+pub(super) mod fragmented;
+pub(super) mod inferred;
+pub(super) mod padding;
+pub(super) mod sas;
+pub(super) mod sizes;

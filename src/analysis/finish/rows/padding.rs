@@ -1,0 +1,89 @@
+//! Padding of Ethernet frames, ESP and AH.
+
+use super::directions::direction_name;
+use crate::analysis::finish::tap::Tap;
+use crate::model::report::{AhPadding, EspPadding, EthernetPadding, Report};
+
+/// One frame in so many may lack a trailer that all others bear.
+const UNTRAILED: u64 = 100;
+/// Fewer frames with a trailer are chance.
+const TRAILED: u64 = 16;
+
+/// Octets that follow the packet in every frame of a direction, which a capture card or a packet broker appended.
+pub(in crate::analysis::finish) fn trailer(tap: &Tap<'_>, direction: u32) -> u64 {
+    // A card appends to all frames; a tap of two cards may have two trailers.
+    match trailer_of(tap, &|_| true) {
+        0 => trailer_of(tap, &|id| id == direction),
+        bytes => bytes,
+    }
+}
+
+/// The same, of the directions in `of`: nearly all of their frames have it, and most of these are so long that nothing fills them up.
+fn trailer_of(tap: &Tap<'_>, of: &dyn Fn(u32) -> bool) -> u64 {
+    let partial = tap.partial;
+    let ip_frames: u64 = partial.rates.iter().filter(|(id, _)| of(*id)).map(|(_, rates)| rates.ip_frames).sum();
+    let cells = || partial.padding.iter().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell);
+    let filled: u64 = partial.padding.fill().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell.seen.count).sum();
+    let trailed: u64 = cells().map(|cell| cell.seen.count).sum();
+    let all = ip_frames.saturating_sub(trailed).saturating_mul(UNTRAILED) <= ip_frames;
+    let shortest = cells().map(|cell| u64::from(cell.shortest)).min().unwrap_or(0);
+    if all && trailed.saturating_sub(filled) >= TRAILED { shortest } else { 0 }
+}
+
+/// Whether what fills a direction's short frames may be a trailer: one as long as one VLAN tag, or two, ends where a frame that is
+/// filled up without its tags ends.
+pub(in crate::analysis::finish) fn may_be_trailer(tap: &Tap<'_>, direction: u32) -> bool {
+    const TAGS: [u64; 2] = [4, 8];
+    TAGS.contains(&trailer(tap, direction))
+}
+
+pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
+    for (direction, pattern, cell) in tap.partial.padding.iter() {
+        report.padding.ethernet.push(EthernetPadding {
+            tap: tap.name.clone(),
+            direction: direction_name(tap, direction),
+            frames: cell.seen.count,
+            pad_bytes_min: u64::from(cell.shortest),
+            pad_bytes_max: u64::from(cell.longest),
+            pattern: pattern.name(),
+            examples: cell.examples.iter().map(|&pos| tap.frame(pos)).collect(),
+        });
+    }
+    for sa in &tap.sas {
+        if let Some((_, votes)) = sa.null {
+            let pad_lengths: std::collections::BTreeMap<u32, u64> =
+                votes.pads.iter().map(|(&length, &frames)| (u32::from(length), frames)).collect();
+            let sized: u64 = pad_lengths.values().sum();
+            report.padding.esp.push(EspPadding {
+                tap: tap.name.clone(),
+                sa: sa.name.clone(),
+                basis: "visible",
+                pad_lengths,
+                monotonic: votes.monotonic,
+                other: sized.saturating_sub(votes.monotonic),
+                longer_than_needed: votes.longer_than_needed,
+            });
+        }
+        if let Some(keyed) = sa.state.keyed.as_deref().filter(|keyed| !keyed.pads.is_empty()) {
+            let sized: u64 = keyed.pads.values().sum();
+            report.padding.esp.push(EspPadding {
+                tap: tap.name.clone(),
+                sa: sa.name.clone(),
+                basis: "decrypted",
+                pad_lengths: keyed.pads.iter().map(|(&length, &packets)| (u32::from(length), packets)).collect(),
+                monotonic: keyed.monotonic,
+                other: sized.saturating_sub(keyed.monotonic),
+                longer_than_needed: keyed.longer_than_needed,
+            });
+        }
+        let tail = sa.state.ah_tail.get();
+        if tail.is_padding() {
+            report.padding.ah.push(AhPadding {
+                tap: tap.name.clone(),
+                sa: sa.name.clone(),
+                frames: tail.frames,
+                nonzero: tail.frames.saturating_sub(tail.zero),
+            });
+        }
+    }
+}

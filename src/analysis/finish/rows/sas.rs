@@ -1,0 +1,216 @@
+//! Security associations and tunnels.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::inferred::Inferred;
+use super::sizes::{OverheadSum, overheads};
+use crate::analysis::finish::tap::{SaView, Tap};
+use crate::analysis::finish::time::{bits_per_second, moment, per_second};
+use crate::analysis::state::sa::sequence::{SequenceFigures, WINDOWS};
+use crate::model::report::{
+    FrameRef, IcvChecks, MinMax, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport,
+    Tunnel,
+};
+use crate::model::{Address, Encapsulation, Protocol, Timestamp};
+use crate::transform::algorithm::cipher;
+use crate::transform::algorithm::integrity::{INTEGRITIES, Place};
+use crate::transform::{Esp, Integrity};
+
+/// Octets of the AH header in front of its ICV field (RFC 4302 section 2).
+const AH_FIXED: u32 = 12;
+
+pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
+    let overheads = overheads(tap);
+    report.sas.reserve_exact(tap.sas.len());
+    for sa in &tap.sas {
+        report.sas.push(sa_row(tap, sa, overheads.get(&sa.id).filter(|_| sa.flow.is_none())));
+    }
+    add_tunnels(report, tap);
+}
+
+fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa {
+    let state = sa.state;
+    let copies = if tap.copying { state.copies.get() } else { Default::default() };
+    let duration = tap.clock.duration_ns(&state.seen);
+    let frames = state.seen.count.saturating_sub(copies.frames);
+    let l1_bytes = state.l1_bytes.saturating_sub(copies.l1_bytes);
+    let later = sa.fragments.as_ref().map_or((0, 0), |f| (f.later, f.later_bytes));
+    let (first, last) = (state.first_time(), state.last_time());
+    let nowhere = FrameRef { capture: 0, frame: 0 };
+    Sa {
+        id: sa.name.clone(),
+        tap: tap.name.clone(),
+        proto: sa.key.protocol.name(),
+        spi: sa.key.spi.0,
+        spi_hex: Shown(sa.key.spi),
+        src: Shown(sa.key.src),
+        dst: Shown(sa.key.dst),
+        encapsulation: encapsulation(sa).name(),
+        mode: mode(sa),
+        frames,
+        fragments: later.0,
+        fragments_uncertain: sa.fragments.as_ref().map_or(0, |f| f.uncertain),
+        outer_bytes: state.outer_bytes.saturating_sub(copies.outer_bytes) + later.1,
+        copies_removed: copies.frames,
+        first: moment(first),
+        last: moment(last),
+        first_ns: first.ns(),
+        last_ns: last.ns(),
+        first_frame: state.seen.ends().map_or(nowhere, |e| tap.frame(e.first)),
+        last_frame: state.seen.ends().map_or(nowhere, |e| tap.frame(e.last)),
+        sequence: sa.sequence.as_ref().map(sequence_row),
+        transform: transform(sa),
+        icv_bytes: icv_bytes(sa),
+        icv_checks: state.keyed.as_deref().map(|keyed| IcvChecks {
+            verified: keyed.verified(),
+            failed: keyed.failed.count,
+            not_checked: keyed.unchecked.values().sum(),
+            decrypted: keyed.opened,
+        }),
+        rate: SaRate { frames_per_s: per_second(frames, duration), l1_bps: bits_per_second(l1_bytes, duration) },
+        protection_bytes: sa.inferred.as_ref().map(|inferred| {
+            let (min, max) = inferred.known.inference.protection;
+            MinMax { min, max }
+        }),
+        overhead: overhead_row(overhead),
+    }
+}
+
+fn overhead_row(sum: Option<&OverheadSum>) -> Overhead {
+    match sum {
+        Some(OverheadSum { packets, sum, range: Some((low, high)), decrypted }) => Overhead {
+            basis: if *decrypted { "decrypted" } else { "visible" },
+            min_bytes: Some(*low),
+            max_bytes: Some(*high),
+            mean_bytes: Some(*sum as f64 / *packets as f64),
+        },
+        _ => Overhead { basis: "unknown", min_bytes: None, max_bytes: None, mean_bytes: None },
+    }
+}
+
+fn sequence_row(figures: &SequenceFigures) -> Sequence {
+    Sequence {
+        first: figures.first,
+        last: figures.last,
+        highest: figures.highest,
+        lost: figures.lost,
+        gaps: figures.gaps,
+        longest_gap: figures.longest_gap,
+        duplicate: figures.duplicate,
+        late: figures.late,
+        restarts: figures.restarts().len() as u64,
+        wraps: figures.wraps,
+        replay_window: WINDOWS
+            .iter()
+            .zip(figures.would_drop)
+            .filter(|(_, would_drop)| *would_drop > 0)
+            .map(|(&size, would_drop)| ReplayWindow { size, would_drop })
+            .collect(),
+    }
+}
+
+/// The encapsulation most frames of the SA had.
+pub(crate) fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
+    let kinds = [Encapsulation::Native, Encapsulation::Udp, Encapsulation::Tcp, Encapsulation::Wesp];
+    let counts = sa.state.encapsulations;
+    kinds.into_iter().zip(counts).rev().max_by_key(|(_, count)| *count).map_or(Encapsulation::Native, |(kind, _)| kind)
+}
+
+/// `tunnel`, `transport` or `unknown`, as the packets show it.
+fn mode(sa: &SaView<'_>) -> &'static str {
+    let (tunnel, transport) = match sa.null {
+        Some((_, votes)) => (votes.tunnel, votes.frames.saturating_sub(votes.tunnel).saturating_sub(votes.dummy)),
+        None => (sa.state.tunnel, sa.state.transport),
+    };
+    match (tunnel, transport) {
+        (0, 0) => "unknown",
+        (t, p) if t >= p => "tunnel",
+        _ => "transport",
+    }
+}
+
+/// ICV octets: of AH without known padding, of ESP-NULL by the verdict, of opaque ESP where lengths decide it.
+pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
+    if let Some((candidate, _)) = sa.null {
+        return Some(u32::from(candidate.icv_bytes));
+    }
+    if let Some(inferred) = &sa.inferred {
+        return inferred.known.inference.icv;
+    }
+    let (&header, _) = sa.state.ah_lengths.iter().max_by_key(|(_, count)| **count)?;
+    let field = header.checked_sub(AH_FIXED)?;
+    Some(if sa.state.ah_tail.get().is_padding() { field.saturating_sub(4) } else { field })
+}
+
+fn transform(sa: &SaView<'_>) -> TransformReport {
+    let unknown = TransformReport { basis: "unknown", name: None, candidates: Arc::new([]), evidence: None };
+    if let Some(Inferred { known, .. }) = &sa.inferred {
+        return TransformReport {
+            basis: if known.inference.decided { "inferred" } else { "unknown" },
+            name: known.name.clone(),
+            candidates: Arc::clone(&known.candidates),
+            evidence: Some(Name::clone(&known.evidence)),
+        };
+    }
+    match (sa.key.protocol, sa.null, icv_bytes(sa)) {
+        (Protocol::Esp, Some((candidate, _)), _) => {
+            let null = |integrity| {
+                cipher::named("NULL").map(|cipher| Name::from(Esp { cipher, key_bits: None, integrity }.to_string()))
+            };
+            let candidates: Vec<Name> = match (candidate.iv_bytes, candidate.icv_bytes) {
+                (0, 0) => null(None).into_iter().collect(),
+                (0, icv) => integrity(u32::from(icv), false).filter_map(|one| null(Some(one))).collect(),
+                _ => vec!["NULL-AUTH-AES-GMAC".into()],
+            };
+            let name = match (candidate.iv_bytes, candidate.icv_bytes) {
+                (0, 0) => Name::from("NULL, no ICV"),
+                (0, icv) => format!("NULL, {}-bit ICV", u32::from(icv) * 8).into(),
+                _ => "NULL-AUTH-AES-GMAC".into(),
+            };
+            TransformReport { basis: "visible", name: Some(name), candidates: candidates.into(), evidence: None }
+        }
+        (Protocol::Ah, _, Some(icv)) => TransformReport {
+            basis: "visible",
+            name: Some(format!("{}-bit ICV", icv * 8).into()),
+            candidates: integrity(icv, true).map(|one| Name::from(one.name)).collect(),
+            evidence: None,
+        },
+        _ => unknown,
+    }
+}
+
+/// Integrity algorithms whose ICV field has so many octets.
+fn integrity(icv_bytes: u32, ah: bool) -> impl Iterator<Item = &'static Integrity> {
+    let place = move |one: &&Integrity| one.place == Place::Both || ah && one.place == Place::Ah;
+    INTEGRITIES.iter().filter(place).filter(move |one| one.iv + one.icv == icv_bytes)
+}
+
+/// SA ids of the two directions, earliest and latest time.
+type Ends = (Vec<Name>, Vec<Name>, Option<i64>, Option<i64>);
+
+fn add_tunnels(report: &mut Report, tap: &Tap<'_>) {
+    let mut tunnels: BTreeMap<(Address, Address), Ends> = BTreeMap::new();
+    for sa in &tap.sas {
+        let (a, b) = (sa.key.src.min(sa.key.dst), sa.key.src.max(sa.key.dst));
+        let (a_to_b, b_to_a, first, last) = tunnels.entry((a, b)).or_default();
+        if sa.key.src == a {
+            a_to_b.push(sa.name.clone())
+        } else {
+            b_to_a.push(sa.name.clone())
+        }
+        let earlier = |own: Option<i64>, t: Timestamp| [own, t.ns()].into_iter().flatten().min();
+        let later = |own: Option<i64>, t: Timestamp| [own, t.ns()].into_iter().flatten().max();
+        *first = earlier(*first, sa.state.first_time());
+        *last = later(*last, sa.state.last_time());
+    }
+    report.tunnels.extend(tunnels.into_iter().map(|((a, b), (a_to_b, b_to_a, first_ns, last_ns))| Tunnel {
+        tap: tap.name.clone(),
+        a: a.to_string(),
+        b: b.to_string(),
+        sas_a_to_b: a_to_b,
+        sas_b_to_a: b_to_a,
+        first_ns,
+        last_ns,
+    }));
+}

@@ -1,0 +1,4 @@
+//! Frames become observations.
+
+pub(super) mod express;
+pub(super) mod observation;

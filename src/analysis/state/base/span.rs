@@ -1,0 +1,275 @@
+//! What stretch of which captures a state covers, and how its clock ran.
+
+use serde::{Deserialize, Serialize};
+
+use super::seen::Seen;
+use crate::analysis::limits::{CLOCK_TOLERANCE_NS, MAX_BACK_STEPS};
+use crate::analysis::observe::observation::Observation;
+use crate::analysis::state::traffic::copies::stepped_back;
+use crate::capture::Frame;
+use crate::dissect::digest::content;
+use crate::model::{FramePos, Shift, Timestamp};
+
+/// What stretch of which captures a state covers.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Span {
+    /// The captures of the span, in order.
+    pub(crate) captures: Vec<CaptureSpan>,
+    /// Whether the first capture's beginning lies in an earlier span.
+    pub(crate) continues: bool,
+    /// The first frame with a time, and the time of the last one.
+    first: Option<(FramePos, Timestamp)>,
+    last: Option<Timestamp>,
+    /// Frames whose time lies before the time of the frame before them.
+    pub(crate) backward: Seen,
+    pub(crate) backward_most_ns: i64,
+    /// Frames without a time.
+    pub(crate) untimed: Seen,
+    /// The time of the frame after the first, and of the one before the last.
+    second: Option<Timestamp>,
+    last_but_one: Option<Timestamp>,
+    /// Whether a frame bears a time that is no whole second.
+    fractions: bool,
+    /// The first steps back beyond what the windows tolerate, and how many more there are.
+    pub(crate) steps: Vec<BackStep>,
+    pub(crate) more_steps: u64,
+}
+
+/// A step back of the clock, with the times of the frames around it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct BackStep {
+    /// The first frame behind the step.
+    pub(crate) pos: FramePos,
+    pub(crate) before: Timestamp,
+    pub(crate) after: Timestamp,
+    /// The time of the frame before `before`, and of the one after `after`.
+    pub(crate) earlier: Option<Timestamp>,
+    pub(crate) next: Option<Timestamp>,
+}
+
+impl BackStep {
+    /// By how much the clock was set back; `None` where it was not, and one frame alone bears a time out of order.
+    pub(crate) fn set_back_ns(&self) -> Option<i64> {
+        // One late frame: the next one goes on where the clock had been. One early frame: the clock returns to where it was.
+        let late = self.next.is_some_and(|next| next != Timestamp::UNKNOWN && next >= self.before);
+        let early = self.earlier.is_some_and(|earlier| earlier != Timestamp::UNKNOWN && self.after >= earlier);
+        if late || early { None } else { stepped_back(self.before, self.after) }
+    }
+}
+
+/// A capture's share of a span; frames that filters left out included, because positions count them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CaptureSpan {
+    /// Frames.
+    pub frames: u64,
+    /// Times of the earliest and the latest frame that has one.
+    pub times: Option<(Timestamp, Timestamp)>,
+    /// Times of the first and the last frame that has one, in the order of the capture.
+    ends: Option<(Timestamp, Timestamp)>,
+    /// The longest time between a frame and the next, in nanoseconds.
+    pub(crate) longest_pause_ns: i64,
+    /// Digest of the first frame that has a time.
+    opening: u64,
+}
+
+impl CaptureSpan {
+    fn append(&mut self, later: Self) {
+        let Self { frames, times, ends, longest_pause_ns, opening } = later;
+        if self.ends.is_none() {
+            self.opening = opening;
+        }
+        self.frames += frames;
+        if let (Some(own), Some(theirs)) = (self.ends, ends) {
+            self.pause(own.1, theirs.0);
+        }
+        self.longest_pause_ns = self.longest_pause_ns.max(longest_pause_ns);
+        self.ends = match (self.ends, ends) {
+            (Some(own), Some(theirs)) => Some((own.0, theirs.1)),
+            (own, theirs) => own.or(theirs),
+        };
+        self.times = match (self.times, times) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (own, theirs) => own.or(theirs),
+        };
+    }
+
+    /// The longest time between a frame and the next, in nanoseconds.
+    #[must_use]
+    pub const fn longest_pause_ns(&self) -> i64 {
+        self.longest_pause_ns
+    }
+
+    /// What a capture has in common with its copies, and hardly with another; `None` without times.
+    #[must_use]
+    pub fn mark(&self) -> Option<(u64, (Timestamp, Timestamp), i64, u64)> {
+        Some((self.frames, self.times?, self.longest_pause_ns, self.opening))
+    }
+
+    /// Takes in the first frame that has a time.
+    #[cold]
+    fn open(&mut self, frame: &Frame<'_>) {
+        self.ends = Some((frame.time, frame.time));
+        self.opening = content(frame.data);
+    }
+
+    #[inline]
+    fn pause(&mut self, before: Timestamp, after: Timestamp) {
+        self.longest_pause_ns = self.longest_pause_ns.max(after.raw().saturating_sub(before.raw()));
+    }
+}
+
+impl Span {
+    #[inline]
+    pub(in crate::analysis) fn count(&mut self, frame: &Frame<'_>) {
+        let capture = frame.pos.capture() as usize;
+        if capture >= self.captures.len() {
+            self.captures.resize(capture + 1, CaptureSpan::default());
+        }
+        if let Some(span) = self.captures.get_mut(capture) {
+            span.frames += 1;
+            if frame.time != Timestamp::UNKNOWN {
+                if let Some((first, last)) = span.ends {
+                    span.pause(last, frame.time);
+                    span.ends = Some((first, frame.time));
+                } else {
+                    span.open(frame);
+                }
+                span.times = Some(match span.times {
+                    Some((earliest, latest)) => (earliest.min(frame.time), latest.max(frame.time)),
+                    None => (frame.time, frame.time),
+                });
+            }
+        }
+    }
+
+    #[inline]
+    pub(in crate::analysis) fn time(&mut self, o: &Observation) {
+        if o.time == Timestamp::UNKNOWN {
+            self.untimed.add(o.pos, o.time);
+            return;
+        }
+        if let Some(last) = self.last {
+            self.second = self.second.or(Some(o.time));
+            if let Some(step) = self.steps.last_mut().filter(|step| step.next.is_none()) {
+                step.next = Some(o.time);
+            }
+            if let Some(step) = stepped_back(last, o.time) {
+                self.backward.add(o.pos, o.time);
+                self.backward_most_ns = self.backward_most_ns.max(step);
+                let earlier = self.last_but_one;
+                self.step(BackStep { pos: o.pos, before: last, after: o.time, earlier, next: None });
+            }
+        }
+        self.first.get_or_insert((o.pos, o.time));
+        self.divide(o.time);
+        self.last_but_one = self.last;
+        self.last = Some(o.time);
+    }
+
+    /// Keeps a step back, if it is more than frames out of order.
+    #[cold]
+    fn step(&mut self, step: BackStep) {
+        if stepped_back(step.before, step.after).is_none_or(|back| back <= CLOCK_TOLERANCE_NS) {
+            return;
+        }
+        if self.steps.len() < MAX_BACK_STEPS {
+            self.steps.push(step);
+        } else {
+            self.more_steps += 1;
+        }
+    }
+
+    /// Whether all times are whole seconds, and not all the same one.
+    pub(crate) fn is_coarse(&self) -> bool {
+        let captures = self.captures.iter().filter_map(|capture| capture.times);
+        let ends = captures.reduce(|own, next| (own.0.min(next.0), own.1.max(next.1)));
+        !self.fractions && ends.is_some_and(|(earliest, latest)| earliest < latest)
+    }
+
+    /// Notes the first time that is no whole second; after it there is nothing to look at.
+    #[inline]
+    fn divide(&mut self, time: Timestamp) {
+        const SECOND: i64 = 1_000_000_000;
+        if !self.fractions {
+            self.fractions = time.raw() % SECOND != 0;
+        }
+    }
+
+    /// Whether a frame of this time comes no earlier than the one before it.
+    #[inline]
+    pub(in crate::analysis) fn admits(&self, time: Timestamp) -> bool {
+        time != Timestamp::UNKNOWN
+            && self.last.is_some_and(|last| time >= last)
+            && self.second.is_some()
+            && self.steps.last().is_none_or(|step| step.next.is_some())
+    }
+
+    /// Takes in a time that [`Span::admits`].
+    #[inline]
+    pub(in crate::analysis) fn pass(&mut self, time: Timestamp) {
+        self.divide(time);
+        self.last_but_one = self.last;
+        self.last = Some(time);
+    }
+
+    pub(in crate::analysis) fn merge(&mut self, later: Self) -> Shift {
+        let Self {
+            captures,
+            continues,
+            first,
+            last,
+            backward,
+            backward_most_ns,
+            untimed,
+            second,
+            last_but_one,
+            fractions,
+            steps,
+            more_steps,
+        } = later;
+        self.fractions |= fractions;
+        let own = self.captures.len() as u32;
+        let shift = if continues && own > 0 {
+            Shift { captures: own - 1, frames: self.captures.last().map_or(0, |c| c.frames) }
+        } else {
+            Shift { captures: own, frames: 0 }
+        };
+        if own == 0 {
+            self.continues = continues;
+        }
+        let mut more = captures.into_iter();
+        if continues && let Some(open) = self.captures.last_mut() {
+            open.append(more.next().unwrap_or_default());
+        }
+        self.captures.extend(more);
+        let first = first.map(|(pos, time)| (pos.shifted(shift), time));
+        if let (Some(before), Some((pos, after))) = (self.last, first) {
+            if let Some(step) = self.steps.last_mut().filter(|step| step.next.is_none()) {
+                step.next = Some(after);
+            }
+            if let Some(step) = stepped_back(before, after) {
+                self.backward.add(pos, after);
+                self.backward_most_ns = self.backward_most_ns.max(step);
+                let earlier = self.last_but_one;
+                self.step(BackStep { pos, before, after, earlier, next: second });
+            }
+        }
+        for step in steps {
+            // The step between the first two frames does not know what came before them.
+            self.step(BackStep { pos: step.pos.shifted(shift), earlier: step.earlier.or(self.last), ..step });
+        }
+        self.more_steps += more_steps;
+        if self.last.is_some() {
+            self.second = self.second.or(first.map(|(_, time)| time));
+        } else {
+            self.second = second;
+        }
+        self.last_but_one = last_but_one.or(if last.is_some() { self.last } else { self.last_but_one });
+        self.backward.merge(backward, shift);
+        self.backward_most_ns = self.backward_most_ns.max(backward_most_ns);
+        self.untimed.merge(untimed, shift);
+        self.first = self.first.or(first);
+        self.last = last.or(self.last);
+        shift
+    }
+}

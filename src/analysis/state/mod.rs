@@ -1,0 +1,6 @@
+//! The mergeable state of a span: what all accumulators are made of, what is kept of SAs, of traffic, and how it is written to a file.
+
+pub(super) mod base;
+pub(super) mod file;
+pub(super) mod sa;
+pub(super) mod traffic;

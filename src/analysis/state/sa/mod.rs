@@ -1,0 +1,8 @@
+//! What is kept of each SA.
+
+pub(in crate::analysis) mod candidates;
+pub(in crate::analysis) mod keyed;
+pub(in crate::analysis) mod opaque;
+pub(in crate::analysis) mod sas;
+pub(in crate::analysis) mod sequence;
+pub(in crate::analysis) mod sizes;

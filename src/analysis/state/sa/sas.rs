@@ -1,0 +1,501 @@
+//! What is known of each SA besides its sequence numbers and sizes.
+
+use serde::{Deserialize, Serialize};
+
+use std::collections::BTreeMap;
+
+use super::keyed::Keyed;
+use super::opaque::OpaqueEvidence;
+use super::sequence::SequenceState;
+use crate::analysis::limits::{FIRST_KEPT, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES};
+use crate::analysis::observe::observation::{Mode, Observation, SaSight};
+use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::base::rare::Rare;
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::steps::Steps;
+use crate::analysis::state::base::tables::Remap;
+use crate::dissect::{Note, NullSupport};
+use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
+
+/// State of all SAs of a span, indexed by SA number.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sas {
+    states: Vec<SaState>,
+    /// How many of the newest intervals of each run are kept, where all SAs together had too many.
+    kept: Option<u32>,
+}
+
+/// State of one SA.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SaState {
+    pub(crate) seen: Seen,
+    pub(crate) outer_bytes: u64,
+    pub(crate) l1_bytes: u64,
+    pub(crate) copies: Rare<Copies>,
+    pub(crate) sequence: SequenceState,
+    /// Frames per encapsulation, in the order of [`Encapsulation`].
+    pub(crate) encapsulations: [u64; 4],
+    pub(crate) tunnel: u64,
+    pub(crate) transport: u64,
+    /// Frames whose inner packet is hidden.
+    pub(crate) opaque: u64,
+    /// Directions at the tap it was seen in, one bit each.
+    pub(crate) directions: u64,
+    /// AH: frames per header length.
+    pub(crate) ah_lengths: BTreeMap<u32, u64>,
+    pub(crate) ah_tail: Rare<AhTail>,
+    pub(crate) bad_length: Rare<Seen>,
+    /// Evidence for ESP-NULL, by candidate.
+    pub(crate) null: BTreeMap<NullCandidate, NullVotes>,
+    /// Frames checked against the candidates.
+    pub(crate) null_checked: u64,
+    /// Evidence about the transform of an opaque SA.
+    pub(crate) evidence: OpaqueEvidence,
+    /// How the numbers of its packets in UDP follow each other.
+    pub(crate) steps: Rare<Steps>,
+    /// What came of its packets, where it has keys.
+    pub(crate) keyed: Option<Box<Keyed>>,
+}
+
+/// Sums over frames recognised as TAP copies: part of the sums beside them.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Copies {
+    pub(crate) frames: u64,
+    pub(crate) outer_bytes: u64,
+    pub(crate) l1_bytes: u64,
+}
+
+/// The last four octets of AH ICV fields that may hold padding, frame after frame.
+///
+/// A MAC's octets change from packet to packet, padding does not: the evidence is equal neighbours. A frame with the number of the one
+/// before it is the same packet again, and says nothing.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct AhTail {
+    pub(crate) frames: u64,
+    pub(crate) zero: u64,
+    pub(crate) equal_neighbours: u64,
+    /// Of the first and the last frame: sequence number and octets.
+    first: Option<(Option<u32>, u32)>,
+    last: Option<(Option<u32>, u32)>,
+}
+
+/// An ESP-NULL layout.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+pub(crate) struct NullCandidate {
+    pub(crate) icv_bytes: u8,
+    pub(crate) iv_bytes: u8,
+}
+
+/// Evidence for one ESP-NULL layout.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct NullVotes {
+    /// Frames consistent with it.
+    pub(crate) frames: u64,
+    /// Sum of their bits.
+    pub(crate) bits: u64,
+    /// Of these, frames with next header 4 or 41.
+    pub(crate) tunnel: u64,
+    /// Of these, dummy packets: next header 59 (RFC 4303 section 2.6).
+    pub(crate) dummy: u64,
+    pub(crate) monotonic: u64,
+    /// Frames with more padding than 32-bit alignment needs, or TFC padding.
+    pub(crate) longer_than_needed: u64,
+    /// Frames with TFC padding.
+    pub(crate) tfc: u64,
+    /// Frames by pad length.
+    pub(crate) pads: BTreeMap<u8, u64>,
+}
+
+/// Bits a candidate loses with each frame that contradicts it.
+pub(crate) const NULL_PENALTY_BITS: u64 = 8;
+/// Bits, net, that make a verdict.
+pub(crate) const NULL_VERDICT_BITS: i64 = 40;
+
+impl NullVotes {
+    fn add(&mut self, support: &NullSupport) {
+        self.frames += 1;
+        self.bits += u64::from(support.bits);
+        self.tunnel += u64::from(matches!(support.next_header, 4 | 41));
+        self.dummy += u64::from(support.next_header == 59);
+        if let Some(pad) = support.pad_bytes {
+            self.monotonic += u64::from(support.pad_monotonic);
+            self.longer_than_needed += u64::from(pad > 3 || support.tfc_bytes > 0);
+            self.tfc += u64::from(support.tfc_bytes > 0);
+            *self.pads.entry(pad).or_default() += 1;
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        let Self { frames, bits, tunnel, dummy, monotonic, longer_than_needed, tfc, pads } = later;
+        self.frames += frames;
+        self.bits += bits;
+        self.tunnel += tunnel;
+        self.dummy += dummy;
+        self.monotonic += monotonic;
+        self.longer_than_needed += longer_than_needed;
+        self.tfc += tfc;
+        for (length, frames) in pads {
+            *self.pads.entry(length).or_default() += frames;
+        }
+    }
+
+    const NOTHING: Self = Self {
+        frames: 0,
+        bits: 0,
+        tunnel: 0,
+        dummy: 0,
+        monotonic: 0,
+        longer_than_needed: 0,
+        tfc: 0,
+        pads: BTreeMap::new(),
+    };
+}
+
+/// Bits for a layout, less those lost to the `checked` packets of which only `frames` support it.
+fn net_bits(frames: u64, bits: u64, checked: u64) -> i64 {
+    let against = checked.saturating_sub(frames).saturating_mul(NULL_PENALTY_BITS);
+    i64::try_from(bits).unwrap_or(i64::MAX).saturating_sub(i64::try_from(against).unwrap_or(i64::MAX))
+}
+
+/// Evidence for ESP-NULL in packets that travelled in fragments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrainVotes {
+    /// Packets of which every fragment was seen.
+    pub(crate) packets: u64,
+    /// Packets consistent with a layout, and their bits.
+    pub(crate) by: BTreeMap<NullCandidate, (u64, u64)>,
+}
+
+impl AhTail {
+    fn add(&mut self, sequence: Option<u32>, tail: u32) {
+        let own = (sequence, tail);
+        if sequence.is_some() && self.last == Some(own) {
+            return;
+        }
+        self.frames += 1;
+        self.zero += u64::from(tail == 0);
+        self.equal_neighbours += u64::from(self.last.is_some_and(|last| last.1 == tail));
+        self.first = self.first.or(Some(own));
+        self.last = Some(own);
+    }
+
+    fn merge(&mut self, later: Self) {
+        let Self { mut frames, mut zero, equal_neighbours, first, last } = later;
+        let mut border = 0;
+        if let (Some(own), Some(first)) = (self.last, first) {
+            if first.0.is_some() && own == first {
+                frames = frames.saturating_sub(1);
+                zero = zero.saturating_sub(u64::from(first.1 == 0));
+            } else {
+                border = u64::from(own.1 == first.1);
+            }
+        }
+        self.frames += frames;
+        self.zero += zero;
+        self.equal_neighbours += equal_neighbours + border;
+        self.first = self.first.or(first);
+        self.last = last.or(self.last);
+    }
+
+    /// Whether the four octets are padding: at least half of the neighbours are equal, or all are zero.
+    /// A 32-bit part of a MAC repeats with a chance of 2^-32.
+    pub(crate) fn is_padding(&self) -> bool {
+        self.frames > 0 && (self.zero == self.frames || self.equal_neighbours * 2 >= self.frames && self.frames > 1)
+    }
+}
+
+impl SaState {
+    /// Takes in a frame; true if its sequence number was not seen before.
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight, l1_bytes: u64) -> bool {
+        self.seen.add(o.pos, o.time);
+        self.outer_bytes += u64::from(sight.outer_bytes);
+        self.l1_bytes += l1_bytes;
+        let first_sighting = sight.sequence.is_some_and(|sequence| self.sequence.observe(sequence, o.pos, o.time));
+        let slot = match sight.encapsulation {
+            Encapsulation::Native => 0,
+            Encapsulation::Udp => 1,
+            Encapsulation::Tcp => 2,
+            Encapsulation::Wesp => 3,
+        };
+        if let Some(count) = self.encapsulations.get_mut(slot) {
+            *count += 1;
+        }
+        if let (Encapsulation::Udp, Some(sequence)) = (sight.encapsulation, sight.sequence) {
+            self.steps.edit().add(sequence);
+        }
+        match sight.mode {
+            Mode::Tunnel => self.tunnel += 1,
+            Mode::Transport => self.transport += 1,
+            Mode::Unknown => {}
+        }
+        self.opaque += u64::from(sight.opaque);
+        if o.direction < 64 {
+            self.directions |= 1 << o.direction;
+        }
+        match sight.protocol {
+            crate::model::Protocol::Ah => {
+                *self.ah_lengths.entry(sight.bytes).or_default() += 1;
+                if let Some(tail) = sight.ah_tail {
+                    self.ah_tail.edit().add(sight.sequence, tail);
+                }
+            }
+            crate::model::Protocol::Esp => self.null_checked += u64::from(sight.null_checked),
+            crate::model::Protocol::IpComp => {}
+        }
+        first_sighting
+    }
+
+    /// Takes in a frame recognised as a copy, which `observe` has counted.
+    /// Or, where it was one and is none, takes it back.
+    pub(crate) fn count_copy(&mut self, o: &Observation, sight: &SaSight, copy: bool) {
+        let Copies { frames, outer_bytes, l1_bytes } = self.copies.edit();
+        for (own, one) in [(frames, 1), (outer_bytes, u64::from(sight.outer_bytes)), (l1_bytes, o.l1_bytes())] {
+            *own = if copy { *own + one } else { own.saturating_sub(one) };
+        }
+    }
+
+    pub(crate) fn support(&mut self, support: &NullSupport) {
+        let candidate = NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes };
+        self.null.entry(candidate).or_default().add(support);
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
+        let Self {
+            seen,
+            outer_bytes,
+            l1_bytes,
+            copies,
+            sequence,
+            encapsulations,
+            tunnel,
+            transport,
+            opaque,
+            directions: theirs,
+            ah_lengths,
+            ah_tail,
+            bad_length,
+            null,
+            null_checked,
+            evidence,
+            steps,
+            keyed,
+        } = later;
+        self.seen.merge(seen, shift);
+        self.outer_bytes += outer_bytes;
+        self.l1_bytes += l1_bytes;
+        self.copies.merge(copies, |own, later| {
+            let Copies { frames, outer_bytes, l1_bytes } = later;
+            own.frames += frames;
+            own.outer_bytes += outer_bytes;
+            own.l1_bytes += l1_bytes;
+        });
+        self.sequence.merge(sequence, shift);
+        for (own, more) in self.encapsulations.iter_mut().zip(encapsulations) {
+            *own += more;
+        }
+        self.tunnel += tunnel;
+        self.transport += transport;
+        self.opaque += opaque;
+        for (bit, &id) in directions.iter().enumerate().take(64) {
+            if theirs >> bit & 1 == 1 && id < 64 {
+                self.directions |= 1 << id;
+            }
+        }
+        for (length, count) in ah_lengths {
+            *self.ah_lengths.entry(length).or_default() += count;
+        }
+        self.ah_tail.merge(ah_tail, AhTail::merge);
+        self.bad_length.merge(bad_length, |own, later| own.merge(later, shift));
+        for (candidate, votes) in null {
+            self.null.entry(candidate).or_default().merge(votes);
+        }
+        self.null_checked += null_checked;
+        self.evidence.merge(evidence);
+        self.steps.merge(steps, Steps::merge);
+        if let Some(later) = keyed {
+            self.keyed.get_or_insert_default().merge(*later, shift);
+        }
+    }
+
+    /// The ESP-NULL layout the evidence decides for, if it decides: that of whole packets, and of those in fragments.
+    pub(crate) fn null_verdict(&self, trains: Option<&TrainVotes>) -> Option<(NullCandidate, &NullVotes)> {
+        static NOTHING: NullVotes = NullVotes::NOTHING;
+        let checked = self.null_checked + trains.map_or(0, |trains| trains.packets);
+        let of_trains = |candidate: &NullCandidate| trains.and_then(|trains| trains.by.get(candidate)).copied();
+        let net = |candidate: &NullCandidate, votes: &NullVotes| {
+            let (frames, bits) = of_trains(candidate).unwrap_or_default();
+            net_bits(votes.frames + frames, votes.bits + bits, checked)
+        };
+        let unknown =
+            trains.into_iter().flat_map(|trains| trains.by.keys()).filter(|key| !self.null.contains_key(*key));
+        self.null
+            .iter()
+            .map(|(candidate, votes)| (*candidate, votes))
+            .chain(unknown.map(|candidate| (*candidate, &NOTHING)))
+            .map(|(candidate, votes)| (candidate, votes, net(&candidate, votes)))
+            .filter(|(_, _, net)| *net >= NULL_VERDICT_BITS)
+            .max_by_key(|(candidate, _, net)| (*net, std::cmp::Reverse(*candidate)))
+            .map(|(candidate, votes, _)| (candidate, votes))
+    }
+
+    pub(crate) fn first_time(&self) -> Timestamp {
+        self.seen.ends().map_or(Timestamp::UNKNOWN, |e| e.first_time)
+    }
+
+    pub(crate) fn last_time(&self) -> Timestamp {
+        self.seen.ends().map_or(Timestamp::UNKNOWN, |e| e.last_time)
+    }
+}
+
+impl Sas {
+    /// The state of SA number `id`, made if it is new; `None` for [`NONE`].
+    #[inline]
+    pub(crate) fn state_mut(&mut self, id: u32) -> Option<&mut SaState> {
+        if id == NONE {
+            return None;
+        }
+        let at = id as usize;
+        if at >= self.states.len() {
+            self.states.resize_with(at + 1, SaState::default);
+        }
+        self.states.get_mut(at)
+    }
+
+    /// Adds `seen.count` frames of native, opaque ESP in order, the last of them at `last`.
+    pub(crate) fn add_many(
+        &mut self,
+        id: u32,
+        seen: &Seen,
+        last: (FramePos, Timestamp),
+        outer_bytes: u64,
+        l1_bytes: u64,
+        checked: bool,
+    ) {
+        let Some(state) = self.state_mut(id) else { return };
+        state.seen.join(seen);
+        state.sequence.extend(seen.count, last.0, last.1);
+        state.outer_bytes += outer_bytes;
+        state.l1_bytes += l1_bytes;
+        state.encapsulations[0] += seen.count;
+        state.opaque += seen.count;
+        if checked {
+            state.null_checked += seen.count;
+        }
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Option<&SaState> {
+        self.states.get(id as usize)
+    }
+
+    pub(crate) fn is_exact(&self) -> bool {
+        self.kept.is_none() && self.states.iter().all(|state| state.sequence.is_exact())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Reduces intervals of sequence numbers to counters where all SAs together have too many; how many there are then.
+    pub(crate) fn bound(&mut self) -> usize {
+        let mut intervals = self.keep_newest();
+        while intervals > MAX_TOTAL_INTERVALS && self.kept != Some(1) {
+            self.kept = Some(self.kept.map_or(FIRST_KEPT, |kept| (kept / 2).max(1)));
+            intervals = self.keep_newest();
+        }
+        intervals
+    }
+
+    /// Intervals of sequence numbers that are held.
+    pub(crate) fn intervals(&self) -> usize {
+        self.states.iter().map(|state| state.sequence.intervals()).sum()
+    }
+
+    fn keep_newest(&mut self) -> usize {
+        let kept = self.kept.map(|kept| kept as usize);
+        let mut intervals = 0;
+        for state in &mut self.states {
+            if let Some(kept) = kept {
+                state.sequence.keep_newest(kept);
+            }
+            intervals += state.sequence.intervals();
+        }
+        intervals
+    }
+
+    /// What was reduced to counters for lack of room.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        let kept = self.kept?;
+        let beyond: u64 = self.states.iter().map(|state| state.sequence.beyond_horizon()).sum();
+        Some(format!(
+            "all SAs together have more than {MAX_TOTAL_INTERVALS} gaps and late packets: of each SA the newest {kept} intervals of \
+             sequence numbers were kept and older ones summed; {beyond} frames came later than what was kept"
+        ))
+    }
+
+    /// Octets of memory, about.
+    pub(crate) fn weight(&self, intervals: usize) -> u64 {
+        (self.states.len() * SA_BYTES + intervals * INTERVAL_BYTES) as u64
+    }
+
+    /// Gives back the room that was taken for SAs that did not come.
+    pub(crate) fn settle(&mut self) {
+        self.states.shrink_to_fit();
+    }
+
+    /// Takes in a frame; true if a sequence number in it was not seen before, so that it cannot be a copy.
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) -> bool {
+        let mut first_sighting = false;
+        for (at, sight) in sights.iter().enumerate() {
+            // Several messages of one SA in a segment share one frame's layer 1.
+            let again = at > 0 && sights.iter().take(at).any(|earlier| earlier.sa == sight.sa);
+            if let Some(state) = self.state_mut(sight.sa) {
+                first_sighting |= state.observe(o, sight, if again { 0 } else { o.l1_bytes() });
+            }
+        }
+        if !notes.is_empty() {
+            self.take_note(o, sights, notes);
+        }
+        first_sighting
+    }
+
+    fn take_note(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note]) {
+        for note in notes {
+            match note {
+                Note::Null { sa, support } => {
+                    if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
+                        state.support(support);
+                    }
+                }
+                Note::AhLength { sa } | Note::EspLength { sa } => {
+                    if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
+                        state.bad_length.edit().add(o.pos, o.time);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn count_copy(&mut self, o: &Observation, sights: &[SaSight], copy: bool) {
+        for sight in sights {
+            if let Some(state) = self.state_mut(sight.sa) {
+                state.count_copy(o, sight, copy);
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, remap: &Remap) {
+        let Self { states, kept } = later;
+        self.kept = match (self.kept, kept) {
+            (Some(own), Some(theirs)) => Some(own.min(theirs)),
+            (own, theirs) => own.or(theirs),
+        };
+        for (state, &id) in states.into_iter().zip(&remap.sas) {
+            if let Some(own) = self.state_mut(id) {
+                own.merge(state, shift, &remap.directions);
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Who talks to whom, inside tunnels and in clear.
+
+use serde::{Deserialize, Serialize};
+
+use std::collections::BTreeMap;
+
+use crate::analysis::observe::observation::Observation;
+use crate::analysis::state::base::intern::{NONE, remap};
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::tables::Remap;
+use crate::model::{Shift, Timestamp};
+
+use crate::analysis::observe::observation::SaSight;
+
+/// Traffic per pair of addresses, indexed by flow number.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Flows {
+    flows: Vec<Seen>,
+    /// What the clear packets of each flow have in common, by the same numbers.
+    marks: Vec<Marks>,
+    /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
+    /// without MACs, all of the tap: there the packet that comes out has other addresses than the one it came in.
+    latest: Vec<Latest>,
+    /// Packets of users in clear.
+    pub(crate) clear: Seen,
+    /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
+    pub(crate) decapsulated: BTreeMap<u32, Seen>,
+}
+
+/// The first and the last packet of a lane that matter to the gateway rule.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+struct Latest {
+    first: Option<Passed>,
+    last: Option<Passed>,
+    /// What the first took of the wire.
+    first_frame: Option<Surface>,
+}
+
+/// What a frame takes of the wire.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Surface {
+    direction: u32,
+    l2_bytes: u32,
+}
+
+/// A frame that a gateway shows after the packet it came in.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Decapsulated {
+    pub(crate) direction: u32,
+    pub(crate) time: Timestamp,
+    pub(crate) l2_bytes: u32,
+    pub(crate) l3_bytes: u32,
+}
+
+/// A packet of a lane: of an SA, or clear ([`NONE`]).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Passed {
+    sa: u32,
+    bytes: u32,
+    time: Timestamp,
+    pos: crate::model::FramePos,
+}
+
+/// What is known of the clear packets of a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Marks {
+    /// The fewest routers that one of them has passed, as far as its time to live tells.
+    hops: Option<u8>,
+    /// The IP protocols that they carry, a bit each.
+    protocols: [u64; 4],
+}
+
+impl Marks {
+    /// What senders set the time to live to.
+    const INITIAL: [u8; 4] = [32, 64, 128, 255];
+
+    fn add(&mut self, (ttl, protocol): (u8, u8)) {
+        let passed = Self::INITIAL.iter().find_map(|initial| initial.checked_sub(ttl));
+        self.hops = self.hops.into_iter().chain(passed).min();
+        if let Some(word) = self.protocols.get_mut(usize::from(protocol / 64)) {
+            *word |= 1 << (protocol % 64);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        let Self { hops, protocols } = later;
+        self.hops = self.hops.into_iter().chain(hops).min();
+        self.protocols.iter_mut().zip(protocols).for_each(|(own, later)| *own |= later);
+    }
+
+    /// The fewest routers that one of the packets has passed.
+    pub(crate) const fn hops(&self) -> Option<u8> {
+        self.hops
+    }
+
+    pub(crate) fn carries(&self, protocol: u8) -> bool {
+        self.protocols.get(usize::from(protocol / 64)).is_some_and(|word| word >> (protocol % 64) & 1 == 1)
+    }
+
+    /// Whether all of the packets carry one protocol.
+    pub(crate) fn is_only(&self, protocol: u8) -> bool {
+        self.carries(protocol) && self.protocols.iter().map(|word| word.count_ones()).sum::<u32>() == 1
+    }
+}
+
+/// Decapsulation shows within this time on a gateway's own interface.
+const GATEWAY_NS: i64 = 2_000_000;
+/// The least and the most that an encapsulation adds, TFC aside.
+const GATEWAY_ADDS: std::ops::RangeInclusive<i64> = 20..=160;
+
+impl Flows {
+    /// Takes in a frame; it is returned where it may have come out of the packet before it.
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight]) -> Option<Decapsulated> {
+        if o.class.user {
+            self.clear.add(o.pos, o.time);
+        }
+        if o.flow != NONE {
+            let at = o.flow as usize;
+            if at >= self.flows.len() {
+                self.flows.resize_with(at + 1, Seen::default);
+                self.marks.resize_with(at + 1, Marks::default);
+            }
+            if let Some(flow) = self.flows.get_mut(at) {
+                flow.add(o.pos, o.time);
+            }
+            if let Some(marks) = self.marks.get_mut(at).filter(|_| o.class.user) {
+                marks.add(o.clear);
+            }
+        }
+        let sa = sights.first().map_or(NONE, |s| s.sa);
+        if (sa != NONE || o.class.user) && o.lane != NONE {
+            let passed = Passed { sa, bytes: o.l3_bytes, time: o.time, pos: o.pos };
+            let latest = slot(&mut self.latest, o.lane);
+            let before = latest.last.replace(passed);
+            if latest.first.is_none() {
+                latest.first = Some(passed);
+                latest.first_frame = Some(Surface { direction: o.direction, l2_bytes: o.l2_bytes });
+            }
+            if let Some(before) = before.filter(|before| came_out_of(before, &passed)) {
+                self.decapsulated.entry(before.sa).or_default().add(o.pos, o.time);
+                let Observation { direction, time, l2_bytes, l3_bytes, .. } = *o;
+                // Without MACs the tap may show another interface, on whose wire the packet was.
+                return (o.lane != 0).then_some(Decapsulated { direction, time, l2_bytes, l3_bytes });
+            }
+        }
+        None
+    }
+
+    /// Notes a packet of an SA as the last of a lane that has had packets before.
+    #[inline]
+    pub(crate) fn pass(&mut self, lane: u32, sa: u32, bytes: u32, pos: crate::model::FramePos, time: Timestamp) {
+        if let Some(latest) = self.latest.get_mut(lane as usize) {
+            latest.last = Some(Passed { sa, bytes, time, pos });
+        }
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Option<&Seen> {
+        self.flows.get(id as usize)
+    }
+
+    /// What is known of the clear packets of a flow.
+    pub(crate) fn marks(&self, id: u32) -> Option<&Marks> {
+        self.marks.get(id as usize)
+    }
+
+    /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
+        let mut out = Vec::new();
+        let Self { flows, marks, latest, clear, decapsulated } = later;
+        for ((flow, marks), &id) in flows.into_iter().zip(marks).zip(&map.flows) {
+            if id == NONE {
+                continue;
+            }
+            let at = id as usize;
+            if at >= self.flows.len() {
+                self.flows.resize_with(at + 1, Seen::default);
+                self.marks.resize_with(at + 1, Marks::default);
+            }
+            if let Some(own) = self.flows.get_mut(at) {
+                own.merge(flow, shift);
+            }
+            if let Some(own) = self.marks.get_mut(at) {
+                own.merge(marks);
+            }
+        }
+        self.clear.merge(clear, shift);
+        // The border's own packet comes before those the later span found.
+        let lanes = map.lanes();
+        for (theirs, lane) in latest.into_iter().zip(lanes) {
+            let Some(first) = theirs.first.filter(|_| lane != NONE) else { continue };
+            let moved = |p: Passed| Passed { pos: p.pos.shifted(shift), sa: remap(&map.sas, p.sa), ..p };
+            let own = slot(&mut self.latest, lane);
+            let after = moved(first);
+            let before = std::mem::replace(&mut own.last, theirs.last.map(moved));
+            let frame =
+                theirs.first_frame.map(|frame| Surface { direction: remap(&map.directions, frame.direction), ..frame });
+            if own.first.is_none() {
+                own.first = Some(after);
+                own.first_frame = frame;
+            }
+            if let Some(before) = before.filter(|before| came_out_of(before, &after)) {
+                self.decapsulated.entry(before.sa).or_default().add(after.pos, after.time);
+                let decapsulated = |Surface { direction, l2_bytes }| Decapsulated {
+                    direction,
+                    time: after.time,
+                    l2_bytes,
+                    l3_bytes: after.bytes,
+                };
+                out.extend(frame.filter(|_| lane != 0).map(decapsulated));
+            }
+        }
+        for (sa, seen) in decapsulated {
+            let mut shifted = Seen::default();
+            shifted.merge(seen, shift);
+            self.decapsulated.entry(remap(&map.sas, sa)).or_default().join(&shifted);
+        }
+        out
+    }
+}
+
+/// The slot of a lane, made if it is new.
+#[expect(clippy::indexing_slicing, reason = "the vector was made long enough just before")]
+fn slot(latest: &mut Vec<Latest>, lane: u32) -> &mut Latest {
+    let at = lane as usize;
+    if at >= latest.len() {
+        latest.resize_with(at + 1, Latest::default);
+    }
+    &mut latest[at]
+}
+
+/// Whether the clear packet `after` can be what the encapsulated packet `before` carried.
+fn came_out_of(before: &Passed, after: &Passed) -> bool {
+    before.sa != NONE
+        && after.sa == NONE
+        && after.time.since(before.time).is_some_and(|ns| (0..=GATEWAY_NS).contains(&ns))
+        && GATEWAY_ADDS.contains(&(i64::from(before.bytes) - i64::from(after.bytes)))
+}

@@ -1,0 +1,411 @@
+//! IP fragments: which packets travelled in pieces, and whose they were.
+//!
+//! A group is fragments of one key whose neighbours are at most two seconds apart; it ends where a fragment completes a packet whose
+//! fragments came in order, so that an identification that comes round, or never changes, makes a group a packet. That is a rule over
+//! neighbours. The first group of a key near the beginning of a span and the open ones at its end are kept whole, because the
+//! neighbouring span may hold more of them, and so are all of the first moments, in which frames may turn out to be copies; the others
+//! are folded into sums. Copies are of no group.
+
+use serde::{Deserialize, Serialize};
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::copies::HeadFrame;
+use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, trains};
+use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
+use crate::analysis::observe::observation::{Observation, SaSight};
+use crate::analysis::state::base::intern::{NONE, remap};
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::tables::Remap;
+use crate::analysis::state::sa::sizes::{OpaqueKey, Sizes, TrainKey, VisibleKey};
+use crate::dissect::{Costs, IpHeader, NullPeek};
+use crate::model::{Address, FramePos, Protocol, Shift};
+
+/// How long after the first fragment frames may turn out to be copies of an earlier span's, with room to spare.
+const COPIES_NS: i64 = 100_000_000;
+
+/// What fragments of one packet share (RFC 791 section 3.2, RFC 8200 section 4.5).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct FragmentKey {
+    src: Address,
+    dst: Address,
+    identification: u32,
+    /// IPv4 only: an IPv6 later fragment's protocol may differ from the first's.
+    protocol: u8,
+}
+
+/// Fragments of a span.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Fragments {
+    /// Groups by their first fragment.
+    groups: BTreeMap<FramePos, Group>,
+    /// The group of each key that is not complete.
+    open: BTreeMap<FragmentKey, FramePos>,
+    /// Keys whose first group is kept for what came before.
+    heads: BTreeSet<FragmentKey>,
+    /// Copies of the first moments, which may turn out to be none.
+    copied: Vec<(FragmentKey, Piece)>,
+    /// Fragments in all groups, and copies.
+    held: u64,
+    first: Option<i64>,
+    newest: i64,
+    last_sweep: i64,
+    /// Per SA number: what became of its fragmented packets.
+    pub(crate) sums: BTreeMap<u32, FragmentSums>,
+    pub(crate) refused: u64,
+    /// Fragments further behind the newest than the clock may step back: what has been folded by then may have been theirs.
+    pub(crate) behind: u64,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Group {
+    key: FragmentKey,
+    first_time: i64,
+    last_time: i64,
+    /// The first of its key, near the beginning of the span.
+    head: bool,
+    pieces: Vec<Piece>,
+}
+
+/// Fragmented packets of one SA, or ([`NONE`]) of none.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FragmentSums {
+    /// Packets of which every fragment was seen.
+    pub(crate) complete: u64,
+    /// Of these, packets whose inner packet nothing shows.
+    pub(crate) unsized_packets: u64,
+    /// Packets with fragments missing.
+    pub(crate) incomplete: u64,
+    /// Packets whose fragments fit together in more than one way.
+    pub(crate) uncertain: u64,
+    /// First fragments seen of any.
+    pub(crate) seen: Seen,
+    /// Fragments other than the first, without copies.
+    pub(crate) later: u64,
+    /// IP octets of these.
+    pub(crate) later_bytes: u64,
+    /// Octets that further IP headers cost in complete packets.
+    pub(crate) extra_header_bytes: u64,
+}
+
+/// What dissection knows of a fragment besides its observation.
+pub(crate) struct Fragment<'f> {
+    pub(crate) outer: &'f IpHeader,
+    pub(crate) costs: Costs,
+    pub(crate) sights: &'f [SaSight],
+    pub(crate) peeks: &'f [NullPeek],
+    pub(crate) copy: bool,
+}
+
+impl Fragments {
+    pub(crate) fn observe(&mut self, o: &Observation, fragment: &Fragment<'_>, sizes: &mut Sizes) {
+        let outer = fragment.outer;
+        // Without a time the gap rule has nothing to go by: frames of such a capture count as one moment.
+        let time = o.time.ns().unwrap_or(0);
+        let key = FragmentKey {
+            src: outer.src,
+            dst: outer.dst,
+            identification: outer.identification,
+            protocol: if outer.version == 4 { outer.protocol } else { 0 },
+        };
+        self.newest = if self.first.is_none() { time } else { self.newest.max(time) };
+        self.first.get_or_insert(time);
+        self.behind += u64::from(is_behind(self.newest, time));
+        self.push(key, time, fragment.piece(o), sizes);
+    }
+
+    /// Adds a fragment to its group.
+    fn push(&mut self, key: FragmentKey, time: i64, piece: Piece, sizes: &mut Sizes) {
+        let joins =
+            self.open.get(&key).copied().filter(|id| self.groups.get(id).is_some_and(|g| is_near(g.last_time, time)));
+        // Equal later fragments of packets with different beginnings are no copies: what a packet still lacks belongs to it.
+        let fills = |id| self.groups.get(&id).is_some_and(|group| group.pieces.iter().all(|own| own.agrees(&piece)));
+        if piece.copy && !joins.is_some_and(fills) {
+            let kept = self.is_early(time) || self.is_head(time) && !self.heads.contains(&key);
+            if kept && self.held < MAX_PIECES {
+                self.held += 1;
+                self.copied.push((key, piece));
+            }
+            return;
+        }
+        if !self.has_room(joins.is_none(), sizes) {
+            self.refused += 1;
+            return;
+        }
+        let id = joins.unwrap_or(piece.pos);
+        if joins.is_none() {
+            let head = self.is_head(time) && self.heads.insert(key);
+            self.open.insert(key, id);
+            self.groups.insert(id, Group { key, first_time: time, last_time: time, head, pieces: Vec::new() });
+        }
+        self.held += 1;
+        let Some(group) = self.groups.get_mut(&id) else { return };
+        group.last_time = time;
+        group.pieces.push(piece);
+        if ends_in_order(&group.pieces) {
+            self.open.remove(&key);
+            if !self.groups.get(&id).is_some_and(|group| self.is_kept(group)) {
+                self.fold(id, sizes);
+            }
+        }
+        if self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS {
+            self.sweep(sizes);
+        }
+    }
+
+    /// Whether there is room for another fragment, and another group.
+    fn has_room(&mut self, group: bool, sizes: &mut Sizes) -> bool {
+        let full = |own: &Self| own.held >= MAX_PIECES || group && own.groups.len() >= MAX_FRAGMENT_GROUPS;
+        // Looking through all groups for every fragment of a flood would take minutes: only when time has passed.
+        if full(self) && self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS / 8 {
+            self.sweep(sizes);
+        }
+        !full(self)
+    }
+
+    /// Whether the first group of a key at this time may go on from one of the span before.
+    fn is_head(&self, time: i64) -> bool {
+        self.first.is_some_and(|first| time <= first.saturating_add(FRAGMENT_GAP_NS + CLOCK_TOLERANCE_NS))
+    }
+
+    /// Whether a frame of this time may turn out to be a copy, or none.
+    fn is_early(&self, time: i64) -> bool {
+        self.first.is_some_and(|first| time <= first.saturating_add(COPIES_NS))
+    }
+
+    /// Whether a complete group is kept whole all the same.
+    fn is_kept(&self, group: &Group) -> bool {
+        group.head || self.is_early(group.first_time)
+    }
+
+    fn fold(&mut self, id: FramePos, sizes: &mut Sizes) {
+        if let Some(group) = self.groups.remove(&id) {
+            if self.open.get(&group.key) == Some(&id) {
+                self.open.remove(&group.key);
+            }
+            self.held = self.held.saturating_sub(group.pieces.len() as u64);
+            group.fold(&mut self.sums, sizes);
+        }
+    }
+
+    /// Folds every group that neither end of the span can still touch.
+    pub(crate) fn sweep(&mut self, sizes: &mut Sizes) {
+        self.last_sweep = self.newest;
+        let tail = self.newest.saturating_sub(FRAGMENT_GAP_NS + CLOCK_TOLERANCE_NS);
+        let is_open = |id: &FramePos, group: &Group| self.open.get(&group.key) == Some(id);
+        let done: Vec<FramePos> = self
+            .groups
+            .iter()
+            .filter(|(id, group)| !self.is_kept(group) && (group.last_time < tail || !is_open(id, group)))
+            .map(|(&id, _)| id)
+            .collect();
+        done.into_iter().for_each(|id| self.fold(id, sizes));
+        // What comes now is of another packet.
+        let Self { open, groups, .. } = self;
+        open.retain(|_, id| groups.get(id).is_some_and(|group| group.last_time >= tail));
+    }
+
+    /// Folds all groups: the span has no neighbours.
+    pub(crate) fn finish(&self, sizes: &mut Cow<'_, Sizes>) -> BTreeMap<u32, FragmentSums> {
+        let mut sums = self.sums.clone();
+        if !self.groups.is_empty() {
+            let sizes = sizes.to_mut();
+            for group in self.groups.values() {
+                group.fold(&mut sums, sizes);
+            }
+        }
+        sums
+    }
+
+    /// Appends the fragments of the span that follows; `recounted` are frames of it that are copies, or none, for what came before.
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, recounted: &[HeadFrame], sizes: &mut Sizes) {
+        let Self { groups, open: _, heads: _, copied, held: _, first, newest, last_sweep: _, sums, refused, behind } =
+            later;
+        self.refused += refused;
+        let border = self.first.and(first).is_some_and(|first| is_behind(self.newest, first));
+        self.behind += behind + u64::from(border);
+        for (sa, theirs) in sums {
+            self.sums.entry(remap(&map.sas, sa)).or_default().merge(theirs, shift);
+        }
+        let recounted: BTreeMap<FramePos, bool> =
+            recounted.iter().filter(|f| f.observation.class.fragment).map(|f| (f.observation.pos, f.copy)).collect();
+        // Nothing is folded by time before all of it is here.
+        let newest = if self.first.is_some() { self.newest.max(newest) } else { newest };
+        if first.is_some() {
+            (self.newest, self.last_sweep) = (newest, newest);
+        }
+        self.first = self.first.or(first);
+        let of_groups =
+            groups.into_values().flat_map(|group| group.pieces.into_iter().map(move |piece| (group.key, piece)));
+        let mut pieces: Vec<(FragmentKey, Piece)> = of_groups.chain(copied).collect();
+        pieces.sort_by_key(|(_, piece)| piece.pos);
+        for (key, piece) in pieces {
+            let mut piece = piece.remapped(shift, map);
+            piece.copy = recounted.get(&piece.pos).copied().unwrap_or(piece.copy);
+            self.push(key, piece.time.ns().unwrap_or(0), piece, sizes);
+        }
+        self.sweep(sizes);
+    }
+}
+
+impl Fragment<'_> {
+    fn piece(&self, o: &Observation) -> Piece {
+        let outer = self.outer;
+        let payload = outer.total_bytes.saturating_sub(outer.header_bytes);
+        Piece {
+            pos: o.pos,
+            time: o.time,
+            start: outer.fragment_offset,
+            end: outer.fragment_offset.saturating_add(payload),
+            more: outer.more_fragments,
+            copy: self.copy,
+            ip_bytes: outer.total_bytes,
+            header_bytes: outer.header_bytes,
+            l1_bytes: o.l1_bytes(),
+            digest: o.digest,
+            first: (outer.fragment_offset == 0).then(|| Box::new(self.first(o))),
+        }
+    }
+
+    fn first(&self, o: &Observation) -> FirstFragment {
+        let esp = self.sights.iter().find(|sight| sight.protocol == Protocol::Esp).filter(|_| !self.peeks.is_empty());
+        FirstFragment {
+            path: o.path,
+            inner_bytes: o.inner_bytes,
+            needed: if o.path == NONE { 0 } else { o.inner_bytes.saturating_add(self.costs.behind_ip()) },
+            sas: self.sights.iter().map(|s| (s.sa, s.opaque)).collect(),
+            null: esp.map(|sight| NullFirst {
+                sa: sight.sa,
+                owner: self.sights.first().map_or(sight.sa, |s| s.sa),
+                costs: self.costs,
+                stack: o.stack,
+                direction: o.direction,
+                esp_bytes: sight.bytes,
+                peeks: self.peeks.to_vec(),
+            }),
+        }
+    }
+}
+
+impl Group {
+    fn fold(&self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
+        let any = self.pieces.iter().find_map(|piece| piece.first.as_deref());
+        let none = [(NONE, false)];
+        let sas_of = |first: Option<&FirstFragment>| -> Vec<u32> {
+            let sas = first.or(any).map(|first| first.sas.as_slice()).filter(|sas| !sas.is_empty());
+            sas.unwrap_or(&none).iter().map(|(sa, _)| *sa).collect()
+        };
+        for train in trains(&self.pieces) {
+            let size = (train.is_complete() && !train.uncertain).then(|| train.add_size(sizes));
+            for sa in sas_of(train.first()) {
+                sums.entry(sa).or_default().add(&train, size);
+            }
+        }
+    }
+}
+
+impl Train<'_> {
+    /// Adds a complete packet to its size; whether something shows its inner packet.
+    fn add_size(&self, sizes: &mut Sizes) -> bool {
+        let Some(first) = self.first() else { return false };
+        let outer_bytes = self.pieces.iter().map(|piece| piece.ip_bytes).fold(0, u32::saturating_add);
+        let l1_bytes = self.pieces.iter().map(|piece| piece.l1_bytes).sum();
+        let (fragments, seen) = (u32::try_from(self.pieces.len()).unwrap_or(u32::MAX), self.seen());
+        if first.path != NONE {
+            let key = VisibleKey { path: first.path, inner_bytes: first.inner_bytes, outer_bytes, fragments };
+            sizes.visible.add_train(key, seen, l1_bytes);
+        }
+        for &(sa, opaque) in &first.sas {
+            if opaque {
+                sizes.opaque.add_train(OpaqueKey { sa, outer_bytes, fragments }, seen, l1_bytes);
+            }
+        }
+        let Some((null, end)) = first.null.as_ref().zip(self.end()) else { return first.path != NONE };
+        let here = self.pieces.iter().find(|piece| piece.first.is_some()).map_or(0, |piece| piece.end);
+        let esp_bytes = null.esp_bytes.saturating_add(end.saturating_sub(here));
+        for &peek in &null.peeks {
+            let NullFirst { sa, owner, costs, stack, direction, .. } = *null;
+            let key = TrainKey { sa, owner, costs, stack, direction, peek, outer_bytes, esp_bytes, fragments };
+            sizes.trains.add_train(key, seen, l1_bytes);
+        }
+        first.path != NONE
+    }
+}
+
+impl FragmentSums {
+    fn add(&mut self, train: &Train<'_>, size: Option<bool>) {
+        match (size, train.uncertain) {
+            (Some(shown), _) => {
+                self.complete += 1;
+                self.unsized_packets += u64::from(!shown);
+                let header = train.pieces.first().map_or(0, |piece| piece.header_bytes);
+                let further = (train.pieces.len() as u64).saturating_sub(1);
+                self.extra_header_bytes += further * u64::from(header);
+            }
+            (None, true) => self.uncertain += 1,
+            (None, false) => self.incomplete += 1,
+        }
+        self.seen.join(&train.seen());
+        let pieces = train.pieces.iter().chain(&train.again);
+        for piece in pieces.filter(|piece| piece.first.is_none()) {
+            self.later += 1;
+            self.later_bytes += u64::from(piece.ip_bytes);
+        }
+    }
+
+    /// Packets that travelled in fragments.
+    pub(crate) fn packets(&self) -> u64 {
+        self.complete + self.incomplete + self.uncertain
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift) {
+        let Self {
+            complete,
+            unsized_packets,
+            incomplete,
+            uncertain,
+            seen,
+            later: more,
+            later_bytes,
+            extra_header_bytes,
+        } = later;
+        self.complete += complete;
+        self.unsized_packets += unsized_packets;
+        self.incomplete += incomplete;
+        self.uncertain += uncertain;
+        let mut shifted = Seen::default();
+        shifted.merge(seen, shift);
+        self.seen.join(&shifted);
+        self.later += more;
+        self.later_bytes += later_bytes;
+        self.extra_header_bytes += extra_header_bytes;
+    }
+}
+
+/// Whether two fragments of one key are of one packet.
+fn is_near(before: i64, after: i64) -> bool {
+    before.abs_diff(after) <= FRAGMENT_GAP_NS.unsigned_abs()
+}
+
+/// Whether a time is further before the newest than the clock may step back.
+const fn is_behind(newest: i64, time: i64) -> bool {
+    time < newest.saturating_sub(CLOCK_TOLERANCE_NS)
+}
+
+impl PartialEq for Fragments {
+    /// Of what is known of the span: when groups were last folded is a cache, and the keys follow from the groups.
+    fn eq(&self, other: &Self) -> bool {
+        let Self { groups, open, heads, copied, held, first, newest, last_sweep: _, sums, refused, behind } = self;
+        *groups == other.groups
+            && *copied == other.copied
+            && *open == other.open
+            && *heads == other.heads
+            && *held == other.held
+            && *first == other.first
+            && *newest == other.newest
+            && *sums == other.sums
+            && *refused == other.refused
+            && *behind == other.behind
+    }
+}

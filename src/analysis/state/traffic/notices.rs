@@ -1,0 +1,254 @@
+//! Things that are said about tunnels: ICMP errors, IKE notifications, PAUSE frames.
+
+use serde::{Deserialize, Serialize};
+
+use std::collections::BTreeMap;
+
+use crate::analysis::limits::MAX_NOTICES;
+use crate::analysis::observe::observation::Observation;
+use crate::analysis::state::base::intern::remap;
+use crate::analysis::state::base::seen::Seen;
+use crate::dissect::{IpHeader, LayerKind, Limit, Note, Stack, StopCause};
+use crate::model::{Address, Protocol, Shift, Spi};
+
+/// Notices of a span.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Notices {
+    pub(crate) too_big: BTreeMap<TooBig, Seen>,
+    pub(crate) ike: BTreeMap<IkeNotice, Seen>,
+    pub(crate) pause: BTreeMap<(u32, Option<u8>), Pauses>,
+    pub(crate) ike_endpoints: BTreeMap<(Address, u16), ()>,
+    /// Pairs of addresses that exchanged IKE, the smaller first.
+    pub(crate) ike_pairs: BTreeMap<(Address, Address), ()>,
+    /// Frames shorter than their outermost IP packet states.
+    pub(crate) sliced: Seen,
+    /// Frames with a header that cannot be read or that contradicts the one around it, by that header.
+    pub(crate) malformed: BTreeMap<LayerKind, Seen>,
+    pub(crate) tcp_continuations: Seen,
+    pub(crate) too_deep: Seen,
+    /// Frames that end in their CRC-32 though no FCS is declared, and frames with four octets more than they need that are none.
+    pub(crate) fcs: Seen,
+    pub(crate) fcs_absent: u64,
+    pub(crate) refused: u64,
+}
+
+/// An ICMP error that says a packet was too big, by what it quotes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) struct TooBig {
+    pub(crate) router: Address,
+    pub(crate) mtu: u32,
+    pub(crate) src: Address,
+    pub(crate) dst: Address,
+    pub(crate) sa: Option<(Protocol, Spi)>,
+}
+
+/// An IKE notification seen in clear.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) struct IkeNotice {
+    pub(crate) src: Address,
+    pub(crate) dst: Address,
+    pub(crate) kind: IkeKind,
+    pub(crate) spi: Option<Spi>,
+}
+
+/// Which notification.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) enum IkeKind {
+    InvalidSpi,
+    Delete,
+}
+
+/// PAUSE frames of one direction and class.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pauses {
+    pub(crate) seen: Seen,
+    pub(crate) quanta: u64,
+    /// Time stopped by all but the last: each until its quanta end or the next one comes.
+    stopped_ns: u64,
+    last_quanta: u16,
+}
+
+impl Pauses {
+    fn add(&mut self, quanta: u16, o: &Observation, link_rate_bps: Option<u64>) {
+        if let Some(ends) = self.seen.ends() {
+            self.stopped_ns =
+                self.stopped_ns.saturating_add(stopped(self.last_quanta, o.time.since(ends.last_time), link_rate_bps));
+        }
+        self.seen.add(o.pos, o.time);
+        self.quanta += u64::from(quanta);
+        self.last_quanta = quanta;
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift, link_rate_bps: Option<u64>) {
+        let Self { seen, quanta, stopped_ns, last_quanta } = later;
+        if let (Some(own), Some(theirs)) = (self.seen.ends(), seen.ends()) {
+            self.stopped_ns = self.stopped_ns.saturating_add(stopped(
+                self.last_quanta,
+                theirs.first_time.since(own.last_time),
+                link_rate_bps,
+            ));
+        }
+        if seen.count > 0 {
+            self.last_quanta = last_quanta;
+        }
+        self.seen.merge(seen, shift);
+        self.quanta += quanta;
+        self.stopped_ns = self.stopped_ns.saturating_add(stopped_ns);
+    }
+
+    /// Time stopped in all, the last PAUSE taken at its word.
+    pub(crate) fn stopped_ns(&self, link_rate_bps: Option<u64>) -> Option<u64> {
+        link_rate_bps?;
+        Some(self.stopped_ns.saturating_add(stopped(self.last_quanta, None, link_rate_bps)))
+    }
+}
+
+/// What one PAUSE stops: its quanta of 512 bit times, at most until the next one.
+fn stopped(quanta: u16, until_next: Option<i64>, link_rate_bps: Option<u64>) -> u64 {
+    let Some(rate) = link_rate_bps.filter(|&r| r > 0) else { return 0 };
+    let bits = u128::from(quanta) * u128::from(crate::transform::size::ethernet::QUANTUM_BITS);
+    let full = u64::try_from(bits * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX);
+    until_next.map_or(full, |ns| full.min(u64::try_from(ns).unwrap_or(0)))
+}
+
+impl Notices {
+    #[inline]
+    pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, link_rate_bps: Option<u64>) {
+        if stack.flags.tcp_continuation {
+            self.tcp_continuations.add(o.pos, o.time);
+        }
+        if stack.flags.fcs_found {
+            self.fcs.add(o.pos, o.time);
+        }
+        self.fcs_absent += u64::from(stack.flags.fcs_absent);
+        if stack.stop.is_some() || !stack.notes.is_empty() || stack.flags.sliced {
+            self.judge(o, stack);
+        }
+        for note in &stack.notes {
+            self.note(note, o, stack, link_rate_bps);
+        }
+    }
+
+    /// Counts a frame by what is wrong with its headers, if anything is.
+    #[cold]
+    fn judge(&mut self, o: &Observation, stack: &Stack) {
+        if stack.stop.is_some_and(|stop| matches!(stop.cause, StopCause::TooDeep)) {
+            self.too_deep.add(o.pos, o.time);
+        }
+        if stack.flags.sliced {
+            self.sliced.add(o.pos, o.time);
+        } else if let Some(layer) = malformed(stack) {
+            self.malformed.entry(layer).or_default().add(o.pos, o.time);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, note: &Note, o: &Observation, stack: &Stack, link_rate_bps: Option<u64>) {
+        let Some(outer) = stack.ips.last() else {
+            if let Note::Pause { class, quanta } = note {
+                self.pause.entry((o.direction, *class)).or_default().add(*quanta, o, link_rate_bps);
+            }
+            return;
+        };
+        match *note {
+            Note::TooBig { mtu, src, dst, sa } => {
+                let key = TooBig { router: outer.src, mtu, src, dst, sa };
+                if let Some(seen) = bounded(&mut self.too_big, key, &mut self.refused) {
+                    seen.add(o.pos, o.time);
+                }
+            }
+            Note::Ike { invalid_spi, delete, .. } => {
+                let pair = (outer.src.min(outer.dst), outer.src.max(outer.dst));
+                bounded(&mut self.ike_pairs, pair, &mut self.refused);
+                for (kind, spi) in [(IkeKind::InvalidSpi, invalid_spi), (IkeKind::Delete, delete)] {
+                    let Some(spi) = spi else { continue };
+                    let key = IkeNotice { src: outer.src, dst: outer.dst, kind, spi };
+                    if let Some(seen) = bounded(&mut self.ike, key, &mut self.refused) {
+                        seen.add(o.pos, o.time);
+                    }
+                }
+            }
+            Note::IkeEndpoint { address, port } => {
+                bounded(&mut self.ike_endpoints, (address, port), &mut self.refused);
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32], link_rate_bps: Option<u64>) {
+        let Self {
+            too_big,
+            ike,
+            pause,
+            ike_endpoints,
+            ike_pairs,
+            sliced,
+            malformed,
+            tcp_continuations,
+            too_deep,
+            fcs,
+            fcs_absent,
+            refused,
+        } = later;
+        self.refused += refused;
+        self.fcs.merge(fcs, shift);
+        self.fcs_absent += fcs_absent;
+        for (key, seen) in too_big {
+            if let Some(own) = bounded(&mut self.too_big, key, &mut self.refused) {
+                own.merge(seen, shift);
+            }
+        }
+        for (key, seen) in ike {
+            if let Some(own) = bounded(&mut self.ike, key, &mut self.refused) {
+                own.merge(seen, shift);
+            }
+        }
+        for ((direction, class), pauses) in pause {
+            let key = (remap(directions, direction), class);
+            self.pause.entry(key).or_default().merge(pauses, shift, link_rate_bps);
+        }
+        for (key, ()) in ike_endpoints {
+            bounded(&mut self.ike_endpoints, key, &mut self.refused);
+        }
+        for (key, ()) in ike_pairs {
+            bounded(&mut self.ike_pairs, key, &mut self.refused);
+        }
+        self.sliced.merge(sliced, shift);
+        for (layer, seen) in malformed {
+            self.malformed.entry(layer).or_default().merge(seen, shift);
+        }
+        self.tcp_continuations.merge(tcp_continuations, shift);
+        self.too_deep.merge(too_deep, shift);
+    }
+}
+
+/// The header that is malformed, if one is: a length field beyond what encloses it, a value that cannot be, or a header that has
+/// no room on the wire. AH and ESP with impossible lengths have findings of their own; what a snapshot length cut is not malformed, and
+/// a first fragment may end in the middle of a header.
+fn malformed(stack: &Stack) -> Option<LayerKind> {
+    if stack.notes.iter().any(|note| matches!(note, Note::AhLength { .. } | Note::EspLength { .. })) {
+        return None;
+    }
+    let contradicted = stack.notes.iter().find_map(|note| match note {
+        Note::LengthMismatch { layer, .. } => Some(*layer),
+        _ => None,
+    });
+    contradicted.or_else(|| {
+        let stop = stack.stop?;
+        let fragment = || stack.ips.iter().any(IpHeader::is_fragment);
+        match stop.cause {
+            StopCause::BadValue { .. } => Some(stop.layer),
+            StopCause::TooShort { limit: Limit::Frame | Limit::Length(_), .. } if !fragment() => Some(stop.layer),
+            _ => None,
+        }
+    })
+}
+
+/// The value of `key`, made if there is room.
+fn bounded<'m, K: Ord, V: Default>(map: &'m mut BTreeMap<K, V>, key: K, refused: &mut u64) -> Option<&'m mut V> {
+    if map.len() >= MAX_NOTICES && !map.contains_key(&key) {
+        *refused += 1;
+        return None;
+    }
+    Some(map.entry(key).or_default())
+}

@@ -1,0 +1,71 @@
+//! What should be on the wire, as a setting of an analysis.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::keys::Locks;
+use crate::policy::Policies;
+
+/// Policies to compare with, or none. They are used when a report is made; in a state only their keys show: the packets of SAs that have
+/// one are checked and decrypted. A state file holds a digest of them, into which no key enters (but which keys there are, and
+/// which statements agree), and never the policies themselves: merging asks for them again.
+#[derive(Clone, Debug, Default)]
+pub struct Expectation {
+    policies: Option<Arc<Policies>>,
+    locks: Arc<Locks>,
+    digest: u128,
+}
+
+impl Expectation {
+    /// The policies to compare with; `None` where none were given, or only their digest is known.
+    #[must_use]
+    pub fn policies(&self) -> Option<&Policies> {
+        self.policies.as_deref()
+    }
+
+    /// What of the policies was left out by a limit of their readers.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        self.policies().map(Policies::left_out).unwrap_or_default()
+    }
+
+    /// The keys that the policies state.
+    pub(crate) const fn locks(&self) -> &Arc<Locks> {
+        &self.locks
+    }
+
+    /// Whether policies were given when the state was made that are not here now.
+    #[must_use]
+    pub const fn is_absent(&self) -> bool {
+        self.policies.is_none() && self.digest != 0
+    }
+}
+
+impl From<Arc<Policies>> for Expectation {
+    fn from(policies: Arc<Policies>) -> Self {
+        let locks = Arc::new(Locks::of_policies(&policies));
+        let digest = xxh3_128(format!("{} {:?}", policies.digest(), locks.outline()).as_bytes());
+        Self { policies: Some(policies), locks, digest }
+    }
+}
+
+impl PartialEq for Expectation {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Serialize for Expectation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.digest.to_le_bytes().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Expectation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digest = u128::from_le_bytes(<[u8; 16]>::deserialize(deserializer)?);
+        Ok(Self { digest, ..Self::default() })
+    }
+}
