@@ -2,12 +2,9 @@
 
 #![expect(clippy::arithmetic_side_effects, reason = "bytes and frames of files are below 2^63")]
 
-mod fold;
 mod frames;
 mod input;
-mod interleave;
 mod live;
-mod names;
 mod pairing;
 mod parts;
 mod pipeline;
@@ -15,7 +12,6 @@ mod rotation;
 mod run;
 mod start;
 mod state;
-mod stream;
 
 pub use crate::analysis::Expectation;
 pub use frames::{FrameSink, FramesOutcome, frames};

@@ -3,7 +3,6 @@
 use std::io;
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
-use super::interleave::Interleave;
 use super::run::capture_facts;
 use super::start::first_time;
 use crate::analysis::finish::{CaptureFacts, pair_findings};
@@ -11,6 +10,7 @@ use crate::analysis::pairing::{Figures, Given, Matcher, Read, Side, Sight, Whole
 use crate::analysis::{Expectation, Keyring, PairSettings};
 use crate::capture::{CaptureReader, Frame, Source};
 use crate::dissect::{DissectOptions, Stack, dissect};
+use crate::engine::rotation::interleave::Interleave;
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, Tool};
 use crate::model::{Error, LinkType, Timestamp};

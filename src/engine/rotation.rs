@@ -5,12 +5,17 @@
 //! the next begins: files that overlap by less than [`LEAST_OVERLAP_NS`], or a hundredth of the shorter one, are still one tap, unless
 //! both hold the same sequence numbers.
 
+pub(super) mod fold;
+pub(super) mod interleave;
+pub(super) mod names;
+pub(super) mod stream;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use super::input::Input;
-use super::stream::{Stream, times};
 use crate::analysis::CaptureSpan;
+use crate::engine::rotation::stream::{Stream, times};
 use crate::model::{Error, Timestamp};
 
 /// A tap: its name, its streams in one, and what was assumed about which captures belong together, in words.

@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::fold::Streams;
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
-use super::names::CountedName;
 use super::pipeline;
 use super::rotation::Named;
 use super::start::start_of;
 use super::state::State;
-use super::stream::Stream;
 use crate::analysis::finish::{CaptureFacts, rfc3339};
 use crate::analysis::{self, Partial};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk};
+use crate::engine::rotation::fold::Streams;
+use crate::engine::rotation::names::CountedName;
+use crate::engine::rotation::stream::Stream;
 use crate::model::report::{Capture, DamageReport, Interface};
 use crate::model::{Error, Timestamp};
 
@@ -238,7 +238,7 @@ impl Run<'_> {
 
     /// Analyses the captures of a named tap as one stream, frame by frame in time order.
     fn merged(&mut self, name: &str, inputs: &[(usize, &Input)]) {
-        let mut merge = super::interleave::Interleave::open(inputs, &mut self.errors, self.progress);
+        let mut merge = crate::engine::rotation::interleave::Interleave::open(inputs, &mut self.errors, self.progress);
         if merge.is_empty() {
             return;
         }

@@ -10,12 +10,12 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::fold::Streams;
 use super::rotation::assign;
-use super::stream::Stream;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
 use crate::analysis::{Expectation, Settings};
 use crate::capture::Source;
+use crate::engine::rotation::fold::Streams;
+use crate::engine::rotation::stream::Stream;
 use crate::model::Error;
 use crate::model::report::{Exactness, Report};
 

@@ -68,7 +68,7 @@ impl Page {
         }
         for fix in &finding.fixes {
             self.line(&format!("  - On {} type:", safe(&fix.host)));
-            fix.lines.iter().for_each(|line| self.line(&format!("    - {}", safe(&format!("`{line}`")))));
+            fix.lines.iter().for_each(|line| self.line(&format!("    - {}", typed(line))));
         }
     }
 
@@ -98,6 +98,12 @@ impl Page {
             self.0.push('\n');
         }
     }
+}
+
+/// A line to type: as code, unless it holds what a careless renderer might take for markup.
+fn typed(line: &str) -> String {
+    let plain = !line.contains(['<', '>', '[', ']', '`', '|', '&']) && !line.contains("://");
+    if plain { format!("`{}`", printable(line.trim_end())) } else { safe(line) }
 }
 
 /// Whether a block is written as items of a list.

@@ -713,10 +713,10 @@ fn packets_that_wait_beyond_the_limit_make_room_and_that_is_said() {
         (0, 150_000, 150_000)
     );
     for words in [
-        "plaintext packets made room for others",
-        "packets in the tunnel made room for others",
-        "packets in clear beside the tunnel made room for others",
-        "packets made room for others before the other end",
+        "plaintext packets were evicted",
+        "packets in the tunnel were evicted",
+        "packets in clear beside the tunnel were evicted",
+        "packets were evicted before they could be matched",
     ] {
         let counts = report.degraded_why.iter().filter_map(|why| why.split_once(' '));
         let (count, _) = counts.into_iter().find(|(_, what)| what.starts_with(words)).expect(words);
@@ -740,13 +740,13 @@ fn packets_whose_counterpart_would_have_come_are_unmatched_and_nothing_is_wrong(
     }
     let report = matched("in-time", &[plain.clone(), tunnel.clone()]);
     assert_eq!(report.pairs.matched, 1_500);
-    let why: Vec<_> = report.degraded_why.iter().filter(|why| why.contains("made room")).collect();
+    let why: Vec<_> = report.degraded_why.iter().filter(|why| why.contains("evicted")).collect();
     assert!(why.is_empty(), "{why:?}");
     // A plain side that begins long before the tunnel's: that is no want of room either.
     let late: Vec<Out> = tunnel.split_off(1_450);
     let report = matched("later", &[plain, late]);
     assert_eq!(report.pairs.matched, 50);
-    let why: Vec<_> = report.degraded_why.iter().filter(|why| why.contains("made room")).collect();
+    let why: Vec<_> = report.degraded_why.iter().filter(|why| why.contains("evicted")).collect();
     assert!(why.is_empty(), "{why:?}");
 }
 

@@ -127,6 +127,70 @@ fn the_check_finds_what_it_is_for() {
     assert!(!finds("analysis/a.rs", "impl A { fn merge(&mut self, other: B) { self.n += other.n; } }"));
 }
 
+/// Files of one folder, at most.
+const FILES: usize = 12;
+/// Folders with more: none may be added, and none may grow.
+const LARGE: &[(&str, usize)] = &[("analysis/pairing", 39)];
+
+/// Lines of a file, at most.
+const LINES: usize = 400;
+/// Longer files: none may be added, and none may grow beyond the next hundred.
+const LONG: &[(&str, usize)] = &[
+    ("analysis/observe/observation.rs", 500),
+    ("analysis/pairing/align.rs", 500),
+    ("analysis/pairing/evidence.rs", 600),
+    ("analysis/pairing/figures.rs", 600),
+    ("analysis/pairing/ledger.rs", 600),
+    ("analysis/pairing/mod.rs", 600),
+    ("analysis/pairing/settle.rs", 500),
+    ("analysis/pairing/silence.rs", 500),
+    ("analysis/pairing/tally.rs", 500),
+    ("analysis/partial.rs", 500),
+    ("analysis/state/sa/sas.rs", 600),
+    ("analysis/state/sa/sequence.rs", 800),
+    ("analysis/state/sa/sizes.rs", 600),
+    ("analysis/state/traffic/copies.rs", 700),
+    ("analysis/state/traffic/fragments.rs", 500),
+    ("cli/args.rs", 500),
+    ("decrypt/algorithm/vectors.rs", 600),
+    ("dissect/stack.rs", 600),
+    ("model/pairs.rs", 500),
+    ("model/report.rs", 600),
+    ("policy/facts/router.rs", 500),
+    ("report/csv.rs", 500),
+    ("report/frame_row.rs", 500),
+    ("transform/inference.rs", 600),
+];
+
+#[test]
+fn folders_and_files_are_small_enough_to_know() {
+    let mut folders: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+    let mut wrong = Vec::new();
+    let allowed = |list: &[(&str, usize)], name: &str, usual: usize| {
+        list.iter().find(|(known, _)| *known == name).map_or(usual, |(_, most)| *most)
+    };
+    for file in source_files() {
+        let name = file.to_string_lossy().replace('\\', "/");
+        let folder = file.parent().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+        *folders.entry(folder).or_default() += 1;
+        let lines = std::fs::read_to_string(source().join(&file)).expect("a source file").lines().count();
+        let most = allowed(LONG, &name, LINES);
+        if lines > most {
+            wrong.push(format!("{name} has {lines} lines, more than {most}"));
+        }
+        if lines <= LINES && LONG.iter().any(|(known, _)| *known == name) {
+            wrong.push(format!("{name} has {lines} lines: take it off the list of long files"));
+        }
+    }
+    for (folder, files) in folders {
+        let most = allowed(LARGE, &folder, FILES);
+        if files > most {
+            wrong.push(format!("{folder} has {files} files, more than {most}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }

@@ -310,7 +310,7 @@ fn a_selector_is_wrong_where_it_disagrees_with_its_own_host_and_the_peer() {
     }
     let found = pair.findings("selector-all");
     assert_eq!(loud(&found), BTreeSet::from(["config-acl-mismatch"]), "{found:#?}");
-    assert!(found[0]["evidence"].as_str().expect("text").contains("cannot be told"), "{found:#?}");
+    assert!(found[0]["evidence"].as_str().expect("text").contains("is not determined"), "{found:#?}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn the_57_octets_of_the_study_are_3des_at_its_worst() {
     let table = tables.join("rit-esp-tunnel-overhead-57.csv");
     let printed = rows(&table);
     let of = |field: &str| {
-        printed.iter().find(|row| row["field"] == field).expect(field)["octets"].parse::<i64>().expect("bytes")
+        printed.iter().find(|row| row["field"] == field).expect(field)["bytes"].parse::<i64>().expect("bytes")
     };
     assert_eq!(of("total"), most.overhead());
     assert_eq!(of("padding"), most.parts.of(Part::EspPad));

@@ -17,31 +17,31 @@ const COUNTED_PAUSE_NS: i64 = 1_000_000_000;
 
 /// One stream, or several that follow each other.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Stream {
+pub(in crate::engine) struct Stream {
     /// The name given with `--tap` or `--stream`.
-    pub(super) tap: Option<String>,
+    pub(in crate::engine) tap: Option<String>,
     /// The number given with `--part`.
-    pub(super) part: Option<u32>,
+    pub(in crate::engine) part: Option<u32>,
     /// What was folded, in order.
-    pub(super) pieces: Vec<Piece>,
+    pub(in crate::engine) pieces: Vec<Piece>,
     /// Its captures, in the order that positions count them.
-    pub(super) captures: Vec<CaptureFacts>,
+    pub(in crate::engine) captures: Vec<CaptureFacts>,
     /// How each capture goes on from the one before it, where that was looked at.
-    pub(super) borders: Vec<Option<Succession>>,
-    pub(super) partial: Partial,
+    pub(in crate::engine) borders: Vec<Option<Succession>>,
+    pub(in crate::engine) partial: Partial,
     /// The numbers at the beginning of the first piece and at the end of the last, where there are several.
     edges: Option<Box<Edges>>,
 }
 
 /// A stream as it was read.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Piece {
+pub(in crate::engine) struct Piece {
     /// Digest of its state: the times, lengths, headers and sequence numbers of its frames, and the octets of the first one.
-    pub(super) digest: u128,
+    pub(in crate::engine) digest: u128,
     /// How many captures it has.
     captures: u64,
     /// Paths of captures with the same frames.
-    pub(super) again: BTreeSet<String>,
+    pub(in crate::engine) again: BTreeSet<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ struct Edges {
 
 impl Stream {
     /// A stream of a settled state.
-    pub(super) fn new(tap: Option<String>, captures: Vec<CaptureFacts>, partial: Partial) -> Self {
+    pub(in crate::engine) fn new(tap: Option<String>, captures: Vec<CaptureFacts>, partial: Partial) -> Self {
         let has_frames = partial.captures().iter().any(|capture| capture.frames > 0);
         // Of a capture without frames nothing is known but its name.
         let named = || xxh3_128(captures.first().map_or("", |capture| capture.capture.path.as_str()).as_bytes());
@@ -63,7 +63,7 @@ impl Stream {
     }
 
     /// Whether what was read from a file fits together.
-    pub(super) fn is_sound(&self) -> bool {
+    pub(in crate::engine) fn is_sound(&self) -> bool {
         let counted = self.pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(piece.captures));
         !self.pieces.is_empty()
             && counted == Some(self.captures.len() as u64)
@@ -73,28 +73,28 @@ impl Stream {
     }
 
     /// The path it is called by.
-    pub(super) fn path(&self) -> &str {
+    pub(in crate::engine) fn path(&self) -> &str {
         self.captures.first().map_or("", |capture| capture.capture.path.as_str())
     }
 
     /// The path of its last capture.
-    pub(super) fn last_path(&self) -> &str {
+    pub(in crate::engine) fn last_path(&self) -> &str {
         self.captures.last().map_or("", |capture| capture.capture.path.as_str())
     }
 
     /// Times of its earliest and its latest frame.
-    pub(super) fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+    pub(in crate::engine) fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         times(self.partial.captures())
     }
 
     /// What the first piece covers.
-    pub(super) fn first_piece(&self) -> &[CaptureSpan] {
+    pub(in crate::engine) fn first_piece(&self) -> &[CaptureSpan] {
         let count = self.pieces.first().map_or(0, |piece| piece.captures as usize);
         self.partial.captures().get(..count).unwrap_or_default()
     }
 
     /// What the last piece covers.
-    pub(super) fn last_piece(&self) -> &[CaptureSpan] {
+    pub(in crate::engine) fn last_piece(&self) -> &[CaptureSpan] {
         let spans = self.partial.captures();
         let count = self.pieces.last().map_or(0, |piece| piece.captures as usize);
         spans.get(spans.len().saturating_sub(count)..).unwrap_or_default()
@@ -111,7 +111,7 @@ impl Stream {
     }
 
     /// The names of its first and its last file, where it may be a part of a rotation.
-    pub(super) fn names(&self) -> Option<(CountedName, CountedName)> {
+    pub(in crate::engine) fn names(&self) -> Option<(CountedName, CountedName)> {
         Some((self.end(false)?.0, self.end(true)?.0))
     }
 
@@ -124,7 +124,7 @@ impl Stream {
     }
 
     /// How `next` goes on from this stream.
-    pub(super) fn succession(&self, next: &Self) -> Succession {
+    pub(in crate::engine) fn succession(&self, next: &Self) -> Succession {
         Succession::of(&self.tail(), &next.head())
     }
 
@@ -132,7 +132,7 @@ impl Stream {
     /// one's, it begins where this one ends, with no longer a pause than within the two, and hardly an SA misses a number, so that nothing
     /// has room between them; or its name is the next one, within a second. It is a rule over the two files at the border alone, so
     /// that it holds or not whatever was folded before.
-    pub(super) fn followed_by(&self, next: &Self) -> Option<Succession> {
+    pub(in crate::engine) fn followed_by(&self, next: &Self) -> Option<Succession> {
         let ((own_name, own), (next_name, later)) = (self.end(true)?, next.end(false)?);
         let ((_, last), (first, _)) = (own.times?, later.times?);
         let counts = own_name.counts_on_to(&next_name);
@@ -149,7 +149,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Partial::merge`].
-    pub(super) fn append(self, next: Self, succession: Succession) -> Result<Self, MergeError> {
+    pub(in crate::engine) fn append(self, next: Self, succession: Succession) -> Result<Self, MergeError> {
         let Self { tap, part, mut pieces, mut captures, mut borders, partial, edges } = self;
         let head = edges.map_or_else(|| Border::head(&partial), |edges| edges.head);
         let tail = next.edges.map_or_else(|| Border::tail(&next.partial), |edges| edges.tail);
@@ -165,7 +165,7 @@ impl Stream {
 
     /// Takes note of a capture that holds the frames of piece `digest` again. The one of both that is whole, or else is named first,
     /// is the one that counts: so it does not matter which of them came first.
-    pub(super) fn note_again(&mut self, digest: u128, mut facts: CaptureFacts) {
+    pub(in crate::engine) fn note_again(&mut self, digest: u128, mut facts: CaptureFacts) {
         let Some(at) = self.pieces.iter().position(|piece| piece.digest == digest) else { return };
         let place: u64 = self.pieces.iter().take(at).map(|piece| piece.captures).sum();
         let (Some(piece), Some(own)) = (self.pieces.get_mut(at), self.captures.get_mut(place as usize)) else { return };
@@ -179,7 +179,7 @@ impl Stream {
     }
 
     /// The first capture of each piece with the paths of its copies.
-    pub(super) fn twice(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(in crate::engine) fn twice(&self) -> impl Iterator<Item = (&str, &str)> {
         let starts = self.pieces.iter().scan(0u64, |place, piece| {
             let start = *place;
             *place += piece.captures;
@@ -193,7 +193,7 @@ impl Stream {
 
     /// Captures of one piece that begin with the same frame and have as many frames, in the same time: read as one stream, they were
     /// counted twice.
-    pub(super) fn doubled(&self) -> Vec<(&str, &str)> {
+    pub(in crate::engine) fn doubled(&self) -> Vec<(&str, &str)> {
         let mut known = BTreeMap::new();
         let mut doubled = Vec::new();
         let spans = self.partial.captures().iter();
@@ -208,7 +208,7 @@ impl Stream {
     }
 
     /// The facts and the copies of each piece, and its digest.
-    pub(super) fn by_piece(&self) -> impl Iterator<Item = (u128, &[CaptureFacts], &BTreeSet<String>)> {
+    pub(in crate::engine) fn by_piece(&self) -> impl Iterator<Item = (u128, &[CaptureFacts], &BTreeSet<String>)> {
         self.pieces.iter().scan(0usize, |place, piece| {
             let facts = self.captures.get(*place..).and_then(|rest| rest.get(..piece.captures as usize));
             *place += piece.captures as usize;
@@ -240,7 +240,7 @@ fn digest_of(partial: &Partial) -> Option<u128> {
 }
 
 /// Times of the earliest and the latest frame of some captures.
-pub(super) fn times(spans: &[CaptureSpan]) -> (Option<Timestamp>, Option<Timestamp>) {
+pub(in crate::engine) fn times(spans: &[CaptureSpan]) -> (Option<Timestamp>, Option<Timestamp>) {
     let spans = || spans.iter().filter_map(|c| c.times);
     (spans().map(|t| t.0).min(), spans().map(|t| t.1).max())
 }

@@ -15,7 +15,7 @@ type Rotation = (Option<String>, String);
 
 /// Streams, each piece once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streams {
+pub(in crate::engine) struct Streams {
     held: BTreeMap<u64, Stream>,
     next: u64,
     of_piece: HashMap<PieceKey, u64>,
@@ -43,26 +43,26 @@ enum Known {
 
 impl Streams {
     /// No streams, which may take so many octets of memory.
-    pub(super) fn with_limit(limit: u64) -> Self {
+    pub(in crate::engine) fn with_limit(limit: u64) -> Self {
         Self { limit: Some(limit), ..Self::default() }
     }
 
     /// Sets the memory that they may take together.
-    pub(super) fn limit_memory(&mut self, limit: u64) {
+    pub(in crate::engine) fn limit_memory(&mut self, limit: u64) {
         self.limit = Some(limit);
     }
 
     /// Octets of memory that are left.
-    pub(super) fn room(&self) -> u64 {
+    pub(in crate::engine) fn room(&self) -> u64 {
         self.limit.unwrap_or(MEMORY_LIMIT).saturating_sub(self.weight)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+    pub(in crate::engine) fn iter(&self) -> impl Iterator<Item = &Stream> {
         self.held.values()
     }
 
     /// Names the tap of every stream, and the part of it that it is.
-    pub(super) fn label(&mut self, tap: Option<&str>, part: Option<u32>) {
+    pub(in crate::engine) fn label(&mut self, tap: Option<&str>, part: Option<u32>) {
         let own = std::mem::take(self);
         self.limit = own.limit;
         for mut stream in own.held.into_values() {
@@ -72,17 +72,17 @@ impl Streams {
         }
     }
 
-    pub(super) fn into_streams(self) -> Vec<Stream> {
+    pub(in crate::engine) fn into_streams(self) -> Vec<Stream> {
         self.held.into_values().collect()
     }
 
     /// The parts of named streams that are here.
-    pub(super) fn parts(&self) -> HashSet<(Option<&str>, u32)> {
+    pub(in crate::engine) fn parts(&self) -> HashSet<(Option<&str>, u32)> {
         self.iter().filter_map(|stream| Some((stream.tap.as_deref(), stream.part?))).collect()
     }
 
     /// Why a stream cannot be taken in, in words.
-    pub(super) fn refusal(&self, stream: &Stream) -> Option<String> {
+    pub(in crate::engine) fn refusal(&self, stream: &Stream) -> Option<String> {
         match self.known(stream) {
             Known::Partly(path) => Some(format!(
                 "{path} is here twice, folded with other files each time; merge states of which none or all files are shared. \
@@ -93,7 +93,7 @@ impl Streams {
     }
 
     /// Whether a stream of this name, with all of this content, is here.
-    pub(super) fn holds(&self, stream: &Stream) -> bool {
+    pub(in crate::engine) fn holds(&self, stream: &Stream) -> bool {
         matches!(self.known(stream), Known::All)
     }
 
@@ -121,7 +121,7 @@ impl Streams {
 
     /// Takes in a stream that is not refused. Where a capture of the same path and content is here, it is harmless; under another path
     /// it is noted.
-    pub(super) fn insert(&mut self, stream: Stream) {
+    pub(in crate::engine) fn insert(&mut self, stream: Stream) {
         match self.known(&stream) {
             Known::Nothing => self.add(stream),
             Known::All => self.note_again(&stream),
@@ -135,7 +135,7 @@ impl Streams {
     }
 
     /// Takes in a capture that was read: also one of the same path is noted, because it was given twice.
-    pub(super) fn insert_read(&mut self, stream: Stream) {
+    pub(in crate::engine) fn insert_read(&mut self, stream: Stream) {
         let key = stream.pieces.first().map(|piece| (stream.tap.clone(), piece.digest));
         let (path, frames) = (stream.path().to_owned(), stream.captures.iter().any(|c| c.capture.frames > 0));
         let again = frames && key.as_ref().is_some_and(|key| self.paths(key).contains(&path));
@@ -258,7 +258,7 @@ impl Streams {
     }
 
     /// Brings all states into their normal form.
-    pub(super) fn settle(&mut self) {
+    pub(in crate::engine) fn settle(&mut self) {
         for id in std::mem::take(&mut self.unsettled) {
             if let Some(stream) = self.held.get_mut(&id) {
                 stream.partial.settle();

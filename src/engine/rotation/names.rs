@@ -7,17 +7,17 @@ const COMPRESSED: [&str; 6] = [".gz", ".zst", ".zstd", ".xz", ".bz2", ".lz4"];
 
 /// A path as its text, with a mark in the place of each number of the file name, and the numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct CountedName {
+pub(in crate::engine) struct CountedName {
     /// Equal in all files of a rotation.
-    pub(super) text: String,
-    pub(super) numbers: Vec<Number>,
+    pub(in crate::engine) text: String,
+    pub(in crate::engine) numbers: Vec<Number>,
 }
 
 /// A number of any length: how many digits, and the digits without leading zeros.
 type Number = (usize, String);
 
 impl CountedName {
-    pub(super) fn of(path: &str) -> Self {
+    pub(in crate::engine) fn of(path: &str) -> Self {
         let path = COMPRESSED.iter().find_map(|suffix| path.strip_suffix(suffix)).unwrap_or(path);
         let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path);
         let mut text = path.strip_suffix(name).unwrap_or_default().to_owned();
@@ -43,7 +43,7 @@ impl CountedName {
     }
 
     /// Whether `next` is the name of the file that a counter writes after this one: the first number that differs is one more.
-    pub(super) fn counts_on_to(&self, next: &Self) -> bool {
+    pub(in crate::engine) fn counts_on_to(&self, next: &Self) -> bool {
         let value = |number: &Number| if number.0 == 0 { Some(0) } else { number.1.parse::<u128>().ok() };
         let changed = self.numbers.iter().zip(&next.numbers).find(|(own, next)| own != next);
         self.text == next.text

@@ -3,13 +3,13 @@
 //! Ties go to the capture named first. A frame without a time keeps its place behind the frame before it. Files are
 //! opened when their first frame's time has come, so that a long rotation does not hold them all open.
 
-use super::input::{Input, Progress};
-use super::start::first_time;
 use crate::capture::{CaptureReader, Chunk, Frame};
+use crate::engine::input::{Input, Progress};
+use crate::engine::start::first_time;
 use crate::model::{CaptureId, Error, FramePos, Timestamp};
 
 /// The captures of one tap.
-pub(super) struct Interleave<'i> {
+pub(in crate::engine) struct Interleave<'i> {
     members: Vec<Member<'i>>,
     current: Option<usize>,
     progress: &'i dyn Progress,
@@ -38,7 +38,11 @@ struct Open {
 }
 
 impl<'i> Interleave<'i> {
-    pub(super) fn open(inputs: &[(usize, &'i Input)], errors: &mut Vec<Error>, progress: &'i dyn Progress) -> Self {
+    pub(in crate::engine) fn open(
+        inputs: &[(usize, &'i Input)],
+        errors: &mut Vec<Error>,
+        progress: &'i dyn Progress,
+    ) -> Self {
         let mut members: Vec<Member<'i>> = inputs
             .iter()
             .filter_map(|&(order, input)| {
@@ -59,16 +63,16 @@ impl<'i> Interleave<'i> {
         Self { members, current: None, progress }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::engine) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    pub(super) fn first_time(&self) -> Timestamp {
+    pub(in crate::engine) fn first_time(&self) -> Timestamp {
         self.members.iter().map(|m| m.first).filter(|t| *t != Timestamp::UNKNOWN).min().unwrap_or(Timestamp::UNKNOWN)
     }
 
     /// Hands frames to `observe` until the capture whose turn it is changes or ends its chunk; false at the end of all.
-    pub(super) fn next(&mut self, errors: &mut Vec<Error>, mut observe: impl FnMut(&Frame<'_>)) -> bool {
+    pub(in crate::engine) fn next(&mut self, errors: &mut Vec<Error>, mut observe: impl FnMut(&Frame<'_>)) -> bool {
         // Open what is due: everything that may hold the earliest frame.
         loop {
             let open = self.members.iter().filter_map(Member::time).min();
@@ -111,7 +115,7 @@ impl<'i> Interleave<'i> {
         true
     }
 
-    pub(super) fn current(&self) -> Option<&CaptureReader> {
+    pub(in crate::engine) fn current(&self) -> Option<&CaptureReader> {
         match &self.members.get(self.current?)?.state {
             State::Open(open) => Some(&open.reader),
             State::Ended(reader) => Some(reader),
@@ -120,7 +124,7 @@ impl<'i> Interleave<'i> {
     }
 
     /// The readers, in the order that positions count their captures.
-    pub(super) fn into_readers(self) -> Vec<CaptureReader> {
+    pub(in crate::engine) fn into_readers(self) -> Vec<CaptureReader> {
         let progress = self.progress;
         self.members
             .into_iter()
@@ -128,7 +132,7 @@ impl<'i> Interleave<'i> {
                 State::Open(open) => Some(open.reader),
                 State::Ended(reader) => Some(*reader),
                 // Interrupted before its turn came: it is opened to be named in the report, with no frames.
-                State::Waiting => super::live::open(&m.input.source, 0, progress).ok(),
+                State::Waiting => crate::engine::live::open(&m.input.source, 0, progress).ok(),
                 State::Failed => None,
             })
             .collect()
@@ -137,7 +141,7 @@ impl<'i> Interleave<'i> {
 
 impl Member<'_> {
     fn begin(&mut self, errors: &mut Vec<Error>, progress: &dyn Progress) {
-        self.state = match super::live::open(&self.input.source, 0, progress) {
+        self.state = match crate::engine::live::open(&self.input.source, 0, progress) {
             Ok(reader) => {
                 let mut open = Box::new(Open { reader, chunk: Chunk::new(), times: Vec::new(), at: 0 });
                 if open.refill() {
