@@ -1,5 +1,7 @@
 //! What `spiglass report` says, and what it must not say.
 
+#![expect(clippy::duplicate_mod, reason = "the program that makes the fixtures is a program of its own, tested here")]
+
 #[path = "../support/mod.rs"]
 mod support;
 
