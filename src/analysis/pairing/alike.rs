@@ -91,7 +91,12 @@ impl Matcher {
     fn is_near(&self, sa: u32, misfit: u64) -> bool {
         /// A few times the usual deviation, and never less than this, in nanoseconds.
         const LEAST: i64 = 50_000;
+        /// The longest that the first pair is taken to be apart by one clock.
+        const FIRST: u64 = 50_000_000;
         let usual = self.usual.get(sa as usize).copied().flatten();
+        if usual.is_none() && self.settings.one_clock {
+            return misfit <= FIRST;
+        }
         usual.is_none_or(|(_, varies)| misfit <= varies.saturating_mul(8).max(LEAST).unsigned_abs())
     }
 

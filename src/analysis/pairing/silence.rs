@@ -15,6 +15,9 @@ const LEAST_NS: f64 = 100_000.0;
 const LEAST_GAPS: f64 = 4.0;
 /// Missing packets in a row that may be a hole.
 pub(super) const IN_A_ROW: u64 = 6;
+/// The same where the silence is so many usual gaps long.
+const IN_A_LONG_ROW: u64 = 3;
+const LONG_GAPS: f64 = 16.0;
 /// Missing packets next to a silence that prove that the tap was recording.
 const ADJOINING: u64 = 3;
 /// How much rarer a row of losses by chance is than one in the capture, in nats.
@@ -281,7 +284,9 @@ impl Silences {
             for (way, verdict) in verdicts.iter_mut().enumerate() {
                 let of = |counts: &[u64; WAYS]| counts.get(way).copied().unwrap_or(0);
                 let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
-                let is_row = count >= IN_A_ROW && is_no_chance(count, lost, pairs);
+                let long = silence.lasts() as f64 >= LONG_GAPS * self.usual;
+                let least = if long { IN_A_LONG_ROW } else { IN_A_ROW };
+                let is_row = count >= least && is_no_chance(count, lost, pairs);
                 if count == 0 || !(is_row || silence.border) {
                     continue;
                 }
