@@ -31,8 +31,10 @@ const MOST_BY_LEVEL: f64 = 12.0;
 const SAME: f64 = 8.0;
 /// Deviations from packet to packet below this share of their distance do not make one the next.
 const OF_DISTANCE: f64 = 0.5;
-/// Pairs that are compared with shifted ones.
-const COMPARED: usize = 4_096;
+/// Pairs of a part.
+const PART: usize = 32;
+/// What may speak for a shifted part that follows one that is proved.
+const NOT_WORSE: f64 = -6.0;
 /// Pairs at either end of a stretch that make its delay.
 const ENDS: usize = 16;
 /// By how much clocks may drift apart.
@@ -78,8 +80,9 @@ impl Proof {
         /// Pairs at either end, and of so many one.
         const FEW: u64 = 4;
         const OF: u64 = 64;
+        const SOME: u64 = 10;
         let ends = self.leading + self.trailing;
-        (ends > FEW && ends * OF > self.pairs) || self.open * 2 > self.pairs
+        (ends > FEW && ends * OF > self.pairs) || (self.open > FEW && self.open * SOME > self.pairs)
     }
 
     fn add(&mut self, pairs: u64, proved: Option<(u32, Level)>) {
@@ -129,6 +132,14 @@ impl Matcher {
     }
 }
 
+/// Some pairs of one stretch in a row.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    range: (usize, usize),
+    /// It goes on from the one before.
+    goes_on: bool,
+}
+
 /// The pairs of one lane, in the order of their stretches.
 struct Stretches<'m, M> {
     members: &'m [Member],
@@ -139,63 +150,86 @@ struct Stretches<'m, M> {
 impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
     /// The proof, and the places of the pairs that are open.
     fn prove(&self, mut proof: Proof, first: Option<Level>) -> (Proof, Vec<usize>) {
-        let ranges = self.ranges();
+        let parts = self.parts();
         let shares = self.shares();
-        let mut proved = vec![false; ranges.len()];
+        let mut levels: Vec<Option<Level>> = Vec::with_capacity(parts.len());
         let mut before = proof.latest.map(|(_, level)| level).or(first);
-        for (own, range) in proved.iter_mut().zip(&ranges) {
-            let going_on = proof.latest.is_some_and(|(stretch, _)| Some(stretch) == self.stretch(range.0));
-            *own = going_on || self.is_proved(*range, before.as_slice(), &shares);
-            if *own {
-                before = self.level(*range, true, before).or(before);
-            }
+        let mut going_on = proof.latest.is_some_and(|(stretch, _)| Some(stretch) == self.stretch(0));
+        for part in &parts {
+            let is_next = going_on && part.goes_on;
+            let own = self.is_proved(part.range, before.as_slice(), &shares, is_next);
+            let level = if own { self.level(part.range, true, before).or(before) } else { None };
+            going_on = own;
+            before = level.or(before);
+            levels.push(level);
         }
         // What comes before a stretch that is proved has its delay too.
-        let mut after: Option<Level> = None;
-        for (own, range) in proved.iter_mut().zip(&ranges).rev() {
-            if !*own && let Some(after) = after {
-                *own = self.is_proved(*range, &[after], &shares);
+        let (mut after, mut goes_on): (Option<Level>, bool) = (None, false);
+        for (own, part) in levels.iter_mut().zip(&parts).rev() {
+            if own.is_none()
+                && let Some(after) = after
+                && self.is_proved(part.range, &[after], &shares, goes_on)
+            {
+                *own = self.level(part.range, true, Some(after));
             }
-            if *own {
-                after = self.level(*range, false, after).or(after);
+            if own.is_some() {
+                after = self.level(part.range, false, after).or(after);
             }
+            goes_on = own.is_some() && part.goes_on;
         }
         let mut open = Vec::new();
-        let mut last = proof.latest.map(|(_, level)| level).or(first);
-        for (own, range) in proved.into_iter().zip(ranges) {
-            let members = self.members.get(range.0..range.1).unwrap_or_default();
-            let level = if own { self.level(range, true, last) } else { None };
-            last = level.or(last);
-            proof.add(members.len() as u64, level.zip(self.stretch(range.0)).map(|(level, stretch)| (stretch, level)));
-            if !own {
-                open.extend(members.iter().map(|member| member.at));
+        for (level, part) in levels.into_iter().zip(parts) {
+            let members = self.members.get(part.range.0..part.range.1).unwrap_or_default();
+            proof.add(members.len() as u64, level.zip(self.stretch(part.range.0)).map(|(level, own)| (own, level)));
+            match level {
+                Some(_) => open.extend(self.strays(part.range)),
+                None => open.extend(members.iter().map(|member| member.at)),
             }
         }
         (proof, open)
     }
 
-    /// From where to where no packet is missing and the delay goes on.
-    fn ranges(&self) -> Vec<(usize, usize)> {
-        let mut ranges: Vec<(usize, usize)> = Vec::new();
+    /// Pairs whose delay is unlike that of their neighbours, while another packet near by fits better.
+    fn strays(&self, (from, to): (usize, usize)) -> Vec<usize> {
+        const NEAR: [isize; 6] = [-1, 1, -2, 2, -3, 3];
+        let own = self.members.get(from..to).unwrap_or_default();
+        let Some((base, spread)) = usual(own) else { return Vec::new() };
+        let usual = (SAME * spread).max(OF_DISTANCE * distance(own));
+        let is_stray = |at: &usize| {
+            let Some(member) = self.members.get(*at) else { return false };
+            let off = |other: &Member| member.tunnel_ns.saturating_sub(other.plain_ns).saturating_sub(base) as f64;
+            let apart = off(member).abs();
+            let better = |shift: &isize| {
+                at.checked_add_signed(*shift).and_then(|at| self.members.get(at)).is_some_and(|other| {
+                    off(other).abs() * 2.0 < apart
+                        && member.esp.is_none_or(|esp| (self.makes)(member.sa, other.bytes, esp))
+                })
+            };
+            apart > usual && NEAR.iter().any(better)
+        };
+        (from..to).filter(is_stray).filter_map(|at| Some(self.members.get(at)?.at)).collect()
+    }
+
+    /// Parts of the stretches, cut where the delay does not go on.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
         let mut from = 0;
         for same in self.members.chunk_by(|a, b| a.stretch == b.stretch) {
-            let to = from + same.len();
+            let (start, to) = (from, from + same.len());
+            let mut goes_on = start == 0;
             let mut at = ENDS;
             while at + ENDS <= same.len() {
-                if let Some(jump) = jump(same, at) {
-                    let jump = (to - same.len()) + jump;
-                    if jump > from {
-                        ranges.push((from, jump));
-                        from = jump;
-                    }
+                if let Some(jump) = jump(same, at).map(|jump| start + jump).filter(|jump| *jump > from) {
+                    cut(&mut parts, (from, jump), goes_on);
+                    (from, goes_on) = (jump, false);
                     at += ENDS;
                 }
                 at += ENDS / 2;
             }
-            ranges.push((from, to));
+            cut(&mut parts, (from, to), goes_on);
             from = to;
         }
-        ranges
+        parts
     }
 
     /// What each length says that fits, in nats.
@@ -224,9 +258,8 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
         Some(Level { base, spread: spread.max(1_000), ns })
     }
 
-    /// Whether a stretch fits better than each shifted one.
-    fn is_proved(&self, range: (usize, usize), levels: &[Level], shares: &BTreeMap<u32, f64>) -> bool {
-        let range = (range.0, range.1.min(range.0 + COMPARED));
+    /// Whether a part fits better than each shifted one; `goes_on`: it follows one that does, and then must not fit worse.
+    fn is_proved(&self, range: (usize, usize), levels: &[Level], shares: &BTreeMap<u32, f64>, goes_on: bool) -> bool {
         let own = self.members.get(range.0..range.1).unwrap_or_default();
         let changes: Vec<i64> = own.windows(2).filter_map(|two| Some(change(two.first()?, two.get(1)?))).collect();
         let jitter = median(changes).unwrap_or(1_000).max(1_000) as f64;
@@ -242,7 +275,7 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
             let inside = self.against(own, *shift, jitter);
             let by_level: f64 = levels.iter().map(|level| self.by_level(range, *level, *shift)).sum();
             if same {
-                inside + by_level >= NEEDED
+                inside + by_level >= if goes_on { NOT_WORSE } else { NEEDED }
             } else {
                 own.len() >= PAIRS_ALONE && inside >= NEEDED_ALONE && (calm || rare >= RARE)
             }
@@ -304,16 +337,27 @@ fn distance(own: &[Member]) -> f64 {
     last.plain_ns.saturating_sub(first.plain_ns) as f64 / own.len().saturating_sub(1).max(1) as f64
 }
 
+/// Cuts pairs in a row into parts.
+fn cut(parts: &mut Vec<Part>, (mut from, to): (usize, usize), mut goes_on: bool) {
+    while to > from + 2 * PART {
+        parts.push(Part { range: (from, from + PART), goes_on });
+        (from, goes_on) = (from + PART, true);
+    }
+    parts.push(Part { range: (from, to), goes_on });
+}
+
+/// The usual delay, and how much it varies.
+fn usual(own: &[Member]) -> Option<(i64, f64)> {
+    let base = median(own.iter().map(Member::delay).collect())?;
+    let spread = median(own.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()).collect())?;
+    Some((base, spread.max(1_000) as f64))
+}
+
 /// Where near a place the delay jumps or begins to vary, if it does.
 fn jump(own: &[Member], at: usize) -> Option<usize> {
     let near = own.get(at.checked_sub(ENDS)?..at + ENDS)?;
     let (before, after) = near.split_at_checked(ENDS)?;
-    let level = |part: &[Member]| {
-        let base = median(part.iter().map(Member::delay).collect())?;
-        let spread = median(part.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()).collect())?;
-        Some((base, spread.max(1_000) as f64))
-    };
-    let ((base, spread), (other, varies)) = (level(before)?, level(after)?);
+    let ((base, spread), (other, varies)) = (usual(before)?, usual(after)?);
     let distance = OF_DISTANCE * distance(before).min(distance(after));
     let jumps = base.saturating_sub(other).saturating_abs() as f64 > (SAME * spread.max(varies)).max(distance);
     let wanders = spread.max(varies) > (SAME * spread.min(varies)).max(distance);
