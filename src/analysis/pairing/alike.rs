@@ -9,6 +9,9 @@ use super::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
 const ALIKE: f32 = 0.8;
 const GUESSED: f32 = 0.4;
 
+/// The longest that equal packets are taken to be apart by one clock, in nanoseconds, until their delay is known.
+const FARTHEST_ALIKE: u64 = 50_000_000;
+
 impl Matcher {
     /// Makes sure that plaintext packets can be found by content.
     fn index_plain(&mut self) {
@@ -52,7 +55,11 @@ impl Matcher {
         let at = |serial| ledger.plain.get(serial).and_then(|p| p.time.ns()).unwrap_or(i64::MIN);
         let Some(base) = self.base(own.sa) else { return self.plain_with(identity).map(|(at, _)| (at, true)) };
         let misfit = |serial| Some(self.misfit(plain(serial)?, &own, base));
-        let cost = |serial| misfit(serial).filter(|misfit| self.is_near(own.sa, *misfit));
+        let cost = |serial| {
+            misfit(serial)
+                .filter(|misfit| self.is_near(own.sa, *misfit))
+                .map(|own_misfit| self.first(own.sa, own_misfit))
+        };
         let before = |serial| at(serial) < ns.saturating_sub(base);
         self.plain_index.as_ref()?.nearest(identity, before, cost).map(|(at, _)| (at, true))
     }
@@ -72,7 +79,9 @@ impl Matcher {
         let cost = |serial| {
             let t = tunnelled(serial)?;
             let Some(base) = self.base(t.sa) else { return Some(0) };
-            Some(self.misfit(packet, t, base)).filter(|misfit| self.is_near(t.sa, *misfit))
+            Some(self.misfit(packet, t, base))
+                .filter(|misfit| self.is_near(t.sa, *misfit))
+                .map(|own| self.first(t.sa, own))
         };
         let before = |serial| {
             let t = ledger.tunnel.get(serial);
@@ -92,7 +101,23 @@ impl Matcher {
         /// A few times the usual deviation, and never less than this, in nanoseconds.
         const LEAST: i64 = 50_000;
         let usual = self.usual.get(sa as usize).copied().flatten();
+        if usual.is_none() && self.settings.one_clock {
+            return misfit <= FARTHEST_ALIKE;
+        }
         usual.is_none_or(|(_, varies)| misfit <= varies.saturating_mul(8).max(LEAST).unsigned_abs())
+    }
+
+    /// What a packet costs: before the delay is known, of those that are near the first is it.
+    fn first(&self, sa: u32, misfit: u64) -> u64 {
+        if self.usual.get(sa as usize).copied().flatten().is_none() { 0 } else { misfit }
+    }
+
+    /// Whether two equal packets may be one by their times: by one clock none comes before it was sent, or long after.
+    pub(super) fn may_be(&self, plain: Serial, tunnelled: Serial) -> bool {
+        let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else {
+            return false;
+        };
+        !self.settings.one_clock || self.misfit(p, t, 0) <= FARTHEST_ALIKE
     }
 
     /// Learns from a pair how far apart those of its SA are.

@@ -24,6 +24,8 @@ const FIRST: usize = SAMPLE / 2;
 const FITTED: usize = 64;
 /// The step of most timestamps of both captures, in nanoseconds.
 const STEP: i64 = 2_000;
+/// By how much clocks may drift apart.
+const DRIFT: f64 = 1e-4;
 /// Pairs by which the first difference of the clocks is known.
 const EARLY: usize = 32;
 
@@ -264,7 +266,13 @@ pub(super) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool
     let is_told = [&*one, &*other].into_iter().any(|lane| lane.delay.is_some() && told(lane).is_some());
     match (base(one), base(other)) {
         (Some(first), Some(second)) => {
-            one.encapsulated = first >= second;
+            // Where clocks drift further between the first pairs of the lanes than the gateway takes, TTLs tell.
+            let drift = if one_clock { 0.0 } else { DRIFT * span(one).max(span(other)) };
+            let by_ttl = match (told(one), told(other)) {
+                (Some(first), Some(second)) if first != second => Some(first),
+                _ => None,
+            };
+            one.encapsulated = by_ttl.filter(|_| (first - second).abs() <= drift).unwrap_or(first >= second);
             other.encapsulated = !one.encapsulated;
         }
         (Some(base), None) => {
@@ -278,6 +286,12 @@ pub(super) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool
         (None, None) => {}
     }
     is_told
+}
+
+/// From the first plaintext packet of a lane to the last, in nanoseconds.
+fn span(lane: &Lane) -> f64 {
+    let ends = lane.plain.front().zip(lane.plain.back());
+    ends.map_or(0.0, |(first, last)| last.ns.saturating_sub(first.ns) as f64)
 }
 
 /// Whether most plaintext packets have a TTL that no router has lowered yet: senders begin with 32, 64, 128 or 255. `None` where the

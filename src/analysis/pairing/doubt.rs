@@ -115,6 +115,19 @@ pub(super) fn adrift(plain: u64, tunnelled: u64) -> Undetermined {
     }
 }
 
+/// Pairs by order after packets were lost, that fit as well when they are shifted.
+pub(super) fn unproved(open: u64, pairs: u64) -> Undetermined {
+    Undetermined {
+        alignments: 2,
+        reason: format!(
+            "{open} of {pairs} pairs by order follow missing packets that no sequence number counts, and fit as well shifted by one packet or more"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Pairs of equal packets that no clock tells apart.
 pub(super) fn timeless() -> Undetermined {
     Undetermined {

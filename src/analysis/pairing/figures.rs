@@ -99,13 +99,17 @@ impl Matcher {
             let adrift = sa.is_by_order() && !self.order.is_partial(at as u32) && is_adrift(sa, missed);
             // Windows cannot be compared without a clock.
             let timeless = clock.basis == Basis::Unknown && sa.matched > 0 && (missed > 0 || sa.alone > 0);
-            let doubted = doubt.is_open(at as u32) || untimely || adrift || timeless;
+            let proof = self.order.lane(at as u32).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
+            let unproved = sa.is_by_order() && proof.is_open();
+            let doubted = doubt.is_open(at as u32) || untimely || adrift || timeless || unproved;
             let silent = if untimely {
                 Some(doubt::untimely())
             } else if adrift {
                 Some(doubt::adrift(missed, sa.alone))
             } else if timeless {
                 Some(doubt::timeless())
+            } else if unproved {
+                Some(doubt::unproved(proof.open, proof.pairs))
             } else {
                 doubt.of(at as u32, &losses)
             };
@@ -114,7 +118,7 @@ impl Matcher {
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
             let found = Found { losses: &losses, missing, open: open.or(silent), counted, doubted, at: at as u32 };
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
-            sizes.extend(size_rows(sa, at as u32, &losses, &known));
+            sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
@@ -413,20 +417,20 @@ fn definition(sa: &SaTally, settings: &PairSettings, step: Option<f64>) -> Strin
 }
 
 /// A row for each size, also for those of which every packet was lost.
-fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known) -> Vec<Size> {
+fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known, doubted: bool) -> Vec<Size> {
     let of = |from: (u32, u32)| from.0 == at;
     let lost = losses.missed_sizes.keys().chain(losses.ends.iter().flat_map(|ends| ends.sizes.keys()));
     let lost = lost.copied().filter(|key| of(*key)).map(|(_, bytes)| bytes);
     let all: BTreeSet<u32> = sa.sizes.keys().copied().chain(lost).collect();
-    all.into_iter().map(|bytes| size_row(sa, at, bytes, losses, known)).collect()
+    all.into_iter().map(|bytes| size_row(sa, at, bytes, losses, known, doubted)).collect()
 }
 
-fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known) -> Size {
+fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, doubted: bool) -> Size {
     let size = sa.sizes.get(&bytes);
     let frames = size.map_or(0, |size| size.frames);
     let missed = losses.missed_sizes.get(&(at, bytes)).copied().unwrap_or(0);
     let encapsulated = sa.encapsulated != Some(false);
-    let before = encapsulated.then_some(missed);
+    let before = (encapsulated && !doubted).then_some(missed);
     let (lost_end_to_end, lost_behind_tunnel) = losses.behind(at, Some(bytes), before);
     let mtu = losses.mtus.get(&at).filter(|mtu| bytes > **mtu && encapsulated && missed > 0);
     let mean = size.map(|size| size.overhead_sum as f64 / frames.max(1) as f64);
@@ -464,7 +468,7 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known) -
         lost_behind_tunnel,
         lost_end_to_end,
         icmp_mtu_bytes: mtu.map(|mtu| (*mtu).into()),
-        loss_pct: encapsulated.then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
+        loss_pct: (encapsulated && !doubted).then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
         basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).map_or("order", PairBasis::name),
     }
 }

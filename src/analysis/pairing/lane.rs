@@ -72,6 +72,23 @@ pub(super) struct Hole {
     pub(super) confidence: f32,
 }
 
+/// The usual difference between the timestamps of a pair at one time of the plain side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Level {
+    pub(super) base: i64,
+    pub(super) spread: i64,
+    pub(super) ns: i64,
+}
+
+/// What was passed by since the last pair.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Passed {
+    plain: u64,
+    tunnelled: u64,
+    /// SA, stretch of numbers and number of the last pair.
+    last: Option<(u32, u32, i64)>,
+}
+
 /// One direction.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
@@ -95,6 +112,11 @@ pub(super) struct Lane {
     pub(super) partial: bool,
     /// Whether the first block is settled.
     pub(super) begun: bool,
+    /// The delay by which it began.
+    pub(super) level: Option<Level>,
+    passed: Passed,
+    /// Slips so far.
+    slips: u32,
 }
 
 /// A place among the tunnelled packets: a packet, or a number that none bears.
@@ -176,6 +198,38 @@ impl Lane {
     pub(super) fn tunnelled_mut(&mut self) -> &mut VecDeque<TunnelItem> {
         self.numbers = None;
         &mut self.tunnelled
+    }
+
+    /// A plaintext packet has no counterpart; those of flows outside the tunnel need none.
+    pub(super) fn pass(&mut self, ledger: &Ledger, item: &PlainItem) {
+        self.pass_plain(u64::from(ledger.flows.class(item.flow) == Class::Selected));
+    }
+
+    /// So many plaintext packets have none.
+    pub(super) const fn pass_plain(&mut self, count: u64) {
+        self.passed.plain += count;
+    }
+
+    /// So many packets in the tunnel have no counterpart.
+    pub(super) const fn pass_tunnelled(&mut self, count: u64) {
+        self.passed.tunnelled += count;
+    }
+
+    /// The stretch that a pair belongs to: a new one where packets are missing and no numbers say how many.
+    pub(super) fn stretch(&mut self, item: &TunnelItem) -> u32 {
+        let Passed { plain, tunnelled, last } = self.passed;
+        let missing = match last {
+            Some((sa, run, number)) if self.encapsulated && (sa, run) == (item.sa, item.run) => {
+                item.number - number - 1 - i64::try_from(tunnelled).unwrap_or(i64::MAX)
+            }
+            _ => 0,
+        };
+        let slipped = tunnelled > 0 || i64::try_from(plain).unwrap_or(i64::MAX) != missing;
+        if last.is_some() && slipped {
+            self.slips = self.slips.saturating_add(1);
+        }
+        self.passed = Passed { plain: 0, tunnelled: 0, last: Some(item.key()) };
+        self.slips.saturating_add(1)
     }
 
     /// Leaves all tunnelled packets alone.

@@ -140,6 +140,8 @@ pub(super) enum TunnelledFate {
 pub(super) struct Pairing {
     pub(super) plain: Plain,
     pub(super) basis: PairBasis,
+    /// Pairs by order with no slip between them have one number; 0 is none.
+    pub(super) stretch: u32,
     /// 0 to 1.
     pub(super) confidence: f32,
 }
@@ -394,7 +396,7 @@ impl Ledger {
         };
         p.fate = PlainFate::Settled;
         let p = *p;
-        t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, confidence });
+        t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, stretch: 0, confidence });
         let (p_flow, t_sa) = (p.flow, t.sa);
         if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
             && confidence >= REACHES
@@ -517,12 +519,19 @@ impl Ledger {
         }
     }
 
+    /// Notes the stretch of a pair by order.
+    pub(super) fn belongs(&mut self, tunnelled: Serial, own: u32) {
+        if let Some(TunnelledFate::Paired(pairing)) = self.tunnel.get_mut(tunnelled).map(|packet| &mut packet.fate) {
+            pairing.stretch = own;
+        }
+    }
+
     /// A packet that was given up came after all.
     pub(super) fn recover(&mut self, plain: Plain, tunnelled: Serial, confidence: f32) {
         let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) else {
             return;
         };
-        t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, confidence });
+        t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch: 0, confidence });
         // It is one of the latest.
         let at = self.lost.iter().rposition(|lost| lost.pos == plain.pos);
         let lost = at.map(|at| self.lost.remove(at));

@@ -43,6 +43,7 @@ mod queue;
 mod reach;
 mod retire;
 mod settle;
+mod shifts;
 mod silence;
 mod sizes;
 mod tally;
@@ -69,6 +70,7 @@ use order::{Order, SaInfo};
 use progress::Progress;
 use queue::Queue;
 use reach::Reach;
+use shifts::Proof;
 use tally::Tally;
 use trains::Trains;
 pub(crate) use trains::Whole;
@@ -147,6 +149,8 @@ pub(crate) struct Matcher {
     jumps: Jumps,
     /// Of each SA, the usual difference of the timestamps of pairs that content makes, and how much it varies.
     usual: Vec<Option<(i64, i64)>>,
+    /// Which pairs by order are proved, by lane.
+    proofs: [Proof; 2],
     /// Rows of pairs that are ready, where they are wanted.
     rows: Option<Vec<Pair>>,
 }
@@ -177,6 +181,7 @@ impl Matcher {
             watches: Vec::new(),
             jumps: Jumps::default(),
             usual: Vec::new(),
+            proofs: Default::default(),
             rows: rows.then(Vec::new),
         }
     }
@@ -472,6 +477,7 @@ impl Matcher {
     fn flush(&mut self) {
         let mut held = std::mem::take(&mut self.held);
         self.tally.decide(self.settings.one_clock);
+        self.prove(&mut held);
         for packet in &held {
             if let Some(difference) = self.tally.difference(packet) {
                 self.differences.add(difference);
@@ -508,7 +514,18 @@ impl Matcher {
     }
 
     fn clock(&mut self) -> Clock {
-        if self.settings.one_clock { Clock::ONE } else { self.differences.clock() }
+        /// Steps of timestamps that hide a drift, in nanoseconds, and the most that a drift may be uncertain.
+        const COARSE: f64 = 100_000.0;
+        const MOST: f64 = 1e-3;
+        if self.settings.one_clock {
+            return Clock::ONE;
+        }
+        let clock = self.differences.clock();
+        let step = self.plain.step.max(self.tunnel.step) as f64;
+        let span = |side: &Progress| side.first.map_or(0, |first| side.latest.saturating_sub(first)).max(1) as f64;
+        let hidden = if step < COARSE { 0.0 } else { 2.0 * step / span(&self.plain).min(span(&self.tunnel)) };
+        let drift_uncertainty = clock.drift_uncertainty.map(|own| own + hidden).filter(|own| *own < MOST);
+        Clock { drift_uncertainty, ..clock }
     }
 
     /// Takes in what came of the ICVs of a frame, of which `stack` is the dissection with what was opened.

@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 
 use super::beginning::{Search, Trial, directions};
 use super::evidence::CERTAIN;
-use super::lane::{Lane, PlainItem};
+use super::lane::{Lane, Level, PlainItem};
 use super::ledger::{Ledger, Serial, TunnelledFate};
 use super::limits::{MAX_WAITING, ON_ITS_WAY_NS};
 use super::links::{Links, Macs};
@@ -107,6 +107,17 @@ impl Order {
         let lanes = self.lanes.as_ref()?;
         let lane = lanes.get(self.lane_of(info)?)?;
         lane.delay.map(|_| lane.encapsulated)
+    }
+
+    /// The lane of an SA, once there is one.
+    pub(super) fn lane(&self, sa: u32) -> Option<usize> {
+        self.lanes.as_ref()?;
+        self.lane_of(self.sas.get(sa as usize)?)
+    }
+
+    /// The delay by which a lane began.
+    pub(super) fn level(&self, lane: usize) -> Option<Level> {
+        self.lanes.as_ref()?.get(lane)?.level
     }
 
     /// Whether much of the traffic in an SA's direction is not on the plain side.
@@ -210,7 +221,7 @@ impl Order {
             lane.advance(ledger, until, stale.min(tunnel_until.saturating_sub(horizon)), end);
             // Plaintext that is too old to be in the tunnel any more.
             let old = tunnel_until.saturating_sub(base as i64).saturating_sub(horizon.saturating_mul(2));
-            while let Some(item) = lane.plain.front()
+            while let Some(item) = lane.plain.front().copied()
                 && (item.ns < old || lane.plain.len() > MAX_WAITING)
                 && lane
                     .tunnelled()
@@ -220,6 +231,7 @@ impl Order {
                 if item.ns >= old {
                     ledger.crowd_out(item.serial, Some(tunnel_until.saturating_sub(base as i64)));
                 }
+                lane.pass(ledger, &item);
                 ledger.give_up(item.serial, None, 0.5);
                 lane.plain.pop_front();
             }

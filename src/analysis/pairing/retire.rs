@@ -68,7 +68,9 @@ impl Matcher {
         let Some(identity) = t.identity.filter(|identity| self.tunnel_index.is_repeated(*identity)) else {
             return false;
         };
-        let Some((plain, _)) = self.plain_with(identity) else { return false };
+        let Some((plain, _)) = self.plain_with(identity).filter(|(plain, _)| self.may_be(*plain, serial)) else {
+            return false;
+        };
         self.pair_content(plain, serial, true, false);
         true
     }

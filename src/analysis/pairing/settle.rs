@@ -11,7 +11,7 @@ use super::align;
 use super::beginning::Beginning;
 use super::delay::Delay;
 use super::flows::{Class, FlowId};
-use super::lane::{Hole, Lane, Place, PlainItem, SKIP_UNKNOWN, TunnelItem};
+use super::lane::{Hole, Lane, Level, Place, PlainItem, SKIP_UNKNOWN, TunnelItem};
 use super::ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
 
 /// Tunnelled packets that are settled at once.
@@ -46,6 +46,11 @@ impl Lane {
         let Beginning { weight: _, mappings, delay, partial, flows, pairs } = beginning;
         (self.mappings, self.partial) = (mappings, partial);
         self.delay = Some(delay);
+        self.level = delay.base.map(|base| Level {
+            base: base as i64,
+            spread: delay.spread.max(delay.jitter) as i64,
+            ns: self.plain.front().map_or(0, |item| item.ns),
+        });
         if let Some(base) = delay.base {
             ledger.reaches(base as i64);
         }
@@ -160,7 +165,9 @@ impl Lane {
         let sent = first.ns.saturating_sub(base as i64).saturating_sub(slack);
         let old = self.plain.iter().take_while(|item| item.ns < sent).count();
         if old > least && !self.is_overtaken(commit) && !self.goes_on(ledger, delay) {
-            for item in self.plain.drain(..old) {
+            let old: Vec<PlainItem> = self.plain.drain(..old).collect();
+            for item in old {
+                self.pass(ledger, &item);
                 ledger.give_up(item.serial, None, UNNAMED);
             }
         }
@@ -179,6 +186,7 @@ impl Lane {
         let early = self.tunnelled().iter().take_while(|item| item.ns < until).count().max(1);
         let early = early.min(self.tunnelled().len());
         let passed: Vec<TunnelItem> = self.tunnelled_mut().drain(..early).collect();
+        self.pass_tunnelled(passed.len() as u64);
         for item in passed {
             ledger.leave(item.serial, TunnelledFate::Alone);
             if let Some(counter) = self.counters.get_mut(&item.sa) {
@@ -246,6 +254,9 @@ impl Lane {
                 Some((j, candidates.get(j)?.1, confidence))
             });
             if let Some((j, _, _)) = counterpart {
+                for (_, item) in candidates.get(consumed..j).unwrap_or_default() {
+                    self.pass(ledger, item);
+                }
                 consumed = consumed.max(j + 1);
             }
             if place.hole {
@@ -253,13 +264,17 @@ impl Lane {
                     plain: counterpart.and_then(|(_, plain, _)| Some((plain.serial, *ledger.plain.get(plain.serial)?))),
                     confidence: counterpart.map_or(0.0, |(_, _, confidence)| confidence),
                 };
+                self.pass_plain(u64::from(counterpart.is_some()));
                 self.remember((item.sa, item.number), hole);
             } else if let Some((_, plain, confidence)) = counterpart {
                 if ledger.pair(plain.serial, item.serial, PairBasis::Order, confidence) {
                     differences.push(item.ns.saturating_sub(plain.ns));
+                    let stretch = self.stretch(&item);
+                    ledger.belongs(item.serial, stretch);
                 }
             } else {
                 alone.push(at);
+                self.pass_tunnelled(1);
             }
             if self.encapsulated
                 && let Some(counter) = self.counters.get_mut(&item.sa)

@@ -15,6 +15,9 @@ const LEAST_NS: f64 = 100_000.0;
 const LEAST_GAPS: f64 = 4.0;
 /// Missing packets in a row that may be a hole.
 pub(super) const IN_A_ROW: u64 = 6;
+/// The same where the silence is so many usual gaps long.
+const IN_A_LONG_ROW: u64 = 3;
+const LONG_GAPS: f64 = 16.0;
 /// Missing packets next to a silence that prove that the tap was recording.
 const ADJOINING: u64 = 3;
 /// How much rarer a row of losses by chance is than one in the capture, in nats.
@@ -269,10 +272,15 @@ impl Silences {
             }
         }
         times.iter_mut().for_each(|times| times.sort_unstable());
-        let few = counts.values().fold([0; WAYS], |mut few: [u64; WAYS], own| {
-            few.iter_mut().zip(own).for_each(|(few, own)| *few += if *own < IN_A_ROW { *own } else { 0 });
-            few
-        });
+        let least = |silence: &Silence| {
+            if silence.lasts() as f64 >= LONG_GAPS * self.usual { IN_A_LONG_ROW } else { IN_A_ROW }
+        };
+        let mut few = [0; WAYS];
+        for (from, counts) in &counts {
+            let silence = self.list.binary_search_by_key(from, |own| own.from).ok().and_then(|at| self.list.get(at));
+            let least = silence.map_or(IN_A_ROW, least);
+            few.iter_mut().zip(counts).for_each(|(few, own)| *few += if *own < least { *own } else { 0 });
+        }
         let mut judged = BTreeMap::new();
         for (from, missing) in counts {
             let Ok(at) = self.list.binary_search_by_key(&from, |own| own.from) else { continue };
@@ -281,7 +289,7 @@ impl Silences {
             for (way, verdict) in verdicts.iter_mut().enumerate() {
                 let of = |counts: &[u64; WAYS]| counts.get(way).copied().unwrap_or(0);
                 let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
-                let is_row = count >= IN_A_ROW && is_no_chance(count, lost, pairs);
+                let is_row = count >= least(silence) && is_no_chance(count, lost, pairs);
                 if count == 0 || !(is_row || silence.border) {
                     continue;
                 }

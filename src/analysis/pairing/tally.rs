@@ -223,7 +223,7 @@ impl Tally {
             }
             TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
         };
-        let Pairing { plain, basis, confidence } = pairing;
+        let Pairing { plain, basis, confidence, .. } = pairing;
         self.pairs += 1;
         sa.matched += 1;
         if let Some(count) = sa.basis.get_mut(basis as usize) {
