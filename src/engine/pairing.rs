@@ -137,6 +137,9 @@ impl<'r> Run<'r> {
         let mut matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
         let transform = pairing.transform.as_ref().map(|(esp, mode)| (esp, *mode));
         matcher.expect(Given::new(settings.expectation.policies(), transform));
+        if !keyring.is_empty() {
+            matcher.keep_fragments();
+        }
         Self { matcher, streams, errors, options, keyring, expectation: &settings.expectation, progress, one }
     }
 

@@ -111,7 +111,7 @@ impl Matcher {
         );
         say(
             trains.unkept,
-            format!("fragments came while {MAX_KEPT} bytes of others were kept; their packets were not decrypted"),
+            format!("fragments came while {MAX_KEPT} bytes of others were kept; their packets were not opened"),
         );
         say(left_out.lost, format!("lost packets beyond the {MAX_LOST} that are listed are counted only"));
         say(

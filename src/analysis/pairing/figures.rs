@@ -85,6 +85,7 @@ impl Matcher {
         };
         let mut directions = Vec::new();
         let mut sizes = Vec::new();
+        let mut doubtful: BTreeSet<u32> = BTreeSet::new();
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
         for at in order {
@@ -102,6 +103,9 @@ impl Matcher {
             let proof = self.order.lane(at as u32).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
             let unproved = sa.is_by_order() && proof.is_open();
             let doubted = doubt.is_open(at as u32) || untimely || adrift || timeless || unproved;
+            if doubted {
+                doubtful.insert(at as u32);
+            }
             let silent = if untimely {
                 Some(doubt::untimely())
             } else if adrift {
@@ -122,8 +126,8 @@ impl Matcher {
         }
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
-        let lost = self.lost(&flows, &losses);
-        let before = lost.iter().filter(|lost| lost.verdict == BEFORE).count() as u64;
+        let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
+        let before = hidden + lost.iter().filter(|lost| lost.verdict == BEFORE).count() as u64;
         let left_out = LeftOut {
             outside: more_outside,
             lost: losses.unmatched_plain.saturating_sub(before),
@@ -178,10 +182,17 @@ impl Matcher {
         })
     }
 
-    fn lost(&self, flows: &Flows, losses: &Losses) -> Vec<pairs::Lost> {
+    /// Lost packets, and how many are not named because it is not known which were lost.
+    fn lost(&self, flows: &Flows, losses: &Losses, doubtful: &BTreeSet<u32>) -> (Vec<pairs::Lost>, u64) {
         let name = |sa: u32| Some(self.tally.sas.get(sa as usize)?.name.clone());
         let round = |confidence: f32| (f64::from(confidence) * 1_000.0).round() / 1_000.0;
-        let shown = self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
+        // A hole in the numbers names its packet, however many others are in doubt.
+        let is_doubtful = |lost: &&Lost| {
+            lost.hole.is_none() && self.tally.flow_sa.get(&lost.flow).is_some_and(|sa| doubtful.contains(sa))
+        };
+        let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
+        let hidden = selected().filter(is_doubtful).count() as u64;
+        let shown = selected().filter(|lost| !is_doubtful(lost));
         let mut rows: Vec<pairs::Lost> = shown
             .map(|lost| {
                 let Lost { pos, time, bytes, flow: _, hole, confidence, silence: _ } = *lost;
@@ -213,7 +224,7 @@ impl Matcher {
             }
         }
         rows.sort_by_key(|lost| (lost.frame.capture, lost.frame.frame));
-        rows
+        (rows, hidden)
     }
 
     fn padding(&self) -> Padding {

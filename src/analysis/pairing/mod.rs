@@ -192,6 +192,11 @@ impl Matcher {
         self.given = given;
     }
 
+    /// Packets in fragments are put together for keys that may open them.
+    pub(crate) fn keep_fragments(&mut self) {
+        self.trains.keyed = true;
+    }
+
     /// Packets that were put together since the last time.
     pub(crate) fn take_whole(&mut self) -> Vec<Whole> {
         self.trains.take_whole()

@@ -178,9 +178,19 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
             goes_on = own.is_some() && part.goes_on;
         }
         let mut open = Vec::new();
-        for (level, part) in levels.into_iter().zip(parts) {
+        for (at, (level, part)) in levels.iter().zip(&parts).enumerate() {
+            // Where the order was lost is not known to the packet.
+            let is_open = |at: Option<usize>| at.and_then(|at| levels.get(at)).is_some_and(Option::is_none);
+            let (from, to) = part.range;
+            if level.is_some() && is_open(at.checked_sub(1)) {
+                open.extend(self.members.get(from..to.min(from + ENDS)).unwrap_or_default().iter().map(|own| own.at));
+            }
+            if level.is_some() && is_open(at.checked_add(1)) {
+                let last = self.members.get(from.max(to.saturating_sub(ENDS))..to).unwrap_or_default();
+                open.extend(last.iter().map(|own| own.at));
+            }
             let members = self.members.get(part.range.0..part.range.1).unwrap_or_default();
-            proof.add(members.len() as u64, level.zip(self.stretch(part.range.0)).map(|(level, own)| (own, level)));
+            proof.add(members.len() as u64, (*level).zip(self.stretch(part.range.0)).map(|(level, own)| (own, level)));
             match level {
                 Some(_) => open.extend(self.strays(part.range)),
                 None => open.extend(members.iter().map(|member| member.at)),

@@ -24,6 +24,8 @@ pub(super) struct Trains {
     pub(super) refused: u64,
     /// Fragments whose octets found no room: their packet is not decrypted.
     pub(super) unkept: u64,
+    /// Keys may open packets that are put together again.
+    pub(super) keyed: bool,
 }
 
 /// A packet put together again: from its IP header on, as if it had never been fragmented.
@@ -50,6 +52,8 @@ struct Train {
     headers: u32,
     /// Where the last one ends.
     end: Option<u32>,
+    /// Its first fragment shows nothing of what it carries, and no key may open it.
+    opaque: bool,
 }
 
 impl Trains {
@@ -100,6 +104,7 @@ impl Trains {
             header: Vec::new(),
             headers: 0,
             end: None,
+            opaque: false,
         };
         let train = self.trains.entry(key).or_insert_with(new);
         let stale = time.since(train.time).is_none_or(|age| age > TRAIN_NS);
@@ -120,7 +125,14 @@ impl Trains {
             return;
         }
         train.pieces.push((begin, end));
-        if self.kept < MAX_KEPT {
+        if serial.is_some() {
+            train.opaque = !self.keyed && sight.stack.peeks.is_empty();
+        }
+        if train.opaque {
+            // Reassembled it would show no more than its fragments do.
+            self.kept = self.kept.saturating_sub(train.kept());
+            train.octets.clear();
+        } else if self.kept < MAX_KEPT {
             self.kept += train.keep(sight, outer, begin);
         } else {
             self.unkept += 1;
