@@ -45,6 +45,11 @@ pub fn cores() -> usize {
 /// Reads and analyses `inputs` on up to `jobs` threads into a state.
 #[must_use]
 pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Analysed {
+    take_in(inputs, settings, jobs, progress, false)
+}
+
+/// `alone`: no other capture comes, here or from a state, so it is compared with none.
+fn take_in(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress, alone: bool) -> Analysed {
     let start = start_of(inputs, settings);
     let streams = Mutex::new(Streams::with_limit(settings.memory_limit));
     let mut run = Run {
@@ -52,6 +57,7 @@ pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dy
         settings,
         jobs,
         progress,
+        alone,
         errors: Vec::new(),
         streams: &streams,
     };
@@ -77,7 +83,7 @@ pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dy
 /// not depend on `jobs`.
 #[must_use]
 pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
-    let Analysed { state, mut errors } = analyse(inputs, settings, jobs, progress);
+    let Analysed { state, mut errors } = take_in(inputs, settings, jobs, progress, inputs.len() == 1);
     let (report, more) = state.report();
     errors.extend(more);
     Outcome { report, errors }
@@ -89,6 +95,8 @@ struct Run<'r> {
     settings: &'r Settings,
     jobs: usize,
     progress: &'r dyn Progress,
+    /// Its one capture is compared with no other.
+    alone: bool,
     errors: Vec<Error>,
     streams: &'r Mutex<Streams>,
 }
@@ -120,6 +128,7 @@ impl Run<'_> {
                     settings: self.settings,
                     jobs: 1,
                     progress: self.progress,
+                    alone: self.alone,
                     errors: Vec::new(),
                     streams: self.streams,
                 };
@@ -270,7 +279,7 @@ impl Run<'_> {
             .zip(partial.captures())
             .map(|(reader, span)| capture_facts(reader.info(), interrupted, span.times))
             .collect();
-        let stream = Stream::new(tap, captures, partial);
+        let stream = Stream::new(tap, captures, partial, self.alone);
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert_read(stream);
     }
 }

@@ -51,12 +51,17 @@ struct Edges {
 }
 
 impl Stream {
-    /// A stream of a settled state.
-    pub(in crate::engine) fn new(tap: Option<String>, captures: Vec<CaptureFacts>, partial: Partial) -> Self {
+    /// A stream of a settled state. One that is `alone` is compared with no other, and its state needs no digest.
+    pub(in crate::engine) fn new(
+        tap: Option<String>,
+        captures: Vec<CaptureFacts>,
+        partial: Partial,
+        alone: bool,
+    ) -> Self {
         let has_frames = partial.captures().iter().any(|capture| capture.frames > 0);
         // Of a capture without frames nothing is known but its name.
         let named = || xxh3_128(captures.first().map_or("", |capture| capture.capture.path.as_str()).as_bytes());
-        let digest = has_frames.then(|| digest_of(&partial)).flatten().unwrap_or_else(named);
+        let digest = (has_frames && !alone).then(|| digest_of(&partial)).flatten().unwrap_or_else(named);
         let piece = Piece { digest, captures: captures.len() as u64, again: BTreeSet::new() };
         let borders = vec![None; captures.len()];
         Self { tap, part: None, pieces: vec![piece], captures, borders, partial, edges: None }
