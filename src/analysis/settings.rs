@@ -60,7 +60,7 @@ impl<T> Default for Settings<T> {
 }
 
 impl<T> Settings<T> {
-    /// The same settings, their limits in time told in another way.
+    /// The same settings with their time limits converted.
     pub(crate) fn with_times<U>(&self, told: impl Fn(&T) -> U) -> Settings<U> {
         let Self {
             bin_ns,

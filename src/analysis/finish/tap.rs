@@ -25,13 +25,13 @@ use crate::dissect::MAX_LAYERS;
 use crate::model::report::{FrameRef, Name};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
 
-/// At least this share of a tap's frames, one in so many, makes it a copying TAP.
+/// A tap is a copying TAP if at least 1 of this many frames is a copy.
 const COPYING_TAP: u64 = 5;
 
-/// An SA of so many lengths is not followed by shorter packets in clear by chance.
+/// Least number of packet lengths of an SA that rules out chance where shorter packets in clear follow it.
 const DECAPSULATED_SIZES: usize = 4;
 
-/// Packets of SAs, at least and one frame in so many, that have copies where a TAP makes copies.
+/// A TAP that copies also copies packets of SAs: at least `NUMBERED` of them, and 1 in `NUMBERED_SHARE`.
 const NUMBERED: u64 = 20;
 const NUMBERED_SHARE: u64 = 10;
 

@@ -354,7 +354,7 @@ fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
     let (head, rest) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
         // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
         let at = (sa.offset as usize).saturating_sub(start);
-        // In IPv6 the hop limit stands in the second word.
+        // The hop limit of IPv6 is in the second word (RFC 8200 section 3).
         let head = if outer.version == 4 { 4..8 } else { 0..4 };
         (head, bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default())
     } else if outer.version == 4 {

@@ -292,7 +292,8 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         if fine.weight > rough.weight { fine } else { rough }
     }
 
-    /// The offset at which each packet in the tunnel is the plaintext packet so many after its partner, of those that fit it by length.
+    /// The median offset if each packet in the tunnel is paired with the plaintext packet `shift` places after its partner, among those
+    /// whose length fits.
     fn shifted(&self, best: &Alignment, shift: isize) -> Option<i64> {
         let offset = |(at, partner): (usize, &Partner)| {
             let Partner::Found(plain, _) = partner else { return None };

@@ -304,7 +304,7 @@ impl Matcher {
 
 /// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none.
 fn is_adrift(sa: &SaTally, missed: u64) -> bool {
-    /// So many, or one of so many pairs, may be strangers.
+    /// Limits on unmatched packets: a number, and a share of the pairs as 1 in N.
     const FEW: u64 = 8;
     const OF: u64 = 24;
     let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };

@@ -205,12 +205,12 @@ impl Lane {
         self.pass_plain(u64::from(ledger.flows.class(item.flow) == Class::Selected));
     }
 
-    /// So many plaintext packets have none.
+    /// Counts plaintext packets that have no counterpart.
     pub(super) const fn pass_plain(&mut self, count: u64) {
         self.passed.plain += count;
     }
 
-    /// So many packets in the tunnel have no counterpart.
+    /// Counts packets in the tunnel that have no counterpart.
     pub(super) const fn pass_tunnelled(&mut self, count: u64) {
         self.passed.tunnelled += count;
     }

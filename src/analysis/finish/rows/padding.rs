@@ -4,7 +4,7 @@ use super::directions::direction_name;
 use crate::analysis::finish::tap::Tap;
 use crate::model::report::{AhPadding, EspPadding, EthernetPadding, Report};
 
-/// One frame in so many may lack a trailer that all others bear.
+/// A trailer counts as borne by every frame if at most 1 frame in this many lacks it.
 const UNTRAILED: u64 = 100;
 /// Fewer frames with a trailer are chance.
 const TRAILED: u64 = 16;
