@@ -24,6 +24,13 @@ pub(super) fn summary(report: &MatchReport) -> Section {
         undetermined_tunnel,
         by_basis,
     } = report.pairs;
+    // What of them was lost, no sum says where a direction leaves it open.
+    let open = report.directions.iter().any(|direction| direction.undetermined.is_some());
+    let missing = if open {
+        "missing in the tunnel: plaintext packets; how many of them were lost is not determined in every direction"
+    } else {
+        "lost: plaintext packets missing in the tunnel"
+    };
     let rows = [
         (matched, "matched: a packet of the plain side and a packet in the tunnel are the same"),
         (by_basis.content, "of these by content: the inner packet is visible, and the same"),
@@ -33,7 +40,7 @@ pub(super) fn summary(report: &MatchReport) -> Section {
         ),
         (by_basis.order, "of these by order: paired by length, sequence and timing; contents encrypted"),
         (ambiguous, "of these ambiguous: confidence below 0.9, as among packets of one length close together"),
-        (unmatched_plain, "lost: plaintext packets missing in the tunnel"),
+        (unmatched_plain, missing),
         (
             unmatched_tunnel,
             "in the tunnel alone: no plaintext packet is known (other traffic, dummy packets, or lost after it)",
