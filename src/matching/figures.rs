@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
+use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::limits::MAX_OUTSIDE;
 use super::{Matcher, PairSettings, TunnelKey};
@@ -14,15 +15,13 @@ use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::prefix::Prefix;
 use crate::matching::measure::quantiles::Quantiles;
-use crate::matching::measure::sizes::SizeTally;
 use crate::matching::measure::tally::{Pads, SaTally, frame};
 use crate::matching::packets::flows::Flows;
 use crate::matching::packets::ledger::{Lost, PairBasis};
-use crate::matching::packets::mapping::Inside;
 use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times, Undetermined,
+    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Times, Undetermined,
 };
-use crate::model::report::{FrameRef, Parts, Rfc3339};
+use crate::model::report::{FrameRef, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
 
@@ -32,7 +31,7 @@ pub(crate) struct Figures {
     pub(crate) pairs: Pairs,
     pub(crate) directions: Vec<Direction>,
     pub(crate) outside: Vec<Outside>,
-    pub(crate) sizes: Vec<Size>,
+    pub(crate) sizes: Vec<pairs::Size>,
     pub(crate) padding: Padding,
     pub(crate) ends: Vec<Ends>,
     pub(crate) lost: Vec<pairs::Lost>,
@@ -98,12 +97,13 @@ impl Matcher {
             let untimely = (contradicted || sa.is_untimely()) && sa.is_by_order();
             // Packets without counterpart on both sides: the order was lost.
             let missed = losses.missed.get(&(at as u32)).copied().unwrap_or(0);
-            let adrift = sa.is_by_order() && !self.order.is_partial(at as u32) && is_adrift(sa, missed);
+            let adrift = sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at as u32));
             // Windows cannot be compared without a clock.
             let timeless = clock.basis == Basis::Unknown && sa.matched > 0 && (missed > 0 || sa.alone > 0);
             let proof = self.order.lane(at as u32).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
             let unproved = sa.is_by_order() && proof.is_open();
-            let doubted = doubt.is_open(at as u32) || untimely || adrift || timeless || unproved;
+            let torn = self.order.torn(at as u32).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
+            let doubted = doubt.is_open(at as u32) || untimely || adrift || torn.is_some() || timeless || unproved;
             if doubted {
                 doubtful.insert(at as u32);
             }
@@ -111,6 +111,8 @@ impl Matcher {
                 Some(doubt::untimely())
             } else if adrift {
                 Some(doubt::adrift(missed, sa.alone))
+            } else if let Some((plain, tunnelled)) = torn {
+                Some(doubt::adrift(plain, tunnelled))
             } else if timeless {
                 Some(doubt::timeless())
             } else if unproved {
@@ -303,13 +305,19 @@ impl Matcher {
     }
 }
 
-/// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none.
-fn is_adrift(sa: &SaTally, missed: u64) -> bool {
+/// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none. Where strangers are
+/// expected in the tunnel, those count that stand beside a plaintext packet without counterpart.
+fn is_adrift(sa: &SaTally, missed: u64, (partial, crossed): (bool, u64)) -> bool {
     /// Limits on unmatched packets: a number, and a share of the pairs as 1 in N.
     const FEW: u64 = 8;
     const OF: u64 = 24;
+    /// The same of strangers beside lost packets, in lost packets.
+    const BESIDE: u64 = 2;
+    const OF_LOST: u64 = 10;
     let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };
-    lost > 0 && strangers > FEW.max(sa.matched / OF)
+    let many =
+        if partial { crossed > BESIDE && crossed * OF_LOST > lost } else { strangers > FEW.max(sa.matched / OF) };
+    lost > 0 && many
 }
 
 /// What is known of an SA besides its pairs.
@@ -428,110 +436,6 @@ fn definition(sa: &SaTally, settings: &PairSettings, step: Option<f64>) -> Strin
     format!("{bits}, from the {from} tap to the {to} tap{step}")
 }
 
-/// A row for each size, also for those of which every packet was lost.
-fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known, doubted: bool) -> Vec<Size> {
-    let of = |from: (u32, u32)| from.0 == at;
-    let lost = losses.missed_sizes.keys().chain(losses.ends.iter().flat_map(|ends| ends.sizes.keys()));
-    let lost = lost.copied().filter(|key| of(*key)).map(|(_, bytes)| bytes);
-    let all: BTreeSet<u32> = sa.sizes.keys().copied().chain(lost).collect();
-    all.into_iter().map(|bytes| size_row(sa, at, bytes, losses, known, doubted)).collect()
-}
-
-fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, doubted: bool) -> Size {
-    let size = sa.sizes.get(&bytes);
-    let frames = size.map_or(0, |size| size.frames);
-    let missed = losses.missed_sizes.get(&(at, bytes)).copied().unwrap_or(0);
-    let encapsulated = sa.encapsulated != Some(false);
-    let before = (encapsulated && !doubted).then_some(missed);
-    let (lost_end_to_end, lost_behind_tunnel) = losses.behind(at, Some(bytes), before);
-    let mtu = losses.mtus.get(&at).filter(|mtu| bytes > **mtu && encapsulated && missed > 0);
-    let mean = size.map(|size| size.overhead_sum as f64 / frames.max(1) as f64);
-    let predicted = size
-        .filter(|size| size.predicted == size.frames && size.frames > 0)
-        .map(|size| size.predicted_sum as f64 / frames as f64);
-    let difference = predicted.zip(mean).map(|(predicted, mean)| mean - predicted);
-    Size {
-        sa: sa.name.clone(),
-        inner_bytes: bytes.into(),
-        frames,
-        outer_bytes_min: size.map(|size| size.outer.0),
-        outer_bytes_max: size.map(|size| size.outer.1),
-        overhead_min_bytes: size.map(|size| size.overhead.0),
-        overhead_max_bytes: size.map(|size| size.overhead.1),
-        overhead_of_inner_pct: mean.map(|mean| mean * 100.0 / f64::from(bytes.max(1))),
-        parts: size.and_then(|size| parts(bytes, size, known)),
-        predicted_bytes: predicted.map(|predicted| predicted.round() as i64),
-        difference_bytes: difference,
-        difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(
-            |(size, difference)| {
-                if size.carried > 0 {
-                    "padding of the plaintext frame is carried in the tunnel"
-                } else if size.padded_further > 0 {
-                    "the sender pads further than its cipher needs"
-                } else if difference > 0.0 {
-                    "longer than the transform needs: padding against traffic analysis, or other headers inside"
-                } else {
-                    "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
-                }
-            },
-        ),
-        latency_ns: size.and_then(|size| size.times.as_ref()).and_then(times),
-        lost_before_tunnel: before,
-        lost_behind_tunnel,
-        lost_end_to_end,
-        icmp_mtu_bytes: mtu.map(|mtu| (*mtu).into()),
-        loss_pct: (encapsulated && !doubted).then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
-        basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).map_or("order", PairBasis::name),
-    }
-}
-
-/// What the overhead is made of. Of opaque ESP only where one transform alone makes the lengths.
-fn parts(bytes: u32, size: &SizeTally, known: &Known) -> Option<Parts> {
-    let frames = size.frames.max(1) as f64;
-    let mean = |sum: u64| sum as f64 / frames;
-    let sums = size.parts;
-    let mut parts = Parts {
-        outer_ip: mean(sums.outer_ip),
-        udp: mean(sums.udp),
-        tcp: mean(sums.tcp),
-        gre: mean(sums.gre),
-        ah: mean(sums.ah),
-        esp_header: mean(sums.esp_header),
-        iv: mean(sums.iv),
-        esp_pad: mean(sums.esp_pad),
-        esp_trailer: mean(sums.esp_trailer),
-        icv: mean(sums.icv),
-        fragmentation: mean(sums.fragmentation),
-        ..Parts::default()
-    };
-    if let Some((least, most)) = size.esp {
-        let family = known.family.filter(|_| least == most && size.basis == [0, 0, size.frames])?;
-        let (ip, gre) = match known.inside? {
-            Inside::Packet => (0, 0),
-            Inside::Gre(gre) => (0, gre),
-            Inside::Tunnel(ip, gre) => (ip, gre),
-            // The packet's own header stands outside and is no overhead.
-            Inside::Payload(header) => {
-                parts.outer_ip -= f64::from(header);
-                (0, 0)
-            }
-        };
-        let content = match known.inside? {
-            Inside::Payload(header) => bytes.checked_sub(header)?,
-            _ => bytes.checked_add(ip + gre)?,
-        };
-        let fixed = 8 + 2 + family.iv + family.icv;
-        parts.outer_ip += f64::from(ip);
-        parts.gre += f64::from(gre);
-        parts.esp_header = 8.0;
-        parts.iv = f64::from(family.iv);
-        parts.esp_trailer = 2.0;
-        parts.icv = f64::from(family.icv);
-        parts.esp_pad = f64::from(least.checked_sub(content)?.checked_sub(fixed)?);
-    }
-    Some(parts)
-}
-
 /// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row.
 fn outside(flows: &Flows) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
@@ -580,7 +484,7 @@ impl Clock {
 }
 
 /// A distribution in the words of the report.
-fn times(times: &Quantiles) -> Option<Times> {
+pub(super) fn times(times: &Quantiles) -> Option<Times> {
     (!times.is_empty()).then(|| Times {
         min: times.least(),
         p50: times.at(0.5),

@@ -290,7 +290,7 @@ impl Family {
     }
 
     /// Whether a packet of this length, and others that differ by multiples of `grain`, can be of this family.
-    fn allows(self, shortest: u32, grain: u32) -> bool {
+    pub(crate) fn allows(self, shortest: u32, grain: u32) -> bool {
         let fixed = ESP_HEADER as u32 + self.iv + self.icv;
         let content = shortest.checked_sub(fixed).filter(|content| *content >= self.block);
         content.is_some_and(|content| content.is_multiple_of(self.block)) && grain.is_multiple_of(self.block)

@@ -11,6 +11,7 @@ use super::delay::{Delay, median};
 use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
 use super::lane::{Lane, Place, PlainItem, TunnelItem};
 use super::lengths::succession;
+use super::refit::refit;
 use crate::matching::order::pairs::{SAMPLE, SaInfo};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Ledger, PlainFate, Serial};
@@ -113,28 +114,36 @@ impl Search<'_> {
         let Some(mappings) = self.fit(lane, &items) else { return Trial::Nothing };
         lane.mappings = mappings;
         let plain: Vec<align::Plain> = items.iter().map(|item| lane.plain_of(item, self.ledger)).collect();
-        let tunnelled = self.sample(lane);
-        let mappings = &lane.mappings;
-        let makes = |mapping: u8, inner: u32, esp: u32| mappings.makes(mapping, inner, esp);
-        let (least, most) = self.within;
         // By one clock no packet arrives before it was sent.
+        let (least, most) = self.within;
         let within = match fresh(items.iter(), self.ledger).filter(|_| self.one_clock) {
             Some(true) => (least.max(-STEP), most),
             Some(false) => (least, most.min(STEP)),
             None => (least, most),
         };
-        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within };
-        let verdict = evidence::Search::new(streams).verdict();
-        let decided = verdict.as_ref().filter(|verdict| verdict.is_decisive()).map(|verdict| verdict.best.clone());
-        let Some(best) = decided else {
-            if let Some(found) = self.in_order(lane, &plain, &items, within) {
-                return Trial::Begun(Box::new(found));
+        let mut refitted = false;
+        let (best, tunnelled, delay) = loop {
+            let tunnelled = self.sample(lane);
+            let mappings = &lane.mappings;
+            let makes = |mapping: u8, inner: u32, esp: u32| mappings.makes(mapping, inner, esp);
+            let verdict =
+                evidence::Search::new(Streams { plain: &plain, tunnelled: &tunnelled, makes, within }).verdict();
+            let decided = verdict.as_ref().filter(|verdict| verdict.is_decisive()).map(|verdict| verdict.best.clone());
+            let Some(best) = decided else {
+                if let Some(found) = self.in_order(lane, &plain, &items, within) {
+                    return Trial::Begun(Box::new(found));
+                }
+                let Some(verdict) = verdict else { return Trial::Nothing };
+                let weight = verdict.best.weight;
+                return if weight < CERTAIN { Trial::Nothing } else { Trial::Open(verdict.rivals + 1, weight) };
+            };
+            let Some(delay) = delay_of(&best, &plain, &tunnelled) else { return Trial::Nothing };
+            // Now that times say which packets belong together, they may say that the lengths were read wrongly.
+            if refitted || !refit(lane, &items, self, delay) {
+                break (best, tunnelled, delay);
             }
-            let Some(verdict) = verdict else { return Trial::Nothing };
-            let weight = verdict.best.weight;
-            return if weight < CERTAIN { Trial::Nothing } else { Trial::Open(verdict.rivals + 1, weight) };
+            refitted = true;
         };
-        let Some(delay) = delay_of(&best, &plain, &tunnelled) else { return Trial::Nothing };
         let flows = flows(&best, &items, &tunnelled);
         let (delay, partial) = self.look(lane, &plain, delay);
         let mappings = lane.mappings.clone();

@@ -18,6 +18,8 @@ const PEAKS: usize = 12;
 const NEAR: usize = 4;
 /// Packets by which the best alignment is shifted to see what speaks against its neighbours.
 const SHIFTS: [isize; 8] = [-1, 1, -2, 2, -3, 3, -7, 7];
+/// Pairs that tell the offset at the beginning.
+const EARLY: usize = 32;
 /// Evidence against chance, in nats, below which packets do not belong together.
 pub(in crate::matching) const CERTAIN: f64 = 30.0;
 /// Evidence against another alignment, in nats.
@@ -67,6 +69,19 @@ pub(in crate::matching) struct Alignment {
     weights: Vec<f64>,
     /// The same of all.
     pub(in crate::matching) weight: f64,
+}
+
+impl Alignment {
+    /// Index of a packet with a partner, counted from the first such; the last where there are fewer.
+    fn nth_found(&self, nth: usize) -> usize {
+        let found = self.partners.iter().enumerate().filter(|(_, partner)| matches!(partner, Partner::Found(..)));
+        found.take(nth + 1).last().map_or(0, |(at, _)| at)
+    }
+
+    /// Index of the packet in the middle of those with a partner, where the offset is the usual one.
+    fn middle(&self) -> usize {
+        self.nth_found(self.found / 2)
+    }
 }
 
 /// The best alignment and how many others explain the packets as well.
@@ -221,39 +236,44 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         best.map(|(_, plain)| plain)
     }
 
-    /// The alignment at this offset, which it follows slowly: clocks drift and queues fill.
-    fn align(&self, offset: i64, width: i64) -> Alignment {
+    /// The alignment at this offset, which it follows slowly both ways from packet `anchor` on: clocks drift and queues fill.
+    fn align(&self, offset: i64, width: i64, anchor: usize) -> Alignment {
         let mut used = vec![false; self.streams.plain.len()];
-        let mut partners = Vec::with_capacity(self.kind.len());
+        let mut partners = vec![Partner::Unseen; self.kind.len()];
         let (first, last) = (self.ns(0), self.ns(self.streams.plain.len().saturating_sub(1)));
+        let anchor = anchor.min(self.kind.len());
+        let mut seen = 0;
         let mut running = offset as f64;
-        let mut before: Option<i64> = None;
-        let (mut found, mut seen, mut differences) = (0, 0, Vec::with_capacity(self.kind.len()));
-        for (at, packet) in self.streams.tunnelled.iter().enumerate() {
+        for at in (anchor..self.kind.len()).chain((0..anchor).rev()) {
+            if at.checked_add(1) == Some(anchor) {
+                running = offset as f64;
+            }
+            let (Some(packet), Some(own)) = (self.streams.tunnelled.get(at), partners.get_mut(at)) else { continue };
             let target = packet.ns.saturating_sub(running as i64);
             if self.kind.get(at).copied().flatten().is_none()
                 || target.saturating_sub(width) < first
                 || target.saturating_add(width) > last
             {
-                partners.push(Partner::Unseen);
                 continue;
             }
             seen += 1;
-            let Some(plain) = self.nearest(at, target, width, &used) else {
-                partners.push(Partner::Missing);
-                continue;
-            };
+            *own = Partner::Missing;
+            let Some(plain) = self.nearest(at, target, width, &used) else { continue };
             if let Some(place) = used.get_mut(plain) {
                 *place = true;
             }
-            found += 1;
-            let difference = packet.ns.saturating_sub(self.ns(plain));
-            let change = before.map_or(0, |before| difference.saturating_sub(before).saturating_abs());
-            before = Some(difference);
-            differences.push(difference);
-            running += 0.2 * (difference as f64 - running);
-            partners.push(Partner::Found(plain, change));
+            *own = Partner::Found(plain, 0);
+            running += 0.2 * (packet.ns.saturating_sub(self.ns(plain)) as f64 - running);
         }
+        let mut differences = Vec::with_capacity(seen);
+        for (packet, partner) in self.streams.tunnelled.iter().zip(&mut partners) {
+            if let Partner::Found(plain, change) = partner {
+                let difference = packet.ns.saturating_sub(self.ns(*plain));
+                *change = differences.last().map_or(0, |before| difference.saturating_sub(*before).saturating_abs());
+                differences.push(difference);
+            }
+        }
+        let found = differences.len();
         let middle = median(differences.clone()).unwrap_or(offset);
         let apart = differences.iter().map(|own| own.saturating_sub(middle).saturating_abs()).collect();
         let spread = median(apart).unwrap_or(0).max(1_000) as f64;
@@ -283,25 +303,43 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
 
     /// The alignment near an offset, in a window as narrow as its jitter allows.
     fn refine(&self, offset: i64, half: i64) -> Alignment {
-        let rough = self.align(offset, half.saturating_mul(2));
+        let rough = self.align(offset, half.saturating_mul(2), 0);
         let fitting = ((rough.spread * 8.0) as i64).max(4_000);
         if fitting == rough.width {
             return rough;
         }
-        let fine = self.align(rough.offset, fitting);
+        let fine = self.align(rough.offset, fitting, rough.middle());
         if fine.weight > rough.weight { fine } else { rough }
     }
 
-    /// The median offset if each packet in the tunnel is paired with the plaintext packet `shift` places after its partner, among those
-    /// whose length fits.
+    /// The offset at the beginning if each packet in the tunnel is paired with the plaintext packet `shift` places after its partner, among
+    /// those whose length fits.
     fn shifted(&self, best: &Alignment, shift: isize) -> Option<i64> {
         let offset = |(at, partner): (usize, &Partner)| {
             let Partner::Found(plain, _) = partner else { return None };
-            let own = self.fitting(at).find(|own| own.at.binary_search(plain).is_ok())?;
-            let other = own.at.binary_search(plain).ok()?.checked_add_signed(shift)?;
+            let (own, place) = self.place(at, *plain)?;
+            let other = place.checked_add_signed(shift)?;
             Some(self.streams.tunnelled.get(at)?.ns.saturating_sub(self.ns(*own.at.get(other)?)))
         };
-        median(best.partners.iter().enumerate().filter_map(offset).collect())
+        // An alignment follows clocks that drift from where it begins.
+        median(best.partners.iter().enumerate().filter_map(offset).take(EARLY).collect())
+    }
+
+    /// Where a plaintext packet stands among those of its length, if that fits a packet in the tunnel.
+    fn place(&self, tunnelled: usize, plain: usize) -> Option<(&Lengths, usize)> {
+        self.fitting(tunnelled).find_map(|own| Some((own, own.at.binary_search(&plain).ok()?)))
+    }
+
+    /// By how many packets of its length a rival pairs each packet later than the best alignment does.
+    fn shift_of(&self, rival: &Alignment, best: &Alignment) -> Option<isize> {
+        let pairs = rival.partners.iter().zip(&best.partners).enumerate();
+        let shift = |(at, (theirs, ours)): (usize, (&Partner, &Partner))| {
+            let (Partner::Found(theirs, _), Partner::Found(ours, _)) = (theirs, ours) else { return None };
+            let (theirs, ours) = (self.place(at, *theirs)?, self.place(at, *ours)?);
+            (theirs.0.bytes == ours.0.bytes)
+                .then(|| i64::try_from(theirs.1).ok()?.checked_sub(i64::try_from(ours.1).ok()?))?
+        };
+        isize::try_from(median(pairs.filter_map(shift).collect())?).ok()
     }
 
     /// The best alignment and what speaks for others; `None` where no two packets fit.
@@ -324,12 +362,18 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
             }
         }
         all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        for shift in SHIFTS {
-            let best = all.first()?;
-            let Some(offset) = self.shifted(best, shift) else { continue };
-            let width = best.width;
-            if offset.saturating_sub(best.offset).saturating_abs() > width {
-                all.push(self.align(offset, width));
+        let best = all.first()?.clone();
+        // A rival that was looked for with less luck than the best is no less likely: each gets the best one's offset, shifted.
+        let mut shifts = SHIFTS.to_vec();
+        shifts.extend(all.iter().skip(1).filter_map(|rival| self.shift_of(rival, &best)));
+        shifts.sort_unstable();
+        shifts.dedup();
+        let begins = self.shifted(&best, 0).unwrap_or(best.offset);
+        let anchor = best.nth_found(EARLY / 2);
+        for shift in shifts {
+            let Some(offset) = self.shifted(&best, shift) else { continue };
+            if offset.saturating_sub(begins).saturating_abs() > best.width {
+                all.push(self.align(offset, best.width, anchor));
             }
         }
         all.sort_by(|a, b| b.weight.total_cmp(&a.weight));

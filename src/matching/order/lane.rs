@@ -110,11 +110,15 @@ pub(in crate::matching) struct Lane {
     pub(in crate::matching) delay: Option<Delay>,
     /// Whether much of the tunnel's traffic is not on the plain side.
     pub(in crate::matching) partial: bool,
+    /// Packets in the tunnel without counterpart, each beside a plaintext packet without one.
+    pub(in crate::matching) crossed: u64,
     /// Whether the first block is settled.
     pub(in crate::matching) begun: bool,
     /// The delay by which it began.
     pub(in crate::matching) level: Option<Level>,
     passed: Passed,
+    /// What was passed by before the first pair.
+    before: Passed,
     /// Slips so far.
     slips: u32,
 }
@@ -194,6 +198,12 @@ impl Lane {
         &self.tunnelled
     }
 
+    /// ESP lengths of the packets of an SA that wait.
+    pub(in crate::matching) fn lengths(&self, sa: u32, ledger: &Ledger) -> impl Iterator<Item = u32> {
+        let own = self.tunnelled.iter().filter(move |item| item.sa == sa);
+        own.filter_map(|item| ledger.tunnel.get(item.serial).filter(|packet| packet.complete)?.esp)
+    }
+
     /// Changes which tunnelled packets wait.
     pub(in crate::matching) fn tunnelled_mut(&mut self) -> &mut VecDeque<TunnelItem> {
         self.numbers = None;
@@ -225,15 +235,27 @@ impl Lane {
             _ => 0,
         };
         let slipped = tunnelled > 0 || i64::try_from(plain).unwrap_or(i64::MAX) != missing;
-        if last.is_some() && slipped {
+        if last.is_none() {
+            self.before = self.passed;
+        } else if slipped {
             self.slips = self.slips.saturating_add(1);
         }
         self.passed = Passed { plain: 0, tunnelled: 0, last: Some(item.key()) };
         self.slips.saturating_add(1)
     }
 
+    /// Packets of both sides without counterpart before the first pair or after the last: one side was not recorded there, or was not sent,
+    /// but not both. Where both are many, a clock was set or the order was lost. The plain side, and the tunnel's.
+    pub(in crate::matching) fn torn(&self) -> Option<(u64, u64)> {
+        /// Packets that may be on their way or lost at either end.
+        const FEW: u64 = 8;
+        let ends = [self.before, self.passed].map(|passed| (passed.plain, passed.tunnelled));
+        ends.into_iter().filter(|(plain, tunnelled)| self.passed.last.is_some() && *plain.min(tunnelled) > FEW).max()
+    }
+
     /// Leaves all tunnelled packets alone.
     pub(in crate::matching) fn leave_all(&mut self, ledger: &mut Ledger) {
+        self.pass_tunnelled(self.tunnelled.len() as u64);
         self.tunnelled_mut().drain(..).for_each(|item| ledger.leave(item.serial, TunnelledFate::Alone));
     }
 

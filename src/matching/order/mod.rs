@@ -7,5 +7,7 @@ pub(super) mod evidence;
 pub(super) mod lane;
 pub(super) mod lengths;
 pub(super) mod pairs;
+pub(super) mod refit;
 pub(super) mod settle;
 pub(super) mod shifts;
+pub(super) mod strays;

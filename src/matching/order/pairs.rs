@@ -120,10 +120,17 @@ impl Order {
         self.lanes.as_ref()?.get(lane)?.level
     }
 
-    /// Whether much of the traffic in an SA's direction is not on the plain side.
-    pub(in crate::matching) fn is_partial(&self, sa: u32) -> bool {
+    /// Packets of the tunnel in an SA's direction that have no counterpart: whether many are expected, because the plain side does not see
+    /// all that enters the tunnel, and how many stand beside a plaintext packet without one.
+    pub(in crate::matching) fn strangers(&self, sa: u32) -> (bool, u64) {
         let lane = self.sas.get(sa as usize).and_then(|info| self.lanes.as_ref()?.get(self.lane_of(info)?));
-        lane.is_some_and(|lane| lane.partial)
+        lane.map_or((false, 0), |lane| (lane.partial, lane.crossed))
+    }
+
+    /// Packets of both sides without counterpart at one end of the direction of an SA.
+    pub(in crate::matching) fn torn(&self, sa: u32) -> Option<(u64, u64)> {
+        let info = self.sas.get(sa as usize)?;
+        self.lanes.as_ref()?.get(self.lane_of(info)?)?.torn()
     }
 
     /// The mapping that holds for an SA.
@@ -243,8 +250,9 @@ impl Order {
             for lane in lanes.iter_mut() {
                 let known = lane.delay.is_some();
                 let waits = !lane.tunnelled().is_empty();
-                for item in lane.plain.drain(..) {
+                for item in std::mem::take(&mut lane.plain) {
                     if known {
+                        lane.pass(ledger, &item);
                         ledger.give_up(item.serial, None, 0.5);
                     } else if waits {
                         ledger.set_aside(item.serial);

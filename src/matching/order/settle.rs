@@ -32,12 +32,12 @@ const IN_ORDER: f32 = 0.9;
 const SUSPICIOUS: f32 = 4.0;
 
 /// Packets that are looked at together.
-struct Block {
-    places: Vec<Place>,
+pub(super) struct Block {
+    pub(super) places: Vec<Place>,
     /// The same places, as they are aligned.
-    tunnelled: Vec<align::Tunnelled>,
+    pub(super) tunnelled: Vec<align::Tunnelled>,
     /// The plaintext packets that may be theirs, with their places in the lane.
-    candidates: Vec<(usize, PlainItem)>,
+    pub(super) candidates: Vec<(usize, PlainItem)>,
 }
 
 impl Lane {
@@ -290,6 +290,7 @@ impl Lane {
             }
         }
         self.rescue(ledger, block, &alone, consumed);
+        self.crossed += self.crossings(ledger, block, &alone, consumed);
         for at in alone {
             if let Some(place) = places.get(at) {
                 ledger.leave(place.item.serial, TunnelledFate::Alone);
@@ -334,31 +335,6 @@ impl Lane {
         let kept: Vec<TunnelItem> = waiting.drain(..window).filter(|item| !done.contains(&item.serial)).collect();
         for item in kept.into_iter().rev() {
             waiting.push_front(item);
-        }
-    }
-
-    /// Packets that overtook each other behind the tap leave one of each side alone; where only one fits, it is the one.
-    fn rescue(&self, ledger: &mut Ledger, block: &Block, alone: &[usize], consumed: usize) {
-        let Block { places, tunnelled, candidates } = block;
-        let Some(delay) = self.delay.filter(|delay| delay.base.is_some()) else { return };
-        let base = delay.base.unwrap_or(0.0);
-        let free: Vec<PlainItem> = candidates
-            .iter()
-            .take(consumed)
-            .map(|(_, item)| *item)
-            .filter(|item| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting))
-            .collect();
-        for at in alone {
-            let (Some(place), Some(b)) = (places.get(*at), tunnelled.get(*at)) else { continue };
-            let Some(esp) = b.esp else { continue };
-            let fits = |item: &&PlainItem| {
-                let off = b.ns.saturating_sub(item.ns) as f64 - base;
-                self.mappings.makes(b.mapping, item.bytes, esp) && off.abs() < 50.0 * delay.spread
-            };
-            let mut fitting = free.iter().filter(fits);
-            if let (Some(only), None) = (fitting.next(), fitting.next()) {
-                ledger.pair(only.serial, place.item.serial, PairBasis::Order, 0.8);
-            }
         }
     }
 

@@ -186,6 +186,20 @@ impl Mappings {
         self.of.get(&sa).copied().unwrap_or(0)
     }
 
+    /// SAs without a mapping of their own have this one.
+    pub(in crate::matching) fn put_first(&mut self, usual: Mapping) {
+        let all: Vec<(u32, Mapping)> = self.sas().into_iter().filter_map(|sa| Some((sa, self.of(sa)?))).collect();
+        *self = Self { distinct: vec![usual], of: HashMap::default() };
+        all.into_iter().for_each(|(sa, mapping)| self.insert(sa, mapping));
+    }
+
+    /// The SAs that have one of their own.
+    pub(in crate::matching) fn sas(&self) -> Vec<u32> {
+        let mut sas: Vec<u32> = self.of.keys().copied().collect();
+        sas.sort_unstable();
+        sas
+    }
+
     /// The SA's mapping.
     pub(in crate::matching) fn of(&self, sa: u32) -> Option<Mapping> {
         self.distinct.get(usize::from(self.number(sa))).copied()

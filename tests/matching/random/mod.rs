@@ -116,13 +116,12 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
         match own["loss_pct"].as_f64() {
             Some(loss) => {
                 let matched = number(own, "matched") as f64;
-                let seen = if matched > 0.0 {
-                    matched
+                // Without pairs the numbers alone say what was lost.
+                sum.0 += if matched > 0.0 {
+                    loss * matched / (100.0 - loss).max(1e-9)
                 } else {
-                    number(own, "uncovered_tunnel") as f64
-                        + own["undetermined"]["missing_numbers"].as_f64().unwrap_or(0.0)
+                    own["lost_before_tunnel"].as_f64().unwrap_or(0.0)
                 };
-                sum.0 += loss * seen / (100.0 - loss).max(1e-9);
                 sum.1 += own["lost_behind_tunnel"].as_f64().filter(|_| way == 1).unwrap_or(0.0);
             }
             None => sum.2 = true,

@@ -1,0 +1,117 @@
+//! What the pairs of each packet size add up to, as rows of the report.
+
+use std::collections::BTreeSet;
+
+use super::figures::times;
+use crate::matching::measure::known::Known;
+use crate::matching::measure::losses::Losses;
+use crate::matching::measure::sizes::SizeTally;
+use crate::matching::measure::tally::SaTally;
+use crate::matching::packets::ledger::PairBasis;
+use crate::matching::packets::mapping::Inside;
+use crate::model::pairs::Size;
+use crate::model::report::Parts;
+
+/// A row for each size, also for those of which every packet was lost.
+pub(super) fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known, doubted: bool) -> Vec<Size> {
+    let of = |from: (u32, u32)| from.0 == at;
+    let lost = losses.missed_sizes.keys().chain(losses.ends.iter().flat_map(|ends| ends.sizes.keys()));
+    let lost = lost.copied().filter(|key| of(*key)).map(|(_, bytes)| bytes);
+    let all: BTreeSet<u32> = sa.sizes.keys().copied().chain(lost).collect();
+    all.into_iter().map(|bytes| size_row(sa, at, bytes, losses, known, doubted)).collect()
+}
+
+fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, doubted: bool) -> Size {
+    let size = sa.sizes.get(&bytes);
+    let frames = size.map_or(0, |size| size.frames);
+    let missed = losses.missed_sizes.get(&(at, bytes)).copied().unwrap_or(0);
+    let encapsulated = sa.encapsulated != Some(false);
+    let before = (encapsulated && !doubted).then_some(missed);
+    let (lost_end_to_end, lost_behind_tunnel) = losses.behind(at, Some(bytes), before);
+    let mtu = losses.mtus.get(&at).filter(|mtu| bytes > **mtu && encapsulated && missed > 0);
+    let mean = size.map(|size| size.overhead_sum as f64 / frames.max(1) as f64);
+    let predicted = size
+        .filter(|size| size.predicted == size.frames && size.frames > 0)
+        .map(|size| size.predicted_sum as f64 / frames as f64);
+    let difference = predicted.zip(mean).map(|(predicted, mean)| mean - predicted);
+    Size {
+        sa: sa.name.clone(),
+        inner_bytes: bytes.into(),
+        frames,
+        outer_bytes_min: size.map(|size| size.outer.0),
+        outer_bytes_max: size.map(|size| size.outer.1),
+        overhead_min_bytes: size.map(|size| size.overhead.0),
+        overhead_max_bytes: size.map(|size| size.overhead.1),
+        overhead_of_inner_pct: mean.map(|mean| mean * 100.0 / f64::from(bytes.max(1))),
+        parts: size.and_then(|size| parts(bytes, size, known)),
+        predicted_bytes: predicted.map(|predicted| predicted.round() as i64),
+        difference_bytes: difference,
+        difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(
+            |(size, difference)| {
+                if size.carried > 0 {
+                    "padding of the plaintext frame is carried in the tunnel"
+                } else if size.padded_further > 0 {
+                    "the sender pads further than its cipher needs"
+                } else if difference > 0.0 {
+                    "longer than the transform needs: padding against traffic analysis, or other headers inside"
+                } else {
+                    "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
+                }
+            },
+        ),
+        latency_ns: size.and_then(|size| size.times.as_ref()).and_then(times),
+        lost_before_tunnel: before,
+        lost_behind_tunnel,
+        lost_end_to_end,
+        icmp_mtu_bytes: mtu.map(|mtu| (*mtu).into()),
+        loss_pct: (encapsulated && !doubted).then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
+        basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).map_or("order", PairBasis::name),
+    }
+}
+
+/// What the overhead is made of. Of opaque ESP only where one transform alone makes the lengths.
+fn parts(bytes: u32, size: &SizeTally, known: &Known) -> Option<Parts> {
+    let frames = size.frames.max(1) as f64;
+    let mean = |sum: u64| sum as f64 / frames;
+    let sums = size.parts;
+    let mut parts = Parts {
+        outer_ip: mean(sums.outer_ip),
+        udp: mean(sums.udp),
+        tcp: mean(sums.tcp),
+        gre: mean(sums.gre),
+        ah: mean(sums.ah),
+        esp_header: mean(sums.esp_header),
+        iv: mean(sums.iv),
+        esp_pad: mean(sums.esp_pad),
+        esp_trailer: mean(sums.esp_trailer),
+        icv: mean(sums.icv),
+        fragmentation: mean(sums.fragmentation),
+        ..Parts::default()
+    };
+    if let Some((least, most)) = size.esp {
+        let family = known.family.filter(|_| least == most && size.basis == [0, 0, size.frames])?;
+        let (ip, gre) = match known.inside? {
+            Inside::Packet => (0, 0),
+            Inside::Gre(gre) => (0, gre),
+            Inside::Tunnel(ip, gre) => (ip, gre),
+            // The packet's own header stands outside and is no overhead.
+            Inside::Payload(header) => {
+                parts.outer_ip -= f64::from(header);
+                (0, 0)
+            }
+        };
+        let content = match known.inside? {
+            Inside::Payload(header) => bytes.checked_sub(header)?,
+            _ => bytes.checked_add(ip + gre)?,
+        };
+        let fixed = 8 + 2 + family.iv + family.icv;
+        parts.outer_ip += f64::from(ip);
+        parts.gre += f64::from(gre);
+        parts.esp_header = 8.0;
+        parts.iv = f64::from(family.iv);
+        parts.esp_trailer = 2.0;
+        parts.icv = f64::from(family.icv);
+        parts.esp_pad = f64::from(least.checked_sub(content)?.checked_sub(fixed)?);
+    }
+    Some(parts)
+}

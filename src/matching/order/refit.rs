@@ -1,0 +1,119 @@
+//! The mapping of lengths, once times say which packets belong together.
+//!
+//! Lengths alone, without their order, may fit a mapping that is off by a few bytes: where blocks are long, most of the packets then still
+//! find their partner and the rest look lost. Pairs by time decide between the mappings that are possible.
+
+use std::collections::BTreeMap;
+
+use super::beginning::Search;
+use super::delay::Delay;
+use super::lane::{Lane, PlainItem, TunnelItem};
+use crate::matching::packets::ledger::Ledger;
+use crate::matching::packets::mapping::{Inside, Mapping};
+use crate::transform::iv::IvPattern;
+
+/// Packets of an SA that are looked at, and plaintext packets for each of them.
+const PACKETS: usize = 512;
+const NEAR: usize = 8;
+/// Packets below which the lengths decide alone.
+const FEW: usize = 12;
+/// Usual deviations within which a packet may be the plaintext one of another.
+const SPREADS: f64 = 6.0;
+/// The most by which it may be apart, in nanoseconds.
+const WIDEST: f64 = 20e6;
+/// By how much clocks may drift apart.
+const DRIFT: f64 = 1e-4;
+/// Another mapping must explain one packet more of so many, and no fewer than a few.
+const OF: usize = 32;
+const MORE: usize = 3;
+
+/// A packet in the tunnel by its length, and the lengths of the plaintext packets that it may be by its time.
+struct Sight {
+    esp: u32,
+    near: Vec<u32>,
+}
+
+/// Replaces the mapping of each SA of a lane of which another one explains more of the packets at these times. `plain` is in order of time.
+///
+/// Whether any was replaced. Given transforms stay.
+pub(in crate::matching) fn refit(lane: &mut Lane, plain: &[PlainItem], search: &Search<'_>, delay: Delay) -> bool {
+    let mut changed = false;
+    let sights = sights(lane, plain, search.ledger, delay);
+    let is_given = |sa: u32| search.given.contains_key(&sa);
+    for (sa, sights) in &sights {
+        let Some(own) = lane.mappings.of(*sa).filter(|_| sights.len() >= FEW && !is_given(*sa)) else { continue };
+        let least = explained(&own, sights);
+        if least == sights.len() {
+            continue;
+        }
+        let lengths: Vec<u32> = sights.iter().map(|sight| sight.esp).collect();
+        let iv = search.sas.get(*sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
+        let families = search.catalogue.families(&lengths, iv);
+        let mut best = (least + (least / OF).max(MORE) - 1, None);
+        for inside in Inside::ALL {
+            for family in &families {
+                let other = Mapping { family: *family, inside, floor: own.floor };
+                let count = explained(&other, sights);
+                if count > best.0 {
+                    best = (count, Some(other));
+                }
+            }
+        }
+        if let (_, Some(other)) = best {
+            lane.mappings.insert(*sa, other);
+            changed = true;
+        }
+    }
+    // SAs between the same gateways have one mapping unless their packets say otherwise.
+    let most = sights.iter().max_by_key(|(sa, sights)| (sights.len(), std::cmp::Reverse(**sa)));
+    let usual = most.filter(|(_, sights)| sights.len() >= FEW).and_then(|(sa, _)| lane.mappings.of(*sa));
+    for sa in lane.mappings.sas() {
+        let own = sights.get(&sa).map_or(&[][..], Vec::as_slice);
+        if let Some((usual, mapping)) = usual.zip(lane.mappings.of(sa))
+            && usual != mapping
+            && !is_given(sa)
+            && explained(&usual, own) >= explained(&mapping, own)
+            && lane.lengths(sa, search.ledger).all(|esp| usual.family.allows(esp, usual.family.block))
+        {
+            lane.mappings.insert(sa, usual);
+            changed = true;
+        }
+    }
+    if let Some(usual) = usual.filter(|_| changed) {
+        lane.mappings.put_first(usual);
+    }
+    changed
+}
+
+/// How many of the packets a mapping makes out of one that they may be by their time.
+fn explained(mapping: &Mapping, sights: &[Sight]) -> usize {
+    let made = |sight: &&Sight| sight.near.iter().any(|bytes| mapping.esp(*bytes) == Some(sight.esp));
+    sights.iter().filter(made).count()
+}
+
+/// The packets of each SA that can be paired by time.
+fn sights(lane: &Lane, plain: &[PlainItem], ledger: &Ledger, delay: Delay) -> BTreeMap<u32, Vec<Sight>> {
+    let mut sights: BTreeMap<u32, Vec<Sight>> = BTreeMap::new();
+    let Some(base) = delay.base.map(|base| base as i64) else { return sights };
+    let (first, last) = (plain.first().map_or(i64::MAX, |item| item.ns), plain.last().map_or(i64::MIN, |item| item.ns));
+    for TunnelItem { serial, ns, sa, .. } in lane.tunnelled() {
+        let packet = ledger.tunnel.get(*serial).filter(|packet| packet.complete);
+        let Some(esp) = packet.and_then(|packet| packet.esp) else { continue };
+        let sent = ns.saturating_sub(base);
+        let drift = DRIFT * sent.saturating_sub(first).max(0) as f64;
+        let width = (SPREADS * delay.spread.max(delay.jitter) + drift).min(WIDEST) as i64;
+        if sent.saturating_sub(width) < first || sent.saturating_add(width) > last {
+            continue;
+        }
+        let from = plain.partition_point(|item| item.ns < sent.saturating_sub(width));
+        let near = plain.get(from..).unwrap_or_default();
+        let near = near.iter().take_while(|item| item.ns <= sent.saturating_add(width));
+        let near: Vec<u32> = near.take(NEAR + 1).map(|item| item.bytes).collect();
+        // Where many may be it, any mapping finds one.
+        let own = sights.entry(*sa).or_default();
+        if !near.is_empty() && near.len() <= NEAR && own.len() < PACKETS {
+            own.push(Sight { esp, near });
+        }
+    }
+    sights
+}
