@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use spiglass::analysis::PairSettings;
 use spiglass::capture::Source;
 use spiglass::engine::{Input, PairInputs, Quiet, Settings, pair};
+use spiglass::matching::PairSettings;
 
 #[allow(dead_code)]
 #[path = "tools/generate_pair.rs"]

@@ -10,6 +10,7 @@
 //! | [`cli`] | what was typed, what it means, exit status |
 //! | [`report`] | [`report::Report`] and its text, JSON, CSV and markdown forms |
 //! | [`engine`] | a run: captures in, one `Report` or dissected frames out |
+//! | [`matching`] | which plaintext packet became which tunnelled packet |
 //! | [`analysis`] | mergeable accumulators over observations; findings |
 //! | [`keys`] | the keys that policies state, and packets opened with them |
 //! | [`decrypt`] | ESP and AH with given keys: the ICV checked, the packet decrypted |
@@ -98,6 +99,8 @@ pub mod decrypt;
 pub mod keys;
 
 pub mod analysis;
+
+pub mod matching;
 
 pub mod report;
 

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use spiglass::analysis::PairSettings;
+use spiglass::matching::PairSettings;
 use spiglass::capture::{CaptureReader, Chunk, Source};
 use spiglass::engine::{Input, PairInputs, Quiet, Settings, pair};
 use spiglass::model::pairs::Pair;

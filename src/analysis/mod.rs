@@ -18,18 +18,16 @@
 )]
 
 pub mod finish;
-mod limits;
+pub(crate) mod limits;
 mod observe;
-pub(crate) mod pairing;
 mod partial;
 mod settings;
-mod state;
+pub(crate) mod state;
 
 pub use crate::analysis::state::base::span::CaptureSpan;
 pub use crate::analysis::state::base::succession::{Border, Succession};
 pub use crate::keys::Keyring;
 pub use crate::keys::expectation::Expectation;
 pub use limits::MEMORY_LIMIT;
-pub use pairing::PairSettings;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;

@@ -5,12 +5,12 @@ use std::io;
 use super::input::{Input, Progress, ProgressUpdate, Settings};
 use super::run::capture_facts;
 use super::start::first_time;
-use crate::analysis::finish::{CaptureFacts, pair_findings};
-use crate::analysis::pairing::{Figures, Given, Matcher, Read, Side, Sight, Whole};
-use crate::analysis::{Expectation, Keyring, PairSettings};
+use crate::analysis::finish::CaptureFacts;
+use crate::analysis::{Expectation, Keyring};
 use crate::capture::{CaptureReader, Frame, Source};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::engine::rotation::interleave::Interleave;
+use crate::matching::{self, Figures, Given, Matcher, PairSettings, Read, Side, Sight, Whole};
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, Tool};
 use crate::model::{Error, LinkType, Timestamp};
@@ -270,7 +270,7 @@ impl<'r> Run<'r> {
             findings: Vec::new(),
             exit_status: 0,
         };
-        report.findings = pair_findings(&report, &all, self.expectation, &checks, &packets, &silent);
+        report.findings = matching::report::findings(&report, &all, self.expectation, &checks, &packets, &silent);
         Ok(Matched { report, errors: self.errors })
     }
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use crate::support::build::{R1, R2, START, esp, ipv4, udp};
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap, plain_pcap};
 use crate::support::{fixture, items, scratch, spiglass, write_file};
-use spiglass::analysis::PairSettings;
 use spiglass::capture::limits::{
     CHUNK_BYTES, MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES, MAX_RECORD, MAX_RECORD_RAISED,
 };
 use spiglass::capture::{CaptureReader, Chunk, Source};
 use spiglass::engine::{Input, PairInputs, Quiet, Settings, pair, run};
+use spiglass::matching::PairSettings;
 use spiglass::model::pairs::MatchReport;
 use spiglass::model::report::{EventKind, Exactness, Report};
 use spiglass::policy::limits::MAX_OCTETS;

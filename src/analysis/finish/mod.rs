@@ -9,9 +9,8 @@
 use serde::{Deserialize, Serialize};
 
 mod clock;
-mod expected;
-mod findings;
-mod pairs;
+pub(crate) mod expected;
+pub(crate) mod findings;
 mod rows;
 mod tap;
 mod time;
@@ -23,7 +22,6 @@ use crate::model::DamageKind;
 use crate::model::report::{Capture, Exactness, Report, ReportSchema, Severity, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
 
-pub(crate) use pairs::pair_findings;
 pub(crate) use tap::Tap;
 pub(crate) use time::rfc3339;
 

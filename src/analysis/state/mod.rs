@@ -2,5 +2,5 @@
 
 pub(super) mod base;
 pub(super) mod file;
-pub(super) mod sa;
-pub(super) mod traffic;
+pub(crate) mod sa;
+pub(crate) mod traffic;

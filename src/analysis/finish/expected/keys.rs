@@ -77,7 +77,7 @@ fn put(
 }
 
 /// What keys say of the packets of SAs that are in no report of a tap.
-pub(in crate::analysis::finish) fn of_checks(
+pub(crate) fn of_checks(
     locks: &Locks,
     policies: &Policies,
     sas: &BTreeMap<SaKey, Keyed>,

@@ -1,7 +1,7 @@
 //! The wire against what should be on it.
 
 mod figures;
-pub(super) mod keys;
+pub(crate) mod keys;
 mod leak;
 mod number;
 mod translated;

@@ -1,6 +1,6 @@
 //! What is wrong or worth knowing. A finding never claims more than the capture shows.
 
-pub(super) mod capture;
+pub(crate) mod capture;
 mod config;
 mod overhead;
 mod padding;

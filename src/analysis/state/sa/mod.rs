@@ -1,7 +1,7 @@
 //! What is kept of each SA.
 
 pub(in crate::analysis) mod candidates;
-pub(in crate::analysis) mod keyed;
+pub(crate) mod keyed;
 pub(in crate::analysis) mod opaque;
 pub(in crate::analysis) mod sas;
 pub(in crate::analysis) mod sequence;

@@ -4,7 +4,7 @@ pub(in crate::analysis) mod copies;
 pub(in crate::analysis) mod flows;
 pub(in crate::analysis) mod fragments;
 pub(in crate::analysis) mod notices;
-pub(in crate::analysis) mod padding;
+pub(crate) mod padding;
 pub(in crate::analysis) mod rates;
 pub(in crate::analysis) mod totals;
 pub(in crate::analysis) mod trains;

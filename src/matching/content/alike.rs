@@ -1,0 +1,185 @@
+//! Pairs by content, also of packets that are equal byte for byte: as many belong together as there are, and their times say which.
+
+use super::identity::Identity;
+use crate::matching::Matcher;
+use crate::matching::content::index::Index;
+use crate::matching::packets::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
+
+/// How sure a pair of packets is that have equals, where their times tell them apart, and where nothing does.
+const ALIKE: f32 = 0.8;
+const GUESSED: f32 = 0.4;
+
+/// The longest that equal packets are taken to be apart by one clock, in nanoseconds, until their delay is known.
+const FARTHEST_ALIKE: u64 = 50_000_000;
+
+impl Matcher {
+    /// Makes sure that plaintext packets can be found by content.
+    fn index_plain(&mut self) {
+        let ledger = &self.ledger;
+        self.plain_index.get_or_insert_with(|| {
+            let mut index = Index::default();
+            for (serial, packet) in ledger.plain.iter() {
+                if let Some(identity) = packet.identity.filter(|_| packet.fate == PlainFate::Waiting) {
+                    index.insert(identity, serial);
+                }
+            }
+            index
+        });
+    }
+
+    /// The plaintext packet that waits with this content, and whether there are several.
+    pub(in crate::matching) fn plain_with(&mut self, identity: Identity) -> Option<(Serial, bool)> {
+        self.index_plain();
+        let ledger = &self.ledger;
+        let waits = |serial| {
+            ledger
+                .plain
+                .get(serial)
+                .is_some_and(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
+        };
+        self.plain_index.as_ref()?.find(identity, waits)
+    }
+
+    /// The plaintext packet of a tunnelled one. Of packets that are alike it is the one whose time fits.
+    fn plain_of(&mut self, identity: Identity, serial: Serial) -> Option<(Serial, bool)> {
+        self.index_plain();
+        let own = self.plain_index.as_ref()?.is_repeated(identity).then(|| self.ledger.tunnel.get(serial)).flatten();
+        let Some((own, ns)) = own.and_then(|t| Some((*t, t.time.ns()?))) else { return self.plain_with(identity) };
+        let ledger = &self.ledger;
+        let plain = |serial| {
+            ledger
+                .plain
+                .get(serial)
+                .filter(|p| p.fate == PlainFate::Waiting && p.identity.is_some_and(|own| own.agrees(identity)))
+        };
+        let at = |serial| ledger.plain.get(serial).and_then(|p| p.time.ns()).unwrap_or(i64::MIN);
+        let Some(base) = self.base(own.sa) else { return self.plain_with(identity).map(|(at, _)| (at, true)) };
+        let misfit = |serial| Some(self.misfit(plain(serial)?, &own, base));
+        let cost = |serial| {
+            misfit(serial)
+                .filter(|misfit| self.is_near(own.sa, *misfit))
+                .map(|own_misfit| self.first(own.sa, own_misfit))
+        };
+        let before = |serial| at(serial) < ns.saturating_sub(base);
+        self.plain_index.as_ref()?.nearest(identity, before, cost).map(|(at, _)| (at, true))
+    }
+
+    /// The tunnelled packet of a plaintext one that was read later.
+    pub(in crate::matching) fn tunnelled_with(&self, identity: Identity, packet: &Plain) -> Option<(Serial, bool)> {
+        let ledger = &self.ledger;
+        let tunnelled = |serial| {
+            ledger.tunnel.get(serial).filter(|t| {
+                matches!(t.fate, TunnelledFate::Waiting) && t.identity.is_some_and(|own| own.agrees(identity))
+            })
+        };
+        let alike = self.tunnel_index.is_repeated(identity);
+        let (Some(ns), true) = (packet.time.ns(), alike) else {
+            return self.tunnel_index.find(identity, |serial| tunnelled(serial).is_some());
+        };
+        let cost = |serial| {
+            let t = tunnelled(serial)?;
+            let Some(base) = self.base(t.sa) else { return Some(0) };
+            Some(self.misfit(packet, t, base))
+                .filter(|misfit| self.is_near(t.sa, *misfit))
+                .map(|own| self.first(t.sa, own))
+        };
+        let before = |serial| {
+            let t = ledger.tunnel.get(serial);
+            t.and_then(|t| Some(t.time.ns()?.saturating_sub(self.base(t.sa).unwrap_or(0)))).unwrap_or(i64::MIN) < ns
+        };
+        self.tunnel_index.nearest(identity, before, cost).map(|(at, _)| (at, true))
+    }
+
+    /// The usual difference of the timestamps of an SA's pairs; of one clock it begins with none.
+    fn base(&self, sa: u32) -> Option<i64> {
+        let usual = self.usual.get(sa as usize).copied().flatten();
+        usual.map(|(base, _)| base).or_else(|| self.settings.one_clock.then_some(0))
+    }
+
+    /// Whether two packets that are alike are as far apart as pairs of their SA usually are.
+    fn is_near(&self, sa: u32, misfit: u64) -> bool {
+        /// A few times the usual deviation, and never less than this, in nanoseconds.
+        const LEAST: i64 = 50_000;
+        let usual = self.usual.get(sa as usize).copied().flatten();
+        if usual.is_none() && self.settings.one_clock {
+            return misfit <= FARTHEST_ALIKE;
+        }
+        usual.is_none_or(|(_, varies)| misfit <= varies.saturating_mul(8).max(LEAST).unsigned_abs())
+    }
+
+    /// What a packet costs: before the delay is known, of those that are near the first is it.
+    fn first(&self, sa: u32, misfit: u64) -> u64 {
+        if self.usual.get(sa as usize).copied().flatten().is_none() { 0 } else { misfit }
+    }
+
+    /// Whether two equal packets may be one by their times: by one clock none comes before it was sent, or long after.
+    pub(in crate::matching) fn may_be(&self, plain: Serial, tunnelled: Serial) -> bool {
+        let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else {
+            return false;
+        };
+        !self.settings.one_clock || self.misfit(p, t, 0) <= FARTHEST_ALIKE
+    }
+
+    /// Learns from a pair how far apart those of its SA are.
+    fn learn(&mut self, sa: u32, difference: i64) {
+        /// How much they vary before anything is known, in nanoseconds.
+        const VARIES: i64 = 250_000;
+        if let Some(usual) = self.usual.get_mut(sa as usize) {
+            let (base, varies) = usual.unwrap_or((difference, VARIES));
+            let off = difference.saturating_sub(base);
+            let more = off.saturating_abs().saturating_sub(varies) / 8;
+            *usual = Some((base.saturating_add(off / 4), varies.saturating_add(more)));
+        }
+    }
+
+    /// By how much two packets that are alike differ from the usual time; more where one clock stamped the later tap first.
+    fn misfit(&self, plain: &Plain, tunnelled: &Tunnelled, base: i64) -> u64 {
+        /// A day: later than any other packet.
+        const NEVER: u64 = 86_400_000_000_000;
+        let (Some(p), Some(t)) = (plain.time.ns(), tunnelled.time.ns()) else { return NEVER };
+        let later = t.saturating_sub(p);
+        let way = tunnelled.inner.map_or(0, |inner| plain.marks.ttl.cmp(&inner.marks.ttl) as i64);
+        let backwards = self.settings.one_clock && later.signum() * way < 0;
+        later.saturating_sub(base).unsigned_abs().saturating_add(if backwards { NEVER } else { 0 })
+    }
+
+    /// Pairs a packet whose content is known, now or when its plaintext packet comes.
+    pub(in crate::matching) fn find_plain(&mut self, identity: Identity, serial: Serial) {
+        match self.plain_of(identity, serial) {
+            Some((plain, more)) => {
+                self.tunnel_index.note(identity);
+                self.pair_content(plain, serial, more, true);
+            }
+            None => self.tunnel_index.insert(identity, serial),
+        }
+    }
+
+    /// Pairs two packets with the same content. `more`: others are equal; `timed`: the times tell which of them these are.
+    pub(in crate::matching) fn pair_content(&mut self, plain: Serial, tunnelled: Serial, more: bool, timed: bool) {
+        let (Some(p), Some(t)) = (self.ledger.plain.get(plain), self.ledger.tunnel.get(tunnelled)) else { return };
+        let whole = p.identity.zip(t.identity).is_some_and(|(p, t)| p.is_whole(t));
+        let basis = t.basis();
+        let difference = p.time.ns().zip(t.time.ns()).map(|(p, t)| t.saturating_sub(p));
+        let confidence = match (more, whole) {
+            (false, true) => 1.0,
+            (false, false) => 0.98,
+            // Which of packets that are alike it is, only their times tell.
+            (true, _) if timed && self.base(t.sa).is_some() => ALIKE,
+            (true, _) => GUESSED,
+        };
+        let (p_identity, t_identity, sa) = (p.identity, t.identity, t.sa);
+        if let Some(difference) = difference.filter(|_| confidence >= ALIKE) {
+            self.learn(sa, difference);
+            if !self.settings.one_clock {
+                self.ahead = Some(difference);
+            }
+        }
+        self.ledger.pair(plain, tunnelled, basis, confidence);
+        if let (Some(index), Some(identity)) = (&mut self.plain_index, p_identity) {
+            index.remove(identity, plain);
+        }
+        if let Some(identity) = t_identity {
+            self.tunnel_index.remove(identity, tunnelled);
+        }
+    }
+}

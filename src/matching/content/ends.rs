@@ -1,0 +1,393 @@
+//! Packets from the near plaintext side to the far one. Both are in clear, so identity decides, and what one side lacks was lost.
+
+use std::collections::BTreeMap;
+
+use super::identity::Identity;
+use super::queue::Queue;
+use crate::dissect::IpHeader;
+use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
+use crate::matching::measure::clock::{Clock, Difference, Differences};
+use crate::matching::measure::doubt::Silent;
+use crate::matching::measure::prefix::Prefix;
+use crate::matching::measure::quantiles::Quantiles;
+use crate::matching::measure::silence::{Expected, Known, Silences, Verdict, WAYS};
+use crate::matching::packets::flows::FlowKey;
+use crate::matching::packets::ledger::Plain;
+use crate::matching::packets::numbers::Numbers;
+use crate::matching::packets::progress::Progress;
+use crate::matching::packets::reach::Reach;
+use crate::model::report::Pattern;
+use crate::model::{Address, FramePos};
+
+/// What is remembered of a packet that waits for its other sight.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    pos: FramePos,
+    ns: i64,
+    src: Address,
+    dst: Address,
+    protocol: u8,
+    bytes: u32,
+    ttl: u8,
+    pattern: Option<Pattern>,
+}
+
+/// What became of the packets of one flow.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::matching) struct FlowEnds {
+    /// Packets seen on both sides, more of them on their way from the plain side to the far one.
+    balance: i64,
+    pub(in crate::matching) matched: u64,
+    /// Packets that only the plain side showed, and only the far one, while both were recording.
+    pub(in crate::matching) only_plain: u64,
+    pub(in crate::matching) only_exit: u64,
+    /// Packets that one side lacks while its tap showed no frame at all, which nothing explains.
+    pub(in crate::matching) open: u64,
+    /// Differences of the timestamps of its pairs.
+    reach: Reach,
+}
+
+/// A packet that only the plain side showed.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Gone {
+    pub(in crate::matching) pos: FramePos,
+    pub(in crate::matching) ns: i64,
+    pub(in crate::matching) bytes: u32,
+    pub(in crate::matching) flow: u32,
+    /// Silence of the far tap in which it was expected.
+    silence: Option<i64>,
+}
+
+/// Packets of one way.
+#[derive(Debug)]
+pub(in crate::matching) struct EndsTally {
+    pub(in crate::matching) src: Prefix,
+    pub(in crate::matching) dst: Prefix,
+    pub(in crate::matching) matched: u64,
+    pub(in crate::matching) times: Quantiles,
+}
+
+/// A packet seen at both ends whose Ethernet padding changed, or did not.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Padded {
+    pub(in crate::matching) plain: FramePos,
+    pub(in crate::matching) plain_pattern: Option<Pattern>,
+    pub(in crate::matching) exit: FramePos,
+    pub(in crate::matching) exit_pattern: Option<Pattern>,
+}
+
+/// Both sides.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct EndToEnd {
+    plain: Queue<Waiting>,
+    exit: Queue<Waiting>,
+    differences: Differences,
+    held: Vec<(Difference, Address, Address, std::cmp::Ordering)>,
+    /// By way: 1 from the plain side to the far one, -1 back, 0 unknown.
+    pub(in crate::matching) ways: BTreeMap<i8, EndsTally>,
+    pub(in crate::matching) padded: Vec<Padded>,
+    pub(in crate::matching) rewritten: u64,
+    pub(in crate::matching) pads: crate::matching::measure::tally::Pads,
+    ahead: Option<i64>,
+    pub(in crate::matching) clock: Clock,
+    numbers: Numbers<FlowKey>,
+    pub(in crate::matching) flows: Vec<(FlowKey, FlowEnds)>,
+    /// Packets that one side lacks, by flow, length and whether it is the plain side.
+    pub(in crate::matching) sizes: BTreeMap<(u32, u32, bool), u64>,
+    pub(in crate::matching) gone: Vec<Gone>,
+    /// Differences of the timestamps of pairs.
+    reach: Reach,
+    /// Times without frames on the near side, and on the far one.
+    pub(in crate::matching) silences: [Silences; 2],
+    /// What they were, where they are no loss.
+    pub(in crate::matching) silent: Vec<Silent>,
+    /// Packets from a time that the other side does not cover.
+    pub(in crate::matching) uncovered: u64,
+    near: Progress,
+    far: Progress,
+}
+
+impl EndToEnd {
+    /// By how much the far clock is ahead, as far as it is known.
+    pub(in crate::matching) fn ahead(&self) -> i64 {
+        self.ahead.unwrap_or(0)
+    }
+
+    /// How far the sides were read.
+    pub(in crate::matching) const fn read(&mut self, near: Progress, far: Progress) {
+        (self.near, self.far) = (near, far);
+    }
+
+    /// A packet of the near side; the far one was read up to `until`.
+    pub(in crate::matching) fn plain(&mut self, packet: &Plain, outer: &IpHeader, until: i64) {
+        let Some((identity, own)) = waiting(packet, outer) else { return };
+        match self.exit.take(identity) {
+            Some(other) => self.pair(own, other),
+            None => {
+                let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
+                if let Some(evicted) = self.plain.push(identity, own, read, |waiting| Some(waiting.ns)) {
+                    self.only_plain(&evicted);
+                }
+            }
+        }
+    }
+
+    /// A packet of the far side; the near one was read up to `until`.
+    pub(in crate::matching) fn exit(&mut self, packet: &Plain, outer: &IpHeader, until: i64) {
+        self.pads.add(packet.pad_bytes, packet.pattern);
+        let Some((identity, own)) = waiting(packet, outer) else { return };
+        match self.plain.take(identity) {
+            Some(other) => self.pair(other, own),
+            None => {
+                let read = self.ahead.map(|ahead| until.saturating_add(ahead));
+                if let Some(evicted) = self.exit.push(identity, own, read, |waiting| Some(waiting.ns)) {
+                    self.only_exit(&evicted);
+                }
+            }
+        }
+    }
+
+    /// Packets that made room before the other side was read so far; `first`: the first times of the two sides.
+    pub(in crate::matching) fn crowded(&self, first: (Option<i64>, Option<i64>)) -> u64 {
+        let on_plain = first.1.zip(self.ahead).map(|(exit, ahead)| exit.saturating_sub(ahead));
+        let on_exit = first.0.zip(self.ahead).map(|(plain, ahead)| plain.saturating_add(ahead));
+        self.plain.crowded.count(on_plain) + self.exit.crowded.count(on_exit)
+    }
+
+    /// Packets for which none was found among those compared, while there were more.
+    pub(in crate::matching) fn missed(&self) -> u64 {
+        self.plain.missed() + self.exit.missed()
+    }
+
+    fn pair(&mut self, plain: Waiting, exit: Waiting) {
+        let later_ns = exit.ns.saturating_sub(plain.ns);
+        self.ahead.get_or_insert(later_ns);
+        self.reach.add(later_ns);
+        if let Some(way) = match plain.ttl.cmp(&exit.ttl) {
+            std::cmp::Ordering::Greater => Some(0),
+            std::cmp::Ordering::Less => Some(1),
+            std::cmp::Ordering::Equal => None,
+        } {
+            let [near, far] = &mut self.silences;
+            near.pair(way, plain.ns);
+            far.pair(way, exit.ns);
+        }
+        if let Some((_, flow)) = self.flow(&plain) {
+            flow.matched += 1;
+            flow.reach.add(later_ns);
+            flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
+        }
+        let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };
+        self.held.push((difference, plain.src, plain.dst, plain.ttl.cmp(&exit.ttl)));
+        if plain.pattern.is_some() || exit.pattern.is_some() {
+            self.rewritten +=
+                u64::from(plain.pattern.is_some() && exit.pattern.is_some() && plain.pattern != exit.pattern);
+            if self.padded.len() < MAX_EXAMPLES {
+                self.padded.push(Padded {
+                    plain: plain.pos,
+                    plain_pattern: plain.pattern,
+                    exit: exit.pos,
+                    exit_pattern: exit.pattern,
+                });
+            }
+        }
+        if self.held.len() >= HELD_PAIRS {
+            self.flush();
+        }
+    }
+
+    fn flow(&mut self, packet: &Waiting) -> Option<(u32, &mut FlowEnds)> {
+        let key = FlowKey { src: packet.src, dst: packet.dst, protocol: packet.protocol };
+        let number = match self.numbers.get(key) {
+            Some(number) => number,
+            None if self.flows.len() >= MAX_FLOWS => return None,
+            None => {
+                let number = self.flows.len() as u32;
+                self.numbers.insert(key, number);
+                self.flows.push((key, FlowEnds::default()));
+                number
+            }
+        };
+        self.flows.get_mut(number as usize).map(|(_, flow)| (number, flow))
+    }
+
+    /// Least and greatest difference of the timestamps of a packet on both sides.
+    fn reach(&self) -> (i64, i64) {
+        self.reach.ever().unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
+    }
+
+    /// A packet of the plain side that the far one did not show.
+    fn only_plain(&mut self, packet: &Waiting) {
+        let (least, most) = self.reach();
+        let from = self.far.first.map_or(i64::MAX, |first| first.saturating_sub(least));
+        if packet.ns < from || packet.ns.saturating_add(most) > self.far.latest {
+            self.uncovered += 1;
+            return;
+        }
+        let Waiting { pos, ns, bytes, .. } = *packet;
+        let later = self.later(packet);
+        let Some((flow, _)) = self.flow(packet) else { return };
+        let expected = later.map(|(least, usual, most)| {
+            let at = |difference: i64| ns.saturating_add(difference);
+            Expected { least: at(least), usual: at(usual), most: at(most) }
+        });
+        let [_, far] = &mut self.silences;
+        let silence = expected.and_then(|expected| far.miss(flow, bytes, expected));
+        if silence.is_none() {
+            if let Some((_, ends)) = self.flow(packet) {
+                ends.only_plain += 1;
+            }
+            self.size(flow, bytes, false, 1);
+        }
+        if self.gone.len() < MAX_LOST {
+            self.gone.push(Gone { pos, ns, bytes, flow, silence });
+        }
+    }
+
+    /// A packet of the far side that the plain one did not show.
+    fn only_exit(&mut self, packet: &Waiting) {
+        let (least, most) = self.reach();
+        let from = self.near.first.map_or(i64::MAX, |first| first.saturating_add(most));
+        if packet.ns < from || packet.ns.saturating_sub(least) > self.near.latest {
+            self.uncovered += 1;
+            return;
+        }
+        let Waiting { ns, bytes, .. } = *packet;
+        let later = self.later(packet);
+        let Some((flow, _)) = self.flow(packet) else { return };
+        let expected = later.map(|(least, usual, most)| {
+            let at = |difference: i64| ns.saturating_sub(difference);
+            Expected { least: at(most), usual: at(usual), most: at(least) }
+        });
+        let [near, _] = &mut self.silences;
+        if expected.and_then(|expected| near.miss(flow, bytes, expected)).is_none() {
+            if let Some((_, ends)) = self.flow(packet) {
+                ends.only_exit += 1;
+            }
+            self.size(flow, bytes, true, 1);
+        }
+    }
+
+    /// By how much the far timestamps of a flow are later, at least, usually and at most.
+    fn later(&mut self, packet: &Waiting) -> Option<(i64, i64, i64)> {
+        let all = self.reach.lately();
+        self.flow(packet).and_then(|(_, flow)| flow.reach.lately()).or(all)
+    }
+
+    fn size(&mut self, flow: u32, bytes: u32, exit: bool, count: u64) {
+        if self.sizes.len() < MAX_SIZES || self.sizes.contains_key(&(flow, bytes, exit)) {
+            *self.sizes.entry((flow, bytes, exit)).or_default() += count;
+        }
+    }
+
+    /// Decides which packets that are missing in silences of either tap were lost.
+    fn judge(&mut self) {
+        let balances = self.balances();
+        let way_of: Vec<Option<usize>> = self
+            .flows
+            .iter()
+            .map(|(key, _)| match balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() {
+                1 => Some(0),
+                -1 => Some(1),
+                _ => None,
+            })
+            .collect();
+        let mut pairs = [0; WAYS];
+        for ((_, flow), way) in self.flows.iter().zip(&way_of) {
+            if let Some(pairs) = way.and_then(|way| pairs.get_mut(way)) {
+                *pairs += flow.matched;
+            }
+        }
+        for (at, tap) in ["plain", "exit"].into_iter().enumerate() {
+            let exit = at == 1;
+            // Packets to the plain side passed the exit first, those to the exit the plain side.
+            let known = Known {
+                way: |flow: u32| way_of.get(flow as usize).copied().flatten(),
+                passed: [!exit, exit],
+                skipped: |_: i64, _: usize, _: u64| None,
+                pairs,
+            };
+            let Some(own) = self.silences.get_mut(at) else { continue };
+            let judged = own.judge(&known);
+            let waiting = own.take_waiting();
+            let verdict = |from: i64, flow: u32| {
+                let way = way_of.get(flow as usize).copied().flatten()?;
+                judged.get(&from)?.verdicts.get(way).copied()
+            };
+            self.silent.extend(judged.values().map(|own| Silent::of(tap, own)));
+            if exit {
+                let is_loss = |from: i64, flow: u32| matches!(verdict(from, flow), None | Some(Verdict::Loss));
+                self.gone.retain(|gone| gone.silence.is_none_or(|from| is_loss(from, gone.flow)));
+            }
+            for ((from, flow, bytes), count) in waiting {
+                let verdict = verdict(from, flow).unwrap_or(Verdict::Loss);
+                if verdict == Verdict::Loss {
+                    self.size(flow, bytes, !exit, count);
+                }
+                let Some((_, ends)) = self.flows.get_mut(flow as usize) else { continue };
+                match verdict {
+                    Verdict::Loss if exit => ends.only_plain += count,
+                    Verdict::Loss => ends.only_exit += count,
+                    Verdict::Hole => self.uncovered += count,
+                    Verdict::Open => ends.open += count,
+                }
+            }
+        }
+    }
+
+    /// Nothing more comes: what waits was not seen on the other side.
+    pub(in crate::matching) fn end(&mut self) {
+        self.flush();
+        let (plain, exit): (Vec<Waiting>, Vec<Waiting>) = (self.plain.drain().collect(), self.exit.drain().collect());
+        plain.iter().for_each(|packet| self.only_plain(packet));
+        exit.iter().for_each(|packet| self.only_exit(packet));
+        self.judge();
+    }
+
+    /// How many more packets from one address to another went from the plain side to the far one than back.
+    pub(in crate::matching) fn balances(&self) -> BTreeMap<(Address, Address), i64> {
+        let mut balances = BTreeMap::new();
+        for (key, flow) in self.flows.iter().filter(|(_, flow)| flow.balance != 0) {
+            *balances.entry((key.src, key.dst)).or_default() += flow.balance;
+        }
+        balances
+    }
+
+    /// Compares the clocks and counts what was held back.
+    pub(in crate::matching) fn flush(&mut self) {
+        for (difference, _, _, way) in &self.held {
+            if way.is_ne() {
+                self.differences.add(*difference);
+            }
+        }
+        self.clock = self.differences.clock();
+        for (difference, src, dst, way) in std::mem::take(&mut self.held) {
+            let way = way as i8;
+            let tally = self.ways.entry(way).or_insert_with(|| EndsTally {
+                src: Prefix::of(src),
+                dst: Prefix::of(dst),
+                matched: 0,
+                times: Quantiles::default(),
+            });
+            tally.matched += 1;
+            tally.src.cover(src);
+            tally.dst.cover(dst);
+            let passed = difference.later_ns.saturating_sub(self.clock.ahead(difference.plain_ns));
+            tally.times.add(if way < 0 { passed.saturating_neg() } else { passed });
+        }
+    }
+}
+
+fn waiting(packet: &Plain, outer: &IpHeader) -> Option<(Identity, Waiting)> {
+    let waiting = Waiting {
+        pos: packet.pos,
+        ns: packet.time.ns()?,
+        src: outer.src,
+        dst: outer.dst,
+        protocol: outer.protocol,
+        bytes: packet.bytes,
+        ttl: packet.marks.ttl,
+        pattern: packet.pattern,
+    };
+    Some((packet.identity?, waiting))
+}

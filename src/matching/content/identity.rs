@@ -1,0 +1,152 @@
+//! What makes two sights of a packet the same packet, whatever a router on the way rewrote.
+//!
+//! A router lowers the TTL and renews the header checksum (RFC 1812 section 5.3.1), may mark DSCP and ECN (RFC 6040) and may change
+//! DF. Addresses, protocol, identification, lengths and payload stay.
+
+use crate::dissect::IpHeader;
+use crate::dissect::digest::{begin, mix};
+use crate::model::Address;
+
+/// Octets of payload that must have been captured: they tell apart packets without identification.
+const PREFIX: usize = 16;
+/// So many bits of a digest more than any capture has packets.
+const SEED: u64 = 0x5bd1_e995_9d1b_1f35;
+
+/// Identity of an IP packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) struct Identity {
+    /// Of the header and the first octets behind it: what every capture of the packet shows.
+    pub(in crate::matching) key: u64,
+    /// Of the whole payload, where it was captured.
+    pub(in crate::matching) whole: Option<u64>,
+}
+
+impl Identity {
+    /// Whether two packets with the same key are the same, as far as both were captured.
+    pub(in crate::matching) fn agrees(self, other: Self) -> bool {
+        self.key == other.key && self.whole.zip(other.whole).is_none_or(|(own, other)| own == other)
+    }
+
+    /// Whether the whole packet was compared, not only its beginning.
+    pub(in crate::matching) fn is_whole(self, other: Self) -> bool {
+        self.whole.is_some() && other.whole.is_some()
+    }
+
+    /// Identity of the packet with this header, whose octets begin at `header.offset` of `octets`. `None` where too little was
+    /// captured.
+    pub(in crate::matching) fn of(octets: &[u8], header: &IpHeader) -> Option<Self> {
+        let payload = header.offset.checked_add(header.header_bytes)? as usize;
+        let bytes = header.total_bytes.checked_sub(header.header_bytes)? as usize;
+        Self::new(header, header.protocol, header.total_bytes, octets.get(payload..)?, bytes)
+    }
+
+    /// Identity of a packet as its header says, but for protocol, length and payload: `bytes` octets, of which `captured` begins with
+    /// those that were captured.
+    pub(in crate::matching) fn new(
+        header: &IpHeader,
+        protocol: u8,
+        total: u32,
+        captured: &[u8],
+        bytes: usize,
+    ) -> Option<Self> {
+        let payload = captured.get(..bytes).unwrap_or(captured);
+        let prefix = payload.get(..bytes.min(PREFIX))?;
+        // Place of a fragment in its packet; DF is not part of it.
+        let place = header.fragment_offset << 1 | u32::from(header.more_fragments);
+        let key = begin(header.src, header.dst, total, 0, header.identification, protocol);
+        let key = words(mix(key, u64::from(place)), prefix);
+        let whole = (payload.len() == bytes).then(|| words(SEED, payload));
+        Some(Self { key, whole })
+    }
+}
+
+/// What fragments of one packet share (RFC 791 section 3.2): the key under which a packet and its fragments are found.
+pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, identification: u32) -> u64 {
+    begin(src, dst, 0, 0, identification, protocol)
+}
+
+/// Takes octets into a digest, two words at a time that do not wait for each other.
+fn words(seed: u64, octets: &[u8]) -> u64 {
+    let (mut left, mut right) = (seed, seed.rotate_left(32) ^ octets.len() as u64);
+    let mut pairs = octets.chunks_exact(16);
+    for pair in &mut pairs {
+        let (low, high) = pair.split_at(8);
+        left = mix(left, word(low));
+        right = mix(right, word(high));
+    }
+    let (low, high) = pairs.remainder().split_at(pairs.remainder().len().min(8));
+    mix(mix(left, word(low)), mix(right, word(high)))
+}
+
+/// At most eight octets as a word.
+fn word(octets: &[u8]) -> u64 {
+    octets.first_chunk::<8>().map_or_else(
+        || octets.iter().fold(0, |word, octet| word << 8 | u64::from(*octet)),
+        |octets| u64::from_le_bytes(*octets),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Frame;
+    use crate::dissect::{DissectOptions, Stack, dissect};
+    use crate::model::{FramePos, LinkType, Timestamp};
+
+    /// An IPv4 packet of 60 octets.
+    fn packet() -> Vec<u8> {
+        let mut octets = vec![0x45, 0, 0, 60, 0x12, 0x34, 0x40, 0, 64, 254, 0, 0, 10, 0, 1, 1, 10, 0, 2, 1];
+        octets.extend(0..40);
+        octets
+    }
+
+    fn identity(octets: &[u8], wire: u32) -> Option<Identity> {
+        let frame = Frame {
+            pos: FramePos::new(0, 1),
+            time: Timestamp::UNKNOWN,
+            wire_bytes: wire,
+            data: octets,
+            link: LinkType::RAW,
+            interface: 0,
+            fcs_bytes: 0,
+        };
+        let mut stack = Stack::default();
+        dissect(&frame, &DissectOptions::default(), &mut stack);
+        Identity::of(octets, stack.outer()?)
+    }
+
+    fn changed(at: usize, to: u8) -> Vec<u8> {
+        let mut octets = packet();
+        octets[at] = to;
+        octets
+    }
+
+    #[test]
+    fn what_routers_rewrite_makes_no_other_packet() {
+        let own = identity(&packet(), 60).expect("an identity");
+        // Type of service, DF, TTL, checksum, and octets behind the packet.
+        for (at, to) in [(1, 0xb8), (6, 0), (8, 63), (10, 0xab)] {
+            assert!(own.agrees(identity(&changed(at, to), 60).expect("an identity")), "byte {at}");
+        }
+        let padded = [packet(), vec![0xff; 6]].concat();
+        assert!(own.agrees(identity(&padded, 66).expect("an identity")));
+    }
+
+    #[test]
+    fn everything_else_does() {
+        let own = identity(&packet(), 60).expect("an identity");
+        for at in [4, 5, 9, 12, 15, 16, 19, 20, 35, 36, 59] {
+            let other = identity(&changed(at, 0xee), 60).expect("an identity");
+            assert!(!own.agrees(other), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_cut_packet_is_compared_as_far_as_it_goes() {
+        let own = identity(&packet(), 60).expect("an identity");
+        let cut = identity(&packet()[..40], 60).expect("the first bytes are there");
+        assert!(own.agrees(cut) && !own.is_whole(cut) && own.is_whole(own));
+        assert!(own.agrees(identity(&changed(59, 0)[..40], 60).expect("an identity")), "nobody saw the difference");
+        assert_eq!(identity(&packet()[..30], 60), None);
+    }
+}

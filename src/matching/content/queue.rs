@@ -1,0 +1,119 @@
+//! Packets in clear that wait to be seen again.
+
+use std::collections::VecDeque;
+
+use super::identity::Identity;
+use crate::matching::content::index::Index;
+use crate::matching::limits::MAX_WAITING;
+use crate::matching::packets::ledger::{Crowded, Serial};
+
+/// Packets by identity, each with what is to be remembered of it. Beyond [`MAX_WAITING`] the oldest make room.
+#[derive(Debug)]
+pub(in crate::matching) struct Queue<T> {
+    index: Index,
+    first: Serial,
+    packets: VecDeque<Option<(Identity, T)>>,
+    pub(in crate::matching) crowded: Crowded,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self { index: Index::default(), first: 0, packets: VecDeque::new(), crowded: Crowded::default() }
+    }
+}
+
+impl<T> Queue<T> {
+    /// Lets a packet wait; the one that makes room for it. `read`: how far the other side was read, on this one's clock; `ns`: the time
+    /// of a packet.
+    pub(in crate::matching) fn push(
+        &mut self,
+        identity: Identity,
+        packet: T,
+        read: Option<i64>,
+        ns: fn(&T) -> Option<i64>,
+    ) -> Option<T> {
+        let mut evicted = None;
+        self.index.insert(identity, self.first + self.packets.len() as u64);
+        self.packets.push_back(Some((identity, packet)));
+        while self.packets.len() > MAX_WAITING || self.packets.front().is_some_and(Option::is_none) {
+            if let Some(Some((old, packet))) = self.packets.pop_front() {
+                self.index.remove(old, self.first);
+                self.crowded.add(ns(&packet), read);
+                evicted = Some(packet);
+            }
+            self.first += 1;
+        }
+        evicted
+    }
+
+    /// All that wait; they wait no longer.
+    pub(in crate::matching) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.index = Index::default();
+        let waiting = std::mem::take(&mut self.packets);
+        self.first += waiting.len() as u64;
+        waiting.into_iter().flatten().map(|(_, packet)| packet)
+    }
+
+    /// Packets for which none was found among those compared, while there were more.
+    pub(in crate::matching) fn missed(&self) -> u64 {
+        self.index.missed()
+    }
+
+    /// The packet that waits with this identity; it waits no longer.
+    pub(in crate::matching) fn take(&mut self, identity: Identity) -> Option<T> {
+        let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
+        let agrees = |serial| {
+            let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());
+            own.is_some_and(|(own, _)| own.agrees(identity))
+        };
+        let (serial, _) = self.index.find(identity, agrees)?;
+        let (own, packet) = self.packets.get_mut(at(serial)?)?.take()?;
+        self.index.remove(own, serial);
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn packet(key: u64, whole: Option<u64>) -> Identity {
+        Identity { key, whole }
+    }
+
+    fn queue(waiting: &[(Identity, char)]) -> Queue<char> {
+        let mut queue = Queue::default();
+        for (identity, name) in waiting {
+            assert_eq!(queue.push(*identity, *name, None, |_| None), None);
+        }
+        queue
+    }
+
+    /// Packets that begin alike are told apart by what is behind; where that was cut away, the earliest is taken.
+    #[test]
+    fn of_packets_that_begin_alike_the_one_that_agrees_is_taken() {
+        let mut queue = queue(&[(packet(7, Some(1)), 'a'), (packet(7, Some(2)), 'b'), (packet(7, Some(3)), 'c')]);
+        assert_eq!(queue.take(packet(7, Some(2))), Some('b'));
+        assert_eq!(queue.take(packet(7, Some(2))), None, "it waits no longer");
+        assert_eq!(queue.take(packet(8, Some(1))), None);
+        assert_eq!(queue.take(packet(7, None)), Some('a'));
+        assert_eq!((queue.take(packet(7, Some(3))), queue.take(packet(7, None))), (Some('c'), None));
+        assert_eq!(queue.missed(), 0);
+    }
+
+    #[test]
+    fn beyond_the_limit_the_oldest_make_room_and_the_others_are_still_found() {
+        let more = 3;
+        let mut queue = Queue::default();
+        for at in 0..MAX_WAITING as u64 + more {
+            let evicted = queue.push(packet(at, None), at, None, |_| None);
+            assert_eq!(evicted, at.checked_sub(MAX_WAITING as u64));
+        }
+        for gone in 0..more {
+            assert_eq!(queue.take(packet(gone, None)), None);
+        }
+        assert_eq!(queue.take(packet(more, None)), Some(more));
+        let last = MAX_WAITING as u64 + more - 1;
+        assert_eq!(queue.take(packet(last, None)), Some(last));
+    }
+}

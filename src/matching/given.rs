@@ -1,0 +1,49 @@
+//! Transforms that the user or the configurations say.
+
+use std::collections::BTreeMap;
+
+use crate::matching::packets::mapping::{Inside, Mapping};
+use crate::model::{Protocol, SaKey, Spi};
+use crate::policy::{self, Policies};
+use crate::transform::Esp;
+use crate::transform::inference::Family;
+use crate::transform::size::path::Mode;
+
+/// Transforms by SA, and one for all others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given {
+    exact: BTreeMap<SaKey, Mapping>,
+    open: BTreeMap<Spi, Mapping>,
+    all: Option<Mapping>,
+}
+
+impl Given {
+    /// What policies state, and `all` for every SA that none of them names.
+    pub(crate) fn new(policies: Option<&Policies>, all: Option<(&Esp, Mode)>) -> Self {
+        let mut given =
+            Self { all: all.map(|(esp, mode)| mapping(esp, mode == Mode::Transport, 0)), ..Self::default() };
+        for stated in policies.map(Policies::view).iter().flat_map(|view| &view.stated) {
+            let Some(esp) = stated.suite.and_then(|suite| suite.esp) else { continue };
+            if stated.protocol != Protocol::Esp || !esp.cipher.encrypts() {
+                continue;
+            }
+            let mapping = mapping(&esp, stated.mode == Some(policy::Mode::Transport), stated.tfc);
+            match stated.key() {
+                Some(key) => given.exact.insert(key, mapping),
+                None => given.open.insert(stated.spi, mapping),
+            };
+        }
+        given
+    }
+
+    pub(super) fn of(&self, sa: &SaKey) -> Option<Mapping> {
+        self.exact.get(sa).or_else(|| self.open.get(&sa.spi)).or(self.all.as_ref()).copied()
+    }
+}
+
+fn mapping(esp: &Esp, transport: bool, tfc: u32) -> Mapping {
+    let inside = if transport { Inside::Payload(20) } else { Inside::Packet };
+    let family = Family::of(esp);
+    let bare = Mapping { family, inside: Inside::Packet, floor: 0 };
+    Mapping { family, inside, floor: if tfc > 0 { bare.esp(tfc).unwrap_or(0) } else { 0 } }
+}

@@ -1,0 +1,356 @@
+//! Offset and drift between the clocks of two captures, from the pairs alone.
+//!
+//! Of a packet that passes the plain tap and then the tunnel's, the difference of the two timestamps is the offset of the clocks plus
+//! the time in the device, which is never negative: the differences lie above the offset and their lower edge runs along it. Of packets
+//! that pass the other way they lie below. A line along an edge of the points' convex hull, chosen where the mean of the times is,
+//! is nearest to all points (Moon, Skelly and Towsley, 1999); its slope is the drift. With both directions the true line lies between the
+//! two edges: the lines that fit there bound offset and drift.
+
+pub(in crate::matching) use crate::model::pairs::ClockBasis as Basis;
+
+/// One pair: when the plain tap saw the packet, and by how much later the tunnel's says it did, both in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) struct Difference {
+    pub(in crate::matching) plain_ns: i64,
+    pub(in crate::matching) later_ns: i64,
+    /// Whether the packet passed the plain tap first.
+    pub(in crate::matching) encapsulated: bool,
+}
+
+/// A line: what the tunnel's clock is ahead of the plain one's.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(in crate::matching) struct Clock {
+    pub(in crate::matching) basis: Basis,
+    /// Where the line begins, on the plain clock.
+    pub(in crate::matching) origin_ns: i64,
+    /// Offset there.
+    pub(in crate::matching) offset_ns: f64,
+    /// Nanoseconds a nanosecond.
+    pub(in crate::matching) drift: f64,
+    /// By how much the offset may be wrong, either way; `None` where nothing limits it.
+    pub(in crate::matching) uncertainty_ns: Option<f64>,
+    /// By how much the drift may be wrong; `None` where it is not known at all and taken for zero.
+    pub(in crate::matching) drift_uncertainty: Option<f64>,
+    /// By how much pairs of the two directions contradict every line, in nanoseconds: a clock was set, or pairs are wrong.
+    pub(in crate::matching) contradiction_ns: f64,
+}
+
+impl Clock {
+    /// One clock for both sides.
+    pub(in crate::matching) const ONE: Self = Self {
+        basis: Basis::OneClock,
+        origin_ns: 0,
+        offset_ns: 0.0,
+        drift: 0.0,
+        uncertainty_ns: Some(0.0),
+        drift_uncertainty: Some(0.0),
+        contradiction_ns: 0.0,
+    };
+
+    /// How far a difference may be off by the rounding of both timestamps to microseconds.
+    pub(in crate::matching) const STEP: f64 = 2_000.0;
+
+    /// What the tunnel's clock is ahead when the plain clock shows this time.
+    pub(in crate::matching) fn ahead(&self, plain_ns: i64) -> i64 {
+        (self.offset_ns + self.drift * plain_ns.saturating_sub(self.origin_ns) as f64).round() as i64
+    }
+}
+
+/// Slopes beyond this are no drift of any clock but noise of a short capture.
+const STEEPEST: f64 = 1e-3;
+/// Pairs of a direction that tell a drift from scatter.
+const ANCHORS: u64 = 3;
+
+/// The pairs of two clocks, as far as they decide offset and drift.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matching) struct Differences {
+    origin: Option<(i64, i64)>,
+    encapsulated: Edge,
+    decapsulated: Edge,
+}
+
+/// Differences of one direction: the hull's lower edge, and the sums of all.
+#[derive(Clone, Debug, Default)]
+struct Edge {
+    /// Lower hull, from left to right.
+    hull: Vec<(i64, i64)>,
+    /// Not yet in the hull.
+    fresh: Vec<(i64, i64)>,
+    count: u64,
+    sum_x: i128,
+    sum_y: i128,
+}
+
+/// Points that are put into the hull at once.
+const FRESH: usize = 4_096;
+
+impl Edge {
+    fn add(&mut self, x: i64, y: i64) {
+        self.count += 1;
+        self.sum_x += i128::from(x);
+        self.sum_y += i128::from(y);
+        self.fresh.push((x, y));
+        if self.fresh.len() >= FRESH {
+            self.settle();
+        }
+    }
+
+    /// Andrew's monotone chain over the hull and the fresh points.
+    fn settle(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let mut points = std::mem::take(&mut self.hull);
+        points.append(&mut self.fresh);
+        points.sort_unstable();
+        for point in points {
+            while let [.., a, b] = self.hull.as_slice()
+                && !turns_left(*a, *b, point)
+            {
+                self.hull.pop();
+            }
+            // Of points at one time the lowest came first.
+            if self.hull.last().is_none_or(|last| last.0 != point.0) {
+                self.hull.push(point);
+            }
+        }
+    }
+
+    fn mean(&self) -> (f64, f64) {
+        let count = self.count.max(1) as f64;
+        (self.sum_x as f64 / count, self.sum_y as f64 / count)
+    }
+
+    /// Slope of the edge over the mean of the times, and how far it may be wrong.
+    fn slope(&self) -> Option<(f64, f64)> {
+        let (x, y) = self.mean();
+        let mut edges = self.hull.iter().zip(self.hull.iter().skip(1));
+        let (a, b) = edges.clone().find(|(_, b)| b.0 as f64 >= x).or_else(|| edges.next_back())?;
+        let slope = apart(a.1, b.1) as f64 / apart(a.0, b.0) as f64;
+        let above = y - (a.1 as f64 + slope * (x - a.0 as f64));
+        let span = apart(self.hull.first()?.0, self.hull.last()?.0);
+        Some((slope, (above.max(1.0)) / span as f64))
+    }
+
+    /// The least difference above a line of this slope through the origin.
+    fn intercept(&self, slope: f64) -> Option<f64> {
+        self.hull.iter().map(|(x, y)| *y as f64 - slope * *x as f64).min_by(f64::total_cmp)
+    }
+}
+
+/// Whether the way from `a` over `b` to `c` turns left.
+fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
+    // A product of two spans of centuries does not fit: both sides then stick at the same end.
+    let left = apart(a.0, b.0).saturating_mul(apart(a.1, c.1));
+    let right = apart(a.1, b.1).saturating_mul(apart(a.0, c.0));
+    left > right
+}
+
+/// From one to the other, without overflow.
+fn apart(from: i64, to: i64) -> i128 {
+    i128::from(to) - i128::from(from)
+}
+
+impl Differences {
+    pub(in crate::matching) fn add(&mut self, difference: Difference) {
+        let Difference { plain_ns, later_ns, encapsulated } = difference;
+        let (origin_x, origin_y) = *self.origin.get_or_insert((plain_ns, later_ns));
+        let (x, y) = (plain_ns.saturating_sub(origin_x), later_ns.saturating_sub(origin_y));
+        if encapsulated {
+            self.encapsulated.add(x, y);
+        } else {
+            // Upside down, so that both are lower edges.
+            self.decapsulated.add(x, y.saturating_neg());
+        }
+    }
+
+    /// Offset and drift by all pairs so far.
+    pub(in crate::matching) fn clock(&mut self) -> Clock {
+        self.encapsulated.settle();
+        self.decapsulated.settle();
+        let Some((origin_ns, first)) = self.origin else { return Clock::default() };
+        let clock = match (self.encapsulated.count > 0, self.decapsulated.count > 0) {
+            (true, true) => self.between(),
+            (true, false) => along(&self.encapsulated, 1.0),
+            (false, true) => along(&self.decapsulated, -1.0),
+            (false, false) => return Clock::default(),
+        };
+        Clock { origin_ns, offset_ns: first as f64 + clock.offset_ns, ..clock }
+    }
+
+    /// The greatest offset at the origin that a drift allows, and the least.
+    fn bounds(&self, drift: f64) -> (f64, f64) {
+        let upper = self.encapsulated.intercept(drift).unwrap_or(0.0);
+        let lower = self.decapsulated.intercept(-drift).map_or(0.0, |least| -least);
+        (upper, lower)
+    }
+
+    /// Every line between the two edges may be the true one, and no other: offset and drift lie in what these lines span.
+    fn between(&self) -> Clock {
+        let room = |drift: f64| {
+            let (upper, lower) = self.bounds(drift);
+            upper - lower
+        };
+        let widest = highest(-STEEPEST, STEEPEST, room);
+        if room(widest) < 0.0 {
+            // A clock was set, or pairs are wrong: no line fits all.
+            let (upper, lower) = self.bounds(widest);
+            return Clock {
+                basis: Basis::BothDirections,
+                offset_ns: f64::midpoint(upper, lower),
+                drift: widest,
+                uncertainty_ns: Some(lower - upper),
+                contradiction_ns: lower - upper,
+                ..Clock::default()
+            };
+        }
+        let least = border(widest, -STEEPEST, room);
+        let most = border(widest, STEEPEST, room);
+        let slopes = [self.encapsulated.slope(), self.decapsulated.slope().map(|(slope, wrong)| (-slope, wrong))];
+        let slopes: Vec<(f64, f64)> = slopes.into_iter().flatten().filter(|(_, wrong)| *wrong < STEEPEST).collect();
+        // Each counts by how well it is known.
+        let weights: f64 = slopes.iter().map(|(_, wrong)| wrong.powi(-2)).sum();
+        let mean = slopes.iter().map(|(slope, wrong)| slope * wrong.powi(-2)).sum::<f64>() / weights;
+        let drift = if weights > 0.0 { mean } else { 0.0 }.clamp(least, most);
+        let (upper, lower) = self.bounds(drift);
+        let offset_ns = f64::midpoint(upper, lower);
+        let most_ahead = self.bounds(highest(least, most, |drift| self.bounds(drift).0)).0;
+        let least_ahead = self.bounds(highest(least, most, |drift| -self.bounds(drift).1)).1;
+        let anchored = self.encapsulated.count.min(self.decapsulated.count) >= ANCHORS;
+        let known = anchored && most - least < STEEPEST;
+        Clock {
+            basis: Basis::BothDirections,
+            origin_ns: 0,
+            offset_ns,
+            drift,
+            uncertainty_ns: Some((most_ahead - offset_ns).max(offset_ns - least_ahead)),
+            drift_uncertainty: known.then(|| (most - drift).max(drift - least)),
+            contradiction_ns: 0.0,
+        }
+    }
+}
+
+/// Of one direction alone: the line along its edge. `sign` is -1 where it is upside down.
+fn along(edge: &Edge, sign: f64) -> Clock {
+    /// Scatter of the least times against that of the mean: with this it held in 99 of 100 captures of one clock.
+    const SCATTER: f64 = 4.0;
+    let slope = edge.slope().map(|(slope, wrong)| (slope * sign, wrong * SCATTER));
+    let slope = slope.filter(|(slope, wrong)| edge.count >= ANCHORS && *wrong < STEEPEST && slope.abs() < STEEPEST);
+    let drift = slope.map_or(0.0, |(slope, _)| slope);
+    Clock {
+        basis: Basis::OneDirection,
+        origin_ns: 0,
+        offset_ns: edge.intercept(drift * sign).unwrap_or(0.0) * sign,
+        drift,
+        uncertainty_ns: None,
+        drift_uncertainty: slope.map(|(_, wrong)| wrong),
+        contradiction_ns: 0.0,
+    }
+}
+
+/// Steps of a search: each leaves at most two thirds.
+const STEPS: usize = 80;
+
+/// Where a concave function of one variable is highest.
+fn highest(mut from: f64, mut to: f64, of: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..STEPS {
+        let third = (to - from) / 3.0;
+        if of(from + third) < of(to - third) { from += third } else { to -= third }
+    }
+    f64::midpoint(from, to)
+}
+
+/// How far from where a concave function is positive, towards `to`, it stays so.
+fn border(mut from: f64, mut to: f64, of: impl Fn(f64) -> f64) -> f64 {
+    if of(to) >= 0.0 {
+        return to;
+    }
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(from, to);
+        if of(middle) >= 0.0 { from = middle } else { to = middle }
+    }
+    to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs a millisecond apart: out after 50 to 150 us, back after 30 to 90 us, by a clock that is ahead and runs fast.
+    fn differences(ahead: i64, drift: f64, count: i64, shift: i64) -> Differences {
+        let mut differences = Differences::default();
+        for at in 0..count {
+            let true_ns = at * 1_000_000;
+            // Scattered, but the same each time.
+            let scatter = (at * 7_919) % 1_000;
+            let ahead = |ns: i64| ahead + (ns as f64 * drift).round() as i64;
+            let seen = true_ns + 50_000 + scatter * 100;
+            differences.add(Difference {
+                plain_ns: shift + true_ns,
+                later_ns: seen + ahead(seen) - true_ns - shift,
+                encapsulated: true,
+            });
+            let seen = true_ns - 30_000 - scatter * 60;
+            differences.add(Difference {
+                plain_ns: shift + true_ns,
+                later_ns: seen + ahead(seen) - true_ns - shift,
+                encapsulated: false,
+            });
+        }
+        differences
+    }
+
+    #[test]
+    fn offset_and_drift_are_found() {
+        let hour = 3_600_000_000_000;
+        let clock = differences(2 * hour, 50e-6, 10_000, 0).clock();
+        assert_eq!(clock.basis, Basis::BothDirections);
+        assert!((clock.drift - 50e-6).abs() < 0.5e-6, "{clock:?}");
+        assert!((clock.offset_ns - (2 * hour + 10_000) as f64).abs() < 1_000.0, "{clock:?}");
+        assert!((clock.uncertainty_ns.unwrap_or(0.0) - 40_000.0).abs() < 1_000.0, "{clock:?}");
+        assert_eq!(clock.origin_ns, 0);
+    }
+
+    #[test]
+    fn a_shifted_clock_shifts_the_offset_and_nothing_else() {
+        let (one, other) =
+            (differences(0, 0.0, 2_000, 0).clock(), differences(0, 0.0, 2_000, 7_200_000_000_000).clock());
+        assert!((one.offset_ns - other.offset_ns - 7.2e12).abs() < 1.0, "{one:?} {other:?}");
+        assert!((one.drift - other.drift).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_direction_leaves_the_offset_open() {
+        let mut all = Differences::default();
+        for (plain_ns, later_ns) in [(0, 500), (1_000_000, 450), (2_000_000, 700)] {
+            all.add(Difference { plain_ns, later_ns, encapsulated: true });
+        }
+        let clock = all.clock();
+        assert_eq!((clock.basis, clock.uncertainty_ns), (Basis::OneDirection, None));
+        assert!(clock.ahead(1_000_000) <= 450);
+    }
+
+    #[test]
+    fn a_moment_is_no_drift() {
+        let mut all = Differences::default();
+        for (plain_ns, later_ns) in [(0, 50_000), (1_000, 60_000), (2_000, 20_000)] {
+            all.add(Difference { plain_ns, later_ns, encapsulated: true });
+        }
+        let clock = all.clock();
+        assert_eq!((clock.drift, clock.drift_uncertainty), (0.0, None));
+        assert_eq!(Differences::default().clock(), Clock::default());
+    }
+
+    #[test]
+    fn times_that_are_centuries_apart_make_no_clock_and_no_overflow() {
+        let mut differences = Differences::default();
+        for (at, plain_ns) in [i64::MIN + 1, 0, i64::MAX, 5, i64::MAX - 1].into_iter().enumerate() {
+            let later_ns = if at % 2 == 0 { i64::MAX } else { i64::MIN };
+            differences.add(Difference { plain_ns, later_ns, encapsulated: true });
+            differences.add(Difference { plain_ns, later_ns: later_ns.saturating_neg(), encapsulated: false });
+        }
+        let clock = differences.clock();
+        assert!(clock.drift.abs() < STEEPEST, "{clock:?}");
+        assert!(clock.offset_ns.is_finite(), "{clock:?}");
+    }
+}

@@ -1,0 +1,183 @@
+//! Which packets were lost, and between which taps.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+
+use super::tally::Tally;
+use crate::matching::content::ends::EndToEnd;
+use crate::matching::limits::{MAX_LOST, MAX_MISSED};
+use crate::matching::packets::flows::{FlowKey, Flows};
+use crate::model::{Address, FramePos};
+
+/// Packets that were lost, by SA and by length.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct Losses {
+    /// Plaintext packets that the tunnel tap did not show.
+    pub(in crate::matching) missed: BTreeMap<u32, u64>,
+    pub(in crate::matching) missed_sizes: BTreeMap<(u32, u32), u64>,
+    /// Packets of `missed` whose length is known.
+    pub(in crate::matching) known_sizes: u64,
+    /// The same of all SAs.
+    pub(in crate::matching) unmatched_plain: u64,
+    /// Plaintext packets from a time that the tunnel's capture does not cover.
+    pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
+    /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
+    pub(in crate::matching) ends: Option<EndLosses>,
+    /// Smallest MTU that an ICMP error stated to a sender, by SA.
+    pub(in crate::matching) mtus: BTreeMap<u32, u32>,
+}
+
+/// Packets by SA, and by SA and length.
+type Counts = (BTreeMap<u32, u64>, BTreeMap<(u32, u32), u64>);
+
+/// Packets that were lost from one plaintext side to the other.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct EndLosses {
+    pub(in crate::matching) lost: BTreeMap<u32, u64>,
+    pub(in crate::matching) sizes: BTreeMap<(u32, u32), u64>,
+    /// Packets that may have been lost or not, by SA and by way.
+    pub(in crate::matching) open: BTreeMap<u32, u64>,
+    pub(in crate::matching) open_ways: BTreeMap<i8, u64>,
+    /// By way: packets, and the addresses of the flows.
+    pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
+    /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
+    pub(in crate::matching) behind: Option<Counts>,
+    /// Frames of the plain side, with the SA that they went into.
+    pub(in crate::matching) frames: Vec<(FramePos, i64, u32, u32)>,
+}
+
+impl Losses {
+    pub(in crate::matching) fn of(tally: &Tally, flows: &Flows, missed: &BTreeMap<(u32, u32), u64>) -> Self {
+        let mut losses = Self::default();
+        for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_selected(*flow)) {
+            losses.unmatched_plain += counts.unmatched;
+            if let Some(sa) = tally.flow_sa.get(&flow) {
+                *losses.missed.entry(*sa).or_default() += counts.unmatched;
+                *losses.uncovered.entry(*sa).or_default() += counts.uncovered;
+            }
+        }
+        for ((flow, bytes), count) in missed {
+            losses.known_sizes += if flows.is_selected(*flow) { *count } else { 0 };
+            if let Some(sa) = tally.flow_sa.get(flow).filter(|_| flows.is_selected(*flow)) {
+                *losses.missed_sizes.entry((*sa, *bytes)).or_default() += count;
+            }
+        }
+        losses
+    }
+
+    /// Takes in what both plaintext sides say.
+    pub(in crate::matching) fn ends(
+        &mut self,
+        ends: &EndToEnd,
+        tally: &Tally,
+        flows: &Flows,
+        unpaired: &HashSet<FramePos, FixedState>,
+    ) {
+        let mut own = EndLosses::default();
+        let sas = sas(tally, flows);
+        let balances = ends.balances();
+        let of: Vec<Option<(i8, Option<u32>)>> = ends
+            .flows
+            .iter()
+            .map(|(key, flow)| {
+                let sa = sas.get(key).copied();
+                let told = balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() as i8;
+                let answer = balances.get(&(key.dst, key.src)).copied().unwrap_or(0).signum() as i8;
+                let by_tunnel = sa.and_then(|sa| tally.sas.get(sa as usize)?.encapsulated);
+                let way = match (told, answer, by_tunnel) {
+                    (0, 0, Some(encapsulated)) => {
+                        if encapsulated {
+                            1
+                        } else {
+                            -1
+                        }
+                    }
+                    (0, answer, _) => -answer,
+                    (told, ..) => told,
+                };
+                // What neither went into the tunnel nor came out at the other end goes elsewhere.
+                (way != 0 && (flow.matched > 0 || sa.is_some())).then_some((way, sa))
+            })
+            .collect();
+        let way = |flow: u32| of.get(flow as usize).copied().flatten();
+        for (at, (key, flow)) in ends.flows.iter().enumerate() {
+            let Some((way, sa)) = way(at as u32) else { continue };
+            let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
+            if lost > 0 {
+                let row = own.ways.entry(way).or_default();
+                row.0 += lost;
+                row.1.push((key.src, key.dst));
+            }
+            if flow.open > 0 {
+                *own.open_ways.entry(way).or_default() += flow.open;
+                if let Some(sa) = sa {
+                    *own.open.entry(sa).or_default() += flow.open;
+                }
+            }
+            if let Some(sa) = sa {
+                *own.lost.entry(sa).or_default() += lost;
+            }
+        }
+        for ((flow, bytes, exit), count) in &ends.sizes {
+            if let Some((way, Some(sa))) = way(*flow)
+                && *exit == (way < 0)
+            {
+                *own.sizes.entry((sa, *bytes)).or_default() += count;
+            }
+        }
+        let mut behind = Counts::default();
+        for gone in &ends.gone {
+            if let Some((1, Some(sa))) = way(gone.flow) {
+                own.frames.push((gone.pos, gone.ns, gone.bytes, sa));
+                if !unpaired.contains(&gone.pos) {
+                    *behind.0.entry(sa).or_default() += 1;
+                    *behind.1.entry((sa, gone.bytes)).or_default() += 1;
+                }
+            }
+        }
+        own.behind = (ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
+        self.ends = Some(own);
+    }
+
+    /// Takes in what ICMP errors say of the MTU, by the addresses of the packet that was too big.
+    pub(in crate::matching) fn too_big(
+        &mut self,
+        stated: &BTreeMap<(Address, Address), u32>,
+        tally: &Tally,
+        flows: &Flows,
+    ) {
+        for (key, sa) in sas(tally, flows) {
+            if let Some(mtu) = stated.get(&(key.src, key.dst)) {
+                let own = self.mtus.entry(sa).or_insert(*mtu);
+                *own = (*own).min(*mtu);
+            }
+        }
+    }
+
+    /// Packets lost from end to end, and those of them that the tunnel tap had seen: of an SA, or of packets of one length in it.
+    pub(in crate::matching) fn behind(
+        &self,
+        sa: u32,
+        bytes: Option<u32>,
+        before: Option<u64>,
+    ) -> (Option<u64>, Option<u64>) {
+        let Some(ends) = self.ends.as_ref().filter(|ends| !ends.open.contains_key(&sa)) else { return (None, None) };
+        let lost = match bytes {
+            Some(bytes) => ends.sizes.get(&(sa, bytes)),
+            None => ends.lost.get(&sa),
+        };
+        let lost = lost.copied().unwrap_or(0);
+        let behind = before.map(|before| match (&ends.behind, bytes) {
+            (Some((_, sizes)), Some(bytes)) => sizes.get(&(sa, bytes)).copied().unwrap_or(0),
+            (Some((sas, _)), None) => sas.get(&sa).copied().unwrap_or(0),
+            (None, _) => lost.saturating_sub(before),
+        });
+        (Some(lost), behind)
+    }
+}
+
+/// Which SA each flow goes through.
+fn sas(tally: &Tally, flows: &Flows) -> HashMap<FlowKey, u32, FixedState> {
+    tally.flow_sa.iter().filter_map(|(flow, sa)| Some((flows.key(*flow)?, *sa))).collect()
+}

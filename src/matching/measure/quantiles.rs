@@ -1,0 +1,160 @@
+//! Distributions of times: least, most and mean exactly, quantiles to within one part in 256.
+
+/// Buckets of an octave: a value lies within one part in this many of its bucket's.
+const STEPS: u32 = 7;
+
+/// A distribution of nanoseconds. Sums and counts: any order of values gives the same.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(in crate::matching) struct Quantiles {
+    count: u64,
+    sum: i128,
+    least: i64,
+    most: i64,
+    /// Bucket of the first count.
+    base: i32,
+    counts: Vec<u32>,
+}
+
+/// Buckets that one distribution has: thirty octaves. What lies outside counts at the edge.
+const WIDEST: usize = 4_096;
+
+impl Quantiles {
+    pub(in crate::matching) fn add(&mut self, ns: i64) {
+        if self.count == 0 {
+            (self.least, self.most) = (ns, ns);
+        }
+        self.count += 1;
+        self.sum += i128::from(ns);
+        self.least = self.least.min(ns);
+        self.most = self.most.max(ns);
+        let at = self.place(bucket(ns));
+        if let Some(count) = self.counts.get_mut(at) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Place of a bucket, made where there is none yet.
+    #[inline]
+    fn place(&mut self, bucket: i32) -> usize {
+        let at = i64::from(bucket) - i64::from(self.base);
+        match usize::try_from(at) {
+            Ok(at) if at < self.counts.len() => at,
+            _ => self.widen(bucket),
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self, bucket: i32) -> usize {
+        /// Buckets that are added at once.
+        const STEP: usize = 64;
+        if self.counts.is_empty() {
+            self.base = bucket.saturating_sub(STEP as i32 / 2);
+            self.counts.resize(STEP, 0);
+        }
+        let at = i64::from(bucket) - i64::from(self.base);
+        if let Ok(at) = usize::try_from(at) {
+            let wanted = (at + 1).next_multiple_of(STEP).min(WIDEST);
+            if wanted > self.counts.len() {
+                self.counts.resize(wanted, 0);
+            }
+            return at.min(self.counts.len() - 1);
+        }
+        let more = usize::try_from(-at).unwrap_or(WIDEST).next_multiple_of(STEP).min(WIDEST - self.counts.len());
+        self.counts.splice(0..0, std::iter::repeat_n(0, more));
+        self.base = self.base.saturating_sub(more as i32);
+        usize::try_from(i64::from(bucket) - i64::from(self.base)).unwrap_or(0)
+    }
+
+    pub(in crate::matching) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(in crate::matching) const fn least(&self) -> i64 {
+        self.least
+    }
+
+    pub(in crate::matching) const fn most(&self) -> i64 {
+        self.most
+    }
+
+    pub(in crate::matching) fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// The smallest value that at least `share` of all do not exceed, to within the width of a bucket.
+    pub(in crate::matching) fn at(&self, share: f64) -> i64 {
+        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (bucket, count) in (self.base..).zip(&self.counts) {
+            seen += u64::from(*count);
+            if seen >= rank {
+                return middle(bucket).clamp(self.least, self.most);
+            }
+        }
+        self.most
+    }
+}
+
+/// Bucket of a value: exact up to 128, then 128 buckets to an octave; negative ones mirrored.
+fn bucket(ns: i64) -> i32 {
+    let size = ns.unsigned_abs();
+    let octave = size.checked_ilog2().unwrap_or(0).saturating_sub(STEPS);
+    let bucket = ((octave << STEPS) as u64 + (size >> octave)) as i32;
+    if ns < 0 { -bucket } else { bucket }
+}
+
+/// The value in the middle of a bucket.
+fn middle(bucket: i32) -> i64 {
+    let size = bucket.unsigned_abs();
+    let octave = (size >> STEPS).saturating_sub(1);
+    let mantissa = u64::from(size - (octave << STEPS));
+    let value = (mantissa << octave) + ((1_u64 << octave) >> 1);
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
+    if bucket < 0 { -value } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_within_one_part_in_256() {
+        for ns in [0, 1, 127, 128, 129, 255, 256, 1_000, 20_000, 123_456_789, i64::MAX / 2] {
+            for ns in [ns, -ns] {
+                let shown = middle(bucket(ns));
+                assert!((shown - ns).unsigned_abs() <= ns.unsigned_abs() / 256, "{ns}: {shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn quantiles_are_of_the_values() {
+        let mut times = Quantiles::default();
+        (1..=1_000).rev().for_each(|ms| times.add(ms * 1_000_000));
+        assert_eq!((times.least(), times.most()), (1_000_000, 1_000_000_000));
+        assert!((times.mean() - 500_500_000.0).abs() < 1.0);
+        for (share, ms) in [(0.5, 500), (0.9, 900), (0.99, 990), (1.0, 1_000)] {
+            let shown = times.at(share);
+            assert!((shown - ms * 1_000_000).abs() <= ms * 1_000_000 / 250, "{share}: {shown}");
+        }
+    }
+
+    /// Room is made where a value has none, above and below.
+    #[test]
+    fn the_order_of_values_changes_nothing() {
+        let values: Vec<i64> = (-400..400).map(|n: i64| n.pow(3) / 100).collect();
+        let of = |values: &mut dyn Iterator<Item = i64>| {
+            let mut times = Quantiles::default();
+            values.for_each(|ns| times.add(ns));
+            [0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0].map(|share| times.at(share))
+        };
+        let rising = of(&mut values.iter().copied());
+        for (rank, shown) in [(7, rising[1]), (79, rising[2]), (599, rising[5]), (719, rising[6]), (791, rising[7])] {
+            let want = values[rank];
+            assert!((shown - want).abs() <= want.abs() / 250 + 1, "{shown} for {want}");
+        }
+        assert_eq!(of(&mut values.iter().rev().copied()), rising);
+        let shuffled: Vec<i64> = (0..800).map(|n| values[n * 313 % 800]).collect();
+        assert_eq!(of(&mut shuffled.into_iter()), rising);
+    }
+}

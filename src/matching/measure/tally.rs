@@ -1,0 +1,413 @@
+//! What the pairs add up to, by SA and by size.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use super::clock::{Basis, Clock, Difference};
+use super::prefix::Prefix;
+use super::quantiles::Quantiles;
+use super::sizes::SizeTally;
+use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
+use crate::matching::packets::flows::FlowId;
+use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
+use crate::matching::packets::mapping::Mapping;
+use crate::matching::{PairSettings, TunnelKey, id};
+use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
+use crate::model::report::Pattern;
+use crate::model::report::{FrameRef, Name};
+use crate::model::{Address, FramePos};
+
+/// A pair that is less sure is ambiguous.
+const SURE: f32 = 0.9;
+/// A pair that is less sure has no latency.
+const TIMED: f32 = 0.5;
+/// Of so many pairs one whose times contradict it is wrong, not the clock.
+const STRAY: u64 = 16;
+/// How sure a pair is whose times contradict it.
+const IMPOSSIBLE: f32 = 0.3;
+
+/// Ethernet padding of one side.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::matching) struct Pads(pub(in crate::matching) EthernetPad);
+
+impl Pads {
+    pub(in crate::matching) fn add(&mut self, bytes: u32, pattern: Option<Pattern>) {
+        let Some(pattern) = pattern.filter(|_| bytes > 0) else { return };
+        let pad = &mut self.0;
+        pad.pad_bytes_min = if pad.frames == 0 { bytes } else { pad.pad_bytes_min.min(bytes) };
+        pad.pad_bytes_max = pad.pad_bytes_max.max(bytes);
+        pad.frames += 1;
+        *match pattern {
+            Pattern::Zero => &mut pad.zero,
+            Pattern::Ff => &mut pad.ff,
+            Pattern::Repeated => &mut pad.repeated,
+            Pattern::Other => &mut pad.other,
+        } += 1;
+    }
+}
+
+/// One SA or tunnel.
+#[derive(Clone, Debug)]
+pub(in crate::matching) struct SaTally {
+    pub(in crate::matching) key: TunnelKey,
+    pub(in crate::matching) name: Name,
+    pub(in crate::matching) matched: u64,
+    pub(in crate::matching) ambiguous: u64,
+    pub(in crate::matching) alone: u64,
+    pub(in crate::matching) uncovered: u64,
+    pub(in crate::matching) repeated: u64,
+    pub(in crate::matching) basis: [u64; 3],
+    pub(in crate::matching) confidence: f64,
+    /// Packets whose TTL says that the plain tap saw them first, less those that it saw last.
+    votes: i64,
+    /// Difference of the timestamps of its first pair: the later direction of two has the greater one.
+    first_difference: Option<i64>,
+    pub(in crate::matching) encapsulated: Option<bool>,
+    furthest: Option<FramePos>,
+    /// Pairs whose times contradict them.
+    backwards: u64,
+    pub(in crate::matching) reordered: u64,
+    pub(in crate::matching) src: Option<Prefix>,
+    pub(in crate::matching) dst: Option<Prefix>,
+    pub(in crate::matching) times: Quantiles,
+    pub(in crate::matching) cut_through: Quantiles,
+    pub(in crate::matching) header: HeaderCopy,
+    pub(in crate::matching) sizes: BTreeMap<u32, SizeTally>,
+    pub(in crate::matching) mapping: Option<Mapping>,
+    pub(in crate::matching) ah_bytes: Option<u16>,
+    pub(in crate::matching) transport: Option<bool>,
+}
+
+/// Padding of a pair.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct PadExample {
+    pub(in crate::matching) plain: FramePos,
+    pub(in crate::matching) pattern: Pattern,
+    pub(in crate::matching) tunnel: FramePos,
+    pub(in crate::matching) carried: Option<bool>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct Tally {
+    pub(in crate::matching) sas: Vec<SaTally>,
+    pub(in crate::matching) refused_sas: u64,
+    pub(in crate::matching) refused_sizes: u64,
+    /// Pairs whose size has no times of its own.
+    pub(in crate::matching) untimed: u64,
+    sizes: usize,
+    pub(in crate::matching) flow_sa: HashMap<FlowId, u32, FixedState>,
+    last_flow: Option<(FlowId, u32)>,
+    pub(in crate::matching) plain_pads: Pads,
+    pub(in crate::matching) tunnel_pads: Pads,
+    pub(in crate::matching) carried: u64,
+    pub(in crate::matching) carried_known: u64,
+    pub(in crate::matching) examples: Vec<PadExample>,
+    pairs: u64,
+}
+
+impl Tally {
+    pub(in crate::matching) const fn has_pairs(&self) -> bool {
+        self.pairs > 0
+    }
+
+    pub(in crate::matching) fn name(&mut self, key: TunnelKey) {
+        self.sas.push(SaTally {
+            key,
+            name: id(key).into(),
+            matched: 0,
+            ambiguous: 0,
+            alone: 0,
+            uncovered: 0,
+            repeated: 0,
+            basis: [0; 3],
+            confidence: 0.0,
+            votes: 0,
+            first_difference: None,
+            encapsulated: None,
+            furthest: None,
+            backwards: 0,
+            reordered: 0,
+            src: None,
+            dst: None,
+            times: Quantiles::default(),
+            cut_through: Quantiles::default(),
+            header: HeaderCopy::default(),
+            sizes: BTreeMap::new(),
+            mapping: None,
+            ah_bytes: None,
+            transport: None,
+        });
+    }
+
+    /// What a pair says about which tap saw it first.
+    pub(in crate::matching) fn vote(&mut self, packet: &Tunnelled, by_order: Option<bool>) {
+        let TunnelledFate::Paired(Pairing { plain, .. }) = packet.fate else { return };
+        let Some(sa) = self.sas.get_mut(packet.sa as usize) else { return };
+        if let (Some(p), Some(t)) = (plain.time.ns(), packet.time.ns()) {
+            sa.first_difference.get_or_insert(t.saturating_sub(p));
+        }
+        match (by_order, packet.inner) {
+            (_, Some(inner)) => sa.votes += i64::from(plain.marks.ttl.cmp(&inner.marks.ttl) as i8),
+            (Some(encapsulated), None) => sa.votes += if encapsulated { 1 } else { -1 },
+            (None, None) => {}
+        }
+    }
+
+    /// Decides which tap saw the packets of each SA first.
+    pub(in crate::matching) fn decide(&mut self, one_clock: bool) {
+        let ends = |key: TunnelKey| match key {
+            TunnelKey::Sa(sa) => (sa.src, sa.dst),
+            TunnelKey::Bare(_, src, dst) => (src, dst),
+        };
+        // By endpoints: what SAs with votes say, and the differences of those without.
+        let mut known: BTreeMap<(Address, Address), i64> = BTreeMap::new();
+        let mut differences: BTreeMap<(Address, Address), i64> = BTreeMap::new();
+        for sa in &self.sas {
+            let (src, dst) = ends(sa.key);
+            *known.entry((src, dst)).or_default() += sa.votes;
+            *known.entry((dst, src)).or_default() -= sa.votes;
+            if let Some(difference) = sa.first_difference {
+                differences.entry((src, dst)).or_insert(difference);
+            }
+        }
+        for sa in self.sas.iter_mut().filter(|sa| sa.encapsulated.is_none() && sa.first_difference.is_some()) {
+            let (src, dst) = ends(sa.key);
+            let votes = if sa.votes == 0 { known.get(&(src, dst)).copied().unwrap_or(0) } else { sa.votes };
+            let by_time = || {
+                let own = sa.first_difference?;
+                match differences.get(&(dst, src)) {
+                    Some(other) if *other != own => Some(own > *other),
+                    // With one direction and two clocks the sign says nothing; most taps stand in front of the gateway.
+                    _ if one_clock => Some(own >= 0),
+                    _ => Some(true),
+                }
+            };
+            sa.encapsulated = if votes == 0 { by_time() } else { Some(votes > 0) };
+        }
+    }
+
+    /// The two timestamps of a pair that is sure enough to compare clocks by.
+    pub(in crate::matching) fn difference(&self, packet: &Tunnelled) -> Option<Difference> {
+        let TunnelledFate::Paired(Pairing { plain, confidence, .. }) = packet.fate else { return None };
+        let (plain_ns, tunnel_ns) = (plain.time.ns()?, packet.time.ns()?);
+        let encapsulated = self.sas.get(packet.sa as usize)?.encapsulated?;
+        let later_ns = tunnel_ns.saturating_sub(plain_ns);
+        (confidence >= SURE).then_some(Difference { plain_ns, later_ns, encapsulated })
+    }
+
+    /// Counts a settled packet; a row where it is a pair.
+    pub(in crate::matching) fn count(
+        &mut self,
+        packet: &Tunnelled,
+        clock: &Clock,
+        contradicted: bool,
+        settings: &PairSettings,
+        mapping: Option<Mapping>,
+    ) -> Option<Pair> {
+        let sa = self.sas.get_mut(packet.sa as usize)?;
+        let pairing = match packet.fate {
+            TunnelledFate::Paired(pairing) => pairing,
+            TunnelledFate::Repeated => {
+                sa.repeated += 1;
+                return None;
+            }
+            TunnelledFate::Uncovered => {
+                sa.uncovered += 1;
+                return None;
+            }
+            TunnelledFate::Alone => {
+                sa.alone += 1;
+                return None;
+            }
+            TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
+        };
+        let Pairing { plain, basis, confidence, .. } = pairing;
+        self.pairs += 1;
+        sa.matched += 1;
+        if let Some(count) = sa.basis.get_mut(basis as usize) {
+            *count += 1;
+        }
+        if mapping.is_some() {
+            sa.mapping = mapping;
+        }
+        if packet.costs.ah > 0 {
+            sa.ah_bytes = Some(packet.costs.ah);
+        }
+        if let Some(inner) = packet.inner {
+            sa.transport = Some(packet.costs.outer_ip == 0 || inner.bytes > packet.outer_bytes.saturating_sub(20));
+        }
+        if sa.furthest.is_some_and(|furthest| plain.pos < furthest) {
+            sa.reordered += 1;
+        }
+        sa.furthest = sa.furthest.max(Some(plain.pos));
+        let delay = sa.delay(packet, &plain, clock);
+        // No packet arrives before it was sent: the pair is wrong, or the clock is.
+        let impossible = delay.is_some_and(|delay| (delay as f64) < -clock.uncertainty_ns.unwrap_or(0.0) - Clock::STEP);
+        sa.backwards += u64::from(impossible);
+        // Of packets that are equal it is another one, where all others came after they were sent.
+        let alone = sa.matched > STRAY && sa.backwards * STRAY < sa.matched;
+        let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
+        let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
+        let timed_delay = delay.filter(|_| confidence >= TIMED);
+        if let Some(delay) = timed_delay {
+            let (first, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
+            sa.times.add(last);
+            if let Some(first) = first {
+                sa.cut_through.add(first);
+            }
+        }
+        sa.confidence += f64::from(confidence);
+        sa.ambiguous += u64::from(confidence < SURE);
+        headers(&mut sa.header, packet, &plain);
+        // Neighbours are mostly of one flow.
+        if self.last_flow != Some((plain.flow, packet.sa)) {
+            self.flow_sa.insert(plain.flow, packet.sa);
+            self.last_flow = Some((plain.flow, packet.sa));
+        }
+        self.plain_pads.add(plain.pad_bytes, plain.pattern);
+        self.tunnel_pads.add(packet.pad_bytes, packet.pattern);
+        let carried = carried(packet, &plain, mapping);
+        if let Some(pattern) = plain.pattern.filter(|_| plain.pad_bytes > 0) {
+            self.carried_known += u64::from(carried.is_some());
+            self.carried += u64::from(carried == Some(true));
+            if self.examples.len() < MAX_EXAMPLES {
+                self.examples.push(PadExample { plain: plain.pos, pattern, tunnel: packet.pos, carried });
+            }
+        }
+        let known = packet.complete;
+        if known {
+            let new = !sa.sizes.contains_key(&plain.bytes);
+            if new && self.sizes >= MAX_SIZES {
+                self.refused_sizes += 1;
+            } else {
+                self.sizes += usize::from(new);
+                let timed = self.sizes <= MAX_TIMED_SIZES;
+                let size = sa.sizes.entry(plain.bytes).or_insert_with(|| SizeTally::new(timed));
+                size.add(packet, plain.bytes, basis, mapping, carried);
+                if let Some(delay) = timed_delay {
+                    let (_, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
+                    match &mut size.times {
+                        Some(times) => times.add(last),
+                        None => self.untimed += 1,
+                    }
+                }
+            }
+        }
+        let outer = u64::from(packet.outer_bytes);
+        Some(Pair {
+            plain: frame(plain.pos),
+            tunnel: frame(packet.pos),
+            sa: sa.name.clone(),
+            sequence: packet.sequence,
+            inner_bytes: plain.bytes.into(),
+            outer_bytes: known.then_some(outer),
+            overhead_bytes: known.then(|| outer as i64 - i64::from(plain.bytes)),
+            delay_ns: delay,
+            basis,
+            confidence: (f64::from(confidence) * 1_000.0).round() / 1_000.0,
+        })
+    }
+
+    /// Notes the addresses of a pair's flow.
+    pub(in crate::matching) fn addresses(&mut self, sa: u32, src: Address, dst: Address) {
+        if let Some(sa) = self.sas.get_mut(sa as usize) {
+            sa.src.get_or_insert(Prefix::of(src)).cover(src);
+            sa.dst.get_or_insert(Prefix::of(dst)).cover(dst);
+        }
+    }
+}
+
+pub(in crate::matching) fn frame(pos: FramePos) -> FrameRef {
+    FrameRef { capture: pos.capture(), frame: pos.number() }
+}
+
+impl SaTally {
+    /// Whether most pairs are known by their order alone.
+    pub(in crate::matching) const fn is_by_order(&self) -> bool {
+        let [content, decrypted, order] = self.basis;
+        order > content + decrypted
+    }
+
+    /// Whether more than a few pairs have times that contradict them.
+    pub(in crate::matching) const fn is_untimely(&self) -> bool {
+        self.backwards * STRAY > self.matched
+    }
+
+    /// Time between the taps, clocks compared.
+    fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
+        let (p, t) = (plain.time.ns()?, packet.time.ns()?);
+        if clock.basis == Basis::Unknown {
+            return None;
+        }
+        let later = t.saturating_sub(clock.ahead(p)).saturating_sub(p);
+        Some(if self.encapsulated == Some(false) { later.saturating_neg() } else { later })
+    }
+}
+
+/// A time as it was measured, as first bit in to first bit out (where it is known) and as last to last.
+fn both(
+    delay: i64,
+    packet: &Tunnelled,
+    plain: &Plain,
+    settings: &PairSettings,
+    encapsulated: bool,
+) -> (Option<i64>, i64) {
+    let Some(rate) = settings.link_rate_bps.filter(|rate| *rate > 0) else { return (None, delay) };
+    // Preamble, SFD and FCS travel too.
+    let on_wire = |bytes: u32| {
+        let bits = (u64::from(bytes.max(60)) + 12) * 8;
+        (bits as f64 * 1e9 / rate as f64).round() as i64
+    };
+    let (near, far) = (on_wire(plain.frame_bytes), on_wire(packet.frame_bytes));
+    let (first, second) = if encapsulated { (near, far) } else { (far, near) };
+    if settings.stamped_at_start {
+        (Some(delay), delay.saturating_add(second - first))
+    } else {
+        (Some(delay.saturating_add(first - second)), delay)
+    }
+}
+
+/// Whether the padding of the plaintext frame is in the tunnel; `None` where both ways make the same length, or nothing is known.
+fn carried(packet: &Tunnelled, plain: &Plain, mapping: Option<Mapping>) -> Option<bool> {
+    if plain.pad_bytes == 0 {
+        return None;
+    }
+    if let Some(Inner { carried_pad, .. }) = packet.inner {
+        return packet.complete.then_some(carried_pad > 0);
+    }
+    let (esp, mapping) = (packet.esp.filter(|_| packet.complete)?, mapping?);
+    let (without, with) = (mapping.esp(plain.bytes)?, mapping.esp(plain.bytes.saturating_add(plain.pad_bytes))?);
+    if without == with {
+        None
+    } else if esp == without {
+        Some(false)
+    } else {
+        (esp == with).then_some(true)
+    }
+}
+
+fn headers(header: &mut HeaderCopy, packet: &Tunnelled, plain: &Plain) {
+    let (outer, inner) = (packet.marks, plain.marks);
+    let same = |mask: u8| outer.tos & mask == inner.tos & mask;
+    let (dscp, ecn) = (0xfc, 0x03);
+    *if same(dscp) { &mut header.dscp_same } else { &mut header.dscp_other } += 1;
+    *if same(ecn) { &mut header.ecn_same } else { &mut header.ecn_other } += 1;
+    if inner.tos & dscp != 0 {
+        header.dscp_marked += 1;
+        header.dscp_marked_same += u64::from(same(dscp));
+    }
+    if let (Some(outer), Some(inner)) = (outer.dont_fragment, inner.dont_fragment) {
+        *match (inner, outer) {
+            (true, true) => &mut header.df_copied,
+            (false, true) => &mut header.df_set,
+            (true, false) => &mut header.df_cleared,
+            (false, false) => &mut header.df_unset,
+        } += 1;
+    }
+    let copied = outer.ttl == inner.ttl || outer.ttl == inner.ttl.saturating_sub(1);
+    *if copied { &mut header.ttl_copied } else { &mut header.ttl_own } += 1;
+    header.outer_ttl_min = Some(header.outer_ttl_min.map_or(outer.ttl, |least| least.min(outer.ttl)));
+    header.outer_ttl_max = Some(header.outer_ttl_max.map_or(outer.ttl, |most| most.max(outer.ttl)));
+}

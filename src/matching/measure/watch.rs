@@ -1,0 +1,149 @@
+//! Sequence numbers of one SA as the tunnel's tap saw them: which were there before, and how many are missing.
+
+use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
+
+/// Words of the window of numbers that are remembered.
+const WORDS: usize = 16;
+/// Numbers that are remembered below the highest.
+const WINDOW: i64 = WORDS as i64 * 64;
+
+/// The numbers of one SA.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matching) struct Watch {
+    run: Option<Run>,
+    /// Missing in the runs before.
+    missing: u64,
+    /// The step to the latest number.
+    step: Option<Step>,
+}
+
+/// From one number of an SA to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) struct Step {
+    /// Time of the one before.
+    pub(in crate::matching) ns: i64,
+    /// Numbers between them; `None` where the count began anew.
+    pub(in crate::matching) skipped: Option<u64>,
+}
+
+/// Numbers without a restart in between, unwrapped.
+#[derive(Clone, Debug)]
+struct Run {
+    raw: u32,
+    ns: i64,
+    number: i64,
+    lowest: i64,
+    highest: i64,
+    distinct: u64,
+    /// A bit for each number, at its value modulo the window.
+    seen: [u64; WORDS],
+}
+
+impl Run {
+    const fn new(raw: u32, ns: i64) -> Self {
+        Self { raw, ns, number: 0, lowest: 0, highest: 0, distinct: 0, seen: [0; WORDS] }
+    }
+
+    fn missing(&self) -> u64 {
+        (self.highest - self.lowest + 1).unsigned_abs().saturating_sub(self.distinct)
+    }
+
+    /// Notes the number; whether it was there before.
+    fn note(&mut self) -> bool {
+        for passed in (self.highest + 1..=self.number).take(WORDS * 64) {
+            self.bit(passed, |word, bit| *word &= !bit);
+        }
+        self.highest = self.highest.max(self.number);
+        self.lowest = self.lowest.min(self.number);
+        if self.number <= self.highest - WINDOW {
+            // Too late to say: a number that was missing is likelier than one that comes again.
+            self.distinct += 1;
+            return false;
+        }
+        let mut before = false;
+        self.bit(self.number, |word, bit| {
+            before = *word & bit != 0;
+            *word |= bit;
+        });
+        self.distinct += u64::from(!before);
+        before
+    }
+
+    fn bit(&mut self, number: i64, with: impl FnOnce(&mut u64, u64)) {
+        let at = number.rem_euclid(WINDOW);
+        if let Some(word) = self.seen.get_mut((at / 64) as usize) {
+            with(word, 1 << (at % 64));
+        }
+    }
+}
+
+impl Watch {
+    /// Takes in a number in capture order; whether it was there before.
+    pub(in crate::matching) fn see(&mut self, raw: u32, ns: i64) -> bool {
+        self.step = None;
+        let Some(run) = &mut self.run else {
+            return self.run.insert(Run::new(raw, ns)).note();
+        };
+        let before = run.ns;
+        let step = i64::from(raw.wrapping_sub(run.raw).cast_signed());
+        if (step < 0 && ns.saturating_sub(run.ns) >= RUN_GAP_NS) || step.abs() > i64::from(RUN_STEP) {
+            self.missing += run.missing();
+            *run = Run::new(raw, ns);
+            self.step = Some(Step { ns: before, skipped: None });
+        } else {
+            (run.raw, run.ns) = (raw, ns);
+            run.number += step;
+            let skipped = (run.number - run.highest - 1).max(0).unsigned_abs();
+            self.step = Some(Step { ns: before, skipped: Some(skipped) });
+        }
+        run.note()
+    }
+
+    /// The step to the latest number; `None` for the first.
+    pub(in crate::matching) const fn step(&self) -> Option<Step> {
+        self.step
+    }
+
+    /// Numbers that were seen.
+    pub(in crate::matching) fn seen(&self) -> u64 {
+        self.run.as_ref().map_or(0, |run| run.distinct)
+    }
+
+    /// Numbers between the lowest and the highest that were not seen.
+    pub(in crate::matching) fn missing(&self) -> u64 {
+        self.missing + self.run.as_ref().map_or(0, Run::missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(numbers: &[u32]) -> (Vec<bool>, u64) {
+        let mut watch = Watch::default();
+        let before = numbers.iter().map(|number| watch.see(*number, 0)).collect();
+        (before, watch.missing())
+    }
+
+    #[test]
+    fn missing_and_repeated_numbers_are_told_apart() {
+        assert_eq!(watch(&[7, 8, 9]), (vec![false; 3], 0));
+        assert_eq!(watch(&[7, 8, 8, 11, 9]), (vec![false, false, true, false, false], 1));
+        assert_eq!(watch(&[u32::MAX, 1, 0]), (vec![false; 3], 0));
+        // The first was overtaken by those before.
+        assert_eq!(watch(&[10, 8, 8]), (vec![false, false, true], 1));
+        // A window later the bit is free again.
+        let numbers: Vec<u32> = (0..3_000).filter(|number| number % 10 != 3).collect();
+        assert_eq!(watch(&numbers).1, 300);
+        assert!(watch(&numbers).0.iter().all(|before| !before));
+    }
+
+    #[test]
+    fn a_restart_is_no_loss() {
+        let mut watch = Watch::default();
+        for (raw, ns) in [(100, 0), (101, 1), (1, RUN_GAP_NS + 2), (3, RUN_GAP_NS + 3)] {
+            assert!(!watch.see(raw, ns));
+        }
+        assert_eq!(watch.missing(), 1);
+    }
+}

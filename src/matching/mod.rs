@@ -1,0 +1,548 @@
+//! Which plaintext packet became which tunnelled packet.
+//!
+//! A pass over two streams with a bounded horizon, no mergeable state: what is first in the one and first in the other depends on
+//! everything before. Each side's packets wait in a [`packets::ledger`] until they are paired or too old. What is visible or was decrypted is
+//! paired by identity ([`content`]); opaque ESP by lengths, order and times ([`order`]). Settled packets leave the ledger in the order of
+//! the tunnel's capture and are held back until the clocks can be compared ([`measure::clock`]); only then times mean anything.
+
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "packets are counted in 64 bits and those that wait are bounded by `limits`; differences of times saturate and their sums have \
+              128 bits; lengths are those of IP packets, unwrapped numbers those of 32 bits, and confidences and worths are floats"
+)]
+
+mod content;
+mod degraded;
+mod figures;
+mod given;
+mod limits;
+mod measure;
+mod order;
+mod packets;
+pub(crate) mod report;
+
+use std::collections::BTreeMap;
+
+use crate::matching::content::ends::EndToEnd;
+use crate::matching::content::index::Index;
+use crate::matching::content::queue::Queue;
+pub(crate) use crate::matching::measure::checks::Checks;
+use crate::matching::measure::clock::{Clock, Differences};
+use crate::matching::measure::doubt::Jumps;
+pub(crate) use crate::matching::measure::doubt::Silent;
+use crate::matching::measure::tally::Tally;
+use crate::matching::measure::watch::Watch;
+use crate::matching::order::lane::PlainItem;
+use crate::matching::order::pairs::{Order, SaInfo};
+use crate::matching::order::shifts::Proof;
+use crate::matching::packets::flows::FlowKey;
+use crate::matching::packets::ledger::{Ledger, Serial, TunnelledFate};
+use crate::matching::packets::numbers::Numbers;
+use crate::matching::packets::progress::Progress;
+use crate::matching::packets::reach::Reach;
+use crate::matching::packets::trains::Trains;
+pub(crate) use crate::matching::packets::trains::Whole;
+use crate::matching::packets::tunnel::Role;
+pub(crate) use crate::matching::packets::tunnel::Sight;
+pub(crate) use figures::{Figures, Read};
+pub(crate) use given::Given;
+use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS};
+
+use crate::capture::Frame;
+use crate::dissect::{Note, Stack};
+use crate::keys::Check;
+use crate::model::pairs::Pair;
+use crate::model::{Address, SaKey};
+use crate::transform::Esp;
+use crate::transform::iv::IvSample;
+use crate::transform::size::path::Mode;
+
+/// What pairing is asked for.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct PairSettings {
+    /// Both sides are stamped by one clock: they are in one capture, or the user says so.
+    pub one_clock: bool,
+    /// Timestamps are of the first bit of a frame, not of its last.
+    pub stamped_at_start: bool,
+    /// Rate of the link in bits per second.
+    pub link_rate_bps: Option<u64>,
+    /// Transform and mode of the SAs that no policy names, where they are known: lengths are then not guessed.
+    pub transform: Option<(Esp, Mode)>,
+}
+
+/// A side to read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Plain,
+    Tunnel,
+    Exit,
+}
+
+/// A number that a tunnel has here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum TunnelKey {
+    /// An SA.
+    Sa(SaKey),
+    /// A tunnel without: protocol number and endpoints.
+    Bare(u8, Address, Address),
+}
+
+/// Pairs the packets of two or three streams.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    settings: PairSettings,
+    ledger: Ledger,
+    /// Plaintext packets by content; `None` until something is looked for by content.
+    plain_index: Option<Index>,
+    tunnel_index: Index,
+    /// Packets seen beside the tunnel in clear, that wait for their sight on the plain side.
+    clear: Queue<Option<i64>>,
+    order: Order,
+    trains: Trains,
+    numbers: Numbers<TunnelKey>,
+    plain: Progress,
+    tunnel: Progress,
+    exit: Progress,
+    ends: Option<EndToEnd>,
+    /// Difference of the clocks as far as it is known from pairs.
+    ahead: Option<i64>,
+    /// What it is taken for before the first pair.
+    supposed: i64,
+    differences: Differences,
+    tally: Tally,
+    held: Vec<crate::matching::packets::ledger::Tunnelled>,
+    checks: Checks,
+    given: Given,
+    /// Numbers of each SA.
+    watches: Vec<Watch>,
+    /// Numbers that SAs skip over silences of the tunnel's tap.
+    jumps: Jumps,
+    /// Of each SA, the usual difference of the timestamps of pairs that content makes, and how much it varies.
+    usual: Vec<Option<(i64, i64)>>,
+    /// Which pairs by order are proved, by lane.
+    proofs: [Proof; 2],
+    /// Rows of pairs that are ready, where they are wanted.
+    rows: Option<Vec<Pair>>,
+}
+
+impl Matcher {
+    /// `supposed`: by how much the tunnel's clock is taken to be ahead until there are pairs. `rows`: whether single pairs are wanted.
+    pub(crate) fn new(settings: PairSettings, supposed: i64, rows: bool, exit: bool) -> Self {
+        Self {
+            settings,
+            ledger: Ledger::new(exit),
+            plain_index: None,
+            tunnel_index: Index::default(),
+            clear: Queue::default(),
+            order: Order::new(settings.one_clock),
+            trains: Trains::default(),
+            numbers: Numbers::default(),
+            plain: Progress::default(),
+            tunnel: Progress::default(),
+            exit: Progress { ended: !exit, ..Progress::default() },
+            ends: exit.then(EndToEnd::default),
+            ahead: settings.one_clock.then_some(0),
+            supposed,
+            differences: Differences::default(),
+            tally: Tally::default(),
+            held: Vec::new(),
+            checks: Checks::default(),
+            given: Given::default(),
+            watches: Vec::new(),
+            jumps: Jumps::default(),
+            usual: Vec::new(),
+            proofs: Default::default(),
+            rows: rows.then(Vec::new),
+        }
+    }
+
+    /// The transforms of SAs, where they were said: lengths are then not guessed, unless none of the packets has them. `of` answers
+    /// with block, IV and ICV, whether it is transport mode, and up to which length the sender fills up.
+    pub(crate) fn expect(&mut self, given: Given) {
+        self.given = given;
+    }
+
+    /// Packets in fragments are put together for keys that may open them.
+    pub(crate) fn keep_fragments(&mut self) {
+        self.trains.keyed = true;
+    }
+
+    /// Packets that were put together since the last time.
+    pub(crate) fn take_whole(&mut self) -> Vec<Whole> {
+        self.trains.take_whole()
+    }
+
+    /// Takes in a packet that was put together again and opened.
+    pub(crate) fn opened(&mut self, serial: Serial, sight: Sight<'_>) {
+        let Some(outer) = sight.stack.outer() else { return };
+        let Some(t) = self.ledger.tunnel.get(serial) else { return };
+        let inside = sight.tunnelled(outer, t.sa);
+        let Some(identity) = inside.identity else { return };
+        if let Some(t) = self.ledger.tunnel.get_mut(serial) {
+            (t.inner, t.identity, t.train, t.costs, t.esp) =
+                (inside.inner, inside.identity, inside.train, inside.costs, None);
+        }
+        self.find_plain(identity, serial);
+        self.order.opened();
+    }
+
+    /// Whether any pair was found.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.tally.has_pairs()
+            || self.order.has_begun()
+            || self.held.iter().any(is_pair)
+            || self.ahead.is_some_and(|_| !self.settings.one_clock)
+    }
+
+    /// Whether so much was read in vain that this beginning is hopeless.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.tunnel.packets > HOPELESS && self.plain.packets > HOPELESS && !self.has_begun()
+    }
+
+    /// Which side is to be read next, so that both advance together; `None` at the end of all.
+    pub(crate) fn wanted(&self) -> Option<Side> {
+        let ahead = self.ahead.unwrap_or(self.supposed);
+        let at = |progress: &Progress, ahead: i64| {
+            (!progress.ended)
+                .then(|| if progress.frames == 0 { i64::MIN } else { progress.latest.saturating_sub(ahead) })
+        };
+        let sides = [
+            (at(&self.plain, 0), Side::Plain),
+            (at(&self.tunnel, ahead), Side::Tunnel),
+            (at(&self.exit, self.ends.as_ref().map_or(0, EndToEnd::ahead)), Side::Exit),
+        ];
+        sides.into_iter().filter_map(|(at, side)| Some((at?, side))).min_by_key(|(at, _)| *at).map(|(_, side)| side)
+    }
+
+    /// A side has no more frames.
+    pub(crate) fn end(&mut self, side: Side) {
+        match side {
+            Side::Plain => self.plain.ended = true,
+            Side::Tunnel => self.tunnel.ended = true,
+            Side::Exit => self.exit.ended = true,
+        }
+    }
+
+    fn number(&mut self, key: TunnelKey) -> u32 {
+        if let Some(id) = self.numbers.get(key) {
+            return id;
+        }
+        // Those beyond the limit share the first number.
+        if self.numbers.len() >= MAX_SAS {
+            self.tally.refused_sas += 1;
+            return 0;
+        }
+        let id = self.numbers.len() as u32;
+        self.numbers.insert(key, id);
+        let (src, dst) = match key {
+            TunnelKey::Sa(sa) => (sa.src, sa.dst),
+            TunnelKey::Bare(_, src, dst) => (src, dst),
+        };
+        if let TunnelKey::Sa(sa) = key
+            && let Some(mapping) = self.given.of(&sa)
+        {
+            self.order.given.insert(id, mapping);
+        }
+        self.watches.push(Watch::default());
+        self.ledger.sas.push((Reach::default(), usize::from(src < dst)));
+        self.usual.push(None);
+        self.order.sas.push(SaInfo { src, dst, ivs: Vec::new() });
+        self.tally.name(key);
+        id
+    }
+
+    /// Takes in a frame of the plain side.
+    pub(crate) fn plain(&mut self, sight: Sight<'_>) {
+        self.plain.see(sight.frame.time);
+        if let Some(ns) = sight.frame.time.ns() {
+            let [plain, _] = &mut self.ledger.silences;
+            plain.see(ns, sight.frame.pos.capture());
+            if let Some(ends) = &mut self.ends {
+                let [near, _] = &mut ends.silences;
+                near.see(ns, sight.frame.pos.capture());
+            }
+        }
+        self.note_too_big(sight.stack);
+        self.plain_packet(sight);
+    }
+
+    fn plain_packet(&mut self, sight: Sight<'_>) {
+        let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None) else { return };
+        self.plain.packets += 1;
+        self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
+        let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
+        let flow = self.ledger.flows.number(key);
+        let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
+        let packet = sight.plain(outer, flow);
+        if let Some(ends) = &mut self.ends {
+            ends.plain(&packet, outer, self.exit.until());
+        }
+        let serial = self.ledger.plain.push(packet);
+        if let Some(identity) = packet.identity {
+            if self.clear.take(identity).is_some() {
+                self.ledger.clear(serial);
+                return;
+            }
+            if let Some((tunnelled, more)) = self.tunnelled_with(identity, &packet) {
+                self.pair_content(serial, tunnelled, more, true);
+                if let Some(index) = &mut self.plain_index {
+                    index.note(identity);
+                }
+                return;
+            }
+            if let Some(index) = &mut self.plain_index {
+                index.insert(identity, serial);
+            }
+        }
+        // What is under IPsec on the plain side too passes through this gateway; it is not what this gateway protects.
+        if let Some(ns) = packet.time.ns().filter(|_| sight.stack.sas.is_empty()) {
+            self.order.plain(link, PlainItem { serial, ns, bytes: packet.bytes, flow });
+        }
+    }
+
+    /// Takes in a frame of the tunnel's side.
+    pub(crate) fn tunnel(&mut self, sight: Sight<'_>) {
+        self.tunnel.see(sight.frame.time);
+        if let Some(ns) = sight.frame.time.ns() {
+            let [_, tunnel] = &mut self.ledger.silences;
+            tunnel.see(ns, sight.frame.pos.capture());
+        }
+        self.note_too_big(sight.stack);
+        match sight.role() {
+            Role::None => {}
+            Role::Plain if sight.stack.outer().is_some_and(|outer| self.trains.awaits(outer)) => {
+                self.trains.piece(&mut self.ledger, sight);
+            }
+            Role::Plain => self.beside(sight),
+            Role::Piece => self.trains.piece(&mut self.ledger, sight),
+            Role::Tunnelled => self.tunnelled(sight),
+        }
+    }
+
+    /// Takes in a frame of a capture that serves as both sides: what it is decides.
+    pub(crate) fn both(&mut self, sight: Sight<'_>) {
+        self.plain.see(sight.frame.time);
+        self.tunnel.see(sight.frame.time);
+        self.note_too_big(sight.stack);
+        match sight.role() {
+            Role::None => {}
+            Role::Plain => self.plain_packet(sight),
+            Role::Piece => self.trains.piece(&mut self.ledger, sight),
+            Role::Tunnelled => self.tunnelled(sight),
+        }
+    }
+
+    /// Takes in a frame of the far plain side.
+    pub(crate) fn exit(&mut self, sight: Sight<'_>) {
+        self.exit.see(sight.frame.time);
+        if let (Some(ns), Some(ends)) = (sight.frame.time.ns(), &mut self.ends) {
+            let [_, far] = &mut ends.silences;
+            far.see(ns, sight.frame.pos.capture());
+        }
+        self.note_too_big(sight.stack);
+        if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
+            && let Some(ends) = &mut self.ends
+        {
+            self.exit.packets += 1;
+            let packet = sight.plain(outer, 0);
+            ends.exit(&packet, outer, self.plain.until());
+        }
+    }
+
+    /// Takes note of an ICMP error that says a packet was too big.
+    fn note_too_big(&mut self, stack: &Stack) {
+        /// Pairs of addresses that are told apart.
+        const PAIRS: usize = 4_096;
+        for note in &stack.notes {
+            if let Note::TooBig { mtu, src, dst, sa: None } = note
+                && *mtu > 0
+                && (self.ledger.too_big.len() < PAIRS || self.ledger.too_big.contains_key(&(*src, *dst)))
+            {
+                let own = self.ledger.too_big.entry((*src, *dst)).or_insert(*mtu);
+                *own = (*own).min(*mtu);
+            }
+        }
+    }
+
+    /// An IP packet in clear on the side of the tunnel.
+    fn beside(&mut self, sight: Sight<'_>) {
+        let Some(identity) = sight.stack.outer().and_then(|outer| sight.plain(outer, 0).identity) else { return };
+        match self.plain_with(identity) {
+            Some((serial, _)) => self.ledger.clear(serial),
+            None => {
+                let read = self.ahead.map(|ahead| self.plain.until().saturating_add(ahead));
+                let _ = self.clear.push(identity, sight.frame.time.ns(), read, |ns| *ns);
+            }
+        }
+    }
+
+    fn tunnelled(&mut self, sight: Sight<'_>) {
+        let stack = sight.stack;
+        let Some(outer) = stack.outer() else { return };
+        self.tunnel.packets += 1;
+        self.tunnel.tunnelled += 1;
+        let key = match stack.sas.last() {
+            Some(header) => {
+                let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);
+                TunnelKey::Sa(SaKey { protocol: header.protocol, src: ip.src, dst: ip.dst, spi: header.spi })
+            }
+            None => TunnelKey::Bare(outer.protocol, outer.src, outer.dst),
+        };
+        let id = self.number(key);
+        let packet = sight.tunnelled(outer, id);
+        let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
+            (Some(raw), Some(ns), Some(watch)) => {
+                let again = watch.see(raw, ns);
+                let [_, silences] = &self.ledger.silences;
+                self.jumps.note(silences, id, raw, ns, watch.step());
+                again
+            }
+            _ => false,
+        };
+        let serial = self.ledger.tunnel.push(packet);
+        if outer.more_fragments {
+            self.trains.first(&mut self.ledger, outer, serial, &sight);
+        }
+        if let Some(identity) = packet.identity {
+            // A copy in the tunnel is the same packet under the same number.
+            if again && self.tunnel_index.is_latest(identity) {
+                self.ledger.leave(serial, TunnelledFate::Repeated);
+            } else {
+                self.find_plain(identity, serial);
+            }
+        } else if let (Some(_), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
+            self.iv(&sight, id, raw);
+            self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
+        } else {
+            self.ledger.leave(serial, TunnelledFate::Alone);
+        }
+    }
+
+    /// Keeps the first IVs of an SA: they tell counter modes from CBC.
+    fn iv(&mut self, sight: &Sight<'_>, id: u32, sequence: u32) {
+        /// Packets whose IV is kept.
+        const IVS: usize = 8;
+        let Some(info) = self.order.sas.get_mut(id as usize).filter(|info| info.ivs.len() < IVS) else { return };
+        let Some(header) = sight.stack.sas.last() else { return };
+        let behind = sight.octets.get(header.offset as usize + 8..).and_then(<[u8]>::first_chunk::<8>);
+        if let Some(octets) = behind {
+            info.ivs.push(IvSample { sequence, octets: u64::from_be_bytes(*octets) });
+        }
+    }
+
+    /// Settles what can be settled with what has been read.
+    pub(crate) fn advance(&mut self) {
+        let end = self.plain.ended && self.tunnel.ended;
+        self.cover();
+        self.order.advance(&mut self.ledger, self.plain.until(), self.tunnel.until(), HORIZON_NS, end);
+        if self.ahead.is_none() {
+            self.ahead = self.order.usual().map(|ns| ns as i64);
+        }
+        if end {
+            self.trains.end();
+        }
+        self.expire(end);
+        self.retire();
+        if self.held.len() >= HELD_PAIRS || (end && self.exit.ended) {
+            self.flush();
+        }
+    }
+
+    /// Compares the clocks by the pairs held back, and counts them.
+    fn flush(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        self.tally.decide(self.settings.one_clock);
+        self.prove(&mut held);
+        for packet in &held {
+            if let Some(difference) = self.tally.difference(packet) {
+                self.differences.add(difference);
+            }
+        }
+        let clock = self.clock();
+        let contradicted = self.contradicted(&clock);
+        for packet in &mut held {
+            let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(ns));
+            if out && matches!(packet.fate, TunnelledFate::Alone) {
+                packet.fate = TunnelledFate::Uncovered;
+            } else if matches!(packet.fate, TunnelledFate::Alone)
+                && packet.time.ns().is_some_and(|ns| self.ledger.miss_plain(ns, packet.sa))
+            {
+                packet.fate = TunnelledFate::Silent;
+            }
+            let pair = self.tally.count(packet, &clock, contradicted, &self.settings, self.order.mapping(packet.sa));
+            if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {
+                rows.push(pair);
+            }
+        }
+    }
+
+    /// Whether the pairs of the two directions contradict each other by more than a few outliers and the steps of the clocks explain.
+    fn contradicted(&self, clock: &Clock) -> bool {
+        /// Nanoseconds.
+        const TOLERATED: f64 = 1e6;
+        /// Steps of timestamps that tell no order of packets, and frames that show them.
+        const COARSE: f64 = 1e8;
+        const FRAMES: u64 = 64;
+        let step = self.plain.step.max(self.tunnel.step) as f64;
+        let coarse = step >= COARSE && self.plain.frames.min(self.tunnel.frames) >= FRAMES;
+        coarse || clock.contradiction_ns > TOLERATED + 2.0 * step
+    }
+
+    fn clock(&mut self) -> Clock {
+        /// Steps of timestamps that hide a drift, in nanoseconds, and the most that a drift may be uncertain.
+        const COARSE: f64 = 100_000.0;
+        const MOST: f64 = 1e-3;
+        if self.settings.one_clock {
+            return Clock::ONE;
+        }
+        let clock = self.differences.clock();
+        let step = self.plain.step.max(self.tunnel.step) as f64;
+        let span = |side: &Progress| side.first.map_or(0, |first| side.latest.saturating_sub(first)).max(1) as f64;
+        let hidden = if step < COARSE { 0.0 } else { 2.0 * step / span(&self.plain).min(span(&self.tunnel)) };
+        let drift_uncertainty = clock.drift_uncertainty.map(|own| own + hidden).filter(|own| *own < MOST);
+        Clock { drift_uncertainty, ..clock }
+    }
+
+    /// Takes in what came of the ICVs of a frame, of which `stack` is the dissection with what was opened.
+    pub(crate) fn checked(&mut self, frame: &Frame<'_>, checks: &[Check], stack: Option<&Stack>) {
+        self.checks.add(frame.pos, frame.time, checks, stack);
+    }
+
+    /// What came of all ICVs.
+    pub(crate) fn take_checks(&mut self) -> Checks {
+        std::mem::take(&mut self.checks)
+    }
+
+    /// Packets of each SA.
+    pub(crate) fn packets(&self) -> BTreeMap<SaKey, u64> {
+        let packets = self.tally.sas.iter().filter_map(|sa| match sa.key {
+            TunnelKey::Sa(key) => Some((key, sa.matched + sa.alone + sa.repeated)),
+            TunnelKey::Bare(..) => None,
+        });
+        packets.collect()
+    }
+
+    /// Rows of pairs that are ready.
+    pub(crate) fn take_rows(&mut self) -> Vec<Pair> {
+        self.rows.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+}
+
+fn is_pair(packet: &crate::matching::packets::ledger::Tunnelled) -> bool {
+    matches!(packet.fate, TunnelledFate::Paired(_))
+}
+
+/// The name that an SA or tunnel has in every output.
+fn id(key: TunnelKey) -> String {
+    match key {
+        TunnelKey::Sa(sa) => sa.to_string(),
+        TunnelKey::Bare(protocol, src, dst) => {
+            let name = match protocol {
+                4 | 41 => "ipip",
+                47 => "gre",
+                _ => "tunnel",
+            };
+            format!("{name}/{src}/{dst}")
+        }
+    }
+}

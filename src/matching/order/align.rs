@@ -1,0 +1,455 @@
+//! Two sequences in the same order, with packets missing on either side: which is which?
+//!
+//! A pair hidden Markov model over a band: pairs cost by how unlike their times are, packets without counterpart by how rare
+//! that is, and lengths that the transform cannot make never pair. The best alignment is taken, and for each pair the distance to the
+//! best alignment without it says how sure it is.
+
+use super::delay::Delay;
+
+/// A plaintext packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::matching) struct Plain {
+    pub(in crate::matching) ns: i64,
+    pub(in crate::matching) bytes: u32,
+    /// What it costs to leave it out.
+    pub(in crate::matching) skip: f32,
+}
+
+/// A tunnelled packet, or the place of one whose number is missing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::matching) struct Tunnelled {
+    pub(in crate::matching) ns: i64,
+    /// Length that its plaintext packet must be mapped to; `None` where any will do.
+    pub(in crate::matching) esp: Option<u32>,
+    /// Which mapping makes it.
+    pub(in crate::matching) mapping: u8,
+    /// A number that no packet bears.
+    pub(in crate::matching) hole: bool,
+    /// What it costs to leave it out.
+    pub(in crate::matching) skip: f32,
+}
+
+/// Columns on either side of the middle of the band: first, and where the best way runs along its edge.
+const NARROW: usize = 32;
+const WIDE: usize = 64;
+/// The most that a time costs: packets do get stuck.
+const DEAREST: f32 = 5.0;
+const NEVER: f32 = -1.0e9;
+
+/// The counterpart of each tunnelled packet: its index, and how much worse the best alignment without this pair is, in nats.
+pub(in crate::matching) type Aligned = Vec<Option<(usize, f32)>>;
+
+/// One state of the model: what the best way there is worth, and the difference of the timestamps of its last pair.
+#[derive(Clone, Copy)]
+struct Way {
+    worth: f32,
+    last: Option<i64>,
+}
+
+const NO_WAY: Way = Way { worth: NEVER, last: None };
+
+/// The states after so many packets of either side.
+#[derive(Clone, Copy)]
+struct Cell {
+    /// A pair ends here.
+    pair: Way,
+    /// The last packet is a plain one without counterpart.
+    plain: Way,
+    /// The last packet is a tunnelled one without counterpart.
+    tunnelled: Way,
+}
+
+const NOWHERE: Cell = Cell { pair: NO_WAY, plain: NO_WAY, tunnelled: NO_WAY };
+
+impl Cell {
+    const fn ways(&self) -> [Way; 3] {
+        [self.pair, self.plain, self.tunnelled]
+    }
+
+    fn best(&self) -> Way {
+        let [pair, plain, tunnelled] = self.ways();
+        let best = if plain.worth > pair.worth { plain } else { pair };
+        if tunnelled.worth > best.worth { tunnelled } else { best }
+    }
+}
+
+/// What it is worth to pair two packets: alone, and more behind each state of their predecessors.
+#[derive(Clone, Copy)]
+struct Pairing {
+    alone: f32,
+    after: [f32; 3],
+}
+
+const NO_PAIR: Pairing = Pairing { alone: NEVER, after: [0.0; 3] };
+
+/// What a deviation costs against what is usual.
+pub(in crate::matching) fn dear(deviation: f64, usual: f64) -> f32 {
+    (0.6 * (deviation.abs() / usual.max(1.0)).sqrt() as f32).min(DEAREST)
+}
+
+/// Aligns. `makes` says whether mapping `m` makes length `esp` of a packet of these octets. The first tunnelled packet is looked for around the plain one
+/// at `lag`. Plain packets in front of the first pair cost `lead` each.
+pub(in crate::matching) fn align(
+    plain: &[Plain],
+    tunnelled: &[Tunnelled],
+    lag: isize,
+    lead: f32,
+    delay: Delay,
+    makes: impl Fn(u8, u32, u32) -> bool,
+) -> Aligned {
+    let narrow = within(plain, tunnelled, lag, lead, delay, &makes, NARROW);
+    // Far from the edges nothing outside can be better.
+    narrow.unwrap_or_else(|| within(plain, tunnelled, lag, lead, delay, &makes, WIDE).unwrap_or_default())
+}
+
+/// Aligns in a band of so many columns on either side; `None` where the best way runs along its edge and a wider one may be better.
+fn within(
+    plain: &[Plain],
+    tunnelled: &[Tunnelled],
+    lag: isize,
+    lead: f32,
+    delay: Delay,
+    makes: &impl Fn(u8, u32, u32) -> bool,
+    half: usize,
+) -> Option<Aligned> {
+    // The band must begin and end on the plaintext packets: what lies before or behind has no counterpart there.
+    let before = usize::try_from(-lag).unwrap_or(0).saturating_sub(half / 2).min(tunnelled.len());
+    let lag = lag + before as isize;
+    let rows = tunnelled.get(before..).unwrap_or_default();
+    let reach = usize::try_from(plain.len() as isize - lag + half as isize).unwrap_or(0).min(rows.len());
+    let rows = rows.get(..reach).unwrap_or_default();
+    let mut aligned: Aligned = vec![None; before];
+    let (found, edge) = Band { plain, tunnelled: rows, lag, lead, delay, makes, half, width: 2 * half + 1 }.align();
+    aligned.extend(found);
+    aligned.resize(tunnelled.len(), None);
+    (!edge || half == WIDE).then_some(aligned)
+}
+
+struct Band<'p, M> {
+    plain: &'p [Plain],
+    tunnelled: &'p [Tunnelled],
+    lag: isize,
+    lead: f32,
+    delay: Delay,
+    makes: M,
+    half: usize,
+    width: usize,
+}
+
+impl<M: Fn(u8, u32, u32) -> bool> Band<'_, M> {
+    /// Plain packets consumed in column `k` of row `i`; `None` outside.
+    fn column(&self, i: usize, k: usize) -> Option<usize> {
+        let j = i as isize + self.lag + k as isize - self.half as isize;
+        usize::try_from(j).ok().filter(|j| *j <= self.plain.len())
+    }
+
+    /// What it is worth that tunnelled packet `i` is plain packet `j`, behind the states of `from`, and the difference of their timestamps.
+    fn pair(&self, i: usize, j: usize, from: &Cell) -> Option<(Pairing, Option<i64>)> {
+        let (a, b) = (self.plain.get(j)?, self.tunnelled.get(i)?);
+        if b.hole {
+            return Some((Pairing { alone: -0.3, after: [0.0; 3] }, None));
+        }
+        if let Some(esp) = b.esp
+            && !(self.makes)(b.mapping, a.bytes, esp)
+        {
+            return None;
+        }
+        let difference = b.ns.saturating_sub(a.ns);
+        let edge = self.delay.edge.map_or(
+            0.0,
+            |(edge, above)| {
+                if above { edge - difference as f64 } else { difference as f64 - edge }
+            },
+        );
+        let alone = if edge > 0.0 { -dear(edge, self.delay.jitter) } else { 0.0 };
+        // Only what changes counts: a queue that fills delays a hundred packets alike.
+        let after =
+            |way: Way| way.last.map_or(0.0, |last| -dear(difference.saturating_sub(last) as f64, self.delay.jitter));
+        Some((Pairing { alone, after: from.ways().map(after) }, Some(difference)))
+    }
+
+    /// The alignment, and whether the best way runs along an edge of the band.
+    fn align(&self) -> (Aligned, bool) {
+        let rows = self.tunnelled.len();
+        let mut forward = Grid::new(NOWHERE, rows + 1, self.width);
+        let mut pairs = Grid::new(NO_PAIR, rows + 1, self.width);
+        for i in 0..=rows {
+            for k in 0..self.width {
+                let Some(j) = self.column(i, k) else { continue };
+                let mut cell = NOWHERE;
+                if i == 0 {
+                    // What was sent before the first tunnelled packet.
+                    cell.plain.worth = -self.lead * j as f32;
+                } else {
+                    let from = forward.at(i - 1, k);
+                    if let Some(j) = j.checked_sub(1)
+                        && let Some((pairing, last)) = self.pair(i - 1, j, &from)
+                    {
+                        pairs.set(i, k, pairing);
+                        let (at, worth) = entry(&from, &pairing);
+                        let before = from.ways().get(at).and_then(|way| way.last);
+                        cell.pair = Way { worth: worth + pairing.alone, last: last.or(before) };
+                    }
+                    let skip = self.tunnelled.get(i - 1).map_or(0.0, |packet| packet.skip);
+                    if k + 1 < self.width {
+                        let Way { worth, last } = forward.at(i - 1, k + 1).best();
+                        cell.tunnelled = Way { worth: worth - skip, last };
+                    }
+                    if let (Some(k), Some(packet)) =
+                        (k.checked_sub(1), j.checked_sub(1).and_then(|j| self.plain.get(j)))
+                    {
+                        let Way { worth, last } = forward.at(i, k).best();
+                        cell.plain = Way { worth: worth - packet.skip, last };
+                    }
+                }
+                forward.set(i, k, cell);
+            }
+        }
+        let (mut aligned, edge) = self.trace(&forward, &pairs);
+        if !edge || self.half == WIDE {
+            self.weigh(&forward, &pairs, &mut aligned);
+        }
+        (aligned, edge)
+    }
+
+    /// The best way through all cells. Plain packets behind the last tunnelled one belong to the next block.
+    fn trace(&self, forward: &Grid<Cell>, pairs: &Grid<Pairing>) -> (Aligned, bool) {
+        let mut i = self.tunnelled.len();
+        let mut aligned: Aligned = vec![None; i];
+        let worth = |k: &usize| forward.at(i, *k).best().worth;
+        let best = (0..self.width).max_by(|a, b| worth(a).total_cmp(&worth(b)));
+        let Some(mut k) = best.filter(|k| worth(k) > NEVER / 2.0) else { return (aligned, true) };
+        let mut edge = false;
+        // Which state the way behind came from; at the end the best one.
+        let mut state = None;
+        while i > 0 {
+            edge |= k < 2 || k + 2 >= self.width;
+            let cell = forward.at(i, k);
+            let [pair, plain, tunnelled] = cell.ways().map(|way| way.worth);
+            let at = state.take().unwrap_or(if pair >= plain && pair >= tunnelled {
+                0
+            } else if plain >= tunnelled {
+                1
+            } else {
+                2
+            });
+            match at {
+                0 => {
+                    let Some(j) = self.column(i, k).and_then(|j| j.checked_sub(1)) else { break };
+                    i -= 1;
+                    if let Some(found) = aligned.get_mut(i) {
+                        *found = Some((j, 0.0));
+                    }
+                    state = Some(entry(&forward.at(i, k), &pairs.at(i + 1, k)).0);
+                }
+                1 => match k.checked_sub(1) {
+                    Some(before) => k = before,
+                    None => break,
+                },
+                _ => (i, k) = (i - 1, k + 1),
+            }
+            if k >= self.width {
+                break;
+            }
+        }
+        (aligned, edge)
+    }
+
+    /// How much worse the best alignment without each pair is: from the end back, what remains behind each cell.
+    fn weigh(&self, forward: &Grid<Cell>, pairs: &Grid<Pairing>, aligned: &mut Aligned) {
+        let rows = self.tunnelled.len();
+        // What follows each state of a cell at best.
+        let mut later: Vec<[f32; 3]> =
+            (0..self.width).map(|k| if self.column(rows, k).is_some() { [0.0; 3] } else { [NEVER; 3] }).collect();
+        let mut now = vec![[NEVER; 3]; self.width];
+        let of = |row: &[[f32; 3]], k: usize| row.get(k).copied().unwrap_or([NEVER; 3]);
+        for i in (0..rows).rev() {
+            // Row i + 1: totals of every pair and every gap of tunnelled packet i.
+            let own = aligned.get(i).copied().flatten().map(|(j, _)| j + 1);
+            let (mut chosen, mut other) = (NEVER, NEVER);
+            for k in 0..self.width {
+                let cell = forward.at(i + 1, k);
+                let [behind_pair, _, behind_gap] = of(&later, k);
+                let total = cell.pair.worth + behind_pair;
+                if own.is_some() && self.column(i + 1, k) == own {
+                    chosen = total;
+                } else {
+                    other = other.max(total);
+                }
+                other = other.max(cell.tunnelled.worth + behind_gap);
+            }
+            if let Some(Some((_, gap))) = aligned.get_mut(i) {
+                *gap = chosen - other;
+            }
+            // Row i from row i + 1.
+            let skip = self.tunnelled.get(i).map_or(0.0, |packet| packet.skip);
+            let mut right = [NEVER; 3];
+            for k in (0..self.width).rev() {
+                let mut own = [NEVER; 3];
+                if let Some(j) = self.column(i, k) {
+                    let Pairing { alone, after } = pairs.at(i + 1, k);
+                    let by_gap = k.checked_sub(1).map_or(NEVER, |k| of(&later, k)[2] - skip);
+                    let by_plain =
+                        self.plain.get(j).map_or(NEVER, |plain| right[1] - if i == 0 { self.lead } else { plain.skip });
+                    let rest = by_gap.max(by_plain);
+                    let pair = of(&later, k)[0] + alone;
+                    own = after.map(|after| rest.max(pair + after));
+                }
+                if let Some(place) = now.get_mut(k) {
+                    *place = own;
+                }
+                right = own;
+            }
+            std::mem::swap(&mut later, &mut now);
+        }
+    }
+}
+
+/// A value for each cell of the band.
+struct Grid<T> {
+    cells: Vec<T>,
+    width: usize,
+    nothing: T,
+}
+
+impl<T: Copy> Grid<T> {
+    fn new(nothing: T, rows: usize, width: usize) -> Self {
+        Self { cells: vec![nothing; rows * width], width, nothing }
+    }
+
+    fn at(&self, row: usize, column: usize) -> T {
+        self.cells.get(row * self.width + column).copied().unwrap_or(self.nothing)
+    }
+
+    fn set(&mut self, row: usize, column: usize, value: T) {
+        if let Some(cell) = self.cells.get_mut(row * self.width + column) {
+            *cell = value;
+        }
+    }
+}
+
+/// The state that leads to a pair at best, and what it is worth with what the pair adds behind it.
+fn entry(from: &Cell, pairing: &Pairing) -> (usize, f32) {
+    let mut best = (0, NEVER);
+    for (at, (way, after)) in from.ways().into_iter().zip(pairing.after).enumerate() {
+        if way.worth + after > best.1 {
+            best = (at, way.worth + after);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// AES-CBC: padded to 16.
+    fn makes(_: u8, inner: u32, esp: u32) -> bool {
+        (inner + 2).next_multiple_of(16) + 36 == esp
+    }
+
+    fn plain(at: i64, bytes: u32) -> Plain {
+        Plain { ns: at * MS, bytes, skip: 12.0 }
+    }
+
+    fn tunnelled(at: i64, bytes: u32) -> Tunnelled {
+        let esp = Some((bytes + 2).next_multiple_of(16) + 36);
+        Tunnelled { ns: at * MS + 50_000 + at * 997 % 3_000, esp, mapping: 0, hole: false, skip: 14.0 }
+    }
+
+    const DELAY: Delay = Delay { base: None, spread: 5_000.0, jitter: 5_000.0, edge: None };
+
+    fn found(plain: &[Plain], tunnelled: &[Tunnelled]) -> Vec<Option<usize>> {
+        let aligned = align(plain, tunnelled, 0, 0.1, DELAY, makes);
+        aligned.into_iter().map(|found| found.map(|(at, _)| at)).collect()
+    }
+
+    #[test]
+    fn equal_packets_pair_in_order() {
+        let near: Vec<Plain> = (0..40).map(|at| plain(at, 512)).collect();
+        let far: Vec<Tunnelled> = (0..40).map(|at| tunnelled(at, 512)).collect();
+        assert_eq!(found(&near, &far), (0..40).map(Some).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_hole_takes_the_packet_that_was_lost() {
+        let near: Vec<Plain> = (0..40).map(|at| plain(at, 512)).collect();
+        let far: Vec<Tunnelled> = (0..40)
+            .map(|at| Tunnelled {
+                hole: at == 17 || at == 18,
+                skip: if at == 17 || at == 18 { 10.0 } else { 14.0 },
+                ..tunnelled(at, 512)
+            })
+            .collect();
+        assert_eq!(found(&near, &far), (0..40).map(Some).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_left_out() {
+        let mut near: Vec<Plain> = (0..40).map(|at| plain(at, 512)).collect();
+        // It does not go through the tunnel.
+        near.insert(20, Plain { skip: 2.5, ..plain(20, 1_400) });
+        let far: Vec<Tunnelled> = (0..40).map(|at| tunnelled(at, 512)).collect();
+        let expected: Vec<Option<usize>> = (0..40).map(|at| Some(if at < 20 { at } else { at + 1 })).collect();
+        assert_eq!(found(&near, &far), expected);
+    }
+
+    /// The lag grows beyond the narrow band, on either side; the wide one has room for it.
+    #[test]
+    fn a_lag_that_grows_past_the_narrow_band_is_followed() {
+        let strangers = NARROW as i64 + 16;
+        let (half, all) = (60, 120);
+        // Packets that do not go through the tunnel, all of them before the second half.
+        let mut near: Vec<Plain> = (0..all).map(|at| plain(if at < half { at } else { at + strangers }, 512)).collect();
+        let beside = (0..strangers).map(|n| Plain { skip: 2.5, ..plain(half + n, 1_400) });
+        near.splice(half as usize..half as usize, beside);
+        let far: Vec<Tunnelled> =
+            (0..all).map(|at| tunnelled(if at < half { at } else { at + strangers }, 512)).collect();
+        let expected = |at: i64| Some((if at < half { at } else { at + strangers }) as usize);
+        assert_eq!(found(&near, &far), (0..all).map(expected).collect::<Vec<_>>());
+        // Tunnelled packets of somebody else, and the packets before them and behind them.
+        let near: Vec<Plain> = (0..all).map(|at| plain(if at < half { at } else { at + strangers }, 512)).collect();
+        let mut far: Vec<Tunnelled> =
+            (0..all).map(|at| tunnelled(if at < half { at } else { at + strangers }, 512)).collect();
+        let others = (0..strangers).map(|n| Tunnelled { skip: 2.5, ..tunnelled(half + n, 1_400) });
+        far.splice(half as usize..half as usize, others);
+        let mut expected: Vec<Option<usize>> = (0..all as usize).map(Some).collect();
+        expected.splice(half as usize..half as usize, (0..strangers).map(|_| None));
+        assert_eq!(found(&near, &far), expected);
+    }
+
+    #[test]
+    fn a_filling_queue_is_no_loss() {
+        // One every millisecond in, one every two milliseconds out.
+        let near: Vec<Plain> = (0..60).map(|at| plain(at, 512)).collect();
+        let far: Vec<Tunnelled> =
+            (0..60).map(|at| Tunnelled { ns: at * 2 * MS + 50_000, ..tunnelled(at, 512) }).collect();
+        assert_eq!(found(&near, &far), (0..60).map(Some).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_one_side_lacks_at_its_ends_is_left_alone() {
+        // Lengths in an order that does not repeat: shifted by a period, another alignment would be as good.
+        let length = |at: i64| 64 + 16 * (at * 7_919 % 101 % 13) as u32;
+        let near: Vec<Plain> = (100..130).map(|at| plain(at, length(at))).collect();
+        let far: Vec<Tunnelled> = (0..300).map(|at| Tunnelled { skip: 5.0, ..tunnelled(at, length(at)) }).collect();
+        let aligned = align(&near, &far, -100, 0.1, DELAY, makes);
+        for (at, found) in aligned.iter().enumerate() {
+            let expected = at.checked_sub(100).filter(|at| *at < 30);
+            assert_eq!(found.map(|(at, _)| at), expected, "{at}");
+        }
+        assert_eq!(align(&[], &far, 0, 0.1, DELAY, makes), vec![None; 300]);
+        assert!(align(&near, &[], 0, 0.1, DELAY, makes).is_empty());
+    }
+
+    #[test]
+    fn neighbours_that_fit_as_well_make_a_pair_unsure() {
+        // All at once: nothing but the order tells them apart, and one is missing.
+        let near: Vec<Plain> = (0..10).map(|_| plain(1, 512)).collect();
+        let far: Vec<Tunnelled> = (0..9).map(|_| Tunnelled { skip: 5.5, ..tunnelled(1, 512) }).collect();
+        let aligned = align(&near, &far, 0, 0.1, DELAY, makes);
+        assert!(aligned.iter().flatten().all(|(_, gap)| *gap < 1.0), "{aligned:?}");
+    }
+}

@@ -1,0 +1,346 @@
+//! Where two sequences of packets begin to belong together, by lengths and times alone.
+//!
+//! Lengths say which transform there may be; the [`evidence`] says by how much the clocks differ, or that this cannot be known.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use foldhash::fast::FixedState;
+
+use super::align;
+use super::delay::{Delay, median};
+use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
+use super::lane::{Lane, Place, PlainItem, TunnelItem};
+use super::lengths::succession;
+use crate::matching::order::pairs::{SAMPLE, SaInfo};
+use crate::matching::packets::flows::FlowId;
+use crate::matching::packets::ledger::{Ledger, PlainFate, Serial};
+use crate::matching::packets::mapping;
+use crate::matching::packets::mapping::{Lengths, Mapping, Mappings};
+use crate::transform::inference::Catalogue;
+use crate::transform::iv::IvPattern;
+
+/// Packets in the tunnel that are taken from the beginning; as many are taken of the rarest lengths.
+const FIRST: usize = SAMPLE / 2;
+/// SAs whose transform is looked for; more have the first one's.
+const FITTED: usize = 64;
+/// The step of most timestamps of both captures, in nanoseconds.
+const STEP: i64 = 2_000;
+/// By how much clocks may drift apart.
+const DRIFT: f64 = 1e-4;
+/// Pairs by which the first difference of the clocks is known.
+const EARLY: usize = 32;
+
+/// A beginning of one lane.
+pub(in crate::matching) struct Beginning {
+    /// How well it fits, in nats above chance.
+    pub(in crate::matching) weight: f64,
+    pub(in crate::matching) mappings: Mappings,
+    pub(in crate::matching) delay: Delay,
+    /// Whether much of the tunnel's traffic is not on the plain side.
+    pub(in crate::matching) partial: bool,
+    /// Flows, how many of their packets could be in the tunnel, and how many are.
+    pub(in crate::matching) flows: Vec<(FlowId, u32, u32)>,
+    /// All pairs, where the succession of lengths alone makes them.
+    pub(in crate::matching) pairs: Vec<(Serial, Serial)>,
+}
+
+/// What came of looking for a beginning.
+pub(in crate::matching) enum Trial {
+    /// The packets do not belong together, as far as is known.
+    Nothing,
+    /// They may belong together in so many ways; how well the best of them fits.
+    Open(usize, f64),
+    /// They belong together.
+    Begun(Box<Beginning>),
+}
+
+impl Trial {
+    pub(in crate::matching) fn weight(&self) -> f64 {
+        match self {
+            Self::Nothing => 0.0,
+            Self::Open(_, weight) => *weight,
+            Self::Begun(beginning) => beginning.weight,
+        }
+    }
+
+    /// Alignments that explain the packets as well as the best.
+    pub(in crate::matching) const fn open(&self) -> usize {
+        if let Self::Open(alignments, _) = self { *alignments } else { 0 }
+    }
+
+    /// The same, unless the other direction fits nearly as well; `either`: both do, by all that is known.
+    pub(in crate::matching) fn unless(self, other: &Self, either: bool) -> Self {
+        if !either && self.weight() >= 2.0 * other.weight() {
+            return self;
+        }
+        let weight = self.weight();
+        match self {
+            Self::Nothing => Self::Nothing,
+            Self::Open(alignments, _) => Self::Open(alignments + 1, weight),
+            Self::Begun(_) => Self::Open(2, weight),
+        }
+    }
+}
+
+/// What is known besides the packets of a lane.
+pub(in crate::matching) struct Search<'s> {
+    pub(in crate::matching) ledger: &'s Ledger,
+    pub(in crate::matching) catalogue: &'s Catalogue,
+    pub(in crate::matching) sas: &'s [SaInfo],
+    /// Given transforms, by SA.
+    pub(in crate::matching) given: &'s HashMap<u32, Mapping, FixedState>,
+    /// Offsets of the clocks that are possible.
+    pub(in crate::matching) within: (i64, i64),
+    /// Both sides are stamped by one clock.
+    pub(in crate::matching) one_clock: bool,
+    /// Nothing more comes.
+    pub(in crate::matching) end: bool,
+}
+
+impl Search<'_> {
+    /// Looks for a beginning of one lane on one way.
+    pub(in crate::matching) fn begin(&self, lane: &mut Lane, plain: &VecDeque<PlainItem>) -> Trial {
+        lane.encapsulated = true;
+        lane.partial = false;
+        // What was seen beside the tunnel in clear, or found by its content, is not in it.
+        let waits =
+            |item: &&PlainItem| self.ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting);
+        let mut items: Vec<PlainItem> = plain.iter().filter(waits).copied().collect();
+        if items.is_empty() || lane.tunnelled().is_empty() {
+            return Trial::Nothing;
+        }
+        items.sort_by_key(|item| item.ns);
+        let Some(mappings) = self.fit(lane, &items) else { return Trial::Nothing };
+        lane.mappings = mappings;
+        let plain: Vec<align::Plain> = items.iter().map(|item| lane.plain_of(item, self.ledger)).collect();
+        let tunnelled = self.sample(lane);
+        let mappings = &lane.mappings;
+        let makes = |mapping: u8, inner: u32, esp: u32| mappings.makes(mapping, inner, esp);
+        let (least, most) = self.within;
+        // By one clock no packet arrives before it was sent.
+        let within = match fresh(items.iter(), self.ledger).filter(|_| self.one_clock) {
+            Some(true) => (least.max(-STEP), most),
+            Some(false) => (least, most.min(STEP)),
+            None => (least, most),
+        };
+        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within };
+        let verdict = evidence::Search::new(streams).verdict();
+        let decided = verdict.as_ref().filter(|verdict| verdict.is_decisive()).map(|verdict| verdict.best.clone());
+        let Some(best) = decided else {
+            if let Some(found) = self.in_order(lane, &plain, &items, within) {
+                return Trial::Begun(Box::new(found));
+            }
+            let Some(verdict) = verdict else { return Trial::Nothing };
+            let weight = verdict.best.weight;
+            return if weight < CERTAIN { Trial::Nothing } else { Trial::Open(verdict.rivals + 1, weight) };
+        };
+        let Some(delay) = delay_of(&best, &plain, &tunnelled) else { return Trial::Nothing };
+        let flows = flows(&best, &items, &tunnelled);
+        let (delay, partial) = self.look(lane, &plain, delay);
+        let mappings = lane.mappings.clone();
+        let pairs = Vec::new();
+        Trial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows, pairs }))
+    }
+
+    /// The pairs that the succession of lengths makes of all packets of a lane.
+    fn in_order(
+        &self,
+        lane: &Lane,
+        plain: &[align::Plain],
+        items: &[PlainItem],
+        within: (i64, i64),
+    ) -> Option<Beginning> {
+        if !self.end {
+            return None;
+        }
+        let places: Vec<Place> = lane.places(lane.tunnelled().len()).into_iter().filter(|place| !place.hole).collect();
+        let rows: Vec<align::Tunnelled> = places.iter().map(|place| lane.tunnelled_of(place, self.ledger)).collect();
+        let found = succession(plain, &rows, |mapping, inner, esp| lane.mappings.makes(mapping, inner, esp))?;
+        let pair = |(partner, place): (&Option<usize>, &Place)| Some((*items.get((*partner)?)?, place.item));
+        let pairs: Vec<(PlainItem, TunnelItem)> = found.partners.iter().zip(&places).filter_map(pair).collect();
+        let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();
+        let delay = Delay::of(&differences)?;
+        let base = delay.base.unwrap_or(0.0) as i64;
+        (within.0..=within.1).contains(&base).then(|| Beginning {
+            weight: found.weight,
+            mappings: lane.mappings.clone(),
+            delay,
+            partial: false,
+            flows: Vec::new(),
+            pairs: pairs.into_iter().map(|(p, t)| (p.serial, t.serial)).collect(),
+        })
+    }
+
+    /// How much delays vary where packets are compared in order, and whether many of the tunnel have no plaintext packet: of those that a
+    /// queue held back the offset alone does not tell.
+    fn look(&self, lane: &mut Lane, plain: &[align::Plain], delay: Delay) -> (Delay, bool) {
+        /// Plaintext packets before the first that is expected, and after the last.
+        const BEFORE: usize = 48;
+        const AFTER: usize = 640;
+        let base = delay.base.unwrap_or(0.0) as i64;
+        let begins = plain.first().map_or(i64::MAX, |packet| packet.ns.saturating_add(base));
+        let sample = |lane: &Lane| -> Vec<align::Tunnelled> {
+            let places = lane.places(SAMPLE);
+            let rows = places.iter().map(|place| lane.tunnelled_of(place, self.ledger));
+            rows.skip_while(|packet| packet.hole || packet.ns < begins).collect()
+        };
+        let mut rows = sample(lane);
+        let sent = rows.first().map_or(0, |packet| packet.ns.saturating_sub(base));
+        let at = plain.partition_point(|packet| packet.ns < sent);
+        let from = at.saturating_sub(BEFORE);
+        let near = plain.get(from..plain.len().min(at + rows.len() + AFTER)).unwrap_or_default();
+        let lag = isize::try_from(at - from).unwrap_or(0);
+        let (mut result, mut partial) = (delay, false);
+        for _ in 0..2 {
+            let makes = |mapping: u8, inner: u32, esp: u32| lane.mappings.makes(mapping, inner, esp);
+            let aligned = align::align(near, &rows, lag, 0.1, result, makes);
+            let pairs = aligned.iter().zip(&rows).filter(|(_, packet)| !packet.hole);
+            let differences: Vec<i64> =
+                pairs.filter_map(|(found, b)| Some(b.ns.saturating_sub(near.get((*found)?.0)?.ns))).collect();
+            let real = rows.iter().filter(|packet| !packet.hole).count();
+            let Some(seen) = Delay::of(&differences).filter(|_| differences.len() * 2 >= real) else { break };
+            partial = differences.len() * 10 < real.min(near.len()) * 9;
+            result = Delay { base: delay.base, ..seen };
+            lane.partial = partial;
+            rows = sample(lane);
+        }
+        lane.partial = false;
+        (result, partial)
+    }
+
+    /// Packets in the tunnel that say most: the first of all, and those with the rarest lengths.
+    fn sample(&self, lane: &Lane) -> Vec<align::Tunnelled> {
+        let of = |item: &TunnelItem| lane.tunnelled_of(&Place { item: *item, hole: false }, self.ledger);
+        let mut sample: Vec<align::Tunnelled> = lane.tunnelled().iter().take(FIRST).map(of).collect();
+        let rest = || lane.tunnelled().iter().skip(FIRST).map(of);
+        let mut counts: HashMap<Option<u32>, usize, FixedState> = HashMap::default();
+        rest().for_each(|packet| *counts.entry(packet.esp).or_default() += 1);
+        let mut rare: Vec<align::Tunnelled> = rest().filter(|packet| packet.esp.is_some()).collect();
+        let rarity = |packet: &align::Tunnelled| counts.get(&packet.esp).copied().unwrap_or(0);
+        if rare.len() > FIRST {
+            rare.select_nth_unstable_by_key(FIRST, |packet| (rarity(packet), packet.ns));
+            rare.truncate(FIRST);
+        }
+        sample.append(&mut rare);
+        sample.sort_by_key(|packet| packet.ns);
+        sample
+    }
+
+    /// The mapping of each SA, from lengths alone; `None` where no SA has one.
+    fn fit(&self, lane: &Lane, plain: &[PlainItem]) -> Option<Mappings> {
+        let mut inner = Lengths::new();
+        for item in plain {
+            *inner.entry(item.bytes).or_default() += 1;
+        }
+        let mut esp: BTreeMap<u32, Lengths> = BTreeMap::new();
+        for item in lane.tunnelled() {
+            let packet = self.ledger.tunnel.get(item.serial).filter(|packet| packet.complete);
+            if let Some(length) = packet.and_then(|packet| packet.esp) {
+                *esp.entry(item.sa).or_default().entry(length).or_default() += 1;
+            }
+        }
+        let mut by_packets: Vec<(u32, &Lengths)> = esp.iter().map(|(sa, lengths)| (*sa, lengths)).collect();
+        by_packets.sort_by_key(|(sa, lengths)| (std::cmp::Reverse(lengths.values().sum::<u32>()), *sa));
+        let mut mappings = Mappings::default();
+        for (sa, lengths) in by_packets.into_iter().take(FITTED) {
+            let iv = self.sas.get(sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
+            let fits = |(_, share): &(Mapping, f64)| *share >= 0.2;
+            let stated = self.given.get(&sa).map(|given| mapping::stated(given, &inner, lengths));
+            let found = stated.filter(fits).or_else(|| mapping::fit(&inner, lengths, self.catalogue, iv).filter(fits));
+            if let Some((found, _)) = found {
+                mappings.insert(sa, found);
+            }
+        }
+        (!mappings.is_empty()).then_some(mappings)
+    }
+}
+
+/// Which of two lanes passed the plain tap first. Its timestamps at the tunnel are the later ones, whatever the clocks are; with one
+/// lane alone the TTL must tell, or the sign of the difference.
+///
+/// Whether the TTLs told it, where one lane is known.
+pub(in crate::matching) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool) -> bool {
+    let [one, other] = lanes;
+    let base = |lane: &Lane| lane.delay.and_then(|delay| delay.base);
+    // Of one clock the sign of the difference says it.
+    let told = |lane: &Lane| if one_clock { None } else { fresh(lane.plain.iter(), ledger) };
+    let is_told = [&*one, &*other].into_iter().any(|lane| lane.delay.is_some() && told(lane).is_some());
+    match (base(one), base(other)) {
+        (Some(first), Some(second)) => {
+            // Where clocks drift further between the first pairs of the lanes than the gateway takes, TTLs tell.
+            let drift = if one_clock { 0.0 } else { DRIFT * span(one).max(span(other)) };
+            let by_ttl = match (told(one), told(other)) {
+                (Some(first), Some(second)) if first != second => Some(first),
+                _ => None,
+            };
+            one.encapsulated = by_ttl.filter(|_| (first - second).abs() <= drift).unwrap_or(first >= second);
+            other.encapsulated = !one.encapsulated;
+        }
+        (Some(base), None) => {
+            one.encapsulated = told(one).unwrap_or(base >= 0.0);
+            other.encapsulated = !one.encapsulated;
+        }
+        (None, Some(base)) => {
+            other.encapsulated = told(other).unwrap_or(base >= 0.0);
+            one.encapsulated = !other.encapsulated;
+        }
+        (None, None) => {}
+    }
+    is_told
+}
+
+/// From the first plaintext packet of a lane to the last, in nanoseconds.
+fn span(lane: &Lane) -> f64 {
+    let ends = lane.plain.front().zip(lane.plain.back());
+    ends.map_or(0.0, |(first, last)| last.ns.saturating_sub(first.ns) as f64)
+}
+
+/// Whether most plaintext packets have a TTL that no router has lowered yet: senders begin with 32, 64, 128 or 255. `None` where the
+/// two kinds are mixed.
+fn fresh<'i>(plain: impl Iterator<Item = &'i PlainItem>, ledger: &Ledger) -> Option<bool> {
+    let sample: Vec<bool> = plain
+        .take(SAMPLE)
+        .filter_map(|item| Some(matches!(ledger.plain.get(item.serial)?.marks.ttl, 32 | 64 | 128 | 255)))
+        .collect();
+    let fresh = sample.iter().filter(|fresh| **fresh).count();
+    if fresh * 10 >= sample.len() * 9 {
+        Some(true)
+    } else if fresh * 10 <= sample.len() {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// What an alignment says of the times: the difference at its beginning, for clocks drift, and how much it varies.
+fn delay_of(best: &Alignment, plain: &[align::Plain], tunnelled: &[align::Tunnelled]) -> Option<Delay> {
+    let difference = |(partner, packet): (&Partner, &align::Tunnelled)| match partner {
+        Partner::Found(at, _) => Some(packet.ns.saturating_sub(plain.get(*at)?.ns)),
+        _ => None,
+    };
+    let differences: Vec<i64> = best.partners.iter().zip(tunnelled).filter_map(difference).collect();
+    let early = median(differences.iter().take(EARLY).copied().collect())?;
+    Some(Delay { base: Some(early as f64), ..Delay::of(&differences)? })
+}
+
+/// How many packets of each flow could be in the tunnel, and how many are.
+fn flows(best: &Alignment, items: &[PlainItem], tunnelled: &[align::Tunnelled]) -> Vec<(FlowId, u32, u32)> {
+    // Only a sample of the tunnel was compared: what lies near none of it says nothing.
+    let mut flows: BTreeMap<FlowId, (u32, u32)> = BTreeMap::new();
+    let mut found: Vec<usize> = Vec::new();
+    let (mut first, mut last) = (i64::MAX, i64::MIN);
+    for (partner, packet) in best.partners.iter().zip(tunnelled).take(FIRST) {
+        if let Partner::Found(at, _) = partner {
+            found.push(*at);
+            let sent = packet.ns.saturating_sub(best.offset);
+            (first, last) = (first.min(sent), last.max(sent));
+        }
+    }
+    found.sort_unstable();
+    for (at, item) in items.iter().enumerate().filter(|(_, item)| (first..=last).contains(&item.ns)) {
+        let flow = flows.entry(item.flow).or_default();
+        flow.0 += 1;
+        flow.1 += u32::from(found.binary_search(&at).is_ok());
+    }
+    flows.into_iter().map(|(flow, (all, found))| (flow, all, found)).collect()
+}

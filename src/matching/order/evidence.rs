@@ -1,0 +1,468 @@
+//! Evidence that two sequences of packets belong together at one offset of their timestamps and at no other.
+//!
+//! Each packet in the tunnel has a plaintext packet of a length that the transform maps to its own, a constant time apart but for the
+//! jitter of the gateway. Every offset at which many packets find such a partner is an alignment. Equal packets at a constant rate
+//! have one alignment per period; which of them is true cannot be told. So the best alignment counts only if it explains far more than
+//! chance would, and if each other alignment is contradicted packet by packet.
+
+use super::align::{Plain, Tunnelled};
+use super::delay::median;
+
+/// Half widths, in nanoseconds, of the windows in which offsets are gathered.
+const SCALES: [i64; 4] = [20_000, 200_000, 2_000_000, 20_000_000];
+/// Pairs of packets whose offsets are compared.
+const OFFSETS: usize = 1 << 18;
+/// Alignments of one scale that are looked at closely.
+const PEAKS: usize = 12;
+/// Packets of one length next to a time that are looked through for one that has no partner yet.
+const NEAR: usize = 4;
+/// Packets by which the best alignment is shifted to see what speaks against its neighbours.
+const SHIFTS: [isize; 8] = [-1, 1, -2, 2, -3, 3, -7, 7];
+/// Evidence against chance, in nats, below which packets do not belong together.
+pub(in crate::matching) const CERTAIN: f64 = 30.0;
+/// Evidence against another alignment, in nats.
+pub(in crate::matching) const DECISIVE: f64 = 16.0;
+/// Windows of alignments that differ by more are not alike.
+const APART: i64 = 4;
+/// Evidence of a packet that has a partner in one alignment and none in the other.
+const CONTRADICTED: f64 = 3.0;
+/// So many times as many of these must be there as of the opposite.
+const ONE_SIDED: f64 = 4.0;
+
+/// Both sequences. Plaintext packets are in order of time.
+pub(in crate::matching) struct Streams<'s, M> {
+    pub(in crate::matching) plain: &'s [Plain],
+    pub(in crate::matching) tunnelled: &'s [Tunnelled],
+    /// Whether mapping `m` makes length `esp` out of a packet of these bytes.
+    pub(in crate::matching) makes: M,
+    /// Offsets that are possible.
+    pub(in crate::matching) within: (i64, i64),
+}
+
+/// What an alignment says of one packet in the tunnel.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::matching) enum Partner {
+    /// Its plaintext packet would have been sent before the plain capture begins or after it ends, or it is no packet.
+    Unseen,
+    /// It should have one and has none.
+    Missing,
+    /// Index of its plaintext packet, and by how much their time differs from that of the pair before.
+    Found(usize, i64),
+}
+
+/// One alignment.
+#[derive(Clone, Debug)]
+pub(in crate::matching) struct Alignment {
+    /// What tunnel timestamps are ahead of plain ones.
+    pub(in crate::matching) offset: i64,
+    /// By how much more or less they may be ahead.
+    pub(in crate::matching) width: i64,
+    /// Usual distance from the offset.
+    pub(in crate::matching) spread: f64,
+    pub(in crate::matching) partners: Vec<Partner>,
+    /// Packets that have a partner, and that should have one.
+    pub(in crate::matching) found: usize,
+    pub(in crate::matching) seen: usize,
+    /// How much more likely what it says of each packet is than chance, in nats.
+    weights: Vec<f64>,
+    /// The same of all.
+    pub(in crate::matching) weight: f64,
+}
+
+/// The best alignment and how many others explain the packets as well.
+#[derive(Clone, Debug)]
+pub(in crate::matching) struct Verdict {
+    pub(in crate::matching) best: Alignment,
+    pub(in crate::matching) rivals: usize,
+}
+
+impl Verdict {
+    /// Whether the packets belong together in this way and in no other.
+    pub(in crate::matching) fn is_decisive(&self) -> bool {
+        self.rivals == 0 && self.best.weight >= CERTAIN
+    }
+}
+
+/// Plaintext packets of one length.
+struct Lengths {
+    bytes: u32,
+    /// Their indexes, in order of time.
+    at: Vec<usize>,
+}
+
+/// The streams with what is needed to find partners fast.
+pub(in crate::matching) struct Search<'s, M> {
+    streams: Streams<'s, M>,
+    lengths: Vec<Lengths>,
+    /// Mapping and ESP length, the places in `lengths` that make it, and how many packets these are.
+    kinds: Vec<((u8, u32), Vec<usize>, usize)>,
+    /// Kind of each packet in the tunnel.
+    kind: Vec<Option<usize>>,
+    span: f64,
+}
+
+impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
+    pub(in crate::matching) fn new(streams: Streams<'s, M>) -> Self {
+        let mut order: Vec<usize> = (0..streams.plain.len()).collect();
+        order.sort_by_key(|at| streams.plain.get(*at).map_or(0, |packet| packet.bytes));
+        let mut lengths: Vec<Lengths> = Vec::new();
+        for at in order {
+            let bytes = streams.plain.get(at).map_or(0, |packet| packet.bytes);
+            match lengths.last_mut().filter(|last| last.bytes == bytes) {
+                Some(last) => last.at.push(at),
+                None => lengths.push(Lengths { bytes, at: vec![at] }),
+            }
+        }
+        let mut kinds: Vec<((u8, u32), Vec<usize>, usize)> = Vec::new();
+        let mut known = std::collections::BTreeMap::new();
+        let mut kind = Vec::with_capacity(streams.tunnelled.len());
+        for packet in streams.tunnelled {
+            let Some(esp) = packet.esp.filter(|_| !packet.hole) else {
+                kind.push(None);
+                continue;
+            };
+            let key = (packet.mapping, esp);
+            let number = *known.entry(key).or_insert_with(|| {
+                let makes = |own: &Lengths| (streams.makes)(packet.mapping, own.bytes, esp);
+                let fitting: Vec<usize> =
+                    lengths.iter().enumerate().filter(|(_, own)| makes(own)).map(|(at, _)| at).collect();
+                let count = fitting.iter().filter_map(|at| lengths.get(*at)).map(|own| own.at.len()).sum();
+                kinds.push((key, fitting, count));
+                kinds.len() - 1
+            });
+            kind.push(Some(number));
+        }
+        let span = match (streams.plain.first(), streams.plain.last()) {
+            (Some(first), Some(last)) => last.ns.saturating_sub(first.ns).max(1_000) as f64,
+            _ => 1_000.0,
+        };
+        Self { streams, lengths, kinds, kind, span }
+    }
+
+    fn fitting(&self, tunnelled: usize) -> impl Iterator<Item = &Lengths> {
+        let kind = self.kind.get(tunnelled).copied().flatten().and_then(|kind| self.kinds.get(kind));
+        kind.into_iter().flat_map(|(_, fitting, _)| fitting).filter_map(|at| self.lengths.get(*at))
+    }
+
+    fn choices(&self, tunnelled: usize) -> usize {
+        self.kind.get(tunnelled).copied().flatten().and_then(|kind| self.kinds.get(kind)).map_or(0, |kind| kind.2)
+    }
+
+    fn ns(&self, plain: usize) -> i64 {
+        self.streams.plain.get(plain).map_or(0, |packet| packet.ns)
+    }
+
+    /// Differences of timestamps of packets that fit by length, sorted. Packets with few choices come first: they say most.
+    fn differences(&self) -> Vec<i64> {
+        let mut order: Vec<usize> = (0..self.kind.len()).filter(|at| self.choices(*at) > 0).collect();
+        order.sort_by_key(|at| self.choices(*at));
+        let mut differences = Vec::new();
+        let (least, most) = self.streams.within;
+        for at in order {
+            if differences.len() >= OFFSETS {
+                break;
+            }
+            let Some(packet) = self.streams.tunnelled.get(at) else { continue };
+            for own in self.fitting(at) {
+                let from = own.at.partition_point(|plain| packet.ns.saturating_sub(self.ns(*plain)) > most);
+                let tail = own.at.get(from..).unwrap_or_default();
+                let offsets = tail.iter().map(|plain| packet.ns.saturating_sub(self.ns(*plain)));
+                differences.extend(offsets.take_while(|offset| *offset >= least));
+            }
+        }
+        differences.sort_unstable();
+        differences
+    }
+
+    /// The offsets at which most differences lie, for windows of this half width.
+    fn peaks(differences: &[i64], half: i64) -> Vec<i64> {
+        // Neighbouring classes overlap by half, so that no peak is cut in two.
+        let mut classes: Vec<(usize, i64)> = Vec::new();
+        let mut from = 0;
+        while let Some(first) = differences.get(from) {
+            let end = first.saturating_add(2 * half);
+            let count = differences.get(from..).unwrap_or_default().partition_point(|own| *own <= end);
+            let middle = differences.get(from + count / 2).copied().unwrap_or(*first);
+            classes.push((count, middle));
+            let next = first.saturating_add(half);
+            from += differences.get(from..).unwrap_or_default().partition_point(|own| *own <= next).max(1);
+        }
+        classes.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.abs().cmp(&b.1.abs())));
+        let mut peaks: Vec<i64> = Vec::new();
+        for (_, middle) in classes {
+            if peaks.len() >= PEAKS {
+                break;
+            }
+            if peaks.iter().all(|own| own.saturating_sub(middle).saturating_abs() > 2 * half) {
+                peaks.push(middle);
+            }
+        }
+        peaks
+    }
+
+    /// The nearest plaintext packet of a fitting length that has no partner yet.
+    fn nearest(&self, tunnelled: usize, target: i64, width: i64, used: &[bool]) -> Option<usize> {
+        let mut best: Option<(i64, usize)> = None;
+        let mut look = |plain: usize| {
+            let apart = self.ns(plain).saturating_sub(target).saturating_abs();
+            let nearer = apart <= width && best.is_none_or(|(least, _)| apart < least);
+            if nearer && !used.get(plain).copied().unwrap_or(true) {
+                best = Some((apart, plain));
+            }
+            // Those behind it are further away.
+            !nearer
+        };
+        for own in self.fitting(tunnelled) {
+            let from = own.at.partition_point(|plain| self.ns(*plain) < target);
+            let (earlier, later) = own.at.split_at(from);
+            let _ = later.iter().take(NEAR).any(|plain| look(*plain));
+            let _ = earlier.iter().rev().take(NEAR).any(|plain| look(*plain));
+        }
+        best.map(|(_, plain)| plain)
+    }
+
+    /// The alignment at this offset, which it follows slowly: clocks drift and queues fill.
+    fn align(&self, offset: i64, width: i64) -> Alignment {
+        let mut used = vec![false; self.streams.plain.len()];
+        let mut partners = Vec::with_capacity(self.kind.len());
+        let (first, last) = (self.ns(0), self.ns(self.streams.plain.len().saturating_sub(1)));
+        let mut running = offset as f64;
+        let mut before: Option<i64> = None;
+        let (mut found, mut seen, mut differences) = (0, 0, Vec::with_capacity(self.kind.len()));
+        for (at, packet) in self.streams.tunnelled.iter().enumerate() {
+            let target = packet.ns.saturating_sub(running as i64);
+            if self.kind.get(at).copied().flatten().is_none()
+                || target.saturating_sub(width) < first
+                || target.saturating_add(width) > last
+            {
+                partners.push(Partner::Unseen);
+                continue;
+            }
+            seen += 1;
+            let Some(plain) = self.nearest(at, target, width, &used) else {
+                partners.push(Partner::Missing);
+                continue;
+            };
+            if let Some(place) = used.get_mut(plain) {
+                *place = true;
+            }
+            found += 1;
+            let difference = packet.ns.saturating_sub(self.ns(plain));
+            let change = before.map_or(0, |before| difference.saturating_sub(before).saturating_abs());
+            before = Some(difference);
+            differences.push(difference);
+            running += 0.2 * (difference as f64 - running);
+            partners.push(Partner::Found(plain, change));
+        }
+        let middle = median(differences.clone()).unwrap_or(offset);
+        let apart = differences.iter().map(|own| own.saturating_sub(middle).saturating_abs()).collect();
+        let spread = median(apart).unwrap_or(0).max(1_000) as f64;
+        let mut alignment =
+            Alignment { offset: middle, width, spread, partners, found, seen, weights: Vec::new(), weight: 0.0 };
+        alignment.weights = self.weights(&alignment);
+        alignment.weight = alignment.weights.iter().sum();
+        alignment
+    }
+
+    /// How much more likely each packet's partner, or that it has none, is than by chance, in nats.
+    fn weights(&self, alignment: &Alignment) -> Vec<f64> {
+        let missing = alignment.seen - alignment.found;
+        let lost = ((missing as f64 + 1.0) / (alignment.seen as f64 + 2.0)).clamp(0.01, 0.99);
+        let weight = |(at, partner): (usize, &Partner)| {
+            let expected = 2.0 * alignment.width as f64 * self.choices(at) as f64 / self.span;
+            let chance = (1.0 - (-expected).exp()).clamp(1e-4, 0.98);
+            match partner {
+                Partner::Unseen => 0.0,
+                Partner::Found(..) => ((1.0 - lost) / chance).ln(),
+                // To have none where chance would give one speaks for nothing.
+                Partner::Missing => (lost / (1.0 - chance)).ln().min(0.0),
+            }
+        };
+        alignment.partners.iter().enumerate().map(weight).collect()
+    }
+
+    /// The alignment near an offset, in a window as narrow as its jitter allows.
+    fn refine(&self, offset: i64, half: i64) -> Alignment {
+        let rough = self.align(offset, half.saturating_mul(2));
+        let fitting = ((rough.spread * 8.0) as i64).max(4_000);
+        if fitting == rough.width {
+            return rough;
+        }
+        let fine = self.align(rough.offset, fitting);
+        if fine.weight > rough.weight { fine } else { rough }
+    }
+
+    /// The median offset if each packet in the tunnel is paired with the plaintext packet `shift` places after its partner, among those
+    /// whose length fits.
+    fn shifted(&self, best: &Alignment, shift: isize) -> Option<i64> {
+        let offset = |(at, partner): (usize, &Partner)| {
+            let Partner::Found(plain, _) = partner else { return None };
+            let own = self.fitting(at).find(|own| own.at.binary_search(plain).is_ok())?;
+            let other = own.at.binary_search(plain).ok()?.checked_add_signed(shift)?;
+            Some(self.streams.tunnelled.get(at)?.ns.saturating_sub(self.ns(*own.at.get(other)?)))
+        };
+        median(best.partners.iter().enumerate().filter_map(offset).collect())
+    }
+
+    /// The best alignment and what speaks for others; `None` where no two packets fit.
+    pub(in crate::matching) fn verdict(&self) -> Option<Verdict> {
+        let differences = self.differences();
+        let mut all: Vec<Alignment> = Vec::new();
+        for half in SCALES {
+            for offset in Self::peaks(&differences, half) {
+                let alignment = self.refine(offset, half);
+                let same = |own: &Alignment| is_same(own, &alignment);
+                match all.iter_mut().find(|own| same(own)) {
+                    Some(own) if own.weight < alignment.weight => *own = alignment,
+                    Some(_) => {}
+                    None => all.push(alignment),
+                }
+            }
+            // A finer scale tells more alignments apart; a coarser one would add none.
+            if all.iter().any(|own| own.weight >= CERTAIN && own.found * 10 >= own.seen * 8) {
+                break;
+            }
+        }
+        all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        for shift in SHIFTS {
+            let best = all.first()?;
+            let Some(offset) = self.shifted(best, shift) else { continue };
+            let width = best.width;
+            if offset.saturating_sub(best.offset).saturating_abs() > width {
+                all.push(self.align(offset, width));
+            }
+        }
+        all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let best = all.first()?.clone();
+        let rivals = all.iter().skip(1).filter(|own| !is_same(own, &best) && !is_refuted(own, &best)).count();
+        Some(Verdict { best, rivals })
+    }
+}
+
+/// Whether two alignments are one: most packets that have a partner in both have the same.
+fn is_same(one: &Alignment, other: &Alignment) -> bool {
+    let (mut same, mut both) = (0_usize, 0_usize);
+    for pair in one.partners.iter().zip(&other.partners) {
+        if let (Partner::Found(a, _), Partner::Found(b, _)) = pair {
+            both += 1;
+            same += usize::from(a == b);
+        }
+    }
+    both > 0 && same * 2 > both
+}
+
+/// Whether the packets contradict a rival of the best alignment.
+fn is_refuted(rival: &Alignment, best: &Alignment) -> bool {
+    let (mut common, mut closer, mut further, mut against, mut for_it) = (0_usize, 0.0_f64, 0.0_f64, 0.0_f64, 0.0_f64);
+    let mut weightier = 0.0;
+    for (pair, weights) in rival.partners.iter().zip(&best.partners).zip(rival.weights.iter().zip(&best.weights)) {
+        let (theirs, ours) = weights;
+        match pair {
+            (Partner::Unseen, _) | (_, Partner::Unseen) => continue,
+            (Partner::Missing, Partner::Found(..)) => against += 1.0,
+            (Partner::Found(..), Partner::Missing) => for_it += 1.0,
+            (Partner::Missing, Partner::Missing) => {}
+            (Partner::Found(a, _), Partner::Found(b, _)) if a == b => continue,
+            (Partner::Found(_, theirs), Partner::Found(_, ours)) => {
+                closer += f64::from(u8::from(ours < theirs));
+                further += f64::from(u8::from(theirs < ours));
+            }
+        }
+        common += 1;
+        weightier += ours - theirs;
+    }
+    // Where they have few packets in common, what each explains by itself decides.
+    if common * 8 < best.seen.max(16) {
+        return best.weight - rival.weight >= CERTAIN;
+    }
+    // In a much wider window partners are found by chance: what they weigh decides.
+    if rival.width > APART * best.width || best.width > APART * rival.width {
+        return weightier >= CERTAIN;
+    }
+    // At the edges of a window packets fall in and out by chance; only where nearly all speak against it, each does.
+    let missing = if against > ONE_SIDED * (for_it + 1.0) {
+        CONTRADICTED * (against - for_it)
+    } else {
+        sign_test(against, for_it)
+    };
+    missing + sign_test(closer, further) >= DECISIVE
+}
+
+/// What it says, in nats, that one of two is the smaller so often; negative where it is the other.
+fn sign_test(one: f64, other: f64) -> f64 {
+    let all = one + other;
+    if all == 0.0 {
+        return 0.0;
+    }
+    let part = |own: f64| if own == 0.0 { 0.0 } else { own * (2.0 * own / all).ln() };
+    let evidence = part(one) + part(other);
+    // Neighbours share a packet, so they count for less than as many that do not.
+    0.75 * evidence * if one < other { -1.0 } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// AES-CBC with HMAC-SHA1-96.
+    fn makes(_: u8, inner: u32, esp: u32) -> bool {
+        (inner + 2).next_multiple_of(16) + 36 == esp
+    }
+
+    /// Packets at these times, and their tunnelled ones 60 us later, give or take a few.
+    fn verdict(times: &[i64], bytes: impl Fn(usize) -> u32) -> Verdict {
+        let plain: Vec<Plain> =
+            times.iter().enumerate().map(|(at, ns)| Plain { ns: *ns, bytes: bytes(at), skip: 1.0 }).collect();
+        let late = |at: usize| 60_000 + (at as i64 * 7_919) % 9_000;
+        let tunnelled: Vec<Tunnelled> = plain
+            .iter()
+            .enumerate()
+            .map(|(at, packet)| {
+                let esp = Some((packet.bytes + 2).next_multiple_of(16) + 36);
+                Tunnelled { ns: packet.ns + late(at), esp, mapping: 0, hole: false, skip: 1.0 }
+            })
+            .collect();
+        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within: (i64::MIN, i64::MAX) };
+        Search::new(streams).verdict().expect("packets fit")
+    }
+
+    fn scattered(at: i64) -> i64 {
+        at * 1_000_000 + (at * at * 48_271 + at * 7_919) % 900_001
+    }
+
+    #[test]
+    fn equal_packets_at_an_even_pace_leave_alignments() {
+        let times: Vec<i64> = (0..300).map(|at| at * 1_000_000).collect();
+        let verdict = verdict(&times, |_| 512);
+        assert!(!verdict.is_decisive() && verdict.rivals > 3, "{} rivals", verdict.rivals);
+    }
+
+    #[test]
+    fn uneven_gaps_decide() {
+        let times: Vec<i64> = (0..300).map(scattered).collect();
+        let verdict = verdict(&times, |_| 512);
+        assert!(verdict.is_decisive(), "{} rivals", verdict.rivals);
+        assert!((verdict.best.offset - 64_500).abs() < 6_000, "{}", verdict.best.offset);
+    }
+
+    #[test]
+    fn sizes_decide_at_an_even_pace() {
+        let times: Vec<i64> = (0..300).map(|at| at * 1_000_000).collect();
+        let verdict = verdict(&times, |at| 64 + 16 * (scattered(at as i64) % 13) as u32);
+        assert!(verdict.is_decisive(), "{} rivals", verdict.rivals);
+        assert!((verdict.best.offset - 64_500).abs() < 6_000, "{}", verdict.best.offset);
+    }
+
+    #[test]
+    fn few_packets_say_little() {
+        let times: Vec<i64> = (0..4).map(scattered).collect();
+        assert!(!verdict(&times, |_| 512).is_decisive());
+    }
+
+    #[test]
+    fn a_coin_says_nothing() {
+        assert!(sign_test(160.0, 140.0) < 1.0 && sign_test(140.0, 160.0) < 0.0);
+        assert!(sign_test(60.0, 0.0) > DECISIVE && sign_test(10.0, 0.0) < DECISIVE);
+        assert!(sign_test(0.0, 0.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,418 @@
+//! One direction of opaque ESP: its packets in the order in which they were encrypted, beside the plaintext packets in the order in which
+//! they were sent.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use foldhash::fast::FixedState;
+
+use super::align;
+use super::delay::Delay;
+use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
+use crate::matching::limits::{MAX_HOLES, MAX_HOLES_AT_ONCE};
+use crate::matching::packets::flows::{Class, FlowId};
+use crate::matching::packets::ledger::{Ledger, Plain, Serial, TunnelledFate};
+use crate::matching::packets::mapping::Mappings;
+
+/// What a plaintext packet without counterpart costs, in nats: of a flow that goes through the tunnel (before a gateway counts them
+/// packets are rarely lost; behind the other one they may overtake each other), and of one that nobody knows.
+const SKIP_SELECTED: f32 = 12.0;
+const SKIP_APPEARED: f32 = 6.0;
+pub(in crate::matching) const SKIP_UNKNOWN: f32 = 2.5;
+/// What a tunnelled packet without counterpart costs: in front of the gateway it is a stranger, behind it it was lost.
+const SKIP_STRANGER: f32 = 14.0;
+const SKIP_LOST_BEHIND: f32 = 5.5;
+const SKIP_HOLE: f32 = 10.0;
+/// Both, where the plain tap does not see all that goes into the tunnel.
+const SKIP_UNSEEN: f32 = 5.0;
+/// A plaintext packet in a lane.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct PlainItem {
+    pub(in crate::matching) serial: Serial,
+    pub(in crate::matching) ns: i64,
+    pub(in crate::matching) bytes: u32,
+    pub(in crate::matching) flow: FlowId,
+}
+
+/// A tunnelled packet in a lane.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct TunnelItem {
+    pub(in crate::matching) serial: Serial,
+    pub(in crate::matching) ns: i64,
+    pub(in crate::matching) sa: u32,
+    /// Unwrapped, and going on over restarts of the counter.
+    pub(in crate::matching) number: i64,
+    /// Stretch without a restart.
+    pub(in crate::matching) run: u32,
+}
+
+impl TunnelItem {
+    const fn key(&self) -> (u32, u32, i64) {
+        (self.sa, self.run, self.number)
+    }
+}
+
+/// The counter of one SA.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Counter {
+    raw: u32,
+    ns: i64,
+    number: i64,
+    highest: i64,
+    run: u32,
+    /// The last number that was settled, and its run.
+    pub(in crate::matching) settled: Option<(u32, i64)>,
+    /// The highest number of a hole that nobody remembers.
+    pub(in crate::matching) forgotten: i64,
+}
+
+/// Which packet waits for which number.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Hole {
+    pub(in crate::matching) plain: Option<(Serial, Plain)>,
+    pub(in crate::matching) confidence: f32,
+}
+
+/// The usual difference between the timestamps of a pair at one time of the plain side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) struct Level {
+    pub(in crate::matching) base: i64,
+    pub(in crate::matching) spread: i64,
+    pub(in crate::matching) ns: i64,
+}
+
+/// What was passed by since the last pair.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Passed {
+    plain: u64,
+    tunnelled: u64,
+    /// SA, stretch of numbers and number of the last pair.
+    last: Option<(u32, u32, i64)>,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct Lane {
+    pub(in crate::matching) plain: VecDeque<PlainItem>,
+    tunnelled: VecDeque<TunnelItem>,
+    /// SA, stretch and number of each of them, for packets that come late; `None` until the first one does.
+    numbers: Option<HashSet<(u32, u32, i64), FixedState>>,
+    pub(in crate::matching) counters: HashMap<u32, Counter, FixedState>,
+    pub(in crate::matching) holes: BTreeMap<(u32, i64), Hole>,
+    /// The latest of them in the order in which they were settled.
+    latest_holes: VecDeque<(u32, i64)>,
+    /// Packets whose number was passed by so long ago that nobody knows whether it was missing.
+    pub(in crate::matching) late: u64,
+    /// Missing numbers in gaps that were too large to be looked into.
+    pub(in crate::matching) jumped: u64,
+    pub(in crate::matching) mappings: Mappings,
+    /// Whether the plain tap saw the packets before the tunnel's.
+    pub(in crate::matching) encapsulated: bool,
+    pub(in crate::matching) delay: Option<Delay>,
+    /// Whether much of the tunnel's traffic is not on the plain side.
+    pub(in crate::matching) partial: bool,
+    /// Whether the first block is settled.
+    pub(in crate::matching) begun: bool,
+    /// The delay by which it began.
+    pub(in crate::matching) level: Option<Level>,
+    passed: Passed,
+    /// Slips so far.
+    slips: u32,
+}
+
+/// A place among the tunnelled packets: a packet, or a number that none bears.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Place {
+    pub(in crate::matching) item: TunnelItem,
+    pub(in crate::matching) hole: bool,
+}
+
+impl Lane {
+    /// Takes in a packet in capture order. One whose number was there before is a copy or a replay; one that comes so late that its
+    /// hole was settled is paired with the plaintext packet that the hole was.
+    pub(in crate::matching) fn push(&mut self, ledger: &mut Ledger, serial: Serial, ns: i64, sa: u32, raw: u32) {
+        let new = !self.counters.contains_key(&sa);
+        let counter = self.counters.entry(sa).or_insert(Counter {
+            raw,
+            ns,
+            number: 0,
+            highest: 0,
+            run: 0,
+            settled: None,
+            forgotten: i64::MIN,
+        });
+        let step = i64::from(raw.wrapping_sub(counter.raw).cast_signed());
+        if (step < 0 && ns.saturating_sub(counter.ns) >= RUN_GAP_NS) || step.abs() > i64::from(RUN_STEP) {
+            counter.run += 1;
+            counter.number = counter.highest + 1;
+        } else {
+            counter.number += step;
+        }
+        (counter.raw, counter.ns) = (raw, ns);
+        let item = TunnelItem { serial, ns, sa, number: counter.number, run: counter.run };
+        if !new && item.number <= counter.highest {
+            let settled = counter.settled.is_some_and(|(run, number)| item.run <= run && item.number <= number);
+            if settled {
+                match self.holes.remove(&(sa, item.number)) {
+                    Some(Hole { plain: Some((_, plain)), confidence }) => ledger.recover(plain, serial, confidence),
+                    Some(Hole { plain: None, .. }) => ledger.leave(serial, TunnelledFate::Alone),
+                    None => {
+                        self.late += u64::from(item.number <= counter.forgotten);
+                        ledger.leave(serial, TunnelledFate::Repeated);
+                    }
+                }
+                return;
+            }
+            let tunnelled = &self.tunnelled;
+            let numbers = self.numbers.get_or_insert_with(|| tunnelled.iter().map(TunnelItem::key).collect());
+            if numbers.contains(&item.key()) {
+                ledger.leave(serial, TunnelledFate::Repeated);
+                return;
+            }
+        }
+        counter.highest = counter.highest.max(item.number);
+        if let Some(numbers) = &mut self.numbers {
+            numbers.insert(item.key());
+        }
+        self.tunnelled.push_back(item);
+    }
+
+    /// Remembers a hole, and forgets the one that was settled first where there are too many.
+    pub(in crate::matching) fn remember(&mut self, key: (u32, i64), hole: Hole) {
+        self.holes.insert(key, hole);
+        self.latest_holes.push_back(key);
+        if self.latest_holes.len() > MAX_HOLES
+            && let Some(oldest) = self.latest_holes.pop_front()
+            && self.holes.remove(&oldest).is_some()
+            && let Some(counter) = self.counters.get_mut(&oldest.0)
+        {
+            counter.forgotten = counter.forgotten.max(oldest.1);
+        }
+    }
+
+    /// The tunnelled packets that wait, as they came.
+    pub(in crate::matching) const fn tunnelled(&self) -> &VecDeque<TunnelItem> {
+        &self.tunnelled
+    }
+
+    /// Changes which tunnelled packets wait.
+    pub(in crate::matching) fn tunnelled_mut(&mut self) -> &mut VecDeque<TunnelItem> {
+        self.numbers = None;
+        &mut self.tunnelled
+    }
+
+    /// A plaintext packet has no counterpart; those of flows outside the tunnel need none.
+    pub(in crate::matching) fn pass(&mut self, ledger: &Ledger, item: &PlainItem) {
+        self.pass_plain(u64::from(ledger.flows.class(item.flow) == Class::Selected));
+    }
+
+    /// Counts plaintext packets that have no counterpart.
+    pub(in crate::matching) const fn pass_plain(&mut self, count: u64) {
+        self.passed.plain += count;
+    }
+
+    /// Counts packets in the tunnel that have no counterpart.
+    pub(in crate::matching) const fn pass_tunnelled(&mut self, count: u64) {
+        self.passed.tunnelled += count;
+    }
+
+    /// The stretch that a pair belongs to: a new one where packets are missing and no numbers say how many.
+    pub(in crate::matching) fn stretch(&mut self, item: &TunnelItem) -> u32 {
+        let Passed { plain, tunnelled, last } = self.passed;
+        let missing = match last {
+            Some((sa, run, number)) if self.encapsulated && (sa, run) == (item.sa, item.run) => {
+                item.number - number - 1 - i64::try_from(tunnelled).unwrap_or(i64::MAX)
+            }
+            _ => 0,
+        };
+        let slipped = tunnelled > 0 || i64::try_from(plain).unwrap_or(i64::MAX) != missing;
+        if last.is_some() && slipped {
+            self.slips = self.slips.saturating_add(1);
+        }
+        self.passed = Passed { plain: 0, tunnelled: 0, last: Some(item.key()) };
+        self.slips.saturating_add(1)
+    }
+
+    /// Leaves all tunnelled packets alone.
+    pub(in crate::matching) fn leave_all(&mut self, ledger: &mut Ledger) {
+        self.tunnelled_mut().drain(..).for_each(|item| ledger.leave(item.serial, TunnelledFate::Alone));
+    }
+
+    /// Content has decided for some packets: they wait no longer.
+    pub(in crate::matching) fn drop_settled(&mut self, ledger: &Ledger) {
+        let waits = |item: &TunnelItem| {
+            let packet = ledger.tunnel.get(item.serial);
+            packet.is_some_and(|packet| matches!(packet.fate, TunnelledFate::Waiting) && packet.esp.is_some())
+        };
+        self.tunnelled_mut().retain(waits);
+    }
+
+    /// The first tunnelled packets as places, those of an SA in the order of their numbers where that is the order of encryption, with
+    /// missing numbers in between. `limit` counts packets.
+    pub(in crate::matching) fn places(&self, limit: usize) -> Vec<Place> {
+        let mut items: Vec<TunnelItem> = self.tunnelled.iter().take(limit).copied().collect();
+        if !self.encapsulated {
+            return items.into_iter().map(|item| Place { item, hole: false }).collect();
+        }
+        sort_within_sas(&mut items);
+        let mut places = Vec::with_capacity(items.len() + 16);
+        let mut before: HashMap<u32, (u32, i64), FixedState> = HashMap::default();
+        let mut room = MAX_HOLES_AT_ONCE;
+        for item in items {
+            let last = before.get(&item.sa).copied().or_else(|| self.counters.get(&item.sa)?.settled);
+            if let Some((run, number)) = last
+                && run == item.run
+                && item.number - number <= room
+            {
+                room -= (item.number - number - 1).max(0);
+                let missing = (number + 1..item.number).map(|number| TunnelItem { number, ..item });
+                places.extend(missing.map(|item| Place { item, hole: true }));
+            }
+            before.insert(item.sa, (item.run, item.number));
+            places.push(Place { item, hole: false });
+        }
+        places
+    }
+
+    pub(in crate::matching) fn plain_of(&self, item: &PlainItem, ledger: &Ledger) -> align::Plain {
+        let skip = match ledger.flows.class(item.flow) {
+            Class::Selected if self.encapsulated => SKIP_SELECTED,
+            Class::Selected => SKIP_APPEARED,
+            _ => SKIP_UNKNOWN,
+        };
+        align::Plain { ns: item.ns, bytes: item.bytes, skip }
+    }
+
+    pub(in crate::matching) fn tunnelled_of(&self, place: &Place, ledger: &Ledger) -> align::Tunnelled {
+        let skip = match (place.hole, self.encapsulated) {
+            (_, true) if self.partial => SKIP_UNSEEN,
+            (true, _) => SKIP_HOLE,
+            (false, true) => SKIP_STRANGER,
+            (false, false) => SKIP_LOST_BEHIND,
+        };
+        let packet = ledger.tunnel.get(place.item.serial).filter(|packet| packet.complete);
+        align::Tunnelled {
+            ns: place.item.ns,
+            esp: packet.and_then(|packet| packet.esp),
+            mapping: self.mappings.number(place.item.sa),
+            hole: place.hole,
+            skip,
+        }
+    }
+}
+
+impl Counter {
+    /// The number as it would have been sent.
+    pub(in crate::matching) fn raw_number(&self, number: i64) -> u32 {
+        (i64::from(self.raw) + number - self.number) as u32
+    }
+}
+
+/// Sorts the packets of each SA by number, in the places that the SA's packets have.
+fn sort_within_sas(items: &mut [TunnelItem]) {
+    if items.is_sorted_by_key(|item| (item.sa, item.number)) {
+        return;
+    }
+    let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (at, item) in items.iter().enumerate() {
+        places.entry(item.sa).or_default().push(at);
+    }
+    for places in places.values() {
+        let mut own: Vec<TunnelItem> = places.iter().filter_map(|at| items.get(*at)).copied().collect();
+        if own.is_sorted_by_key(|item| item.number) {
+            continue;
+        }
+        own.sort_by_key(|item| item.number);
+        for (at, item) in places.iter().zip(own) {
+            if let Some(place) = items.get_mut(*at) {
+                *place = item;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dissect::Costs;
+    use crate::matching::packets::ledger::{Marks, Tunnelled};
+    use crate::model::{FramePos, Timestamp};
+
+    #[test]
+    fn holes_take_no_more_room_than_there_is() {
+        let mut ledger = Ledger::default();
+        let places = |step: u32, ledger: &mut Ledger| {
+            let mut lane = Lane { encapsulated: true, ..Lane::default() };
+            for at in 0..320 {
+                lane.push(ledger, u64::from(at), i64::from(at), 0, at * step);
+            }
+            let places = lane.places(320);
+            (places.len(), places.iter().filter(|place| place.hole).count())
+        };
+        assert_eq!(places(1, &mut ledger), (320, 0));
+        assert_eq!(places(2, &mut ledger), (639, 319));
+        // Nearly everything lost, or a counter that jumps: the first gaps are filled, the others are not.
+        for step in [100, 1_000, 4_000, 1_000_000] {
+            let (all, holes) = places(step, &mut ledger);
+            assert_eq!(all, 320 + holes, "{step}");
+            assert!(holes <= 1_024, "{step}: {holes}");
+        }
+    }
+
+    /// What a packet of this number comes to, and how many were too late to say.
+    fn fate(lane: &mut Lane, raw: u32) -> (TunnelledFate, u64) {
+        let mut ledger = Ledger::default();
+        ledger.tunnel.push(packet());
+        lane.push(&mut ledger, 0, 0, 0, raw);
+        (ledger.tunnel.front().expect("it waits").fate, lane.late)
+    }
+
+    fn packet() -> Tunnelled {
+        Tunnelled {
+            pos: FramePos::new(0, 1),
+            time: Timestamp::UNKNOWN,
+            sa: 0,
+            sequence: None,
+            outer_bytes: 100,
+            pieces: 1,
+            complete: true,
+            esp: Some(80),
+            marks: Marks::default(),
+            inner: None,
+            identity: None,
+            train: None,
+            costs: Costs::default(),
+            frame_bytes: 114,
+            pad_bytes: 0,
+            pattern: None,
+            fate: TunnelledFate::Waiting,
+        }
+    }
+
+    #[test]
+    fn a_packet_whose_hole_was_forgotten_is_said_to_be_late() {
+        let mut lane = Lane { encapsulated: true, ..Lane::default() };
+        lane.push(&mut Ledger::default(), 0, 0, 0, 100);
+        let last = MAX_HOLES as i64 + 2;
+        lane.counters.get_mut(&0).expect("it has a counter").settled = Some((0, last));
+        lane.counters.get_mut(&0).expect("it has a counter").highest = last;
+        for number in 1..=last {
+            lane.remember((0, number), Hole { plain: None, confidence: 0.0 });
+        }
+        assert_eq!(lane.holes.len(), MAX_HOLES);
+        // Numbers begin with 0 at the first packet, whose number was 100.
+        assert!(matches!(fate(&mut lane, 103), (TunnelledFate::Alone, 0)), "its hole is remembered");
+        assert!(matches!(fate(&mut lane, 103), (TunnelledFate::Repeated, 0)), "it was there before");
+        assert!(matches!(fate(&mut lane, 102), (TunnelledFate::Repeated, 1)), "nobody knows");
+    }
+
+    #[test]
+    fn holes_make_room_in_the_order_in_which_they_were_settled() {
+        let mut lane = Lane::default();
+        let hole = Hole { plain: None, confidence: 0.0 };
+        // Of two SAs, the one with the lower number goes on.
+        (0..10).for_each(|number| lane.remember((1, number), hole));
+        (0..MAX_HOLES as i64).for_each(|number| lane.remember((0, number), hole));
+        assert_eq!(lane.holes.range((1, 0)..).count(), 0);
+        assert_eq!(lane.holes.len(), MAX_HOLES);
+    }
+}

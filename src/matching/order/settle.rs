@@ -1,0 +1,484 @@
+//! Settling the packets of a lane, a block at a time.
+//!
+//! Most packets are paired as they come. From the first doubt on (a length that does not fit, a time that is unlike the others) an
+//! [`align`]ment decides.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+
+use super::align;
+use super::beginning::Beginning;
+use super::delay::Delay;
+use super::lane::{Hole, Lane, Level, Place, PlainItem, SKIP_UNKNOWN, TunnelItem};
+use crate::matching::packets::flows::{Class, FlowId};
+use crate::matching::packets::ledger::{Ledger, PairBasis, PlainFate, Serial, TunnelledFate};
+
+/// Tunnelled packets that are settled at once.
+const BLOCK: usize = 256;
+/// Tunnelled packets behind them that must fit too.
+const AHEAD: usize = 64;
+/// Places before a doubt that are looked at again with it.
+const AROUND: usize = 32;
+/// Plaintext packets in a row without counterpart that are an outage; fewer are left to an alignment.
+const OUTAGE: usize = 24;
+/// How sure it is of a lost packet that it was this one, where no number names it.
+const UNNAMED: f32 = 0.5;
+/// The surest that a pair by order is.
+const SUREST: f32 = 0.99;
+/// How sure a pair is that the succession of lengths makes.
+const IN_ORDER: f32 = 0.9;
+/// A pair whose time costs more is looked at again.
+const SUSPICIOUS: f32 = 4.0;
+
+/// Packets that are looked at together.
+struct Block {
+    places: Vec<Place>,
+    /// The same places, as they are aligned.
+    tunnelled: Vec<align::Tunnelled>,
+    /// The plaintext packets that may be theirs, with their places in the lane.
+    candidates: Vec<(usize, PlainItem)>,
+}
+
+impl Lane {
+    /// Goes on from a beginning.
+    pub(in crate::matching) fn take(&mut self, beginning: Beginning, ledger: &mut Ledger) {
+        let Beginning { weight: _, mappings, delay, partial, flows, pairs } = beginning;
+        (self.mappings, self.partial) = (mappings, partial);
+        self.delay = Some(delay);
+        self.level = delay.base.map(|base| Level {
+            base: base as i64,
+            spread: delay.spread.max(delay.jitter) as i64,
+            ns: self.plain.front().map_or(0, |item| item.ns),
+        });
+        if let Some(base) = delay.base {
+            ledger.reaches(base as i64);
+        }
+        ledger.flows.first_look(&flows);
+        if pairs.is_empty() {
+            return;
+        }
+        for (plain, tunnelled) in pairs {
+            ledger.pair(plain, tunnelled, PairBasis::Order, IN_ORDER);
+        }
+        self.leave_all(ledger);
+    }
+
+    /// Settles the packets that are older than `until`, as long as enough younger ones are known to check them by; `stale` ones also
+    /// with fewer, and all of them at the end.
+    pub(in crate::matching) fn advance(&mut self, ledger: &mut Ledger, until: i64, stale: i64, end: bool) {
+        loop {
+            let older =
+                |than: i64| self.tunnelled().iter().take(BLOCK + AHEAD).take_while(|item| item.ns <= than).count();
+            let commit = if end {
+                self.tunnelled().len().min(BLOCK)
+            } else if older(until) == BLOCK + AHEAD {
+                BLOCK
+            } else {
+                older(stale).min(BLOCK)
+            };
+            if commit == 0 {
+                return;
+            }
+            self.block(ledger, commit);
+        }
+    }
+
+    /// Settles the first `commit` packets.
+    fn block(&mut self, ledger: &mut Ledger, commit: usize) {
+        let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
+        let commit = self.synchronise(ledger, commit, delay);
+        if commit == 0 {
+            return;
+        }
+        let mut places = self.places(commit + AHEAD);
+        // Behind how many places so many packets lie.
+        let end = places
+            .iter()
+            .enumerate()
+            .filter(|(_, place)| !place.hole)
+            .nth(commit.saturating_sub(1))
+            .map_or(places.len(), |(at, _)| at + 1);
+        let mut tunnelled: Vec<align::Tunnelled> =
+            places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
+        let wanted = tunnelled.len() + 256;
+        let candidates: Vec<(usize, PlainItem)> = self
+            .plain
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| ledger.flows.class(item.flow) != Class::Outside)
+            .filter(|(_, item)| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting))
+            .take(wanted)
+            .map(|(at, item)| (at, *item))
+            .collect();
+        let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
+        // What the plain side did not see has no place in an alignment.
+        let unseen = unseen(&plain, &tunnelled, delay).filter(|_| self.begun);
+        if let Some((0, until)) = unseen {
+            self.pass_over(ledger, until);
+            return;
+        }
+        let rows = unseen.map_or(places.len(), |(row, _)| row);
+        places.truncate(rows);
+        tunnelled.truncate(rows);
+        let end = end.min(rows);
+        let block = Block { places, tunnelled, candidates };
+        let Block { tunnelled, candidates, .. } = &block;
+        let straight = self.straight(&plain, tunnelled, delay);
+        if straight == tunnelled.len() {
+            let aligned: align::Aligned = (0..straight).map(|at| Some((at, f32::MAX))).collect();
+            self.settle(ledger, &block, end, &aligned);
+        } else if straight >= 2 * AROUND {
+            // What comes before the first doubt is settled; the doubt is looked at from a little before it on.
+            let end = straight - AROUND;
+            let aligned: align::Aligned = (0..end).map(|at| Some((at, f32::MAX))).collect();
+            self.settle(ledger, &block, end, &aligned);
+        } else {
+            let lead = if self.begun { SKIP_UNKNOWN } else { 0.1 };
+            // Where lengths differ much, a few packets settle a doubt.
+            let short = self.begun && is_diverse(tunnelled);
+            let rows = if short { tunnelled.get(..4 * AROUND).unwrap_or(tunnelled) } else { tunnelled };
+            let end = if short { end.min(2 * AROUND) } else { end };
+            let before = outage(&plain, rows, delay);
+            let (rows, end) = (rows.get(..before).unwrap_or(rows), end.min(before));
+            let align = |plain: &[align::Plain]| {
+                align::align(plain, rows, 0, lead, delay, |m, inner, esp| self.mappings.makes(m, inner, esp))
+            };
+            let mut aligned = align(&plain);
+            let items: Vec<PlainItem> = candidates.iter().map(|(_, item)| *item).collect();
+            if hint(ledger, &items, &aligned) {
+                plain = items.iter().map(|item| self.plain_of(item, ledger)).collect();
+                aligned = align(&plain);
+            }
+            self.settle(ledger, &block, end, &aligned);
+        }
+        self.begun = true;
+    }
+
+    /// Brings both sides to the same time after a stretch that one of them lacks: the packets of the other that lie before are left
+    /// alone. How many of the `commit` packets in the tunnel remain.
+    fn synchronise(&mut self, ledger: &mut Ledger, commit: usize, delay: Delay) -> usize {
+        let Some(base) = delay.base else { return commit };
+        let least = if self.begun { OUTAGE } else { 0 };
+        let slack = slack(delay);
+        let Some(first) = self.tunnelled().front() else { return 0 };
+        let sent = first.ns.saturating_sub(base as i64).saturating_sub(slack);
+        let old = self.plain.iter().take_while(|item| item.ns < sent).count();
+        if old > least && !self.is_overtaken(commit) && !self.goes_on(ledger, delay) {
+            let old: Vec<PlainItem> = self.plain.drain(..old).collect();
+            for item in old {
+                self.pass(ledger, &item);
+                ledger.give_up(item.serial, None, UNNAMED);
+            }
+        }
+        let Some(first) = self.plain.front() else { return commit };
+        let seen = first.ns.saturating_add(base as i64).saturating_sub(slack);
+        let early = self.tunnelled().iter().take(commit).take_while(|item| item.ns < seen).count();
+        if early <= least {
+            return commit;
+        }
+        self.pass_over(ledger, seen);
+        commit - early
+    }
+
+    /// Leaves the next packets in the tunnel alone, up to this time. Their numbers are no longer waited for.
+    fn pass_over(&mut self, ledger: &mut Ledger, until: i64) {
+        let early = self.tunnelled().iter().take_while(|item| item.ns < until).count().max(1);
+        let early = early.min(self.tunnelled().len());
+        let passed: Vec<TunnelItem> = self.tunnelled_mut().drain(..early).collect();
+        self.pass_tunnelled(passed.len() as u64);
+        for item in passed {
+            ledger.leave(item.serial, TunnelledFate::Alone);
+            if let Some(counter) = self.counters.get_mut(&item.sa) {
+                counter.settled = counter.settled.max(Some((item.run, item.number)));
+            }
+        }
+    }
+
+    /// Whether packets wait whose numbers are below that of the first: they were sent before it and came later.
+    fn is_overtaken(&self, commit: usize) -> bool {
+        let Some(first) = self.tunnelled().front() else { return false };
+        let mut next = self.tunnelled().iter().take(commit + AHEAD);
+        next.any(|item| item.sa == first.sa && item.run == first.run && item.number < first.number)
+    }
+
+    /// Whether the packets that wait fit by their lengths as they come: then a queue has grown, and nothing was lost.
+    fn goes_on(&self, ledger: &Ledger, delay: Delay) -> bool {
+        /// Packets that are looked at.
+        const NEXT: usize = 16;
+        let places = self.places(NEXT);
+        let rows: Vec<align::Tunnelled> = places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
+        let plain: Vec<align::Plain> =
+            self.plain.iter().take(rows.len()).map(|item| self.plain_of(item, ledger)).collect();
+        let lengths: HashSet<u32, FixedState> = plain.iter().map(|packet| packet.bytes).collect();
+        self.begun && lengths.len() > 3 && self.straight(&plain, &rows, delay) == rows.len()
+    }
+
+    /// How many places from the first on are taken by the plaintext packets as they come, with nothing that speaks against it.
+    fn straight(&self, plain: &[align::Plain], tunnelled: &[align::Tunnelled], delay: Delay) -> usize {
+        if !self.begun || delay.base.is_none() {
+            return 0;
+        }
+        let mut before: Option<i64> = None;
+        let mut cost = 0.0;
+        for (at, (a, b)) in plain.iter().zip(tunnelled).enumerate() {
+            if b.hole {
+                continue;
+            }
+            if let Some(esp) = b.esp
+                && !self.mappings.makes(b.mapping, a.bytes, esp)
+            {
+                return at;
+            }
+            let difference = b.ns.saturating_sub(a.ns);
+            let change = before.map_or(0, |before| difference.saturating_sub(before));
+            let after = align::dear(change as f64, delay.jitter);
+            cost += after;
+            if after > SUSPICIOUS || cost > 2.0 * at as f32 + 16.0 {
+                return at;
+            }
+            before = Some(difference);
+        }
+        tunnelled.len().min(plain.len())
+    }
+
+    fn settle(&mut self, ledger: &mut Ledger, block: &Block, end: usize, aligned: &align::Aligned) {
+        let Block { places, candidates, .. } = block;
+        let mut differences: Vec<i64> = Vec::with_capacity(end);
+        let mut consumed = 0;
+        let mut alone: Vec<usize> = Vec::new();
+        for (at, (place, found)) in places.iter().zip(aligned).enumerate().take(end) {
+            let item = place.item;
+            let counterpart = found.and_then(|(j, gap)| {
+                let confidence = self.confidence(gap).min(self.distinct(candidates, j, item.ns));
+                Some((j, candidates.get(j)?.1, confidence))
+            });
+            if let Some((j, _, _)) = counterpart {
+                for (_, item) in candidates.get(consumed..j).unwrap_or_default() {
+                    self.pass(ledger, item);
+                }
+                consumed = consumed.max(j + 1);
+            }
+            if place.hole {
+                let hole = Hole {
+                    plain: counterpart.and_then(|(_, plain, _)| Some((plain.serial, *ledger.plain.get(plain.serial)?))),
+                    confidence: counterpart.map_or(0.0, |(_, _, confidence)| confidence),
+                };
+                self.pass_plain(u64::from(counterpart.is_some()));
+                self.remember((item.sa, item.number), hole);
+            } else if let Some((_, plain, confidence)) = counterpart {
+                if ledger.pair(plain.serial, item.serial, PairBasis::Order, confidence) {
+                    differences.push(item.ns.saturating_sub(plain.ns));
+                    let stretch = self.stretch(&item);
+                    ledger.belongs(item.serial, stretch);
+                }
+            } else {
+                alone.push(at);
+                self.pass_tunnelled(1);
+            }
+            if self.encapsulated
+                && let Some(counter) = self.counters.get_mut(&item.sa)
+            {
+                if let Some((run, number)) = counter.settled
+                    && run == item.run
+                    && item.number > number + 1
+                {
+                    self.jumped += (item.number - number - 1).unsigned_abs();
+                    counter.forgotten = counter.forgotten.max(item.number - 1);
+                }
+                counter.settled = Some((item.run, item.number));
+            }
+        }
+        self.rescue(ledger, block, &alone, consumed);
+        for at in alone {
+            if let Some(place) = places.get(at) {
+                ledger.leave(place.item.serial, TunnelledFate::Alone);
+            }
+        }
+        // The plaintext packets up to the last that was used: what was not paired was lost.
+        let behind = consumed.checked_sub(1).and_then(|last| candidates.get(last)).map_or(0, |(at, _)| at + 1);
+        let holes: Vec<(Serial, (u32, i64))> = places
+            .iter()
+            .take(end)
+            .filter(|place| place.hole)
+            .filter_map(|place| {
+                let key = (place.item.sa, place.item.number);
+                Some((self.holes.get(&key)?.plain?.0, key))
+            })
+            .collect();
+        for item in self.plain.drain(..behind) {
+            if ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting) {
+                let hole = holes.iter().find(|(serial, _)| *serial == item.serial).map(|(_, hole)| *hole);
+                let confidence = hole.and_then(|hole| self.holes.get(&hole)).map_or(0.5, |hole| hole.confidence);
+                let raw = hole
+                    .map(|(sa, number)| (sa, self.counters.get(&sa).map_or(0, |counter| counter.raw_number(number))));
+                ledger.give_up(item.serial, raw, confidence);
+            }
+        }
+        self.forget(places, end);
+        self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);
+    }
+
+    /// Takes settled packets out of the queue.
+    fn forget(&mut self, places: &[Place], end: usize) {
+        let done = || places.iter().take(end).filter(|place| !place.hole).map(|place| place.item.serial);
+        let count = done().count();
+        let waiting = self.tunnelled_mut();
+        if done().eq(waiting.iter().take(count).map(|item| item.serial)) {
+            waiting.drain(..count);
+            return;
+        }
+        let done: HashSet<Serial, FixedState> = done().collect();
+        // Sorting by number moved packets within the places that were looked at.
+        let window = places.len().min(waiting.len()).max(count);
+        let kept: Vec<TunnelItem> = waiting.drain(..window).filter(|item| !done.contains(&item.serial)).collect();
+        for item in kept.into_iter().rev() {
+            waiting.push_front(item);
+        }
+    }
+
+    /// Packets that overtook each other behind the tap leave one of each side alone; where only one fits, it is the one.
+    fn rescue(&self, ledger: &mut Ledger, block: &Block, alone: &[usize], consumed: usize) {
+        let Block { places, tunnelled, candidates } = block;
+        let Some(delay) = self.delay.filter(|delay| delay.base.is_some()) else { return };
+        let base = delay.base.unwrap_or(0.0);
+        let free: Vec<PlainItem> = candidates
+            .iter()
+            .take(consumed)
+            .map(|(_, item)| *item)
+            .filter(|item| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting))
+            .collect();
+        for at in alone {
+            let (Some(place), Some(b)) = (places.get(*at), tunnelled.get(*at)) else { continue };
+            let Some(esp) = b.esp else { continue };
+            let fits = |item: &&PlainItem| {
+                let off = b.ns.saturating_sub(item.ns) as f64 - base;
+                self.mappings.makes(b.mapping, item.bytes, esp) && off.abs() < 50.0 * delay.spread
+            };
+            let mut fitting = free.iter().filter(fits);
+            if let (Some(only), None) = (fitting.next(), fitting.next()) {
+                ledger.pair(only.serial, place.item.serial, PairBasis::Order, 0.8);
+            }
+        }
+    }
+
+    /// How sure a pair can be at most. In the order of their numbers packets do not change places; behind the other gateway they may,
+    /// and then one as long as its neighbour cannot be told from it but by its time.
+    fn distinct(&self, candidates: &[(usize, PlainItem)], at: usize, ns: i64) -> f32 {
+        /// Neighbours that are looked at on either side.
+        const NEAR: usize = 4;
+        const ALIKE: f32 = 0.9;
+        const CROWDED: f32 = 0.85;
+        const BETTER: f32 = 0.7;
+        let (Some(delay), false) = (self.delay, self.encapsulated) else { return 1.0 };
+        let (Some((_, own)), Some(base)) = (candidates.get(at), delay.base) else { return 1.0 };
+        let off = |item: &PlainItem| (ns.saturating_sub(item.ns) as f64 - base).abs();
+        let near = candidates.get(at.saturating_sub(NEAR)..candidates.len().min(at + NEAR + 1)).unwrap_or_default();
+        let alike =
+            near.iter().map(|(_, item)| item).filter(|item| item.bytes == own.bytes && item.serial != own.serial);
+        alike.fold(1.0_f32, |sure, other| {
+            let apart = other.ns.saturating_sub(own.ns).abs() as f64;
+            if off(other) + delay.jitter < off(own) {
+                sure.min(BETTER)
+            } else if apart < 4.0 * delay.jitter {
+                sure.min(CROWDED)
+            } else {
+                sure.min(ALIKE)
+            }
+        })
+    }
+
+    fn confidence(&self, gap: f32) -> f32 {
+        (1.0 / (1.0 + (-gap).exp())).min(SUREST)
+    }
+}
+
+/// By how much a packet may be early or late before it is out of time.
+fn slack(delay: Delay) -> i64 {
+    (32.0 * delay.spread.max(delay.jitter)).clamp(1e6, 1e9) as i64
+}
+
+/// How many places there are before the plaintext side goes on for long without the tunnel.
+fn outage(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> usize {
+    let Some(base) = delay.base else { return rows.len() };
+    let mut before: Option<usize> = None;
+    let mut at = 0;
+    for (row, packet) in rows.iter().enumerate() {
+        if packet.hole {
+            before = before.map(|before| before + 1);
+            continue;
+        }
+        let sent = packet.ns.saturating_sub(base as i64);
+        let ahead = plain.get(at..).unwrap_or_default();
+        at += ahead.iter().take_while(|own| own.ns < sent).count();
+        if before.is_some_and(|before| at > before + 1 + OUTAGE) {
+            return row;
+        }
+        before = Some(at);
+    }
+    rows.len()
+}
+
+/// From which place on the tunnel goes on for long without the plaintext side, and until when.
+fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Option<(usize, i64)> {
+    let base = delay.base? as i64;
+    let slack = slack(delay);
+    let mut found: Option<(usize, usize, usize)> = None;
+    for (row, packet) in rows.iter().enumerate().filter(|(_, packet)| !packet.hole) {
+        let sent = packet.ns.saturating_sub(base);
+        let next = plain.partition_point(|own| own.ns < sent);
+        let (Some(before), Some(after)) = (next.checked_sub(1).and_then(|at| plain.get(at)), plain.get(next)) else {
+            continue;
+        };
+        if sent.saturating_sub(before.ns) <= slack || after.ns.saturating_sub(sent) <= slack {
+            continue;
+        }
+        let (first, count) =
+            found.filter(|(_, at, _)| *at == next).map_or((row, 0), |(first, _, count)| (first, count));
+        if count >= OUTAGE {
+            return Some((first, after.ns.saturating_add(base).saturating_sub(slack)));
+        }
+        found = Some((first, next, count + 1));
+    }
+    None
+}
+
+/// Whether packets have so many lengths that a few in a row are like no others.
+fn is_diverse(tunnelled: &[align::Tunnelled]) -> bool {
+    /// Of so many packets, so many lengths.
+    const PACKETS: usize = 2 * AROUND;
+    const LENGTHS: usize = 4;
+    let mut lengths: Vec<u32> = tunnelled.iter().take(PACKETS).filter_map(|packet| packet.esp).collect();
+    lengths.sort_unstable();
+    // One that is rare does not help.
+    lengths.chunk_by(|a, b| a == b).filter(|same| same.len() * 4 < PACKETS && same.len() > 1).count() >= LENGTHS
+}
+
+/// Takes note of flows that a first look finds in the tunnel; whether there are any that nobody knew.
+fn hint(ledger: &mut Ledger, plain: &[PlainItem], aligned: &align::Aligned) -> bool {
+    /// Packets that make a flow known.
+    const ENOUGH: u32 = 3;
+    let last = aligned.iter().rev().find_map(|found| *found).map_or(0, |(at, _)| at + 1);
+    let first = aligned.iter().find_map(|found| *found).map_or(0, |(at, _)| at);
+    let mut counts: HashMap<FlowId, (u32, u32), FixedState> = HashMap::default();
+    for item in plain.get(first..last).unwrap_or_default() {
+        counts.entry(item.flow).or_default().0 += 1;
+    }
+    for (at, _) in aligned.iter().flatten() {
+        if let Some(count) = plain.get(*at).and_then(|item| counts.get_mut(&item.flow)) {
+            count.1 += 1;
+        }
+    }
+    let mut news = false;
+    for (flow, (all, found)) in counts {
+        if found >= ENOUGH
+            && found * 2 >= all
+            && ledger.flows.class(flow) == Class::Unknown
+            && let Some(flow) = ledger.flows.get_mut(flow)
+        {
+            flow.hinted = true;
+            news = true;
+        }
+    }
+    news
+}

@@ -1,0 +1,385 @@
+//! Proof of pairs by order after packets were lost: the same stretch of pairs, shifted by some packets, must fit worse.
+//!
+//! As long as every packet of one side has its counterpart on the other, the alignment that was decided at the beginning holds. Where packets
+//! are missing and no sequence number says how many (a *slip*), everything after them may be shifted. Each stretch between two slips
+//! must prove itself: by lengths that no shifted packet makes, by times that vary less than those of shifted pairs, and by a delay that
+//! is that of the stretches that are proved.
+
+use std::collections::BTreeMap;
+
+use super::align::dear;
+use super::delay::median;
+use super::lane::Level;
+use crate::matching::Matcher;
+use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
+
+/// Packets by which a stretch is shifted.
+const SHIFTS: [isize; 20] = [-1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6, 6, -7, 7, -8, 8, -12, 12, -16, 16];
+/// What must speak against each shifted stretch, in nats.
+const NEEDED: f64 = 9.0;
+/// The same of a stretch whose delay is not that of others, how rare its lengths must be, in nats, and its pairs.
+const NEEDED_ALONE: f64 = 30.0;
+const RARE: f64 = 20.0;
+const PAIRS_ALONE: usize = 32;
+/// What a length that does not fit says, in nats.
+const CONTRADICTED: f64 = 3.0;
+/// Changes of the delay share a packet with their neighbours: they count for half.
+const SHARED: f64 = 0.5;
+/// The most that the delay of a stretch says, in nats: queues fill.
+const MOST_BY_LEVEL: f64 = 12.0;
+/// Usual deviations within which a delay is that of others.
+const SAME: f64 = 8.0;
+/// Deviations from packet to packet below this share of their distance do not make one the next.
+const OF_DISTANCE: f64 = 0.5;
+/// Pairs of a part.
+const PART: usize = 32;
+/// What may speak for a shifted part that follows one that is proved.
+const NOT_WORSE: f64 = -6.0;
+/// Pairs at either end of a stretch that make its delay.
+const ENDS: usize = 16;
+/// By how much clocks may drift apart.
+const DRIFT: f64 = 1e-4;
+/// How sure a pair is at most that is not proved.
+const UNPROVED: f32 = 0.3;
+
+/// A pair by order.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    /// Its place among the packets that are held.
+    at: usize,
+    stretch: u32,
+    plain_ns: i64,
+    tunnel_ns: i64,
+    bytes: u32,
+    esp: Option<u32>,
+    sa: u32,
+}
+
+impl Member {
+    const fn delay(&self) -> i64 {
+        self.tunnel_ns.saturating_sub(self.plain_ns)
+    }
+}
+
+/// What is known of the stretches of one lane.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::matching) struct Proof {
+    /// The latest stretch that is proved, and its delay at the end.
+    latest: Option<(u32, Level)>,
+    /// Pairs, and those of them that are not proved.
+    pub(in crate::matching) pairs: u64,
+    pub(in crate::matching) open: u64,
+    /// Pairs before the first stretch that is proved, and after the last.
+    leading: u64,
+    trailing: u64,
+}
+
+impl Proof {
+    /// Whether so many pairs at one end are open that it is not known how many packets were lost.
+    pub(in crate::matching) const fn is_open(&self) -> bool {
+        /// Pairs at either end, and of so many one.
+        const FEW: u64 = 4;
+        const OF: u64 = 64;
+        const SOME: u64 = 10;
+        let ends = self.leading + self.trailing;
+        (ends > FEW && ends * OF > self.pairs) || (self.open > FEW && self.open * SOME > self.pairs)
+    }
+
+    fn add(&mut self, pairs: u64, proved: Option<(u32, Level)>) {
+        self.pairs += pairs;
+        if let Some(latest) = proved {
+            self.latest = Some(latest);
+            self.trailing = 0;
+        } else {
+            self.open += pairs;
+            *if self.latest.is_some() { &mut self.trailing } else { &mut self.leading } += pairs;
+        }
+    }
+}
+
+impl Matcher {
+    /// Lowers the confidence of pairs by order that are as good when they are shifted.
+    pub(in crate::matching) fn prove(&mut self, held: &mut [Tunnelled]) {
+        let mut lanes: BTreeMap<usize, Vec<Member>> = BTreeMap::new();
+        for (at, packet) in held.iter().enumerate() {
+            let TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch, .. }) = packet.fate else {
+                continue;
+            };
+            let (Some(plain_ns), Some(tunnel_ns)) = (plain.time.ns(), packet.time.ns()) else { continue };
+            let Some(lane) = self.order.lane(packet.sa).filter(|_| stretch > 0) else { continue };
+            let esp = packet.esp.filter(|_| packet.complete);
+            let member = Member { at, stretch, plain_ns, tunnel_ns, bytes: plain.bytes, esp, sa: packet.sa };
+            lanes.entry(lane).or_default().push(member);
+        }
+        for (lane, mut members) in lanes {
+            members.sort_by_key(|member| (member.stretch, member.plain_ns));
+            let Some(proof) = self.proofs.get(lane).copied() else { continue };
+            let first = self.order.level(lane);
+            let makes = |sa: u32, bytes: u32, esp: u32| {
+                self.order.mapping(sa).is_none_or(|mapping| mapping.esp(bytes) == Some(esp))
+            };
+            let lane_of = Stretches { members: &members, makes, one_clock: self.settings.one_clock };
+            let (proof, open) = lane_of.prove(proof, first);
+            for at in open {
+                if let Some(TunnelledFate::Paired(pairing)) = held.get_mut(at).map(|packet| &mut packet.fate) {
+                    pairing.confidence = pairing.confidence.min(UNPROVED);
+                }
+            }
+            if let Some(own) = self.proofs.get_mut(lane) {
+                *own = proof;
+            }
+        }
+    }
+}
+
+/// Some pairs of one stretch in a row.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    range: (usize, usize),
+    /// It goes on from the one before.
+    goes_on: bool,
+}
+
+/// The pairs of one lane, in the order of their stretches.
+struct Stretches<'m, M> {
+    members: &'m [Member],
+    makes: M,
+    one_clock: bool,
+}
+
+impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
+    /// The proof, and the places of the pairs that are open.
+    fn prove(&self, mut proof: Proof, first: Option<Level>) -> (Proof, Vec<usize>) {
+        let parts = self.parts();
+        let shares = self.shares();
+        let mut levels: Vec<Option<Level>> = Vec::with_capacity(parts.len());
+        let mut before = proof.latest.map(|(_, level)| level).or(first);
+        let mut going_on = proof.latest.is_some_and(|(stretch, _)| Some(stretch) == self.stretch(0));
+        for part in &parts {
+            let is_next = going_on && part.goes_on;
+            let own = self.is_proved(part.range, before.as_slice(), &shares, is_next);
+            let level = if own { self.level(part.range, true, before).or(before) } else { None };
+            going_on = own;
+            before = level.or(before);
+            levels.push(level);
+        }
+        // What comes before a stretch that is proved has its delay too.
+        let (mut after, mut goes_on): (Option<Level>, bool) = (None, false);
+        for (own, part) in levels.iter_mut().zip(&parts).rev() {
+            if own.is_none()
+                && let Some(after) = after
+                && self.is_proved(part.range, &[after], &shares, goes_on)
+            {
+                *own = self.level(part.range, true, Some(after));
+            }
+            if own.is_some() {
+                after = self.level(part.range, false, after).or(after);
+            }
+            goes_on = own.is_some() && part.goes_on;
+        }
+        let mut open = Vec::new();
+        for (at, (level, part)) in levels.iter().zip(&parts).enumerate() {
+            // Where the order was lost is not known to the packet.
+            let is_open = |at: Option<usize>| at.and_then(|at| levels.get(at)).is_some_and(Option::is_none);
+            let (from, to) = part.range;
+            if level.is_some() && is_open(at.checked_sub(1)) {
+                open.extend(self.members.get(from..to.min(from + ENDS)).unwrap_or_default().iter().map(|own| own.at));
+            }
+            if level.is_some() && is_open(at.checked_add(1)) {
+                let last = self.members.get(from.max(to.saturating_sub(ENDS))..to).unwrap_or_default();
+                open.extend(last.iter().map(|own| own.at));
+            }
+            let members = self.members.get(part.range.0..part.range.1).unwrap_or_default();
+            proof.add(members.len() as u64, (*level).zip(self.stretch(part.range.0)).map(|(level, own)| (own, level)));
+            match level {
+                Some(_) => open.extend(self.strays(part.range)),
+                None => open.extend(members.iter().map(|member| member.at)),
+            }
+        }
+        (proof, open)
+    }
+
+    /// Pairs whose delay is unlike that of their neighbours, while another packet near by fits better.
+    fn strays(&self, (from, to): (usize, usize)) -> Vec<usize> {
+        const NEAR: [isize; 6] = [-1, 1, -2, 2, -3, 3];
+        let own = self.members.get(from..to).unwrap_or_default();
+        let Some((base, spread)) = usual(own) else { return Vec::new() };
+        let usual = (SAME * spread).max(OF_DISTANCE * distance(own));
+        let is_stray = |at: &usize| {
+            let Some(member) = self.members.get(*at) else { return false };
+            let off = |other: &Member| member.tunnel_ns.saturating_sub(other.plain_ns).saturating_sub(base) as f64;
+            let apart = off(member).abs();
+            let better = |shift: &isize| {
+                at.checked_add_signed(*shift).and_then(|at| self.members.get(at)).is_some_and(|other| {
+                    off(other).abs() * 2.0 < apart
+                        && member.esp.is_none_or(|esp| (self.makes)(member.sa, other.bytes, esp))
+                })
+            };
+            apart > usual && NEAR.iter().any(better)
+        };
+        (from..to).filter(is_stray).filter_map(|at| Some(self.members.get(at)?.at)).collect()
+    }
+
+    /// Parts of the stretches, cut where the delay does not go on.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut from = 0;
+        for same in self.members.chunk_by(|a, b| a.stretch == b.stretch) {
+            let (start, to) = (from, from + same.len());
+            let mut goes_on = start == 0;
+            let mut at = ENDS;
+            while at + ENDS <= same.len() {
+                if let Some(jump) = jump(same, at).map(|jump| start + jump).filter(|jump| *jump > from) {
+                    cut(&mut parts, (from, jump), goes_on);
+                    (from, goes_on) = (jump, false);
+                    at += ENDS;
+                }
+                at += ENDS / 2;
+            }
+            cut(&mut parts, (from, to), goes_on);
+            from = to;
+        }
+        parts
+    }
+
+    /// What each length says that fits, in nats.
+    fn shares(&self) -> BTreeMap<u32, f64> {
+        let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
+        self.members.iter().for_each(|member| *counts.entry(member.bytes).or_default() += 1.0);
+        let all = self.members.len().max(1) as f64;
+        counts.into_iter().map(|(bytes, count)| (bytes, -(count / all).ln())).collect()
+    }
+
+    fn stretch(&self, at: usize) -> Option<u32> {
+        self.members.get(at).map(|member| member.stretch)
+    }
+
+    /// The delay at one end of a stretch. How much it varies is taken from before where there are few pairs.
+    fn level(&self, (from, to): (usize, usize), end: bool, before: Option<Level>) -> Option<Level> {
+        let own = self.members.get(from..to)?;
+        let near = if end { own.get(own.len().saturating_sub(ENDS)..)? } else { own.get(..own.len().min(ENDS))? };
+        let base = median(near.iter().map(Member::delay).collect())?;
+        let spread = median(near.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()).collect())?;
+        let spread = match before {
+            Some(before) if near.len() < ENDS => spread.max(before.spread),
+            _ => spread,
+        };
+        let ns = if end { near.last() } else { near.first() }?.plain_ns;
+        Some(Level { base, spread: spread.max(1_000), ns })
+    }
+
+    /// Whether a part fits better than each shifted one; `goes_on`: it follows one that does, and then must not fit worse.
+    fn is_proved(&self, range: (usize, usize), levels: &[Level], shares: &BTreeMap<u32, f64>, goes_on: bool) -> bool {
+        let own = self.members.get(range.0..range.1).unwrap_or_default();
+        let changes: Vec<i64> = own.windows(2).filter_map(|two| Some(change(two.first()?, two.get(1)?))).collect();
+        let jitter = median(changes).unwrap_or(1_000).max(1_000) as f64;
+        let spread = levels.iter().map(|level| level.spread).max().unwrap_or(0) as f64;
+        let calm = jitter <= (SAME * spread).max(OF_DISTANCE * distance(own));
+        let is_same = |level: &Level| {
+            self.off(range, *level, 0)
+                .is_some_and(|(off, scale)| off <= (SAME * scale).max(OF_DISTANCE * distance(own)))
+        };
+        let same = calm && !levels.is_empty() && levels.iter().all(is_same);
+        let rare: f64 = own.iter().filter_map(|member| shares.get(&member.bytes)).sum();
+        SHIFTS.iter().all(|shift| {
+            let inside = self.against(own, *shift, jitter);
+            let by_level: f64 = levels.iter().map(|level| self.by_level(range, *level, *shift)).sum();
+            if same {
+                inside + by_level >= if goes_on { NOT_WORSE } else { NEEDED }
+            } else {
+                own.len() >= PAIRS_ALONE && inside >= NEEDED_ALONE && (calm || rare >= RARE)
+            }
+        })
+    }
+
+    /// What lengths and changes of the delay say against the shifted stretch.
+    fn against(&self, own: &[Member], shift: isize, jitter: f64) -> f64 {
+        let mut against = 0.0;
+        let mut before: Option<(&Member, &Member)> = None;
+        for (at, member) in own.iter().enumerate() {
+            let Some(other) = at.checked_add_signed(shift).and_then(|at| own.get(at)) else { continue };
+            if member.esp.is_some_and(|esp| !(self.makes)(member.sa, other.bytes, esp)) {
+                against += CONTRADICTED;
+                before = None;
+                continue;
+            }
+            if let Some((last, last_other)) = before {
+                let shifted = (member.tunnel_ns.saturating_sub(other.plain_ns))
+                    .saturating_sub(last.tunnel_ns.saturating_sub(last_other.plain_ns));
+                let usual = change(last, member);
+                against += SHARED * f64::from(dear(shifted as f64, jitter) - dear(usual as f64, jitter));
+            }
+            before = Some((member, other));
+        }
+        against
+    }
+
+    /// By how much the delay of the shifted stretch is off a level, and the scale of that.
+    fn off(&self, (from, to): (usize, usize), level: Level, shift: isize) -> Option<(f64, f64)> {
+        let first = self.members.get(from)?;
+        let last = self.members.get(to.checked_sub(1)?)?;
+        let is_later = first.plain_ns >= level.ns;
+        let (start, end) = if is_later { (from, to.min(from + ENDS)) } else { (from.max(to.saturating_sub(ENDS)), to) };
+        let shifted = (start..end).filter_map(|at| {
+            let other = self.members.get(at.checked_add_signed(shift)?)?;
+            Some(self.members.get(at)?.tunnel_ns.saturating_sub(other.plain_ns))
+        });
+        let delay = median(shifted.collect())?;
+        let apart = if is_later { first.plain_ns } else { last.plain_ns }.saturating_sub(level.ns).saturating_abs();
+        let drift = if self.one_clock { 0.0 } else { DRIFT * apart as f64 };
+        Some((delay.saturating_sub(level.base).saturating_abs() as f64, level.spread as f64 + drift))
+    }
+
+    /// What the delay of other stretches says against the shifted one.
+    fn by_level(&self, range: (usize, usize), level: Level, shift: isize) -> f64 {
+        let (Some((own, scale)), Some((shifted, _))) = (self.off(range, level, 0), self.off(range, level, shift))
+        else {
+            // Nothing is there that it could be shifted to.
+            return MOST_BY_LEVEL;
+        };
+        ((shifted - own) / scale).clamp(-MOST_BY_LEVEL, MOST_BY_LEVEL)
+    }
+}
+
+/// The mean distance of plaintext packets, in nanoseconds.
+fn distance(own: &[Member]) -> f64 {
+    let (Some(first), Some(last)) = (own.first(), own.last()) else { return 0.0 };
+    last.plain_ns.saturating_sub(first.plain_ns) as f64 / own.len().saturating_sub(1).max(1) as f64
+}
+
+/// Cuts pairs in a row into parts.
+fn cut(parts: &mut Vec<Part>, (mut from, to): (usize, usize), mut goes_on: bool) {
+    while to > from + 2 * PART {
+        parts.push(Part { range: (from, from + PART), goes_on });
+        (from, goes_on) = (from + PART, true);
+    }
+    parts.push(Part { range: (from, to), goes_on });
+}
+
+/// The usual delay, and how much it varies.
+fn usual(own: &[Member]) -> Option<(i64, f64)> {
+    let base = median(own.iter().map(Member::delay).collect())?;
+    let spread = median(own.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()).collect())?;
+    Some((base, spread.max(1_000) as f64))
+}
+
+/// Where near a place the delay jumps or begins to vary, if it does.
+fn jump(own: &[Member], at: usize) -> Option<usize> {
+    let near = own.get(at.checked_sub(ENDS)?..at + ENDS)?;
+    let (before, after) = near.split_at_checked(ENDS)?;
+    let ((base, spread), (other, varies)) = (usual(before)?, usual(after)?);
+    let distance = OF_DISTANCE * distance(before).min(distance(after));
+    let jumps = base.saturating_sub(other).saturating_abs() as f64 > (SAME * spread.max(varies)).max(distance);
+    let wanders = spread.max(varies) > (SAME * spread.min(varies)).max(distance);
+    if !jumps && !wanders {
+        return None;
+    }
+    let steps =
+        near.windows(2).enumerate().filter_map(|(step, two)| Some((change(two.first()?, two.get(1)?), step + 1)));
+    let (_, step) = steps.max()?;
+    Some(at - ENDS + step)
+}
+
+fn change(one: &Member, other: &Member) -> i64 {
+    other.delay().saturating_sub(one.delay()).saturating_abs()
+}

@@ -1,0 +1,138 @@
+//! Which plaintext traffic goes through the tunnel, as far as pairing has shown.
+
+use super::numbers::Numbers;
+use super::reach::Reach;
+use crate::matching::limits::MAX_FLOWS;
+use crate::model::Address;
+
+/// Source, destination and protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(in crate::matching) struct FlowKey {
+    pub(in crate::matching) src: Address,
+    pub(in crate::matching) dst: Address,
+    pub(in crate::matching) protocol: u8,
+}
+
+/// Number of a flow. Those beyond the limit share number 0.
+pub(in crate::matching) type FlowId = u32;
+
+/// What pairing says of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) enum Class {
+    /// Nothing yet.
+    Unknown,
+    /// Its packets go through the tunnel.
+    Selected,
+    /// They do not.
+    Outside,
+}
+
+/// Counts of one flow.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::matching) struct Flow {
+    /// Packets that were found in the tunnel.
+    pub(in crate::matching) matched: u64,
+    /// Packets that were not.
+    pub(in crate::matching) unmatched: u64,
+    /// Packets that were seen beside the tunnel, in clear.
+    pub(in crate::matching) clear: u64,
+    /// Packets from before the tunnel's capture began or after it ended.
+    pub(in crate::matching) uncovered: u64,
+    /// A first look found most of its packets in the tunnel.
+    pub(in crate::matching) hinted: bool,
+    /// A first look found few of its packets in the tunnel.
+    pub(in crate::matching) stray: bool,
+    /// Packets of a direction that could not be paired, because there is more than one way to do it.
+    pub(in crate::matching) aside: u64,
+    /// Differences of the timestamps of its pairs.
+    pub(in crate::matching) reach: Reach,
+}
+
+/// All flows.
+#[derive(Debug)]
+pub(in crate::matching) struct Flows {
+    numbers: Numbers<FlowKey>,
+    flows: Vec<Flow>,
+    keys: Vec<Option<FlowKey>>,
+    /// Packets of flows beyond the limit.
+    pub(in crate::matching) refused: u64,
+}
+
+impl Default for Flows {
+    fn default() -> Self {
+        Self { numbers: Numbers::default(), flows: vec![Flow::default()], keys: vec![None], refused: 0 }
+    }
+}
+
+impl Flows {
+    /// Number of the flow.
+    pub(in crate::matching) fn number(&mut self, key: FlowKey) -> FlowId {
+        if let Some(id) = self.numbers.get(key) {
+            return id;
+        }
+        if self.flows.len() > MAX_FLOWS {
+            self.refused += 1;
+            return 0;
+        }
+        let id = self.flows.len() as FlowId;
+        self.flows.push(Flow::default());
+        self.keys.push(Some(key));
+        self.numbers.insert(key, id);
+        id
+    }
+
+    /// What the number stands for; `None` for the shared one.
+    pub(in crate::matching) fn key(&self, id: FlowId) -> Option<FlowKey> {
+        self.keys.get(id as usize).copied().flatten()
+    }
+
+    /// All flows.
+    pub(in crate::matching) fn iter(&self) -> impl Iterator<Item = (FlowId, Flow)> + '_ {
+        self.flows.iter().enumerate().map(|(id, flow)| (id as FlowId, *flow))
+    }
+
+    pub(in crate::matching) fn get(&self, id: FlowId) -> Flow {
+        self.flows.get(id as usize).copied().unwrap_or_default()
+    }
+
+    pub(in crate::matching) fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
+        self.flows.get_mut(id as usize)
+    }
+
+    /// Takes in what a first look says of each flow: how many packets could be in the tunnel, and how many are.
+    pub(in crate::matching) fn first_look(&mut self, flows: &[(FlowId, u32, u32)]) {
+        /// Packets that say something about a flow.
+        const ENOUGH: u32 = 3;
+        for (flow, all, found) in flows {
+            if let Some(flow) = self.get_mut(*flow) {
+                flow.hinted |= *found >= ENOUGH && found * 2 >= *all;
+                flow.stray |= *all >= 2 * ENOUGH && found * 4 < *all;
+            }
+        }
+    }
+
+    /// What is known of a flow so far.
+    pub(in crate::matching) fn class(&self, id: FlowId) -> Class {
+        let flow = self.get(id);
+        let all = flow.matched + flow.unmatched;
+        if flow.matched * 4 >= all && (flow.matched >= 3 || flow.hinted) {
+            Class::Selected
+        } else if flow.stray || flow.clear > flow.matched || (all >= 6 && flow.matched * 10 < all) {
+            Class::Outside
+        } else {
+            Class::Unknown
+        }
+    }
+
+    /// Packets of a flow of which is not known whether they are in the tunnel.
+    pub(in crate::matching) fn aside(&self, id: FlowId) -> u64 {
+        let flow = self.get(id);
+        if flow.aside > 0 && flow.matched == 0 { flow.aside + flow.unmatched + flow.uncovered } else { flow.aside }
+    }
+
+    /// Whether its packets should have been in the tunnel, judged at the end.
+    pub(in crate::matching) fn is_selected(&self, id: FlowId) -> bool {
+        let flow = self.get(id);
+        flow.matched > 0 && flow.matched * 10 >= flow.matched + flow.unmatched && flow.clear <= flow.matched
+    }
+}

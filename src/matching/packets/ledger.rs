@@ -1,0 +1,541 @@
+//! The packets of both sides that are not settled yet, in capture order.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use foldhash::fast::FixedState;
+
+use super::flows::{Class, FlowId, Flows};
+use super::reach::Reach;
+use crate::dissect::Costs;
+use crate::matching::content::identity::Identity;
+use crate::matching::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
+use crate::matching::measure::silence::{Expected, Silences};
+use crate::model::report::Pattern;
+use crate::model::{Address, FramePos, Timestamp};
+
+pub(in crate::matching) use crate::model::pairs::PairBasis;
+
+/// Number of a packet of one side, in capture order.
+pub(in crate::matching) type Serial = u64;
+
+/// What a header says that gateways copy, map or set (RFC 4301 section 5.1.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::matching) struct Marks {
+    pub(in crate::matching) tos: u8,
+    pub(in crate::matching) ttl: u8,
+    /// `None` for IPv6, which has no such flag.
+    pub(in crate::matching) dont_fragment: Option<bool>,
+}
+
+/// A plaintext packet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Plain {
+    pub(in crate::matching) pos: FramePos,
+    pub(in crate::matching) time: Timestamp,
+    /// IP length.
+    pub(in crate::matching) bytes: u32,
+    pub(in crate::matching) flow: FlowId,
+    pub(in crate::matching) marks: Marks,
+    /// Octets behind it in its frame.
+    pub(in crate::matching) pad_bytes: u32,
+    pub(in crate::matching) pattern: Option<Pattern>,
+    pub(in crate::matching) identity: Option<Identity>,
+    /// What its fragments have in common.
+    pub(in crate::matching) train: Option<u64>,
+    /// Octets of its Ethernet frame without FCS.
+    pub(in crate::matching) frame_bytes: u32,
+    pub(in crate::matching) fate: PlainFate,
+}
+
+/// What became of a plaintext packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) enum PlainFate {
+    /// Not known yet.
+    Waiting,
+    /// Paired, seen beside the tunnel, or given up.
+    Settled,
+}
+
+/// A packet in the tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Tunnelled {
+    pub(in crate::matching) pos: FramePos,
+    pub(in crate::matching) time: Timestamp,
+    /// Number of its SA or tunnel.
+    pub(in crate::matching) sa: u32,
+    pub(in crate::matching) sequence: Option<u32>,
+    /// IP length, of all fragments together.
+    pub(in crate::matching) outer_bytes: u32,
+    /// Outer packets that carry it.
+    pub(in crate::matching) pieces: u16,
+    /// Whether `outer_bytes` is all of it.
+    pub(in crate::matching) complete: bool,
+    /// Length of opaque ESP, header to ICV.
+    pub(in crate::matching) esp: Option<u32>,
+    pub(in crate::matching) marks: Marks,
+    pub(in crate::matching) inner: Option<Inner>,
+    pub(in crate::matching) identity: Option<Identity>,
+    /// What its fragments have in common, where it is one of them.
+    pub(in crate::matching) train: Option<u64>,
+    pub(in crate::matching) costs: Costs,
+    /// Octets of its frame without FCS, and those of them behind the IP packet.
+    pub(in crate::matching) frame_bytes: u32,
+    pub(in crate::matching) pad_bytes: u32,
+    pub(in crate::matching) pattern: Option<Pattern>,
+    pub(in crate::matching) fate: TunnelledFate,
+}
+
+impl Tunnelled {
+    /// How a pair is known that its content makes.
+    pub(in crate::matching) fn basis(&self) -> PairBasis {
+        if self.inner.is_some_and(|inner| inner.decrypted) { PairBasis::Decrypted } else { PairBasis::Content }
+    }
+}
+
+/// The packet inside, where it is visible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) struct Inner {
+    /// IP length.
+    pub(in crate::matching) bytes: u32,
+    pub(in crate::matching) marks: Marks,
+    /// Octets between it and the end of what carries it that are no trailer of ESP.
+    pub(in crate::matching) carried_pad: u32,
+    /// Whether it was decrypted.
+    pub(in crate::matching) decrypted: bool,
+    /// Octets of ESP's IV, padding, trailer and ICV.
+    pub(in crate::matching) esp: EspParts,
+}
+
+/// Parts of ESP where they are visible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::matching) struct EspParts {
+    pub(in crate::matching) header: u32,
+    pub(in crate::matching) iv: u32,
+    pub(in crate::matching) pad: u32,
+    pub(in crate::matching) trailer: u32,
+    pub(in crate::matching) icv: u32,
+    /// What the content is padded to.
+    pub(in crate::matching) block: u32,
+}
+
+/// What became of a tunnelled packet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) enum TunnelledFate {
+    /// Not known yet.
+    Waiting,
+    /// It is this plaintext packet.
+    Paired(Pairing),
+    /// No plaintext packet is known.
+    Alone,
+    /// Its plaintext packet would have been sent before the plain capture began or after it ended.
+    Uncovered,
+    /// Its plaintext packet would have been sent while the plain tap showed no frame: it waits for the verdict on that silence.
+    Silent,
+    /// Its number was there before.
+    Repeated,
+    /// One of the fragments of a packet that another stands for.
+    Part,
+}
+
+/// A pair, as the tunnelled packet keeps it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Pairing {
+    pub(in crate::matching) plain: Plain,
+    pub(in crate::matching) basis: PairBasis,
+    /// Pairs by order with no slip between them have one number; 0 is none.
+    pub(in crate::matching) stretch: u32,
+    /// 0 to 1.
+    pub(in crate::matching) confidence: f32,
+}
+
+impl PairBasis {
+    /// What most pairs are known by, of counts in the order of the bases.
+    pub(in crate::matching) fn of_most(counts: &[u64; 3]) -> Option<Self> {
+        let bases = [Self::Content, Self::Decrypted, Self::Order].into_iter().zip(counts);
+        let counted = bases.filter(|(_, count)| **count > 0);
+        counted.max_by_key(|(basis, count)| (**count, std::cmp::Reverse(*basis))).map(|(basis, _)| basis)
+    }
+}
+
+/// Packets of one side, numbered in capture order. The front is dropped once it is settled.
+#[derive(Debug)]
+pub(in crate::matching) struct Side<T> {
+    first: Serial,
+    packets: VecDeque<T>,
+}
+
+impl<T> Default for Side<T> {
+    fn default() -> Self {
+        Self { first: 0, packets: VecDeque::new() }
+    }
+}
+
+impl<T> Side<T> {
+    pub(in crate::matching) fn push(&mut self, packet: T) -> Serial {
+        self.packets.push_back(packet);
+        self.next() - 1
+    }
+
+    /// The number that the next packet gets.
+    pub(in crate::matching) fn next(&self) -> Serial {
+        self.first + self.packets.len() as u64
+    }
+
+    pub(in crate::matching) const fn first(&self) -> Serial {
+        self.first
+    }
+
+    pub(in crate::matching) fn get(&self, serial: Serial) -> Option<&T> {
+        self.packets.get(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(in crate::matching) fn get_mut(&mut self, serial: Serial) -> Option<&mut T> {
+        self.packets.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(in crate::matching) fn front(&self) -> Option<&T> {
+        self.packets.front()
+    }
+
+    pub(in crate::matching) fn pop(&mut self) -> Option<T> {
+        let packet = self.packets.pop_front()?;
+        self.first += 1;
+        Some(packet)
+    }
+
+    pub(in crate::matching) fn iter(&self) -> impl DoubleEndedIterator<Item = (Serial, &T)> {
+        self.packets.iter().enumerate().map(|(at, packet)| (self.first + at as u64, packet))
+    }
+}
+
+/// Both sides.
+#[derive(Debug)]
+pub(in crate::matching) struct Ledger {
+    pub(in crate::matching) plain: Side<Plain>,
+    pub(in crate::matching) tunnel: Side<Tunnelled>,
+    pub(in crate::matching) flows: Flows,
+    pub(in crate::matching) lost: Vec<Lost>,
+    /// Packets that found the list full.
+    unlisted: u64,
+    /// Packets of either side that made room.
+    pub(in crate::matching) crowded_plain: Crowded,
+    pub(in crate::matching) crowded_tunnel: Crowded,
+    /// Packets that were not found, by flow and length.
+    pub(in crate::matching) missed: BTreeMap<(FlowId, u32), u64>,
+    /// First frame of either capture, and the last one once it has ended: plain, tunnel.
+    pub(in crate::matching) recorded: [(i64, i64); 2],
+    /// Smallest MTU that ICMP errors state, by the addresses of the packet that was too big.
+    pub(in crate::matching) too_big: BTreeMap<(Address, Address), u32>,
+    /// Differences of the timestamps of pairs.
+    pub(in crate::matching) reach: Reach,
+    /// Those of each SA, and its way past a tap.
+    pub(in crate::matching) sas: Vec<(Reach, usize)>,
+    /// Times without frames on the plain side, and on the tunnel's.
+    pub(in crate::matching) silences: [Silences; 2],
+    /// Plaintext packets from outside this time.
+    pub(in crate::matching) uncovered: u64,
+    /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
+    pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            plain: Side::default(),
+            tunnel: Side::default(),
+            flows: Flows::default(),
+            lost: Vec::new(),
+            unlisted: 0,
+            crowded_plain: Crowded::default(),
+            crowded_tunnel: Crowded::default(),
+            missed: BTreeMap::new(),
+            recorded: [(i64::MIN, i64::MAX); 2],
+            too_big: BTreeMap::new(),
+            reach: Reach::default(),
+            sas: Vec::new(),
+            silences: Default::default(),
+            uncovered: 0,
+            unpaired: None,
+        }
+    }
+}
+
+/// A pair as sure as this says how long packets are on their way.
+const REACHES: f32 = 0.7;
+/// After so many packets that found the list of lost ones full it is looked through again.
+const UNLISTED: u64 = 1_024;
+
+/// Packets that made room for others before their counterpart could have come.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Crowded {
+    pub(in crate::matching) packets: u64,
+    /// Time of the latest of them.
+    latest: i64,
+}
+
+impl Default for Crowded {
+    fn default() -> Self {
+        Self { packets: 0, latest: i64::MIN }
+    }
+}
+
+impl Crowded {
+    /// A packet of this time made room. `read`: how far the other side was read, on this one's clock, where that is known. One whose
+    /// counterpart would have come by then has none.
+    pub(in crate::matching) fn add(&mut self, ns: Option<i64>, read: Option<i64>) {
+        if ns.zip(read).is_some_and(|(ns, read)| ns.saturating_add(ON_ITS_WAY_NS) <= read) {
+            return;
+        }
+        self.packets += 1;
+        self.latest = self.latest.max(ns.unwrap_or(i64::MAX));
+    }
+
+    /// How many there are, unless all of them lie before the other side's `first` frame, on this one's clock: they have no
+    /// counterpart either.
+    pub(in crate::matching) fn count(&self, first: Option<i64>) -> u64 {
+        let before = first.is_some_and(|first| self.latest.saturating_add(ON_ITS_WAY_NS) <= first);
+        if before { 0 } else { self.packets }
+    }
+}
+
+/// A plaintext packet that was not seen in the tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Lost {
+    pub(in crate::matching) pos: FramePos,
+    pub(in crate::matching) time: Timestamp,
+    pub(in crate::matching) bytes: u32,
+    pub(in crate::matching) flow: FlowId,
+    /// SA and number that nobody saw, where the hole in the numbers says so.
+    pub(in crate::matching) hole: Option<(u32, u32)>,
+    /// How sure it is that it was this one.
+    pub(in crate::matching) confidence: f32,
+    /// Silence of the tunnel's tap in which it was expected, on the tunnel's clock.
+    pub(in crate::matching) silence: Option<i64>,
+}
+
+impl Ledger {
+    /// `exit`: whether there is a far side.
+    pub(in crate::matching) fn new(exit: bool) -> Self {
+        Self { unpaired: exit.then(HashSet::default), ..Self::default() }
+    }
+
+    /// Takes note of how long packets of a direction are on their way.
+    pub(in crate::matching) fn reaches(&mut self, difference: i64) {
+        self.reach.add(difference);
+    }
+
+    /// When the tunnel's tap should show a plaintext packet.
+    fn expected_in_tunnel(&self, p: &Plain) -> Option<Expected> {
+        let ns = p.time.ns()?;
+        let own = self.flows.get(p.flow).reach;
+        let (least, usual, most) = own.lately().or_else(|| self.reach.lately())?;
+        let at = |difference: i64| ns.saturating_add(difference);
+        Some(Expected { least: at(least), usual: at(usual), most: at(most) })
+    }
+
+    /// When the plain tap should show a packet in the tunnel.
+    fn expected_on_plain(&self, ns: i64, sa: u32) -> Option<Expected> {
+        let own = self.sas.get(sa as usize).and_then(|(reach, _)| reach.lately());
+        let (least, usual, most) = own.or_else(|| self.reach.lately())?;
+        let at = |difference: i64| ns.saturating_sub(difference);
+        Some(Expected { least: at(most), usual: at(usual), most: at(least) })
+    }
+
+    /// A packet in the tunnel has no plaintext packet; whether that waits for the verdict on a silence of the plain tap.
+    pub(in crate::matching) fn miss_plain(&mut self, ns: i64, sa: u32) -> bool {
+        let Some(expected) = self.expected_on_plain(ns, sa) else { return false };
+        let [plain, _] = &mut self.silences;
+        plain.miss(sa, 0, expected).is_some()
+    }
+
+    /// Whether the tunnel's capture shows what the plain one does at this time: both were recording, however long the packet was on its
+    /// way. `numbered`: a later number was seen.
+    pub(in crate::matching) fn covers_plain(&self, ns: i64, numbered: bool) -> bool {
+        let Some((least, most)) = self.reach.ever() else { return true };
+        let [_, (from, to)] = self.recorded;
+        ns.saturating_add(least) >= from && (numbered || ns.saturating_add(most) <= to)
+    }
+
+    /// Whether an ICMP error says that packets of this length are dropped: these are lost whatever the captures cover.
+    fn is_refused(&self, plain: &Plain) -> bool {
+        let key = self.flows.key(plain.flow).filter(|_| !self.too_big.is_empty());
+        let mtu = key.and_then(|key| self.too_big.get(&(key.src, key.dst)));
+        mtu.is_some_and(|mtu| plain.bytes > *mtu)
+    }
+
+    /// Whether the plain capture shows what the tunnel's does at this time.
+    pub(in crate::matching) fn covers_tunnel(&self, ns: i64) -> bool {
+        let Some((least, most)) = self.reach.ever() else { return true };
+        let [(from, to), _] = self.recorded;
+        ns.saturating_sub(most) >= from && ns.saturating_sub(least) <= to
+    }
+
+    /// Pairs two packets that are both still waiting; false where one is not.
+    pub(in crate::matching) fn pair(
+        &mut self,
+        plain: Serial,
+        tunnelled: Serial,
+        basis: PairBasis,
+        confidence: f32,
+    ) -> bool {
+        let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return false };
+        let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) else {
+            return false;
+        };
+        p.fate = PlainFate::Settled;
+        let p = *p;
+        t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, stretch: 0, confidence });
+        let (p_flow, t_sa) = (p.flow, t.sa);
+        if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
+            && confidence >= REACHES
+        {
+            let (sa, difference) = (t_sa, t.saturating_sub(p));
+            self.reaches(difference);
+            if let Some(flow) = self.flows.get_mut(p_flow) {
+                flow.reach.add(difference);
+            }
+            if let Some((reach, way)) = self.sas.get_mut(sa as usize) {
+                reach.add(difference);
+                let [plain, tunnel] = &mut self.silences;
+                plain.pair(*way, p);
+                tunnel.pair(*way, t);
+            }
+        }
+        if let Some(flow) = self.flows.get_mut(p_flow) {
+            flow.matched += 1;
+        }
+        true
+    }
+
+    /// A plaintext packet was not found in the tunnel. `hole` is the number that it would have had.
+    pub(in crate::matching) fn give_up(&mut self, plain: Serial, hole: Option<(u32, u32)>, confidence: f32) {
+        let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) else { return };
+        p.fate = PlainFate::Settled;
+        let p = *p;
+        self.not_in_tunnel(p.pos);
+        if p.time.ns().is_some_and(|ns| !self.covers_plain(ns, hole.is_some())) && !self.is_refused(&p) {
+            self.uncovered += 1;
+            if let Some(flow) = self.flows.get_mut(p.flow) {
+                flow.uncovered += 1;
+            }
+            return;
+        }
+        let Plain { pos, time, bytes, flow, .. } = p;
+        let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(&p));
+        let [_, tunnel] = &mut self.silences;
+        let silence = expected.and_then(|expected| tunnel.miss(flow, bytes, expected));
+        if silence.is_none() {
+            self.miss_tunnel(flow, bytes, 1);
+        }
+        if self.lost.len() >= MAX_LOST && self.unlisted.is_multiple_of(UNLISTED) {
+            // Traffic that does not belong into the tunnel makes room.
+            let flows = &self.flows;
+            self.lost.retain(|lost| flows.class(lost.flow) != Class::Outside);
+        }
+        if self.lost.len() < MAX_LOST {
+            self.lost.push(Lost { pos, time, bytes, flow, hole, confidence, silence });
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Plaintext packets of a flow and of one length were lost before the tunnel's tap.
+    pub(in crate::matching) fn miss_tunnel(&mut self, flow: FlowId, bytes: u32, count: u64) {
+        if let Some(own) = self.flows.get_mut(flow) {
+            own.unmatched += count;
+        }
+        if self.missed.len() < MAX_SIZES || self.missed.contains_key(&(flow, bytes)) {
+            *self.missed.entry((flow, bytes)).or_default() += count;
+        }
+    }
+
+    /// A plaintext packet is about to make room for others. `read`: how far the tunnel was read, on the plain clock. What goes by
+    /// the tunnel loses nothing.
+    pub(in crate::matching) fn crowd_out(&mut self, plain: Serial, read: Option<i64>) {
+        if let Some(p) = self.plain.get(plain).filter(|p| p.fate == PlainFate::Waiting)
+            && self.flows.class(p.flow) != Class::Outside
+        {
+            self.crowded_plain.add(p.time.ns(), read);
+        }
+    }
+
+    /// A plaintext packet that cannot be compared: nothing of the tunnel is known for its time.
+    pub(in crate::matching) fn uncovered(&mut self, plain: Serial) {
+        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
+            p.fate = PlainFate::Settled;
+            self.uncovered += 1;
+            let pos = p.pos;
+            self.not_in_tunnel(pos);
+        }
+    }
+
+    /// A plaintext packet was not found in the tunnel.
+    fn not_in_tunnel(&mut self, pos: FramePos) {
+        if let Some(unpaired) = &mut self.unpaired
+            && unpaired.len() <= MAX_MISSED
+        {
+            unpaired.insert(pos);
+        }
+    }
+
+    /// A plaintext packet of a direction that cannot be paired.
+    pub(in crate::matching) fn set_aside(&mut self, plain: Serial) {
+        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
+            p.fate = PlainFate::Settled;
+            let (pos, flow) = (p.pos, p.flow);
+            self.not_in_tunnel(pos);
+            if let Some(flow) = self.flows.get_mut(flow) {
+                flow.aside += 1;
+            }
+        }
+    }
+
+    /// A plaintext packet was seen in clear on the tunnel's side.
+    pub(in crate::matching) fn clear(&mut self, plain: Serial) {
+        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
+            p.fate = PlainFate::Settled;
+            if let Some(flow) = self.flows.get_mut(p.flow) {
+                flow.clear += 1;
+            }
+        }
+    }
+
+    /// A tunnelled packet stays alone.
+    pub(in crate::matching) fn leave(&mut self, tunnelled: Serial, fate: TunnelledFate) {
+        if let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) {
+            t.fate = fate;
+        }
+    }
+
+    /// Notes the stretch of a pair by order.
+    pub(in crate::matching) fn belongs(&mut self, tunnelled: Serial, own: u32) {
+        if let Some(TunnelledFate::Paired(pairing)) = self.tunnel.get_mut(tunnelled).map(|packet| &mut packet.fate) {
+            pairing.stretch = own;
+        }
+    }
+
+    /// A packet that was given up came after all.
+    pub(in crate::matching) fn recover(&mut self, plain: Plain, tunnelled: Serial, confidence: f32) {
+        let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) else {
+            return;
+        };
+        t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch: 0, confidence });
+        // It is one of the latest.
+        let at = self.lost.iter().rposition(|lost| lost.pos == plain.pos);
+        let lost = at.map(|at| self.lost.remove(at));
+        if let Some(unpaired) = &mut self.unpaired {
+            unpaired.remove(&plain.pos);
+        }
+        let Some(flow) = self.flows.get_mut(plain.flow) else { return };
+        flow.matched += 1;
+        if let Some(silence) = lost.and_then(|lost| lost.silence) {
+            let [_, tunnel] = &mut self.silences;
+            tunnel.came(silence, plain.flow, plain.bytes);
+            return;
+        }
+        flow.unmatched = flow.unmatched.saturating_sub(1);
+        if let Some(missed) = self.missed.get_mut(&(plain.flow, plain.bytes)) {
+            *missed = missed.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Which length a packet has in ESP: the arithmetic that tells which packets can be which.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use crate::transform::inference::{Catalogue, Family};
+use crate::transform::iv::IvPattern;
+use crate::transform::size::layers::{ESP_HEADER, ESP_TRAILER};
+
+/// From the length of a packet to that of the ESP around it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) struct Mapping {
+    /// Block, IV and ICV of the transform.
+    pub(in crate::matching) family: Family,
+    /// What is inside ESP besides the packet.
+    pub(in crate::matching) inside: Inside,
+    /// Least length of ESP where the sender fills up against traffic analysis (RFC 4303 section 2.7), 0 for none.
+    pub(in crate::matching) floor: u32,
+}
+
+/// What is inside ESP besides the packet, or of the packet not inside.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::matching) enum Inside {
+    /// The packet alone: tunnel mode.
+    Packet,
+    /// GRE of so many octets in transport mode.
+    Gre(u32),
+    /// An IP header of so many octets of its own, and GRE of so many: a tunnel in tunnel mode.
+    Tunnel(u32, u32),
+    /// The packet without its IP header of so many octets: transport mode.
+    Payload(u32),
+}
+
+impl Inside {
+    /// All that are looked for, the commonest first.
+    pub(in crate::matching) const ALL: [Self; 8] = [
+        Self::Packet,
+        Self::Gre(4),
+        Self::Payload(20),
+        Self::Tunnel(20, 4),
+        Self::Gre(8),
+        Self::Payload(40),
+        Self::Tunnel(20, 0),
+        Self::Tunnel(20, 8),
+    ];
+
+    /// Whether ESP is in transport mode.
+    const fn transport(self) -> bool {
+        matches!(self, Self::Gre(_) | Self::Payload(_))
+    }
+
+    /// Octets that ESP has inside beyond those of the packet.
+    pub(in crate::matching) const fn extra(self) -> i32 {
+        match self {
+            Self::Packet => 0,
+            Self::Gre(gre) => gre as i32,
+            Self::Tunnel(ip, gre) => (ip + gre) as i32,
+            Self::Payload(header) => -(header as i32),
+        }
+    }
+}
+
+impl Inside {
+    /// In words.
+    pub(in crate::matching) fn name(self) -> String {
+        match self {
+            Self::Packet => "in tunnel mode".to_owned(),
+            Self::Payload(_) => "in transport mode".to_owned(),
+            Self::Gre(bytes) => format!("in {bytes} bytes of GRE in transport mode"),
+            Self::Tunnel(_, 0) => "in IP in IP in tunnel mode".to_owned(),
+            Self::Tunnel(_, bytes) => format!("in {bytes} bytes of GRE in tunnel mode"),
+        }
+    }
+}
+
+impl Mapping {
+    /// Length of ESP (header to ICV) around a packet of this length.
+    pub(in crate::matching) fn esp(&self, inner: u32) -> Option<u32> {
+        let content = inner.checked_add_signed(self.inside.extra())?.checked_add(ESP_TRAILER as u32)?;
+        let fixed = ESP_HEADER as u32 + self.family.iv + self.family.icv;
+        Some(content.checked_next_multiple_of(self.family.block.max(1))?.checked_add(fixed)?.max(self.floor))
+    }
+}
+
+/// How many packets have which length.
+pub(in crate::matching) type Lengths = BTreeMap<u32, u32>;
+
+/// The mapping that makes the most of these ESP lengths out of these packets, and the share of ESP packets that it makes.
+///
+/// Only lengths are compared, not their order, so it needs no pairs. Among equals the first in the order of the catalogue counts.
+pub(in crate::matching) fn fit(
+    plain: &Lengths,
+    esp: &Lengths,
+    catalogue: &Catalogue,
+    iv: IvPattern,
+) -> Option<(Mapping, f64)> {
+    let distinct: Vec<u32> = esp.keys().copied().collect();
+    // Either side may have packets that the other lacks.
+    let total: u32 = esp.values().sum::<u32>().min(plain.values().sum());
+    let floor = tfc_floor(esp);
+    let mut best: Option<(Mapping, u32)> = None;
+    for floor in [0, floor.unwrap_or(0)] {
+        let considered: Vec<u32> = distinct.iter().copied().filter(|length| *length > floor || floor == 0).collect();
+        let families =
+            if considered.is_empty() { catalogue.families(&distinct, iv) } else { catalogue.families(&considered, iv) };
+        for inside in Inside::ALL {
+            for family in &families {
+                let mapping = Mapping { family: *family, inside, floor };
+                let made = made(&mapping, plain, esp);
+                if made > 0 && best.is_none_or(|(_, most)| made > most) {
+                    best = Some((mapping, made));
+                }
+            }
+        }
+        // Fillings are looked for only where padding to blocks does not explain the lengths.
+        if floor == 0 && best.is_some_and(|(_, made)| f64::from(made) >= 0.9 * f64::from(total)) {
+            break;
+        }
+    }
+    best.map(|(mapping, made)| (mapping, f64::from(made) / f64::from(total.max(1))))
+}
+
+/// The mapping that somebody stated, and the share of packets that it makes, of those that could have a counterpart.
+///
+/// A transform and its mode leave open what else is inside: transport mode may protect the packet or a tunnel that carries it. Of what the
+/// mode allows, that counts which makes the most.
+pub(in crate::matching) fn stated(given: &Mapping, plain: &Lengths, esp: &Lengths) -> (Mapping, f64) {
+    let total = esp.values().sum::<u32>().min(plain.values().sum());
+    let share = |mapping: &Mapping| f64::from(made(mapping, plain, esp)) / f64::from(total.max(1));
+    let mut best = (*given, share(given));
+    for inside in Inside::ALL.into_iter().filter(|inside| inside.transport() == given.inside.transport()) {
+        let mapping = Mapping { inside, ..*given };
+        let share = share(&mapping);
+        if share > best.1 {
+            best = (mapping, share);
+        }
+    }
+    best
+}
+
+/// How many of the ESP packets the mapping makes out of the packets, each used once.
+fn made(mapping: &Mapping, plain: &Lengths, esp: &Lengths) -> u32 {
+    let mut left = esp.clone();
+    let mut made = 0;
+    for (&inner, &count) in plain {
+        if let Some(there) = mapping.esp(inner).and_then(|length| left.get_mut(&length)) {
+            let taken = count.min(*there);
+            *there -= taken;
+            made += taken;
+        }
+    }
+    made
+}
+
+/// The least length, where so many packets have it that a sender may fill up to it.
+fn tfc_floor(esp: &Lengths) -> Option<u32> {
+    let (&least, &count) = esp.first_key_value()?;
+    let total: u32 = esp.values().sum();
+    (count * 4 >= total && total >= 4).then_some(least)
+}
+
+/// The mappings of the SAs of one direction.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matching) struct Mappings {
+    distinct: Vec<Mapping>,
+    of: HashMap<u32, u8, FixedState>,
+}
+
+impl Mappings {
+    /// The SA has this mapping.
+    pub(in crate::matching) fn insert(&mut self, sa: u32, mapping: Mapping) {
+        let at = self.distinct.iter().position(|own| *own == mapping).unwrap_or_else(|| {
+            self.distinct.push(mapping);
+            self.distinct.len() - 1
+        });
+        self.of.insert(sa, u8::try_from(at).unwrap_or(0));
+    }
+
+    pub(in crate::matching) fn is_empty(&self) -> bool {
+        self.distinct.is_empty()
+    }
+
+    /// Number of the SA's mapping. An SA without one of its own has the first.
+    pub(in crate::matching) fn number(&self, sa: u32) -> u8 {
+        self.of.get(&sa).copied().unwrap_or(0)
+    }
+
+    /// The SA's mapping.
+    pub(in crate::matching) fn of(&self, sa: u32) -> Option<Mapping> {
+        self.distinct.get(usize::from(self.number(sa))).copied()
+    }
+
+    /// Whether the mapping with this number makes ESP of `esp` octets out of a packet of `inner`.
+    pub(in crate::matching) fn makes(&self, number: u8, inner: u32, esp: u32) -> bool {
+        self.distinct.get(usize::from(number)).is_some_and(|mapping| mapping.esp(inner) == Some(esp))
+    }
+}
+
+/// The families of the catalogue that make all these pairs of packet and ESP lengths, with what is inside ESP.
+pub(in crate::matching) fn consistent(
+    pairs: &[(u32, u32)],
+    families: &[Family],
+    inside: Inside,
+    floor: u32,
+) -> Vec<Family> {
+    let makes = |family: &Family| {
+        let mapping = Mapping { family: *family, inside, floor };
+        pairs.iter().all(|(inner, esp)| mapping.esp(*inner) == Some(*esp))
+    };
+    families.iter().copied().filter(makes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(of: impl IntoIterator<Item = u32>) -> Lengths {
+        let mut lengths = Lengths::new();
+        of.into_iter().for_each(|length| *lengths.entry(length).or_default() += 1);
+        lengths
+    }
+
+    const AES_CBC_SHA1: Family = Family { block: 16, iv: 16, icv: 12 };
+    const SIZES: [u32; 9] = [40, 52, 77, 128, 301, 576, 702, 1_013, 1_400];
+
+    fn fitted(mapping: Mapping, iv: IvPattern) -> Mapping {
+        let esp = lengths(SIZES.iter().filter_map(|inner| mapping.esp(*inner)));
+        let (found, share) = fit(&lengths(SIZES), &esp, &Catalogue::new(), iv).expect("something fits");
+        assert!(share > 0.99, "{share}");
+        found
+    }
+
+    #[test]
+    fn lengths_tell_what_is_around_and_inside() {
+        for inside in [Inside::Packet, Inside::Gre(4), Inside::Payload(20), Inside::Tunnel(20, 4)] {
+            let mapping = Mapping { family: AES_CBC_SHA1, inside, floor: 0 };
+            let found = fitted(mapping, IvPattern::Random);
+            for inner in 40..1_500 {
+                assert_eq!(found.esp(inner), mapping.esp(inner), "{inside:?} {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stated_mode_leaves_open_what_else_is_inside() {
+        for inside in Inside::ALL {
+            let made = Mapping { family: AES_CBC_SHA1, inside, floor: 0 };
+            let esp = lengths(SIZES.iter().filter_map(|inner| made.esp(*inner)));
+            let mode = |transport| if transport { Inside::Payload(20) } else { Inside::Packet };
+            let given = Mapping { inside: mode(inside.transport()), ..made };
+            let (found, share) = stated(&given, &lengths(SIZES), &esp);
+            assert!(share > 0.99 && found.inside.transport() == inside.transport(), "{inside:?}: {found:?} {share}");
+            for inner in SIZES {
+                assert_eq!(found.esp(inner), made.esp(inner), "{inside:?} {found:?}");
+            }
+            // A transform that makes none of the lengths stays as it was said, and makes nothing.
+            let other = Mapping { family: Family { block: 4, iv: 8, icv: 2_000 }, ..given };
+            assert_eq!(stated(&other, &lengths(SIZES), &esp), (other, 0.0));
+        }
+    }
+
+    #[test]
+    fn filling_up_is_found() {
+        let gcm = Mapping { family: Family { block: 4, iv: 8, icv: 16 }, inside: Inside::Packet, floor: 1_036 };
+        assert_eq!(gcm.esp(64), Some(1_036));
+        assert_eq!(fitted(gcm, IvPattern::SequenceXor), gcm);
+    }
+
+    #[test]
+    fn documents_lengths() {
+        // The Cisco 892 document: 64 octets in ESP-DES-MD5 are 120 with the outer header, in AES-128-CBC with SHA-1 136.
+        let des = Mapping { family: Family { block: 8, iv: 8, icv: 12 }, inside: Inside::Packet, floor: 0 };
+        assert_eq!(des.esp(64), Some(100));
+        assert_eq!(Mapping { family: AES_CBC_SHA1, inside: Inside::Packet, floor: 0 }.esp(64), Some(116));
+        assert_eq!(Mapping { family: AES_CBC_SHA1, inside: Inside::Payload(40), floor: 0 }.esp(20), None);
+    }
+}

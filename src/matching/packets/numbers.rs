@@ -1,0 +1,43 @@
+//! Numbers for things that come again and again.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use foldhash::fast::FixedState;
+
+/// Small numbers, given out in the order in which keys were first seen. The two keys that came last are compared first: packets go
+/// both ways.
+#[derive(Debug)]
+pub(in crate::matching) struct Numbers<K> {
+    of: HashMap<K, u32, FixedState>,
+    latest: [Option<(K, u32)>; 2],
+}
+
+impl<K> Default for Numbers<K> {
+    fn default() -> Self {
+        Self { of: HashMap::default(), latest: [None, None] }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Numbers<K> {
+    /// The number of a key that was seen before.
+    pub(in crate::matching) fn get(&mut self, key: K) -> Option<u32> {
+        if let Some((_, number)) = self.latest.iter().flatten().find(|(latest, _)| *latest == key) {
+            return Some(*number);
+        }
+        let number = *self.of.get(&key)?;
+        self.latest = [Some((key, number)), self.latest[0]];
+        Some(number)
+    }
+
+    /// Gives the key a number.
+    pub(in crate::matching) fn insert(&mut self, key: K, number: u32) {
+        self.of.insert(key, number);
+        self.latest = [Some((key, number)), self.latest[0]];
+    }
+
+    /// Keys that have a number.
+    pub(in crate::matching) fn len(&self) -> usize {
+        self.of.len()
+    }
+}

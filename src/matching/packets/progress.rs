@@ -1,0 +1,45 @@
+//! How far a side has been read.
+
+use crate::model::Timestamp;
+
+/// One capture stream, as far as it has been read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::matching) struct Progress {
+    pub(in crate::matching) first: Option<i64>,
+    /// Time of the latest frame.
+    pub(in crate::matching) latest: i64,
+    pub(in crate::matching) frames: u64,
+    pub(in crate::matching) packets: u64,
+    /// Packets in a tunnel.
+    pub(in crate::matching) tunnelled: u64,
+    pub(in crate::matching) ended: bool,
+    /// What all times are multiples of, in nanoseconds.
+    pub(in crate::matching) step: i64,
+}
+
+/// The greatest common divisor.
+fn common(one: i64, other: i64) -> i64 {
+    let (mut one, mut other) = (one, other);
+    while let Some(rest) = one.checked_rem(other) {
+        (one, other) = (other, rest);
+    }
+    one.saturating_abs()
+}
+
+impl Progress {
+    pub(in crate::matching) fn see(&mut self, time: Timestamp) {
+        self.frames += 1;
+        if let Some(ns) = time.ns() {
+            if self.step != 1 && ns.checked_rem(self.step) != Some(0) {
+                self.step = common(self.step, ns);
+            }
+            self.first = Some(self.first.map_or(ns, |first| first.min(ns)));
+            self.latest = if self.frames == 1 { ns } else { self.latest.max(ns) };
+        }
+    }
+
+    /// No frame before this time is still to come.
+    pub(in crate::matching) const fn until(&self) -> i64 {
+        if self.ended { i64::MAX } else { self.latest }
+    }
+}

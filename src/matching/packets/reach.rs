@@ -1,0 +1,59 @@
+//! How far apart the timestamps of pairs are: ever, and lately, for clocks drift and queues fill.
+
+/// Pairs after which the latest are counted anew.
+const PAIRS: u32 = 256;
+
+/// Least and greatest difference of the timestamps of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::matching) struct Reach {
+    ever: Option<(i64, i64)>,
+    /// Those of the latest pairs, and of as many before.
+    latest: Option<(i64, i64)>,
+    before: Option<(i64, i64)>,
+    count: u32,
+}
+
+/// Both together.
+fn joined(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (one, other) {
+        (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Reach {
+    pub(in crate::matching) fn add(&mut self, difference: i64) {
+        let own = Some((difference, difference));
+        self.ever = joined(self.ever, own);
+        if self.count >= PAIRS {
+            (self.before, self.latest, self.count) = (self.latest, None, 0);
+        }
+        self.latest = joined(self.latest, own);
+        self.count += 1;
+    }
+
+    /// Least and greatest of all.
+    pub(in crate::matching) const fn ever(&self) -> Option<(i64, i64)> {
+        self.ever
+    }
+
+    /// Least, middle and greatest of the latest.
+    pub(in crate::matching) fn lately(&self) -> Option<(i64, i64, i64)> {
+        joined(self.latest, self.before).map(|(least, most)| (least, i64::midpoint(least, most), most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_differences_follow_a_drift() {
+        let mut reach = Reach::default();
+        assert_eq!((reach.ever(), reach.lately()), (None, None));
+        (0..10_000).for_each(|at| reach.add(at));
+        assert_eq!(reach.ever(), Some((0, 9_999)));
+        let (least, usual, most) = reach.lately().expect("there are pairs");
+        assert!(most == 9_999 && least > 9_400 && (least..most).contains(&usual), "{least} {usual}");
+    }
+}

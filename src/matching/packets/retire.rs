@@ -1,0 +1,142 @@
+//! What leaves the ledger: packets that are settled, and those that have waited too long.
+
+use super::ledger::{PlainFate, Serial, TunnelledFate};
+use super::progress::Progress;
+use crate::matching::Matcher;
+use crate::matching::limits::{HORIZON_NS, MAX_WAITING};
+
+impl Matcher {
+    /// From when to when each capture was recorded.
+    pub(in crate::matching) fn cover(&mut self) {
+        let span = |side: &Progress| {
+            (side.first.unwrap_or(i64::MIN), if side.ended && side.frames > 0 { side.latest } else { i64::MAX })
+        };
+        self.ledger.recorded = [span(&self.plain), span(&self.tunnel)];
+    }
+
+    /// Gives up on what has waited too long.
+    pub(in crate::matching) fn expire(&mut self, end: bool) {
+        // How far both sides have been read, on the tunnel's clock.
+        let both = self.tunnel.until().min(self.plain.until().saturating_add(self.ahead.unwrap_or(0)));
+        let ahead = self.ahead;
+        let age = |until: i64, from: i64| until.saturating_sub(from) > 2 * HORIZON_NS;
+        for serial in self.ledger.tunnel.first()..self.ledger.tunnel.next() {
+            let Some(t) = self.ledger.tunnel.get(serial) else { break };
+            if !matches!(t.fate, TunnelledFate::Waiting) {
+                continue;
+            }
+            let too_old = match (ahead, t.time.ns()) {
+                (Some(_), Some(ns)) => age(both, ns),
+                _ => false,
+            };
+            let too_many = (self.ledger.tunnel.next() - serial) as usize > MAX_WAITING;
+            if !(end || too_old || too_many) {
+                break;
+            }
+            let ns = t.time.ns();
+            if !self.rejoin(serial) && !self.count_alike(serial) {
+                self.ledger.leave(serial, TunnelledFate::Alone);
+                if !(end || too_old) {
+                    let read = ahead.map(|ahead| self.plain.until().saturating_add(ahead));
+                    self.ledger.crowded_tunnel.add(ns, read);
+                }
+            }
+        }
+        for serial in self.ledger.plain.first()..self.ledger.plain.next() {
+            let Some(p) = self.ledger.plain.get(serial) else { break };
+            if p.fate == PlainFate::Settled {
+                continue;
+            }
+            let too_old = match (ahead, p.time.ns()) {
+                (Some(ahead), Some(ns)) => age(both, ns.saturating_add(ahead)),
+                _ => false,
+            };
+            let too_many = (self.ledger.plain.next() - serial) as usize > MAX_WAITING;
+            if !(end || too_old || too_many) {
+                break;
+            }
+            if !(end || too_old) {
+                self.ledger.crowd_out(serial, ahead.map(|ahead| self.tunnel.until().saturating_sub(ahead)));
+            }
+            if ahead.is_some() { self.ledger.give_up(serial, None, 0.5) } else { self.ledger.uncovered(serial) }
+        }
+    }
+
+    /// Of packets that are alike as many belong together as there are, whichever they are.
+    fn count_alike(&mut self, serial: Serial) -> bool {
+        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
+        let Some(identity) = t.identity.filter(|identity| self.tunnel_index.is_repeated(*identity)) else {
+            return false;
+        };
+        let Some((plain, _)) = self.plain_with(identity).filter(|(plain, _)| self.may_be(*plain, serial)) else {
+            return false;
+        };
+        self.pair_content(plain, serial, true, false);
+        true
+    }
+
+    /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.
+    fn rejoin(&mut self, serial: Serial) -> bool {
+        /// Packets that are looked through.
+        const FAR: usize = 4_096;
+        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
+        let Some(train) = t.train else { return false };
+        let before = self.ledger.plain.iter().rev().take(FAR);
+        let whole =
+            before.filter(|(_, p)| p.train == Some(train) && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
+        let Some(whole) = whole else { return false };
+        // All of its fragments that wait belong to it: one pair, its length that of all.
+        let pieces: Vec<Serial> = self
+            .ledger
+            .tunnel
+            .iter()
+            .skip_while(|(at, _)| *at < serial)
+            .take(FAR)
+            .filter(|(_, t)| t.train == Some(train) && matches!(t.fate, TunnelledFate::Waiting))
+            .map(|(at, _)| at)
+            .collect();
+        let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0_u16);
+        for piece in &pieces {
+            if let Some(t) = self.ledger.tunnel.get(*piece) {
+                outer_bytes += t.outer_bytes;
+                inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
+                count = count.saturating_add(t.pieces);
+            }
+        }
+        let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);
+        let headers = 20 * (pieces.len() as u32).saturating_sub(1);
+        let basis = t.basis();
+        if let Some(t) = self.ledger.tunnel.get_mut(serial) {
+            (t.outer_bytes, t.pieces) = (outer_bytes, count);
+            t.complete = t.complete && inner_bytes == bytes + headers;
+        }
+        let paired = self.ledger.pair(whole, serial, basis, 0.95);
+        for piece in pieces.into_iter().filter(|piece| *piece != serial) {
+            self.ledger.leave(piece, TunnelledFate::Repeated);
+            if let Some(t) = self.ledger.tunnel.get_mut(piece) {
+                t.fate = TunnelledFate::Part;
+            }
+        }
+        paired
+    }
+
+    /// Takes settled packets off the front of both sides.
+    pub(in crate::matching) fn retire(&mut self) {
+        while self.ledger.plain.front().is_some_and(|p| p.fate == PlainFate::Settled) {
+            let serial = self.ledger.plain.first();
+            let packet = self.ledger.plain.pop();
+            if let (Some(index), Some(identity)) = (&mut self.plain_index, packet.and_then(|p| p.identity)) {
+                index.remove(identity, serial);
+            }
+        }
+        while self.ledger.tunnel.front().is_some_and(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
+            let serial = self.ledger.tunnel.first();
+            let Some(packet) = self.ledger.tunnel.pop() else { break };
+            if let Some(identity) = packet.identity {
+                self.tunnel_index.remove(identity, serial);
+            }
+            self.tally.vote(&packet, self.order.is_encapsulated(packet.sa));
+            self.held.push(packet);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What pairing takes from a frame of either side.
+
+use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
+use crate::capture::Frame;
+use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
+use crate::matching::content::identity;
+use crate::matching::content::identity::Identity;
+use crate::model::report::Pattern;
+use crate::model::{LinkType, Protocol};
+
+/// A frame with its dissection. Where packets were decrypted, `octets` and `stack` are those of the frame with the plaintext in place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight<'f> {
+    /// The frame as it was captured.
+    pub(crate) frame: &'f Frame<'f>,
+    /// Its octets.
+    pub(crate) octets: &'f [u8],
+    /// Its dissection.
+    pub(crate) stack: &'f Stack,
+    /// Whether something was decrypted.
+    pub(crate) decrypted: bool,
+}
+
+/// What a frame is to pairing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// An IP packet of its own.
+    Plain,
+    /// A packet in a tunnel or under AH or ESP.
+    Tunnelled,
+    /// A later fragment of an outer packet.
+    Piece,
+    /// Nothing that can be paired.
+    None,
+}
+
+/// A packet inside a tunnel that can be seen.
+#[derive(Clone, Copy)]
+struct Visible {
+    inner: Inner,
+    identity: Option<Identity>,
+    /// What it has in common with the other fragments of its packet, where it is one.
+    train: Option<u64>,
+    /// Transport mode: the outermost IP header is the packet's own.
+    transport: bool,
+}
+
+impl Sight<'_> {
+    /// What the frame is, by its outermost headers.
+    pub(crate) fn role(&self) -> Role {
+        let Some(outer) = self.stack.outer() else { return Role::None };
+        if self.stack.flags.multicast || outer.dst.is_multicast() {
+            return Role::None;
+        }
+        if !self.stack.sas.is_empty() || self.stack.encapsulated.is_some() {
+            Role::Tunnelled
+        } else if outer.fragment_offset > 0 && matches!(outer.protocol, 4 | 41 | 47 | 50 | 51 | 108) {
+            Role::Piece
+        } else if self.stack.flags.control {
+            Role::None
+        } else {
+            Role::Plain
+        }
+    }
+
+    fn pad(&self) -> (u32, Option<Pattern>) {
+        let octets =
+            self.stack.trailer.and_then(|span| self.octets.get(span.start as usize..)?.get(..span.bytes as usize));
+        (self.stack.trailer_bytes, octets.and_then(Pattern::of))
+    }
+
+    /// The packet of the outermost IP header.
+    pub(in crate::matching) fn plain(&self, outer: &IpHeader, flow: u32) -> Plain {
+        let (pad_bytes, pattern) = self.pad();
+        Plain {
+            pos: self.frame.pos,
+            time: self.frame.time,
+            bytes: outer.total_bytes,
+            flow,
+            marks: marks(outer),
+            pad_bytes,
+            pattern,
+            identity: Identity::of(self.octets, outer),
+            train: (!outer.is_fragment())
+                .then(|| identity::train(outer.src, outer.dst, outer.protocol, outer.identification)),
+            frame_bytes: self.stack.frame_bytes,
+            fate: PlainFate::Waiting,
+        }
+    }
+
+    /// The packet of the outermost IP header, with what is inside.
+    pub(in crate::matching) fn tunnelled(&self, outer: &IpHeader, sa: u32) -> Tunnelled {
+        let stack = self.stack;
+        let (pad_bytes, pattern) = self.pad();
+        let visible = self.inner(outer);
+        let last = stack.sas.last();
+        let opaque = last.filter(|sa| visible.is_none() && sa.protocol == Protocol::Esp);
+        let mut costs = stack.costs;
+        if visible.is_some_and(|visible| visible.transport) {
+            let own = u16::try_from(outer.header_bytes).unwrap_or(u16::MAX);
+            costs.outer_ip = costs.outer_ip.saturating_sub(own);
+        }
+        Tunnelled {
+            pos: self.frame.pos,
+            time: self.frame.time,
+            sa,
+            sequence: last.filter(|sa| sa.sequence_seen).map(|sa| sa.sequence),
+            outer_bytes: outer.total_bytes,
+            pieces: 1,
+            complete: !outer.more_fragments,
+            esp: opaque.map(|sa| sa.bytes),
+            marks: marks(outer),
+            inner: visible.map(|visible| visible.inner),
+            identity: visible.and_then(|visible| visible.identity),
+            train: visible.and_then(|visible| visible.train),
+            costs,
+            frame_bytes: stack.frame_bytes,
+            pad_bytes,
+            pattern,
+            fate: TunnelledFate::Waiting,
+        }
+    }
+
+    /// The packet inside.
+    fn inner(&self, outer: &IpHeader) -> Option<Visible> {
+        let stack = self.stack;
+        let esp = esp_parts(stack);
+        if let Some(ip) = stack.encapsulated.and_then(|at| stack.ips.get(usize::from(at))) {
+            let end = ip.offset.saturating_add(ip.total_bytes);
+            // Up to the end of the outer packet, less what belongs to ESP.
+            let outer_end = outer.offset.saturating_add(outer.total_bytes);
+            let behind = outer_end.saturating_sub(end).saturating_sub(esp.pad + esp.trailer + esp.icv);
+            let carried_pad = if outer.is_fragment() { 0 } else { behind };
+            let train = ip.is_fragment().then(|| identity::train(ip.src, ip.dst, ip.protocol, ip.identification));
+            let inner = Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad, decrypted: self.decrypted, esp };
+            return Some(Visible { inner, identity: Identity::of(self.octets, ip), train, transport: false });
+        }
+        if stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::IpComp) {
+            return self.inflated(outer, esp);
+        }
+        self.transport(outer, esp)
+    }
+
+    /// The packet inside IPComp (RFC 3173) that was compressed with DEFLATE (RFC 2394).
+    fn inflated(&self, outer: &IpHeader, esp: EspParts) -> Option<Visible> {
+        /// Octets of the IPComp header.
+        const HEADER: usize = 4;
+        let header = self.stack.sas.last()?;
+        let compressed = self.octets.get(header.offset as usize..)?.get(..header.bytes as usize)?;
+        let (head, compressed) = compressed.split_at_checked(HEADER)?;
+        let next_header = *head.first()?;
+        let mut octets = vec![0; usize::from(u16::MAX)];
+        let mut stream = flate2::Decompress::new(false);
+        let done = stream.decompress(compressed, &mut octets, flate2::FlushDecompress::Finish).ok()?;
+        if done != flate2::Status::StreamEnd {
+            return None;
+        }
+        octets.truncate(usize::try_from(stream.total_out()).ok()?);
+        if matches!(next_header, 4 | 41) {
+            let frame = Frame {
+                data: &octets,
+                wire_bytes: octets.len() as u32,
+                link: LinkType::RAW,
+                fcs_bytes: 0,
+                ..*self.frame
+            };
+            let mut stack = Stack::default();
+            dissect(&frame, &DissectOptions::default(), &mut stack);
+            let ip = stack.outer()?;
+            let inner =
+                Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: self.decrypted, esp };
+            return Some(Visible { inner, identity: Identity::of(&octets, ip), train: None, transport: false });
+        }
+        let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
+        let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
+        let identity = Identity::new(outer, next_header, total, &octets, octets.len());
+        Some(Visible { inner, identity, train: None, transport: true })
+    }
+
+    /// In transport mode the packet is the outer one without the headers and trailers of IPsec.
+    fn transport(&self, outer: &IpHeader, esp: EspParts) -> Option<Visible> {
+        let stack = self.stack;
+        if stack.ips.len() != 1 || outer.is_fragment() {
+            return None;
+        }
+        let (mut start, mut end) = (outer.offset + outer.header_bytes, outer.offset.saturating_add(outer.total_bytes));
+        let mut protocol = None;
+        for sa in &stack.sas {
+            match (stack.opened(sa), sa.protocol) {
+                (Some(opened), _) if !opened.is_tunnel() && opened.next_header != DUMMY => {
+                    start = sa.offset + OpenedEsp::HEADER + u32::from(opened.iv_bytes);
+                    end = end.min(start.saturating_add(opened.payload_bytes));
+                    protocol = Some(opened.next_header);
+                }
+                (None, Protocol::Ah) => {
+                    start = sa.offset.saturating_add(sa.bytes);
+                    protocol = self.octets.get(sa.offset as usize).copied();
+                }
+                (None, Protocol::Esp) => {
+                    let null = stack.null.filter(|null| !matches!(null.next_header, 4 | 41 | DUMMY))?;
+                    start = sa.offset + OpenedEsp::HEADER + u32::from(null.iv_bytes);
+                    end = end.min(start.saturating_add(u32::from(null.inner_bytes)));
+                    protocol = Some(null.next_header);
+                }
+                _ => return None,
+            }
+        }
+        let bytes = end.checked_sub(start)?;
+        let total = outer.header_bytes + bytes;
+        let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
+        let captured = self.octets.get(start as usize..)?;
+        let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
+        Some(Visible { inner, identity, train: None, transport: true })
+    }
+}
+
+/// Next header of a packet without content (RFC 4303 section 2.6).
+const DUMMY: u8 = 59;
+
+/// Octets of all ESP headers of a frame that are not opaque.
+fn esp_parts(stack: &Stack) -> EspParts {
+    let mut parts = EspParts::default();
+    for sa in stack.sas.iter().filter(|sa| sa.protocol == Protocol::Esp) {
+        if let Some(opened) = stack.opened(sa) {
+            parts.header += OpenedEsp::HEADER;
+            parts.iv += u32::from(opened.iv_bytes);
+            parts.pad += opened.padding(sa.bytes);
+            parts.trailer += OpenedEsp::TRAILER;
+            parts.icv += u32::from(opened.icv_bytes);
+            parts.block = parts.block.max(u32::from(opened.block));
+        } else if let Some(null) = stack.null {
+            parts.header += OpenedEsp::HEADER;
+            parts.iv += u32::from(null.iv_bytes);
+            parts.pad += u32::from(null.pad_bytes.unwrap_or(0)) + u32::from(null.tfc_bytes);
+            parts.trailer += OpenedEsp::TRAILER;
+            parts.icv += u32::from(null.icv_bytes);
+            parts.block = parts.block.max(4);
+        }
+    }
+    parts
+}
+
+fn marks(ip: &IpHeader) -> Marks {
+    let dont_fragment = (ip.version == 4).then_some(ip.dont_fragment);
+    Marks { tos: ip.tos, ttl: ip.ttl, dont_fragment }
+}

@@ -1,0 +1,189 @@
+//! Findings of a run of `match`.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::Expectation;
+use crate::analysis::finish::CaptureFacts;
+use crate::analysis::finish::expected::keys;
+use crate::analysis::finish::findings::{Draft, capture, percent, plural, sort};
+use crate::matching::{Checks, Silent};
+use crate::model::SaKey;
+use crate::model::pairs::{Direction, EndsWay, MatchReport, PairBasis, TunnelWay, Undetermined};
+use crate::model::report::{Finding, Rfc3339};
+
+/// What is wrong or worth knowing.
+pub(crate) fn findings(
+    report: &MatchReport,
+    captures: &[CaptureFacts],
+    expectation: &Expectation,
+    checks: &Checks,
+    packets: &BTreeMap<SaKey, u64>,
+    silent: &[Silent],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    capture::add(&mut findings, captures);
+    if let Some(policies) = expectation.policies() {
+        findings.extend(keys::of_checks(expectation.locks(), policies, &checks.sas, packets));
+    }
+    for (sa, count) in packets.iter().filter(|(sa, _)| sa.spi.is_zero()) {
+        let evidence = format!(
+            "{} from {} to {} with SPI 0 in the tunnel capture, which must never be sent.",
+            plural(*count, &format!("{} packet", sa.protocol.title())),
+            sa.src,
+            sa.dst
+        );
+        findings.push(Draft::new("spi-zero", evidence).of(sa.to_string()).count(*count).done());
+    }
+    for direction in &report.directions {
+        findings.extend(loss(report, direction));
+        findings.extend(behind(direction));
+        findings.extend(undetermined(direction));
+    }
+    findings.extend(holes(silent));
+    findings.extend(ends(report));
+    findings.extend(nothing(report));
+    sort(&mut findings);
+    findings
+}
+
+/// Packets that the later of two taps did not show.
+fn loss(report: &MatchReport, direction: &Direction) -> Option<Finding> {
+    let decapsulated = direction.way == TunnelWay::Decapsulated;
+    if let Some(open) = direction.undetermined.as_ref().filter(|_| direction.matched == 0) {
+        return numbers(direction, open);
+    }
+    let lost = if decapsulated { direction.lost_behind_tunnel } else { direction.lost_before_tunnel }.unwrap_or(0);
+    if lost == 0 || direction.matched == 0 {
+        return None;
+    }
+    let all = direction.matched + lost;
+    let (from, to) = if decapsulated { ("tunnel", "plain") } else { ("plain", "tunnel") };
+    let mut evidence = format!(
+        "{} of {} ({}) were seen at the {from} tap and not at the {to} tap.",
+        plural(lost, "packet"),
+        all,
+        percent(lost, all)
+    );
+    evidence += &too_big(report, direction);
+    evidence += &caveat(direction);
+    Some(Draft::new("match-loss", evidence).of(direction.sa.clone()).count(lost).done())
+}
+
+/// Lost sizes that ICMP errors explain.
+fn too_big(report: &MatchReport, direction: &Direction) -> String {
+    let sizes = || report.sizes.iter().filter(|size| size.sa == direction.sa && size.icmp_mtu_bytes.is_some());
+    let lost: u64 = sizes().filter_map(|size| size.lost_before_tunnel).sum();
+    let (Some(mtu), true) = (sizes().filter_map(|size| size.icmp_mtu_bytes).min(), lost > 0) else {
+        return String::new();
+    };
+    let named: Vec<String> = sizes().take(8).map(|size| size.inner_bytes.to_string()).collect();
+    format!(" {lost} of them are longer than the MTU of {mtu} B that ICMP errors state ({} B).", named.join(", "))
+}
+
+/// What a figure over pairs that are not sure must say.
+fn caveat(direction: &Direction) -> String {
+    match direction.confidence {
+        Some(mean) if mean < 0.9 => format!(
+            " Pairs by {} with a mean confidence of {mean:.2}: the number is likely right, the packets named may not be.",
+            direction.basis.unwrap_or(PairBasis::Order)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Missing numbers of an SA whose packets cannot be paired.
+fn numbers(direction: &Direction, open: &Undetermined) -> Option<Finding> {
+    let missing = open.missing_numbers;
+    (missing > 0).then(|| {
+        let evidence = format!(
+            "{} of the SA did not reach the tunnel tap. Packets cannot be paired ({} alignments), so packets dropped before \
+             encryption are not counted.",
+            plural(missing, "sequence number"),
+            open.alignments
+        );
+        Draft::new("match-loss", evidence).of(direction.sa.clone()).count(missing).done()
+    })
+}
+
+/// Packets that the tunnel's tap saw and the exit tap did not.
+fn behind(direction: &Direction) -> Option<Finding> {
+    let lost = direction.lost_behind_tunnel.filter(|lost| *lost > 0 && direction.way == TunnelWay::Encapsulated)?;
+    let evidence = format!(
+        "{} of {} that the tunnel tap saw ({}) did not reach the exit tap.{}",
+        plural(lost, "packet"),
+        direction.matched,
+        percent(lost, direction.matched),
+        caveat(direction)
+    );
+    Some(Draft::new("match-loss-behind", evidence).of(direction.sa.clone()).count(lost).done())
+}
+
+/// Packets that were lost from the exit to the plain side before the tunnel's tap, or wherever where pairs do not tell.
+fn ends(report: &MatchReport) -> Option<Finding> {
+    let end = report.ends.iter().find(|end| end.way == EndsWay::ExitToPlain && end.lost > 0)?;
+    let known = report
+        .directions
+        .iter()
+        .filter(|own| own.way == TunnelWay::Decapsulated)
+        .filter_map(|own| own.lost_behind_tunnel);
+    let lost = end.lost.saturating_sub(known.sum());
+    (lost > 0).then(|| {
+        let evidence = format!(
+            "{} of {} from the exit side ({}) did not reach the tunnel tap.",
+            plural(lost, "packet"),
+            end.matched + end.lost,
+            percent(lost, end.matched + end.lost)
+        );
+        Draft::new("match-loss-behind", evidence).count(lost).done()
+    })
+}
+
+/// Times without any frame in one capture, while the other shows packets that passed that tap.
+fn holes(silent: &[Silent]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for tap in ["plain", "tunnel", "exit"] {
+        let own: Vec<&Silent> = silent.iter().filter(|own| own.tap == tap && !own.open).collect();
+        let Some(longest) = own.iter().max_by_key(|own| own.to_ns.saturating_sub(own.from_ns)) else { continue };
+        let packets: u64 = own.iter().map(|own| own.packets).sum();
+        let evidence = format!(
+            "The {tap} capture shows no frame in {} while packets passed that tap: {} of the other side are not covered, and not counted \
+             as lost. The longest hole is {:.3} s, from {}.",
+            plural(own.len() as u64, "time"),
+            plural(packets, "packet"),
+            longest.to_ns.saturating_sub(longest.from_ns) as f64 / 1e9,
+            Rfc3339(longest.from_ns)
+        );
+        findings.push(Draft::new("match-hole", evidence).count(packets).done());
+    }
+    findings
+}
+
+fn undetermined(direction: &Direction) -> Option<Finding> {
+    let open = direction.undetermined.as_ref()?;
+    let evidence = format!("Not determined: {}. Would decide it: {}.", open.reason, open.decide);
+    Some(Draft::new("match-undetermined", evidence).of(direction.sa.clone()).done())
+}
+
+/// Two sides that have nothing in common.
+fn nothing(report: &MatchReport) -> Option<Finding> {
+    let open = report.directions.iter().any(|direction| direction.undetermined.is_some());
+    let packets = (report.plain.packets, report.tunnel.packets);
+    if report.pairs.matched > 0 || open {
+        return None;
+    }
+    if report.plain.tunnelled > 0 && report.tunnel.tunnelled == 0 && report.tunnel.frames > 0 {
+        let evidence = format!(
+            "{} on the plaintext side, none on the side of the tunnel: --plain and --tunnel are likely swapped.",
+            plural(report.plain.tunnelled, "tunnelled packet")
+        );
+        return Some(Draft::new("match-swapped", evidence).done());
+    }
+    (packets.0 > 0 && packets.1 > 0).then(|| {
+        let evidence = format!(
+            "{} on the plaintext side, {} in tunnels, and none could be paired.",
+            plural(packets.0, "packet"),
+            plural(packets.1, "packet")
+        );
+        Draft::new("match-nothing", evidence).done()
+    })
+}
