@@ -6,13 +6,17 @@ use std::fmt;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use super::all_bits;
+
 /// An IPv4 or IPv6 address.
 ///
 /// IPv4 is held as its IPv4-mapped IPv6 form (RFC 4291 section 2.5.5.2), which never travels as a source or
 /// destination on the wire, so the two families cannot collide. `Ord` sorts IPv4 before almost all IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Address {
+    #[serde(serialize_with = "all_bits")]
     high: u64,
+    #[serde(serialize_with = "all_bits")]
     low: u64,
 }
 

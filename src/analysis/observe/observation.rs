@@ -9,7 +9,7 @@ use crate::dissect::digest;
 use crate::dissect::{IpHeader, Layer, LayerKind, Note, SaHeader, Stack, StopCause};
 use crate::keys::transported;
 use crate::model::report::SaMode;
-use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
+use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp, all_bits};
 use crate::transform::size::ethernet;
 
 /// What analysis knows of one frame. Numbers refer to the [`Tables`] of the span.
@@ -18,6 +18,7 @@ pub(crate) struct Observation {
     pub(crate) pos: FramePos,
     pub(crate) time: Timestamp,
     /// Digest of the packet from the IP header on, TTL and checksum masked; 0 for frames without IP.
+    #[serde(serialize_with = "all_bits")]
     pub(crate) digest: u64,
     /// As the capture states it.
     pub(crate) wire_bytes: u32,

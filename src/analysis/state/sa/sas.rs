@@ -16,7 +16,7 @@ use crate::analysis::state::base::steps::Steps;
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Note, NullSupport};
 use crate::model::report::SaMode;
-use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
+use crate::model::{Encapsulation, FramePos, Shift, Timestamp, all_bits};
 
 /// State of all SAs of a span, indexed by SA number.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -41,6 +41,7 @@ pub(crate) struct SaState {
     /// Frames whose inner packet is hidden.
     pub(crate) opaque: u64,
     /// Directions at the tap it was seen in, one bit each.
+    #[serde(serialize_with = "all_bits")]
     pub(crate) directions: u64,
     /// AH: frames per header length.
     pub(crate) ah_lengths: BTreeMap<u32, u64>,

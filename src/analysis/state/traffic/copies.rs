@@ -20,7 +20,7 @@ use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Costs, Note};
-use crate::model::{Shift, Timestamp};
+use crate::model::{Shift, Timestamp, all_bits};
 
 /// How far behind its first frame a span's chains can begin and continue one of the span before: the window and a backward step at
 /// the border.
@@ -70,7 +70,9 @@ pub(crate) struct CopyWindow {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 struct Entry {
+    #[serde(serialize_with = "all_bits")]
     digest: u64,
+    #[serde(serialize_with = "all_bits")]
     time: i64,
 }
 
@@ -609,12 +611,13 @@ pub(crate) fn stepped_back(before: Timestamp, after: Timestamp) -> Option<i64> {
 
 /// A time that may be vacant, as it is written.
 mod optional_time {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserialize, Deserializer, Serializer};
 
     use super::VACANT;
+    use crate::model::all_bits;
 
     pub(super) fn serialize<S: Serializer>(time: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-        Some(*time).filter(|time| *time != VACANT).serialize(serializer)
+        all_bits(&Some(*time).filter(|time| *time != VACANT), serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
@@ -625,15 +628,20 @@ mod optional_time {
 /// A window as it is written: the table as the digests that still matter.
 #[derive(Serialize, Deserialize)]
 struct Written {
+    #[serde(serialize_with = "all_bits")]
     tail: Vec<(Entry, Older)>,
+    #[serde(serialize_with = "all_bits")]
     newest: i64,
+    #[serde(serialize_with = "all_bits")]
     previous: Option<i64>,
+    #[serde(serialize_with = "all_bits")]
     first: Option<i64>,
     head: Vec<HeadFrame>,
     first_epoch: bool,
     copies: u64,
     dropped: u64,
     adrift: u64,
+    #[serde(serialize_with = "all_bits")]
     lowest: i64,
 }
 
