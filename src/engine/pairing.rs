@@ -28,11 +28,22 @@ pub struct PairInputs {
 
 /// What came of a run.
 #[derive(Debug)]
+#[must_use = "`errors` names the inputs that could not be read"]
 pub struct Matched {
     /// What was found.
     pub report: MatchReport,
     /// Inputs that could not be read at all.
     pub errors: Vec<Error>,
+}
+
+impl Matched {
+    /// The report, where every input could be read.
+    ///
+    /// # Errors
+    /// The first input that could not be read.
+    pub fn complete(self) -> Result<MatchReport, Error> {
+        self.errors.into_iter().next().map_or(Ok(self.report), Err)
+    }
 }
 
 /// Who takes single pairs, in the order of the tunnel's capture.

@@ -227,13 +227,18 @@ pub struct Latency {
 /// A distribution of times in nanoseconds. Least, most and mean are exact, quantiles to within 0.4 %.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[allow(missing_docs)] // the field names are the published vocabulary
 pub struct Times {
+    /// Shortest.
     pub min: i64,
+    /// Median.
     pub p50: i64,
+    /// Nine of ten are no longer.
     pub p90: i64,
+    /// 99 of a hundred are no longer.
     pub p99: i64,
+    /// Longest.
     pub max: i64,
+    /// Mean.
     pub mean: f64,
 }
 

@@ -462,19 +462,30 @@ pub struct Size {
 /// count to the GRE or UDP that carries them; with EtherIP and L2TP directly in IP they are `link`.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[allow(missing_docs)] // the field names are the published vocabulary of the figure
 pub struct Parts {
+    /// Outer IP headers with options and extension headers.
     pub outer_ip: f64,
+    /// UDP headers.
     pub udp: f64,
+    /// TCP headers.
     pub tcp: f64,
+    /// GRE headers.
     pub gre: f64,
+    /// Ethernet headers, tags and padding inside EtherIP and L2TP in IP.
     pub link: f64,
+    /// AH with ICV and padding.
     pub ah: f64,
+    /// SPI and sequence number of ESP.
     pub esp_header: f64,
+    /// IV of ESP.
     pub iv: f64,
+    /// Padding of ESP, TFC padding included.
     pub esp_pad: f64,
+    /// Pad length and next header of ESP.
     pub esp_trailer: f64,
+    /// ICV of ESP.
     pub icv: f64,
+    /// IP headers of all fragments but the first.
     pub fragmentation: f64,
 }
 

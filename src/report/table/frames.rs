@@ -46,6 +46,7 @@ pub(in crate::report) const FRAMES: [Described; 24] = [
 ];
 
 /// Their names.
+#[expect(clippy::indexing_slicing, reason = "the compiler makes it, below the length of both")]
 pub(in crate::report) const NAMES: [&str; FRAMES.len()] = {
     let mut names = [""; FRAMES.len()];
     let mut at = 0;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 
 use super::calc;
@@ -10,17 +12,18 @@ use super::padding::PADDING;
 use super::pairs::{self, DIRECTIONS, ENDS, LOST, OUTSIDE, PAIRS};
 use super::report::{CAPTURES, FINDINGS, LAYERS, RATES, SAS, SIZES, TUNNELS};
 use super::{Field, FieldKind, Sheet};
-use crate::model::pairs::Pair;
-use crate::report::schema;
+use crate::model::pairs::{MatchReport, Pair};
+use crate::model::report::Report;
+use crate::transform::calculation::Calculation;
 
 /// The definitions of types, by which members of rows say what they mean.
 struct Schema(Json);
 
 impl Schema {
-    /// Of the output with this name.
-    fn of(name: &str) -> Self {
-        let (_, text) = schema::ALL.iter().find(|(known, _)| *known == name).unwrap();
-        Self(serde_json::from_str(text).unwrap())
+    /// Of a type and all types in it.
+    fn of<T: JsonSchema>() -> Self {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        Self(settings.into_generator().into_root_schema_for::<T>().to_value())
     }
 
     /// A type, by its name; a reference leads on, and of something or null it is the something.
@@ -148,7 +151,7 @@ fn page() -> String {
         This page is made from the tables and the schemas: `SPIGLASS_COLUMNS=write cargo test --lib columns`.\n\n\
         ## `report` and `check`\n"
         .to_owned();
-    let report = Schema::of("report");
+    let report = Schema::of::<Report>();
     table(&mut page, &report, &FINDINGS);
     table(&mut page, &report, &SAS);
     table(&mut page, &report, &TUNNELS);
@@ -158,13 +161,8 @@ fn page() -> String {
     table(&mut page, &report, &LAYERS);
     table(&mut page, &report, &CAPTURES);
     page.push_str("\n## `match`\n\nBesides these, `findings` and `captures` as above.\n");
-    let mut of_match = Schema::of("match");
     // Pairs are rows of CSV alone.
-    let pair = schemars::schema_for!(Pair).to_value();
-    of_match.0["$defs"]["Pair"] = pair.clone();
-    for (name, definition) in pair["$defs"].as_object().into_iter().flatten() {
-        of_match.0["$defs"][name] = definition.clone();
-    }
+    let of_match = Schema::of::<(MatchReport, Pair)>();
     table(&mut page, &of_match, &PAIRS);
     table(&mut page, &of_match, &DIRECTIONS);
     table(&mut page, &of_match, &pairs::SIZES);
@@ -173,7 +171,7 @@ fn page() -> String {
     table(&mut page, &of_match, &OUTSIDE);
     table(&mut page, &of_match, &ENDS);
     page.push_str("\n## `calc`\n");
-    let of_calc = Schema::of("calc");
+    let of_calc = Schema::of::<Calculation>();
     table(&mut page, &of_calc, &calc::SIZES);
     table(&mut page, &of_calc, &calc::TRANSFORMS);
     page.push_str("\n## `frames`\n");
