@@ -36,14 +36,17 @@ impl Known {
         let name =
             first.filter(|_| same_cipher).map(|first| Name::from(family_name(first, same_icv.then_some(first.icv))));
         let evidence = format!(
-            "{} of {} make {} out of the packets, {}.",
+            "{} {}, {}.",
             if fitting.len() == 1 {
-                "one combination of block, IV and ICV".to_owned()
+                "one combination of block, IV and ICV fits".to_owned()
             } else {
-                format!("{} combinations of block, IV and ICV", fitting.len())
+                format!("{} combinations of block, IV and ICV fit", fitting.len())
             },
-            if lengths.len() == 1 { "one size".to_owned() } else { format!("{} sizes", lengths.len()) },
-            if lengths.len() == 1 { "its length" } else { "their lengths" },
+            if lengths.len() == 1 {
+                "the ESP length of the one packet size".to_owned()
+            } else {
+                format!("the ESP lengths of all {} packet sizes", lengths.len())
+            },
             mapping.inside.name(),
         );
         Self {

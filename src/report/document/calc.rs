@@ -52,7 +52,7 @@ fn basis(answer: &Calculation) -> Section {
     // As floats: rates of links are far below 2^53.
     let mbps = decimal(answer.link_rate_bps as f64 / 1e6, decimals);
     section.say(format!(
-        "Rates are the most that Ethernet of {mbps} Mbit/s carries; Mbit/s counts the plaintext frame with FCS.{tags}"
+        "Rates are the maximum on Ethernet of {mbps} Mbit/s; Mbit/s counts the plaintext frame with FCS.{tags}"
     ));
     section
 }

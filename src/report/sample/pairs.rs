@@ -51,7 +51,9 @@ pub(crate) fn direction(spi: u32, way: TunnelWay) -> Direction {
             basis: TransformBasis::Inferred,
             name: None,
             candidates: ["AES-CBC/HMAC-SHA1-96", "AES-CBC/HMAC-MD5-96"].map(Into::into).into(),
-            evidence: Some("2 combinations of block, IV and ICV make its lengths out of the packets.".into()),
+            evidence: Some(
+                "2 combinations of block, IV and ICV fit the ESP lengths of all 5 packet sizes, in tunnel mode.".into(),
+            ),
         },
         mode: SaMode::Tunnel,
         clock: Clock {

@@ -146,7 +146,7 @@ pub(super) fn lost(report: &MatchReport, view: &View) -> Section {
     section.more(view, report.lost.len(), "packets", "--format csv --table lost");
     if report.lost.iter().any(|lost| lost.sequence.is_some()) {
         section
-            .say("A number is the gap that the packet left in its SA: it was lost after the gateway had encrypted it.");
+            .say("A sequence number is the one that is missing in the SA: the packet was lost after the gateway had encrypted it.");
     }
     section
 }
