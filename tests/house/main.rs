@@ -6,3 +6,4 @@ mod support;
 mod architecture;
 mod freeze;
 mod readme;
+mod size;
