@@ -12,10 +12,7 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
         return Section::default();
     }
     if rates.directions.iter().all(|direction| direction.l1_with_control_bps.is_none()) {
-        return Section::noted(
-            "Rates",
-            "None: all frames of each direction have the same timestamp, or no timestamp is known.",
-        );
+        return Section::noted("Rates", "None: all frames of a direction have the same timestamp, or none is known.");
     }
     let unit = RateUnit::for_rates(rates.directions.iter().map(|direction| direction.l1_with_control_bps));
     let mut section = Section::noted(

@@ -183,6 +183,7 @@ fn page() -> String {
 }
 
 /// `SPIGLASS_COLUMNS=write cargo test --lib columns` writes the page anew.
+#[cfg(test)]
 #[test]
 fn the_reference_of_the_columns_is_that_of_the_tables() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/columns.md");

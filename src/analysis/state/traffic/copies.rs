@@ -11,7 +11,9 @@
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
 //! steps, each tolerated; where they add up to more than one may have, the frames are counted (`adrift`).
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+mod written;
+
+use serde::{Deserialize, Serialize};
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -20,7 +22,7 @@ use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Costs, Note};
-use crate::model::{Shift, Timestamp, all_bits};
+use crate::model::{Shift, Timestamp};
 
 /// How far behind its first frame a span's chains can begin and continue one of the span before: the window and a backward step at
 /// the border.
@@ -70,9 +72,7 @@ pub(crate) struct CopyWindow {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 struct Entry {
-    #[serde(serialize_with = "all_bits")]
     digest: u64,
-    #[serde(serialize_with = "all_bits")]
     time: i64,
 }
 
@@ -622,58 +622,6 @@ mod optional_time {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
         Option::deserialize(deserializer).map(|time| time.unwrap_or(VACANT))
-    }
-}
-
-/// A window as it is written: the table as the digests that still matter.
-#[derive(Serialize, Deserialize)]
-struct Written {
-    #[serde(serialize_with = "all_bits")]
-    tail: Vec<(Entry, Older)>,
-    #[serde(serialize_with = "all_bits")]
-    newest: i64,
-    #[serde(serialize_with = "all_bits")]
-    previous: Option<i64>,
-    #[serde(serialize_with = "all_bits")]
-    first: Option<i64>,
-    head: Vec<HeadFrame>,
-    first_epoch: bool,
-    copies: u64,
-    dropped: u64,
-    adrift: u64,
-    #[serde(serialize_with = "all_bits")]
-    lowest: i64,
-}
-
-impl Serialize for CopyWindow {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written {
-            tail: self.chained_tail(),
-            newest: self.newest,
-            previous: self.previous,
-            first: self.first,
-            head: self.head.clone(),
-            first_epoch: self.first_epoch,
-            copies: self.copies,
-            dropped: self.dropped,
-            adrift: self.adrift,
-            lowest: self.lowest,
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for CopyWindow {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest } =
-            Written::deserialize(deserializer)?;
-        let mut window =
-            Self { newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest, ..Self::default() };
-        for (entry, older) in tail {
-            window.insert(entry);
-            window.set_older(entry.digest, older);
-        }
-        Ok(window)
     }
 }
 
