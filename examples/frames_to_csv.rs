@@ -2,10 +2,12 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use spiglass::capture::{Frame, Source};
+use spiglass::capture::Frame;
 use spiglass::dissect::Stack;
-use spiglass::engine::{FrameSink, Input, Quiet, Settings, frames};
+use spiglass::engine::{FrameSink, frames};
+use spiglass::{Input, Quiet, Settings};
 
 /// Writes a row for each SA of a frame.
 struct Rows<W: Write>(W);
@@ -29,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("name a capture")?;
     let mut rows = Rows(io::stdout().lock());
     writeln!(rows.0, "frame,protocol,spi,sequence")?;
-    let input = Input { source: Source::Path(path.into()), tap: None };
+    let input = Input::from(PathBuf::from(path));
     let outcome = frames(&[input], &Settings::default(), &mut rows, &Quiet)?;
     outcome.errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
 }

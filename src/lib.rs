@@ -25,24 +25,38 @@
 //! A report of captures:
 //!
 //! ```
-//! use spiglass::capture::Source;
-//! use spiglass::engine::{Input, Quiet, Settings, run};
+//! use spiglass::{Input, Quiet, Settings, run};
 //!
-//! let capture = Input { source: Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into()), tap: None };
-//! let outcome = run(&[capture], &Settings::default(), 1, &Quiet);
-//! assert!(outcome.errors.is_empty());
+//! let capture = Input::from("fixtures/lab/loss-before-tap-tunnel.pcap");
+//! let report = run(&[capture], &Settings::default(), 1, &Quiet).complete()?;
 //!
-//! let lost: u64 = outcome.report.sas.iter().filter_map(|sa| sa.sequence.as_ref()).map(|s| s.lost).sum();
+//! let lost: u64 = report.sas.iter().filter_map(|sa| sa.sequence.as_ref()).map(|s| s.lost).sum();
 //! assert_eq!(lost, 10);
-//! assert_eq!(outcome.report.findings[0].code, "sequence-gap");
+//! assert_eq!(report.findings[0].code, "sequence-gap");
+//! # Ok::<(), spiglass::Error>(())
+//! ```
+//!
+//! Of frames in memory, and of a report that was written as JSON:
+//!
+//! ```
+//! use spiglass::{Input, LinkType, MemoryCapture, Quiet, Report, Settings, Timestamp, run};
+//!
+//! let capture = MemoryCapture::new("probe", LinkType::ETHERNET).with([(Timestamp::from_ns(0), [0; 60])]);
+//! let report = run(&[Input::from(capture)], &Settings::default(), 1, &Quiet).complete()?;
+//! assert_eq!(report.totals.frames, 1);
+//!
+//! let read: Report = serde_json::from_str(&serde_json::to_string(&report)?)?;
+//! assert_eq!(read.totals.frames, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Frame by frame, with the stack of each:
 //!
 //! ```
-//! use spiglass::capture::{Frame, Source};
+//! use spiglass::capture::Frame;
 //! use spiglass::dissect::Stack;
-//! use spiglass::engine::{FrameSink, Input, Quiet, Settings, frames};
+//! use spiglass::engine::{FrameSink, frames};
+//! use spiglass::{Input, Quiet, Settings};
 //!
 //! /// The highest sequence number of all.
 //! #[derive(Default)]
@@ -59,7 +73,7 @@
 //!     }
 //! }
 //!
-//! let capture = Input { source: Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into()), tap: None };
+//! let capture = Input::from("fixtures/lab/loss-before-tap-tunnel.pcap");
 //! let mut highest = Highest::default();
 //! let outcome = frames(&[capture], &Settings::default(), &mut highest, &Quiet)?;
 //! assert_eq!((outcome.frames, highest.0), (1_250, 1_200));
@@ -108,3 +122,11 @@ pub mod engine;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+// What a program of ten lines needs.
+pub use capture::{MemoryCapture, Source};
+pub use engine::{Input, Matched, Outcome, PairInputs, Quiet, Settings, pair, run};
+pub use matching::PairSettings;
+pub use model::pairs::MatchReport;
+pub use model::report::Report;
+pub use model::{Error, LinkType, Timestamp};

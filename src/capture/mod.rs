@@ -51,6 +51,7 @@ mod reader;
 mod resolution;
 mod span;
 
+pub use crate::capture::input::memory::MemoryCapture;
 pub use crate::capture::input::source::Source;
 pub use crate::capture::span::chunk::{Chunk, Frames};
 pub use crate::capture::span::parts::Part;

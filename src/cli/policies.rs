@@ -36,7 +36,7 @@ pub(super) fn read(names: &[OsString], run: &RunArgs, errors: &mut Vec<Error>) -
     let policies = Policies::read(&inputs);
     for file in &policies.files {
         if !file.tells {
-            let what = "no SA, crypto map, transform set or selector was found in it; known are configurations of Cisco IOS, PIX and ASA, \
+            let what = "no SA, crypto map, transform set or selector was found in it; spiglass reads configurations of Cisco IOS, PIX and ASA, \
                         `show crypto ipsec sa`, `show crypto map`, `ip xfrm`, `swanctl --list-sas`, setkey, ipsec.conf, Huawei, H3C, \
                         Junos, FortiGate, RouterOS, Wireshark's esp_sa and [[sa]] tables in TOML";
             errors.push(Error::Format { path: file.name.to_string().into(), what: what.into() });
@@ -90,7 +90,7 @@ fn warn(policies: &Policies) {
         }
         for (first, last) in file.unread.iter().take(LISTED) {
             let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
-            tell!("spiglass: {name} {lines}: not understood; what it says is compared with nothing");
+            tell!("spiglass: {name} {lines}: not understood, so it is not compared with anything");
         }
         let told: u32 = file.unread.iter().take(LISTED).map(|(first, last)| last - first + 1).sum();
         if let more @ 1.. = file.unread_lines.saturating_sub(told) {

@@ -31,6 +31,7 @@ pub trait FrameSink {
 
 /// What came of a pass over frames.
 #[derive(Debug, Default)]
+#[must_use = "`errors` names the inputs that could not be read"]
 pub struct FramesOutcome {
     /// What the captures said of themselves, damage included.
     pub captures: Vec<CaptureInfo>,

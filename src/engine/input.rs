@@ -18,6 +18,13 @@ pub struct Input {
     pub tap: Option<String>,
 }
 
+impl<S: Into<Source>> From<S> for Input {
+    /// A capture of which nothing is said but where it is.
+    fn from(source: S) -> Self {
+        Self { source: source.into(), tap: None }
+    }
+}
+
 /// What a run is asked for.
 pub type Settings = analysis::Settings<TimeBound>;
 
@@ -57,11 +64,22 @@ impl TimeBound {
 
 /// What came of a run.
 #[derive(Debug)]
+#[must_use = "`errors` names the inputs that could not be read"]
 pub struct Outcome {
     /// What was found in all that could be read.
     pub report: Report,
     /// Inputs that could not be read at all.
     pub errors: Vec<Error>,
+}
+
+impl Outcome {
+    /// The report, where every input could be read.
+    ///
+    /// # Errors
+    /// The first input that could not be read.
+    pub fn complete(self) -> Result<Report, Error> {
+        self.errors.into_iter().next().map_or(Ok(self.report), Err)
+    }
 }
 
 /// How far a run has come.

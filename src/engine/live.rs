@@ -3,7 +3,6 @@
 //! A read that waits cannot be called off. So a thread of its own reads, and whoever waits for it looks now and then whether the
 //! run is to end. It ends with what was read, as if the capture had ended there. The thread is left to its read.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,22 +36,20 @@ pub(super) fn open(source: &Source, capture: CaptureId, progress: &dyn Progress)
 fn is_live(source: &Source) -> bool {
     match source {
         Source::Stdin => true,
+        Source::Memory(_) => false,
         Source::Path(path) => std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()),
     }
 }
 
 /// Reads to the end, or until nobody wants more. Opening may wait as well: a named pipe waits for its writer.
 fn read(source: &Source, pieces: &SyncSender<io::Result<Vec<u8>>>) {
-    let mut input: Box<dyn Read> = match source {
-        Source::Stdin => Box::new(io::stdin()),
-        Source::Path(path) => match File::open(path) {
-            Ok(file) => Box::new(file),
-            Err(error) => {
-                // Whoever does not want it any more has gone.
-                let _ = pieces.send(Err(error));
-                return;
-            }
-        },
+    let mut input = match source.open() {
+        Ok(opened) => opened.input,
+        Err(error) => {
+            // Whoever does not want it any more has gone.
+            let _ = pieces.send(Err(error));
+            return;
+        }
     };
     loop {
         let mut piece = vec![0; PIECE];

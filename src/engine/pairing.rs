@@ -28,11 +28,22 @@ pub struct PairInputs {
 
 /// What came of a run.
 #[derive(Debug)]
+#[must_use = "`errors` names the inputs that could not be read"]
 pub struct Matched {
     /// What was found.
     pub report: MatchReport,
     /// Inputs that could not be read at all.
     pub errors: Vec<Error>,
+}
+
+impl Matched {
+    /// The report, where every input could be read.
+    ///
+    /// # Errors
+    /// The first input that could not be read.
+    pub fn complete(self) -> Result<MatchReport, Error> {
+        self.errors.into_iter().next().map_or(Ok(self.report), Err)
+    }
 }
 
 /// Who takes single pairs, in the order of the tunnel's capture.
@@ -253,8 +264,8 @@ impl<'r> Run<'r> {
         };
         let has_exit = !exit.0.is_empty() || far.frames > 0;
         let mut report = MatchReport {
-            schema: pairs::SCHEMA,
-            tool: Tool { name: "spiglass", version: env!("CARGO_PKG_VERSION") },
+            schema: pairs::MatchSchema::V1,
+            tool: Tool::this(),
             exactness: if degraded_why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
             degraded_why,
             plain: side(plain, near),

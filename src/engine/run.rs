@@ -29,6 +29,7 @@ const MANY: usize = 2;
 
 /// What came of analysing captures.
 #[derive(Debug)]
+#[must_use = "`errors` names the inputs that could not be read"]
 pub struct Analysed {
     /// All that could be read.
     pub state: State,
@@ -43,7 +44,6 @@ pub fn cores() -> usize {
 }
 
 /// Reads and analyses `inputs` on up to `jobs` threads into a state.
-#[must_use]
 pub fn analyse(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Analysed {
     take_in(inputs, settings, jobs, progress, false)
 }
@@ -81,7 +81,6 @@ fn take_in(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
 
 /// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
 /// not depend on `jobs`.
-#[must_use]
 pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
     let Analysed { state, mut errors } = take_in(inputs, settings, jobs, progress, inputs.len() == 1);
     let (report, more) = state.report();

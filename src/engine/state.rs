@@ -21,7 +21,7 @@ use crate::model::report::{Exactness, Report};
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// The largest body that is read, in octets.
 const LONGEST_BODY: u64 = 4 << 30;
 
@@ -192,13 +192,8 @@ impl State {
     /// As [`State::read`].
     pub fn open(source: &Source) -> Result<Self, Error> {
         let name = source.name();
-        match source {
-            Source::Stdin => Self::read(name, io::stdin().lock()),
-            Source::Path(path) => {
-                let file = std::fs::File::open(path).map_err(|source| Error::Io { path: name.into(), source })?;
-                Self::read(name, file)
-            }
-        }
+        let opened = source.open().map_err(|source| Error::Io { path: name.into(), source })?;
+        Self::read(name, opened.input)
     }
 
     /// Reads a state; `name` is what messages call it.

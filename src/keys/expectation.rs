@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use xxhash_rust::xxh3::xxh3_128;
-
 use crate::keys::Locks;
-use crate::policy::Policies;
+use crate::policy::{Policies, digest_of};
 
 /// Policies to compare with, or none. They are used when a report is made; in a state only their keys show: the packets of SAs that have
 /// one are checked and decrypted. A state file holds a digest of them, into which no key enters (but which keys there are, and
@@ -46,7 +44,7 @@ impl Expectation {
 impl From<Arc<Policies>> for Expectation {
     fn from(policies: Arc<Policies>) -> Self {
         let locks = Arc::new(Locks::of_policies(&policies));
-        let digest = xxh3_128(format!("{} {:?}", policies.digest(), locks.outline()).as_bytes());
+        let digest = digest_of(&(policies.digest(), locks.outline()));
         Self { policies: Some(policies), locks, digest }
     }
 }

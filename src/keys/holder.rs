@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::model::{Address, Protocol, SaKey, Spi};
 use crate::policy::{Cite, Numbering, Way};
 
@@ -32,7 +34,7 @@ impl Holder {
 }
 
 /// The ends of an SA, as far as they are stated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Ends {
     /// Where from.
     pub src: Option<Address>,

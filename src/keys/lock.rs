@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::holder::{Ends, Holder, Unusable};
 use super::limits::{MAX_HIGH_HALVES, MAX_KEYS_OF_AN_SA};
 use super::tool::{Tool, tool};
+use serde::Serialize;
+
 use crate::model::{Address, Protocol, SaKey, Spi};
 use crate::policy::{Basis, Mode, Numbering, Policies, Secret, Stated};
 use crate::transform::{Esp, Integrity, KeyLengths};
@@ -152,15 +154,15 @@ impl Locks {
         self.locks.len()
     }
 
-    /// Which keys there are and who agrees on them, in words that hold nothing of a key.
-    pub(crate) fn outline(&self) -> Vec<String> {
+    /// Which keys there are and who agrees on them; nothing of a key is in it.
+    pub(crate) fn outline(&self) -> impl Serialize {
         let holders = |lock: &Lock| {
-            let each = |one: &Holder| format!("{} {:?} {:?} {:?}", one.router, one.ends, one.way, one.numbering);
+            let each = |one: &Holder| (one.router, one.ends, one.way, one.numbering);
             lock.holders.iter().map(each).collect::<Vec<_>>()
         };
-        let usable = self.locks.iter().map(|lock| format!("{} {:?}", lock.tool.transform(), holders(lock)));
-        let not = self.unusable.iter().map(|one| format!("{} {} {}", one.protocol.name(), one.spi, one.holder.router));
-        usable.chain(not).collect()
+        let usable = self.locks.iter().map(|lock| (lock.tool.transform().to_string(), holders(lock)));
+        let not = self.unusable.iter().map(|one| (one.protocol, one.spi, one.holder.router));
+        (usable.collect::<Vec<_>>(), not.collect::<Vec<_>>())
     }
 
     pub(crate) fn unusable(&self) -> &[Unusable] {

@@ -1,5 +1,6 @@
 //! What the pairs of each packet size add up to, as rows of the report.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::figures::times;
@@ -48,7 +49,7 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
         difference_bytes: difference,
         difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(
             |(size, difference)| {
-                if size.carried > 0 {
+                Cow::Borrowed(if size.carried > 0 {
                     "padding of the plaintext frame is carried in the tunnel"
                 } else if size.padded_further > 0 {
                     "the sender pads further than its cipher needs"
@@ -56,7 +57,7 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
                     "longer than the transform needs: padding against traffic analysis, or other headers inside"
                 } else {
                     "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
-                }
+                })
             },
         ),
         latency_ns: size.and_then(|size| size.times.as_ref()).and_then(times),
@@ -65,7 +66,7 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
         lost_end_to_end,
         icmp_mtu_bytes: mtu.map(|mtu| (*mtu).into()),
         loss_pct: (encapsulated && !doubted).then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
-        basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).map_or("order", PairBasis::name),
+        basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).unwrap_or(PairBasis::Order),
     }
 }
 

@@ -19,7 +19,8 @@ use crate::matching::measure::tally::{Pads, SaTally, frame};
 use crate::matching::packets::flows::Flows;
 use crate::matching::packets::ledger::{Lost, PairBasis};
 use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Times, Undetermined,
+    self, ByBasis, Direction, Ends, EndsWay, Latency, LossPlace, Outside, Padding, PaddingExample, Pairs, Times,
+    TunnelWay, Undetermined,
 };
 use crate::model::report::{FrameRef, Rfc3339};
 use crate::transform::inference::Catalogue;
@@ -130,7 +131,7 @@ impl Matcher {
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
-        let before = hidden + lost.iter().filter(|lost| lost.verdict == BEFORE).count() as u64;
+        let before = hidden + lost.iter().filter(|lost| lost.verdict == LossPlace::BeforeTunnel).count() as u64;
         let left_out = LeftOut {
             outside: more_outside,
             lost: losses.unmatched_plain.saturating_sub(before),
@@ -206,7 +207,7 @@ impl Matcher {
                     sa: hole.and_then(|(sa, _)| name(sa)),
                     sequence: hole.map(|(_, number)| number),
                     confidence: round(confidence),
-                    verdict: BEFORE,
+                    verdict: LossPlace::BeforeTunnel,
                 }
             })
             .collect();
@@ -222,7 +223,7 @@ impl Matcher {
                     sa: name(*sa),
                     sequence: None,
                     confidence: 1.0,
-                    verdict: if paired { "behind-tunnel" } else { "end-to-end" },
+                    verdict: if paired { LossPlace::BehindTunnel } else { LossPlace::EndToEnd },
                 });
             }
         }
@@ -236,7 +237,7 @@ impl Matcher {
         for example in &tally.examples {
             examples.push(PaddingExample {
                 plain: frame(example.plain),
-                plain_pattern: Some(example.pattern.name()),
+                plain_pattern: Some(example.pattern),
                 tunnel: Some(frame(example.tunnel)),
                 carried: example.carried,
                 exit: None,
@@ -245,8 +246,8 @@ impl Matcher {
         }
         for padded in self.ends.iter().flat_map(|ends| &ends.padded) {
             let plain = frame(padded.plain);
-            let (exit, exit_pattern) = (Some(frame(padded.exit)), padded.exit_pattern.map(|pattern| pattern.name()));
-            let plain_pattern = padded.plain_pattern.map(|pattern| pattern.name());
+            let (exit, exit_pattern) = (Some(frame(padded.exit)), padded.exit_pattern);
+            let plain_pattern = padded.plain_pattern;
             match examples.iter_mut().find(|example| example.plain == plain) {
                 Some(example) => (example.exit, example.exit_pattern) = (exit, exit_pattern),
                 None => examples.push(PaddingExample {
@@ -289,9 +290,9 @@ impl Matcher {
                 src: src.show(),
                 dst: dst.show(),
                 way: match way {
-                    1 => "plain-to-exit",
-                    -1 => "exit-to-plain",
-                    _ => "unknown",
+                    1 => EndsWay::PlainToExit,
+                    -1 => EndsWay::ExitToPlain,
+                    _ => EndsWay::Unknown,
                 },
                 matched,
                 lost: gone,
@@ -332,9 +333,6 @@ struct Found<'l> {
     doubted: bool,
     at: u32,
 }
-
-/// Lost before the tunnel's tap.
-const BEFORE: &str = "before-tunnel";
 
 impl Pairs {
     fn add(&mut self, sa: &SaTally, open: bool) {
@@ -394,9 +392,9 @@ fn direction(
         inner_src: sa.src.map(|prefix| prefix.show()),
         inner_dst: sa.dst.map(|prefix| prefix.show()),
         way: match sa.encapsulated {
-            Some(true) => "encapsulated",
-            Some(false) => "decapsulated",
-            None => "unknown",
+            Some(true) => TunnelWay::Encapsulated,
+            Some(false) => TunnelWay::Decapsulated,
+            None => TunnelWay::Unknown,
         },
         matched: sa.matched,
         ambiguous: sa.ambiguous,
@@ -412,7 +410,7 @@ fn direction(
         loss_pct,
         reordered: sa.reordered,
         confidence: (sa.matched > 0).then(|| (sa.confidence / sa.matched as f64 * 1_000.0).round() / 1_000.0),
-        basis: PairBasis::of_most(&sa.basis).map(PairBasis::name),
+        basis: PairBasis::of_most(&sa.basis),
         transform: known.report.clone(),
         mode: known.mode,
         clock: clock.report(),
@@ -473,12 +471,7 @@ impl Clock {
             drift_ppm: (known && self.drift_uncertainty.is_some()).then_some(self.drift * 1e6),
             uncertainty_ns: self.uncertainty_ns.map(|ns| ns.round() as i64),
             drift_uncertainty_ppm: self.drift_uncertainty.map(|ppm| ppm * 1e6),
-            basis: match self.basis {
-                Basis::Unknown => "unknown",
-                Basis::OneClock => "one-clock",
-                Basis::BothDirections => "both-directions",
-                Basis::OneDirection => "one-direction",
-            },
+            basis: self.basis,
         }
     }
 }

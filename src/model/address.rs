@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use super::all_bits;
 
 /// An IPv4 or IPv6 address.
 ///
@@ -11,7 +14,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// destination on the wire, so the two families cannot collide. `Ord` sorts IPv4 before almost all IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Address {
+    #[serde(serialize_with = "all_bits")]
     high: u64,
+    #[serde(serialize_with = "all_bits")]
     low: u64,
 }
 
@@ -86,6 +91,14 @@ impl From<IpAddr> for Address {
             IpAddr::V4(ip) => Self::v4(ip.octets()),
             IpAddr::V6(ip) => Self::v6(ip.octets()),
         }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<IpAddr>().map(Self::from)
     }
 }
 

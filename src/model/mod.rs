@@ -5,6 +5,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "a position is 40 bits and a shift below 2^56")]
 
 mod address;
+mod all_bits;
 mod error;
 mod link;
 pub mod pairs;
@@ -14,8 +15,10 @@ mod sa;
 #[cfg(test)]
 mod schema;
 mod time;
+pub mod vocabulary;
 
 pub use address::Address;
+pub(crate) use all_bits::{ALL_BITS, all_bits};
 pub use error::{Damage, DamageKind, Error};
 pub use link::LinkType;
 pub use position::{CaptureId, FramePos, Shift};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::all_bits;
+
 /// Index of a capture within the run or within a merged state.
 pub type CaptureId = u32;
 
@@ -10,7 +12,7 @@ pub type CaptureId = u32;
 /// Positions in a state are relative to the state's span; merging a later span moves them with [`FramePos::shifted`].
 /// Packed into one word (24 bits of capture, 40 bits of frame number) because every accumulator keeps several.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct FramePos(u64);
+pub struct FramePos(#[serde(serialize_with = "all_bits")] u64);
 
 const FRAME_BITS: u32 = 40;
 const FRAME_MASK: u64 = (1 << FRAME_BITS) - 1;

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::all_bits;
+
 /// A moment in nanoseconds since the Unix epoch, as the capture states it.
 ///
 /// Covers 1677 to 2262. A time the capture does not state (pcapng simple packet blocks) or that lies outside
 /// this range is [`Timestamp::UNKNOWN`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Timestamp(i64);
+pub struct Timestamp(#[serde(serialize_with = "all_bits")] i64);
 
 impl Timestamp {
     /// No time is known. Sorts before every known time.

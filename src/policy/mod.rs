@@ -22,6 +22,7 @@ mod words;
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use crate::policy::facts::cite::Cite;
@@ -50,6 +51,13 @@ pub struct Policies {
     /// What was understood and skipped, input by input.
     pub files: Vec<Understood>,
     digest: u128,
+}
+
+/// A digest of statements as postcard writes them: the same for equal ones, whatever types and members are called.
+///
+/// Keys write nothing, so nothing of them is in it. Statements in memory cannot fail to be written.
+pub(crate) fn digest_of(statements: &impl Serialize) -> u128 {
+    xxh3_128(&postcard::to_stdvec(statements).unwrap_or_default())
 }
 
 /// What was made of one input.
@@ -109,8 +117,7 @@ impl Policies {
         let (mut routers, files) = builder.finish();
         routers.iter_mut().for_each(crate::policy::read::cisco::expand);
         routers.iter_mut().for_each(Router::add_protected_tunnels);
-        // Secrets print as placeholders, so the digest holds nothing of them.
-        let digest = xxh3_128(format!("{routers:?}").as_bytes());
+        let digest = digest_of(&routers);
         Self { routers, files, digest }
     }
 

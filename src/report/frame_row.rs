@@ -1,21 +1,6 @@
 //! One row per frame: the `frames` output as CSV or as one JSON object per line.
 //!
-//! | column | meaning |
-//! |---|---|
-//! | `capture`, `frame` | the capture as it was named; the frame's number in it, from 1 |
-//! | `time_ns` | nanoseconds since the Unix epoch |
-//! | `interface` | index of the pcapng interface within its section; 0 in pcap |
-//! | `wire_bytes`, `captured_bytes` | as the capture states them |
-//! | `stack` | headers from the outside in, a peeled mirror shell in brackets |
-//! | `outer_*` | the outermost IP header; `outer_bytes` is the length it states |
-//! | `encapsulation` | how AH and ESP are carried: `native`, `udp`, `tcp`, `wesp`; one word where all headers agree |
-//! | `ah_*`, `esp_*` | decimal; several headers in one frame are joined with `;`, outermost first |
-//! | `inner_*` | the innermost visible IP header, where it is not the outermost |
-//! | `overhead_bytes` | outer IP length less that of the encapsulated packet, where it is visible and the outer packet is no fragment |
-//! | `ethernet_pad_bytes` | octets behind the IP packet on the wire, without FCS |
-//! | `esp_pad_bytes` | pad length, where ESP was decrypted or the frame alone shows ESP-NULL; several joined with `;` |
-//! | `fragment` | `offset:more` of the outermost IP fragment: offset in octets, 1 if more fragments follow |
-//! | `stop` | where and why dissection ended early: `ah: needs 24 octets, had 12 (snaplen)` |
+//! `docs/columns.md` says what each column means.
 //!
 //! With keys, what was decrypted is visible; a packet that fails its ICV stays hidden, and one that cannot be checked (no integrity
 //! algorithm, or cut by the snapshot length) is shown where what was decrypted holds together. In transport mode the inner packet has no
@@ -29,36 +14,12 @@ use crate::capture::Frame;
 use crate::dissect::{LayerKind, Limit, Shape, Stack, Stop, StopCause, stack_name};
 use crate::keys::transported;
 use crate::model::{Encapsulation, Protocol};
+use crate::report::table::frames::NAMES;
 use crate::report::words::escape;
 use crate::report::words::harmless::Harmless;
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 24] = [
-    "capture",
-    "frame",
-    "time_ns",
-    "interface",
-    "wire_bytes",
-    "captured_bytes",
-    "stack",
-    "outer_src",
-    "outer_dst",
-    "outer_bytes",
-    "encapsulation",
-    "ah_spi",
-    "ah_sequence",
-    "ah_bytes",
-    "esp_spi",
-    "esp_sequence",
-    "inner_src",
-    "inner_dst",
-    "inner_bytes",
-    "overhead_bytes",
-    "ethernet_pad_bytes",
-    "esp_pad_bytes",
-    "fragment",
-    "stop",
-];
+pub const COLUMNS: [&str; 24] = NAMES;
 
 /// How rows are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,6 +14,7 @@ pub mod text;
 
 #[cfg(test)]
 mod sample;
+mod table;
 pub mod words;
 
 pub use crate::model::report::*;

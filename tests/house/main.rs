@@ -6,3 +6,5 @@ mod support;
 mod architecture;
 mod freeze;
 mod readme;
+mod sentences;
+mod size;

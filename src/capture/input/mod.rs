@@ -3,4 +3,5 @@
 pub(super) mod buffer;
 pub(super) mod format;
 pub(super) mod head;
+pub(super) mod memory;
 pub(super) mod source;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::memory::MemoryCapture;
+
 /// A capture as it was named.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
@@ -14,6 +16,8 @@ pub enum Source {
     Path(PathBuf),
     /// Standard input.
     Stdin,
+    /// Frames that a program holds.
+    Memory(MemoryCapture),
 }
 
 impl Source {
@@ -29,6 +33,7 @@ impl Source {
         match self {
             Self::Path(path) => path,
             Self::Stdin => Path::new("-"),
+            Self::Memory(capture) => capture.name(),
         }
     }
 
@@ -45,6 +50,9 @@ impl Source {
     pub(crate) fn open(&self) -> io::Result<Opened> {
         match self {
             Self::Stdin => Ok(Opened { input: Box::new(io::stdin()), total: None, live: true }),
+            Self::Memory(capture) => {
+                Ok(Opened { input: Box::new(capture.reader()), total: Some(capture.len()), live: false })
+            }
             Self::Path(path) => {
                 let file = File::open(path)?;
                 let metadata = file.metadata()?;
@@ -88,6 +96,25 @@ impl Read for Counted {
         // A progress figure: nothing is ordered by it.
         self.count.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
+    }
+}
+
+impl From<&str> for Source {
+    /// A path.
+    fn from(path: &str) -> Self {
+        Self::Path(path.into())
+    }
+}
+
+impl From<PathBuf> for Source {
+    fn from(path: PathBuf) -> Self {
+        Self::Path(path)
+    }
+}
+
+impl From<MemoryCapture> for Source {
+    fn from(capture: MemoryCapture) -> Self {
+        Self::Memory(capture)
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::identity::Identity;
 use super::queue::Queue;
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::dissect::IpHeader;
 use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::matching::measure::clock::{Clock, Difference, Differences};
@@ -17,6 +16,7 @@ use crate::matching::packets::ledger::Plain;
 use crate::matching::packets::numbers::Numbers;
 use crate::matching::packets::progress::Progress;
 use crate::matching::packets::reach::Reach;
+use crate::model::report::Pattern;
 use crate::model::{Address, FramePos};
 
 /// What is remembered of a packet that waits for its other sight.

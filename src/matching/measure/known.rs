@@ -6,14 +6,14 @@ use super::tally::SaTally;
 use crate::matching::TunnelKey;
 use crate::matching::packets::mapping::{Inside, consistent};
 use crate::model::Protocol;
-use crate::model::report::{Name, TransformReport};
+use crate::model::report::{Name, SaMode, TransformBasis, TransformReport};
 use crate::transform::inference::{Catalogue, Family, family_name};
 use crate::transform::iv::IvPattern;
 
 /// What the pairs of an SA say about its transform.
 pub(in crate::matching) struct Known {
     pub(in crate::matching) report: TransformReport,
-    pub(in crate::matching) mode: &'static str,
+    pub(in crate::matching) mode: SaMode,
     /// The family, where all that fit agree on IV and ICV.
     pub(in crate::matching) family: Option<Family>,
     pub(in crate::matching) inside: Option<Inside>,
@@ -36,26 +36,29 @@ impl Known {
         let name =
             first.filter(|_| same_cipher).map(|first| Name::from(family_name(first, same_icv.then_some(first.icv))));
         let evidence = format!(
-            "{} of {} make {} out of the packets, {}.",
+            "{} {}, {}.",
             if fitting.len() == 1 {
-                "one combination of block, IV and ICV".to_owned()
+                "one combination of block, IV and ICV fits".to_owned()
             } else {
-                format!("{} combinations of block, IV and ICV", fitting.len())
+                format!("{} combinations of block, IV and ICV fit", fitting.len())
             },
-            if lengths.len() == 1 { "one size".to_owned() } else { format!("{} sizes", lengths.len()) },
-            if lengths.len() == 1 { "its length" } else { "their lengths" },
+            if lengths.len() == 1 {
+                "the ESP length of the one packet size".to_owned()
+            } else {
+                format!("the ESP lengths of all {} packet sizes", lengths.len())
+            },
             mapping.inside.name(),
         );
         Self {
             report: TransformReport {
-                basis: if first.is_some() { "inferred" } else { "unknown" },
+                basis: if first.is_some() { TransformBasis::Inferred } else { TransformBasis::Unknown },
                 name,
                 candidates: Arc::from(candidates),
                 evidence: Some(evidence.into()),
             },
             mode: match mapping.inside {
-                Inside::Packet | Inside::Tunnel(..) => "tunnel",
-                Inside::Gre(_) | Inside::Payload(_) => "transport",
+                Inside::Packet | Inside::Tunnel(..) => SaMode::Tunnel,
+                Inside::Gre(_) | Inside::Payload(_) => SaMode::Transport,
             },
             family: first.filter(|_| fitting.len() == 1),
             inside: Some(mapping.inside),
@@ -73,11 +76,11 @@ impl Known {
             TunnelKey::Bare(4 | 41, ..) => Some("IP in IP".to_owned()),
             TunnelKey::Bare(..) => None,
         };
-        let basis = if sa.matched > 0 { "visible" } else { "unknown" };
+        let basis = if sa.matched > 0 { TransformBasis::Visible } else { TransformBasis::Unknown };
         let mode = match sa.transport {
-            Some(true) => "transport",
-            Some(false) => "tunnel",
-            None => "unknown",
+            Some(true) => SaMode::Transport,
+            Some(false) => SaMode::Tunnel,
+            None => SaMode::Unknown,
         };
         let report = TransformReport { basis, name: name.map(Name::from), ..TransformReport::default() };
         Self { report, mode, family: None, inside: None }

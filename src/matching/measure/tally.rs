@@ -8,13 +8,13 @@ use super::clock::{Basis, Clock, Difference};
 use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
 use crate::matching::{PairSettings, TunnelKey, id};
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
+use crate::model::report::Pattern;
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos};
 
@@ -305,7 +305,7 @@ impl Tally {
             outer_bytes: known.then_some(outer),
             overhead_bytes: known.then(|| outer as i64 - i64::from(plain.bytes)),
             delay_ns: delay,
-            basis: basis.name(),
+            basis,
             confidence: (f64::from(confidence) * 1_000.0).round() / 1_000.0,
         })
     }

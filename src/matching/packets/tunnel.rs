@@ -1,11 +1,11 @@
 //! What pairing takes from a frame of either side.
 
 use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::capture::Frame;
 use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
 use crate::matching::content::identity;
 use crate::matching::content::identity::Identity;
+use crate::model::report::Pattern;
 use crate::model::{LinkType, Protocol};
 
 /// A frame with its dissection. Where packets were decrypted, `octets` and `stack` are those of the frame with the plaintext in place.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 /// A line of an input, secrets removed.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Cite {
     /// The input as it was named.
     pub file: Arc<str>,

@@ -1,10 +1,12 @@
 //! Counters of one flow of `show crypto ipsec sa`, with what went wrong in it.
 
+use serde::Serialize;
+
 use crate::model::Address;
 use crate::policy::Cite;
 
 /// What a router counted for the traffic with one peer between two networks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Flow {
     /// The tunnel's own end, where known.
     pub local: Option<Address>,

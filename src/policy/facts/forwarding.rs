@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use crate::model::Address;
 use crate::policy::{Cite, Net, Selector};
 
 /// Facts about a router's forwarding.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Forwarding {
     /// Interfaces by name.
     pub ports: BTreeMap<String, Port>,
@@ -23,7 +25,7 @@ pub struct Forwarding {
 }
 
 /// An interface.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Port {
     /// The line that shuts it down.
     pub shutdown: Option<Cite>,
@@ -40,7 +42,7 @@ pub struct Port {
 }
 
 /// A static route.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Route {
     /// Where to.
     pub to: Net,
@@ -51,7 +53,7 @@ pub struct Route {
 }
 
 /// An end of an access list's line: networks, or a group of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(in crate::policy) enum End {
     /// A network that the line itself names.
     Net(Net),
@@ -60,7 +62,7 @@ pub(in crate::policy) enum End {
 }
 
 /// A line of an access list that names a group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(in crate::policy) struct Grouped {
     pub(in crate::policy) list: String,
     /// How many lines that permit stand before it, and how many that deny.

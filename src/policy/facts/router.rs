@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::read::xfrm::{KernelState, XfrmPolicy};
+pub use crate::transform::size::path::Mode;
+
 use crate::policy::{Cite, Flow, Forwarding, Net, Secret, Selector};
 
 /// A router, or whatever holds SAs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Router {
     /// Its name, or the name of the input where it has none.
     pub name: Arc<str>,
@@ -180,7 +184,7 @@ impl Router {
 }
 
 /// An interface.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Interface {
     /// Its addresses.
     pub addresses: Vec<(Address, Cite)>,
@@ -198,28 +202,8 @@ pub struct Interface {
     pub protection: Option<(String, Cite)>,
 }
 
-/// Tunnel or transport mode.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Mode {
-    /// The whole packet is encapsulated (RFC 4301 section 3.2).
-    Tunnel,
-    /// The packet's payload is protected.
-    Transport,
-}
-
-impl Mode {
-    /// The word used in every output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tunnel => "tunnel",
-            Self::Transport => "transport",
-        }
-    }
-}
-
 /// An IPsec transform set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TransformSet {
     /// Its transforms as they stand, such as `esp-aes 256 esp-sha-hmac`.
     pub words: String,
@@ -230,7 +214,7 @@ pub struct TransformSet {
 }
 
 /// How the keys of a crypto map entry come about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Keying {
     /// Typed in (`ipsec-manual`).
     Manual,
@@ -239,7 +223,7 @@ pub enum Keying {
 }
 
 /// An entry of a crypto map, or a protected tunnel interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct MapEntry {
     /// The map's name, or the tunnel interface's.
     pub name: String,
@@ -262,7 +246,7 @@ pub struct MapEntry {
 }
 
 /// A manual key (`set session-key`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct SessionKey {
     /// Whether it is for packets that arrive.
     pub inbound: bool,
@@ -279,7 +263,7 @@ pub struct SessionKey {
 }
 
 /// An access list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Acl {
     /// What it permits.
     pub permits: Vec<(Selector, Cite)>,
@@ -290,7 +274,7 @@ pub struct Acl {
 }
 
 /// A line of an access list that leaves packets out; the first line that fits a packet decides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Denied {
     /// How many lines that permit stand before it; those keep what they select.
     pub behind: usize,
@@ -315,7 +299,7 @@ impl Denied {
 }
 
 /// An IKE policy or proposal. A list holds what is acceptable; IKEv1 policies have one of each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct IkePolicy {
     /// 1 or 2.
     pub version: u8,
@@ -334,7 +318,7 @@ pub struct IkePolicy {
 }
 
 /// A pre-shared key of IKE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct IkeKey {
     /// The peer it is for.
     pub peer: Address,
@@ -345,7 +329,7 @@ pub struct IkeKey {
 }
 
 /// Which kind of display an SA was read from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Display {
     /// `show crypto ipsec sa`.
     Cisco,
@@ -362,7 +346,7 @@ pub enum Display {
 }
 
 /// Which way an SA goes, seen from its router.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum Way {
     /// Packets that arrive.
     In,
@@ -371,7 +355,7 @@ pub enum Way {
 }
 
 /// An SA in force, or one of a list of expected ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Installed {
     /// What displayed it.
     pub display: Display,
@@ -432,7 +416,7 @@ impl Installed {
 }
 
 /// Whether sequence numbers are extended (RFC 4303 section 2.2.1), as far as that is said.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub enum Numbering {
     /// Nothing is said.
     #[default]
@@ -444,7 +428,7 @@ pub enum Numbering {
 }
 
 /// A selector in force.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct InForce {
     /// Packets that go into the tunnel at this router.
     pub selector: Selector,
@@ -459,7 +443,7 @@ pub struct InForce {
 }
 
 /// What a router counted for one flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Counters {
     /// Packets encapsulated.
     pub encapsulated: u64,
@@ -470,7 +454,7 @@ pub struct Counters {
 }
 
 /// An SA that all routers of a link share, such as OSPFv3 uses (RFC 4552): one SPI and one key for both directions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct LinkSa {
     /// The interface, or the area.
     pub place: String,
@@ -491,7 +475,7 @@ pub struct LinkSa {
 }
 
 /// A session-key command that the text around a configuration quotes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Quoted {
     /// What it would set.
     pub key: SessionKey,

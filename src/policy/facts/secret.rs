@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// A key as it was typed. No output, error or debug text shows anything of it; it has no other use than comparison.
 #[derive(Clone)]
 pub struct Secret {
@@ -83,6 +85,13 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
+impl Serialize for Secret {
+    /// Nothing of it: what holds keys is written to be told apart by everything else.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<KEY>")
@@ -107,6 +116,7 @@ mod tests {
         assert_ne!(Secret::new("00"), Secret::new("0000"));
         assert_eq!((key.bits(), Secret::new("0").bits(), Secret::new("CISCO!").bits()), (Some(16), Some(4), None));
         assert_eq!((key.octets(), Secret::new("abc").octets()), (Some(vec![0xa1, 0xb2]), None));
+        assert_eq!(serde_json::to_string(&key).unwrap(), "null");
         for shown in [format!("{key}"), format!("{key:?}"), format!("{:?}", Some(vec![key]))] {
             assert!(!shown.to_lowercase().contains("a1b2") && !shown.contains('1'), "{shown}");
         }

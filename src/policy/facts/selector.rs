@@ -3,10 +3,12 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use serde::Serialize;
+
 use crate::model::Address;
 
 /// A set of addresses: those that agree with one in all bits of a mask.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Net {
     v4: bool,
     bits: u128,
@@ -149,7 +151,7 @@ impl fmt::Debug for Net {
 }
 
 /// Packets of a protocol from somewhere to somewhere.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct Selector {
     /// The protocol's word or number; `ip` is any.
     pub protocol: String,

@@ -17,6 +17,7 @@ mod sas;
 pub mod table;
 
 use jiff::tz::TimeZone;
+use std::borrow::Cow;
 
 use crate::model::pairs::MatchReport;
 use crate::model::report::{Report, Severity};
@@ -111,7 +112,7 @@ pub struct FindingBlock {
     /// How bad it is.
     pub severity: Severity,
     /// Its published code.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// The SA or the flow, with its tap where there are several; may be empty.
     pub concerns: String,
     /// What was seen.

@@ -8,7 +8,7 @@ use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::traffic::copies::stepped_back;
 use crate::capture::Frame;
 use crate::dissect::digest::content;
-use crate::model::{FramePos, Shift, Timestamp};
+use crate::model::{FramePos, Shift, Timestamp, all_bits};
 
 /// What stretch of which captures a state covers.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -22,6 +22,7 @@ pub(crate) struct Span {
     last: Option<Timestamp>,
     /// Frames whose time lies before the time of the frame before them.
     pub(crate) backward: Seen,
+    #[serde(serialize_with = "all_bits")]
     pub(crate) backward_most_ns: i64,
     /// Frames without a time.
     pub(crate) untimed: Seen,
@@ -67,8 +68,10 @@ pub struct CaptureSpan {
     /// Times of the first and the last frame that has one, in the order of the capture.
     ends: Option<(Timestamp, Timestamp)>,
     /// The longest time between a frame and the next, in nanoseconds.
+    #[serde(serialize_with = "all_bits")]
     pub(crate) longest_pause_ns: i64,
     /// Digest of the first frame that has a time.
+    #[serde(serialize_with = "all_bits")]
     opening: u64,
 }
 

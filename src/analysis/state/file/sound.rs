@@ -2,9 +2,11 @@
 //!
 //! A digest tells a damaged state, not one that somebody made up. Made-up figures cannot be told from others, but ones that no
 //! capture makes can: with all counts below 2^56 and all sequence numbers within 2^48, sums of thousands of states
-//! stay in their words.
+//! stay in their words. A field for which every value is one says so itself ([`crate::model::all_bits`]); a field that says nothing is a figure.
 
 use serde::ser::{self, Serialize, Serializer};
+
+use crate::model::ALL_BITS;
 
 /// Counts from here on are none: 2^56 octets take a year on a link of 18 Tbit/s.
 const MOST: u64 = 1 << 56;
@@ -22,39 +24,14 @@ impl ser::Error for Unsound {
     }
 }
 
-/// Walks over everything that a state is written as.
+/// Walks over everything that a state is written as; no name of a type or field decides anything.
 pub(in crate::analysis) fn check(state: &impl Serialize) -> Result<(), Unsound> {
     state.serialize(Figures)
-}
-
-/// Fields that use all bits of their words, or hold times, for which every value is one and all arithmetic saturates.
-fn is_no_figure(of: &str, field: &str) -> bool {
-    matches!(
-        (of, field),
-        ("Entry" | "Observation", "digest")
-            | ("Address", _)
-            | ("SaState", "directions")
-            | ("Marks", "protocols")
-            | ("Seen", "octets")
-            | ("Entry", "time")
-            | ("Written", "tail")
-            | ("HeadFrame", "chained")
-            | ("Piece", "digest")
-            | ("Written" | "Fragments", "first" | "newest" | "previous" | "lowest" | "last_sweep")
-            | ("Group", "first_time" | "last_time")
-            | ("Span", "backward_most_ns")
-            | ("CaptureSpan", "longest_pause_ns" | "opening")
-            | ("Pauses", "stopped_ns")
-            | ("Written", "settings")
-    )
 }
 
 /// The walk; it keeps nothing.
 #[derive(Clone, Copy)]
 struct Figures;
-
-/// The walk inside a structure, by its name.
-struct Fields(&'static str);
 
 macro_rules! fine {
     ($($name:ident($kind:ty))*) => {
@@ -72,7 +49,7 @@ impl Serializer for Figures {
     type SerializeTupleStruct = Self;
     type SerializeTupleVariant = Self;
     type SerializeMap = Self;
-    type SerializeStruct = Fields;
+    type SerializeStruct = Self;
     type SerializeStructVariant = Self;
 
     fine! {
@@ -128,8 +105,7 @@ impl Serializer for Figures {
     }
 
     fn serialize_newtype_struct<T: ?Sized + Serialize>(self, name: &'static str, value: &T) -> Result<(), Unsound> {
-        // Positions and times use all their bits.
-        if matches!(name, "FramePos" | "Timestamp") { Ok(()) } else { value.serialize(self) }
+        if name == ALL_BITS { Ok(()) } else { value.serialize(self) }
     }
 
     fn serialize_newtype_variant<T: ?Sized + Serialize>(
@@ -162,8 +138,8 @@ impl Serializer for Figures {
         Ok(self)
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Fields, Unsound> {
-        Ok(Fields(name))
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Unsound> {
+        Ok(self)
     }
 
     fn serialize_struct_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Unsound> {
@@ -213,31 +189,24 @@ impl ser::SerializeMap for Figures {
     }
 }
 
-impl ser::SerializeStruct for Fields {
-    type Ok = ();
-    type Error = Unsound;
+macro_rules! members {
+    ($($kind:ident)*) => {
+        $(impl ser::$kind for Figures {
+            type Ok = ();
+            type Error = Unsound;
 
-    fn serialize_field<T: ?Sized + Serialize>(&mut self, key: &'static str, value: &T) -> Result<(), Unsound> {
-        if is_no_figure(self.0, key) { Ok(()) } else { value.serialize(Figures) }
-    }
+            fn serialize_field<T: ?Sized + Serialize>(&mut self, _: &'static str, value: &T) -> Result<(), Unsound> {
+                value.serialize(*self)
+            }
 
-    fn end(self) -> Result<(), Unsound> {
-        Ok(())
-    }
+            fn end(self) -> Result<(), Unsound> {
+                Ok(())
+            }
+        })*
+    };
 }
 
-impl ser::SerializeStructVariant for Figures {
-    type Ok = ();
-    type Error = Unsound;
-
-    fn serialize_field<T: ?Sized + Serialize>(&mut self, _: &'static str, value: &T) -> Result<(), Unsound> {
-        value.serialize(*self)
-    }
-
-    fn end(self) -> Result<(), Unsound> {
-        Ok(())
-    }
-}
+members! { SerializeStruct SerializeStructVariant }
 
 #[cfg(test)]
 mod tests {

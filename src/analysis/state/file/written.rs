@@ -18,10 +18,12 @@ use crate::analysis::state::traffic::notices::Notices;
 use crate::analysis::state::traffic::padding::EthernetPadding;
 use crate::analysis::state::traffic::rates::Rates;
 use crate::analysis::state::traffic::totals::Totals;
+use crate::model::all_bits;
 
 /// A state as it is written; caches are left out.
 #[derive(Serialize, Deserialize)]
 struct Written<'p> {
+    #[serde(serialize_with = "all_bits")]
     settings: Cow<'p, Settings>,
     span: Cow<'p, Span>,
     tables: Cow<'p, Tables>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::sas::Sas;
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::dissect::Stack;
-use crate::model::Protocol;
+use crate::model::{Protocol, all_bits};
 use crate::transform::iv::IvSample;
 
 /// Packets of an SA whose IV is kept: enough for a pattern.
@@ -29,6 +29,7 @@ pub(crate) struct OpaqueEvidence {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct Seen {
     /// Of the first packets, in capture order: the eight octets behind the ESP header.
+    #[serde(serialize_with = "all_bits")]
     octets: [u64; IVS],
     /// And the sequence number.
     sequences: [u32; IVS],

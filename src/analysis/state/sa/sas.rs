@@ -8,14 +8,15 @@ use super::keyed::Keyed;
 use super::opaque::OpaqueEvidence;
 use super::sequence::SequenceState;
 use crate::analysis::limits::{FIRST_KEPT, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES};
-use crate::analysis::observe::observation::{Mode, Observation, SaSight};
+use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::rare::Rare;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::steps::Steps;
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Note, NullSupport};
-use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
+use crate::model::report::SaMode;
+use crate::model::{Encapsulation, FramePos, Shift, Timestamp, all_bits};
 
 /// State of all SAs of a span, indexed by SA number.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -40,6 +41,7 @@ pub(crate) struct SaState {
     /// Frames whose inner packet is hidden.
     pub(crate) opaque: u64,
     /// Directions at the tap it was seen in, one bit each.
+    #[serde(serialize_with = "all_bits")]
     pub(crate) directions: u64,
     /// AH: frames per header length.
     pub(crate) ah_lengths: BTreeMap<u32, u64>,
@@ -225,9 +227,9 @@ impl SaState {
             self.steps.edit().add(sequence);
         }
         match sight.mode {
-            Mode::Tunnel => self.tunnel += 1,
-            Mode::Transport => self.transport += 1,
-            Mode::Unknown => {}
+            SaMode::Tunnel => self.tunnel += 1,
+            SaMode::Transport => self.transport += 1,
+            SaMode::Unknown => {}
         }
         self.opaque += u64::from(sight.opaque);
         if o.direction < 64 {

@@ -11,7 +11,9 @@
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
 //! steps, each tolerated; where they add up to more than one may have, the frames are counted (`adrift`).
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+mod written;
+
+use serde::{Deserialize, Serialize};
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -609,63 +611,17 @@ pub(crate) fn stepped_back(before: Timestamp, after: Timestamp) -> Option<i64> {
 
 /// A time that may be vacant, as it is written.
 mod optional_time {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserialize, Deserializer, Serializer};
 
     use super::VACANT;
+    use crate::model::all_bits;
 
     pub(super) fn serialize<S: Serializer>(time: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-        Some(*time).filter(|time| *time != VACANT).serialize(serializer)
+        all_bits(&Some(*time).filter(|time| *time != VACANT), serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
         Option::deserialize(deserializer).map(|time| time.unwrap_or(VACANT))
-    }
-}
-
-/// A window as it is written: the table as the digests that still matter.
-#[derive(Serialize, Deserialize)]
-struct Written {
-    tail: Vec<(Entry, Older)>,
-    newest: i64,
-    previous: Option<i64>,
-    first: Option<i64>,
-    head: Vec<HeadFrame>,
-    first_epoch: bool,
-    copies: u64,
-    dropped: u64,
-    adrift: u64,
-    lowest: i64,
-}
-
-impl Serialize for CopyWindow {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written {
-            tail: self.chained_tail(),
-            newest: self.newest,
-            previous: self.previous,
-            first: self.first,
-            head: self.head.clone(),
-            first_epoch: self.first_epoch,
-            copies: self.copies,
-            dropped: self.dropped,
-            adrift: self.adrift,
-            lowest: self.lowest,
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for CopyWindow {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest } =
-            Written::deserialize(deserializer)?;
-        let mut window =
-            Self { newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest, ..Self::default() };
-        for (entry, older) in tail {
-            window.insert(entry);
-            window.set_older(entry.digest, older);
-        }
-        Ok(window)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
-use crate::model::{Shift, Timestamp};
+use crate::model::{Shift, Timestamp, all_bits};
 
 use crate::analysis::observe::observation::SaSight;
 
@@ -67,6 +67,7 @@ pub(crate) struct Marks {
     /// The fewest routers that one of them has passed, as far as its time to live tells.
     hops: Option<u8>,
     /// The IP protocols that they carry, a bit each.
+    #[serde(serialize_with = "all_bits")]
     protocols: [u64; 4],
 }
 

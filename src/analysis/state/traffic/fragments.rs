@@ -20,7 +20,7 @@ use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::analysis::state::sa::sizes::{OpaqueKey, Sizes, TrainKey, VisibleKey};
 use crate::dissect::{Costs, IpHeader, NullPeek};
-use crate::model::{Address, FramePos, Protocol, Shift};
+use crate::model::{Address, FramePos, Protocol, Shift, all_bits};
 
 /// How long after the first fragment frames may turn out to be copies of an earlier span's, with room to spare.
 const COPIES_NS: i64 = 100_000_000;
@@ -48,8 +48,11 @@ pub(crate) struct Fragments {
     copied: Vec<(FragmentKey, Piece)>,
     /// Fragments in all groups, and copies.
     held: u64,
+    #[serde(serialize_with = "all_bits")]
     first: Option<i64>,
+    #[serde(serialize_with = "all_bits")]
     newest: i64,
+    #[serde(serialize_with = "all_bits")]
     last_sweep: i64,
     /// Per SA number: what became of its fragmented packets.
     pub(crate) sums: BTreeMap<u32, FragmentSums>,
@@ -61,7 +64,9 @@ pub(crate) struct Fragments {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Group {
     key: FragmentKey,
+    #[serde(serialize_with = "all_bits")]
     first_time: i64,
+    #[serde(serialize_with = "all_bits")]
     last_time: i64,
     /// The first of its key, near the beginning of the span.
     head: bool,

@@ -9,7 +9,7 @@ use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::remap;
 use crate::analysis::state::base::seen::Seen;
 use crate::dissect::{IpHeader, LayerKind, Limit, Note, Stack, StopCause};
-use crate::model::{Address, Protocol, Shift, Spi};
+use crate::model::{Address, Protocol, Shift, Spi, all_bits};
 
 /// Notices of a span.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -64,6 +64,7 @@ pub(crate) struct Pauses {
     pub(crate) seen: Seen,
     pub(crate) quanta: u64,
     /// Time stopped by all but the last: each until its quanta end or the next one comes.
+    #[serde(serialize_with = "all_bits")]
     stopped_ns: u64,
     last_quanta: u16,
 }

@@ -9,7 +9,7 @@ use crate::analysis::state::base::intern::remap;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Costs, NullPeek};
-use crate::model::{FramePos, Shift, Timestamp};
+use crate::model::{FramePos, Shift, Timestamp, all_bits};
 
 /// One fragment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -25,6 +25,7 @@ pub(in crate::analysis) struct Piece {
     pub(in crate::analysis) ip_bytes: u32,
     pub(in crate::analysis) header_bytes: u32,
     pub(in crate::analysis) l1_bytes: u64,
+    #[serde(serialize_with = "all_bits")]
     pub(in crate::analysis) digest: u64,
     /// What only the first fragment of a packet tells.
     pub(in crate::analysis) first: Option<Box<FirstFragment>>,

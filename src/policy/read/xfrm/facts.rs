@@ -1,11 +1,13 @@
 //! Facts of Linux states and policies that other makes have no word for.
 
+use serde::Serialize;
+
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::facts::router::Mode;
 use crate::policy::{Cite, Selector};
 
 /// What the kernel keeps of a state besides its ends, SPI, algorithms and keys.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct KernelState {
     /// Ties it to templates; 0 where none is set.
     pub reqid: u32,
@@ -52,7 +54,7 @@ impl KernelState {
 }
 
 /// A mark with its mask: a packet fits if its mark under the mask is the value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 pub struct Mark {
     /// The value.
     pub value: u32,
@@ -86,7 +88,7 @@ impl std::fmt::Display for Mark {
 }
 
 /// ESP in UDP or TCP.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Encap {
     /// `espinudp`, `espinudp-nonike` or `espintcp`.
     pub kind: String,
@@ -99,7 +101,7 @@ pub struct Encap {
 }
 
 /// Packets that a state dropped, by reason.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Drops {
     /// Older than the window (`replay-window`).
     pub outside_window: u64,
@@ -110,7 +112,7 @@ pub struct Drops {
 }
 
 /// Direction of a policy.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum Direction {
     /// Packets that leave.
     Out,
@@ -137,7 +139,7 @@ impl Direction {
 }
 
 /// A policy of the kernel.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct XfrmPolicy {
     /// Packets it takes; `None` where more narrows them than a selector can hold.
     pub selector: Option<Selector>,
@@ -162,7 +164,7 @@ pub struct XfrmPolicy {
 }
 
 /// What a policy asks of a state.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Template {
     /// Source of the outer packet; `None` is any.
     pub src: Option<Address>,
