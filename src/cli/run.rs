@@ -19,7 +19,7 @@ use crate::report::csv::Table;
 use crate::report::frame_row::{FrameRows, RowFormat};
 use crate::report::words::escape::printable;
 use crate::report::words::number::{count, grouped};
-use crate::report::{csv, document, explain, json, markdown, schema, text};
+use crate::report::{csv, document, explain, html, json, markdown, schema, text};
 
 /// Runs what was asked for.
 pub(super) fn run(cli: Cli) -> Verdict {
@@ -243,6 +243,7 @@ fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Re
         Format::Csv => csv::write(report, table, sink),
         Format::Text => sink.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => sink.write_all(markdown::render(&document()).as_bytes()),
+        Format::Html => sink.write_all(html::render(&document()).as_bytes()),
     }
 }
 
