@@ -7,6 +7,7 @@
 mod calc;
 mod captures;
 pub mod classes;
+pub mod combined;
 mod events;
 pub mod figures;
 mod findings;
@@ -84,6 +85,8 @@ pub enum Place {
     Body,
     /// After what is read first: what it rests on.
     Basis,
+    /// Its figures first of all figures, its tables at the end, closed.
+    Cost,
     /// Its figures among what is read first, its tables at the end, closed.
     Reference,
 }
@@ -221,7 +224,7 @@ impl Document {
 pub fn report(report: &Report, view: &View) -> Document {
     let mut document = check(report, view);
     document.push(sas::section(report, view));
-    document.push(overhead::sizes(report, view).at(Place::Reference));
+    document.push(overhead::sizes(report, view).at(Place::Cost));
     document.push(overhead::outer_sizes(report, view).at(Place::Reference));
     document.push(padding::section(report, view).at(Place::Reference));
     document.push(rates::directions(report, view).at(Place::Reference));

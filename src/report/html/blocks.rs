@@ -130,7 +130,7 @@ fn item(page: &mut Writer, block: &Block) {
 
 fn finding(page: &mut Writer, finding: &FindingBlock) {
     let number = finding.number.to_string();
-    page.element("li", &[("class", "finding"), ("id", &format!("f{number}"))], |page| {
+    page.element("li", &[("class", "finding")], |page| {
         page.element("h3", &[], |page| {
             glyph(page, Some(finding.severity));
             page.leaf("span", &[("class", "fn")], &number);

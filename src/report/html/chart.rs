@@ -23,6 +23,8 @@ const WIDE: f64 = 1000.0;
 const SPEAKING: usize = 400;
 /// A part of at least so many bytes has its name in the bar.
 const NAMED: f64 = 8.0;
+/// A part of at least so many bytes has its number in the bar.
+const NUMBERED: f64 = 5.0;
 
 /// The class of an ink.
 pub(super) const fn class(ink: Ink) -> &'static str {
@@ -85,12 +87,11 @@ fn bar(page: &mut Writer, bars: &Bars, row: &crate::report::document::figures::B
                     let words = format!("{} {number} B", part.name());
                     let attributes = [("class", part_class(*part)), ("style", style.as_str()), ("title", words.as_str())];
                     page.element("i", &attributes, |page| {
-                        page.element("b", &[], |page| {
-                            if *bytes >= NAMED {
-                                page.leaf("span", &[], &format!("{}\u{202f}", part.short()));
-                            } else {
-                                page.leaf("span", &[("class", "vh")], &format!("{} ", part.short()));
-                            }
+                        // What has no room is still read aloud.
+                        let hidden = if *bytes < NUMBERED { "vh" } else { "" };
+                        page.element("b", &[("class", hidden)], |page| {
+                            let name = if *bytes >= NAMED { "" } else { "vh" };
+                            page.leaf("span", &[("class", name)], &format!("{}\u{202f}", part.short()));
                             page.text(&number);
                         });
                     });

@@ -90,15 +90,17 @@ fn main(page: &mut Writer, document: &Document) {
     let (first, rest): (Vec<&Section>, Vec<&Section>) =
         document.sections.iter().filter(body).partition(|section| urgent && is_urgent(section));
     sections(page, &first, &mut plan);
-    let drawn: Vec<&Section> =
-        document.sections.iter().filter(|section| section.place == Place::Reference && figures(section).next().is_some()).collect();
+    let closed = |section: &&Section| matches!(section.place, Place::Cost | Place::Reference);
+    let drawn = document.sections.iter().filter(closed).filter(|section| figures(section).next().is_some());
+    let mut drawn: Vec<&Section> = drawn.collect();
+    drawn.sort_by_key(|section| section.place);
     drawn.iter().for_each(|section| charts(page, section, &mut plan));
     sections(page, &rest, &mut plan);
     front::trust(page, &document.front);
     let basis: Vec<&Section> = document.sections.iter().filter(|section| section.place == Place::Basis).collect();
     sections(page, &basis, &mut plan);
     front::commands(page, &document.front);
-    for section in document.sections.iter().filter(|section| section.place == Place::Reference) {
+    for section in document.sections.iter().filter(closed) {
         if figures(section).next().is_none() {
             plan.table(Table::Section(section));
         }

@@ -56,7 +56,8 @@ pub(super) fn table(page: &mut Writer, table: &Table, caption: &str) {
             });
             page.element("tbody", &[], |page| {
                 for row in &table.rows {
-                    self::row(page, table, row, &cells);
+                    let said = remarks.iter().filter_map(|at| row.get(*at)).any(|cell| *cell != Cell::Blank);
+                    self::row(page, table, row, &cells, if said { "said" } else { "" });
                     self::remarks(page, row, &remarks, cells.len());
                 }
             });
@@ -64,9 +65,9 @@ pub(super) fn table(page: &mut Writer, table: &Table, caption: &str) {
     });
 }
 
-fn row(page: &mut Writer, table: &Table, row: &[Cell], shown: &[usize]) {
+fn row(page: &mut Writer, table: &Table, row: &[Cell], shown: &[usize], said: &'static str) {
     page.line();
-    page.element("tr", &[], |page| {
+    page.element("tr", &[("class", said)], |page| {
         for (n, at) in shown.iter().enumerate() {
             let (Some(column), Some(cell)) = (table.columns.get(*at), row.get(*at)) else { continue };
             let class = class(column, false);
@@ -92,7 +93,7 @@ fn remarks(page: &mut Writer, row: &[Cell], remarks: &[usize], columns: usize) {
                 if n > 0 {
                     page.void("br", &[]);
                 }
-                page.text(sentence);
+                super::blocks::rich(page, sentence);
             }
         });
     });

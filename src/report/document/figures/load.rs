@@ -2,7 +2,7 @@
 
 use super::scale::{Tick, step};
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Key, Layer, Panel, Plot, Table};
-use crate::model::report::{DirectionRate, Report, Severity};
+use crate::model::report::{DirectionRate, Report, Sa, Severity};
 use crate::report::words::number::{RateUnit, duration};
 
 const HEIGHT: u16 = 220;
@@ -102,7 +102,7 @@ pub(in crate::report::document) fn figure(report: &Report) -> Option<Figure> {
     }
     Some(Figure {
         title: title(busiest.rate, report.rates.bin_ns),
-        about: format!("{} on layer 1, bins of {}{merged}.", unit.name, duration(drawn.bin_ns)),
+        about: format!("{} on layer 1, bins of {}{merged}.", unit.name, width(drawn.bin_ns)),
         key,
         panels,
         note,
@@ -140,9 +140,11 @@ fn busiest(report: &Report) -> Vec<Series<'_>> {
 fn flags(report: &Report, tap: &str, span: Span) -> Vec<(f64, usize)> {
     let mut flags: Vec<(f64, usize)> = Vec::new();
     for (number, finding) in (1..).zip(&report.findings) {
-        let Some(ns) = finding.first_ns.filter(|_| &*finding.tap == tap && finding.severity > Severity::Note) else {
-            continue;
-        };
+        // What concerns an SA as a whole does not begin where the SA does.
+        let begins = |sa: &&Sa| Some(&sa.id) == finding.sa.as_ref() && Some(sa.first_frame) == finding.first_frame;
+        let whole = report.sas.iter().filter(|sa| *sa.tap == *tap).any(|sa| begins(&sa));
+        let own = &*finding.tap == tap && finding.severity > Severity::Note && !whole;
+        let Some(ns) = finding.first_ns.filter(|_| own) else { continue };
         let Some(at) = span.bin_of(ns).and_then(|_| ns.checked_sub(span.start_ns)) else { continue };
         let (at, apart) = (at as f64 / 1e9, span.seconds(span.bins) / 40.0);
         if flags.len() < FLAGS && flags.iter().all(|(other, _)| (at - other).abs() > apart) {
@@ -193,6 +195,11 @@ fn scale(layer: Layer, unit: RateUnit) -> Layer {
     }
 }
 
+/// A width of bins: `500 ms`.
+pub(in crate::report::document) fn width(ns: u64) -> String {
+    duration(ns).replace(".00 ", " ").replace(".0 ", " ")
+}
+
 /// `12.5`, `300`: as few decimals as the value has.
 fn short(value: f64) -> String {
     let text = format!("{value:.3}");
@@ -226,7 +233,7 @@ fn title(rate: &DirectionRate, bin_ns: u64) -> String {
     format!(
         "The busiest direction has up to {} {name} in {}, {} {name} on average{assumed}",
         unit.show(Some(peak.l1_bps)),
-        duration(bin_ns),
+        width(bin_ns),
         unit.show(Some(mean)),
         name = unit.name,
     )
@@ -241,5 +248,5 @@ fn data(report: &Report, shown: &[&Series<'_>], span: Span) -> Data {
         let cells = series.iter().map(|rates| unit.cell(rates.get(n).copied()));
         table.row(std::iter::once(Cell::Decimal(span.seconds(n), 1)).chain(cells));
     }
-    Data { caption: format!("Layer 1 rates in bins of {}", duration(span.bin_ns)), table }
+    Data { caption: format!("Layer 1 rates in bins of {}", width(span.bin_ns)), table }
 }

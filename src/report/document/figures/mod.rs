@@ -1,6 +1,7 @@
 //! Figures of a document: charts as data. A form that draws none leaves them out; the tables beside them hold the same.
 
 pub mod load;
+pub mod losses;
 pub mod overhead;
 pub mod parts;
 pub mod scale;

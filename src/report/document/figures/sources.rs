@@ -116,9 +116,9 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
     let rows: Vec<Row> = sizes.iter().filter_map(|size| pair_row(size, outer_v6)).collect();
     let ends = format!("{} > {}", direction.src, direction.dst);
     let known = match basis {
-        "content" => "pairs known by content",
-        "decrypted" => "pairs known by decryption",
-        _ => "pairs known by order",
+        "content" => "known by content",
+        "decrypted" => "known by decryption",
+        _ => "known by order",
     };
     Some((
         Sized {

@@ -1,6 +1,6 @@
 //! The front of a calculation.
 
-use super::{Front, Merit, Sentence};
+use super::{Front, commands, Merit, Sentence};
 use crate::report::words::number::{decimal, grouped, range};
 use crate::transform::calculation::{Calculation, Costs};
 
@@ -19,6 +19,7 @@ pub(in crate::report::document) fn front(answer: &Calculation) -> Front {
         lede: lede(answer, one),
         merits: one.map(merits).unwrap_or_default(),
         trust: vec![("Calculated".to_owned(), "No packet was measured: every figure follows from the transform.".to_owned())],
+        commands: commands::calculation(answer),
         sources: vec![answer.schema.to_string()],
         ..Front::default()
     }

@@ -3,6 +3,7 @@
 //! Every sentence is made of figures. Where one is missing or not determined, its sentence is left out.
 
 pub(super) mod calc;
+mod commands;
 pub(super) mod pairs;
 pub(super) mod report;
 mod trust;
@@ -162,7 +163,7 @@ fn costs(sized: &Sized<'_>, merits: &mut Vec<Merit>) {
             figure: if least == most || least < 0 { range(least, most) } else { format!("{least}\u{2013}{most}") },
             unit: "B".to_owned(),
             what: "added to a packet".to_owned(),
-            detail: format!("{}{varies}", sized.known),
+            detail: format!("{}{}{varies}", if sized.counted == "pairs" { "pairs " } else { "" }, sized.known),
         });
     }
     if let Some(((small, left), last)) = shares(sized) {

@@ -2,7 +2,7 @@
 
 use super::super::View;
 use super::super::figures::{self, Sized};
-use super::{Front, Merit, Sentence, Station, costs, date, keeps, marks, pays, time_of, trust};
+use super::{Front, commands, Merit, Sentence, Station, costs, date, keeps, marks, pays, time_of, trust};
 use crate::model::pairs::{Direction, MatchReport, Side};
 use crate::model::report::Exactness;
 use crate::report::words::number::{count, decimal, duration, grouped};
@@ -21,7 +21,7 @@ pub(in crate::report::document) fn front(report: &MatchReport, view: &View) -> F
         merits: merits(report, sized),
         stations: stations(report),
         trust: trust::of_pairs(report),
-        commands: Vec::new(),
+        commands: commands::pairs(report),
         sources: vec![report.schema.to_string()],
     }
 }
@@ -87,9 +87,9 @@ fn latency(report: &MatchReport) -> Option<Sentence> {
 }
 
 /// Packets that did not reach the tap of the tunnel, over all directions that were encapsulated between the taps.
-pub(super) struct Loss {
-    lost: u64,
-    all: u64,
+pub(in crate::report::document) struct Loss {
+    pub(in crate::report::document) lost: u64,
+    pub(in crate::report::document) all: u64,
 }
 
 impl Loss {
@@ -110,7 +110,7 @@ impl Loss {
 }
 
 /// `None` where the loss of a direction is not determined, or none was encapsulated.
-pub(super) fn loss(report: &MatchReport) -> Option<Loss> {
+pub(in crate::report::document) fn loss(report: &MatchReport) -> Option<Loss> {
     let ways = || report.directions.iter().filter(|direction| &*direction.way == "encapsulated");
     if report.directions.iter().any(|direction| direction.undetermined.is_some() || &*direction.way == "unknown") {
         return None;

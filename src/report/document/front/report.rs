@@ -2,9 +2,9 @@
 
 use super::super::figures::{self, Sized};
 use super::super::{View, at_tap};
-use super::{Front, Merit, Sentence, Station, costs, date, keeps, marks, pays, trust};
+use super::{Front, commands, Merit, Sentence, Station, costs, date, keeps, marks, pays, trust};
 use crate::model::report::{Exactness, Report, Sa};
-use crate::report::words::number::{RateUnit, count, decimal, duration, grouped};
+use crate::report::words::number::{RateUnit, count, decimal, grouped};
 
 /// The front.
 pub(in crate::report::document) fn front(report: &Report, view: &View) -> Front {
@@ -19,7 +19,7 @@ pub(in crate::report::document) fn front(report: &Report, view: &View) -> Front 
         merits: merits(report, sized),
         stations: stations(report),
         trust: trust::of_report(report),
-        commands: Vec::new(),
+        commands: commands::report(report),
         sources: vec![report.schema.to_string()],
     }
 }
@@ -135,7 +135,7 @@ fn merits(report: &Report, sized: Option<&Sized<'_>>) -> Vec<Merit> {
             figure: unit.show(Some(peak.l1_bps)),
             unit: unit.name.to_owned(),
             what: "at most on layer 1".to_owned(),
-            detail: format!("in {}{mean}", duration(report.rates.bin_ns)),
+            detail: format!("in {}{mean}", figures::load::width(report.rates.bin_ns)),
         });
     }
     if merits.is_empty() && report.totals.frames > 0 {

@@ -24,7 +24,7 @@ pub(super) fn document(report: &MatchReport, view: &View) -> Document {
     document.push(directions::section(report, view));
     document.push(times::clocks(report, view).at(Place::Basis));
     document.push(times::latency(report, view).at(Place::Reference));
-    document.push(sizes::section(report, view).at(Place::Reference));
+    document.push(sizes::section(report, view).at(Place::Cost));
     document.push(directions::headers(report, view).at(Place::Reference));
     document.push(padding::section(report, view).at(Place::Reference));
     document.push(packets::ends(report, view).at(Place::Reference));
