@@ -253,8 +253,8 @@ impl<'r> Run<'r> {
         };
         let has_exit = !exit.0.is_empty() || far.frames > 0;
         let mut report = MatchReport {
-            schema: pairs::SCHEMA,
-            tool: Tool { name: "spiglass", version: env!("CARGO_PKG_VERSION") },
+            schema: pairs::MatchSchema::V1,
+            tool: Tool::this(),
             exactness: if degraded_why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
             degraded_why,
             plain: side(plain, near),

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 /// An IPv4 or IPv6 address.
 ///
@@ -86,6 +87,14 @@ impl From<IpAddr> for Address {
             IpAddr::V4(ip) => Self::v4(ip.octets()),
             IpAddr::V6(ip) => Self::v6(ip.octets()),
         }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<IpAddr>().map(Self::from)
     }
 }
 

@@ -1,20 +1,21 @@
 //! What `spiglass match` found, as data: exactly what its `--format json` prints. Names carry units; absent is `null`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::report::{Capture, Exactness, Finding, FrameRef, Name, Parts, Rfc3339, Tool, TransformReport};
-
-/// The schema name of [`MatchReport`].
-pub const SCHEMA: &str = "spiglass.match/1";
+use super::report::{
+    Capture, Exactness, Finding, FrameRef, Name, Parts, Pattern, Rfc3339, SaMode, Tool, TransformBasis, TransformReport,
+};
+pub use super::vocabulary::{ClockBasis, EndsWay, LossPlace, MatchSchema, PairBasis, TunnelWay};
 
 /// Which plaintext packet became which tunnelled packet, and what it cost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatchReport {
-    /// Always [`SCHEMA`].
-    pub schema: &'static str,
+    /// Name and version of the schema.
+    pub schema: MatchSchema,
     /// What made the report.
     pub tool: Tool,
     /// `exact`, or `degraded` where a limit was hit.
@@ -56,7 +57,7 @@ impl MatchReport {
 }
 
 /// One side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Side {
     /// Its captures, in the order frame references count them.
@@ -77,7 +78,7 @@ pub struct Side {
 }
 
 /// Counts of pairs.
-#[derive(Clone, Copy, Default, Debug, Serialize)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Pairs {
     /// Pairs.
@@ -107,7 +108,7 @@ pub struct Pairs {
 }
 
 /// Pairs by how they are known.
-#[derive(Clone, Copy, Default, Debug, Serialize)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ByBasis {
     /// The inner packet is visible and the same.
@@ -119,7 +120,7 @@ pub struct ByBasis {
 }
 
 /// What one SA or tunnel carries.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Direction {
     /// Id of the SA; of tunnels without SA protocol and endpoints: `gre/192.0.2.1/192.0.2.2`.
@@ -132,8 +133,8 @@ pub struct Direction {
     pub inner_src: Option<String>,
     /// The one inner destination, or the shortest prefix that covers all.
     pub inner_dst: Option<String>,
-    /// `encapsulated`: the plain tap saw the packets before the tunnel's; `decapsulated`: after; `unknown`.
-    pub way: &'static str,
+    /// Which way its packets go.
+    pub way: TunnelWay,
     /// Pairs.
     pub matched: u64,
     /// Of these: less sure than 0.9.
@@ -164,12 +165,12 @@ pub struct Direction {
     pub reordered: u64,
     /// Mean confidence of its pairs.
     pub confidence: Option<f64>,
-    /// `content`, `decrypted` or `order`: how most of its pairs are known.
-    pub basis: Option<&'static str>,
+    /// How most of its pairs are known.
+    pub basis: Option<PairBasis>,
     /// Its transform, by the lengths of the pairs.
     pub transform: TransformReport,
-    /// `tunnel`, `transport` or `unknown`.
-    pub mode: &'static str,
+    /// Its mode.
+    pub mode: SaMode,
     /// The clocks of the two sides.
     pub clock: Clock,
     /// Time between the taps.
@@ -179,7 +180,7 @@ pub struct Direction {
 }
 
 /// Why the packets of a direction are not paired.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Undetermined {
     /// Alignments that explain the packets equally well, as far as they were counted.
@@ -193,7 +194,7 @@ pub struct Undetermined {
 }
 
 /// Offset and drift between the clocks of the two sides.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Clock {
     /// What the tunnel's clock is ahead at the first pair.
@@ -204,12 +205,12 @@ pub struct Clock {
     pub uncertainty_ns: Option<i64>,
     /// By how much the drift may be wrong.
     pub drift_uncertainty_ppm: Option<f64>,
-    /// `one-clock`, `both-directions`, `one-direction` (the shortest time between the taps is taken for zero) or `unknown`.
-    pub basis: &'static str,
+    /// How offset and drift are known.
+    pub basis: ClockBasis,
 }
 
 /// Time between the taps.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// What is measured, from what to what.
@@ -224,7 +225,7 @@ pub struct Latency {
 }
 
 /// A distribution of times in nanoseconds. Least, most and mean are exact, quantiles to within 0.4 %.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[allow(missing_docs)] // the field names are the published vocabulary
 pub struct Times {
@@ -237,7 +238,7 @@ pub struct Times {
 }
 
 /// What the outer header takes over of the inner one (RFC 4301 section 5.1.2), in packets.
-#[derive(Clone, Copy, Default, Debug, Serialize)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeaderCopy {
     /// Outer DSCP is the inner one.
@@ -271,7 +272,7 @@ pub struct HeaderCopy {
 }
 
 /// Plaintext traffic that does not go through the tunnel.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outside {
     /// Source.
@@ -287,7 +288,7 @@ pub struct Outside {
 }
 
 /// Overhead of one packet size.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Size {
     /// Id of the SA or tunnel.
@@ -313,7 +314,7 @@ pub struct Size {
     /// Mean measured less predicted.
     pub difference_bytes: Option<f64>,
     /// Why they differ.
-    pub difference_why: Option<&'static str>,
+    pub difference_why: Option<Cow<'static, str>>,
     /// Time between the taps.
     pub latency_ns: Option<Times>,
     /// Packets of this size lost before the tunnel tap.
@@ -326,12 +327,12 @@ pub struct Size {
     pub icmp_mtu_bytes: Option<u64>,
     /// Share of packets of this size that was lost between the taps, in per cent.
     pub loss_pct: Option<f64>,
-    /// `content`, `decrypted` or `order`.
-    pub basis: &'static str,
+    /// How most of its pairs are known.
+    pub basis: PairBasis,
 }
 
 /// Ethernet padding on both sides.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Padding {
     /// Padding of the plaintext frames that were paired.
@@ -351,7 +352,7 @@ pub struct Padding {
 }
 
 /// Padding of the frames of one side.
-#[derive(Clone, Copy, Default, Debug, Serialize)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EthernetPad {
     /// Frames that have some.
@@ -371,13 +372,13 @@ pub struct EthernetPad {
 }
 
 /// One padded packet on its way.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PaddingExample {
     /// The plaintext frame.
     pub plain: FrameRef,
     /// What its padding looks like, null where it has none.
-    pub plain_pattern: Option<&'static str>,
+    pub plain_pattern: Option<Pattern>,
     /// The tunnel's frame, where it is known.
     pub tunnel: Option<FrameRef>,
     /// Whether the tunnel carries the padding; null where that cannot be known.
@@ -385,19 +386,19 @@ pub struct PaddingExample {
     /// The frame of the far side.
     pub exit: Option<FrameRef>,
     /// What its padding looks like.
-    pub exit_pattern: Option<&'static str>,
+    pub exit_pattern: Option<Pattern>,
 }
 
 /// Packets from one plaintext side to the other, one way.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ends {
     /// Source, or the shortest prefix that covers all.
     pub src: String,
     /// Destination, or the shortest prefix that covers all.
     pub dst: String,
-    /// `plain-to-exit` or `exit-to-plain`, by the TTL; `unknown` where it is the same.
-    pub way: &'static str,
+    /// Which way its packets go, by their TTL.
+    pub way: EndsWay,
     /// Packets seen on both sides.
     pub matched: u64,
     /// Packets of this traffic that the later side did not show.
@@ -411,7 +412,7 @@ pub struct Ends {
 }
 
 /// A plaintext packet that was lost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Lost {
     /// The frame.
@@ -426,12 +427,12 @@ pub struct Lost {
     pub sequence: Option<u32>,
     /// How sure it is that it was this packet.
     pub confidence: f64,
-    /// `before-tunnel`, `behind-tunnel` or `end-to-end` (where is not known).
-    pub verdict: &'static str,
+    /// Where it was lost.
+    pub verdict: LossPlace,
 }
 
 /// One pair: a row of `--table pairs`.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Pair {
     /// The plaintext frame.
@@ -450,8 +451,8 @@ pub struct Pair {
     pub overhead_bytes: Option<i64>,
     /// Time between the taps, clocks compared.
     pub delay_ns: Option<i64>,
-    /// `content`, `decrypted` or `order`.
-    pub basis: &'static str,
+    /// How it is known.
+    pub basis: PairBasis,
     /// 0 to 1.
     pub confidence: f64,
 }
@@ -459,6 +460,6 @@ pub struct Pair {
 /// An empty transform.
 impl Default for TransformReport {
     fn default() -> Self {
-        Self { basis: "unknown", name: None, candidates: Arc::from(Vec::new()), evidence: None }
+        Self { basis: TransformBasis::Unknown, name: None, candidates: Arc::from(Vec::new()), evidence: None }
     }
 }

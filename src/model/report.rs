@@ -10,22 +10,23 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use finding::{ConfigLine, Finding, Fix, Severity};
+pub use finding::{ConfigLine, Finding, Fix};
 pub use padding::{AhPadding, EspPadding, EthernetPadding, Padding};
 pub use rates::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Rates};
 pub use words::{Name, Rfc3339, Shown, When};
 
-use super::{Address, Spi};
-
-/// The schema name of [`Report`].
-pub const SCHEMA: &str = "spiglass.report/1";
+pub use super::vocabulary::{
+    EventKind, Exactness, LengthBasis, OverheadBasis, Pattern, ReportSchema, SaMode, Severity, TapRole, TimeBasis,
+    TransformBasis,
+};
+use super::{Address, Encapsulation, Protocol, Spi};
 
 /// Everything a run found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
-    /// Always [`SCHEMA`].
-    pub schema: &'static str,
+    /// Name and version of the schema.
+    pub schema: ReportSchema,
     /// What made the report.
     pub tool: Tool,
     /// `exact`, or `degraded` where a limit was hit.
@@ -65,7 +66,7 @@ pub struct Report {
 }
 
 /// What was not understood of the configurations that were given.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfigRead {
     /// Lines that were skipped although they have words of IPsec in them, the first thousand of each input.
@@ -73,7 +74,7 @@ pub struct ConfigRead {
 }
 
 /// A line of a configuration that was skipped. Its text may hold a key, so it is not given.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnreadLine {
     /// The input as it was named.
@@ -83,24 +84,21 @@ pub struct UnreadLine {
 }
 
 /// What made the report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `spiglass`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its version.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
 }
 
-/// Whether every figure is exact.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Exactness {
-    /// No limit was hit.
-    Exact,
-    /// A limit was hit; `degraded_why` says which.
-    Degraded,
+impl Tool {
+    /// This program.
+    #[must_use]
+    pub const fn this() -> Self {
+        Self { name: Cow::Borrowed("spiglass"), version: Cow::Borrowed(env!("CARGO_PKG_VERSION")) }
+    }
 }
 
 /// One input.
@@ -166,19 +164,19 @@ pub struct DamageReport {
 }
 
 /// A point on the wire.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tap {
     /// Its name: given with `--tap`, else the stem of its first capture.
     pub name: Name,
     /// Indices into `captures`.
     pub captures: Vec<u32>,
-    /// `plain`, `tunnel`, `mixed` or `unknown`.
-    pub role: &'static str,
+    /// Which side of a tunnel it is on.
+    pub role: TapRole,
 }
 
 /// Sums over all frames.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Frames.
@@ -206,7 +204,7 @@ pub struct Totals {
 }
 
 /// One stack of headers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Layer {
     /// The tap.
@@ -220,7 +218,7 @@ pub struct Layer {
 }
 
 /// Where a frame stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FrameRef {
     /// Index into `captures`.
@@ -230,15 +228,15 @@ pub struct FrameRef {
 }
 
 /// One security association.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sa {
     /// `esp/192.168.1.1/192.168.1.2/0x000003ea`.
     pub id: Name,
     /// The tap.
     pub tap: Name,
-    /// `esp`, `ah` or `ipcomp`.
-    pub proto: &'static str,
+    /// Protocol of its header.
+    pub proto: Protocol,
     /// SPI in decimal.
     pub spi: u32,
     /// SPI in hex.
@@ -247,10 +245,10 @@ pub struct Sa {
     pub src: Shown<Address>,
     /// Destination address.
     pub dst: Shown<Address>,
-    /// `native`, `udp`, `tcp` or `wesp`.
-    pub encapsulation: &'static str,
-    /// `tunnel`, `transport` or `unknown`.
-    pub mode: &'static str,
+    /// How the header was carried.
+    pub encapsulation: Encapsulation,
+    /// Its mode.
+    pub mode: SaMode,
     /// Frames that carry the header.
     pub frames: u64,
     /// Later IP fragments attributed to it.
@@ -291,7 +289,7 @@ pub struct Sa {
 }
 
 /// Sequence numbers of one SA.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sequence {
     /// Of the first frame in capture order.
@@ -319,7 +317,7 @@ pub struct Sequence {
 }
 
 /// What came of checking the packets of an SA with keys. TAP copies count like other packets.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IcvChecks {
     /// Packets that verify under some key.
@@ -333,7 +331,7 @@ pub struct IcvChecks {
 }
 
 /// What one anti-replay window would have dropped.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayWindow {
     /// Window size in packets.
@@ -343,11 +341,11 @@ pub struct ReplayWindow {
 }
 
 /// What is known of an SA's transform.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TransformReport {
-    /// `expected`, `visible`, `inferred` or `unknown`.
-    pub basis: &'static str,
+    /// How it is known.
+    pub basis: TransformBasis,
     /// Its name, null where unknown.
     pub name: Option<Name>,
     /// Names consistent with what was seen, the likeliest first.
@@ -357,7 +355,7 @@ pub struct TransformReport {
 }
 
 /// Average rate of an SA between its first and last frame.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SaRate {
     /// Frames per second.
@@ -367,7 +365,7 @@ pub struct SaRate {
 }
 
 /// A range of octets.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MinMax {
     /// Smallest.
@@ -377,11 +375,11 @@ pub struct MinMax {
 }
 
 /// Overhead of an SA and how it is known.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Overhead {
-    /// `visible`, `decrypted`, `matched`, `modelled` or `unknown`.
-    pub basis: &'static str,
+    /// How it is known.
+    pub basis: OverheadBasis,
     /// Smallest, in octets; negative where compression gains.
     pub min_bytes: Option<i64>,
     /// Largest, in octets.
@@ -391,7 +389,7 @@ pub struct Overhead {
 }
 
 /// A pair of endpoints.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tunnel {
     /// The tap.
@@ -411,7 +409,7 @@ pub struct Tunnel {
 }
 
 /// Overhead at one inner packet size.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Size {
     /// The tap.
@@ -456,13 +454,13 @@ pub struct Size {
     pub l1_tunnel_bps: Option<f64>,
     /// What the overhead is made of, mean octets.
     pub parts: Parts,
-    /// `visible`, `decrypted`, `matched` or `modelled`.
-    pub basis: &'static str,
+    /// How it is known.
+    pub basis: OverheadBasis,
 }
 
 /// What an overhead is made of: mean octets per packet. Where a tunnel carries Ethernet frames, their header, tags and padding
 /// count to the GRE or UDP that carries them; with EtherIP and L2TP directly in IP they are `link`.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[allow(missing_docs)] // the field names are the published vocabulary of the figure
 pub struct Parts {
@@ -481,7 +479,7 @@ pub struct Parts {
 }
 
 /// Outer sizes of an opaque SA.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OuterSize {
     /// The tap.
@@ -495,7 +493,7 @@ pub struct OuterSize {
 }
 
 /// What began, ended or changed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     /// When: `time` in words and `time_ns`.
@@ -503,8 +501,8 @@ pub struct Event {
     pub when: When,
     /// The tap.
     pub tap: Name,
-    /// `sa-start`, `sa-stop`, `rekey`, `restart` or `wrap`.
-    pub what: &'static str,
+    /// What it was.
+    pub what: EventKind,
     /// Id of the SA.
     pub sa: Name,
     /// The SA it follows, for a rekey.

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use super::Address;
+use super::vocabulary::vocabularies;
 
 /// A Security Parameters Index (RFC 4302 section 2.4, RFC 4303 section 2.1), or the CPI of an IPComp
 /// association (RFC 3173 section 3.3) in its low 16 bits.
@@ -31,29 +34,45 @@ impl fmt::Display for Spi {
     }
 }
 
-/// The protocol of a security association.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Protocol {
-    /// Encapsulating Security Payload, IP protocol 50 (RFC 4303).
-    Esp,
-    /// Authentication Header, IP protocol 51 (RFC 4302).
-    Ah,
-    /// IP Payload Compression, IP protocol 108 (RFC 3173).
-    IpComp,
+impl FromStr for Spi {
+    type Err = ParseIntError;
+
+    /// Reads it as it is displayed: `0x000003ea`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).map(Self)
+    }
+}
+
+vocabularies! {
+    /// The protocol of a security association.
+    #[non_exhaustive]
+    Protocol {
+        /// Encapsulating Security Payload, IP protocol 50 (RFC 4303).
+        Esp = "esp",
+        /// Authentication Header, IP protocol 51 (RFC 4302).
+        Ah = "ah",
+        /// IP Payload Compression, IP protocol 108 (RFC 3173).
+        IpComp = "ipcomp",
+    }
+
+    /// How the header of an SA was carried. An attribute of the packets seen, not of the SA's identity:
+    /// native and UDP-encapsulated ESP share one SA space.
+    #[derive(Default)]
+    #[non_exhaustive]
+    Encapsulation {
+        /// Directly in IP.
+        #[default]
+        Native = "native",
+        /// In UDP (RFC 3948).
+        Udp = "udp",
+        /// In TCP (RFC 9329).
+        Tcp = "tcp",
+        /// In a WESP header (RFC 5840).
+        Wesp = "wesp",
+    }
 }
 
 impl Protocol {
-    /// The name used in every machine-readable output: `esp`, `ah` or `ipcomp`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Esp => "esp",
-            Self::Ah => "ah",
-            Self::IpComp => "ipcomp",
-        }
-    }
-
     /// The name as text for people writes it.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -61,35 +80,6 @@ impl Protocol {
             Self::Esp => "ESP",
             Self::Ah => "AH",
             Self::IpComp => "IPComp",
-        }
-    }
-}
-
-/// How the header of an SA was carried. An attribute of the packets seen, not of the SA's identity:
-/// native and UDP-encapsulated ESP share one SA space.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Encapsulation {
-    /// Directly in IP.
-    #[default]
-    Native,
-    /// In UDP (RFC 3948).
-    Udp,
-    /// In TCP (RFC 9329).
-    Tcp,
-    /// Behind a WESP header (RFC 5840).
-    Wesp,
-}
-
-impl Encapsulation {
-    /// The name used in every machine-readable output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Udp => "udp",
-            Self::Tcp => "tcp",
-            Self::Wesp => "wesp",
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::report::words::harmless::Harmless;
 use crate::transform::calculation::{Calculation, Cost};
+use crate::transform::size::path::Mode;
 
 /// The tables that CSV can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +55,7 @@ impl<'a> SizeRow<'a> {
 #[derive(Serialize)]
 struct TransformRow<'a> {
     transform: &'a str,
-    mode: Option<&'static str>,
+    mode: Option<Mode>,
     overhead_min_bytes: i64,
     overhead_max_bytes: i64,
     largest_inner_bytes: Option<u64>,

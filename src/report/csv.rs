@@ -163,7 +163,7 @@ fn rows<T>(out: &mut dyn Write, columns: &[Column<T>], rows: &[T]) -> io::Result
 }
 
 const FINDINGS: &[Column<Finding>] = &[
-    ("code", |r, c| c.text(r.code)),
+    ("code", |r, c| c.text(&r.code)),
     ("severity", |r, c| c.text(r.severity.name())),
     ("title", |r, c| c.text(&r.title)),
     ("tap", |r, c| c.text(&r.tap)),
@@ -185,13 +185,13 @@ const FINDINGS: &[Column<Finding>] = &[
 const SAS: &[Column<Sa>] = &[
     ("id", |r, c| c.text(&r.id)),
     ("tap", |r, c| c.text(&r.tap)),
-    ("proto", |r, c| c.text(r.proto)),
+    ("proto", |r, c| c.text(r.proto.name())),
     ("spi", |r, c| c.number(i128::from(r.spi))),
     ("spi_hex", |r, c| c.text(&r.spi_hex.to_string())),
     ("src", |r, c| c.text(&r.src.to_string())),
     ("dst", |r, c| c.text(&r.dst.to_string())),
-    ("encapsulation", |r, c| c.text(r.encapsulation)),
-    ("mode", |r, c| c.text(r.mode)),
+    ("encapsulation", |r, c| c.text(r.encapsulation.name())),
+    ("mode", |r, c| c.text(r.mode.name())),
     ("frames", |r, c| c.number(i128::from(r.frames))),
     ("fragments", |r, c| c.number(i128::from(r.fragments))),
     ("outer_bytes", |r, c| c.number(i128::from(r.outer_bytes))),
@@ -219,7 +219,7 @@ const SAS: &[Column<Sa>] = &[
         let windows = r.sequence.iter().flat_map(|s| &s.replay_window);
         c.list(&windows.map(|window| format!("{}:{}", window.size, window.would_drop)).collect::<Vec<_>>());
     }),
-    ("transform_basis", |r, c| c.text(r.transform.basis)),
+    ("transform_basis", |r, c| c.text(r.transform.basis.name())),
     ("transform_name", |r, c| c.optional_text(r.transform.name.as_deref())),
     ("transform_candidates", |r, c| c.list(&r.transform.candidates)),
     ("transform_evidence", |r, c| c.optional_text(r.transform.evidence.as_deref())),
@@ -228,7 +228,7 @@ const SAS: &[Column<Sa>] = &[
     ("rate_l1_bps", |r, c| c.real(r.rate.l1_bps)),
     ("protection_bytes_min", |r, c| c.number(wide(r.protection_bytes.map(|p| p.min)))),
     ("protection_bytes_max", |r, c| c.number(wide(r.protection_bytes.map(|p| p.max)))),
-    ("overhead_basis", |r, c| c.text(r.overhead.basis)),
+    ("overhead_basis", |r, c| c.text(r.overhead.basis.name())),
     ("overhead_min_bytes", |r, c| c.number(wide(r.overhead.min_bytes))),
     ("overhead_max_bytes", |r, c| c.number(wide(r.overhead.max_bytes))),
     ("overhead_mean_bytes", |r, c| c.real(r.overhead.mean_bytes)),
@@ -278,7 +278,7 @@ const SIZES: &[Column<Size>] = &[
     ("parts_esp_trailer", |r, c| c.real(r.parts.esp_trailer)),
     ("parts_icv", |r, c| c.real(r.parts.icv)),
     ("parts_fragmentation", |r, c| c.real(r.parts.fragmentation)),
-    ("basis", |r, c| c.text(r.basis)),
+    ("basis", |r, c| c.text(r.basis.name())),
     ("parts_link", |r, c| c.real(r.parts.link)),
 ];
 
@@ -331,13 +331,13 @@ const PADDING: &[Column<PaddingRow>] = &[
     }),
     ("pad_bytes_min", |r, c| c.number(wide(r.ethernet().map(|row| row.pad_bytes_min)))),
     ("pad_bytes_max", |r, c| c.number(wide(r.ethernet().map(|row| row.pad_bytes_max)))),
-    ("pattern", |r, c| c.optional_text(r.ethernet().map(|row| row.pattern))),
+    ("pattern", |r, c| c.optional_text(r.ethernet().map(|row| row.pattern.name()))),
     // `capture:frame`.
     ("examples", |r, c| {
         let examples = r.ethernet().map(|row| row.examples.as_slice()).unwrap_or_default();
         c.list(&examples.iter().map(|frame| format!("{}:{}", frame.capture, frame.frame)).collect::<Vec<_>>());
     }),
-    ("basis", |r, c| c.optional_text(r.esp().map(|row| row.basis))),
+    ("basis", |r, c| c.optional_text(r.esp().map(|row| row.basis.name()))),
     // `length:frames`.
     ("pad_lengths", |r, c| {
         let lengths = r.esp().into_iter().flat_map(|row| &row.pad_lengths);
@@ -374,8 +374,8 @@ const RATES: &[Column<DirectionRate>] = &[
     ("peak_start_ns", |r, c| c.number(wide(r.peak.map(|peak| peak.start_ns)))),
     ("peak_l1_bps", |r, c| c.real(r.peak.map(|peak| peak.l1_bps))),
     ("peak_frames_per_s", |r, c| c.real(r.peak.map(|peak| peak.frames_per_s))),
-    ("l1_basis", |r, c| c.text(r.l1_basis)),
-    ("basis", |r, c| c.text(r.basis)),
+    ("l1_basis", |r, c| c.text(r.l1_basis.name())),
+    ("basis", |r, c| c.text(r.basis.name())),
     ("if_no_tfc_goodput_min_bps", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_min_bps))),
     ("if_no_tfc_goodput_max_bps", |r, c| c.real(r.if_no_tfc.and_then(|range| range.goodput_max_bps))),
 ];

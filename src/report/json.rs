@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::model::pairs::{MatchReport, Pairs};
-use crate::model::report::{Exactness, Report, Tool};
+use crate::model::pairs::{MatchReport, MatchSchema, Pairs};
+use crate::model::report::{Exactness, Report, ReportSchema, Tool};
 use crate::report::words::harmless::Harmless;
 
 /// The whole report as one object, indented, with a line end.
@@ -38,7 +38,7 @@ pub fn write_pairs(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> 
 pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Head<'r> {
-        schema: &'r str,
+        schema: MatchSchema,
         tool: &'r Tool,
         exactness: Exactness,
         degraded_why: &'r [String],
@@ -50,7 +50,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
     let mut out = Harmless(io::BufWriter::new(out));
     let MatchReport { schema, tool, exactness, degraded_why, pairs, padding, exit_status, .. } = report;
     let head = Head {
-        schema,
+        schema: *schema,
         tool,
         exactness: *exactness,
         degraded_why,
@@ -116,7 +116,7 @@ pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// What belongs to the run and not to a row.
 #[derive(Serialize)]
 struct Head<'a> {
-    schema: &'static str,
+    schema: ReportSchema,
     tool: &'a crate::model::report::Tool,
     exactness: crate::model::report::Exactness,
     degraded_why: &'a [String],

@@ -62,7 +62,7 @@ impl Page {
     fn finding(&mut self, finding: &FindingBlock) {
         let concerns =
             if finding.concerns.is_empty() { String::new() } else { format!(" {}", safe(&finding.concerns)) };
-        let (severity, code) = (finding.severity.name(), finding.code);
+        let (severity, code) = (finding.severity.name(), &finding.code);
         self.line(&format!("- **{severity}** `{code}`{concerns}: {}", safe(&finding.evidence)));
         for line in finding.config.iter().chain(&finding.advice) {
             self.line(&format!("  - {}", safe(line)));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::model::report::*;
 use crate::model::{Address, Spi, Timestamp};
+use crate::model::{Encapsulation, Protocol};
 
 const START: i64 = 1_795_236_062_000_000_000;
 const A: &str = "192.168.1.1";
@@ -46,7 +47,7 @@ pub(crate) fn size(inner: u64, overhead: u64) -> Size {
     Size {
         tap: "tunnel".into(),
         direction: direction(A, B),
-        sa: Some(sa_id("esp", 1002)),
+        sa: Some(sa_id(Protocol::Esp, 1002)),
         encapsulation: "ipv4/esp".into(),
         inner_bytes: inner,
         outer_bytes_min: inner + overhead,
@@ -73,7 +74,7 @@ pub(crate) fn size(inner: u64, overhead: u64) -> Size {
             icv: 12.0,
             ..Parts::default()
         },
-        basis: "decrypted",
+        basis: OverheadBasis::Decrypted,
     }
 }
 
@@ -81,12 +82,12 @@ fn shown(address: &str) -> Shown<Address> {
     Shown(Address::from(address.parse::<std::net::IpAddr>().expect("an address")))
 }
 
-fn sa_id(proto: &str, spi: u32) -> Name {
+fn sa_id(proto: Protocol, spi: u32) -> Name {
     format!("{proto}/{A}/{B}/0x{spi:08x}").into()
 }
 
 /// An SA from A to B.
-pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
+pub(crate) fn sa(proto: Protocol, spi: u32, lost: u64) -> Sa {
     Sa {
         id: sa_id(proto, spi),
         tap: "tunnel".into(),
@@ -95,8 +96,8 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         spi_hex: Shown(Spi(spi)),
         src: shown(A),
         dst: shown(B),
-        encapsulation: "native",
-        mode: "tunnel",
+        encapsulation: Encapsulation::Native,
+        mode: SaMode::Tunnel,
         frames: 1485,
         fragments: 0,
         fragments_uncertain: 0,
@@ -122,7 +123,7 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
             replay_window: vec![ReplayWindow { size: 32, would_drop: 3 }, ReplayWindow { size: 64, would_drop: 1 }],
         }),
         transform: TransformReport {
-            basis: "inferred",
+            basis: TransformBasis::Inferred,
             name: None,
             candidates: ["AES-CBC, 96-bit ICV", "AES-GCM-16", "AES-CTR, 96-bit ICV"].map(Name::from).into(),
             evidence: None,
@@ -131,7 +132,12 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
         icv_checks: None,
         rate: SaRate { frames_per_s: Some(98.9), l1_bps: Some(1.2e5) },
         protection_bytes: Some(MinMax { min: 38, max: 53 }),
-        overhead: Overhead { basis: "modelled", min_bytes: Some(58), max_bytes: Some(73), mean_bytes: None },
+        overhead: Overhead {
+            basis: OverheadBasis::Modelled,
+            min_bytes: Some(58),
+            max_bytes: Some(73),
+            mean_bytes: None,
+        },
     }
 }
 
@@ -139,11 +145,11 @@ pub(crate) fn sa(proto: &'static str, spi: u32, lost: u64) -> Sa {
 pub(crate) fn finding(code: &'static str, spi: u32) -> Finding {
     let entry = crate::catalogue::lookup(code).unwrap();
     Finding {
-        code,
+        code: code.into(),
         severity: entry.severity,
         title: entry.title.into(),
         tap: "tunnel".into(),
-        sa: Some(sa_id("esp", spi)),
+        sa: Some(sa_id(Protocol::Esp, spi)),
         count: 15,
         first_frame: Some(FrameRef { capture: 0, frame: 38 }),
         last_frame: Some(FrameRef { capture: 0, frame: 1400 }),
@@ -180,21 +186,21 @@ fn rate(from: &str, to: &str) -> DirectionRate {
         control_l1_bps: Some(58.2e6),
         utilisation_pct: Some(68.9),
         peak: Some(Peak { start_ns: START, l1_bps: 11.0e6, frames_per_s: 8700.0 }),
-        l1_basis: "measured",
-        basis: "capture-clock",
+        l1_basis: LengthBasis::Measured,
+        basis: TimeBasis::CaptureClock,
     }
 }
 
 /// An empty report: 120 frames without IPsec.
 pub(crate) fn empty() -> Report {
     Report {
-        schema: SCHEMA,
-        tool: Tool { name: "spiglass", version: "0.0.0" },
+        schema: ReportSchema::V1,
+        tool: Tool { name: "spiglass".into(), version: "0.0.0".into() },
         exactness: Exactness::Exact,
         degraded_why: Vec::new(),
         captures: vec![capture("plain.pcap", "plain", 120)],
         filters: Vec::new(),
-        taps: vec![Tap { name: "plain".into(), captures: vec![0], role: "plain" }],
+        taps: vec![Tap { name: "plain".into(), captures: vec![0], role: TapRole::Plain }],
         totals: Totals { frames: 120, ip_frames: 120, ..Totals::default() },
         layers: Vec::new(),
         sas: Vec::new(),
@@ -221,22 +227,27 @@ pub(crate) fn report() -> Report {
     Report {
         captures: vec![Capture { complete: false, damage: Some(cut), ..capture("tunnel.pcap", "tunnel", 1545) }],
         filters: Vec::new(),
-        taps: vec![Tap { name: "tunnel".into(), captures: vec![0], role: "tunnel" }],
+        taps: vec![Tap { name: "tunnel".into(), captures: vec![0], role: TapRole::Tunnel }],
         totals: Totals { frames: 1545, ipsec_frames: 1485, ip_frames: 1500, control_frames: 45, ..Totals::default() },
         layers: vec![Layer { tap: "tunnel".into(), stack: "eth/ipv4/esp".into(), frames: 1485, wire_bytes: 200_000 }],
-        sas: vec![sa("esp", 0, 0), sa("esp", 1001, 15), sa("ah", 1002, 0)],
+        sas: vec![sa(Protocol::Esp, 0, 0), sa(Protocol::Esp, 1001, 15), sa(Protocol::Ah, 1002, 0)],
         tunnels: vec![Tunnel {
             tap: "tunnel".into(),
             a: A.into(),
             b: B.into(),
-            sas_a_to_b: vec![sa_id("esp", 1001)],
+            sas_a_to_b: vec![sa_id(Protocol::Esp, 1001)],
             sas_b_to_a: Vec::new(),
             first_ns: Some(START),
             last_ns: Some(START + 15_020_000_000),
         }],
         sizes: [64, 128, 1420].map(|inner| size(inner, 56)).to_vec(),
         outer_sizes: [104, 168, 296]
-            .map(|outer_bytes| OuterSize { tap: "tunnel".into(), sa: sa_id("esp", 1001), outer_bytes, frames: 165 })
+            .map(|outer_bytes| OuterSize {
+                tap: "tunnel".into(),
+                sa: sa_id(Protocol::Esp, 1001),
+                outer_bytes,
+                frames: 165,
+            })
             .to_vec(),
         padding: Padding {
             ethernet: vec![EthernetPadding {
@@ -245,19 +256,19 @@ pub(crate) fn report() -> Report {
                 frames: 60,
                 pad_bytes_min: 6,
                 pad_bytes_max: 18,
-                pattern: "ff",
+                pattern: Pattern::Ff,
                 examples: vec![FrameRef { capture: 0, frame: 7 }],
             }],
             esp: vec![EspPadding {
                 tap: "tunnel".into(),
-                sa: sa_id("esp", 1001),
-                basis: "visible",
+                sa: sa_id(Protocol::Esp, 1001),
+                basis: OverheadBasis::Visible,
                 pad_lengths: BTreeMap::from([(0, 100), (2, 1385)]),
                 monotonic: 1485,
                 other: 0,
                 longer_than_needed: 0,
             }],
-            ah: vec![AhPadding { tap: "tunnel".into(), sa: sa_id("ah", 1002), frames: 60, nonzero: 60 }],
+            ah: vec![AhPadding { tap: "tunnel".into(), sa: sa_id(Protocol::Ah, 1002), frames: 60, nonzero: 60 }],
         },
         rates: Rates {
             bin_ns: 1_000_000_000,
@@ -287,9 +298,9 @@ pub(crate) fn report() -> Report {
         events: vec![Event {
             when: When(Timestamp::from_ns(START)),
             tap: "tunnel".into(),
-            what: "rekey",
-            sa: sa_id("esp", 1001),
-            from_sa: Some(sa_id("esp", 0)),
+            what: EventKind::Rekey,
+            sa: sa_id(Protocol::Esp, 1001),
+            from_sa: Some(sa_id(Protocol::Esp, 0)),
             frame: FrameRef { capture: 0, frame: 9 },
         }],
         findings: vec![finding("spi-zero", 0), finding("sequence-gap", 1001)],
@@ -301,17 +312,17 @@ pub(crate) fn report() -> Report {
 pub(crate) fn two_taps() -> Report {
     let mut report = report();
     report.captures.push(capture("far-side-with-a-rather-long-name-2026-11-21.pcapng", "far", 1_000_000));
-    report.taps.push(Tap { name: "far".into(), captures: vec![1], role: "tunnel" });
+    report.taps.push(Tap { name: "far".into(), captures: vec![1], role: TapRole::Tunnel });
     let (a, b) = ("2001:db8:1111:2222:3333:4444:5555:6666", "2001:db8:1111:2222:3333:4444:5555:7777");
     report.sas.push(Sa {
         id: format!("esp/{a}/{b}/0xc0ffee00").into(),
         tap: "far".into(),
         src: shown(a),
         dst: shown(b),
-        encapsulation: "udp",
+        encapsulation: Encapsulation::Udp,
         copies_removed: 2,
-        overhead: Overhead { basis: "unknown", min_bytes: None, max_bytes: None, mean_bytes: None },
-        ..sa("esp", 0xc0ff_ee00, 4)
+        overhead: Overhead { basis: OverheadBasis::Unknown, min_bytes: None, max_bytes: None, mean_bytes: None },
+        ..sa(Protocol::Esp, 0xc0ff_ee00, 4)
     });
     report.sizes.extend((100..160).map(|inner| Size {
         tap: "far".into(),

@@ -15,6 +15,7 @@ mod tests {
     use super::ALL;
     use crate::model::pairs::MatchReport;
     use crate::model::report::Report;
+    use crate::model::vocabulary::{CalcSchema, MatchSchema, ReportSchema};
     use crate::transform::calculation::Calculation;
 
     fn of<T: JsonSchema>(id: &str) -> String {
@@ -28,9 +29,9 @@ mod tests {
     #[test]
     fn the_committed_schemas_are_those_of_the_model() {
         let now = [
-            of::<Report>(crate::model::report::SCHEMA),
-            of::<MatchReport>(crate::model::pairs::SCHEMA),
-            of::<Calculation>(crate::transform::calculation::SCHEMA),
+            of::<Report>(ReportSchema::V1.name()),
+            of::<MatchReport>(MatchSchema::V1.name()),
+            of::<Calculation>(CalcSchema::V1.name()),
         ];
         for ((name, committed), now) in ALL.iter().zip(now) {
             if std::env::var_os("SPIGLASS_SCHEMA").is_some() {

@@ -76,9 +76,9 @@ fn apart(before: &Block, block: &Block) -> bool {
     }
 }
 
-fn code(block: &Block) -> Option<&'static str> {
+fn code(block: &Block) -> Option<&str> {
     match block {
-        Block::Finding(finding) => Some(finding.code),
+        Block::Finding(finding) => Some(&finding.code),
         _ => None,
     }
 }

@@ -1,15 +1,15 @@
 //! The calculator: what transforms cost at given packet sizes, and what a link can carry then. No capture is needed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::transform::size::ethernet;
 use crate::transform::size::ethernet::{frames_per_s, l1_of_packet, l1_of_packet_with};
 use crate::transform::size::fit::{LONGEST, fragments, largest_inner, tcp_mss};
 use crate::transform::size::layers::{IpVersion, Layers, Lengths};
+use crate::transform::size::parts::Part;
 use crate::transform::size::path::{Mode, Path, Protection};
 
-/// The schema name of a [`Calculation`].
-pub const SCHEMA: &str = "spiglass.calc/1";
+pub use crate::model::vocabulary::CalcSchema;
 
 /// Frame sizes of RFC 2544 section 9.1, with FCS, in octets.
 pub const RFC_2544: [u64; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
@@ -38,11 +38,11 @@ pub struct Question {
 }
 
 /// The answer.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Calculation {
-    /// Always [`SCHEMA`].
-    pub schema: &'static str,
+    /// Name and version of the schema.
+    pub schema: CalcSchema,
     /// MTU that packets must fit into.
     pub mtu: u64,
     /// Rate of the link.
@@ -54,17 +54,17 @@ pub struct Calculation {
 }
 
 /// What one way costs.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Costs {
     /// Name of the transform.
     pub transform: String,
-    /// `tunnel`, `transport`, or null where there is neither AH nor ESP.
-    pub mode: Option<&'static str>,
-    /// `ipv4` or `ipv6`: the outer header.
-    pub outer: &'static str,
-    /// `ipv4` or `ipv6`: the packet.
-    pub inner: &'static str,
+    /// The mode of AH and ESP; null where there is neither.
+    pub mode: Option<Mode>,
+    /// The outer header.
+    pub outer: IpVersion,
+    /// The packet.
+    pub inner: IpVersion,
     /// Whether ESP is in UDP.
     pub udp_encap: bool,
     /// Whether the packet is in GRE.
@@ -92,11 +92,11 @@ pub struct Costs {
 }
 
 /// One part of an overhead.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PartRange {
-    /// Its name.
-    pub part: &'static str,
+    /// Which.
+    pub part: Part,
     /// With the least padding.
     pub min_bytes: i64,
     /// With the most padding.
@@ -104,7 +104,7 @@ pub struct PartRange {
 }
 
 /// What one size costs. Rates are rounded to thousandths.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cost {
     /// IP length of the packet.
@@ -132,7 +132,7 @@ pub struct Cost {
 }
 
 /// Means over a mix of sizes.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mix {
     /// Mean IP length of the packets.
@@ -157,7 +157,7 @@ pub struct Mix {
 pub fn calculate(question: &Question) -> Result<Calculation, String> {
     let transforms: Result<Vec<Costs>, String> = question.paths.iter().map(|path| costs(path, question)).collect();
     Ok(Calculation {
-        schema: SCHEMA,
+        schema: CalcSchema::V1,
         mtu: question.mtu,
         link_rate_bps: question.link_rate,
         vlan_tags: question.tags,
@@ -179,12 +179,9 @@ fn costs(path: &Path, question: &Question) -> Result<Costs, String> {
     let moded = matches!(path.protection, Protection::Suite(suite) if suite.ah.is_some() || suite.esp.is_some());
     Ok(Costs {
         transform: path.protection.to_string(),
-        mode: moded.then_some(match path.mode {
-            Mode::Tunnel => "tunnel",
-            Mode::Transport => "transport",
-        }),
-        outer: name(path.outer),
-        inner: name(path.inner),
+        mode: moded.then_some(path.mode),
+        outer: path.outer,
+        inner: path.inner,
         udp_encap: path.udp,
         gre: path.gre,
         overhead_min_bytes: least.overhead(),
@@ -203,16 +200,9 @@ fn costs(path: &Path, question: &Question) -> Result<Costs, String> {
 fn parts(least: &Lengths, most: &Lengths) -> Vec<PartRange> {
     let ranges = most.parts.present().map(|(part, max_bytes)| {
         let min_bytes = least.parts.of(part);
-        PartRange { part: part.name(), min_bytes, max_bytes }
+        PartRange { part, min_bytes, max_bytes }
     });
     ranges.collect()
-}
-
-const fn name(version: IpVersion) -> &'static str {
-    match version {
-        IpVersion::V4 => "ipv4",
-        IpVersion::V6 => "ipv6",
-    }
 }
 
 // As floats: lengths of packets and rates of links are far below 2^53.

@@ -15,7 +15,7 @@ use spiglass::capture::limits::{
 use spiglass::capture::{CaptureReader, Chunk, Source};
 use spiglass::engine::{Input, PairInputs, Quiet, Settings, pair, run};
 use spiglass::model::pairs::MatchReport;
-use spiglass::model::report::{Exactness, Report};
+use spiglass::model::report::{EventKind, Exactness, Report};
 use spiglass::policy::limits::MAX_OCTETS;
 use spiglass::policy::{Policies, lint};
 
@@ -519,7 +519,7 @@ fn wraps_beyond_the_limit_are_counted() {
     let wraps: Vec<_> = report.findings.iter().filter(|finding| finding.code == "sequence-wrap").collect();
     assert_eq!((wraps.len(), wraps[0].count), (1, 20));
     assert!(wraps[0].evidence.contains("20 times"), "{}", wraps[0].evidence);
-    let events = report.events.iter().filter(|event| event.what == "wrap").count();
+    let events = report.events.iter().filter(|event| event.what == EventKind::Wrap).count();
     assert_eq!(events, 16);
 }
 

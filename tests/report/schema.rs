@@ -1,6 +1,12 @@
-//! Every JSON output is what its schema says, and holds no member that the schema does not name.
+//! Every JSON output is what its schema says, holds no member that the schema does not name, and can be read back.
+
+use std::path::Path;
 
 use serde_json::Value;
+use spiglass::model::pairs::MatchReport;
+use spiglass::model::report::Report;
+use spiglass::report::{calc, json};
+use spiglass::transform::calculation::Calculation;
 
 use crate::support::{fixture, shared, spiglass};
 
@@ -32,6 +38,9 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str, wrong: &mut Ve
         && !values.contains(value)
     {
         wrong.push(format!("{path}: {value} is not in the list"));
+    }
+    if schema.get("const").is_some_and(|only| only != value) {
+        wrong.push(format!("{path}: {value} is not {}", schema["const"]));
     }
     let is = |kind: &str| match kind {
         "null" => value.is_null(),
@@ -75,8 +84,36 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str, wrong: &mut Ve
     }
 }
 
-fn fits(schema: &Value, args: &[&str]) {
-    let value = spiglass(args).json();
+/// Reads an output and writes it again.
+type Again = fn(&[u8]) -> serde_json::Result<Vec<u8>>;
+
+fn report(json: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let report: Report = serde_json::from_slice(json)?;
+    let mut out = Vec::new();
+    json::write(&report, &mut out).expect("memory");
+    Ok(out)
+}
+
+fn pairs(json: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let report: MatchReport = serde_json::from_slice(json)?;
+    let mut out = Vec::new();
+    json::write_pairs(&report, &mut out).expect("memory");
+    Ok(out)
+}
+
+fn answer(json: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let answer: Calculation = serde_json::from_slice(json)?;
+    let mut out = Vec::new();
+    calc::json(&answer, &mut out).expect("memory");
+    Ok(out)
+}
+
+/// The output of `args` is as `schema` says, and is the same when it is read and written again.
+fn fits(schema: &Value, again: Again, args: &[&str]) {
+    let run = spiglass(args);
+    let value = run.json();
+    let rewritten = again(&run.stdout).unwrap_or_else(|error| panic!("{args:?} is not read back: {error}"));
+    assert!(rewritten == run.stdout, "{args:?}: read and written, it is another");
     let mut wrong = Vec::new();
     check(schema, schema, &value, "", &mut wrong);
     assert!(wrong.is_empty(), "{args:?}: {} members:\n  {}", wrong.len(), wrong.join("\n  "));
@@ -85,22 +122,37 @@ fn fits(schema: &Value, args: &[&str]) {
 #[test]
 fn every_report_fits_its_schema() {
     let schema = schema("report");
-    for name in
-        ["lab/loss-before-tap-tunnel.pcap", "lab/ah-sha256-tunnel.pcap", "lab/esn-hi-tunnel.pcap", "seeds/plain.pcap"]
-    {
-        let capture = fixture(name);
-        fits(&schema, &["report", "--format", "json", capture.to_str().expect("UTF-8")]);
+    for name in ["lab", "seeds", "crashes"] {
+        for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name))
+            .expect("fixtures can be listed")
+        {
+            let capture = entry.expect("an entry").path();
+            let is_capture = |end: &str| capture.extension().is_some_and(|extension| extension == end);
+            if ["pcap", "pcapng", "gz", "zst"].into_iter().any(is_capture) {
+                fits(&schema, report, &["report", "--format", "json", capture.to_str().expect("UTF-8")]);
+            }
+        }
     }
     let capture = fixture("seeds/test06-esp-null-broken.pcap");
     let config = fixture("policy/test06-broken-pair.txt");
     let (capture, config) = (capture.to_str().expect("UTF-8"), config.to_str().expect("UTF-8"));
-    fits(&schema, &["check", "--format", "json", "--link-rate", "1G", "--config", config, capture]);
+    fits(&schema, report, &["check", "--format", "json", "--link-rate", "1G", "--config", config, capture]);
+}
+
+#[test]
+fn every_report_of_pairs_fits_its_schema() {
+    let schema = schema("match");
+    for name in ["ah-sha256", "loss-before-tap", "wrong-auth-key"] {
+        let side = |side: &str| fixture(&format!("lab/{name}-{side}.pcap")).to_str().expect("UTF-8").to_owned();
+        let (plain, tunnel) = (side("plain-a"), side("tunnel"));
+        fits(&schema, pairs, &["match", "--format", "json", "--plain", &plain, "--tunnel", &tunnel]);
+    }
 }
 
 #[test]
 fn every_report_of_the_lab_fits_its_schema() {
     let Some(lab) = shared("lab") else { return };
-    let (report, pairs) = (schema("report"), schema("match"));
+    let (reports, matches) = (schema("report"), schema("match"));
     let mut seen = 0;
     for entry in std::fs::read_dir(lab).expect("the lab can be listed") {
         let folder = entry.expect("an entry").path();
@@ -108,8 +160,12 @@ fn every_report_of_the_lab_fits_its_schema() {
         if !folder.join("tunnel.pcap").exists() || !folder.join("plain-a.pcap").exists() {
             continue;
         }
-        fits(&report, &["report", "--format", "json", &of("tunnel.pcap")]);
-        fits(&pairs, &["match", "--format", "json", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap")]);
+        fits(&reports, report, &["report", "--format", "json", &of("tunnel.pcap")]);
+        fits(
+            &matches,
+            pairs,
+            &["match", "--format", "json", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap")],
+        );
         seen += 1;
     }
     assert!(seen > 50, "{seen} scenarios");
@@ -120,6 +176,7 @@ fn every_calculation_fits_its_schema() {
     let schema = schema("calc");
     fits(
         &schema,
+        answer,
         &[
             "calc",
             "--format",
@@ -150,6 +207,9 @@ fn what_is_not_in_the_schema_is_seen() {
     assert_eq!(wrong_of(&other), 1);
     let mut other = whole.clone();
     other["sas"][0]["surprise"] = 1.into();
+    assert_eq!(wrong_of(&other), 1);
+    let mut other = whole.clone();
+    other["sas"][0]["mode"] = "tunel".into();
     assert_eq!(wrong_of(&other), 1);
     let mut other = whole;
     other["sas"][0].as_object_mut().expect("an object").remove("spi");

@@ -8,7 +8,7 @@ use crate::support::build::{Noise, R1, R2, START, esp, ipv4, one_hop_further, ud
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{scratch, spiglass, write_file};
 use spiglass::engine::{Input, Quiet, Settings, run};
-use spiglass::model::report::{Finding, Report, Sa, Severity};
+use spiglass::model::report::{Finding, Report, Sa, Severity, TimeBasis};
 use spiglass::{capture::Source, model::report::Exactness};
 
 const US: u64 = 1_000;
@@ -38,7 +38,7 @@ fn finding<'r>(report: &'r Report, code: &str) -> Option<&'r Finding> {
 
 /// None of these codes, whatever its severity.
 fn silent(report: &Report, codes: &[&str]) {
-    let said: Vec<_> = report.findings.iter().filter(|finding| codes.contains(&finding.code)).collect();
+    let said: Vec<_> = report.findings.iter().filter(|finding| codes.contains(&&*finding.code)).collect();
     assert!(said.is_empty(), "{said:?}");
 }
 
@@ -356,7 +356,7 @@ fn a_clock_that_is_set_back_does_not_change_rates() {
         assert!((98.0..102.0).contains(&rate), "{name}: {rate}");
         let rate = report.sas[0].rate.frames_per_s.expect("a rate");
         assert!((98.0..102.0).contains(&rate), "{name}: {rate}");
-        assert_eq!(row.basis, if name == "late" { "capture-clock" } else { "clock-stepped" });
+        assert_eq!(row.basis, if name == "late" { TimeBasis::CaptureClock } else { TimeBasis::ClockStepped });
         assert!(row.peak.is_none_or(|peak| peak.frames_per_s < 105.0), "{name}: {:?}", row.peak);
     }
 }

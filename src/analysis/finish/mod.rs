@@ -20,7 +20,7 @@ mod udp;
 use super::settings::Settings;
 use super::{Partial, Succession};
 use crate::model::DamageKind;
-use crate::model::report::{Capture, Exactness, Report, SCHEMA, Severity, Tap as TapReport, Tool, Totals};
+use crate::model::report::{Capture, Exactness, Report, ReportSchema, Severity, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
 
 pub(crate) use pairs::pair_findings;
@@ -74,8 +74,8 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         expected::narrow(&mut taps, view);
     }
     let mut report = Report {
-        schema: SCHEMA,
-        tool: Tool { name: "spiglass", version: env!("CARGO_PKG_VERSION") },
+        schema: ReportSchema::V1,
+        tool: Tool::this(),
         exactness: Exactness::Exact,
         degraded_why: Vec::new(),
         captures: captures.iter().map(|facts| facts.capture.clone()).collect(),
@@ -112,7 +112,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         .map(|tap| u64::try_from(tap.partial.rates.bin_ns()).unwrap_or(settings.bin_ns))
         .max()
         .unwrap_or(settings.bin_ns);
-    report.events.sort_by(|a, b| (a.when, &a.tap, &a.sa, a.what).cmp(&(b.when, &b.tap, &b.sa, b.what)));
+    report.events.sort_by(|a, b| (a.when, &a.tap, &a.sa, a.what.name()).cmp(&(b.when, &b.tap, &b.sa, b.what.name())));
     if let Some(view) = &view {
         expected::fill(&mut report, &taps, settings, view);
     }

@@ -8,7 +8,7 @@ use super::findings::{Draft, capture, percent, plural, sort};
 use crate::analysis::Expectation;
 use crate::analysis::pairing::{Checks, Silent};
 use crate::model::SaKey;
-use crate::model::pairs::{Direction, MatchReport, Undetermined};
+use crate::model::pairs::{Direction, EndsWay, MatchReport, PairBasis, TunnelWay, Undetermined};
 use crate::model::report::{Finding, Rfc3339};
 
 /// What is wrong or worth knowing.
@@ -48,7 +48,7 @@ pub(crate) fn pair_findings(
 
 /// Packets that the later of two taps did not show.
 fn loss(report: &MatchReport, direction: &Direction) -> Option<Finding> {
-    let decapsulated = direction.way == "decapsulated";
+    let decapsulated = direction.way == TunnelWay::Decapsulated;
     if let Some(open) = direction.undetermined.as_ref().filter(|_| direction.matched == 0) {
         return numbers(direction, open);
     }
@@ -85,7 +85,7 @@ fn caveat(direction: &Direction) -> String {
     match direction.confidence {
         Some(mean) if mean < 0.9 => format!(
             " Pairs by {} with a mean confidence of {mean:.2}: the number is likely right, the packets named may not be.",
-            direction.basis.unwrap_or("order")
+            direction.basis.unwrap_or(PairBasis::Order)
         ),
         _ => String::new(),
     }
@@ -107,7 +107,7 @@ fn numbers(direction: &Direction, open: &Undetermined) -> Option<Finding> {
 
 /// Packets that the tunnel's tap saw and the exit tap did not.
 fn behind(direction: &Direction) -> Option<Finding> {
-    let lost = direction.lost_behind_tunnel.filter(|lost| *lost > 0 && direction.way == "encapsulated")?;
+    let lost = direction.lost_behind_tunnel.filter(|lost| *lost > 0 && direction.way == TunnelWay::Encapsulated)?;
     let evidence = format!(
         "{} of {} that the tunnel tap saw ({}) did not reach the exit tap.{}",
         plural(lost, "packet"),
@@ -120,9 +120,12 @@ fn behind(direction: &Direction) -> Option<Finding> {
 
 /// Packets that were lost from the exit to the plain side before the tunnel's tap, or wherever where pairs do not tell.
 fn ends(report: &MatchReport) -> Option<Finding> {
-    let end = report.ends.iter().find(|end| end.way == "exit-to-plain" && end.lost > 0)?;
-    let known =
-        report.directions.iter().filter(|own| own.way == "decapsulated").filter_map(|own| own.lost_behind_tunnel);
+    let end = report.ends.iter().find(|end| end.way == EndsWay::ExitToPlain && end.lost > 0)?;
+    let known = report
+        .directions
+        .iter()
+        .filter(|own| own.way == TunnelWay::Decapsulated)
+        .filter_map(|own| own.lost_behind_tunnel);
     let lost = end.lost.saturating_sub(known.sum());
     (lost > 0).then(|| {
         let evidence = format!(

@@ -22,7 +22,7 @@ use crate::analysis::state::traffic::fragments::FragmentSums;
 use crate::analysis::state::traffic::rates::{Again, Direction, Sums};
 use crate::analysis::{Partial, Succession};
 use crate::dissect::MAX_LAYERS;
-use crate::model::report::{FrameRef, Name};
+use crate::model::report::{FrameRef, Name, TapRole};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
 
 /// A tap is a copying TAP if at least 1 of this many frames is a copy.
@@ -229,16 +229,16 @@ impl<'a> Tap<'a> {
     }
 
     /// `plain`, `tunnel`, `mixed` or `unknown`, by what its IP frames are.
-    pub(crate) fn role(&self) -> &'static str {
+    pub(crate) fn role(&self) -> TapRole {
         let ip = self.partial.totals.sums.ip_frames;
         let clear = self.clear().count;
         let tunnelled = self.tunnelled_frames();
         match (tunnelled, clear) {
-            _ if ip == 0 => "unknown",
-            (0, 0) => "unknown",
-            (0, _) => "plain",
-            (t, c) if c.saturating_mul(10) <= t => "tunnel",
-            _ => "mixed",
+            _ if ip == 0 => TapRole::Unknown,
+            (0, 0) => TapRole::Unknown,
+            (0, _) => TapRole::Plain,
+            (t, c) if c.saturating_mul(10) <= t => TapRole::Tunnel,
+            _ => TapRole::Mixed,
         }
     }
 

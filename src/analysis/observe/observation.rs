@@ -8,6 +8,7 @@ use crate::capture::Frame;
 use crate::dissect::digest;
 use crate::dissect::{IpHeader, Layer, LayerKind, Note, SaHeader, Stack, StopCause};
 use crate::keys::transported;
+use crate::model::report::SaMode;
 use crate::model::{Encapsulation, FramePos, Protocol, SaKey, Timestamp};
 use crate::transform::size::ethernet;
 
@@ -78,7 +79,7 @@ pub(crate) struct SaSight {
     pub(crate) outer_bytes: u32,
     pub(crate) encapsulation: Encapsulation,
     /// What follows: tunnel or transport mode, where that is visible.
-    pub(crate) mode: Mode,
+    pub(crate) mode: SaMode,
     /// The packet inside is hidden, unless the SA turns out to be ESP-NULL.
     pub(crate) opaque: bool,
     /// ESP: the payload was checked against the ESP-NULL candidates.
@@ -96,14 +97,6 @@ pub(crate) struct EspAdded {
     pub(crate) icv: u8,
     /// Padding and TFC padding.
     pub(crate) padding: u16,
-}
-
-/// The mode of an SA as one packet shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Mode {
-    Tunnel,
-    Transport,
-    Unknown,
 }
 
 /// Reads the observation off a stack, numbering what is new; SA headers go to `sights`. `octets` are those of the frame, with plaintext
@@ -236,7 +229,7 @@ fn sight(octets: &[u8], stack: &Stack, header: &SaHeader, tables: &mut Tables) -
     let sa = ip.map_or(NONE, |ip| {
         tables.sas.intern(SaKey { protocol: header.protocol, src: ip.src, dst: ip.dst, spi: header.spi })
     });
-    let mut mode = Mode::Unknown;
+    let mut mode = SaMode::Unknown;
     let mut opaque = header.protocol != Protocol::Ah;
     let mut ah_tail = None;
     let mut added = None;
@@ -244,8 +237,8 @@ fn sight(octets: &[u8], stack: &Stack, header: &SaHeader, tables: &mut Tables) -
         Protocol::Ah => {
             if let Some(next) = layer_behind(stack, header.offset) {
                 mode = match next.kind {
-                    LayerKind::Ipv4 | LayerKind::Ipv6 => Mode::Tunnel,
-                    _ => Mode::Transport,
+                    LayerKind::Ipv4 | LayerKind::Ipv6 => SaMode::Tunnel,
+                    _ => SaMode::Transport,
                 };
                 // Behind an AH in front of ESP everything is as hidden as the ESP makes it.
                 opaque = matches!(next.kind, LayerKind::Esp | LayerKind::IpComp)
@@ -256,9 +249,9 @@ fn sight(octets: &[u8], stack: &Stack, header: &SaHeader, tables: &mut Tables) -
         Protocol::Esp => {
             if let Some(opened) = stack.opened(header) {
                 mode = match opened.next_header {
-                    DUMMY => Mode::Unknown,
-                    _ if opened.is_tunnel() => Mode::Tunnel,
-                    _ => Mode::Transport,
+                    DUMMY => SaMode::Unknown,
+                    _ if opened.is_tunnel() => SaMode::Tunnel,
+                    _ => SaMode::Transport,
                 };
                 // Several messages of one TCP segment are checked, and not looked into.
                 opaque = header.encapsulation == Encapsulation::Tcp && stack.sas.len() > 1;
@@ -268,7 +261,7 @@ fn sight(octets: &[u8], stack: &Stack, header: &SaHeader, tables: &mut Tables) -
                     padding: u16::try_from(opened.padding(header.bytes)).unwrap_or(u16::MAX),
                 });
             } else if let Some(null) = &stack.null {
-                mode = if matches!(null.next_header, 4 | 41) { Mode::Tunnel } else { Mode::Transport };
+                mode = if matches!(null.next_header, 4 | 41) { SaMode::Tunnel } else { SaMode::Transport };
             }
         }
         Protocol::IpComp => {}

@@ -6,6 +6,8 @@
 //! is nearest to all points (Moon, Skelly and Towsley, 1999); its slope is the drift. With both directions the true line lies between the
 //! two edges: the lines that fit there bound offset and drift.
 
+pub(super) use crate::model::pairs::ClockBasis as Basis;
+
 /// One pair: when the plain tap saw the packet, and by how much later the tunnel's says it did, both in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Difference {
@@ -13,20 +15,6 @@ pub(super) struct Difference {
     pub(super) later_ns: i64,
     /// Whether the packet passed the plain tap first.
     pub(super) encapsulated: bool,
-}
-
-/// How offset and drift are known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Basis {
-    /// There is no pair.
-    #[default]
-    Unknown,
-    /// Both sides are in one capture, or the user said that they have one clock.
-    OneClock,
-    /// From pairs of both directions.
-    BothDirections,
-    /// From pairs of one direction: the shortest time in the device is taken for zero.
-    OneDirection,
 }
 
 /// A line: what the tunnel's clock is ahead of the plain one's.

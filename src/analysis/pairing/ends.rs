@@ -15,8 +15,8 @@ use super::quantiles::Quantiles;
 use super::queue::Queue;
 use super::reach::Reach;
 use super::silence::{Expected, Known, Silences, Verdict, WAYS};
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::dissect::IpHeader;
+use crate::model::report::Pattern;
 use crate::model::{Address, FramePos};
 
 /// What is remembered of a packet that waits for its other sight.

@@ -1,5 +1,6 @@
 //! From sums to the report: ratios, names and verdicts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
@@ -19,7 +20,8 @@ use super::sizes::SizeTally;
 use super::tally::{Pads, SaTally, frame};
 use super::{Matcher, PairSettings, TunnelKey};
 use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, Latency, Outside, Padding, PaddingExample, Pairs, Size, Times, Undetermined,
+    self, ByBasis, Direction, Ends, EndsWay, Latency, LossPlace, Outside, Padding, PaddingExample, Pairs, Size, Times,
+    TunnelWay, Undetermined,
 };
 use crate::model::report::{FrameRef, Parts, Rfc3339};
 use crate::transform::inference::Catalogue;
@@ -127,7 +129,7 @@ impl Matcher {
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
-        let before = hidden + lost.iter().filter(|lost| lost.verdict == BEFORE).count() as u64;
+        let before = hidden + lost.iter().filter(|lost| lost.verdict == LossPlace::BeforeTunnel).count() as u64;
         let left_out = LeftOut {
             outside: more_outside,
             lost: losses.unmatched_plain.saturating_sub(before),
@@ -203,7 +205,7 @@ impl Matcher {
                     sa: hole.and_then(|(sa, _)| name(sa)),
                     sequence: hole.map(|(_, number)| number),
                     confidence: round(confidence),
-                    verdict: BEFORE,
+                    verdict: LossPlace::BeforeTunnel,
                 }
             })
             .collect();
@@ -219,7 +221,7 @@ impl Matcher {
                     sa: name(*sa),
                     sequence: None,
                     confidence: 1.0,
-                    verdict: if paired { "behind-tunnel" } else { "end-to-end" },
+                    verdict: if paired { LossPlace::BehindTunnel } else { LossPlace::EndToEnd },
                 });
             }
         }
@@ -233,7 +235,7 @@ impl Matcher {
         for example in &tally.examples {
             examples.push(PaddingExample {
                 plain: frame(example.plain),
-                plain_pattern: Some(example.pattern.name()),
+                plain_pattern: Some(example.pattern),
                 tunnel: Some(frame(example.tunnel)),
                 carried: example.carried,
                 exit: None,
@@ -242,8 +244,8 @@ impl Matcher {
         }
         for padded in self.ends.iter().flat_map(|ends| &ends.padded) {
             let plain = frame(padded.plain);
-            let (exit, exit_pattern) = (Some(frame(padded.exit)), padded.exit_pattern.map(|pattern| pattern.name()));
-            let plain_pattern = padded.plain_pattern.map(|pattern| pattern.name());
+            let (exit, exit_pattern) = (Some(frame(padded.exit)), padded.exit_pattern);
+            let plain_pattern = padded.plain_pattern;
             match examples.iter_mut().find(|example| example.plain == plain) {
                 Some(example) => (example.exit, example.exit_pattern) = (exit, exit_pattern),
                 None => examples.push(PaddingExample {
@@ -286,9 +288,9 @@ impl Matcher {
                 src: src.show(),
                 dst: dst.show(),
                 way: match way {
-                    1 => "plain-to-exit",
-                    -1 => "exit-to-plain",
-                    _ => "unknown",
+                    1 => EndsWay::PlainToExit,
+                    -1 => EndsWay::ExitToPlain,
+                    _ => EndsWay::Unknown,
                 },
                 matched,
                 lost: gone,
@@ -323,9 +325,6 @@ struct Found<'l> {
     doubted: bool,
     at: u32,
 }
-
-/// Lost before the tunnel's tap.
-const BEFORE: &str = "before-tunnel";
 
 impl Pairs {
     fn add(&mut self, sa: &SaTally, open: bool) {
@@ -385,9 +384,9 @@ fn direction(
         inner_src: sa.src.map(|prefix| prefix.show()),
         inner_dst: sa.dst.map(|prefix| prefix.show()),
         way: match sa.encapsulated {
-            Some(true) => "encapsulated",
-            Some(false) => "decapsulated",
-            None => "unknown",
+            Some(true) => TunnelWay::Encapsulated,
+            Some(false) => TunnelWay::Decapsulated,
+            None => TunnelWay::Unknown,
         },
         matched: sa.matched,
         ambiguous: sa.ambiguous,
@@ -403,7 +402,7 @@ fn direction(
         loss_pct,
         reordered: sa.reordered,
         confidence: (sa.matched > 0).then(|| (sa.confidence / sa.matched as f64 * 1_000.0).round() / 1_000.0),
-        basis: PairBasis::of_most(&sa.basis).map(PairBasis::name),
+        basis: PairBasis::of_most(&sa.basis),
         transform: known.report.clone(),
         mode: known.mode,
         clock: clock.report(),
@@ -463,7 +462,7 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
         difference_bytes: difference,
         difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(
             |(size, difference)| {
-                if size.carried > 0 {
+                Cow::Borrowed(if size.carried > 0 {
                     "padding of the plaintext frame is carried in the tunnel"
                 } else if size.padded_further > 0 {
                     "the sender pads further than its cipher needs"
@@ -471,7 +470,7 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
                     "longer than the transform needs: padding against traffic analysis, or other headers inside"
                 } else {
                     "shorter than the transform makes it: compression, or a packet that is not the one that was paired"
-                }
+                })
             },
         ),
         latency_ns: size.and_then(|size| size.times.as_ref()).and_then(times),
@@ -480,7 +479,7 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
         lost_end_to_end,
         icmp_mtu_bytes: mtu.map(|mtu| (*mtu).into()),
         loss_pct: (encapsulated && !doubted).then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
-        basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).map_or("order", PairBasis::name),
+        basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).unwrap_or(PairBasis::Order),
     }
 }
 
@@ -568,12 +567,7 @@ impl Clock {
             drift_ppm: (known && self.drift_uncertainty.is_some()).then_some(self.drift * 1e6),
             uncertainty_ns: self.uncertainty_ns.map(|ns| ns.round() as i64),
             drift_uncertainty_ppm: self.drift_uncertainty.map(|ppm| ppm * 1e6),
-            basis: match self.basis {
-                Basis::Unknown => "unknown",
-                Basis::OneClock => "one-clock",
-                Basis::BothDirections => "both-directions",
-                Basis::OneDirection => "one-direction",
-            },
+            basis: self.basis,
         }
     }
 }

@@ -6,14 +6,14 @@ use super::TunnelKey;
 use super::mapping::{Inside, consistent};
 use super::tally::SaTally;
 use crate::model::Protocol;
-use crate::model::report::{Name, TransformReport};
+use crate::model::report::{Name, SaMode, TransformBasis, TransformReport};
 use crate::transform::inference::{Catalogue, Family, family_name};
 use crate::transform::iv::IvPattern;
 
 /// What the pairs of an SA say about its transform.
 pub(super) struct Known {
     pub(super) report: TransformReport,
-    pub(super) mode: &'static str,
+    pub(super) mode: SaMode,
     /// The family, where all that fit agree on IV and ICV.
     pub(super) family: Option<Family>,
     pub(super) inside: Option<Inside>,
@@ -48,14 +48,14 @@ impl Known {
         );
         Self {
             report: TransformReport {
-                basis: if first.is_some() { "inferred" } else { "unknown" },
+                basis: if first.is_some() { TransformBasis::Inferred } else { TransformBasis::Unknown },
                 name,
                 candidates: Arc::from(candidates),
                 evidence: Some(evidence.into()),
             },
             mode: match mapping.inside {
-                Inside::Packet | Inside::Tunnel(..) => "tunnel",
-                Inside::Gre(_) | Inside::Payload(_) => "transport",
+                Inside::Packet | Inside::Tunnel(..) => SaMode::Tunnel,
+                Inside::Gre(_) | Inside::Payload(_) => SaMode::Transport,
             },
             family: first.filter(|_| fitting.len() == 1),
             inside: Some(mapping.inside),
@@ -73,11 +73,11 @@ impl Known {
             TunnelKey::Bare(4 | 41, ..) => Some("IP in IP".to_owned()),
             TunnelKey::Bare(..) => None,
         };
-        let basis = if sa.matched > 0 { "visible" } else { "unknown" };
+        let basis = if sa.matched > 0 { TransformBasis::Visible } else { TransformBasis::Unknown };
         let mode = match sa.transport {
-            Some(true) => "transport",
-            Some(false) => "tunnel",
-            None => "unknown",
+            Some(true) => SaMode::Transport,
+            Some(false) => SaMode::Tunnel,
+            None => SaMode::Unknown,
         };
         let report = TransformReport { basis, name: name.map(Name::from), ..TransformReport::default() };
         Self { report, mode, family: None, inside: None }

@@ -9,9 +9,11 @@ use super::identity::Identity;
 use super::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
 use super::reach::Reach;
 use super::silence::{Expected, Silences};
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::dissect::Costs;
+use crate::model::report::Pattern;
 use crate::model::{Address, FramePos, Timestamp};
+
+pub(super) use crate::model::pairs::PairBasis;
 
 /// Number of a packet of one side, in capture order.
 pub(super) type Serial = u64;
@@ -146,27 +148,7 @@ pub(super) struct Pairing {
     pub(super) confidence: f32,
 }
 
-/// How a pair is known.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum PairBasis {
-    /// The inner packet is visible and the same.
-    Content,
-    /// The inner packet was decrypted, its ICV verified as far as there is one, and it is the same.
-    Decrypted,
-    /// By lengths, order and times.
-    Order,
-}
-
 impl PairBasis {
-    /// Its word in every output.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Content => "content",
-            Self::Decrypted => "decrypted",
-            Self::Order => "order",
-        }
-    }
-
     /// What most pairs are known by, of counts in the order of the bases.
     pub(super) fn of_most(counts: &[u64; 3]) -> Option<Self> {
         let bases = [Self::Content, Self::Decrypted, Self::Order].into_iter().zip(counts);

@@ -13,8 +13,8 @@ use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
 use super::{PairSettings, TunnelKey, id};
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
+use crate::model::report::Pattern;
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos};
 
@@ -305,7 +305,7 @@ impl Tally {
             outer_bytes: known.then_some(outer),
             overhead_bytes: known.then(|| outer as i64 - i64::from(plain.bytes)),
             delay_ns: delay,
-            basis: basis.name(),
+            basis,
             confidence: (f64::from(confidence) * 1_000.0).round() / 1_000.0,
         })
     }

@@ -2,9 +2,9 @@
 
 use super::identity::{self, Identity};
 use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::capture::Frame;
 use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
+use crate::model::report::Pattern;
 use crate::model::{LinkType, Protocol};
 
 /// A frame with its dissection. Where packets were decrypted, `octets` and `stack` are those of the frame with the plaintext in place.

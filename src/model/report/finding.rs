@@ -1,40 +1,17 @@
 //! What is wrong or worth knowing, as data.
 
-use serde::Serialize;
+use std::borrow::Cow;
 
-use super::{FrameRef, Name};
+use serde::{Deserialize, Serialize};
 
-/// How much a finding matters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Something is probably wrong.
-    Warning,
-    /// Something is wrong.
-    Error,
-}
-
-impl Severity {
-    /// The word used in every output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
+use super::{FrameRef, Name, Severity};
 
 /// What is wrong or worth knowing.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The stable code, as `spiglass explain` knows it.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// How much it matters.
     pub severity: Severity,
     /// One line.
@@ -70,7 +47,7 @@ pub struct Finding {
 }
 
 /// A line of configuration, secrets removed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfigLine {
     /// The file.
@@ -84,7 +61,7 @@ pub struct ConfigLine {
 }
 
 /// Lines to type on one router.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fix {
     /// The router.

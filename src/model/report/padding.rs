@@ -1,11 +1,11 @@
 //! Padding, as data.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{FrameRef, Name};
+use super::{FrameRef, Name, OverheadBasis, Pattern};
 
 /// Padding of every kind.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Padding {
     /// Octets behind the IP packet in Ethernet frames.
@@ -17,7 +17,7 @@ pub struct Padding {
 }
 
 /// Ethernet padding of one direction and pattern.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EthernetPadding {
     /// The tap.
@@ -30,14 +30,14 @@ pub struct EthernetPadding {
     pub pad_bytes_min: u64,
     /// Longest.
     pub pad_bytes_max: u64,
-    /// `zero`, `ff`, `repeated` or `other`.
-    pub pattern: &'static str,
+    /// What it consists of.
+    pub pattern: Pattern,
     /// First frames that show it.
     pub examples: Vec<FrameRef>,
 }
 
 /// ESP padding of one SA.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EspPadding {
     /// The tap.
@@ -45,7 +45,7 @@ pub struct EspPadding {
     /// Id of the SA.
     pub sa: Name,
     /// How it is known.
-    pub basis: &'static str,
+    pub basis: OverheadBasis,
     /// Frames by pad length.
     pub pad_lengths: std::collections::BTreeMap<u32, u64>,
     /// Frames padded 1, 2, 3, ... or not at all.
@@ -57,7 +57,7 @@ pub struct EspPadding {
 }
 
 /// Padding of the AH ICV field of one SA.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AhPadding {
     /// The tap.

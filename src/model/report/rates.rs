@@ -1,11 +1,11 @@
 //! Rates, as data.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Name;
+use super::{LengthBasis, Name, TimeBasis};
 
 /// Rates from timestamps.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Width of a bin.
@@ -19,7 +19,7 @@ pub struct Rates {
 }
 
 /// Averages and peak of one direction, over the time between its first and last frame.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DirectionRate {
     /// The tap.
@@ -60,15 +60,14 @@ pub struct DirectionRate {
     pub utilisation_pct: Option<f64>,
     /// The fullest bin.
     pub peak: Option<Peak>,
-    /// `measured`, or `assumed` where lengths of an Ethernet frame had to be assumed.
-    pub l1_basis: &'static str,
-    /// What `seconds` and the rates over them are measured by: `capture-clock`, or `clock-stepped` where the clock was set back
-    /// meanwhile and they are over the sum of its forward steps.
-    pub basis: &'static str,
+    /// How layer 1 lengths are known.
+    pub l1_basis: LengthBasis,
+    /// What `seconds` and the rates over them are measured by.
+    pub basis: TimeBasis,
 }
 
 /// Goodput at least and at most.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoodputRange {
     /// Lower bound from the transform's range.
@@ -78,7 +77,7 @@ pub struct GoodputRange {
 }
 
 /// The fullest bin of a direction.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
     /// Where the bin starts.
@@ -90,7 +89,7 @@ pub struct Peak {
 }
 
 /// PAUSE frames of one sender and class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PauseRate {
     /// The tap.
@@ -108,7 +107,7 @@ pub struct PauseRate {
 }
 
 /// One bin of the time series.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bin {
     /// Index into `directions`.

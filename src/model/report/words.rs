@@ -1,10 +1,13 @@
 //! Values of a report that are written in words.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::de::{self, Deserializer};
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::Timestamp;
 
@@ -24,6 +27,13 @@ impl<T: fmt::Display> fmt::Display for Shown<T> {
 impl<T: fmt::Display> Serialize for Shown<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Shown<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let words = Cow::<'de, str>::deserialize(deserializer)?;
+        words.parse().map(Self).map_err(|error| de::Error::custom(format_args!("{words:?}: {error}")))
     }
 }
 
@@ -49,6 +59,15 @@ impl Serialize for Rfc3339 {
     }
 }
 
+impl<'de> Deserialize<'de> for Rfc3339 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let words = Cow::<'de, str>::deserialize(deserializer)?;
+        let moment: jiff::Timestamp =
+            words.parse().map_err(|error| de::Error::custom(format_args!("{words:?}: {error}")))?;
+        i64::try_from(moment.as_nanosecond()).map(Self).map_err(de::Error::custom)
+    }
+}
+
 /// A moment that is written twice, as `time` in words and as `time_ns`; both null where it is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct When(pub Timestamp);
@@ -59,5 +78,17 @@ impl Serialize for When {
         fields.serialize_field("time", &self.0.ns().map(Rfc3339))?;
         fields.serialize_field("time_ns", &self.0.ns())?;
         fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for When {
+    /// The integer alone counts: `time` says the same in words.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            time_ns: Option<i64>,
+        }
+        let Written { time_ns } = Written::deserialize(deserializer)?;
+        Ok(Self(time_ns.map_or(Timestamp::UNKNOWN, Timestamp::from_ns)))
     }
 }

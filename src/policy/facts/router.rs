@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use crate::model::{Address, Protocol, Spi};
 use crate::policy::read::xfrm::{KernelState, XfrmPolicy};
+pub use crate::transform::size::path::Mode;
+
 use crate::policy::{Cite, Flow, Forwarding, Net, Secret, Selector};
 
 /// A router, or whatever holds SAs.
@@ -196,26 +198,6 @@ pub struct Interface {
     pub tunnel_destination: Option<(Address, Cite)>,
     /// The IPsec profile that protects a tunnel.
     pub protection: Option<(String, Cite)>,
-}
-
-/// Tunnel or transport mode.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Mode {
-    /// The whole packet is encapsulated (RFC 4301 section 3.2).
-    Tunnel,
-    /// The packet's payload is protected.
-    Transport,
-}
-
-impl Mode {
-    /// The word used in every output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tunnel => "tunnel",
-            Self::Transport => "transport",
-        }
-    }
 }
 
 /// An IPsec transform set.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::{CAPTURES, Cell, Column, FINDINGS, rows, wide};
-use crate::model::pairs::{Direction, MatchReport, Pair, Size, Times};
-use crate::model::report::Capture;
+use crate::model::pairs::{Direction, MatchReport, Pair, PairBasis, Size, Times};
+use crate::model::report::{Capture, Pattern};
 
 /// The tables that CSV can hold, besides the pairs themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +121,7 @@ impl<W: Write> PairRows<W> {
             &|c| c.number(wide(pair.outer_bytes)),
             &|c| c.number(wide(pair.overhead_bytes)),
             &|c| c.number(wide(pair.delay_ns)),
-            &|c| c.text(pair.basis),
+            &|c| c.text(pair.basis.name()),
             &|c| c.real(pair.confidence),
         ];
         for fill in fills {
@@ -154,7 +154,7 @@ const DIRECTIONS: &[Column<Direction>] = &[
     ("dst", |r, c| c.text(&r.dst)),
     ("inner_src", |r, c| c.optional_text(r.inner_src.as_deref())),
     ("inner_dst", |r, c| c.optional_text(r.inner_dst.as_deref())),
-    ("way", |r, c| c.text(r.way)),
+    ("way", |r, c| c.text(r.way.name())),
     ("matched", |r, c| c.number(i128::from(r.matched))),
     ("ambiguous", |r, c| c.number(i128::from(r.ambiguous))),
     ("unmatched_plain", |r, c| c.number(i128::from(r.unmatched_plain))),
@@ -170,17 +170,17 @@ const DIRECTIONS: &[Column<Direction>] = &[
     ("loss_pct", |r, c| c.real(r.loss_pct)),
     ("reordered", |r, c| c.number(i128::from(r.reordered))),
     ("confidence", |r, c| c.real(r.confidence)),
-    ("basis", |r, c| c.optional_text(r.basis)),
-    ("transform_basis", |r, c| c.text(r.transform.basis)),
+    ("basis", |r, c| c.optional_text(r.basis.map(PairBasis::name))),
+    ("transform_basis", |r, c| c.text(r.transform.basis.name())),
     ("transform_name", |r, c| c.optional_text(r.transform.name.as_deref())),
     ("transform_candidates", |r, c| c.list(&r.transform.candidates)),
     ("transform_evidence", |r, c| c.optional_text(r.transform.evidence.as_deref())),
-    ("mode", |r, c| c.text(r.mode)),
+    ("mode", |r, c| c.text(r.mode.name())),
     ("clock_offset_ns", |r, c| c.number(wide(r.clock.offset_ns))),
     ("clock_drift_ppm", |r, c| c.real(r.clock.drift_ppm)),
     ("clock_uncertainty_ns", |r, c| c.number(wide(r.clock.uncertainty_ns))),
     ("clock_drift_uncertainty_ppm", |r, c| c.real(r.clock.drift_uncertainty_ppm)),
-    ("clock_basis", |r, c| c.text(r.clock.basis)),
+    ("clock_basis", |r, c| c.text(r.clock.basis.name())),
     ("latency_ns_definition", |r, c| c.text(&r.latency_ns.definition)),
     ("latency_ns_depends_on_offset", |r, c| c.yes(r.latency_ns.depends_on_offset)),
     ("latency_ns_min", |r, c| c.number(time(r.latency_ns.times.as_ref(), |t| t.min))),
@@ -230,7 +230,7 @@ const SIZES: &[Column<Size>] = &[
     ("parts_fragmentation", |r, c| c.real(r.parts.map(|p| p.fragmentation))),
     ("predicted_bytes", |r, c| c.number(wide(r.predicted_bytes))),
     ("difference_bytes", |r, c| c.real(r.difference_bytes)),
-    ("difference_why", |r, c| c.optional_text(r.difference_why)),
+    ("difference_why", |r, c| c.optional_text(r.difference_why.as_deref())),
     ("latency_ns_min", |r, c| c.number(time(r.latency_ns.as_ref(), |t| t.min))),
     ("latency_ns_p50", |r, c| c.number(time(r.latency_ns.as_ref(), |t| t.p50))),
     ("latency_ns_p90", |r, c| c.number(time(r.latency_ns.as_ref(), |t| t.p90))),
@@ -242,19 +242,19 @@ const SIZES: &[Column<Size>] = &[
     ("lost_end_to_end", |r, c| c.number(wide(r.lost_end_to_end))),
     ("icmp_mtu_bytes", |r, c| c.number(wide(r.icmp_mtu_bytes))),
     ("loss_pct", |r, c| c.real(r.loss_pct)),
-    ("basis", |r, c| c.text(r.basis)),
+    ("basis", |r, c| c.text(r.basis.name())),
 ];
 
 const PADDING: &[Column<crate::model::pairs::PaddingExample>] = &[
     ("plain_capture", |r, c| c.frame_capture(Some(r.plain))),
     ("plain_frame", |r, c| c.frame_number(Some(r.plain))),
-    ("plain_pattern", |r, c| c.optional_text(r.plain_pattern)),
+    ("plain_pattern", |r, c| c.optional_text(r.plain_pattern.map(Pattern::name))),
     ("tunnel_capture", |r, c| c.frame_capture(r.tunnel)),
     ("tunnel_frame", |r, c| c.frame_number(r.tunnel)),
     ("carried", |r, c| c.optional_text(r.carried.map(|yes| if yes { "true" } else { "false" }))),
     ("exit_capture", |r, c| c.frame_capture(r.exit)),
     ("exit_frame", |r, c| c.frame_number(r.exit)),
-    ("exit_pattern", |r, c| c.optional_text(r.exit_pattern)),
+    ("exit_pattern", |r, c| c.optional_text(r.exit_pattern.map(Pattern::name))),
 ];
 
 const LOST: &[Column<crate::model::pairs::Lost>] = &[
@@ -265,7 +265,7 @@ const LOST: &[Column<crate::model::pairs::Lost>] = &[
     ("sa", |r, c| c.optional_text(r.sa.as_deref())),
     ("sequence", |r, c| c.number(wide(r.sequence))),
     ("confidence", |r, c| c.real(r.confidence)),
-    ("verdict", |r, c| c.text(r.verdict)),
+    ("verdict", |r, c| c.text(r.verdict.name())),
 ];
 
 const OUTSIDE: &[Column<crate::model::pairs::Outside>] = &[
@@ -279,7 +279,7 @@ const OUTSIDE: &[Column<crate::model::pairs::Outside>] = &[
 const ENDS: &[Column<crate::model::pairs::Ends>] = &[
     ("src", |r, c| c.text(&r.src)),
     ("dst", |r, c| c.text(&r.dst)),
-    ("way", |r, c| c.text(r.way)),
+    ("way", |r, c| c.text(r.way.name())),
     ("matched", |r, c| c.number(i128::from(r.matched))),
     ("lost", |r, c| c.number(i128::from(r.lost))),
     ("loss_pct", |r, c| c.real(r.loss_pct)),

@@ -6,6 +6,8 @@ use super::table::{Cell, Column, Priority, Table};
 use super::{Block, Document, Place, Section, figures, front};
 use crate::report::words::number::{decimal, grouped, range};
 use crate::transform::calculation::{Calculation, Cost, Costs};
+use crate::transform::size::layers::IpVersion;
+use crate::transform::size::path::Mode;
 
 /// The whole answer.
 pub(super) fn document(answer: &Calculation) -> Document {
@@ -76,12 +78,12 @@ fn side_by_side(answer: &Calculation) -> Section {
 
 /// `ESP AES-CBC/HMAC-SHA1-96, tunnel mode, IPv4 in IPv4`.
 fn title(costs: &Costs) -> String {
-    let family = |name: &str| if name == "ipv6" { "IPv6" } else { "IPv4" };
+    let family = |version| if version == IpVersion::V6 { "IPv6" } else { "IPv4" };
     let mut title = costs.transform.clone();
     if let Some(mode) = costs.mode {
         let _ = write!(title, ", {mode} mode");
     }
-    if costs.mode == Some("transport") && !costs.gre {
+    if costs.mode == Some(Mode::Transport) && !costs.gre {
         let _ = write!(title, ", {}", family(costs.inner));
     } else {
         let _ = write!(title, ", {} in {}", family(costs.inner), family(costs.outer));
@@ -100,7 +102,7 @@ fn facts(costs: &Costs, answer: &Calculation) -> Vec<String> {
     let parts: Vec<String> = costs
         .parts
         .iter()
-        .map(|part| format!("{} {}", part.part.replace('_', " "), range(part.min_bytes, part.max_bytes)))
+        .map(|part| format!("{} {}", part.part.name().replace('_', " "), range(part.min_bytes, part.max_bytes)))
         .collect();
     let mut facts = vec![format!("overhead {} B", range(costs.overhead_min_bytes, costs.overhead_max_bytes))];
     if let Some(first) = facts.first_mut().filter(|_| !parts.is_empty()) {

@@ -43,7 +43,7 @@ pub(super) fn exactness(section: &mut Section, exactness: Exactness, why: &[Stri
 
 /// Damage that no finding names: findings may be filtered, and damage must not go unsaid.
 fn damage(section: &mut Section, report: &Report) {
-    if report.findings.iter().any(|finding| matches!(finding.code, "capture-cut" | "capture-damaged")) {
+    if report.findings.iter().any(|finding| matches!(&*finding.code, "capture-cut" | "capture-damaged")) {
         return;
     }
     for (capture, damage) in report.captures.iter().filter_map(|capture| Some((capture, capture.damage.as_ref()?))) {

@@ -2,12 +2,13 @@
 
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View};
-use crate::model::report::Report;
+use crate::model::report::{EventKind, Report};
 use crate::report::words::names;
 
 /// Changes on the way; starts and stops of SAs are in JSON only.
 pub(super) fn section(report: &Report, view: &View) -> Section {
-    let changes: Vec<_> = report.events.iter().filter(|event| !matches!(event.what, "sa-start" | "sa-stop")).collect();
+    let changes: Vec<_> =
+        report.events.iter().filter(|event| !matches!(event.what, EventKind::SaStart | EventKind::SaStop)).collect();
     let mut section = Section::titled("Events");
     let mut table = Table::new([
         Column::words("time"),
@@ -21,7 +22,7 @@ pub(super) fn section(report: &Report, view: &View) -> Section {
         table.row([
             event.when.0.ns().map_or(Cell::Unknown, |ns| Cell::text(names::time_of_day(ns, &view.zone))),
             Cell::text(if report.taps.len() > 1 { &*event.tap } else { "" }),
-            Cell::text(event.what),
+            Cell::text(event.what.name()),
             Cell::text(names::sa_title(&event.sa)),
             Cell::text(event.from_sa.as_deref().map(names::sa_title).unwrap_or_default()),
             Cell::text(names::frame(report, event.frame)),

@@ -34,7 +34,7 @@ pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
     let per_code = if view.all { usize::MAX } else { PER_CODE };
     let mut printed: BTreeMap<&str, usize> = BTreeMap::new();
     for (n, finding) in found.findings.iter().enumerate() {
-        let so_far = printed.entry(finding.code).or_default();
+        let so_far = printed.entry(&*finding.code).or_default();
         *so_far += 1;
         if *so_far <= per_code {
             section.blocks.push(Block::Finding(one(found, finding, n + 1, *so_far == 1)));
@@ -49,7 +49,7 @@ pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
     }
     // Errors carry their own hint.
     let plain = |finding: &&Finding| finding.severity != Severity::Error || !finding.fix.is_empty();
-    let mut codes: Vec<&str> = found.findings.iter().filter(plain).map(|finding| finding.code).collect();
+    let mut codes: Vec<&str> = found.findings.iter().filter(plain).map(|finding| &*finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
     match codes.as_slice() {
@@ -76,7 +76,7 @@ fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool)
     }
     FindingBlock {
         severity: finding.severity,
-        code: finding.code,
+        code: finding.code.clone(),
         number,
         title: finding.title.clone(),
         cause: if first_of_code { finding.cause.clone() } else { String::new() },

@@ -20,6 +20,7 @@ mod sas;
 pub mod table;
 
 use jiff::tz::TimeZone;
+use std::borrow::Cow;
 
 use crate::model::pairs::MatchReport;
 use crate::model::report::{Report, Severity};
@@ -138,7 +139,7 @@ pub struct FindingBlock {
     /// How bad it is.
     pub severity: Severity,
     /// Its published code.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// Its place among all findings of the report, from 1.
     pub number: usize,
     /// What it is about, in a line.

@@ -26,7 +26,7 @@ pub(super) fn sizes(report: &Report, view: &View) -> Section {
 pub(super) fn groups(sizes: &[Size]) -> Vec<Vec<&Size>> {
     let mut groups: BTreeMap<_, Vec<&Size>> = BTreeMap::new();
     for size in sizes {
-        let key = (&size.tap, &size.direction, &size.sa, &size.encapsulation, size.basis);
+        let key = (&size.tap, &size.direction, &size.sa, &size.encapsulation, size.basis.name());
         groups.entry(key).or_default().push(size);
     }
     let mut groups: Vec<_> = groups.into_values().collect();

@@ -2,7 +2,7 @@
 
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View};
-use crate::model::report::Report;
+use crate::model::report::{Pattern, Report};
 use crate::report::words::names;
 use crate::report::words::number::count;
 
@@ -47,10 +47,10 @@ fn ethernet(section: &mut Section, report: &Report, view: &View, tap: &dyn Fn(&s
     ]);
     for row in rows.iter().take(view.shown(rows.len())) {
         let pattern = match row.pattern {
-            "zero" => "all 0x00",
-            "ff" => "all 0xff",
-            "repeated" => "one byte repeated",
-            _ => "other",
+            Pattern::Zero => "all 0x00",
+            Pattern::Ff => "all 0xff",
+            Pattern::Repeated => "one byte repeated",
+            Pattern::Other => "other",
         };
         table.row([
             Cell::text(&*row.direction),
@@ -91,7 +91,7 @@ fn esp(section: &mut Section, report: &Report, view: &View, tap: &dyn Fn(&str) -
             Cell::Count(row.monotonic),
             Cell::Count(row.other),
             Cell::Count(row.longer_than_needed),
-            Cell::text(row.basis),
+            Cell::text(row.basis.name()),
             Cell::text(lengths.join(", ")),
         ]);
     }

@@ -2,7 +2,7 @@
 
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View, figures};
-use crate::model::report::{DirectionRate, Report};
+use crate::model::report::{DirectionRate, LengthBasis, Report};
 use crate::report::words::names;
 use crate::report::words::number::{RateUnit, decimal, duration};
 
@@ -57,7 +57,7 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
     }
     section.table(table);
     section.more(view, rates.directions.len(), "directions", "--format json");
-    if rates.directions.iter().any(|direction| direction.l1_basis == "assumed") {
+    if rates.directions.iter().any(|direction| direction.l1_basis == LengthBasis::Assumed) {
         section.say(
             "L1 and L2 of some frames are assumed: the link is not Ethernet, segmentation offload made the frames, or they were \
              sliced.",

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::table::{Cell, Column, Priority, Table};
 use super::{Section, View};
-use crate::model::report::{IcvChecks, ReplayWindow, Report, Sa};
+use crate::model::Encapsulation;
+use crate::model::report::{IcvChecks, OverheadBasis, ReplayWindow, Report, Sa, SaMode, TransformBasis};
 use crate::report::words::names;
 use crate::report::words::number::{count, count_of, grouped, range};
 
@@ -53,22 +54,20 @@ fn busiest<'r>(sas: &[&'r Sa], n: usize) -> Vec<&'r Sa> {
 
 fn row(sa: &Sa) -> [Cell; 12] {
     let sequence = |pick: fn(&crate::model::report::Sequence) -> u64| Cell::count(sa.sequence.as_ref().map(pick));
-    let protocol = match sa.proto {
-        "esp" => "ESP",
-        "ah" => "AH",
-        "ipcomp" => "IPComp",
-        other => other,
-    };
     [
-        Cell::text(format!("{protocol} {}", sa.spi_hex)),
+        Cell::text(format!("{} {}", sa.proto.title(), sa.spi_hex)),
         Cell::text(format!("{} > {}", sa.src, sa.dst)),
         Cell::Count(sa.frames),
         Cell::some(sa.fragments),
         sequence(|s| s.lost),
         sequence(|s| s.duplicate),
         sequence(|s| s.late),
-        Cell::text(if sa.mode == "unknown" { "" } else { sa.mode }),
-        if sa.encapsulation == "native" { Cell::Blank } else { Cell::text(sa.encapsulation.to_uppercase()) },
+        Cell::text(if sa.mode == SaMode::Unknown { "" } else { sa.mode.name() }),
+        if sa.encapsulation == Encapsulation::Native {
+            Cell::Blank
+        } else {
+            Cell::text(sa.encapsulation.name().to_uppercase())
+        },
         Cell::text(names::transform(sa)),
         Cell::text(overhead(sa)),
         Cell::text(remarks(sa)),
@@ -80,7 +79,8 @@ fn overhead(sa: &Sa) -> String {
     let known = &sa.overhead;
     match (known.min_bytes, known.max_bytes, &sa.protection_bytes) {
         (Some(min), Some(max), _) => {
-            let basis = if known.basis == "visible" { String::new() } else { format!(" ({})", known.basis) };
+            let basis =
+                if known.basis == OverheadBasis::Visible { String::new() } else { format!(" ({})", known.basis) };
             format!("{} B{basis}", range(min, max))
         }
         (_, _, Some(protection)) => {
@@ -121,7 +121,7 @@ fn remarks(sa: &Sa) -> String {
         parts.push(format!("ICVs: {}", words.collect::<Vec<_>>().join(", ")));
     }
     // Where a transform is not decided, why.
-    if let Some(evidence) = sa.transform.evidence.as_ref().filter(|_| sa.transform.basis == "unknown") {
+    if let Some(evidence) = sa.transform.evidence.as_ref().filter(|_| sa.transform.basis == TransformBasis::Unknown) {
         parts.push(format!("transform: {}", evidence.trim_end_matches('.')));
     }
     parts.join("; ")

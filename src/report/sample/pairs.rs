@@ -1,8 +1,11 @@
 //! Reports of pairs made by hand.
 
 use super::{A, B, START, capture, finding, sa_id};
+use crate::model::Protocol;
 use crate::model::pairs::*;
-use crate::model::report::{Exactness, FrameRef, Parts, Rfc3339, Tool, TransformReport};
+use crate::model::report::{
+    Exactness, FrameRef, Parts, Pattern, Rfc3339, SaMode, Tool, TransformBasis, TransformReport,
+};
 
 fn side(path: &str, frames: u64) -> Side {
     Side {
@@ -21,9 +24,9 @@ fn times(least: i64) -> Times {
 }
 
 /// A direction of the ESP SA with this SPI.
-pub(crate) fn direction(spi: u32, way: &'static str) -> Direction {
+pub(crate) fn direction(spi: u32, way: TunnelWay) -> Direction {
     Direction {
-        sa: sa_id("esp", spi),
+        sa: sa_id(Protocol::Esp, spi),
         src: A.into(),
         dst: B.into(),
         inner_src: Some("192.168.2.0/24".into()),
@@ -43,20 +46,20 @@ pub(crate) fn direction(spi: u32, way: &'static str) -> Direction {
         loss_pct: Some(10.0 / 12.0),
         reordered: 5,
         confidence: Some(0.9876),
-        basis: Some("order"),
+        basis: Some(PairBasis::Order),
         transform: TransformReport {
-            basis: "inferred",
+            basis: TransformBasis::Inferred,
             name: None,
             candidates: ["AES-CBC/HMAC-SHA1-96", "AES-CBC/HMAC-MD5-96"].map(Into::into).into(),
             evidence: Some("2 combinations of block, IV and ICV make its lengths out of the packets.".into()),
         },
-        mode: "tunnel",
+        mode: SaMode::Tunnel,
         clock: Clock {
             offset_ns: Some(-4_683),
             drift_ppm: Some(9.49),
             uncertainty_ns: Some(10_413),
             drift_uncertainty_ppm: Some(7.6),
-            basis: "both-directions",
+            basis: ClockBasis::BothDirections,
         },
         latency_ns: Latency {
             definition: "last bit to last bit, from the plain tap to the tunnel tap, timestamps in steps of 1 us"
@@ -82,7 +85,7 @@ pub(crate) fn direction(spi: u32, way: &'static str) -> Direction {
 /// Overhead of one size.
 pub(crate) fn size(inner: u64, overhead: u64) -> Size {
     Size {
-        sa: sa_id("esp", 1001),
+        sa: sa_id(Protocol::Esp, 1001),
         inner_bytes: inner,
         frames: 165,
         outer_bytes_min: Some(inner + overhead),
@@ -100,15 +103,15 @@ pub(crate) fn size(inner: u64, overhead: u64) -> Size {
         lost_end_to_end: None,
         icmp_mtu_bytes: None,
         loss_pct: Some(1.0),
-        basis: "order",
+        basis: PairBasis::Order,
     }
 }
 
 /// Nothing was paired.
 pub(crate) fn empty() -> MatchReport {
     MatchReport {
-        schema: SCHEMA,
-        tool: Tool { name: "spiglass", version: "0.0.0" },
+        schema: MatchSchema::V1,
+        tool: Tool { name: "spiglass".into(), version: "0.0.0".into() },
         exactness: Exactness::Exact,
         degraded_why: Vec::new(),
         plain: side("plain.pcap", 120),
@@ -148,7 +151,7 @@ pub(crate) fn report() -> MatchReport {
             undetermined_tunnel: 0,
             by_basis: ByBasis { content: 60, decrypted: 90, order: 1100 },
         },
-        directions: vec![direction(1001, "encapsulated"), direction(1002, "decapsulated")],
+        directions: vec![direction(1001, TunnelWay::Encapsulated), direction(1002, TunnelWay::Decapsulated)],
         outside: vec![Outside {
             src: "192.168.2.9".into(),
             dst: "192.0.2.7".into(),
@@ -159,7 +162,7 @@ pub(crate) fn report() -> MatchReport {
         sizes: vec![
             size(64, 72),
             size(128, 72),
-            Size { difference_bytes: Some(8.0), difference_why: Some("padded by the device"), ..size(1420, 68) },
+            Size { difference_bytes: Some(8.0), difference_why: Some("padded by the device".into()), ..size(1420, 68) },
         ],
         padding: Padding {
             plain_ethernet: EthernetPad { ff: 8, ..pad },
@@ -170,17 +173,17 @@ pub(crate) fn report() -> MatchReport {
             rewritten: true,
             examples: vec![PaddingExample {
                 plain: frame(1),
-                plain_pattern: Some("ff"),
+                plain_pattern: Some(Pattern::Ff),
                 tunnel: Some(frame(1)),
                 carried: Some(false),
                 exit: Some(frame(2)),
-                exit_pattern: Some("zero"),
+                exit_pattern: Some(Pattern::Zero),
             }],
         },
         ends: vec![Ends {
             src: "192.168.2.2".into(),
             dst: "192.168.3.2".into(),
-            way: "plain-to-exit",
+            way: EndsWay::PlainToExit,
             matched: 1190,
             lost: 11,
             loss_pct: Some(0.92),
@@ -192,10 +195,10 @@ pub(crate) fn report() -> MatchReport {
                 frame: frame(348 + n),
                 time: Some(Rfc3339(START + 388_273_000)),
                 inner_bytes: 64,
-                sa: Some(sa_id("esp", 1001)),
+                sa: Some(sa_id(Protocol::Esp, 1001)),
                 sequence: Some(332),
                 confidence: 0.99,
-                verdict: "before-tunnel",
+                verdict: LossPlace::BeforeTunnel,
             })
             .collect(),
         findings: vec![finding("icv-invalid", 1001), finding("sequence-gap", 1001)],
@@ -212,11 +215,22 @@ pub(crate) fn long() -> MatchReport {
         .captures
         .extend((0..20).map(|n| capture(&format!("far-side-with-a-rather-long-name-{n}.pcapng"), "", 9)));
     let sa: crate::model::report::Name = format!("esp/{a}/{b}/0xc0ffee00").into();
-    report.directions.push(Direction { sa: sa.clone(), src: a.into(), dst: b.into(), ..direction(7, "unknown") });
-    report.directions.push(Direction { sa: format!("gre/{a}/{b}").into(), ..direction(8, "encapsulated") });
+    report.directions.push(Direction {
+        sa: sa.clone(),
+        src: a.into(),
+        dst: b.into(),
+        ..direction(7, TunnelWay::Unknown)
+    });
+    report.directions.push(Direction { sa: format!("gre/{a}/{b}").into(), ..direction(8, TunnelWay::Encapsulated) });
     report.sizes.extend((100..160).map(|inner| Size { sa: sa.clone(), ..size(inner, 61) }));
     report.outside.push(Outside { src: a.into(), dst: b.into(), protocol: 254, packets: 1_000_000, clear: 0 });
-    report.ends.push(Ends { src: a.into(), dst: b.into(), way: "unknown", latency_ns: None, ..report.ends[0].clone() });
+    report.ends.push(Ends {
+        src: a.into(),
+        dst: b.into(),
+        way: EndsWay::Unknown,
+        latency_ns: None,
+        ..report.ends[0].clone()
+    });
     report
 }
 

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::escape::printable;
-use crate::model::report::{Capture, FrameRef, Report, Sa, TransformReport};
+use crate::model::report::{Capture, FrameRef, Report, Sa, TransformBasis, TransformReport};
 
 /// An SA's id as people write it: `ESP 0x000003e9  192.168.1.1 > 192.168.1.2`. Anything that is no SA id stays as it is.
 #[must_use]
@@ -43,14 +43,14 @@ pub fn transform_of(transform: &TransformReport) -> String {
     let TransformReport { basis, name, candidates, evidence: _ } = transform;
     let text = match (name, &**candidates) {
         (Some(name), _) => name.to_string(),
-        (None, _) if *basis == "unknown" => return "unknown".to_owned(),
-        (None, []) => return (*basis).to_owned(),
+        (None, _) if *basis == TransformBasis::Unknown => return "unknown".to_owned(),
+        (None, []) => return basis.to_string(),
         (None, [one]) => one.to_string(),
         (None, [one, two]) => format!("{one} or {two}"),
         (None, [one, rest @ ..]) => format!("{one} or {} others", rest.len()),
     };
     let text = printable(&text).into_owned();
-    if *basis == "inferred" { format!("{text} (inferred)") } else { text }
+    if *basis == TransformBasis::Inferred { format!("{text} (inferred)") } else { text }
 }
 
 /// A moment as `2026-11-21 04:41:02 UTC`, in the given zone.

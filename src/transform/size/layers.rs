@@ -2,17 +2,20 @@
 
 use super::ah::{self, Alignment};
 use super::parts::{Part, Parts};
+use crate::model::vocabulary::vocabularies;
 use crate::transform::algorithm::compression;
 use crate::transform::{Esp, Integrity};
 
-/// Version of IP.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum IpVersion {
-    /// IPv4 without options.
-    #[default]
-    V4,
-    /// IPv6 without extension headers.
-    V6,
+vocabularies! {
+    /// Version of IP.
+    #[derive(Default)]
+    IpVersion {
+        /// IPv4 without options.
+        #[default]
+        V4 = "ipv4",
+        /// IPv6 without extension headers.
+        V6 = "ipv6",
+    }
 }
 
 impl IpVersion {

@@ -1,72 +1,36 @@
 //! What an overhead is made of, in octets of one packet.
 
-/// One part of an overhead. The names are those of the report's `parts`, and some that only arithmetic needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// IP headers that were put around the packet, with their options and extension headers.
-    OuterIp,
-    /// UDP header.
-    Udp,
-    /// GRE header.
-    Gre,
-    /// AH with ICV and padding.
-    Ah,
-    /// IPComp header.
-    IpComp,
-    /// SPI and sequence number.
-    EspHeader,
-    /// IV of ESP.
-    Iv,
-    /// Padding of ESP, TFC padding included.
-    EspPad,
-    /// Pad length and next header.
-    EspTrailer,
-    /// ICV of ESP.
-    Icv,
-    /// Header, padding and tag of WireGuard.
-    WireGuard,
-    /// SecTAG and ICV of MACsec: octets of the link, not of the IP packet.
-    MacSec,
-    /// An overhead that was given as a number.
-    Constant,
-}
+use crate::model::vocabulary::vocabularies;
 
-impl Part {
-    /// All of them, from the outside in.
-    pub const ALL: [Self; 13] = [
-        Self::MacSec,
-        Self::OuterIp,
-        Self::Udp,
-        Self::Gre,
-        Self::Ah,
-        Self::EspHeader,
-        Self::Iv,
-        Self::IpComp,
-        Self::EspPad,
-        Self::EspTrailer,
-        Self::Icv,
-        Self::WireGuard,
-        Self::Constant,
-    ];
-
-    /// The name in every output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OuterIp => "outer_ip",
-            Self::Udp => "udp",
-            Self::Gre => "gre",
-            Self::Ah => "ah",
-            Self::IpComp => "ipcomp",
-            Self::EspHeader => "esp_header",
-            Self::Iv => "iv",
-            Self::EspPad => "esp_pad",
-            Self::EspTrailer => "esp_trailer",
-            Self::Icv => "icv",
-            Self::WireGuard => "wireguard",
-            Self::MacSec => "macsec",
-            Self::Constant => "constant",
-        }
+vocabularies! {
+    /// One part of an overhead, from the outside in. The names are those of the report's `parts`, and some that only arithmetic needs.
+    Part {
+        /// SecTAG and ICV of MACsec: octets of the link, not of the IP packet.
+        MacSec = "macsec",
+        /// IP headers that were put around the packet, with their options and extension headers.
+        OuterIp = "outer_ip",
+        /// UDP header.
+        Udp = "udp",
+        /// GRE header.
+        Gre = "gre",
+        /// AH with ICV and padding.
+        Ah = "ah",
+        /// SPI and sequence number.
+        EspHeader = "esp_header",
+        /// IV of ESP.
+        Iv = "iv",
+        /// IPComp header.
+        IpComp = "ipcomp",
+        /// Padding of ESP, TFC padding included.
+        EspPad = "esp_pad",
+        /// Pad length and next header.
+        EspTrailer = "esp_trailer",
+        /// ICV of ESP.
+        Icv = "icv",
+        /// Header, padding and tag of WireGuard.
+        WireGuard = "wireguard",
+        /// An overhead that was given as a number.
+        Constant = "constant",
     }
 }
 
@@ -107,7 +71,7 @@ impl Parts {
 
     /// The parts that have any octets, from the outside in.
     pub fn present(&self) -> impl Iterator<Item = (Part, i64)> + '_ {
-        Part::ALL.into_iter().map(|part| (part, self.of(part))).filter(|(_, octets)| *octets != 0)
+        Part::ALL.iter().copied().map(|part| (part, self.of(part))).filter(|(_, octets)| *octets != 0)
     }
 
     /// All parts together.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::ah::Alignment;
 use super::layers::{Carried, GRE, IpVersion, Layer, Layers};
+use crate::model::vocabulary::vocabularies;
 use crate::transform::parse::ParseError;
 use crate::transform::{Esp, Suite};
 
@@ -58,14 +59,16 @@ impl fmt::Display for Protection {
     }
 }
 
-/// Tunnel or transport mode (RFC 4301 section 4.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mode {
-    /// The whole packet is inside.
-    #[default]
-    Tunnel,
-    /// What follows the packet's IP header is inside.
-    Transport,
+vocabularies! {
+    /// Tunnel or transport mode (RFC 4301 section 4.1).
+    #[derive(Default)]
+    Mode {
+        /// The whole packet is inside.
+        #[default]
+        Tunnel = "tunnel",
+        /// What follows the packet's IP header is inside.
+        Transport = "transport",
+    }
 }
 
 /// How a packet is carried.

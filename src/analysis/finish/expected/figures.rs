@@ -9,7 +9,9 @@ use super::Expected;
 use crate::analysis::finish::rows::inferred;
 use crate::analysis::finish::rows::sas::icv_bytes;
 use crate::analysis::state::sa::sas::{NullCandidate, NullVotes};
-use crate::model::report::{Finding, MinMax, Overhead, Report, Severity, TransformReport};
+use crate::model::report::{
+    Finding, MinMax, Overhead, OverheadBasis, Report, SaMode, Severity, TransformBasis, TransformReport,
+};
 use crate::model::{Encapsulation, Protocol};
 use crate::policy::{Basis, Mode, Stated};
 use crate::transform::inference::Family;
@@ -154,7 +156,7 @@ fn around(tap: &Tap<'_>, sa: &SaView<'_>) -> Option<u32> {
 }
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], expected: &Expected<'_>, report: &Report) {
-    let rows: BTreeMap<(&str, &str), &str> = report.sas.iter().map(|row| ((&*row.tap, &*row.id), row.mode)).collect();
+    let rows: BTreeMap<(&str, &str), SaMode> = report.sas.iter().map(|row| ((&*row.tap, &*row.id), row.mode)).collect();
     let lengths: Vec<Lengths> = taps.iter().map(lengths).collect();
     for ((tap, sa), lengths) in
         taps.iter().zip(&lengths).flat_map(|(tap, lengths)| tap.sas.iter().map(move |sa| ((tap, sa), lengths)))
@@ -169,7 +171,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], expected: &Expe
             let draft = Draft::new("transform-mismatch", why).about(tap, sa).severity(Severity::Note);
             findings.push(draft.caused_by(all_lines(expected, stated), Vec::new()).done());
         }
-        let seen = rows.get(&(&*tap.name, &*sa.name)).copied().unwrap_or("unknown");
+        let seen = rows.get(&(&*tap.name, &*sa.name)).copied().unwrap_or(SaMode::Unknown);
         findings.extend(mode_finding(tap, sa, seen, expected, stated));
     }
 }
@@ -186,12 +188,14 @@ fn all_lines(expected: &Expected<'_>, stated: &[&Stated]) -> Vec<crate::model::r
 fn mode_finding(
     tap: &Tap<'_>,
     sa: &SaView<'_>,
-    seen: &str,
+    seen: SaMode,
     expected: &Expected<'_>,
     stated: &[&Stated],
 ) -> Option<Finding> {
-    let one =
-        stated.iter().find(|one| one.mode.is_some_and(|mode| mode.name() != seen)).filter(|_| seen != "unknown")?;
+    let one = stated
+        .iter()
+        .find(|one| one.mode.is_some_and(|mode| mode.name() != seen.name()))
+        .filter(|_| seen != SaMode::Unknown)?;
     // In a bundle the mode is that of the whole: AH stands in front of ESP, and behind ESP comes the packet.
     if sa.key.protocol == Protocol::Ah && one.suite.is_some_and(|suite| suite.esp.is_some()) {
         return None;
@@ -235,9 +239,13 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
         // What is configured stands unless a length is impossible for it; a doubt is told and widens the ranges.
         let believed = contradiction(tap, sa, &suite, lengths).is_none();
         let Some(name) = name.filter(|_| believed) else { continue };
-        row.transform =
-            TransformReport { basis: "expected", name: Some(name.into()), candidates: Arc::new([]), evidence: None };
-        if row.overhead.basis == "unknown"
+        row.transform = TransformReport {
+            basis: TransformBasis::Expected,
+            name: Some(name.into()),
+            candidates: Arc::new([]),
+            evidence: None,
+        };
+        if row.overhead.basis == OverheadBasis::Unknown
             && let Some((least, most)) = bundle(sa, &suite, stated)
         {
             row.overhead = modelled(least, most);
@@ -251,7 +259,7 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
                 let (min, max) = or_as_inferred(sa, &esp, (u64::from(least), u64::from(most)));
                 row.protection_bytes = Some(MinMax { min, max });
             }
-            if row.overhead.basis == "unknown"
+            if row.overhead.basis == OverheadBasis::Unknown
                 && sa.is_opaque()
                 && !doubted
                 && let Some(outside) = outside(tap, sa, stated)
@@ -297,7 +305,7 @@ fn tfc(sa: &SaView<'_>, stated: &[&Stated]) -> u32 {
 
 fn modelled(least: u32, most: u32) -> Overhead {
     Overhead {
-        basis: "modelled",
+        basis: OverheadBasis::Modelled,
         min_bytes: Some(i64::from(least)),
         max_bytes: Some(i64::from(most)),
         mean_bytes: None,

@@ -10,7 +10,7 @@ use super::{Expected, figures, on_the_wire};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::keyed::Keyed;
 use crate::keys::{Fit, Locks, Unusable};
-use crate::model::report::{ConfigLine, Finding, MinMax, Report, TransformReport};
+use crate::model::report::{ConfigLine, Finding, MinMax, Report, TransformBasis, TransformReport};
 use crate::model::{Protocol, SaKey};
 use crate::policy::{Policies, config_line};
 use crate::transform::algorithm::integrity::INTEGRITIES;
@@ -215,7 +215,8 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], settings: &Settings) {
         let Some((name, icv)) = transform(locks, &sa.key, keyed) else { continue };
         // What packets verify or decrypt with is known better than what is stated.
         let candidates = Arc::new([]);
-        row.transform = TransformReport { basis: "expected", name: Some(name.into()), candidates, evidence: None };
+        row.transform =
+            TransformReport { basis: TransformBasis::Expected, name: Some(name.into()), candidates, evidence: None };
         row.icv_bytes = row.icv_bytes.filter(|_| sa.key.protocol == Protocol::Ah).or(Some(icv));
     }
 }

@@ -69,7 +69,7 @@ impl Draft {
         let entry = catalogue::lookup(code);
         Self {
             finding: Finding {
-                code,
+                code: code.into(),
                 severity: entry.map_or(Severity::Note, |e| e.severity),
                 title: entry.map_or_else(|| code.to_owned(), |e| e.title.to_owned()),
                 tap: Name::from(""),

@@ -3,8 +3,8 @@
 use super::{Draft, Tap, plural};
 use crate::analysis::finish::rows::directions::direction_name;
 use crate::analysis::finish::rows::padding::may_be_trailer;
-use crate::analysis::state::traffic::padding::Pattern;
 use crate::model::report::Finding;
+use crate::model::report::Pattern;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for (direction, pattern, cell) in tap.partial.padding.fill() {

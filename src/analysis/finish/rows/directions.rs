@@ -14,7 +14,7 @@ use crate::analysis::state::base::tables::{DirectionKey, GROUP};
 use crate::analysis::state::sa::sizes::Cell;
 use crate::analysis::state::traffic::rates::{BinSums, Direction, Sums};
 use crate::model::Protocol;
-use crate::model::report::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Report};
+use crate::model::report::{Bin, DirectionRate, GoodputRange, LengthBasis, PauseRate, Peak, Report, TimeBasis};
 
 /// A direction with its group traffic folded in.
 struct Folded {
@@ -219,8 +219,8 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         } else {
             peak(tap, direction, width)
         },
-        basis: if tap.clock.stepped(&direction.seen) { "clock-stepped" } else { "capture-clock" },
-        l1_basis: if direction.assumed > 0 || direction.trailed { "assumed" } else { "measured" },
+        basis: if tap.clock.stepped(&direction.seen) { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },
+        l1_basis: if direction.assumed > 0 || direction.trailed { LengthBasis::Assumed } else { LengthBasis::Measured },
     }
 }
 

@@ -1,7 +1,7 @@
 //! What began, ended or changed.
 
 use crate::analysis::finish::tap::{SaView, Tap};
-use crate::model::report::{Event, Report, When};
+use crate::model::report::{Event, EventKind, Report, When};
 use crate::model::{FramePos, Protocol, Timestamp};
 
 /// A new SA this soon before or after the last packet of an old one may be its successor.
@@ -25,16 +25,16 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     };
     for sa in &tap.sas {
         let Some(ends) = sa.state.seen.ends() else { continue };
-        push("sa-start", sa, None, ends.first, ends.first_time);
-        push("sa-stop", sa, None, ends.last, ends.last_time);
+        push(EventKind::SaStart, sa, None, ends.first, ends.first_time);
+        push(EventKind::SaStop, sa, None, ends.last, ends.last_time);
         if let Some(old) = predecessor(tap, sa) {
-            push("rekey", sa, Some(old), ends.first, ends.first_time);
+            push(EventKind::Rekey, sa, Some(old), ends.first, ends.first_time);
         }
         for restart in sa.sequence.iter().flat_map(|s| s.restarts()) {
-            push("restart", sa, None, restart.pos, restart.time);
+            push(EventKind::Restart, sa, None, restart.pos, restart.time);
         }
         for wrap in sa.sequence.iter().flat_map(|s| s.wrap_edges()) {
-            push("wrap", sa, None, wrap.pos, wrap.time);
+            push(EventKind::Wrap, sa, None, wrap.pos, wrap.time);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::directions::direction_name;
 use crate::analysis::finish::tap::Tap;
-use crate::model::report::{AhPadding, EspPadding, EthernetPadding, Report};
+use crate::model::report::{AhPadding, EspPadding, EthernetPadding, OverheadBasis, Report};
 
 /// A trailer counts as borne by every frame if at most 1 frame in this many lacks it.
 const UNTRAILED: u64 = 100;
@@ -45,7 +45,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             frames: cell.seen.count,
             pad_bytes_min: u64::from(cell.shortest),
             pad_bytes_max: u64::from(cell.longest),
-            pattern: pattern.name(),
+            pattern,
             examples: cell.examples.iter().map(|&pos| tap.frame(pos)).collect(),
         });
     }
@@ -57,7 +57,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             report.padding.esp.push(EspPadding {
                 tap: tap.name.clone(),
                 sa: sa.name.clone(),
-                basis: "visible",
+                basis: OverheadBasis::Visible,
                 pad_lengths,
                 monotonic: votes.monotonic,
                 other: sized.saturating_sub(votes.monotonic),
@@ -69,7 +69,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             report.padding.esp.push(EspPadding {
                 tap: tap.name.clone(),
                 sa: sa.name.clone(),
-                basis: "decrypted",
+                basis: OverheadBasis::Decrypted,
                 pad_lengths: keyed.pads.iter().map(|(&length, &packets)| (u32::from(length), packets)).collect(),
                 monotonic: keyed.monotonic,
                 other: sized.saturating_sub(keyed.monotonic),

@@ -9,8 +9,8 @@ use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, moment, per_second};
 use crate::analysis::state::sa::sequence::{SequenceFigures, WINDOWS};
 use crate::model::report::{
-    FrameRef, IcvChecks, MinMax, Name, Overhead, ReplayWindow, Report, Sa, SaRate, Sequence, Shown, TransformReport,
-    Tunnel,
+    FrameRef, IcvChecks, MinMax, Name, Overhead, OverheadBasis, ReplayWindow, Report, Sa, SaMode, SaRate, Sequence,
+    Shown, TransformBasis, TransformReport, Tunnel,
 };
 use crate::model::{Address, Encapsulation, Protocol, Timestamp};
 use crate::transform::algorithm::cipher;
@@ -41,12 +41,12 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
     Sa {
         id: sa.name.clone(),
         tap: tap.name.clone(),
-        proto: sa.key.protocol.name(),
+        proto: sa.key.protocol,
         spi: sa.key.spi.0,
         spi_hex: Shown(sa.key.spi),
         src: Shown(sa.key.src),
         dst: Shown(sa.key.dst),
-        encapsulation: encapsulation(sa).name(),
+        encapsulation: encapsulation(sa),
         mode: mode(sa),
         frames,
         fragments: later.0,
@@ -80,12 +80,12 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
 fn overhead_row(sum: Option<&OverheadSum>) -> Overhead {
     match sum {
         Some(OverheadSum { packets, sum, range: Some((low, high)), decrypted }) => Overhead {
-            basis: if *decrypted { "decrypted" } else { "visible" },
+            basis: if *decrypted { OverheadBasis::Decrypted } else { OverheadBasis::Visible },
             min_bytes: Some(*low),
             max_bytes: Some(*high),
             mean_bytes: Some(*sum as f64 / *packets as f64),
         },
-        _ => Overhead { basis: "unknown", min_bytes: None, max_bytes: None, mean_bytes: None },
+        _ => Overhead { basis: OverheadBasis::Unknown, min_bytes: None, max_bytes: None, mean_bytes: None },
     }
 }
 
@@ -118,15 +118,15 @@ pub(crate) fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
 }
 
 /// `tunnel`, `transport` or `unknown`, as the packets show it.
-fn mode(sa: &SaView<'_>) -> &'static str {
+fn mode(sa: &SaView<'_>) -> SaMode {
     let (tunnel, transport) = match sa.null {
         Some((_, votes)) => (votes.tunnel, votes.frames.saturating_sub(votes.tunnel).saturating_sub(votes.dummy)),
         None => (sa.state.tunnel, sa.state.transport),
     };
     match (tunnel, transport) {
-        (0, 0) => "unknown",
-        (t, p) if t >= p => "tunnel",
-        _ => "transport",
+        (0, 0) => SaMode::Unknown,
+        (t, p) if t >= p => SaMode::Tunnel,
+        _ => SaMode::Transport,
     }
 }
 
@@ -144,10 +144,11 @@ pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {
-    let unknown = TransformReport { basis: "unknown", name: None, candidates: Arc::new([]), evidence: None };
+    let unknown =
+        TransformReport { basis: TransformBasis::Unknown, name: None, candidates: Arc::new([]), evidence: None };
     if let Some(Inferred { known, .. }) = &sa.inferred {
         return TransformReport {
-            basis: if known.inference.decided { "inferred" } else { "unknown" },
+            basis: if known.inference.decided { TransformBasis::Inferred } else { TransformBasis::Unknown },
             name: known.name.clone(),
             candidates: Arc::clone(&known.candidates),
             evidence: Some(Name::clone(&known.evidence)),
@@ -168,10 +169,15 @@ fn transform(sa: &SaView<'_>) -> TransformReport {
                 (0, icv) => format!("NULL, {}-bit ICV", u32::from(icv) * 8).into(),
                 _ => "NULL-AUTH-AES-GMAC".into(),
             };
-            TransformReport { basis: "visible", name: Some(name), candidates: candidates.into(), evidence: None }
+            TransformReport {
+                basis: TransformBasis::Visible,
+                name: Some(name),
+                candidates: candidates.into(),
+                evidence: None,
+            }
         }
         (Protocol::Ah, _, Some(icv)) => TransformReport {
-            basis: "visible",
+            basis: TransformBasis::Visible,
             name: Some(format!("{}-bit ICV", icv * 8).into()),
             candidates: integrity(icv, true).map(|one| Name::from(one.name)).collect(),
             evidence: None,

@@ -10,7 +10,7 @@ use crate::analysis::state::base::tables::PathKey;
 use crate::analysis::state::sa::sizes::{Cell, DecryptedKey, NullKey, VisibleKey};
 use crate::dissect::{Costs, Shape, stack_name};
 use crate::model::Protocol;
-use crate::model::report::{Name, OuterSize, Parts, Report, Size};
+use crate::model::report::{Name, OuterSize, OverheadBasis, Parts, Report, Size};
 use crate::transform::size::ethernet::l1_of_packet;
 
 /// Octets of the ESP header: SPI and sequence number (RFC 4303 section 2).
@@ -384,7 +384,7 @@ impl Row {
                 icv: mean(p.icv),
                 fragmentation: mean(p.fragmentation),
             },
-            basis: if self.decrypted { "decrypted" } else { "visible" },
+            basis: if self.decrypted { OverheadBasis::Decrypted } else { OverheadBasis::Visible },
         }
     }
 }

@@ -14,9 +14,10 @@ use hashbrown::HashMap;
 use super::sas::SaState;
 use super::sizes::{Cells, OpaqueKey};
 use crate::analysis::limits::{MAX_FLOW_SPIS, MAX_UDP_CANDIDATES, MAX_UDP_MISFITS};
-use crate::analysis::observe::observation::{Mode, Observation, SaSight};
+use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Note, Stack};
+use crate::model::report::SaMode;
 use crate::model::{Address, Encapsulation, FramePos, Protocol, Shift, Spi};
 
 /// Octets of the ESP header in front of the IV (RFC 4303 section 2).
@@ -161,7 +162,7 @@ const fn sight_of(sequence: Option<u32>, bytes: u32, outer_bytes: u32) -> SaSigh
         bytes,
         outer_bytes,
         encapsulation: Encapsulation::Udp,
-        mode: Mode::Unknown,
+        mode: SaMode::Unknown,
         opaque: true,
         null_checked: false,
         ah_tail: None,

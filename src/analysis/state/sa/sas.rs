@@ -8,13 +8,14 @@ use super::keyed::Keyed;
 use super::opaque::OpaqueEvidence;
 use super::sequence::SequenceState;
 use crate::analysis::limits::{FIRST_KEPT, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES};
-use crate::analysis::observe::observation::{Mode, Observation, SaSight};
+use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::rare::Rare;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::steps::Steps;
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Note, NullSupport};
+use crate::model::report::SaMode;
 use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
 
 /// State of all SAs of a span, indexed by SA number.
@@ -225,9 +226,9 @@ impl SaState {
             self.steps.edit().add(sequence);
         }
         match sight.mode {
-            Mode::Tunnel => self.tunnel += 1,
-            Mode::Transport => self.transport += 1,
-            Mode::Unknown => {}
+            SaMode::Tunnel => self.tunnel += 1,
+            SaMode::Transport => self.transport += 1,
+            SaMode::Unknown => {}
         }
         self.opaque += u64::from(sight.opaque);
         if o.direction < 64 {

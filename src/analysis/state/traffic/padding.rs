@@ -8,29 +8,11 @@ use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::remap;
 use crate::analysis::state::base::seen::Seen;
 use crate::dissect::{LayerKind, Stack};
+use crate::model::report::Pattern;
 use crate::model::{FramePos, Shift};
 use crate::transform::size::ethernet;
 
-/// What the padding octets look like.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub(crate) enum Pattern {
-    Zero,
-    Ff,
-    /// One other octet, repeated.
-    Repeated,
-    Other,
-}
-
 impl Pattern {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Zero => "zero",
-            Self::Ff => "ff",
-            Self::Repeated => "repeated",
-            Self::Other => "other",
-        }
-    }
-
     /// The pattern of some octets; `None` for none.
     pub(crate) fn of(octets: &[u8]) -> Option<Self> {
         let first = *octets.first()?;

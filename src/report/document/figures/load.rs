@@ -2,7 +2,7 @@
 
 use super::scale::{Tick, step};
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Key, Layer, Panel, Plot, Table};
-use crate::model::report::{DirectionRate, Report, Sa, Severity};
+use crate::model::report::{DirectionRate, LengthBasis, Report, Sa, Severity};
 use crate::report::words::number::{RateUnit, duration};
 
 const HEIGHT: u16 = 220;
@@ -229,7 +229,7 @@ fn title(rate: &DirectionRate, bin_ns: u64) -> String {
         return "Rates over time".to_owned();
     };
     let unit = RateUnit::for_rates([Some(peak.l1_bps)]);
-    let assumed = if rate.l1_basis == "assumed" { ", lengths on the wire assumed" } else { "" };
+    let assumed = if rate.l1_basis == LengthBasis::Assumed { ", lengths on the wire assumed" } else { "" };
     format!(
         "The busiest direction has up to {} {name} in {}, {} {name} on average{assumed}",
         unit.show(Some(peak.l1_bps)),

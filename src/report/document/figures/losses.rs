@@ -2,7 +2,7 @@
 
 use super::load::seconds;
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Key, Layer, Panel, Plot, Table};
-use crate::model::pairs::MatchReport;
+use crate::model::pairs::{LossPlace, MatchReport};
 use crate::report::words::number::{count, decimal, duration, grouped};
 
 const HEIGHT: u16 = 220;
@@ -18,7 +18,7 @@ const BINS: usize = 40;
 pub(in crate::report::document) fn figure(report: &MatchReport) -> Option<Figure> {
     let (first, last) = (report.plain.first_ns?, report.plain.last_ns?);
     let loss = super::super::front::pairs::loss(report)?;
-    let lost = report.lost.iter().filter(|lost| &*lost.verdict == "before-tunnel");
+    let lost = report.lost.iter().filter(|lost| lost.verdict == LossPlace::BeforeTunnel);
     let times: Option<Vec<i64>> = lost.map(|lost| lost.time.map(|time| time.0)).collect();
     let mut times = times?;
     times.sort_unstable();

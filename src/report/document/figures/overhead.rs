@@ -2,6 +2,7 @@
 
 use super::sources::Row;
 use super::{BarRow, Bars, Cell, Chart, Column, Data, Figure, Ink, Key, Panel, Part, Sized, Table};
+use crate::model::report::TransformBasis;
 use crate::report::document::table::Priority;
 use crate::report::words::number::{count, grouped, range};
 
@@ -165,7 +166,7 @@ fn note(sized: &Sized<'_>, shown: usize, others: usize) -> String {
         sized.rows.iter().map(|row| row.predicted.map(|bytes| row.overhead == (bytes, bytes))).collect();
     if let Some(equal) = predicted.filter(|equal| !equal.is_empty()) {
         let same = equal.iter().filter(|equal| **equal).count();
-        let transform = sized.transform.map_or("", |transform| if transform.basis == "inferred" { "inferred " } else { "" });
+        let transform = sized.transform.map_or("", |transform| if transform.basis == TransformBasis::Inferred { "inferred " } else { "" });
         let of = if same == equal.len() { format!("all {same}") } else { format!("{same} of {}", equal.len()) };
         let sizes = if equal.len() == 1 { "the only size".to_owned() } else { format!("{of} sizes") };
         if same > 0 {

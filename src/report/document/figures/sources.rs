@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::overhead::groups;
-use crate::model::pairs::{MatchReport, Size as MatchSize, Times};
-use crate::model::report::{Parts, Report, Size, TransformReport};
+use crate::model::pairs::{MatchReport, PairBasis, Size as MatchSize, Times};
+use crate::model::report::{OverheadBasis, Parts, Report, SaMode, Size, TransformReport};
 use crate::report::words::names;
 use crate::transform::size::ethernet::l1_of_packet;
 
@@ -63,7 +63,7 @@ pub(in crate::report::document) fn of_report(report: &Report) -> Option<(Sized<'
     let first = busiest.first()?;
     let sa = report.sas.iter().find(|sa| Some(&sa.id) == first.sa.as_ref() && sa.tap == first.tap);
     let tap = if report.taps.len() > 1 { format!(", tap {}", first.tap) } else { String::new() };
-    let (known, counted) = (if first.basis == "decrypted" { "decrypted" } else { "visible" }, "packets");
+    let (known, counted) = (if first.basis == OverheadBasis::Decrypted { "decrypted" } else { "visible" }, "packets");
     Some((
         Sized {
             whose: whose(&first.direction, first.sa.as_deref()) + &tap,
@@ -72,7 +72,7 @@ pub(in crate::report::document) fn of_report(report: &Report) -> Option<(Sized<'
             counted,
             frames: busiest.iter().map(|size| size.frames).sum(),
             transform: sa.map(|sa| &sa.transform),
-            transport: sa.filter(|sa| sa.mode != "unknown").map(|sa| sa.mode == "transport"),
+            transport: sa.filter(|sa| sa.mode != SaMode::Unknown).map(|sa| sa.mode == SaMode::Transport),
             outer_v6: first.direction.contains(':'),
             rows: busiest.into_iter().map(row).collect(),
         },
@@ -81,7 +81,7 @@ pub(in crate::report::document) fn of_report(report: &Report) -> Option<(Sized<'
 }
 
 fn measured(group: &[&Size]) -> bool {
-    group.first().is_some_and(|size| size.basis != "modelled")
+    group.first().is_some_and(|size| size.basis != OverheadBasis::Modelled)
 }
 
 fn row(size: &Size) -> Row {
@@ -100,9 +100,9 @@ fn row(size: &Size) -> Row {
 
 /// The busiest direction of a report of pairs, and how many others there are. A direction whose pairs are not determined has none.
 pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Sized<'_>, usize)> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&MatchSize>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, PairBasis), Vec<&MatchSize>> = BTreeMap::new();
     for size in &report.sizes {
-        groups.entry((&size.sa, &size.basis)).or_default().push(size);
+        groups.entry((&size.sa, size.basis)).or_default().push(size);
     }
     groups.retain(|(sa, _), _| {
         report.directions.iter().any(|direction| *direction.sa == **sa && direction.undetermined.is_none())
@@ -116,9 +116,9 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
     let rows: Vec<Row> = sizes.iter().filter_map(|size| pair_row(size, outer_v6)).collect();
     let ends = format!("{} > {}", direction.src, direction.dst);
     let known = match basis {
-        "content" => "known by content",
-        "decrypted" => "known by decryption",
-        _ => "known by order",
+        PairBasis::Content => "known by content",
+        PairBasis::Decrypted => "known by decryption",
+        PairBasis::Order => "known by order",
     };
     Some((
         Sized {
@@ -128,7 +128,7 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
             counted: "pairs",
             frames: rows.iter().map(|row| row.frames).sum(),
             transform: Some(&direction.transform),
-            transport: Some(direction.mode).filter(|mode| *mode != "unknown").map(|mode| mode == "transport"),
+            transport: Some(direction.mode).filter(|mode| *mode != SaMode::Unknown).map(|mode| mode == SaMode::Transport),
             outer_v6,
             rows,
         },

@@ -3,7 +3,7 @@
 use super::scale::{Tick, decades};
 use super::sources::Row;
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Key, Layer, Panel, Plot, Sized, Table};
-use crate::model::pairs::{Direction, MatchReport, Times};
+use crate::model::pairs::{ClockBasis, Direction, MatchReport, Times};
 use crate::report::words::number::{count, duration, grouped};
 
 const HEIGHT: u16 = 220;
@@ -104,12 +104,12 @@ fn round(ns: f64) -> String {
 fn title(direction: &Direction) -> String {
     let Some(times) = direction.latency_ns.times else { return "Latency by packet size".to_owned() };
     let median = time(times.p50);
-    match (direction.clock.basis.as_ref(), direction.clock.uncertainty_ns) {
-        ("one-clock", _) => format!("The median packet takes {median} from tap to tap"),
-        ("both-directions", Some(ns)) => {
+    match (direction.clock.basis, direction.clock.uncertainty_ns) {
+        (ClockBasis::OneClock, _) => format!("The median packet takes {median} from tap to tap"),
+        (ClockBasis::BothDirections, Some(ns)) => {
             format!("The median packet takes {median} from tap to tap, known to within {}", duration(ns.unsigned_abs()))
         }
-        ("one-direction", _) => {
+        (ClockBasis::OneDirection, _) => {
             let more = times.p99.saturating_sub(times.min);
             format!("99 % of the packets take at most {} longer than the fastest", time(more))
         }
@@ -119,13 +119,13 @@ fn title(direction: &Direction) -> String {
 
 /// What the times rest on.
 fn caveat(direction: &Direction) -> &'static str {
-    match direction.clock.basis.as_ref() {
-        "one-clock" => "One clock stamped both sides.",
-        "both-directions" => {
+    match direction.clock.basis {
+        ClockBasis::OneClock => "One clock stamped both sides.",
+        ClockBasis::BothDirections => {
             "The clocks are compared by packets of both directions; differences between sizes do not depend on that."
         }
-        "one-direction" => "Only one direction was matched: times are relative to the fastest packet.",
-        _ => "The clocks could not be compared.",
+        ClockBasis::OneDirection => "Only one direction was matched: times are relative to the fastest packet.",
+        ClockBasis::Unknown => "The clocks could not be compared.",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What makes an output again, out of what the output says of itself. What it does not say stands in capitals, to be filled in.
 
-use crate::model::pairs::{MatchReport, Side};
-use crate::model::report::Report;
+use crate::model::pairs::{ClockBasis, MatchReport, Side};
+use crate::model::report::{Report, TransformBasis};
 use crate::transform::calculation::{Calculation, IMIX};
 
 /// A word as a shell takes it.
@@ -55,10 +55,10 @@ pub(super) fn pairs(report: &MatchReport) -> Vec<String> {
     for (option, side) in sides.into_iter().filter_map(|(option, side)| Some((option, side?))) {
         words.extend(captures(side).iter().map(|path| format!("{option} {}", quoted(path))));
     }
-    let told = report.directions.iter().any(|direction| &*direction.transform.basis == "expected");
+    let told = report.directions.iter().any(|direction| direction.transform.basis == TransformBasis::Expected);
     words.extend((told || report.pairs.by_basis.decrypted > 0).then(|| "--config CONFIGURATION".to_owned()));
     let one = captures(&report.plain) == captures(&report.tunnel);
-    let clock = report.directions.iter().any(|direction| &*direction.clock.basis == "one-clock");
+    let clock = report.directions.iter().any(|direction| direction.clock.basis == ClockBasis::OneClock);
     words.extend((clock && !one).then(|| "--one-clock".to_owned()));
     let through = report.directions.iter().any(|direction| direction.latency_ns.cut_through.is_some());
     words.extend(through.then(|| "--link-rate RATE".to_owned()));

@@ -3,7 +3,7 @@
 use super::super::View;
 use super::super::figures::{self, Sized};
 use super::{Front, commands, Merit, Sentence, Station, costs, date, keeps, marks, pays, time_of, trust};
-use crate::model::pairs::{Direction, MatchReport, Side};
+use crate::model::pairs::{ClockBasis, Direction, MatchReport, Side, TunnelWay};
 use crate::model::report::Exactness;
 use crate::report::words::number::{count, decimal, duration, grouped};
 
@@ -70,7 +70,7 @@ fn lede(report: &MatchReport, sized: Option<&Sized<'_>>) -> Vec<Sentence> {
 /// The direction with the most pairs that has a latency whose offset is known.
 fn timed(report: &MatchReport) -> Option<(&Direction, i64, i64)> {
     let known = |direction: &&Direction| {
-        matches!(&*direction.clock.basis, "one-clock" | "both-directions") && direction.undetermined.is_none()
+        matches!(direction.clock.basis, ClockBasis::OneClock | ClockBasis::BothDirections) && direction.undetermined.is_none()
     };
     let busiest = report.directions.iter().filter(known).rev().max_by_key(|direction| direction.matched)?;
     let times = busiest.latency_ns.times?;
@@ -111,8 +111,8 @@ impl Loss {
 
 /// `None` where the loss of a direction is not determined, or none was encapsulated.
 pub(in crate::report::document) fn loss(report: &MatchReport) -> Option<Loss> {
-    let ways = || report.directions.iter().filter(|direction| &*direction.way == "encapsulated");
-    if report.directions.iter().any(|direction| direction.undetermined.is_some() || &*direction.way == "unknown") {
+    let ways = || report.directions.iter().filter(|direction| direction.way == TunnelWay::Encapsulated);
+    if report.directions.iter().any(|direction| direction.undetermined.is_some() || direction.way == TunnelWay::Unknown) {
         return None;
     }
     let lost: Option<u64> = ways().map(|direction| direction.lost_before_tunnel).sum();
@@ -162,7 +162,7 @@ fn stations(report: &MatchReport) -> Vec<Station> {
     let tap = |name: &str, side: &Side| Station { tapped: true, name: name.to_owned(), seen: count(side.frames, "frame") };
     let gateway = |address: &str, seen: String| Station { tapped: false, name: format!("Gateway {address}"), seen };
     let encapsulated: Vec<&Direction> =
-        report.directions.iter().filter(|direction| &*direction.way == "encapsulated").collect();
+        report.directions.iter().filter(|direction| direction.way == TunnelWay::Encapsulated).collect();
     let mut near: Vec<(&str, &str)> = encapsulated.iter().map(|own| (own.src.as_str(), own.dst.as_str())).collect();
     near.sort_unstable();
     near.dedup();

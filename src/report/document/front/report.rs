@@ -3,6 +3,7 @@
 use super::super::figures::{self, Sized};
 use super::super::{View, at_tap};
 use super::{Front, commands, Merit, Sentence, Station, costs, date, keeps, marks, pays, trust};
+use crate::model::Protocol;
 use crate::model::report::{Exactness, Report, Sa};
 use crate::report::words::number::{RateUnit, count, decimal, grouped};
 
@@ -30,7 +31,7 @@ fn subject(report: &Report) -> String {
     ends.sort_unstable();
     ends.dedup();
     let costs = if report.sizes.is_empty() { "IPsec" } else { "What IPsec costs" };
-    let ipsec = report.sas.iter().any(|sa| matches!(&*sa.proto, "esp" | "ah"));
+    let ipsec = report.sas.iter().any(|sa| matches!(sa.proto, Protocol::Esp | Protocol::Ah));
     match ends.as_slice() {
         [(a, b)] if ipsec => format!("{costs} between {a} and {b}"),
         [(a, b)] => format!("The tunnel between {a} and {b}"),
@@ -155,7 +156,7 @@ fn modelled(report: &Report) -> Option<Merit> {
     let sa = report.sas.iter().rev().max_by_key(|sa| sa.frames)?;
     let (least, most) = sa.overhead.min_bytes.zip(sa.overhead.max_bytes).filter(|(least, _)| *least >= 0)?;
     let figure = if least == most { grouped(least.unsigned_abs()) } else { format!("{least}\u{2013}{most}") };
-    let (what, detail) = ("added to a packet".to_owned(), format!("{} {}: {}", sa.proto.to_uppercase(), sa.spi_hex, sa.overhead.basis));
+    let (what, detail) = ("added to a packet".to_owned(), format!("{} {}: {}", sa.proto.name().to_uppercase(), sa.spi_hex, sa.overhead.basis));
     Some(Merit { figure, unit: "B".to_owned(), what, detail })
 }
 

@@ -1,7 +1,7 @@
 //! How sure the figures are: completeness, how overheads are known, pairs, clocks, time stamps.
 
 use crate::model::pairs::{MatchReport, Side};
-use crate::model::report::{Capture, Exactness, Report};
+use crate::model::report::{Capture, Exactness, LengthBasis, OverheadBasis, Report};
 use crate::report::words::number::{count, decimal, duration, grouped};
 
 type Rows = Vec<(String, String)>;
@@ -25,7 +25,7 @@ pub(super) fn of_report(report: &Report) -> Rows {
                         capture alone does not decide.";
         say(&mut rows, "Loss", sentence.to_owned());
     }
-    if report.rates.directions.iter().any(|rate| &*rate.l1_basis == "assumed") {
+    if report.rates.directions.iter().any(|rate| rate.l1_basis == LengthBasis::Assumed) {
         let sentence = "Lengths on the wire are assumed for some frames: the link is not Ethernet, segmentation offload made \
                         the frames, or they were sliced.";
         say(&mut rows, "Layer 1", sentence.to_owned());
@@ -35,18 +35,18 @@ pub(super) fn of_report(report: &Report) -> Rows {
 
 /// How the overheads of SAs are known.
 fn bases(report: &Report) -> String {
-    let of = |basis: &str| report.sas.iter().filter(|sa| &*sa.overhead.basis == basis).count() as u64;
+    let of = |basis: OverheadBasis| report.sas.iter().filter(|sa| sa.overhead.basis == basis).count() as u64;
     let words = [
-        ("visible", "visible in the capture"),
-        ("decrypted", "measured on decrypted packets"),
-        ("matched", "measured on pairs"),
-        ("modelled", "calculated from the transform"),
-        ("unknown", "not determined"),
+        (OverheadBasis::Visible, "visible in the capture"),
+        (OverheadBasis::Decrypted, "measured on decrypted packets"),
+        (OverheadBasis::Matched, "measured on pairs"),
+        (OverheadBasis::Modelled, "calculated from the transform"),
+        (OverheadBasis::Unknown, "not determined"),
     ];
     let parts: Vec<String> = words
         .iter()
-        .filter(|(basis, _)| of(basis) > 0)
-        .map(|(basis, words)| format!("{words} of {}", count(of(basis), "SA")))
+        .filter(|(basis, _)| of(*basis) > 0)
+        .map(|(basis, words)| format!("{words} of {}", count(of(*basis), "SA")))
         .collect();
     if parts.is_empty() { String::new() } else { format!("Overhead is {}.", parts.join(", ")) }
 }

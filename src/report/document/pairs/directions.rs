@@ -3,7 +3,8 @@
 use super::super::table::{Cell, Column, Priority, Table};
 use super::super::{Block, Section, View};
 use super::words::short;
-use crate::model::pairs::{Direction, HeaderCopy, MatchReport};
+use crate::model::pairs::{Direction, HeaderCopy, MatchReport, TunnelWay};
+use crate::model::report::{SaMode, TransformBasis};
 use crate::report::words::names;
 use crate::report::words::number::{count, grouped};
 
@@ -31,8 +32,8 @@ pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     }
     section.table(table);
     section.more(view, report.directions.len(), "directions", "--format csv --table directions");
-    let has = |way: &str| report.directions.iter().any(|direction| direction.way == way);
-    let lost = match (has("encapsulated"), has("decapsulated")) {
+    let has = |way: TunnelWay| report.directions.iter().any(|direction| direction.way == way);
+    let lost = match (has(TunnelWay::Encapsulated), has(TunnelWay::Decapsulated)) {
         (true, true) => "encapsulated: plain to tunnel; lost = missing at the tunnel tap. decapsulated: the reverse.",
         (true, false) => "encapsulated: plain to tunnel; lost = missing at the tunnel tap.",
         (false, true) => "decapsulated: tunnel to plain; lost = missing at the plain tap.",
@@ -43,13 +44,17 @@ pub(super) fn section(report: &MatchReport, view: &View) -> Section {
 }
 
 fn row(direction: &Direction) -> [Cell; 15] {
-    let lost =
-        if direction.way == "decapsulated" { direction.lost_behind_tunnel } else { direction.lost_before_tunnel };
-    let alone = if direction.way == "decapsulated" { direction.unmatched_plain } else { direction.unmatched_tunnel };
+    let lost = if direction.way == TunnelWay::Decapsulated {
+        direction.lost_behind_tunnel
+    } else {
+        direction.lost_before_tunnel
+    };
+    let alone =
+        if direction.way == TunnelWay::Decapsulated { direction.unmatched_plain } else { direction.unmatched_tunnel };
     [
         Cell::text(short(&direction.sa)),
         Cell::text(from_to(direction)),
-        Cell::text(direction.way),
+        Cell::text(direction.way.name()),
         Cell::Count(direction.matched),
         Cell::some(direction.ambiguous),
         Cell::count(lost),
@@ -58,7 +63,7 @@ fn row(direction: &Direction) -> [Cell; 15] {
         Cell::some(direction.repeated_tunnel),
         Cell::some(direction.reordered),
         Cell::decimal(direction.confidence, 3),
-        direction.basis.map_or(Cell::Unknown, Cell::text),
+        direction.basis.map_or(Cell::Unknown, |basis| Cell::text(basis.name())),
         Cell::text(carries(direction)),
         Cell::text(transform(direction)),
         Cell::text(losses(direction)),
@@ -88,7 +93,7 @@ pub(super) fn from_to(direction: &Direction) -> String {
 
 /// `tunnel mode, carries 192.168.2.0/24 > 192.168.3.2`.
 fn carries(direction: &Direction) -> String {
-    let mode = Some(direction.mode).filter(|mode| *mode != "unknown").map(|mode| format!("{mode} mode"));
+    let mode = Some(direction.mode).filter(|mode| *mode != SaMode::Unknown).map(|mode| format!("{mode} mode"));
     let inner = direction.inner_src.as_ref().zip(direction.inner_dst.as_ref());
     let inner = inner.map(|(from, to)| format!("carries {from} > {to}"));
     mode.into_iter().chain(inner).collect::<Vec<_>>().join(", ")
@@ -100,7 +105,7 @@ fn transform(direction: &Direction) -> String {
     let evidence = direction.transform.evidence.as_deref().map(|text| text.trim_end_matches('.'));
     match evidence {
         Some(evidence) => format!("transform: {name}: {evidence}"),
-        None if direction.transform.basis == "unknown" => String::new(),
+        None if direction.transform.basis == TransformBasis::Unknown => String::new(),
         None => format!("transform: {name}"),
     }
 }

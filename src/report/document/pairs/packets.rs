@@ -4,7 +4,7 @@ use super::super::table::{Cell, Column, Priority, Table};
 use super::super::{Block, KeyFigure, Section, View, captures, figures};
 use super::times::{cells, columns};
 use super::words::{frame, short};
-use crate::model::pairs::{MatchReport, Pairs};
+use crate::model::pairs::{EndsWay, LossPlace, MatchReport, Pairs};
 use crate::report::words::names;
 use crate::report::words::number::{count, count_of, decimal, grouped};
 
@@ -108,11 +108,11 @@ fn protocol(number: u8) -> String {
 }
 
 /// Where a packet was lost.
-fn place(verdict: &str) -> &'static str {
+fn place(verdict: LossPlace) -> &'static str {
     match verdict {
-        "before-tunnel" => "before tunnel tap",
-        "behind-tunnel" => "after tunnel tap",
-        _ => "end to end",
+        LossPlace::BeforeTunnel => "before tunnel tap",
+        LossPlace::BehindTunnel => "after tunnel tap",
+        LossPlace::EndToEnd => "end to end",
     }
 }
 
@@ -164,9 +164,9 @@ pub(super) fn ends(report: &MatchReport, view: &View) -> Section {
         let unknown = [Cell::Blank, Cell::Blank, Cell::Blank, Cell::Blank, Cell::Blank, Cell::Blank];
         let [min, p50, p90, p99, max, mean] = end.latency_ns.as_ref().map_or(unknown, cells);
         let way = match end.way {
-            "plain-to-exit" => "from the plain side to the exit, by the TTL",
-            "exit-to-plain" => "from the exit to the plain side, by the TTL",
-            _ => "way not determined: the TTL is the same on both sides",
+            EndsWay::PlainToExit => "from the plain side to the exit, by the TTL",
+            EndsWay::ExitToPlain => "from the exit to the plain side, by the TTL",
+            EndsWay::Unknown => "way not determined: the TTL is the same on both sides",
         };
         let depends = match (&end.latency_ns, end.depends_on_offset) {
             (None, _) => "",

@@ -2,7 +2,8 @@
 
 use super::super::{Block, Section, View};
 use super::words::frame;
-use crate::model::pairs::{EthernetPad, MatchReport, PaddingExample, Side};
+use crate::model::pairs::{EndsWay, EthernetPad, MatchReport, PaddingExample, Side, TunnelWay};
+use crate::model::report::Pattern;
 use crate::report::words::number::{count, grouped, range};
 
 /// Examples that are listed unless all are asked for.
@@ -42,8 +43,9 @@ pub(super) fn section(report: &MatchReport, view: &View) -> Section {
 fn story(report: &MatchReport) -> String {
     let padding = &report.padding;
     // In and out are words for packets that all go one way.
-    let one_way = report.directions.iter().all(|direction| direction.way == "encapsulated" || direction.matched == 0)
-        && report.ends.iter().all(|end| end.way == "plain-to-exit");
+    let one_way =
+        report.directions.iter().all(|direction| direction.way == TunnelWay::Encapsulated || direction.matched == 0)
+            && report.ends.iter().all(|end| end.way == EndsWay::PlainToExit);
     let (before, after) = if one_way { ("in", "out") } else { ("on the plain side", "at the exit") };
     let mut ways: Vec<String> = Vec::new();
     for example in &padding.examples {
@@ -110,16 +112,16 @@ fn way(example: &PaddingExample, report: &MatchReport) -> String {
     parts.join(" > ")
 }
 
-fn exit_frame(side: &Side, at: crate::model::report::FrameRef, bytes: Option<&str>) -> String {
+fn exit_frame(side: &Side, at: crate::model::report::FrameRef, bytes: Option<Pattern>) -> String {
     format!("exit {} ({})", frame(side, at), pattern(bytes))
 }
 
-fn pattern(name: Option<&str>) -> &'static str {
+fn pattern(name: Option<Pattern>) -> &'static str {
     match name {
         None => "none",
-        Some("zero") => "0x00",
-        Some("ff") => "0xff",
-        Some("repeated") => "one byte repeated",
-        Some(_) => "different bytes",
+        Some(Pattern::Zero) => "0x00",
+        Some(Pattern::Ff) => "0xff",
+        Some(Pattern::Repeated) => "one byte repeated",
+        Some(Pattern::Other) => "different bytes",
     }
 }

@@ -6,8 +6,8 @@ use super::super::classes::{self, Bin};
 use super::super::table::{Cell, Column, Table};
 use super::super::{Section, View, figures};
 use super::words::short;
-use crate::model::pairs::{Direction, MatchReport, Size};
-use crate::model::report::Parts;
+use crate::model::pairs::{Direction, MatchReport, PairBasis, Size};
+use crate::model::report::{Parts, TransformBasis};
 use crate::report::words::names;
 use crate::report::words::number::{count, grouped};
 
@@ -17,7 +17,7 @@ pub(super) fn section(report: &MatchReport, view: &View) -> Section {
         section.figure(figures::overhead::figure(&sized, others));
         section.figure(figures::share::figure(&sized));
     }
-    let mut groups: BTreeMap<(&str, &str), Vec<&Size>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, PairBasis), Vec<&Size>> = BTreeMap::new();
     for size in &report.sizes {
         groups.entry((&size.sa, size.basis)).or_default().push(size);
     }
@@ -30,7 +30,7 @@ pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     section
 }
 
-fn one(section: &mut Section, report: &MatchReport, view: &View, (sa, basis): (&str, &str), group: &[&Size]) {
+fn one(section: &mut Section, report: &MatchReport, view: &View, (sa, basis): (&str, PairBasis), group: &[&Size]) {
     let ends = names::sa_parts(sa).map_or_else(|| sa.to_owned(), |(_, _, direction)| direction);
     let predicted = predicted_by(report.directions.iter().find(|direction| *direction.sa == *sa));
     section.caption(format!("{ends}, {}: {}{predicted}", short(sa), known(basis)));
@@ -74,21 +74,21 @@ fn one(section: &mut Section, report: &MatchReport, view: &View, (sa, basis): (&
 }
 
 /// How the pairs behind the figures are known.
-fn known(basis: &str) -> &'static str {
+fn known(basis: PairBasis) -> &'static str {
     match basis {
-        "content" => "measured, the inner packets are visible",
-        "decrypted" => "measured, the packets were decrypted",
-        _ => "measured, packets paired by order",
+        PairBasis::Content => "measured, the inner packets are visible",
+        PairBasis::Decrypted => "measured, the packets were decrypted",
+        PairBasis::Order => "measured, packets paired by order",
     }
 }
 
 /// What the prediction rests on.
 fn predicted_by(direction: Option<&Direction>) -> String {
-    let Some(direction) = direction.filter(|direction| direction.transform.basis != "unknown") else {
+    let Some(direction) = direction.filter(|direction| direction.transform.basis != TransformBasis::Unknown) else {
         return String::new();
     };
     match direction.transform.basis {
-        "inferred" => "; predicted with the transform inferred from these same pairs".to_owned(),
+        TransformBasis::Inferred => "; predicted with the transform inferred from these same pairs".to_owned(),
         basis => format!("; predicted with the transform ({basis})"),
     }
 }
@@ -115,7 +115,7 @@ fn span(ends: Option<(i64, i64)>) -> Cell {
 
 /// Why measured and predicted differ, and what became of lost packets.
 fn remark(size: &Size) -> String {
-    let why = size.difference_why.map(|why| format!("differs: {why}"));
+    let why = size.difference_why.as_ref().map(|why| format!("differs: {why}"));
     let mtu = size.icmp_mtu_bytes.map(|mtu| format!("longer than the MTU of {mtu} B that ICMP errors state"));
     let behind = size.lost_behind_tunnel.filter(|lost| *lost > 0);
     let behind = behind.map(|lost| format!("{} lost after the tunnel tap", grouped(lost)));
@@ -143,7 +143,7 @@ fn folded(label: String, members: &[&Size]) -> [Cell; 10] {
     let predicted: Option<Vec<i64>> = seen().map(|size| size.predicted_bytes).collect();
     let predicted = predicted.and_then(|all| Some((*all.iter().min()?, *all.iter().max()?)));
     let differ: Option<f64> = seen().map(|size| Some(size.difference_bytes? * size.frames as f64)).sum();
-    let mut why: Vec<&str> = members.iter().filter_map(|size| size.difference_why).collect();
+    let mut why: Vec<&str> = members.iter().filter_map(|size| size.difference_why.as_deref()).collect();
     why.sort_unstable();
     why.dedup();
     let loss: Option<f64> = members.iter().map(|size| lost(size)).sum();

@@ -4,7 +4,7 @@ use super::super::table::{Cell, Column, Priority, Table};
 use super::super::{Block, Section, View, figures};
 use super::directions::from_to;
 use super::words::{apart, short};
-use crate::model::pairs::{Clock, MatchReport, Times};
+use crate::model::pairs::{Clock, ClockBasis, MatchReport, Times};
 use crate::report::words::number::decimal;
 
 pub(super) fn clocks(report: &MatchReport, view: &View) -> Section {
@@ -57,15 +57,15 @@ fn words(clock: &Clock) -> String {
         (None, _) => String::new(),
     };
     match clock.basis {
-        "one-clock" => "One clock stamped both sides: no offset, no drift.".to_owned(),
-        "both-directions" => format!(
+        ClockBasis::OneClock => "One clock stamped both sides: no offset, no drift.".to_owned(),
+        ClockBasis::BothDirections => format!(
             "{offset}{within}{drift}. This assumes equal minimum delay both ways: one-way latency is uncertain by as much, the \
              round trip is not."
         ),
-        "one-direction" => format!(
+        ClockBasis::OneDirection => format!(
             "{offset}{within}{drift}. Only one direction was matched: latency is relative to the fastest packet."
         ),
-        _ => "The clocks could not be compared: latency is not determined.".to_owned(),
+        ClockBasis::Unknown => "The clocks could not be compared: latency is not determined.".to_owned(),
     }
 }
 
@@ -118,14 +118,14 @@ mod tests {
             drift_ppm: Some(50.2),
             uncertainty_ns: Some(10_413),
             drift_uncertainty_ppm: Some(0.4),
-            basis: "both-directions",
+            basis: ClockBasis::BothDirections,
         };
         let both = words(&clock);
         assert!(both.starts_with("The tunnel's clock is 7 200.000005 s behind the plain one"), "{both}");
         assert!(both.contains("runs 50.2 ppm fast (to within 0.4)") && both.contains("round trip is not"), "{both}");
-        let one = words(&Clock { basis: "one-direction", drift_ppm: Some(0.1), ..clock });
+        let one = words(&Clock { basis: ClockBasis::OneDirection, drift_ppm: Some(0.1), ..clock });
         assert!(one.contains("relative to the fastest packet") && one.contains("no measurable drift"), "{one}");
-        assert!(words(&Clock { basis: "one-clock", ..clock }).contains("One clock"));
-        assert!(words(&Clock { basis: "unknown", ..clock }).contains("could not be compared"));
+        assert!(words(&Clock { basis: ClockBasis::OneClock, ..clock }).contains("One clock"));
+        assert!(words(&Clock { basis: ClockBasis::Unknown, ..clock }).contains("could not be compared"));
     }
 }
