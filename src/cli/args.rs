@@ -36,6 +36,7 @@ Examples:
   spiglass check --format json -o nightly.json /captures/*.pcap.gz
   spiglass frames --format csv tunnel.pcap > frames.csv
   spiglass calc --transform 'esp-aes 256 esp-sha-hmac'
+  spiglass render report.json match.json -o page.html
   spiglass explain spi-zero";
 
 #[derive(Debug, Subcommand)]
@@ -65,6 +66,9 @@ pub(super) enum Command {
     /// Overhead, MTU and MSS, and theoretical throughput of transforms; no capture needed
     #[command(after_long_help = super::calc::EXAMPLES)]
     Calc(super::calc::CalcArgs),
+    /// One page for a browser, without script, from JSON outputs of report, match and calc
+    #[command(after_long_help = super::render::EXAMPLES)]
+    Render(super::render::RenderArgs),
     /// What a finding code, an SPI or a pasted router log line means
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),

@@ -32,6 +32,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Merge(args) => merge(args),
         Command::Match(args) => super::pair::pair(&args),
         Command::Calc(args) => super::calc::calc(&args),
+        Command::Render(args) => super::render::render(&args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
         Command::Schema { name } => {

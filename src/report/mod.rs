@@ -10,6 +10,7 @@ pub mod frame_row;
 pub mod html;
 pub mod json;
 pub mod markdown;
+pub mod read;
 pub mod schema;
 pub mod text;
 
