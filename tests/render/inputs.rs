@@ -80,7 +80,11 @@ fn what_is_no_output_of_ours_is_named() {
         }
     };
     let known = ["spiglass.report/1", "spiglass.match/1", "spiglass.calc/1"];
-    refuse("newer.json", "{\"schema\":\"spiglass.report/2\"}", &["spiglass.report/2", "newer", known[0], known[1], known[2]]);
+    refuse(
+        "newer.json",
+        "{\"schema\":\"spiglass.report/2\"}",
+        &["spiglass.report/2", "newer", known[0], known[1], known[2]],
+    );
     refuse("other.json", "{\"schema\":\"acme/1\"}", &["acme/1", known[0], known[1], known[2]]);
     refuse("none.json", "{\"frames\":3}", &["no schema", known[0]]);
     refuse("list.json", "[1,2]", &["JSON"]);

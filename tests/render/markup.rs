@@ -8,10 +8,57 @@ const VOID: [&str; 2] = ["meta", "br"];
 
 /// Every element that a page may have.
 const KNOWN: [&str; 51] = [
-    "a", "b", "body", "br", "caption", "circle", "code", "dd", "details", "div", "dl", "dt", "figcaption", "figure", "footer", "g",
-    "h1", "h2", "h3", "head", "header", "html", "i", "li", "line", "main", "meta", "ol", "p", "path", "pre", "rect", "section",
-    "small", "span", "style", "summary", "svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "ul", "strong", "em",
-    "nav", "aside",
+    "a",
+    "b",
+    "body",
+    "br",
+    "caption",
+    "circle",
+    "code",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "figcaption",
+    "figure",
+    "footer",
+    "g",
+    "h1",
+    "h2",
+    "h3",
+    "head",
+    "header",
+    "html",
+    "i",
+    "li",
+    "line",
+    "main",
+    "meta",
+    "ol",
+    "p",
+    "path",
+    "pre",
+    "rect",
+    "section",
+    "small",
+    "span",
+    "style",
+    "summary",
+    "svg",
+    "table",
+    "tbody",
+    "td",
+    "text",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "ul",
+    "strong",
+    "em",
+    "nav",
+    "aside",
 ];
 
 /// What a page holds.
@@ -143,7 +190,8 @@ fn sound(page: &Page) {
         assert!(!page.style.contains(words), "{words} in the style");
     }
     for style in page.values("style") {
-        let value = style.strip_prefix("width:").or_else(|| style.strip_prefix("left:")).unwrap_or_else(|| panic!("{style}"));
+        let value =
+            style.strip_prefix("width:").or_else(|| style.strip_prefix("left:")).unwrap_or_else(|| panic!("{style}"));
         assert!(value.strip_suffix('%').is_some_and(|number| number.parse::<f64>().is_ok()), "{style}");
     }
     for reference in page.values("aria-labelledby") {
@@ -165,7 +213,9 @@ fn sound(page: &Page) {
     assert_eq!(page.count("table"), page.count("caption"), "every table has a caption");
     for (name, attributes) in &page.elements {
         match name.as_str() {
-            "th" => assert!(matches!(attributes.get("scope").map(String::as_str), Some("col" | "row")), "{attributes:?}"),
+            "th" => {
+                assert!(matches!(attributes.get("scope").map(String::as_str), Some("col" | "row")), "{attributes:?}")
+            }
             "html" => assert_eq!(attributes.get("lang").map(String::as_str), Some("en")),
             _ => {}
         }
@@ -178,7 +228,8 @@ fn sound(page: &Page) {
         .collect();
     assert_eq!(labels.iter().collect::<BTreeSet<_>>().len(), labels.len(), "regions are told apart: {labels:?}");
     let odd = |c: char| {
-        (c.is_control() && c != '\n') || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     assert_eq!(page.text.chars().find(|c| odd(*c)), None, "a control character");
     assert!(page.values("aria-label").iter().chain(&page.values("title")).all(|text| !text.chars().any(odd)));
@@ -193,7 +244,9 @@ fn the_reader_finds_what_it_is_for() {
         let page = format!("<!doctype html>\n<html lang=\"en\">{body}</html>");
         std::panic::catch_unwind(|| read(&page)).is_err()
     };
-    for body in ["<b>", "<b></i>", "<script></script>", "<a href=\"http://x\">x</a>", "<p onclick=\"x\"></p>", "&nbsp", "a > b"] {
+    for body in
+        ["<b>", "<b></i>", "<script></script>", "<a href=\"http://x\">x</a>", "<p onclick=\"x\"></p>", "&nbsp", "a > b"]
+    {
         assert!(wrong(body), "{body}");
     }
 }

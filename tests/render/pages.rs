@@ -29,10 +29,15 @@ fn visible_sizes_have_bars_and_shares() {
     let (html, page) = twice(&["report", &capture]);
     assert!(html.len() < 120_000, "{} bytes", html.len());
     assert_eq!(page.title(), "What IPsec costs between 192.168.1.1 and 192.168.1.2");
-    assert!(page.text.contains("Packets of 40 to 1\u{202f}500\u{202f}bytes pay  52 bytes") || page.text.contains("52\u{202f}bytes"));
+    assert!(
+        page.text.contains("Packets of 40 to 1\u{202f}500\u{202f}bytes pay  52 bytes")
+            || page.text.contains("52\u{202f}bytes")
+    );
     assert!(page.count("figure") >= 2, "overhead and share are drawn");
     assert!(page.text.contains("ah-padding-leak") && page.text.contains("Likely cause"));
-    for heading in ["Overhead by packet size", "Findings", "Security associations", "How sure this is", "Captures", "Tables"] {
+    for heading in
+        ["Overhead by packet size", "Findings", "Security associations", "How sure this is", "Captures", "Tables"]
+    {
         assert!(page.headings.iter().any(|(_, text)| text == heading), "{heading}");
     }
 }
@@ -44,7 +49,8 @@ fn pairs_have_latency_with_its_uncertainty() {
     let (plain, tunnel) = (of("plain-a.pcap"), of("tunnel.pcap"));
     let (html, page) = twice(&["match", "--plain", &plain, "--tunnel", &tunnel]);
     assert!(html.len() < 120_000, "{} bytes", html.len());
-    let titles: Vec<&str> = page.headings.iter().filter(|(level, _)| *level == 3).map(|(_, text)| text.as_str()).collect();
+    let titles: Vec<&str> =
+        page.headings.iter().filter(|(level, _)| *level == 3).map(|(_, text)| text.as_str()).collect();
     assert!(titles.iter().any(|title| title.ends_with("padding is what varies")), "{titles:?}");
     assert!(titles.iter().any(|title| title.contains("known to within")), "{titles:?}");
     assert!(page.text.contains("calculated for"), "the saw-tooth of the transform is drawn");
@@ -61,7 +67,8 @@ fn load_steps_show_rates_and_losses() {
     assert!(html.len() < 120_000, "{} bytes", html.len());
     assert!(page.text.contains("layer 1 rate") && html.contains("carriedl"), "rates over time are drawn");
     let (_, page) = twice(&["match", "--plain", &plain, "--tunnel", &tunnel]);
-    let lost = page.headings.iter().any(|(level, text)| *level == 3 && text.contains("were lost before the tunnel tap"));
+    let lost =
+        page.headings.iter().any(|(level, text)| *level == 3 && text.contains("were lost before the tunnel tap"));
     assert!(lost, "{:?}", page.headings);
 }
 
@@ -144,7 +151,8 @@ fn every_capture_makes_a_sound_page() {
     let mut seen = 0;
     let folders = [Some(fixture("lab")), Some(fixture("seeds")), Some(fixture("crashes")), shared("corpus")];
     for folder in folders.into_iter().flatten() {
-        let mut files: Vec<_> = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+        let mut files: Vec<_> =
+            std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
         files.sort();
         for file in files.iter().filter(|file| file.is_file()).take(80) {
             let name = file.to_str().expect("UTF-8");

@@ -76,7 +76,8 @@ fn sentences_say_what_the_figures_are() {
 fn pairs_that_are_not_determined_have_no_figures() {
     let Some(lab) = crate::support::shared("lab") else { return };
     let of = |name: &str| lab.join("esp-aes128-cbc-sha1").join(name).to_str().expect("UTF-8").to_owned();
-    let args = ["match", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap"), "--format", "json"].map(str::to_owned);
+    let args = ["match", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap"), "--format", "json"]
+        .map(str::to_owned);
     let pairs = spiglass(&args).expect(0).json();
     let dir = scratch("render-undetermined");
     let said = ["The median packet takes", "was lost on the way", "for the tunnel."];
@@ -102,14 +103,35 @@ fn pairs_that_are_not_determined_have_no_figures() {
 }
 
 /// Markup, controls, direction marks, quotes, in every string of a report.
-const HOSTILE: &str = "\"><script>alert(1)</script><img src=x onerror=y>&lt;'\u{202e}\u{1b}[2J\n*b* `c` http://x \u{fffe}";
+const HOSTILE: &str =
+    "\"><script>alert(1)</script><img src=x onerror=y>&lt;'\u{202e}\u{1b}[2J\n*b* `c` http://x \u{fffe}";
 
 /// Puts it into every string that is no word of the program.
 fn poison(value: &mut Value, key: &str) {
     // Words of the program, addresses and moments are checked when they are read.
     const OURS: [&str; 22] = [
-        "schema", "exactness", "severity", "code", "proto", "spi_hex", "src", "dst", "encapsulation", "mode", "basis", "first", "last",
-        "time", "role", "what", "kind", "pattern", "l1_basis", "version", "id", "sa",
+        "schema",
+        "exactness",
+        "severity",
+        "code",
+        "proto",
+        "spi_hex",
+        "src",
+        "dst",
+        "encapsulation",
+        "mode",
+        "basis",
+        "first",
+        "last",
+        "time",
+        "role",
+        "what",
+        "kind",
+        "pattern",
+        "l1_basis",
+        "version",
+        "id",
+        "sa",
     ];
     match value {
         Value::String(text) if !OURS.contains(&key) => text.push_str(HOSTILE),
@@ -125,7 +147,8 @@ fn nothing_that_strangers_wrote_is_markup() {
     let mut report = report();
     poison(&mut report, "");
     let file = write_file(&dir, "report.json", report.to_string().as_bytes());
-    let run = spiglass(&["render", file.to_str().expect("UTF-8"), "--title", HOSTILE, "--author", HOSTILE, "--all"]).expect(0);
+    let run = spiglass(&["render", file.to_str().expect("UTF-8"), "--title", HOSTILE, "--author", HOSTILE, "--all"])
+        .expect(0);
     let page = read(run.text());
     assert!(page.text.contains("<script>alert(1)</script>"), "it is text");
     assert!(page.text.contains("\\u{202e}") && !run.text().contains("<script"), "{}", page.text);

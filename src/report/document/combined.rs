@@ -54,7 +54,11 @@ impl Output {
             }
             Self::Calculation(_) => (Vec::new(), Vec::new()),
         };
-        captures.into_iter().zip(keys).map(|(capture, (frames, first))| (capture.path.as_str(), frames, first)).collect()
+        captures
+            .into_iter()
+            .zip(keys)
+            .map(|(capture, (frames, first))| (capture.path.as_str(), frames, first))
+            .collect()
     }
 }
 
@@ -169,26 +173,36 @@ fn front(parts: &[Part], measurements: usize) -> Front {
     let subjects = || parts.iter().filter(|part| part.measurement.is_some() || measurements == 0);
     // Pairs say most about one measurement.
     let first = subjects().find(|part| part.kind == "match").or_else(|| subjects().next());
-    let alike = subjects().all(|part| Some(&part.document.front.subject) == first.map(|first| &first.document.front.subject));
+    let alike =
+        subjects().all(|part| Some(&part.document.front.subject) == first.map(|first| &first.document.front.subject));
     front.subject = match first {
         Some(first) if measurements <= 1 || alike => first.document.front.subject.clone(),
         _ => format!("{measurements} measurements"),
     };
-    front.date = subjects().map(|part| part.document.front.date.clone()).find(|date| !date.is_empty()).unwrap_or_default();
+    front.date =
+        subjects().map(|part| part.document.front.date.clone()).find(|date| !date.is_empty()).unwrap_or_default();
     for part in parts {
         let own = &part.document.front;
-        let labelled = |text: &str| if part.label.is_empty() { text.to_owned() } else { format!("{}: {text}", part.label) };
+        let labelled =
+            |text: &str| if part.label.is_empty() { text.to_owned() } else { format!("{}: {text}", part.label) };
         if measurements > 1 || part.measurement.is_none() {
             front.lede.extend(own.lede.first().map(|_| Sentence::default().then(&capital(&labelled("")))));
         }
         front.lede.extend(own.lede.iter().filter(|own| !front.lede.contains(own)).cloned().collect::<Vec<_>>());
         front.marks.extend(own.marks.iter().map(|mark| Mark { text: labelled(&mark.text), ..mark.clone() }));
         for (word, sentence) in &own.trust {
-            let row = (if part.label.is_empty() { word.clone() } else { format!("{word} ({})", part.label) }, sentence.clone());
+            let row = (
+                if part.label.is_empty() { word.clone() } else { format!("{word} ({})", part.label) },
+                sentence.clone(),
+            );
             front.trust.push(row);
         }
-        front.commands.extend(own.commands.iter().filter(|own| !front.commands.contains(own)).cloned().collect::<Vec<_>>());
-        front.sources.extend(own.sources.iter().filter(|own| !front.sources.contains(own)).cloned().collect::<Vec<_>>());
+        front
+            .commands
+            .extend(own.commands.iter().filter(|own| !front.commands.contains(own)).cloned().collect::<Vec<_>>());
+        front
+            .sources
+            .extend(own.sources.iter().filter(|own| !front.sources.contains(own)).cloned().collect::<Vec<_>>());
     }
     merits(&mut front, parts, measurements);
     if measurements == 1 {
@@ -207,7 +221,9 @@ fn merits(front: &mut Front, parts: &[Part], measurements: usize) {
             let own = |other: &(Option<usize>, String)| *other == (part.measurement, merit.what.clone());
             let taken: Vec<(Option<usize>, String)> =
                 front.merits.iter().map(|other| (part.measurement, other.what.clone())).collect();
-            if front.merits.len() >= MERITS || (measurements <= 1 && (taken.iter().any(own) || taken.len() >= MERITS_OF_ONE)) {
+            if front.merits.len() >= MERITS
+                || (measurements <= 1 && (taken.iter().any(own) || taken.len() >= MERITS_OF_ONE))
+            {
                 continue;
             }
             let mut merit = merit.clone();

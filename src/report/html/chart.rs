@@ -85,7 +85,8 @@ fn bar(page: &mut Writer, bars: &Bars, row: &crate::report::document::figures::B
                     let style = format!("width:{}", percent(*bytes));
                     let number = table::show(&Cell::mean(*bytes));
                     let words = format!("{} {number} B", part.name());
-                    let attributes = [("class", part_class(*part)), ("style", style.as_str()), ("title", words.as_str())];
+                    let attributes =
+                        [("class", part_class(*part)), ("style", style.as_str()), ("title", words.as_str())];
                     page.element("i", &attributes, |page| {
                         // What has no room is still read aloud.
                         let hidden = if *bytes < NUMBERED { "vh" } else { "" };
@@ -133,8 +134,12 @@ pub(super) fn plot(page: &mut Writer, panel: &Panel, plot: &Plot) {
         page.element("svg", &[("class", "pl"), ("width", "100%"), ("height", &sheet.height), hidden], |page| {
             sheet.grid(page);
             let view = format!("0 0 {WIDE} {}", sheet.height);
-            let stretched =
-                [("width", "100%"), ("height", sheet.height.as_str()), ("viewBox", &view), ("preserveAspectRatio", "none")];
+            let stretched = [
+                ("width", "100%"),
+                ("height", sheet.height.as_str()),
+                ("viewBox", &view),
+                ("preserveAspectRatio", "none"),
+            ];
             page.element("svg", &stretched, |page| plot.layers.iter().for_each(|layer| sheet.path(page, layer)));
             sheet.ticks(page, &plot.x);
             plot.layers.iter().for_each(|layer| sheet.marks(page, layer));
@@ -241,7 +246,8 @@ impl Sheet<'_> {
             }
             Layer::Rug(ink, marks) => {
                 for (x, label) in marks {
-                    let (x, y1, y2) = (self.x(*x), format!("{:.1}", self.bottom + 27.0), format!("{:.1}", self.bottom + 37.0));
+                    let (x, y1, y2) =
+                        (self.x(*x), format!("{:.1}", self.bottom + 27.0), format!("{:.1}", self.bottom + 37.0));
                     let attributes = [("class", class(*ink)), ("x1", &*x), ("x2", &*x), ("y1", &*y1), ("y2", &*y2)];
                     page.element("line", &attributes, |page| page.leaf("title", &[], label));
                 }

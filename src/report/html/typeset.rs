@@ -5,8 +5,8 @@ const NARROW: char = '\u{202f}';
 
 /// Units that stay with their number.
 const UNITS: [&str; 21] = [
-    "B", "kB", "MB", "GB", "%", "ns", "us", "ms", "s", "min", "h", "d", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "ppm", "bytes",
-    "kbyte", "packets", "frames",
+    "B", "kB", "MB", "GB", "%", "ns", "us", "ms", "s", "min", "h", "d", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "ppm",
+    "bytes", "kbyte", "packets", "frames",
 ];
 
 /// A sentence or figure of ours. Names from outside in it stay as they are but for such spaces.
@@ -17,7 +17,8 @@ pub(super) fn typeset(text: &str) -> String {
     while let Some(word) = words.next() {
         if let Some(last) = before {
             let number = ends_in_digit(last);
-            let thousands = number && last.chars().rev().take_while(char::is_ascii_digit).count() <= 3 && is_group(word);
+            let thousands =
+                number && last.chars().rev().take_while(char::is_ascii_digit).count() <= 3 && is_group(word);
             let unit = number && UNITS.contains(&bare(word));
             out.push(if thousands || unit { NARROW } else { ' ' });
         }

@@ -98,7 +98,11 @@ pub(in crate::report::document) fn figure(report: &Report) -> Option<Figure> {
     let left = series.len().saturating_sub(shown.len());
     let mut note = "The first and the last bin may not be full.".to_owned();
     if left > 0 {
-        note.push_str(&format!(" The {} busiest of {} directions; the table has the others.", shown.len(), series.len()));
+        note.push_str(&format!(
+            " The {} busiest of {} directions; the table has the others.",
+            shown.len(),
+            series.len()
+        ));
     }
     Some(Figure {
         title: title(busiest.rate, report.rates.bin_ns),
@@ -165,8 +169,7 @@ fn panel(
     let tap = if report.taps.len() > 1 { format!(", tap {}", one.rate.tap) } else { String::new() };
     let whose = format!("{}{tap}", one.rate.direction);
     let points = steps(rates, span);
-    let mut layers =
-        vec![Layer::Area(Ink::Carried, points.clone()), Layer::Line(Ink::Carried, points)];
+    let mut layers = vec![Layer::Area(Ink::Carried, points.clone()), Layer::Line(Ink::Carried, points)];
     layers.extend(flags.into_iter().map(|(x, number)| Layer::Flag { x, number }));
     let y = Axis::zero_to(unit.of(most), |value| short(value))?;
     let scaled = layers.into_iter().map(|layer| scale(layer, unit)).collect();
@@ -219,13 +222,15 @@ pub(super) fn seconds(end: f64) -> Option<Axis> {
         let text = short(n as f64 * step);
         if n == count { format!("{text} {unit}") } else { text }
     };
-    let ticks = (0..=count).map(|n| Tick { minor: n % 2 == 1 && n != count, ..Tick::new(n as f64 * step * of, label(n)) });
+    let ticks =
+        (0..=count).map(|n| Tick { minor: n % 2 == 1 && n != count, ..Tick::new(n as f64 * step * of, label(n)) });
     Axis::new(0.0, end, false, ticks.collect())
 }
 
 /// The peak and the mean of the busiest direction; a name where either is not known.
 fn title(rate: &DirectionRate, bin_ns: u64) -> String {
-    let Some((mean, peak)) = rate.l1_bps.zip(rate.peak).filter(|(mean, peak)| *mean > 0.0 && peak.l1_bps >= *mean) else {
+    let Some((mean, peak)) = rate.l1_bps.zip(rate.peak).filter(|(mean, peak)| *mean > 0.0 && peak.l1_bps >= *mean)
+    else {
         return "Rates over time".to_owned();
     };
     let unit = RateUnit::for_rates([Some(peak.l1_bps)]);

@@ -153,7 +153,8 @@ pub(in crate::report::document) fn varying(rows: &[Row]) -> Option<Part> {
     let parts: Vec<_> = parts.into_iter().collect::<Option<_>>()?;
     let mut varying = Part::ALL.into_iter().filter(|part| {
         let bytes = parts.iter().map(|parts| part.of(parts));
-        let (least, most) = bytes.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), n| (least.min(n), most.max(n)));
+        let (least, most) =
+            bytes.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), n| (least.min(n), most.max(n)));
         most - least >= 0.05
     });
     varying.next().filter(|_| varying.next().is_none())
@@ -166,11 +167,14 @@ fn note(sized: &Sized<'_>, shown: usize, others: usize) -> String {
         sized.rows.iter().map(|row| row.predicted.map(|bytes| row.overhead == (bytes, bytes))).collect();
     if let Some(equal) = predicted.filter(|equal| !equal.is_empty()) {
         let same = equal.iter().filter(|equal| **equal).count();
-        let transform = sized.transform.map_or("", |transform| if transform.basis == TransformBasis::Inferred { "inferred " } else { "" });
+        let transform = sized
+            .transform
+            .map_or("", |transform| if transform.basis == TransformBasis::Inferred { "inferred " } else { "" });
         let of = if same == equal.len() { format!("all {same}") } else { format!("{same} of {}", equal.len()) };
         let sizes = if equal.len() == 1 { "the only size".to_owned() } else { format!("{of} sizes") };
         if same > 0 {
-            sentences.push(format!("The measured overhead equals the prediction of the {transform}transform at {sizes}."));
+            sentences
+                .push(format!("The measured overhead equals the prediction of the {transform}transform at {sizes}."));
         }
     }
     let rows = sized.rows.iter().filter(|row| row.parts.is_some()).count();

@@ -32,7 +32,12 @@ pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
         _ => return None,
     };
     let words = |(size, share, frames): &(u64, f64, u64)| {
-        format!("{} B: {} %, {}", grouped(*size), decimal(*share, 1), count(*frames, sized.counted.trim_end_matches('s')))
+        format!(
+            "{} B: {} %, {}",
+            grouped(*size),
+            decimal(*share, 1),
+            count(*frames, sized.counted.trim_end_matches('s'))
+        )
     };
     let points = dots.iter().map(|dot| Dot { x: dot.0 as f64, y: dot.1, label: words(dot) }).collect();
     let mut key = vec![Key::new(Ink::Measured, "measured")];

@@ -6,10 +6,6 @@ use super::super::overhead::groups;
 use crate::model::pairs::{MatchReport, PairBasis, Size as MatchSize, Times};
 use crate::model::report::{OverheadBasis, Parts, Report, SaMode, Size, TransformReport};
 use crate::report::words::names;
-use crate::transform::size::ethernet::l1_of_packet;
-
-/// Bytes of IPv4 headers that each fragment after the first adds.
-const FRAGMENT_HEADER: f64 = 20.0;
 
 /// The sizes of one direction.
 pub(in crate::report::document) struct Sized<'r> {
@@ -113,7 +109,7 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
     sizes.sort_by_key(|size| size.inner_bytes);
     let direction = report.directions.iter().find(|direction| *direction.sa == *id)?;
     let outer_v6 = direction.src.contains(':');
-    let rows: Vec<Row> = sizes.iter().filter_map(|size| pair_row(size, outer_v6)).collect();
+    let rows: Vec<Row> = sizes.iter().filter_map(|size| pair_row(size)).collect();
     let ends = format!("{} > {}", direction.src, direction.dst);
     let known = match basis {
         PairBasis::Content => "known by content",
@@ -128,7 +124,9 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
             counted: "pairs",
             frames: rows.iter().map(|row| row.frames).sum(),
             transform: Some(&direction.transform),
-            transport: Some(direction.mode).filter(|mode| *mode != SaMode::Unknown).map(|mode| mode == SaMode::Transport),
+            transport: Some(direction.mode)
+                .filter(|mode| *mode != SaMode::Unknown)
+                .map(|mode| mode == SaMode::Transport),
             outer_v6,
             rows,
         },
@@ -137,7 +135,7 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
 }
 
 /// A size of which pairs were measured; one that was lost whole has nothing to draw.
-fn pair_row(size: &MatchSize, outer_v6: bool) -> Option<Row> {
+fn pair_row(size: &MatchSize) -> Option<Row> {
     let outer = (size.outer_bytes_min?, size.outer_bytes_max?);
     let overhead = (size.overhead_min_bytes?, size.overhead_max_bytes?);
     Some(Row {
@@ -147,22 +145,11 @@ fn pair_row(size: &MatchSize, outer_v6: bool) -> Option<Row> {
         overhead,
         of_inner_pct: size.overhead_of_inner_pct,
         parts: size.parts,
-        l1: size.parts.and_then(|parts| pair_l1(size.inner_bytes, outer, &parts, outer_v6)),
+        // Lengths of frames are far below 2^53.
+        l1: size.l1_plain_bytes.map(|plain| plain as f64).zip(size.l1_tunnel_bytes),
         predicted: size.predicted_bytes,
         times: size.latency_ns,
     })
-}
-
-/// Layer 1 bytes of untagged Ethernet frames. Where the outer packet was cut, each fragment has a frame of its own.
-fn pair_l1(inner: u64, outer: (u64, u64), parts: &Parts, outer_v6: bool) -> Option<(f64, f64)> {
-    let plain = l1_of_packet(inner) as f64;
-    let more = parts.fragmentation / FRAGMENT_HEADER;
-    if more <= 0.0 {
-        return Some((plain, (l1_of_packet(outer.0) + l1_of_packet(outer.1)) as f64 / 2.0));
-    }
-    // Fragments of unequal numbers, or of IPv6, have no one length.
-    let whole = !outer_v6 && (more - more.round()).abs() < 0.01 && outer.0 == outer.1;
-    whole.then(|| (plain, outer.0 as f64 + (more + 1.0) * (l1_of_packet(1000) - 1000) as f64))
 }
 
 /// `192.168.1.1 to 192.168.1.2, ESP 0x000003e9`.

@@ -1,6 +1,6 @@
 //! The front of a calculation.
 
-use super::{Front, commands, Merit, Sentence};
+use super::{Front, Merit, Sentence, commands};
 use crate::report::words::number::{decimal, grouped, range};
 use crate::transform::calculation::{Calculation, Costs};
 
@@ -18,7 +18,10 @@ pub(in crate::report::document) fn front(answer: &Calculation) -> Front {
         subject,
         lede: lede(answer, one),
         merits: one.map(merits).unwrap_or_default(),
-        trust: vec![("Calculated".to_owned(), "No packet was measured: every figure follows from the transform.".to_owned())],
+        trust: vec![(
+            "Calculated".to_owned(),
+            "No packet was measured: every figure follows from the transform.".to_owned(),
+        )],
         commands: commands::calculation(answer),
         sources: vec![answer.schema.to_string()],
         ..Front::default()
@@ -48,10 +51,12 @@ fn lede(answer: &Calculation, one: Option<&Costs>) -> Vec<Sentence> {
 fn merits(costs: &Costs) -> Vec<Merit> {
     let (least, most) = (costs.overhead_min_bytes, costs.overhead_max_bytes);
     let figure = if least == most || least < 0 { range(least, most) } else { format!("{least}\u{2013}{most}") };
-    let merit = |figure, unit: &str, what: &str, detail| Merit { figure, unit: unit.to_owned(), what: what.to_owned(), detail };
+    let merit =
+        |figure, unit: &str, what: &str, detail| Merit { figure, unit: unit.to_owned(), what: what.to_owned(), detail };
     let mut merits = vec![merit(figure, "B", "added to a packet", String::new())];
     if let Some(inner) = costs.largest_inner_bytes {
-        let outer = costs.largest_outer_bytes.map_or_else(String::new, |outer| format!("{} B in the tunnel", grouped(outer)));
+        let outer =
+            costs.largest_outer_bytes.map_or_else(String::new, |outer| format!("{} B in the tunnel", grouped(outer)));
         merits.push(merit(grouped(inner), "B", "largest packet without fragments", outer));
     }
     if let Some(mss) = costs.tcp_mss_ipv4 {

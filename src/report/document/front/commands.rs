@@ -6,8 +6,13 @@ use crate::transform::calculation::{Calculation, IMIX};
 
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | ',' | ':' | '=' | '@' | '%');
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | ',' | ':' | '=' | '@' | '%');
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// Captures beyond so many are not listed: a line that nobody types is no help.
@@ -23,11 +28,17 @@ pub(super) fn report(report: &Report) -> Vec<String> {
         words.push(format!("--bin {}", bin(report.rates.bin_ns)));
     }
     let rated = report.rates.directions.iter().any(|rate| rate.utilisation_pct.is_some());
-    words.extend((rated || report.rates.pause.iter().any(|row| row.stopped_ns.is_some())).then(|| "--link-rate RATE".to_owned()));
+    words.extend(
+        (rated || report.rates.pause.iter().any(|row| row.stopped_ns.is_some())).then(|| "--link-rate RATE".to_owned()),
+    );
     words.extend(report.config.is_some().then(|| "--config CONFIGURATION".to_owned()));
     for tap in &report.taps {
-        let paths: Vec<&str> =
-            tap.captures.iter().filter_map(|at| report.captures.get(*at as usize)).map(|one| one.path.as_str()).collect();
+        let paths: Vec<&str> = tap
+            .captures
+            .iter()
+            .filter_map(|at| report.captures.get(*at as usize))
+            .map(|one| one.path.as_str())
+            .collect();
         if report.taps.len() > 1 && !paths.iter().any(|path| path.contains(',')) && !tap.name.contains('=') {
             words.push(format!("--tap {}", quoted(&format!("{}={}", tap.name, paths.join(",")))));
         } else {
@@ -39,13 +50,15 @@ pub(super) fn report(report: &Report) -> Vec<String> {
 
 /// `500ms`, in the largest unit that leaves no fraction.
 fn bin(ns: u64) -> String {
-    let units = [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let units =
+        [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 
 pub(super) fn pairs(report: &MatchReport) -> Vec<String> {
-    let sides = [("--plain", Some(&report.plain)), ("--tunnel", Some(&report.tunnel)), ("--exit", report.exit.as_ref())];
+    let sides =
+        [("--plain", Some(&report.plain)), ("--tunnel", Some(&report.tunnel)), ("--exit", report.exit.as_ref())];
     let captures = |side: &Side| side.captures.iter().map(|capture| capture.path.clone()).collect::<Vec<_>>();
     let all: usize = sides.iter().filter_map(|(_, side)| *side).map(|side| side.captures.len()).sum();
     if all == 0 || all > LISTED {

@@ -171,7 +171,8 @@ fn costs(sized: &Sized<'_>, merits: &mut Vec<Merit>) {
             figure: decimal(left, 1),
             unit: "%".to_owned(),
             what: format!("of the circuit left at {} B", grouped(small)),
-            detail: last.map_or_else(String::new, |(large, most)| format!("{} % at {} B", decimal(most, 1), grouped(large))),
+            detail: last
+                .map_or_else(String::new, |(large, most)| format!("{} % at {} B", decimal(most, 1), grouped(large))),
         });
     }
 }

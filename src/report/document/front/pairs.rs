@@ -2,7 +2,7 @@
 
 use super::super::View;
 use super::super::figures::{self, Sized};
-use super::{Front, commands, Merit, Sentence, Station, costs, date, keeps, marks, pays, time_of, trust};
+use super::{Front, Merit, Sentence, Station, commands, costs, date, keeps, marks, pays, time_of, trust};
 use crate::model::pairs::{ClockBasis, Direction, MatchReport, Side, TunnelWay};
 use crate::model::report::Exactness;
 use crate::report::words::number::{count, decimal, duration, grouped};
@@ -70,7 +70,8 @@ fn lede(report: &MatchReport, sized: Option<&Sized<'_>>) -> Vec<Sentence> {
 /// The direction with the most pairs that has a latency whose offset is known.
 fn timed(report: &MatchReport) -> Option<(&Direction, i64, i64)> {
     let known = |direction: &&Direction| {
-        matches!(direction.clock.basis, ClockBasis::OneClock | ClockBasis::BothDirections) && direction.undetermined.is_none()
+        matches!(direction.clock.basis, ClockBasis::OneClock | ClockBasis::BothDirections)
+            && direction.undetermined.is_none()
     };
     let busiest = report.directions.iter().filter(known).rev().max_by_key(|direction| direction.matched)?;
     let times = busiest.latency_ns.times?;
@@ -83,7 +84,11 @@ fn latency(report: &MatchReport) -> Option<Sentence> {
         let (number, unit) = time_of(ns);
         format!("{number} {unit}").trim_end().to_owned()
     };
-    Some(Sentence::new(&format!("The median packet takes *{}* from tap to tap, 99 % take at most *{}*.", text(median), text(high))))
+    Some(Sentence::new(&format!(
+        "The median packet takes *{}* from tap to tap, 99 % take at most *{}*.",
+        text(median),
+        text(high)
+    )))
 }
 
 /// Packets that did not reach the tap of the tunnel, over all directions that were encapsulated between the taps.
@@ -112,7 +117,8 @@ impl Loss {
 /// `None` where the loss of a direction is not determined, or none was encapsulated.
 pub(in crate::report::document) fn loss(report: &MatchReport) -> Option<Loss> {
     let ways = || report.directions.iter().filter(|direction| direction.way == TunnelWay::Encapsulated);
-    if report.directions.iter().any(|direction| direction.undetermined.is_some() || direction.way == TunnelWay::Unknown) {
+    if report.directions.iter().any(|direction| direction.undetermined.is_some() || direction.way == TunnelWay::Unknown)
+    {
         return None;
     }
     let lost: Option<u64> = ways().map(|direction| direction.lost_before_tunnel).sum();
@@ -159,7 +165,8 @@ fn merits(report: &MatchReport, sized: Option<&Sized<'_>>) -> Vec<Merit> {
 
 /// Plain tap, gateway, tunnel tap, gateway, exit tap: the way of the packets, where all go one way between the same ends.
 fn stations(report: &MatchReport) -> Vec<Station> {
-    let tap = |name: &str, side: &Side| Station { tapped: true, name: name.to_owned(), seen: count(side.frames, "frame") };
+    let tap =
+        |name: &str, side: &Side| Station { tapped: true, name: name.to_owned(), seen: count(side.frames, "frame") };
     let gateway = |address: &str, seen: String| Station { tapped: false, name: format!("Gateway {address}"), seen };
     let encapsulated: Vec<&Direction> =
         report.directions.iter().filter(|direction| direction.way == TunnelWay::Encapsulated).collect();

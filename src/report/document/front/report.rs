@@ -2,7 +2,7 @@
 
 use super::super::figures::{self, Sized};
 use super::super::{View, at_tap};
-use super::{Front, commands, Merit, Sentence, Station, costs, date, keeps, marks, pays, trust};
+use super::{Front, Merit, Sentence, Station, commands, costs, date, keeps, marks, pays, trust};
 use crate::model::Protocol;
 use crate::model::report::{Exactness, Report, Sa};
 use crate::report::words::number::{RateUnit, count, decimal, grouped};
@@ -92,7 +92,8 @@ impl Lost<'_> {
 
 /// The sequence numbers of the tap with the most packets of SAs; taps are never added, they see the same packets.
 fn lost(report: &Report) -> Option<Lost<'_>> {
-    let of = |tap: &str| -> Vec<&Sa> { report.sas.iter().filter(|sa| *sa.tap == *tap && sa.sequence.is_some()).collect() };
+    let of =
+        |tap: &str| -> Vec<&Sa> { report.sas.iter().filter(|sa| *sa.tap == *tap && sa.sequence.is_some()).collect() };
     let frames = |sas: &[&Sa]| sas.iter().map(|sa| sa.frames).fold(0, u64::saturating_add);
     let tap = report.taps.iter().rev().max_by_key(|tap| frames(&of(&tap.name)))?;
     let sas = of(&tap.name);
@@ -156,7 +157,10 @@ fn modelled(report: &Report) -> Option<Merit> {
     let sa = report.sas.iter().rev().max_by_key(|sa| sa.frames)?;
     let (least, most) = sa.overhead.min_bytes.zip(sa.overhead.max_bytes).filter(|(least, _)| *least >= 0)?;
     let figure = if least == most { grouped(least.unsigned_abs()) } else { format!("{least}\u{2013}{most}") };
-    let (what, detail) = ("added to a packet".to_owned(), format!("{} {}: {}", sa.proto.name().to_uppercase(), sa.spi_hex, sa.overhead.basis));
+    let (what, detail) = (
+        "added to a packet".to_owned(),
+        format!("{} {}: {}", sa.proto.name().to_uppercase(), sa.spi_hex, sa.overhead.basis),
+    );
     Some(Merit { figure, unit: "B".to_owned(), what, detail })
 }
 
@@ -173,7 +177,11 @@ fn stations(report: &Report) -> Vec<Station> {
     };
     match (report.tunnels.as_slice(), report.taps.as_slice()) {
         ([tunnel], [one]) => {
-            let end = |address: &str| Station { tapped: false, name: address.to_owned(), seen: "end of the tunnel".to_owned() };
+            let end = |address: &str| Station {
+                tapped: false,
+                name: address.to_owned(),
+                seen: "end of the tunnel".to_owned(),
+            };
             vec![end(&tunnel.a), tap(one), end(&tunnel.b)]
         }
         // More taps than a line holds are in the table of captures.

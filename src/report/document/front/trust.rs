@@ -62,7 +62,11 @@ fn completeness<'c>(captures: impl Iterator<Item = &'c Capture>, exactness: Exac
         (n, 0) => format!("{}, all complete", count(n as u64, "capture")),
         (n, broken) => format!("{}, {} not complete", count(n as u64, "capture"), grouped(broken)),
     };
-    let exact = if exactness == Exactness::Exact { "no limit was hit" } else { "not exact: a limit was hit or an input is missing" };
+    let exact = if exactness == Exactness::Exact {
+        "no limit was hit"
+    } else {
+        "not exact: a limit was hit or an input is missing"
+    };
     format!("{whole}; {exact}.")
 }
 
@@ -74,7 +78,8 @@ pub(super) fn of_pairs(report: &MatchReport) -> Rows {
     say(&mut rows, "Pairing", pairing(report));
     let open = report.directions.iter().filter_map(|direction| direction.undetermined.as_ref()).count() as u64;
     if open > 0 {
-        let sentence = "several alignments explain the packets equally well: no loss, latency or overhead is given for it.";
+        let sentence =
+            "several alignments explain the packets equally well: no loss, latency or overhead is given for it.";
         say(&mut rows, "Not determined", format!("{}: {sentence}", count(open, "direction")));
     }
     let steps = sides.iter().flatten().filter_map(|side: &&Side| side.timestamp_step_ns);
@@ -105,7 +110,10 @@ fn pairing(report: &MatchReport) -> String {
         bases.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", grouped(*n))).collect();
     let sure: Vec<f64> = report.directions.iter().filter_map(|direction| direction.confidence).collect();
     let least = sure.into_iter().reduce(f64::min);
-    let sure = least.map_or_else(String::new, |least| format!("; mean confidence at least {} in every direction", decimal(least, 2)));
-    let ambiguous = if pairs.ambiguous > 0 { format!("; {} ambiguous", grouped(pairs.ambiguous)) } else { String::new() };
+    let sure = least.map_or_else(String::new, |least| {
+        format!("; mean confidence at least {} in every direction", decimal(least, 2))
+    });
+    let ambiguous =
+        if pairs.ambiguous > 0 { format!("; {} ambiguous", grouped(pairs.ambiguous)) } else { String::new() };
     format!("{}: {}{sure}{ambiguous}.", count(pairs.matched, "pair"), bases.join(", "))
 }
