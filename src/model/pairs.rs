@@ -308,13 +308,10 @@ pub struct Size {
     /// Mean overhead of the inner length, in per cent.
     pub overhead_of_inner_pct: Option<f64>,
     /// Layer 1 octets of the plain packet in an untagged Ethernet frame.
-    #[serde(default)]
     pub l1_plain_bytes: Option<u64>,
     /// Mean layer 1 octets of the tunnelled packet in an untagged Ethernet frame; null where it was cut into fragments.
-    #[serde(default)]
     pub l1_tunnel_bytes: Option<f64>,
     /// Layer 1 length of the plain packet of the tunnel's, per cent: the share of the circuit that is the packet's own.
-    #[serde(default)]
     pub circuit_share_pct: Option<f64>,
     /// What the overhead is made of, where it is known.
     pub parts: Option<Parts>,

@@ -353,13 +353,10 @@ pub struct TransformReport {
     /// What an inference rests on and what it cannot decide.
     pub evidence: Option<Name>,
     /// What ESP pads to, in octets: of the name, else what all candidates have in common. Null for AH.
-    #[serde(default)]
     pub block_bytes: Option<u32>,
     /// Explicit IV of ESP, in octets, known in the same way.
-    #[serde(default)]
     pub iv_bytes: Option<u32>,
     /// ICV of ESP, in octets, known in the same way.
-    #[serde(default)]
     pub icv_bytes: Option<u32>,
 }
 

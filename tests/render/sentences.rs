@@ -22,7 +22,7 @@ fn no_sentence_without_its_figure() {
     let dir = scratch("render-sentences");
     let whole = rendered(&dir, &report());
     let has = |text: &str, words: &[&str]| words.iter().map(|word| text.contains(word)).collect::<Vec<_>>();
-    let said = ["for the tunnel.", "A circuit full of", "No sequence number", "at most on layer 1"];
+    let said = ["for the tunnel", "A circuit full of", "No sequence number", "at most on layer 1"];
     assert_eq!(has(&whole, &said), [true; 4], "{whole}");
 
     let mut none = report();
@@ -80,7 +80,7 @@ fn pairs_that_are_not_determined_have_no_figures() {
         .map(str::to_owned);
     let pairs = spiglass(&args).expect(0).json();
     let dir = scratch("render-undetermined");
-    let said = ["The median packet takes", "was lost on the way", "for the tunnel."];
+    let said = ["median packet takes", "was lost on the way", "for the tunnel"];
     let has = |text: &str| said.map(|words| text.contains(words));
     assert_eq!(has(&rendered(&dir, &pairs)), [true; 3]);
     let mut open = pairs.clone();

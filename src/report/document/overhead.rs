@@ -12,8 +12,8 @@ use crate::report::words::number::{RateUnit, count, grouped};
 /// Sizes of packets whose inner length is known.
 pub(super) fn sizes(report: &Report, view: &View) -> Section {
     let mut section = Section::titled("Overhead by packet size");
-    if let Some((sized, others)) = figures::of_report(report) {
-        section.figure(figures::overhead::figure(&sized, others));
+    if let Some(sized) = figures::of_report(report) {
+        section.figure(figures::overhead::figure(&sized));
         section.figure(figures::share::figure(&sized));
     }
     for group in groups(&report.sizes) {

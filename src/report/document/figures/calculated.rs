@@ -25,9 +25,12 @@ pub(super) fn shares(sized: &Sized<'_>) -> Option<Calculated> {
     let (from, to) = (sized.rows.first()?.inner, sized.rows.last()?.inner);
     let names = transform.name.iter().chain(transform.candidates.iter());
     let (name, layers) = names.filter_map(|name| Some((name, fitting(name, sized)?))).next()?;
-    // Several candidates that fit are one line, named by what they have in common.
-    let others = transform.name.is_none() && transform.candidates.len() > 1;
-    let name = if others { format!("{name} and others of the same lengths") } else { name.to_string() };
+    // One of several candidates stands for all of them: they are named by what they have in common.
+    let name = match &transform.name {
+        Some(family) => family.to_string(),
+        None if transform.candidates.len() > 1 => format!("{name} and others of the same lengths"),
+        None => name.to_string(),
+    };
     Some(Calculated { name, points: points(&layers, from, to) })
 }
 

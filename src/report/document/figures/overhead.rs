@@ -10,7 +10,7 @@ use crate::report::words::number::{count, grouped, range};
 const BARS: usize = 12;
 
 /// The figure; `None` where no size has known parts.
-pub(in crate::report::document) fn figure(sized: &Sized<'_>, others: usize) -> Option<Figure> {
+pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
     let rows: Vec<&Row> = sized.rows.iter().filter(|row| row.parts.is_some()).collect();
     let shown = busiest(&rows);
     let full = shown.iter().map(|row| length(row)).fold(0.0, f64::max);
@@ -47,7 +47,7 @@ pub(in crate::report::document) fn figure(sized: &Sized<'_>, others: usize) -> O
         ),
         key,
         panels: vec![Panel { caption: String::new(), message, chart: Chart::Bars(bars) }],
-        note: note(sized, shown.len(), others),
+        note: note(sized, shown.len()),
         data: (rows.len() > shown.len()).then(|| data(&rows, &used)),
     })
 }
@@ -161,7 +161,7 @@ pub(in crate::report::document) fn varying(rows: &[Row]) -> Option<Part> {
 }
 
 /// What the bars rest on, and what is not shown.
-fn note(sized: &Sized<'_>, shown: usize, others: usize) -> String {
+fn note(sized: &Sized<'_>, shown: usize) -> String {
     let mut sentences = Vec::new();
     let predicted: Option<Vec<bool>> =
         sized.rows.iter().map(|row| row.predicted.map(|bytes| row.overhead == (bytes, bytes))).collect();
@@ -181,8 +181,8 @@ fn note(sized: &Sized<'_>, shown: usize, others: usize) -> String {
     if rows > shown {
         sentences.push(format!("The {shown} sizes with the most {}, of {rows}.", sized.counted));
     }
-    if others > 0 {
-        sentences.push(format!("The busiest of {} directions; the tables have all.", others + 1));
+    if sized.others > 0 {
+        sentences.push(format!("The busiest of {} directions; the tables have all.", sized.others + 1));
     }
     sentences.join(" ")
 }

@@ -19,6 +19,8 @@ pub(in crate::report::document) struct Sized<'r> {
     pub(in crate::report::document) counted: &'static str,
     /// Packets of all rows.
     pub(in crate::report::document) frames: u64,
+    /// Directions beside this one.
+    pub(in crate::report::document) others: usize,
     /// What is known of the transform.
     pub(super) transform: Option<&'r TransformReport>,
     /// Transport mode, where that is known.
@@ -51,8 +53,8 @@ impl Row {
     }
 }
 
-/// The busiest direction of a report whose overhead is measured, and how many others there are.
-pub(in crate::report::document) fn of_report(report: &Report) -> Option<(Sized<'_>, usize)> {
+/// The busiest direction of a report whose overhead is measured.
+pub(in crate::report::document) fn of_report(report: &Report) -> Option<Sized<'_>> {
     let groups: Vec<Vec<&Size>> = groups(&report.sizes).into_iter().filter(|group| measured(group)).collect();
     let others = groups.len().saturating_sub(1);
     let busiest = groups.into_iter().rev().max_by_key(|group| group.iter().map(|size| size.frames).sum::<u64>())?;
@@ -60,8 +62,7 @@ pub(in crate::report::document) fn of_report(report: &Report) -> Option<(Sized<'
     let sa = report.sas.iter().find(|sa| Some(&sa.id) == first.sa.as_ref() && sa.tap == first.tap);
     let tap = if report.taps.len() > 1 { format!(", tap {}", first.tap) } else { String::new() };
     let (known, counted) = (if first.basis == OverheadBasis::Decrypted { "decrypted" } else { "visible" }, "packets");
-    Some((
-        Sized {
+    Some(Sized {
             whose: whose(&first.direction, first.sa.as_deref()) + &tap,
             sa: first.sa.as_deref().unwrap_or_default(),
             known,
@@ -71,9 +72,8 @@ pub(in crate::report::document) fn of_report(report: &Report) -> Option<(Sized<'
             transport: sa.filter(|sa| sa.mode != SaMode::Unknown).map(|sa| sa.mode == SaMode::Transport),
             outer_v6: first.direction.contains(':'),
             rows: busiest.into_iter().map(row).collect(),
-        },
         others,
-    ))
+    })
 }
 
 fn measured(group: &[&Size]) -> bool {
@@ -94,8 +94,8 @@ fn row(size: &Size) -> Row {
     }
 }
 
-/// The busiest direction of a report of pairs, and how many others there are. A direction whose pairs are not determined has none.
-pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Sized<'_>, usize)> {
+/// The busiest direction of a report of pairs. A direction whose pairs are not determined has none.
+pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<Sized<'_>> {
     let mut groups: BTreeMap<(&str, PairBasis), Vec<&MatchSize>> = BTreeMap::new();
     for size in &report.sizes {
         groups.entry((&size.sa, size.basis)).or_default().push(size);
@@ -116,8 +116,7 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
         PairBasis::Decrypted => "known by decryption",
         PairBasis::Order => "known by order",
     };
-    Some((
-        Sized {
+    Some(Sized {
             whose: whose(&ends, Some(id)),
             sa: id,
             known,
@@ -129,9 +128,8 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<(Siz
                 .map(|mode| mode == SaMode::Transport),
             outer_v6,
             rows,
-        },
         others,
-    ))
+    })
 }
 
 /// A size of which pairs were measured; one that was lost whole has nothing to draw.

@@ -129,7 +129,8 @@ fn pays(sized: &Sized<'_>) -> Option<Sentence> {
     let sizes = super::figures::overhead::sizes(&sized.rows);
     let verb = if least < 0 { "change by" } else { "pay" };
     let tunnel = if least < 0 { " in the tunnel" } else { " for the tunnel" };
-    Some(Sentence::new(&format!("{sizes} {verb} *{} bytes*{tunnel}.", range(least, most))))
+    let busiest = if sized.others > 0 { format!(", in the busiest of {} directions", sized.others + 1) } else { String::new() };
+    Some(Sentence::new(&format!("{sizes} {verb} *{} bytes*{tunnel}{busiest}.", range(least, most))))
 }
 
 /// What a circuit keeps, in a sentence.
@@ -159,11 +160,12 @@ fn costs(sized: &Sized<'_>, merits: &mut Vec<Merit>) {
     if let Some((least, most)) = super::figures::overhead::ends(sized) {
         let part = super::figures::overhead::varying(&sized.rows);
         let varies = part.map_or_else(String::new, |part| format!("; {} varies", part.name()));
+        let busiest = if sized.others > 0 { "; busiest direction" } else { "" };
         merits.push(Merit {
             figure: if least == most || least < 0 { range(least, most) } else { format!("{least}\u{2013}{most}") },
             unit: "B".to_owned(),
             what: "added to a packet".to_owned(),
-            detail: format!("{}{}{varies}", if sized.counted == "pairs" { "pairs " } else { "" }, sized.known),
+            detail: format!("{}{}{varies}{busiest}", if sized.counted == "pairs" { "pairs " } else { "" }, sized.known),
         });
     }
     if let Some(((small, left), last)) = shares(sized) {

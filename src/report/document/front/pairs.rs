@@ -10,7 +10,7 @@ use crate::report::words::number::{count, decimal, duration, grouped};
 /// The front.
 pub(in crate::report::document) fn front(report: &MatchReport, view: &View) -> Front {
     let sized = figures::of_match(report);
-    let sized = sized.as_ref().map(|(sized, _)| sized);
+    let sized = sized.as_ref();
     let first = [report.plain.first_ns, report.tunnel.first_ns].into_iter().flatten().min();
     Front {
         subject: subject(report),
@@ -79,15 +79,16 @@ fn timed(report: &MatchReport) -> Option<(&Direction, i64, i64)> {
 }
 
 fn latency(report: &MatchReport) -> Option<Sentence> {
-    let (_, median, high) = timed(report)?;
+    let (direction, median, high) = timed(report)?;
     let text = |ns: i64| {
         let (number, unit) = time_of(ns);
         format!("{number} {unit}").trim_end().to_owned()
     };
+    let several = report.directions.iter().filter(|own| own.latency_ns.times.is_some()).count() > 1;
+    let whose = if several { format!("From {} to {} the", direction.src, direction.dst) } else { "The".to_owned() };
+    let (median, high) = (text(median), text(high));
     Some(Sentence::new(&format!(
-        "The median packet takes *{}* from tap to tap, 99 % take at most *{}*.",
-        text(median),
-        text(high)
+        "{whose} median packet takes *{median}* from tap to tap, 99 % take at most *{high}*."
     )))
 }
 

@@ -10,7 +10,7 @@ use crate::report::words::number::{RateUnit, count, decimal, grouped};
 /// The front.
 pub(in crate::report::document) fn front(report: &Report, view: &View) -> Front {
     let sized = figures::of_report(report);
-    let sized = sized.as_ref().map(|(sized, _)| sized);
+    let sized = sized.as_ref();
     Front {
         subject: subject(report),
         date: date(report.captures.iter().filter_map(|capture| capture.first_ns).min(), &view.zone),
@@ -136,7 +136,7 @@ fn merits(report: &Report, sized: Option<&Sized<'_>>) -> Vec<Merit> {
         merits.push(Merit {
             figure: unit.show(Some(peak.l1_bps)),
             unit: unit.name.to_owned(),
-            what: "at most on layer 1".to_owned(),
+            what: "at most on layer 1, one way".to_owned(),
             detail: format!("in {}{mean}", figures::load::width(report.rates.bin_ns)),
         });
     }

@@ -13,8 +13,8 @@ use crate::report::words::number::{count, grouped};
 
 pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     let mut section = Section::titled("Overhead by packet size");
-    if let Some((sized, others)) = figures::of_match(report) {
-        section.figure(figures::overhead::figure(&sized, others));
+    if let Some(sized) = figures::of_match(report) {
+        section.figure(figures::overhead::figure(&sized));
         section.figure(figures::share::figure(&sized));
     }
     let mut groups: BTreeMap<(&str, PairBasis), Vec<&Size>> = BTreeMap::new();

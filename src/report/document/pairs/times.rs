@@ -72,7 +72,7 @@ fn words(clock: &Clock) -> String {
 pub(super) fn latency(report: &MatchReport, view: &View) -> Section {
     let timed = report.timed();
     let mut section = Section::titled("Latency");
-    if let Some((sized, _)) = figures::of_match(report) {
+    if let Some(sized) = figures::of_match(report) {
         section.figure(figures::times::figure(report, &sized));
     }
     let mut table = Table::new(columns("SA"));
