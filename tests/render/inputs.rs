@@ -23,7 +23,7 @@ fn a_page_from_json_is_the_page_of_the_run() {
         &["match", "--plain", &plain, "--tunnel", &null],
         &["match", "--plain", &ah, "--tunnel", &ah],
         &["calc", "--transform", "aes256-sha1"],
-        &["calc", "--transform", "3des-md5", "--transform", "ah-sha256-hmac", "--sizes", "imix", "--udp-encap"],
+        &["calc", "--transform", "3des-md5", "--transform", "ah-sha256-hmac", "--sizes", "imix"],
     ];
     for (n, command) in commands.into_iter().enumerate() {
         let direct = page(command).0;

@@ -66,9 +66,18 @@ fn load_steps_show_rates_and_losses() {
     let (html, page) = twice(&["report", "--bin", "500ms", "--tap", &taps[0], "--tap", &taps[1]]);
     assert!(html.len() < 120_000, "{} bytes", html.len());
     assert!(page.text.contains("layer 1 rate") && html.contains("carriedl"), "rates over time are drawn");
+    // Packets of one length that are lost in rows leave the pairs open: nothing is said of the loss.
     let (_, page) = twice(&["match", "--plain", &plain, "--tunnel", &tunnel]);
-    let lost =
-        page.headings.iter().any(|(level, text)| *level == 3 && text.contains("were lost before the tunnel tap"));
+    assert!(
+        page.text.contains("Not determined") && !page.text.contains("lost before the tunnel tap,"),
+        "{}",
+        page.text
+    );
+    let of = |name: &str| lab.join("loss-before-tap").join(name).to_str().expect("UTF-8").to_owned();
+    let (_, page) = twice(&["match", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap")]);
+    let lost = page.headings.iter().any(|(level, text)| {
+        *level == 3 && text.contains("10 of 1\u{202f}200\u{202f}packets were lost before the tunnel tap")
+    });
     assert!(lost, "{:?}", page.headings);
 }
 
@@ -148,8 +157,9 @@ fn transforms_are_calculated_not_measured() {
 /// Every capture at hand makes a sound page.
 #[test]
 fn every_capture_makes_a_sound_page() {
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut seen = 0;
-    let folders = [Some(fixture("lab")), Some(fixture("seeds")), Some(fixture("crashes")), shared("corpus")];
+    let folders = [Some(own.join("lab")), Some(own.join("seeds")), Some(own.join("crashes")), shared("corpus")];
     for folder in folders.into_iter().flatten() {
         let mut files: Vec<_> =
             std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();

@@ -14,7 +14,7 @@ fn rendered(dir: &std::path::Path, report: &Value) -> String {
 
 fn report() -> Value {
     let capture = fixture("lab/ah-sha256-tunnel.pcap");
-    spiglass(&["report", "--format", "json", capture.to_str().expect("UTF-8")]).expect(0).json()
+    spiglass(&["report", "--bin", "10ms", "--format", "json", capture.to_str().expect("UTF-8")]).expect(0).json()
 }
 
 #[test]

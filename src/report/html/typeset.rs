@@ -12,9 +12,8 @@ const UNITS: [&str; 21] = [
 /// A sentence or figure of ours. Names from outside in it stay as they are but for such spaces.
 pub(super) fn typeset(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut words = text.split(' ').peekable();
     let mut before: Option<&str> = None;
-    while let Some(word) = words.next() {
+    for word in text.split(' ') {
         if let Some(last) = before {
             let number = ends_in_digit(last);
             let thousands =

@@ -171,7 +171,7 @@ fn panel(
     let points = steps(rates, span);
     let mut layers = vec![Layer::Area(Ink::Carried, points.clone()), Layer::Line(Ink::Carried, points)];
     layers.extend(flags.into_iter().map(|(x, number)| Layer::Flag { x, number }));
-    let y = Axis::zero_to(unit.of(most), |value| short(value))?;
+    let y = Axis::zero_to(unit.of(most), short)?;
     let scaled = layers.into_iter().map(|layer| scale(layer, unit)).collect();
     let chart = Chart::Plot(Plot { height: HEIGHT, x: seconds(span.seconds(span.bins))?, y, layers: scaled });
     let peak = rates.iter().copied().fold(0.0, f64::max);

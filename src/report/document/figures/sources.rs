@@ -63,15 +63,15 @@ pub(in crate::report::document) fn of_report(report: &Report) -> Option<Sized<'_
     let tap = if report.taps.len() > 1 { format!(", tap {}", first.tap) } else { String::new() };
     let (known, counted) = (if first.basis == OverheadBasis::Decrypted { "decrypted" } else { "visible" }, "packets");
     Some(Sized {
-            whose: whose(&first.direction, first.sa.as_deref()) + &tap,
-            sa: first.sa.as_deref().unwrap_or_default(),
-            known,
-            counted,
-            frames: busiest.iter().map(|size| size.frames).sum(),
-            transform: sa.map(|sa| &sa.transform),
-            transport: sa.filter(|sa| sa.mode != SaMode::Unknown).map(|sa| sa.mode == SaMode::Transport),
-            outer_v6: first.direction.contains(':'),
-            rows: busiest.into_iter().map(row).collect(),
+        whose: whose(&first.direction, first.sa.as_deref()) + &tap,
+        sa: first.sa.as_deref().unwrap_or_default(),
+        known,
+        counted,
+        frames: busiest.iter().map(|size| size.frames).sum(),
+        transform: sa.map(|sa| &sa.transform),
+        transport: sa.filter(|sa| sa.mode != SaMode::Unknown).map(|sa| sa.mode == SaMode::Transport),
+        outer_v6: first.direction.contains(':'),
+        rows: busiest.into_iter().map(row).collect(),
         others,
     })
 }
@@ -117,17 +117,15 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<Size
         PairBasis::Order => "known by order",
     };
     Some(Sized {
-            whose: whose(&ends, Some(id)),
-            sa: id,
-            known,
-            counted: "pairs",
-            frames: rows.iter().map(|row| row.frames).sum(),
-            transform: Some(&direction.transform),
-            transport: Some(direction.mode)
-                .filter(|mode| *mode != SaMode::Unknown)
-                .map(|mode| mode == SaMode::Transport),
-            outer_v6,
-            rows,
+        whose: whose(&ends, Some(id)),
+        sa: id,
+        known,
+        counted: "pairs",
+        frames: rows.iter().map(|row| row.frames).sum(),
+        transform: Some(&direction.transform),
+        transport: Some(direction.mode).filter(|mode| *mode != SaMode::Unknown).map(|mode| mode == SaMode::Transport),
+        outer_v6,
+        rows,
         others,
     })
 }

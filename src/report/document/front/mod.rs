@@ -129,7 +129,8 @@ fn pays(sized: &Sized<'_>) -> Option<Sentence> {
     let sizes = super::figures::overhead::sizes(&sized.rows);
     let verb = if least < 0 { "change by" } else { "pay" };
     let tunnel = if least < 0 { " in the tunnel" } else { " for the tunnel" };
-    let busiest = if sized.others > 0 { format!(", in the busiest of {} directions", sized.others + 1) } else { String::new() };
+    let busiest =
+        if sized.others > 0 { format!(", in the busiest of {} directions", sized.others + 1) } else { String::new() };
     Some(Sentence::new(&format!("{sizes} {verb} *{} bytes*{tunnel}{busiest}.", range(least, most))))
 }
 

@@ -87,9 +87,7 @@ fn latency(report: &MatchReport) -> Option<Sentence> {
     let several = report.directions.iter().filter(|own| own.latency_ns.times.is_some()).count() > 1;
     let whose = if several { format!("From {} to {} the", direction.src, direction.dst) } else { "The".to_owned() };
     let (median, high) = (text(median), text(high));
-    Some(Sentence::new(&format!(
-        "{whose} median packet takes *{median}* from tap to tap, 99 % take at most *{high}*."
-    )))
+    Some(Sentence::new(&format!("{whose} median packet takes *{median}* from tap to tap, 99 % take at most *{high}*.")))
 }
 
 /// Packets that did not reach the tap of the tunnel, over all directions that were encapsulated between the taps.
