@@ -352,7 +352,7 @@ pub struct TransformReport {
     pub candidates: Arc<[Name]>,
     /// What an inference rests on and what it cannot decide.
     pub evidence: Option<Name>,
-    /// What ESP pads to, in octets: of the name, else what all candidates have in common. Null for AH.
+    /// What ESP pads to, in octets: of the configured transform, else what all candidates have in common. Null for AH.
     pub block_bytes: Option<u32>,
     /// Explicit IV of ESP, in octets, known in the same way.
     pub iv_bytes: Option<u32>,
