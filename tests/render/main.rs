@@ -1,7 +1,5 @@
 //! Pages: `--format html` and `spiglass render`.
 
-#![expect(clippy::duplicate_mod, reason = "the program that makes the fixtures is a program of its own, tested here")]
-
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -12,9 +12,9 @@ type Lengths = (Option<u32>, Option<u32>, Option<u32>);
 pub(in crate::analysis) fn fill<'t>(transforms: impl IntoIterator<Item = &'t mut TransformReport>) {
     let mut last: Option<(TransformBasis, Option<Name>, Arc<[Name]>, Lengths)> = None;
     for transform in transforms {
-        let known = last
-            .as_ref()
-            .filter(|(name, candidates, _)| *name == transform.name && Arc::ptr_eq(candidates, &transform.candidates));
+        let known = last.as_ref().filter(|(basis, name, candidates, _)| {
+            (*basis, name) == (transform.basis, &transform.name) && Arc::ptr_eq(candidates, &transform.candidates)
+        });
         let found = match known {
             Some((.., lengths)) => *lengths,
             None => lengths(transform),
