@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::report::{Name, TransformBasis, TransformReport};
+use crate::model::report::{TransformBasis, TransformReport};
 use crate::transform::Suite;
 
 /// Block, IV and ICV of ESP, in octets.
@@ -10,17 +10,17 @@ type Lengths = (Option<u32>, Option<u32>, Option<u32>);
 
 /// Fills the lengths in. Transforms one after the other that share a name and candidates are looked up once.
 pub(in crate::analysis) fn fill<'t>(transforms: impl IntoIterator<Item = &'t mut TransformReport>) {
-    let mut last: Option<(TransformBasis, Option<Name>, Arc<[Name]>, Lengths)> = None;
+    let mut last: Option<TransformReport> = None;
     for transform in transforms {
-        let known = last.as_ref().filter(|(basis, name, candidates, _)| {
-            (*basis, name) == (transform.basis, &transform.name) && Arc::ptr_eq(candidates, &transform.candidates)
+        let known = last.as_ref().filter(|last| {
+            (last.basis, &last.name) == (transform.basis, &transform.name)
+                && Arc::ptr_eq(&last.candidates, &transform.candidates)
         });
-        let found = match known {
-            Some((.., lengths)) => *lengths,
+        (transform.block_bytes, transform.iv_bytes, transform.icv_bytes) = match known {
+            Some(last) => (last.block_bytes, last.iv_bytes, last.icv_bytes),
             None => lengths(transform),
         };
-        (transform.block_bytes, transform.iv_bytes, transform.icv_bytes) = found;
-        last = Some((transform.basis, transform.name.clone(), Arc::clone(&transform.candidates), found));
+        last = Some(transform.clone());
     }
 }
 
@@ -49,6 +49,7 @@ fn of(name: &str) -> Option<(u32, u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::report::Name;
 
     fn filled(basis: TransformBasis, name: Option<&str>, candidates: &[&str]) -> Lengths {
         let candidates = candidates.iter().map(|name| Name::from(*name)).collect();
