@@ -234,6 +234,9 @@ const SAS: &[Column<Sa>] = &[
     ("overhead_mean_bytes", |r, c| c.real(r.overhead.mean_bytes)),
     // Published columns stay where they are.
     ("fragments_uncertain", |r, c| c.number(i128::from(r.fragments_uncertain))),
+    ("transform_block_bytes", |r, c| c.number(wide(r.transform.block_bytes))),
+    ("transform_iv_bytes", |r, c| c.number(wide(r.transform.iv_bytes))),
+    ("transform_icv_bytes", |r, c| c.number(wide(r.transform.icv_bytes))),
 ];
 
 const TUNNELS: &[Column<crate::model::report::Tunnel>] = &[
