@@ -36,6 +36,7 @@ Examples:
   spiglass check --format json -o nightly.json /captures/*.pcap.gz
   spiglass frames --format csv tunnel.pcap > frames.csv
   spiglass calc --transform 'esp-aes 256 esp-sha-hmac'
+  spiglass render report.json match.json -o page.html
   spiglass explain spi-zero";
 
 #[derive(Debug, Subcommand)]
@@ -46,7 +47,7 @@ pub(super) enum Command {
     /// Findings only, with an exit status for scripts and nightly jobs
     #[command(after_long_help = CHECK_EXAMPLES)]
     #[command(mut_arg("fail_on", |arg| arg.default_value("warning")))]
-    #[command(mut_arg("format", |arg| arg.help("Form: text, json, csv, ndjson or markdown; json is the whole report")))]
+    #[command(mut_arg("format", |arg| arg.help("Form: text, json, csv, ndjson, markdown or html; json is the whole report")))]
     #[command(mut_arg("table", |arg| arg.help("Which table, for csv [default: findings]")))]
     Check(ReportArgs),
     /// One row per frame as CSV or JSON lines, streaming
@@ -65,6 +66,9 @@ pub(super) enum Command {
     /// Overhead, MTU and MSS, and theoretical throughput of transforms; no capture needed
     #[command(after_long_help = super::calc::EXAMPLES)]
     Calc(super::calc::CalcArgs),
+    /// One page for a browser, without script, from JSON outputs of report, match and calc
+    #[command(after_long_help = super::render::EXAMPLES)]
+    Render(super::render::RenderArgs),
     /// What a finding code, an SPI or a pasted router log line means
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
@@ -320,7 +324,7 @@ pub(super) struct AnalysisArgs {
 /// How a report is told, with which tables for CSV, and when it is a failure.
 #[derive(Debug, Args)]
 pub(super) struct TellArgs<T: ValueEnum + Send + Sync + 'static> {
-    /// Form: text, json, csv, ndjson or markdown
+    /// Form: text, json, csv, ndjson, markdown or html
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub(super) format: Format,
     /// Which table, for csv [default: sas]
@@ -338,13 +342,13 @@ pub(super) struct OutputArgs {
     /// Write to FILE; it appears when it is complete [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
-    /// Show every row of every table in text and markdown [default: 20 rows]
+    /// Show every row of every table in text, markdown and html [default: 20 rows]
     #[arg(long, hide_short_help = true, help_heading = "Output")]
     pub(super) all: bool,
     /// Show times in UTC (the default)
     #[arg(long, overrides_with = "local", help_heading = "Output")]
     pub(super) utc: bool,
-    /// Show times of the text and markdown report in the local time zone
+    /// Show times of the text, markdown and html report in the local time zone
     #[arg(long, overrides_with = "utc", help_heading = "Output")]
     pub(super) local: bool,
     #[command(flatten)]
@@ -387,6 +391,8 @@ pub(super) enum Format {
     Ndjson,
     /// For tickets and wikis
     Markdown,
+    /// One page for a browser, without script
+    Html,
 }
 
 /// Forms of rows.

@@ -13,7 +13,7 @@ use super::values;
 use super::verdict::Verdict;
 use crate::model::Error;
 use crate::report::calc;
-use crate::report::{document, markdown, text};
+use crate::report::{document, html, markdown, text};
 use crate::transform::ParseError;
 use crate::transform::calculation::{self, IMIX, Question, RFC_2544};
 use crate::transform::size::ah::Alignment;
@@ -77,7 +77,7 @@ pub(super) struct CalcArgs {
     /// Rate of the link in bit/s: `100M`, `1G`
     #[arg(long, value_name = "RATE", default_value = "1G", value_parser = values::rate, help_heading = "Link")]
     link_rate: u64,
-    /// Form: text, json, csv, ndjson or markdown
+    /// Form: text, json, csv, ndjson, markdown or html
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     format: Format,
     /// Which table, for csv: sizes or transforms [default: sizes]
@@ -158,6 +158,7 @@ pub(super) fn calc(args: &CalcArgs) -> Verdict {
         Format::Ndjson => calc::json_lines(&answer, sink),
         Format::Csv => calc::csv(&answer, table, sink),
         Format::Markdown => sink.write_all(markdown::render(&document::calculation(&answer)).as_bytes()),
+        Format::Html => sink.write_all(html::render(&document::calculation(&answer)).as_bytes()),
     });
     verdict
 }

@@ -174,7 +174,12 @@ pub(super) fn report_look(output: &OutputArgs) -> TextOptions {
 
 /// What text and markdown show.
 pub(super) fn view(output: &OutputArgs) -> View {
-    View { zone: if output.local { TimeZone::system() } else { TimeZone::UTC }, all: output.all }
+    View { zone: zone(output.local), all: output.all }
+}
+
+/// The zone that times are shown in.
+pub(super) fn zone(local: bool) -> TimeZone {
+    if local { TimeZone::system() } else { TimeZone::UTC }
 }
 
 /// Width and colours; a file has neither a terminal's width nor colours unless they are asked for.

@@ -17,7 +17,7 @@ use crate::matching::PairSettings;
 use crate::model::Error;
 use crate::model::pairs::MatchReport;
 use crate::report::csv::{PairRows, PairTable, write_pairs};
-use crate::report::{document, json, markdown, text};
+use crate::report::{document, html, json, markdown, text};
 use crate::transform::Suite;
 use crate::transform::size::path::Mode;
 
@@ -190,6 +190,7 @@ fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink
     match args.tell.format {
         Format::Text => out.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => out.write_all(markdown::render(&document()).as_bytes()),
+        Format::Html => out.write_all(html::render(&document()).as_bytes()),
         Format::Json => json::write_pairs(report, out),
         Format::Ndjson => json::write_pair_lines(report, out),
         Format::Csv => write_pairs(report, table, out),

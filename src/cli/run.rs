@@ -19,7 +19,7 @@ use crate::report::csv::Table;
 use crate::report::frame_row::{FrameRows, RowFormat};
 use crate::report::words::escape::printable;
 use crate::report::words::number::{count, grouped};
-use crate::report::{csv, document, explain, json, markdown, schema, text};
+use crate::report::{csv, document, explain, html, json, markdown, schema, text};
 
 /// Runs what was asked for.
 pub(super) fn run(cli: Cli) -> Verdict {
@@ -32,6 +32,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Merge(args) => merge(args),
         Command::Match(args) => super::pair::pair(&args),
         Command::Calc(args) => super::calc::calc(&args),
+        Command::Render(args) => super::render::render(&args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
         Command::Schema { name } => {
@@ -243,6 +244,7 @@ fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Re
         Format::Csv => csv::write(report, table, sink),
         Format::Text => sink.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => sink.write_all(markdown::render(&document()).as_bytes()),
+        Format::Html => sink.write_all(html::render(&document()).as_bytes()),
     }
 }
 

@@ -12,6 +12,10 @@ use crate::matching::packets::ledger::PairBasis;
 use crate::matching::packets::mapping::Inside;
 use crate::model::pairs::Size;
 use crate::model::report::Parts;
+use crate::transform::size::ethernet::l1_of_packet;
+
+/// Octets of the longest packet that the shortest Ethernet frame holds.
+const SHORTEST: u64 = 46;
 
 /// A row for each size, also for those of which every packet was lost.
 pub(super) fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known, doubted: bool) -> Vec<Size> {
@@ -35,6 +39,8 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
         .filter(|size| size.predicted == size.frames && size.frames > 0)
         .map(|size| size.predicted_sum as f64 / frames as f64);
     let difference = predicted.zip(mean).map(|(predicted, mean)| mean - predicted);
+    let l1_plain = l1_of_packet(bytes.into());
+    let l1_tunnel = size.and_then(|size| l1_tunnel(size, f64::from(bytes) + mean?));
     Size {
         sa: sa.name.clone(),
         inner_bytes: bytes.into(),
@@ -44,6 +50,9 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
         overhead_min_bytes: size.map(|size| size.overhead.0),
         overhead_max_bytes: size.map(|size| size.overhead.1),
         overhead_of_inner_pct: mean.map(|mean| mean * 100.0 / f64::from(bytes.max(1))),
+        l1_plain_bytes: Some(l1_plain),
+        l1_tunnel_bytes: l1_tunnel,
+        circuit_share_pct: l1_tunnel.map(|l1_tunnel| l1_plain as f64 * 100.0 / l1_tunnel),
         parts: size.and_then(|size| parts(bytes, size, known)),
         predicted_bytes: predicted.map(|predicted| predicted.round() as i64),
         difference_bytes: difference,
@@ -68,6 +77,18 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
         loss_pct: (encapsulated && !doubted).then(|| missed as f64 * 100.0 / (frames + missed).max(1) as f64),
         basis: PairBasis::of_most(size.map_or(&sa.basis, |size| &size.basis)).unwrap_or(PairBasis::Order),
     }
+}
+
+/// Mean layer 1 octets of packets whose mean outer length is this. Fragments have frames of their own, of lengths that are not kept.
+fn l1_tunnel(size: &SizeTally, outer: f64) -> Option<f64> {
+    let whole = size.parts.fragmentation == 0;
+    if size.outer.0 == size.outer.1 {
+        return whole.then(|| l1_of_packet(size.outer.0) as f64);
+    }
+    // Above the shortest frame every octet counts.
+    let (least, most) = (l1_of_packet(SHORTEST), l1_of_packet(SHORTEST + 1));
+    let linear = whole && size.outer.0 >= SHORTEST && most > least;
+    linear.then(|| outer + (least - SHORTEST) as f64)
 }
 
 /// What the overhead is made of. Of opaque ESP only where one transform alone makes the lengths.

@@ -8,6 +8,7 @@ use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::limits::MAX_OUTSIDE;
 use super::{Matcher, PairSettings, TunnelKey};
+use crate::analysis::finish::fill_lengths;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
 use crate::matching::measure::doubt::Silent;
@@ -128,6 +129,7 @@ impl Matcher {
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
+        fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);

@@ -312,6 +312,12 @@ pub struct Size {
     pub overhead_max_bytes: Option<i64>,
     /// Mean overhead of the inner length, in per cent.
     pub overhead_of_inner_pct: Option<f64>,
+    /// Layer 1 octets of the plain packet in an untagged Ethernet frame.
+    pub l1_plain_bytes: Option<u64>,
+    /// Mean layer 1 octets of the tunnelled packet in an untagged Ethernet frame; null where it was cut into fragments.
+    pub l1_tunnel_bytes: Option<f64>,
+    /// Layer 1 length of the plain packet of the tunnel's, per cent: the share of the circuit that is the packet's own.
+    pub circuit_share_pct: Option<f64>,
     /// What the overhead is made of, where it is known.
     pub parts: Option<Parts>,
     /// The overhead that the transform makes of this length, with the headers around it.
@@ -465,6 +471,14 @@ pub struct Pair {
 /// An empty transform.
 impl Default for TransformReport {
     fn default() -> Self {
-        Self { basis: TransformBasis::Unknown, name: None, candidates: Arc::from(Vec::new()), evidence: None }
+        Self {
+            basis: TransformBasis::Unknown,
+            name: None,
+            candidates: Arc::from(Vec::new()),
+            evidence: None,
+            block_bytes: None,
+            iv_bytes: None,
+            icv_bytes: None,
+        }
     }
 }

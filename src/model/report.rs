@@ -352,6 +352,12 @@ pub struct TransformReport {
     pub candidates: Arc<[Name]>,
     /// What an inference rests on and what it cannot decide.
     pub evidence: Option<Name>,
+    /// What ESP pads to, in octets: of the configured transform, else what all candidates have in common. Null for AH.
+    pub block_bytes: Option<u32>,
+    /// Explicit IV of ESP, in octets, known in the same way.
+    pub iv_bytes: Option<u32>,
+    /// ICV of ESP, in octets, known in the same way.
+    pub icv_bytes: Option<u32>,
 }
 
 /// Average rate of an SA between its first and last frame.

@@ -28,7 +28,7 @@ impl Page {
             self.separate();
         }
         let mut before = None;
-        for block in &section.blocks {
+        for block in section.blocks.iter().filter(|block| !matches!(block, Block::Figure(_))) {
             // Items of one list stand together; everything else is a paragraph of its own.
             if !before.is_some_and(is_item) || !is_item(block) {
                 self.separate();
@@ -52,6 +52,7 @@ impl Page {
                 self.line(&format!("- **{}** {}: {}", severity.name(), safe(label), safe(text)));
             }
             Block::Table(table) => self.table(table),
+            Block::Figure(_) => {}
             Block::Finding(finding) => self.finding(finding),
             Block::MoreFindings(text) => self.line(&format!("- {}", safe(text))),
         }

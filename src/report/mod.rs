@@ -1,4 +1,4 @@
-//! The [`Report`] in its text, JSON, CSV and markdown forms: pure functions of the report.
+//! The [`Report`] in its text, JSON, CSV, markdown and HTML forms: pure functions of the report.
 
 #![expect(clippy::arithmetic_side_effects, reason = "columns of a page, and figures divided by constants")]
 
@@ -7,8 +7,10 @@ pub mod csv;
 pub mod document;
 pub mod explain;
 pub mod frame_row;
+pub mod html;
 pub mod json;
 pub mod markdown;
+pub mod read;
 pub mod schema;
 pub mod text;
 

@@ -127,6 +127,7 @@ pub(crate) fn sa(proto: Protocol, spi: u32, lost: u64) -> Sa {
             name: None,
             candidates: ["AES-CBC, 96-bit ICV", "AES-GCM-16", "AES-CTR, 96-bit ICV"].map(Name::from).into(),
             evidence: None,
+            ..TransformReport::default()
         },
         icv_bytes: Some(12),
         icv_checks: None,

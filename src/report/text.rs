@@ -42,7 +42,7 @@ fn print(page: &mut Page<'_>, section: &Section) {
     let (first, next) = if section.title.is_empty() { (0, 4) } else { (2, 2) };
     let code_width = section.blocks.iter().filter_map(code).map(UnicodeWidthStr::width).max().unwrap_or(0);
     let mut before = None;
-    for block in &section.blocks {
+    for block in section.blocks.iter().filter(|block| !matches!(block, Block::Figure(_))) {
         if before.is_some_and(|before| apart(before, block)) {
             page.separate();
         }
@@ -56,6 +56,7 @@ fn print(page: &mut Page<'_>, section: &Section) {
                 page.tagged_text(Tone::Finding(*severity), label, &format!(": {text}"));
             }
             Block::Table(rows) => table::print(page, rows),
+            Block::Figure(_) => {}
             Block::Finding(block) => finding(page, block, code_width),
             Block::MoreFindings(text) => page.wrapped(FINDING, FINDING, text),
         }

@@ -248,7 +248,8 @@ fn damaged_frames_never_panic_and_never_verify() {
     let mut keys = keyring(&fixture("policy/lab-wrong-auth-key.txt"));
     let input = Input { source: Source::Path(fixture("lab/wrong-auth-key-tunnel.pcap")), tap: None };
     let mut sink = Keep(Vec::new());
-    frames(&[input], &Settings::default(), &mut sink, &Quiet).expect("no output to fail");
+    let outcome = frames(&[input], &Settings::default(), &mut sink, &Quiet).expect("no output to fail");
+    assert!(outcome.errors.is_empty());
     let mut stack = Stack::default();
     let mut noise = support::build::Noise(7);
     let (mut cut_open, mut failed) = (0, 0);

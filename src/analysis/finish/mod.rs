@@ -16,6 +16,8 @@ mod tap;
 mod time;
 mod udp;
 
+pub(crate) use rows::lengths::fill as fill_lengths;
+
 use super::settings::Settings;
 use super::{Partial, Succession};
 use crate::model::DamageKind;
@@ -114,6 +116,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
     if let Some(view) = &view {
         expected::fill(&mut report, &taps, settings, view);
     }
+    rows::lengths::fill(report.sas.iter_mut().map(|sa| &mut sa.transform));
     report.findings = findings::all(&taps, captures, settings, view.as_ref(), &report);
     report.degraded_why.iter_mut().filter(|why| !why.ends_with('.')).for_each(|why| why.push('.'));
     if !report.degraded_why.is_empty() {

@@ -55,6 +55,7 @@ impl Known {
                 name,
                 candidates: Arc::from(candidates),
                 evidence: Some(evidence.into()),
+                ..TransformReport::default()
             },
             mode: match mapping.inside {
                 Inside::Packet | Inside::Tunnel(..) => SaMode::Tunnel,

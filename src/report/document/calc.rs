@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{Cell, Column, Priority, Table};
-use super::{Block, Document, Section};
+use super::{Block, Document, Place, Section, figures, front};
 use crate::report::words::number::{decimal, grouped, range};
 use crate::transform::calculation::{Calculation, Cost, Costs};
 use crate::transform::size::layers::IpVersion;
@@ -11,12 +11,13 @@ use crate::transform::size::path::Mode;
 
 /// The whole answer.
 pub(super) fn document(answer: &Calculation) -> Document {
-    let mut document = Document::default();
+    let mut document = Document { front: front::calc::front(answer), ..Document::default() };
     if answer.transforms.len() > 1 {
         document.push(side_by_side(answer));
     }
     for costs in &answer.transforms {
         let mut section = Section::titled(title(costs));
+        section.figure(figures::share::calculation(answer));
         section.blocks.push(Block::List(facts(costs, answer)));
         let mut table = Table::new([
             Column::figures("inner", "B"),
@@ -40,7 +41,7 @@ pub(super) fn document(answer: &Calculation) -> Document {
 
 /// What all rates rest on.
 fn basis(answer: &Calculation) -> Section {
-    let mut section = Section::default();
+    let mut section = Section { name: "What the rates rest on", ..Section::default().at(Place::Basis) };
     if answer.transforms.iter().flat_map(|costs| &costs.sizes).any(|cost| cost.fragments != Some(1)) {
         section.say(format!("* longer than the MTU of {}: it would be cut into fragments", grouped(answer.mtu)));
     }

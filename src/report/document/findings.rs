@@ -37,7 +37,7 @@ pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
         let so_far = printed.entry(&*finding.code).or_default();
         *so_far += 1;
         if *so_far <= per_code {
-            section.blocks.push(Block::Finding(one(found, finding, *so_far == 1)));
+            section.blocks.push(Block::Finding(one(found, finding, n + 1, *so_far == 1)));
         }
         // Findings are sorted by severity and code, so the last of a code is followed by another code.
         let last = found.findings.get(n + 1).is_none_or(|next| next.code != finding.code);
@@ -60,7 +60,7 @@ pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
     section
 }
 
-fn one(found: &Found<'_>, finding: &Finding, first_of_code: bool) -> FindingBlock {
+fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool) -> FindingBlock {
     let concerns = finding.sa.as_deref().map(names::sa_title).unwrap_or_default();
     let place = at_tap(found.several_taps, &finding.tap);
     let config =
@@ -77,6 +77,10 @@ fn one(found: &Found<'_>, finding: &Finding, first_of_code: bool) -> FindingBloc
     FindingBlock {
         severity: finding.severity,
         code: finding.code.clone(),
+        number,
+        title: finding.title.clone(),
+        cause: if first_of_code { finding.cause.clone() } else { String::new() },
+        remedy: if first_of_code { finding.remedy.clone() } else { String::new() },
         concerns: format!("{concerns}{place}").trim().to_owned(),
         evidence: sentence(finding, found),
         config: config.collect(),

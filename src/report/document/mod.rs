@@ -1,14 +1,17 @@
 //! What a report says to people, once for all forms: sections of paragraphs, key figures, tables and findings.
 //!
-//! A [`Document`] is plain data. [`text`](super::text) and [`markdown`](super::markdown) render any document; a new table or
-//! section of a report is written here and needs no line in a renderer. Strings hold what captures and configurations say
+//! A [`Document`] is plain data. [`text`](super::text), [`markdown`](super::markdown) and [`html`](super::html) render any document; a new
+//! table or section of a report is written here and needs no line in a renderer. Text and markdown show neither its front nor its figures. Strings hold what captures and configurations say
 //! unescaped: each renderer escapes every string for its own form.
 
 mod calc;
 mod captures;
 pub mod classes;
+pub mod combined;
 mod events;
+pub mod figures;
 mod findings;
+pub mod front;
 mod overhead;
 mod padding;
 mod pairs;
@@ -22,6 +25,8 @@ use std::borrow::Cow;
 use crate::model::pairs::MatchReport;
 use crate::model::report::{Report, Severity};
 use crate::transform::calculation::Calculation;
+pub use figures::Figure;
+pub use front::Front;
 use table::{Cell, Table};
 
 /// Rows that a table shows unless all are asked for.
@@ -52,6 +57,8 @@ impl View {
 /// What a report says, in the order in which it is read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Document {
+    /// Subject, answer and key figures.
+    pub front: Front,
     /// Its sections; one without a title is a preamble or a closing remark.
     pub sections: Vec<Section>,
 }
@@ -61,10 +68,28 @@ pub struct Document {
 pub struct Section {
     /// The title; empty where the section has none.
     pub title: String,
+    /// What a form calls it that needs a title for every section.
+    pub name: &'static str,
+    /// Where a page has it.
+    pub place: Place,
     /// What the whole section is about, in one sentence; may be empty.
     pub note: String,
     /// Its contents.
     pub blocks: Vec<Block>,
+}
+
+/// Where a page has a section. Text and markdown have all in one order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Place {
+    /// Among what is read first.
+    #[default]
+    Body,
+    /// After what is read first: what it rests on.
+    Basis,
+    /// Its figures first of all figures, its tables at the end, closed.
+    Cost,
+    /// Its figures among what is read first, its tables at the end, closed.
+    Reference,
 }
 
 /// A part of a section.
@@ -91,6 +116,8 @@ pub enum Block {
     },
     /// Rows and columns.
     Table(Table),
+    /// A chart. Forms without charts leave it out: the tables have its figures.
+    Figure(Box<Figure>),
     /// A finding with its evidence.
     Finding(FindingBlock),
     /// How many findings of one code are not listed.
@@ -113,6 +140,14 @@ pub struct FindingBlock {
     pub severity: Severity,
     /// Its published code.
     pub code: Cow<'static, str>,
+    /// Its place among all findings of the report, from 1.
+    pub number: usize,
+    /// What it is about, in a line.
+    pub title: String,
+    /// The likely cause; empty where a finding of the same code before it has it.
+    pub cause: String,
+    /// What to do; empty where the cause is.
+    pub remedy: String,
     /// The SA or the flow, with its tap where there are several; may be empty.
     pub concerns: String,
     /// What was seen.
@@ -140,7 +175,16 @@ impl Section {
     }
 
     fn noted(title: impl Into<String>, note: impl Into<String>) -> Self {
-        Self { title: title.into(), note: note.into(), blocks: Vec::new() }
+        Self { title: title.into(), note: note.into(), ..Self::default() }
+    }
+
+    fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// Adds a figure where there is one.
+    fn figure(&mut self, figure: Option<Figure>) {
+        self.blocks.extend(figure.map(|figure| Block::Figure(Box::new(figure))));
     }
 
     fn say(&mut self, sentence: impl Into<String>) {
@@ -181,21 +225,21 @@ impl Document {
 pub fn report(report: &Report, view: &View) -> Document {
     let mut document = check(report, view);
     document.push(sas::section(report, view));
-    document.push(overhead::sizes(report, view));
-    document.push(overhead::outer_sizes(report, view));
-    document.push(padding::section(report, view));
-    document.push(rates::directions(report, view));
-    document.push(rates::pause(report, view));
-    document.push(events::section(report, view));
+    document.push(overhead::sizes(report, view).at(Place::Cost));
+    document.push(overhead::outer_sizes(report, view).at(Place::Reference));
+    document.push(padding::section(report, view).at(Place::Reference));
+    document.push(rates::directions(report, view).at(Place::Reference));
+    document.push(rates::pause(report, view).at(Place::Reference));
+    document.push(events::section(report, view).at(Place::Reference));
     document
 }
 
 /// The document of `check`: captures and findings.
 #[must_use]
 pub fn check(report: &Report, view: &View) -> Document {
-    let mut document = Document::default();
+    let mut document = Document { front: front::report::front(report, view), ..Document::default() };
     for section in captures::sections(report, view) {
-        document.push(section);
+        document.push(Section { name: "Captures", ..section.at(Place::Basis) });
     }
     document.push(findings::of_report(report, view));
     document

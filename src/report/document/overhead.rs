@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::table::{Cell, Column, Priority, Table};
-use super::{Block, Section, View, at_tap, classes};
+use super::{Block, Section, View, at_tap, classes, figures};
 use crate::model::report::{OuterSize, Parts, Report, Size};
 use crate::report::words::names;
 use crate::report::words::number::{RateUnit, count, grouped};
@@ -12,6 +12,10 @@ use crate::report::words::number::{RateUnit, count, grouped};
 /// Sizes of packets whose inner length is known.
 pub(super) fn sizes(report: &Report, view: &View) -> Section {
     let mut section = Section::titled("Overhead by packet size");
+    if let Some(sized) = figures::of_report(report) {
+        section.figure(figures::overhead::figure(&sized));
+        section.figure(figures::share::figure(&sized));
+    }
     for group in groups(&report.sizes) {
         one(&mut section, report, view, &group);
     }
@@ -19,7 +23,7 @@ pub(super) fn sizes(report: &Report, view: &View) -> Section {
 }
 
 /// Rows of one tap, direction, SA, encapsulation and basis, in order of size.
-fn groups(sizes: &[Size]) -> Vec<Vec<&Size>> {
+pub(super) fn groups(sizes: &[Size]) -> Vec<Vec<&Size>> {
     let mut groups: BTreeMap<_, Vec<&Size>> = BTreeMap::new();
     for size in sizes {
         let key = (&size.tap, &size.direction, &size.sa, &size.encapsulation, size.basis.name());

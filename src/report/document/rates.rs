@@ -1,7 +1,7 @@
 //! Rates per direction, PAUSE frames, peaks.
 
 use super::table::{Cell, Column, Priority, Table};
-use super::{Section, View};
+use super::{Section, View, figures};
 use crate::model::report::{DirectionRate, LengthBasis, Report};
 use crate::report::words::names;
 use crate::report::words::number::{RateUnit, decimal, duration};
@@ -19,6 +19,7 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
         "Rates by direction",
         format!("{} between the first and last frame of each; peak over {}", unit.name, duration(rates.bin_ns)),
     );
+    section.figure(figures::load::figure(report));
     let mut table = Table::new([
         Column::words("from > to").priority(Priority::Title),
         Column::words("tap"),

@@ -144,7 +144,7 @@ impl Cell {
     }
 
     /// A mean: without decimals where it is whole.
-    pub(super) fn mean(value: f64) -> Self {
+    pub(in crate::report) fn mean(value: f64) -> Self {
         Self::Decimal(value, usize::from((value - value.round()).abs() >= 0.05))
     }
 

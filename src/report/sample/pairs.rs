@@ -54,6 +54,7 @@ pub(crate) fn direction(spi: u32, way: TunnelWay) -> Direction {
             evidence: Some(
                 "2 combinations of block, IV and ICV fit the ESP lengths of all 5 packet sizes, in tunnel mode.".into(),
             ),
+            ..TransformReport::default()
         },
         mode: SaMode::Tunnel,
         clock: Clock {
@@ -95,6 +96,9 @@ pub(crate) fn size(inner: u64, overhead: u64) -> Size {
         overhead_min_bytes: Some(overhead as i64),
         overhead_max_bytes: Some(overhead as i64),
         overhead_of_inner_pct: Some(overhead as f64 / inner as f64 * 100.0),
+        l1_plain_bytes: Some((inner + 14).max(60) + 24),
+        l1_tunnel_bytes: None,
+        circuit_share_pct: None,
         parts: Some(Parts { outer_ip: 20.0, esp_header: 8.0, iv: 16.0, icv: 12.0, ..Parts::default() }),
         predicted_bytes: Some(overhead as i64),
         difference_bytes: Some(0.0),

@@ -88,6 +88,9 @@ pub(in crate::report) const SAS: Sheet<Sa> = Sheet {
         real("overhead_mean_bytes", |r| r.overhead.mean_bytes.into()),
         // Published columns stay where they are.
         integer("fragments_uncertain", |r| r.fragments_uncertain.into()),
+        integer("transform_block_bytes", |r| r.transform.block_bytes.into()),
+        integer("transform_iv_bytes", |r| r.transform.iv_bytes.into()),
+        integer("transform_icv_bytes", |r| r.transform.icv_bytes.into()),
     ],
 };
 

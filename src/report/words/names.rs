@@ -40,7 +40,7 @@ pub fn transform(sa: &Sa) -> String {
 /// The same of a transform that stands alone.
 #[must_use]
 pub fn transform_of(transform: &TransformReport) -> String {
-    let TransformReport { basis, name, candidates, evidence: _ } = transform;
+    let TransformReport { basis, name, candidates, .. } = transform;
     let text = match (name, &**candidates) {
         (Some(name), _) => name.to_string(),
         (None, _) if *basis == TransformBasis::Unknown => return "unknown".to_owned(),

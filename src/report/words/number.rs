@@ -125,10 +125,16 @@ impl RateUnit {
         self.cell(bps).show()
     }
 
+    /// A rate in this unit.
+    #[must_use]
+    pub fn of(self, bps: f64) -> f64 {
+        bps / self.divisor
+    }
+
     /// A rate in this unit as a cell.
     #[must_use]
     pub fn cell(self, bps: Option<f64>) -> Cell {
-        Cell::decimal(bps.map(|bps| bps / self.divisor), 2)
+        Cell::decimal(bps.map(|bps| self.of(bps)), 2)
     }
 }
 

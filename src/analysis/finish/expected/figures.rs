@@ -243,7 +243,7 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
             basis: TransformBasis::Expected,
             name: Some(name.into()),
             candidates: Arc::new([]),
-            evidence: None,
+            ..TransformReport::default()
         };
         if row.overhead.basis == OverheadBasis::Unknown
             && let Some((least, most)) = bundle(sa, &suite, stated)

@@ -215,8 +215,12 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], settings: &Settings) {
         let Some((name, icv)) = transform(locks, &sa.key, keyed) else { continue };
         // What packets verify or decrypt with is known better than what is stated.
         let candidates = Arc::new([]);
-        row.transform =
-            TransformReport { basis: TransformBasis::Expected, name: Some(name.into()), candidates, evidence: None };
+        row.transform = TransformReport {
+            basis: TransformBasis::Expected,
+            name: Some(name.into()),
+            candidates,
+            ..TransformReport::default()
+        };
         row.icv_bytes = row.icv_bytes.filter(|_| sa.key.protocol == Protocol::Ah).or(Some(icv));
     }
 }

@@ -4,6 +4,7 @@ pub(super) mod directions;
 pub(super) mod events;
 pub(super) mod fragmented;
 pub(super) mod inferred;
+pub(in crate::analysis) mod lengths;
 pub(super) mod padding;
 pub(super) mod sas;
 pub(super) mod sizes;

@@ -144,14 +144,14 @@ pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {
-    let unknown =
-        TransformReport { basis: TransformBasis::Unknown, name: None, candidates: Arc::new([]), evidence: None };
+    let unknown = TransformReport { candidates: Arc::new([]), ..TransformReport::default() };
     if let Some(Inferred { known, .. }) = &sa.inferred {
         return TransformReport {
             basis: if known.inference.decided { TransformBasis::Inferred } else { TransformBasis::Unknown },
             name: known.name.clone(),
             candidates: Arc::clone(&known.candidates),
             evidence: Some(Name::clone(&known.evidence)),
+            ..TransformReport::default()
         };
     }
     match (sa.key.protocol, sa.null, icv_bytes(sa)) {
@@ -173,14 +173,14 @@ fn transform(sa: &SaView<'_>) -> TransformReport {
                 basis: TransformBasis::Visible,
                 name: Some(name),
                 candidates: candidates.into(),
-                evidence: None,
+                ..TransformReport::default()
             }
         }
         (Protocol::Ah, _, Some(icv)) => TransformReport {
             basis: TransformBasis::Visible,
             name: Some(format!("{}-bit ICV", icv * 8).into()),
             candidates: integrity(icv, true).map(|one| Name::from(one.name)).collect(),
-            evidence: None,
+            ..TransformReport::default()
         },
         _ => unknown,
     }

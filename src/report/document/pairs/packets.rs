@@ -1,7 +1,7 @@
 //! Packets by what became of them: the summary, what is outside the tunnel, what was lost, and what both ends saw.
 
 use super::super::table::{Cell, Column, Priority, Table};
-use super::super::{Block, KeyFigure, Section, View, captures};
+use super::super::{Block, KeyFigure, Section, View, captures, figures};
 use super::times::{cells, columns};
 use super::words::{frame, short};
 use crate::model::pairs::{EndsWay, LossPlace, MatchReport, Pairs};
@@ -122,6 +122,7 @@ pub(super) fn lost(report: &MatchReport, view: &View) -> Section {
         return Section::default();
     }
     let mut section = Section::noted("Lost packets", "plaintext frames that did not reach the next tap");
+    section.figure(figures::losses::figure(report));
     let mut table = Table::new([
         Column::words("frame"),
         Column::words("at"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::classes::{self, Bin};
 use super::super::table::{Cell, Column, Table};
-use super::super::{Section, View};
+use super::super::{Section, View, figures};
 use super::words::short;
 use crate::model::pairs::{Direction, MatchReport, PairBasis, Size};
 use crate::model::report::{Parts, TransformBasis};
@@ -13,6 +13,10 @@ use crate::report::words::number::{count, grouped};
 
 pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     let mut section = Section::titled("Overhead by packet size");
+    if let Some(sized) = figures::of_match(report) {
+        section.figure(figures::overhead::figure(&sized));
+        section.figure(figures::share::figure(&sized));
+    }
     let mut groups: BTreeMap<(&str, PairBasis), Vec<&Size>> = BTreeMap::new();
     for size in &report.sizes {
         groups.entry((&size.sa, size.basis)).or_default().push(size);

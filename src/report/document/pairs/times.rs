@@ -1,7 +1,7 @@
 //! The clocks of the two sides, and the time between the taps.
 
 use super::super::table::{Cell, Column, Priority, Table};
-use super::super::{Block, Section, View};
+use super::super::{Block, Section, View, figures};
 use super::directions::from_to;
 use super::words::{apart, short};
 use crate::model::pairs::{Clock, ClockBasis, MatchReport, Times};
@@ -72,6 +72,9 @@ fn words(clock: &Clock) -> String {
 pub(super) fn latency(report: &MatchReport, view: &View) -> Section {
     let timed = report.timed();
     let mut section = Section::titled("Latency");
+    if let Some(sized) = figures::of_match(report) {
+        section.figure(figures::times::figure(report, &sized));
+    }
     let mut table = Table::new(columns("SA"));
     for (direction, times) in timed.iter().take(view.shown(timed.len())) {
         let [min, p50, p90, p99, max, mean] = cells(times);

@@ -1,0 +1,100 @@
+//! What makes an output again, out of what the output says of itself. What it does not say stands in capitals, to be filled in.
+
+use crate::model::pairs::{ClockBasis, MatchReport, Side};
+use crate::model::report::{Report, TransformBasis};
+use crate::transform::calculation::{Calculation, IMIX};
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | ',' | ':' | '=' | '@' | '%');
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Captures beyond so many are not listed: a line that nobody types is no help.
+const LISTED: usize = 12;
+
+pub(super) fn report(report: &Report) -> Vec<String> {
+    if report.captures.is_empty() || report.captures.len() > LISTED {
+        return Vec::new();
+    }
+    let mut words = vec!["spiglass report --format json".to_owned()];
+    words.extend(report.filters.iter().map(|filter| filter.split(' ').map(quoted).collect::<Vec<_>>().join(" ")));
+    if report.rates.bin_ns > 0 && report.rates.bin_ns != 1_000_000_000 {
+        words.push(format!("--bin {}", bin(report.rates.bin_ns)));
+    }
+    let rated = report.rates.directions.iter().any(|rate| rate.utilisation_pct.is_some());
+    words.extend(
+        (rated || report.rates.pause.iter().any(|row| row.stopped_ns.is_some())).then(|| "--link-rate RATE".to_owned()),
+    );
+    words.extend(report.config.is_some().then(|| "--config CONFIGURATION".to_owned()));
+    for tap in &report.taps {
+        let paths: Vec<&str> = tap
+            .captures
+            .iter()
+            .filter_map(|at| report.captures.get(*at as usize))
+            .map(|one| one.path.as_str())
+            .collect();
+        if report.taps.len() > 1 && !paths.iter().any(|path| path.contains(',')) && !tap.name.contains('=') {
+            words.push(format!("--tap {}", quoted(&format!("{}={}", tap.name, paths.join(",")))));
+        } else {
+            words.extend(paths.into_iter().map(quoted));
+        }
+    }
+    vec![words.join(" ")]
+}
+
+/// `500ms`, in the largest unit that leaves no fraction.
+fn bin(ns: u64) -> String {
+    let units =
+        [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
+}
+
+pub(super) fn pairs(report: &MatchReport) -> Vec<String> {
+    let sides =
+        [("--plain", Some(&report.plain)), ("--tunnel", Some(&report.tunnel)), ("--exit", report.exit.as_ref())];
+    let captures = |side: &Side| side.captures.iter().map(|capture| capture.path.clone()).collect::<Vec<_>>();
+    let all: usize = sides.iter().filter_map(|(_, side)| *side).map(|side| side.captures.len()).sum();
+    if all == 0 || all > LISTED {
+        return Vec::new();
+    }
+    let mut words = vec!["spiglass match --format json".to_owned()];
+    for (option, side) in sides.into_iter().filter_map(|(option, side)| Some((option, side?))) {
+        words.extend(captures(side).iter().map(|path| format!("{option} {}", quoted(path))));
+    }
+    let told = report.directions.iter().any(|direction| direction.transform.basis == TransformBasis::Expected);
+    words.extend((told || report.pairs.by_basis.decrypted > 0).then(|| "--config CONFIGURATION".to_owned()));
+    let one = captures(&report.plain) == captures(&report.tunnel);
+    let clock = report.directions.iter().any(|direction| direction.clock.basis == ClockBasis::OneClock);
+    words.extend((clock && !one).then(|| "--one-clock".to_owned()));
+    let through = report.directions.iter().any(|direction| direction.latency_ns.cut_through.is_some());
+    words.extend(through.then(|| "--link-rate RATE".to_owned()));
+    vec![words.join(" ")]
+}
+
+pub(super) fn calculation(answer: &Calculation) -> Vec<String> {
+    let Some(first) = answer.transforms.first() else { return Vec::new() };
+    let mut words = vec!["spiglass calc --format json".to_owned()];
+    for costs in &answer.transforms {
+        match costs.transform.strip_prefix("constant ") {
+            Some(bytes) => words.push(format!("--overhead-bytes {bytes}")),
+            None => words.push(format!("--transform {}", quoted(&costs.transform))),
+        }
+    }
+    words.extend(first.mode.as_ref().map(|mode| format!("--mode {mode}")));
+    words.push(format!("--outer {} --inner {}", first.outer, first.inner));
+    words.extend(first.udp_encap.then(|| "--udp-encap".to_owned()));
+    words.extend(first.gre.then(|| "--gre".to_owned()));
+    words.extend((answer.vlan_tags > 0).then(|| format!("--vlan {}", answer.vlan_tags)));
+    words.push(format!("--mtu {} --link-rate {}", answer.mtu, answer.link_rate_bps));
+    let sizes: Vec<String> = first.sizes.iter().map(|cost| cost.inner_bytes.to_string()).collect();
+    let mix = first.imix.is_some() && sizes.len() == IMIX.len();
+    words.push(format!("--sizes {}", if mix { "imix".to_owned() } else { sizes.join(",") }));
+    vec![words.join(" ")]
+}
