@@ -24,6 +24,7 @@ pub(crate) mod pairing;
 mod partial;
 mod settings;
 mod state;
+pub mod trials;
 
 pub use crate::analysis::state::base::span::CaptureSpan;
 pub use crate::analysis::state::base::succession::{Border, Succession};
@@ -33,3 +34,4 @@ pub use limits::MEMORY_LIMIT;
 pub use pairing::PairSettings;
 pub use partial::{MergeError, Partial};
 pub use settings::Settings;
+pub use trials::{RateLayer, SearchSettings, TrialsSettings};

@@ -14,6 +14,7 @@ mod sa;
 #[cfg(test)]
 mod schema;
 mod time;
+pub mod trials;
 
 pub use address::Address;
 pub use error::{Damage, DamageKind, Error};

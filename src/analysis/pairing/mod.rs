@@ -74,8 +74,7 @@ use shifts::Proof;
 use tally::Tally;
 use trains::Trains;
 pub(crate) use trains::Whole;
-use tunnel::Role;
-pub(crate) use tunnel::Sight;
+pub(crate) use tunnel::{Role, Sight};
 use watch::Watch;
 
 use crate::capture::Frame;

@@ -1,0 +1,86 @@
+//! The clocks of all taps against that of the first.
+
+use super::clock::{Anchor, Clock, anchors, compare, least, settings};
+use super::row::At;
+use crate::analysis::trials::read::{Place, Taps};
+use crate::model::trials::Direction;
+
+/// Clocks by tap; `None` where nothing compares one.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Clocks {
+    pub(crate) clock: [Option<Clock>; 3],
+    /// Whether only one direction compares them: the least latency is taken for zero.
+    pub(crate) depends_on_offset: bool,
+}
+
+/// Frames of both directions at each tap.
+pub(crate) type Both = [Vec<(Place, At)>; 2];
+
+impl Clocks {
+    /// Clocks against that of the first tap that there is.
+    pub(crate) fn of(taps: &Taps, both: &Both, gap: i64, one_clock: bool) -> Self {
+        let mut clocks = Self { clock: [const { None }; 3], depends_on_offset: false };
+        let [fwd, _] = both;
+        let Some((reference, _)) = fwd.first() else { return clocks };
+        clocks.put(*reference, Some(Clock::default()));
+        let moments = |place: Place| taps.place(place).steps.iter().map(|step| step.at);
+        for (place, _) in fwd.iter().skip(1) {
+            let starts = |way: usize, place: Place| -> Vec<Anchor> {
+                let frames = both.get(way).and_then(|seen| seen.iter().find(|(own, _)| *own == place));
+                frames.map_or_else(Vec::new, |(_, at)| anchors(at.frames.iter().map(|f| (f.t, f.size)), gap))
+            };
+            let into = (starts(0, *reference), starts(0, *place));
+            let out = (starts(1, *place), starts(1, *reference));
+            let mut clock = if one_clock { Some(Clock::default()) } else { Self::by(&into, &out) };
+            if let Some(clock) = &mut clock {
+                if !one_clock {
+                    let mapped = |anchors: &[Anchor]| -> Vec<Anchor> {
+                        anchors.iter().map(|(t, size)| (clock.map(*t), *size)).collect()
+                    };
+                    // Both directions: equal least latency each way.
+                    let ways = [least(&into.0, &mapped(&into.1)), least(&mapped(&out.0), &out.1)];
+                    match ways {
+                        [Some(there), Some(back)] => clock.offset += (there - back) / 2,
+                        _ => clocks.depends_on_offset = true,
+                    }
+                }
+                let mut set: Vec<i64> = moments(*reference).chain(moments(*place).map(|t| clock.map(t))).collect();
+                set.sort_unstable();
+                settings(clock, &into.0, &into.1, &set);
+            }
+            clocks.put(*place, clock);
+        }
+        clocks
+    }
+
+    /// By the packets into the tunnel, or, where there are none, by those out of it.
+    fn by(into: &(Vec<Anchor>, Vec<Anchor>), out: &(Vec<Anchor>, Vec<Anchor>)) -> Option<Clock> {
+        compare(&into.0, &into.1).or_else(|| {
+            let Clock { offset, drift, origin, .. } = compare(&out.0, &out.1)?;
+            Some(Clock { offset: -offset, drift: -drift, origin: origin.saturating_add(offset), set: Vec::new() })
+        })
+    }
+
+    fn put(&mut self, place: Place, clock: Option<Clock>) {
+        if let Some(own) = self.clock.get_mut(place as usize) {
+            *own = clock;
+        }
+    }
+
+    pub(crate) fn get(&self, place: Place) -> Option<&Clock> {
+        self.clock.get(place as usize)?.as_ref()
+    }
+
+    /// A time of a tap on the clock of the first.
+    pub(crate) fn map(&self, place: Place, t: i64) -> i64 {
+        self.get(place).map_or(t, |clock| clock.map(t))
+    }
+}
+
+/// The number of a direction among both.
+pub(crate) const fn at(direction: Direction) -> usize {
+    match direction {
+        Direction::Fwd => 0,
+        Direction::Rev => 1,
+    }
+}
