@@ -14,6 +14,7 @@ mod sequence;
 mod size;
 mod spi;
 mod transform;
+mod trials;
 mod tunnel;
 
 use crate::model::report::Severity;
@@ -67,7 +68,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 92] = [
+static ENTRIES: [Entry; 99] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -160,6 +161,13 @@ static ENTRIES: [Entry; 92] = [
     pairing::NOTHING,
     pairing::UNDETERMINED,
     pairing::HOLE,
+    trials::SWAPPED,
+    trials::STALLED,
+    trials::LOSSY,
+    trials::NOT_MONOTONE,
+    trials::SHORT,
+    trials::CARRIED_IN,
+    trials::NONE,
 ];
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod progress;
 mod rows;
 mod run;
 mod sink;
+mod trials;
 mod values;
 mod verdict;
 

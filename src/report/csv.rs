@@ -2,11 +2,13 @@
 //! joined with `;`. The header row is always there. No text cell begins a formula.
 
 mod pairs;
+mod trials;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 pub use pairs::{PairRows, PairTable, write_pairs};
+pub use trials::{TrialsTable, write_trials};
 
 use crate::model::report::{
     AhPadding, Capture, DirectionRate, EspPadding, EthernetPadding, Finding, FrameRef, Layer, Report, Rfc3339, Sa, Size,

@@ -15,6 +15,7 @@ mod pairs;
 mod rows;
 mod tap;
 mod time;
+mod trials;
 mod udp;
 
 use super::settings::Settings;
@@ -26,6 +27,7 @@ use crate::{dissect::stack_name, model::report};
 pub(crate) use pairs::pair_findings;
 pub(crate) use tap::Tap;
 pub(crate) use time::rfc3339;
+pub(crate) use trials::trial_findings;
 
 /// The state of one tap, to be reported.
 #[derive(Debug)]

@@ -58,6 +58,11 @@ pub(crate) struct Inside {
 }
 
 impl Sight<'_> {
+    /// Whether the frame is a packet in clear.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.role() == Role::Plain
+    }
+
     /// What the frame is, by its outermost headers.
     pub(crate) fn role(&self) -> Role {
         let Some(outer) = self.stack.outer() else { return Role::None };

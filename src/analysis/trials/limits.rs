@@ -79,4 +79,4 @@ pub(super) const FULL: f64 = 0.98;
 /// Loads that differ by less are equal loads of two runs.
 pub(super) const SAME_LOAD: f64 = 0.01;
 /// RFC 2544 section 24: a shorter trial is noted, in seconds.
-pub(super) const SHORT_SECONDS: f64 = 60.0;
+pub(crate) const SHORT_SECONDS: f64 = 60.0;

@@ -18,6 +18,7 @@ mod trial;
 
 pub(crate) use finish::{Figured, Given, finish};
 pub(crate) use read::{Place, Taps};
+pub(crate) use limits::SHORT_SECONDS;
 pub use segments::{GivenTrial, read_given};
 pub use settings::{RateLayer, SearchSettings, TrialsSettings};
 pub use sizes::baseline::ClearTrial;

@@ -15,11 +15,13 @@ mod pairs;
 mod rates;
 mod sas;
 pub mod table;
+mod trials;
 
 use jiff::tz::TimeZone;
 
 use crate::model::pairs::MatchReport;
 use crate::model::report::{Report, Severity};
+use crate::model::trials::TrialsReport;
 use crate::transform::calculation::Calculation;
 use table::{Cell, Table};
 
@@ -204,6 +206,12 @@ pub fn check(report: &Report, view: &View) -> Document {
 #[must_use]
 pub fn pairs(report: &MatchReport, view: &View) -> Document {
     pairs::document(report, view)
+}
+
+/// The document of `trials`.
+#[must_use]
+pub fn trials(report: &TrialsReport, view: &View) -> Document {
+    trials::document(report, view)
 }
 
 /// The document of `calc`.

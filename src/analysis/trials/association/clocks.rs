@@ -3,7 +3,6 @@
 use super::clock::{Anchor, Clock, anchors, compare, least, settings};
 use super::row::At;
 use crate::analysis::trials::read::{Place, Taps};
-use crate::model::trials::Direction;
 
 /// Clocks by tap; `None` where nothing compares one.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,13 +73,5 @@ impl Clocks {
     /// A time of a tap on the clock of the first.
     pub(crate) fn map(&self, place: Place, t: i64) -> i64 {
         self.get(place).map_or(t, |clock| clock.map(t))
-    }
-}
-
-/// The number of a direction among both.
-pub(crate) const fn at(direction: Direction) -> usize {
-    match direction {
-        Direction::Fwd => 0,
-        Direction::Rev => 1,
     }
 }

@@ -7,7 +7,7 @@ use crate::analysis::trials::read::tap::Outer;
 use crate::analysis::trials::read::ways::{Ways, is_asked};
 use crate::analysis::trials::read::{Place, Taps};
 use crate::analysis::trials::settings::TrialsSettings;
-use crate::model::trials::{Basis, Direction};
+use crate::model::trials::Direction;
 
 /// The time of a packet that was not seen.
 pub(crate) const MISSING: i64 = i64::MIN;
@@ -56,8 +56,6 @@ pub(crate) struct Row {
     pub(crate) skips: Vec<Skip>,
     /// Whether the lengths of packets inside are not known.
     pub(crate) opaque: bool,
-    /// How it is known which frame left as which, by trial.
-    pub(crate) basis: Basis,
 }
 
 impl Row {
@@ -160,7 +158,6 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Ro
         lengths,
         skips: Vec::new(),
         opaque: false,
-        basis: Basis::None,
     };
     let Some((place, first)) = seen.first() else { return row };
     row.opaque = first.tunnel && !first.visible && (plain.is_none() || row.lengths.open);

@@ -217,6 +217,17 @@ impl Taps {
         self.trains.entry(key).or_default()
     }
 
+    /// Of each tap: frames, packets in clear, packets in a tunnel.
+    pub(crate) fn counts(&self) -> [(u64, u64, u64); 3] {
+        self.tap.each_ref().map(|tap| (tap.frames, tap.packets, tap.opaque))
+    }
+
+    /// Whether the plain tap shows a tunnel and the tunnel's tap none.
+    pub(crate) fn looks_swapped(&self) -> bool {
+        let (near, middle) = (self.place(Place::Near), self.place(Place::Middle));
+        near.opaque > 0 && middle.opaque == 0 && middle.packets > 0
+    }
+
     /// Puts all records in order of time.
     pub(crate) fn sort(&mut self) {
         self.tap.iter_mut().for_each(Tap::sort);

@@ -111,11 +111,6 @@ impl Tap {
         ns - step.map_or(0, |step| step.shift)
     }
 
-    /// Whether the clock was set between two times.
-    pub(crate) fn steps_within(&self, from: i64, to: i64) -> bool {
-        self.steps.iter().any(|step| step.at >= from && step.at <= to)
-    }
-
     pub(crate) fn push_plain(&mut self, packet: Packet) {
         if self.plain.len() < MAX_RECORDS { self.plain.push(packet) } else { self.refused += 1 }
     }

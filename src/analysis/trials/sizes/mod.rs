@@ -4,7 +4,7 @@ pub(crate) mod baseline;
 mod buffers;
 mod bursts;
 pub(crate) mod model;
-pub mod search;
+pub(crate) mod search;
 mod throughput;
 
 pub(crate) use buffers::buffers;
