@@ -79,7 +79,12 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_
     places.reverse();
     let rev = row::sightings(&taps, &ways, Direction::Rev, &places, settings);
     let both = [fwd, rev];
-    let clocks = Clocks::of(&taps, &both, settings.gap_ns as i64, settings.one_clock);
+    let mut clocks = Clocks::of(&taps, &both, settings.gap_ns as i64, settings.one_clock);
+    if !settings.one_clock && both.iter().all(|seen| seen.iter().all(|(_, at)| !at.frames.is_empty())) {
+        let rows: Vec<Row> =
+            both.iter().enumerate().map(|(way, seen)| direction(&taps, seen, way, &clocks, settings).0).collect();
+        clocks.balance(&rows);
+    }
     out.depends_on_offset = clocks.depends_on_offset;
     out.clocks = all.map(|place| clocks.get(place).map(|clock| (clock.offset, clock.drift)));
     let mut rows: Vec<Row> = Vec::new();
@@ -95,7 +100,7 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_
     let is_cut = |found: &Found| until.is_some_and(|until| found.end >= until);
     let (kept, left): (Vec<Found>, Vec<Found>) =
         found.into_iter().partition(|found| found.stretch.kind != Kind::Stray && !is_cut(found));
-    out.segments = left_out::segments(&taps, &rows, &left, settings, is_cut);
+    out.segments = left_out::segments(&taps, &rows, &left, is_cut);
     let kept = number(kept);
     out.carried_in = left_out::carried_in(&rows, &kept);
     let measured = kept.iter().filter_map(|found| trial::measured(&taps, rows.get(found.way)?, found, &clocks, settings));

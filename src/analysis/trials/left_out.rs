@@ -5,7 +5,6 @@ use super::association::{Clocks, MISSING, Row};
 use super::finish::Found;
 use super::limits::{FEWEST, MAX_LISTED};
 use super::read::{Place, Taps};
-use super::settings::TrialsSettings;
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Direction, Flow, Kind, Segment};
 
@@ -17,7 +16,6 @@ pub(super) fn segments(
     taps: &Taps,
     rows: &[Row],
     left: &[Found],
-    settings: &TrialsSettings,
     is_cut: impl Fn(&Found) -> bool,
 ) -> Vec<Segment> {
     let mut segments: Vec<Segment> = left
@@ -42,7 +40,6 @@ pub(super) fn segments(
             })
         })
         .collect();
-    let _ = settings;
     segments.sort_by_key(|segment| segment.start_ns);
     segments.truncate(MAX_LISTED);
     segments
@@ -64,9 +61,11 @@ pub(super) fn swapped(row: &Row, seen: &[(Place, At)]) -> Option<(Direction, u64
     let (_, left) = seen.last().filter(|_| seen.len() > 1)?;
     // Of encrypted packets only those count whose lengths the test load makes.
     let mine = |size: u16| !left.tunnel || left.visible || row.lengths.open || row.lengths.inner_of(size).is_some();
-    let out = left.frames.iter().filter(|frame| mine(frame.size)).count() as u64;
+    let out = left.frames.iter().filter(|frame| frame.test && mine(frame.size)).count() as u64;
     let came = if came.tunnel { row.t.len() as u64 } else { came.frames.len() as u64 };
-    (!row.opaque && out > came + came / 50 + 20).then_some((row.direction, came, out))
+    // Packets of another load in the tunnel say nothing of these taps.
+    let unknown = row.opaque || left.tunnel && !left.visible && row.lengths.open;
+    (!unknown && came >= FEWEST as u64 && out > came + came / 50 + 20).then_some((row.direction, came, out))
 }
 
 /// The busiest flows of the test load.

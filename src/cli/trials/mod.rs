@@ -20,6 +20,7 @@ use crate::engine::{self, Input, Settings, TrialsInputs};
 use crate::model::trials::TrialsReport;
 use crate::model::{Address, Error};
 use crate::report::csv::{TrialsTable, write_trials};
+use crate::report::words::escape::printable;
 use crate::report::{document, json, markdown, text};
 
 pub(super) const EXAMPLES: &str = "\
@@ -41,7 +42,7 @@ pub(super) struct TrialsArgs {
     /// A capture of the plaintext side; repeatable [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     plain: Vec<OsString>,
-    /// A capture of the side of the tunnel; repeatable; may be the same [default: none]
+    /// A capture of the side of the tunnel; repeatable; may be the same, or missing in a run in clear [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     tunnel: Vec<OsString>,
     /// A capture of the plaintext side after the other gateway; repeatable [default: none]
@@ -169,6 +170,7 @@ fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
             "no capture; give --plain and --tunnel (and --exit), --tunnel and --exit, --tunnel, or --in and --out".into(),
         ));
     }
+    let inputs = without_missing(inputs);
     let one = inputs.plain == inputs.tunnel;
     let all = [if one { &[] } else { inputs.plain.as_slice() }, &inputs.tunnel, &inputs.exit];
     let stdin = all.iter().flat_map(|side| side.iter()).filter(|input| input.source == Source::Stdin).count();
@@ -200,6 +202,19 @@ fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
     let read = [&inputs.plain, &inputs.tunnel, &inputs.exit].into_iter().flatten();
     let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(read, &args.policy))?;
     Ok(Asked { inputs, settings, table, baseline, sink })
+}
+
+/// A run in clear, to compare with, has no tunnel: where both ends were captured and the tunnel was not, they are enough.
+fn without_missing(mut inputs: TrialsInputs) -> TrialsInputs {
+    let missing = |input: &Input| matches!(&input.source, Source::Path(path) if !path.exists());
+    let ends = !inputs.plain.is_empty() && !inputs.exit.is_empty();
+    if ends && !inputs.tunnel.is_empty() && inputs.tunnel.iter().all(missing) {
+        for input in std::mem::take(&mut inputs.tunnel) {
+            let name = input.source.name().to_string_lossy().into_owned();
+            tell!("spiglass: {}: not there; measured between --plain and --exit without it", printable(&name));
+        }
+    }
+    inputs
 }
 
 fn given(path: &PathBuf) -> Result<Vec<GivenTrial>, Error> {

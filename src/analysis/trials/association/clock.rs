@@ -79,15 +79,11 @@ pub(crate) fn compare(here: &[Anchor], there: &[Anchor]) -> Option<Clock> {
         .filter(|(_, _, own)| *own == size)
         .map(|(t, d, _)| ((t - origin) as f64 / 1e9, (*d - near.first().map_or(0, |n| n.1)) as f64 / 1e9))
         .collect();
-    let slope = if points.len() > 2 { line(&points).map_or(0.0, |line| line.slope) } else { 0.0 };
-    let drift = if slope.abs() < DRIFT { slope } else { 0.0 };
+    // A device that serves in bursts makes anchors wander: what is within three standard errors of none is none.
+    let slope = line(&points).filter(|line| points.len() > 2 && line.slope.abs() > 3.0 * line.error);
+    let drift = slope.map(|line| line.slope).filter(|slope| slope.abs() < DRIFT).unwrap_or(0.0);
     let offset = near.iter().map(|(t, d, _)| d - (drift * (t - origin) as f64).round() as i64).min()?;
     Some(Clock { offset, drift, origin, set: Vec::new() })
-}
-
-/// The least difference of anchors that are on one clock: `there` less `here`.
-pub(crate) fn least(here: &[Anchor], there: &[Anchor]) -> Option<i64> {
-    agreeing(here, there, 0).iter().map(|(_, d, _)| *d).min()
 }
 
 /// By how much a clock is ahead after each of the moments at which one of the clocks was set: the anchors since then against those

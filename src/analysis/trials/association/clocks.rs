@@ -1,7 +1,7 @@
 //! The clocks of all taps against that of the first.
 
-use super::clock::{Anchor, Clock, anchors, compare, least, settings};
-use super::row::At;
+use super::clock::{Anchor, Clock, anchors, compare, settings};
+use super::row::{At, MISSING, Row};
 use crate::analysis::trials::read::{Place, Taps};
 
 /// Clocks by tap; `None` where nothing compares one.
@@ -10,6 +10,22 @@ pub(crate) struct Clocks {
     pub(crate) clock: [Option<Clock>; 3],
     /// Whether only one direction compares them: the least latency is taken for zero.
     pub(crate) depends_on_offset: bool,
+}
+
+/// Least time between two taps of the packets of a row.
+fn least(row: &Row, from: Option<Place>, to: Option<Place>) -> Option<i64> {
+    let time = |i: usize, place: Option<Place>| {
+        if place == row.first() {
+            row.t.get(i).copied()
+        } else if place == row.last() {
+            row.out.get(i).copied()
+        } else {
+            row.middle.get(i).map(|(t, _)| *t)
+        }
+    };
+    let both = |i: usize| Some((time(i, from)?, time(i, to)?));
+    let pairs = (0..row.t.len()).filter_map(both).filter(|(a, b)| *a != MISSING && *b != MISSING);
+    pairs.map(|(a, b)| b.saturating_sub(a)).min()
 }
 
 /// Frames of both directions at each tap.
@@ -32,17 +48,7 @@ impl Clocks {
             let out = (starts(1, *place), starts(1, *reference));
             let mut clock = if one_clock { Some(Clock::default()) } else { Self::by(&into, &out) };
             if let Some(clock) = &mut clock {
-                if !one_clock {
-                    let mapped = |anchors: &[Anchor]| -> Vec<Anchor> {
-                        anchors.iter().map(|(t, size)| (clock.map(*t), *size)).collect()
-                    };
-                    // Both directions: equal least latency each way.
-                    let ways = [least(&into.0, &mapped(&into.1)), least(&mapped(&out.0), &out.1)];
-                    match ways {
-                        [Some(there), Some(back)] => clock.offset += (there - back) / 2,
-                        _ => clocks.depends_on_offset = true,
-                    }
-                }
+                clocks.depends_on_offset |= !one_clock;
                 let mut set: Vec<i64> = moments(*reference).chain(moments(*place).map(|t| clock.map(t))).collect();
                 set.sort_unstable();
                 settings(clock, &into.0, &into.1, &set);
@@ -50,6 +56,26 @@ impl Clocks {
             clocks.put(*place, clock);
         }
         clocks
+    }
+
+    /// Where packets of both directions are paired: equal least latency each way. Whether any clock was changed.
+    pub(crate) fn balance(&mut self, rows: &[Row]) -> bool {
+        let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
+        let mut changed = false;
+        let reference = fwd.first();
+        for place in fwd.places.iter().copied().skip(1) {
+            let (Some(there), Some(back)) = (least(fwd, reference, Some(place)), least(rev, Some(place), reference)) else {
+                continue;
+            };
+            if let Some(clock) = self.clock.get_mut(place as usize).and_then(Option::as_mut) {
+                clock.offset += (there - back) / 2;
+                changed = true;
+            }
+        }
+        if changed {
+            self.depends_on_offset = false;
+        }
+        changed
     }
 
     /// By the packets into the tunnel, or, where there are none, by those out of it.

@@ -44,6 +44,12 @@ pub(crate) fn pair(
         by_order(row, at, &times, records, spans, slack)
     };
     let time = |frame: &Sighted| clocks.map(place, frame.t);
+    // In clear a packet shows its own length.
+    if !at.tunnel && !row.outer.is_empty() {
+        for (size, frame) in row.size.iter_mut().zip(&frames) {
+            *size = frame.map_or(*size, |frame| frame.size);
+        }
+    }
     if row.last() == Some(place) {
         row.out = frames.iter().map(|frame| frame.map_or(MISSING, time)).collect();
     }
@@ -104,16 +110,24 @@ fn by_order<'f>(
         let came = row.t.get(span.from..span.to).unwrap_or_default();
         let sizes = row.size.get(span.from..span.to).unwrap_or_default();
         let open = row.lengths.open || row.opaque;
+        let outer = row.outer.get(span.from..span.to).unwrap_or_default();
+        let hidden = at.tunnel && !at.visible;
         let outside = |size: u16| {
-            if !at.tunnel || at.visible {
-                Some(size)
-            } else if open {
-                Some(0)
+            if open {
+                0
+            } else if hidden || !outer.is_empty() {
+                row.lengths.outer_of(size).unwrap_or(u16::MAX)
             } else {
-                row.lengths.outer_of(size)
+                size
             }
         };
-        let lengths: Vec<u16> = sizes.iter().map(|size| outside(*size).unwrap_or(u16::MAX)).collect();
+        // A frame's length as the lengths of those that came in are told.
+        let told = |frame: &Sighted| if hidden && !open { frame.size } else { outside(frame.size) };
+        let lengths: Vec<u16> = if outer.is_empty() || open {
+            sizes.iter().map(|size| outside(*size)).collect()
+        } else {
+            outer.to_vec()
+        };
         let mut made = lengths.clone();
         made.sort_unstable();
         made.dedup();
@@ -121,10 +135,10 @@ fn by_order<'f>(
         let to = times.partition_point(|t| *t < span.following.saturating_sub(slack)).max(from);
         let within = at.frames.get(from..to).unwrap_or_default().iter().zip(times.get(from..to).unwrap_or_default());
         let left: Vec<(&Sighted, i64)> = within
-            .filter(|(frame, _)| open && at.tunnel && !at.visible || made.binary_search(&frame.size).is_ok())
+            .filter(|(frame, _)| open || made.binary_search(&told(frame)).is_ok())
             .map(|(frame, t)| (frame, *t))
             .collect();
-        let (chosen, how) = assign(came, &lengths, &left, records, made.len() > 1, at.tunnel);
+        let (chosen, how) = assign(came, &lengths, &left, records, &told, made.len() > 1, at.tunnel);
         for (i, frame) in chosen {
             if let Some(own) = frames.get_mut(span.from + i) {
                 *own = Some(frame);
@@ -141,6 +155,7 @@ fn assign<'f>(
     lengths: &[u16],
     left: &[(&'f Sighted, i64)],
     records: &[Outer],
+    told: &dyn Fn(&Sighted) -> u16,
     several: bool,
     tunnel: bool,
 ) -> (Vec<(usize, &'f Sighted)>, Basis) {
@@ -151,7 +166,7 @@ fn assign<'f>(
         let chosen: Vec<usize> = (0..came.len()).collect();
         let row: Vec<(i64, Option<&Sighted>)> =
             left.iter().take(came.len()).map(|(frame, t)| (*t, Some(*frame))).collect();
-        return (settle(&chosen, &row, lengths, several), Basis::Order);
+        return (settle(&chosen, &row, lengths, told, several), Basis::Order);
     }
     // A number that is missing was a packet, too, lost behind encryption: it left about when its neighbours did.
     let lost = came.len() - left.len();
@@ -175,7 +190,7 @@ fn assign<'f>(
     }
     let times: Vec<i64> = row.iter().map(|(t, _)| *t).collect();
     let chosen = tail_drop(came, &times);
-    (settle(&chosen, &row, lengths, several), Basis::TailDrop)
+    (settle(&chosen, &row, lengths, told, several), Basis::TailDrop)
 }
 
 /// Lengths must agree.
@@ -183,9 +198,10 @@ fn settle<'f>(
     chosen: &[usize],
     row: &[(i64, Option<&'f Sighted>)],
     lengths: &[u16],
+    told: &dyn Fn(&Sighted) -> u16,
     several: bool,
 ) -> Vec<(usize, &'f Sighted)> {
-    let own: Vec<u16> = row.iter().map(|(_, frame)| frame.map_or(0, |frame| frame.size)).collect();
+    let own: Vec<u16> = row.iter().map(|(_, frame)| frame.map_or(0, told)).collect();
     let agree = || chosen.iter().zip(&own).all(|(i, size)| *size == 0 || lengths.get(*i) == Some(size));
     let moved = if several && !agree() { by_length(chosen, lengths, &own, MAX_CELLS) } else { None };
     let chosen = moved.as_deref().unwrap_or(chosen);

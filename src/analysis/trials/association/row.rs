@@ -20,6 +20,8 @@ pub(crate) struct Sighted {
     /// IP length; the outer one where the packet is encrypted.
     pub(crate) size: u16,
     pub(crate) record: u32,
+    /// Whether it is of the test load; in the tunnel, nobody knows.
+    pub(crate) test: bool,
 }
 
 /// Frames of one direction at one tap.
@@ -47,6 +49,8 @@ pub(crate) struct Row {
     pub(crate) flow: Vec<u16>,
     /// Place of the record, where the first tap is the tunnel's.
     pub(crate) record: Vec<u32>,
+    /// Outer IP length, where packets come in encrypted: padding makes several inner ones alike.
+    pub(crate) outer: Vec<u16>,
     /// Time at the last tap.
     pub(crate) out: Vec<i64>,
     /// Time and octets at layer 1 at a tap between.
@@ -98,6 +102,8 @@ pub(crate) fn sightings(
     // What is test load shows where the packets are in clear first.
     let plain = places.iter().copied().find(|place| !taps.is_tunnel(*place));
     let tests = plain.map(|place| test_flows(taps, ways, direction, place, settings));
+    // What comes in encrypted cannot be told from background of the same lengths, so that must count where it goes out, too.
+    let all = places.first().is_some_and(|place| taps.is_tunnel(*place));
     let at = |place: Place| {
         let tap = taps.place(place);
         if taps.is_tunnel(place) {
@@ -115,12 +121,15 @@ pub(crate) fn sightings(
             let size = |o: &Outer| if visible { o.inner } else { o.outer };
             let frames = own
                 .iter()
-                .map(|(at, o)| Sighted { t: o.t, key: if visible { o.key } else { 0 }, size: size(o), record: *at as u32 });
+                .map(|(at, o)| Sighted { t: o.t, key: if visible { o.key } else { 0 }, size: size(o), record: *at as u32, test: true });
             At { frames: frames.collect(), tunnel: true, visible }
         } else {
             let test = |flow: u16| tests.as_ref().and_then(|tests| tests.get(usize::from(flow))) == Some(&true);
-            let own = tap.plain.iter().enumerate().filter(|(_, p)| test(p.flow));
-            let frames = own.map(|(at, p)| Sighted { t: p.t, key: p.key, size: p.size, record: at as u32 });
+            let mine = |flow: u16| all && ways.of_flow(taps, flow) == Some(direction);
+            let own = tap.plain.iter().enumerate().map(|(at, p)| (at, p, test(p.flow)));
+            let frames = own
+                .filter(|(_, p, test)| *test || mine(p.flow))
+                .map(|(at, p, test)| Sighted { t: p.t, key: p.key, size: p.size, record: at as u32, test });
             At { frames: frames.collect(), tunnel: false, visible: true }
         }
     };
@@ -131,7 +140,7 @@ pub(crate) fn sightings(
 pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Row {
     let histogram = |at: &At| {
         let mut counts = Histogram::new();
-        at.frames.iter().for_each(|frame| *counts.entry(frame.size).or_default() += 1);
+        at.frames.iter().filter(|frame| frame.test).for_each(|frame| *counts.entry(frame.size).or_default() += 1);
         counts
     };
     let plain = seen.iter().find(|(_, at)| !at.tunnel);
@@ -153,6 +162,7 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Ro
         key: Vec::new(),
         flow: Vec::new(),
         record: Vec::new(),
+        outer: Vec::new(),
         out: Vec::new(),
         middle: Vec::new(),
         lengths,
@@ -160,6 +170,10 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Ro
         opaque: false,
     };
     let Some((place, first)) = seen.first() else { return row };
+    if first.tunnel && plain.is_some_and(|(_, at)| at.frames.iter().all(|frame| !frame.test)) {
+        // No test load came out in clear: what is in the tunnel is something else.
+        return row;
+    }
     row.opaque = first.tunnel && !first.visible && (plain.is_none() || row.lengths.open);
     for frame in &first.frames {
         let size = if first.tunnel && !first.visible && !row.opaque {
@@ -173,6 +187,9 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Ro
         row.key.push(frame.key);
         if first.tunnel {
             row.record.push(frame.record);
+            if !first.visible {
+                row.outer.push(frame.size);
+            }
         } else {
             row.flow.push(taps.place(*place).plain.get(frame.record as usize).map_or(0, |p| p.flow));
         }

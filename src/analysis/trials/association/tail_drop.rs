@@ -61,8 +61,7 @@ fn within(chosen: &[usize], came: &[u16], left: &[u16], reach: usize, cells: usi
         for k in 0..width {
             let i = low + k;
             // The cheapest way that ends before arrival i.
-            while let Some((at, cost)) = before.get(next).filter(|(at, _)| *at < i) {
-                let _ = at;
+            while let Some((_, cost)) = before.get(next).filter(|(at, _)| *at < i) {
                 if *cost < u64::MAX && best.is_none_or(|(least, _)| *cost < least) {
                     best = Some((*cost, next as u32));
                 }

@@ -95,7 +95,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         direction: sample.direction,
         ways: Ways::One,
         kind: sample.kind,
-        size_class: size_class(sample.size),
+        // Of packets that nobody saw in clear only the outer length is known.
+        size_class: format!("{}{}", if sample.opaque { "outer:" } else { "" }, size_class(sample.size)),
         state: State::Silent,
         basis: sample.basis,
         start: Rfc3339(sample.start_ns),

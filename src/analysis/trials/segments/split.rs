@@ -43,8 +43,25 @@ impl Sums {
     }
 }
 
-/// Cuts where the rate changes.
+/// Cuts where the rate changes. Each part is looked at again with the bins of its own rate: those of the whole are too wide for loads
+/// that follow much lower ones.
 pub(super) fn by_rate(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
+    let width = |from: usize, to: usize| Bins::of(times.get(from..to).unwrap_or_default()).map(|bins| bins.width);
+    let mut done = Vec::new();
+    let mut open = vec![(from, to, width(from, to))];
+    while let Some((from, to, whole)) = open.pop() {
+        let parts = once(times, from, to, cuts);
+        for (a, b) in parts.iter().rev() {
+            let own = width(*a, *b);
+            if parts.len() > 1 && own < whole { open.push((*a, *b, own)) } else { done.push((*a, *b)) }
+        }
+    }
+    done.sort_unstable();
+    done
+}
+
+/// Cuts with bins of one width.
+fn once(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
     let part = times.get(from..to).unwrap_or_default();
     let whole = vec![(from, to)];
     if part.len() < FEWEST {

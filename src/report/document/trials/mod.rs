@@ -67,6 +67,7 @@ fn bench(report: &TrialsReport) -> Section {
 /// ` of size 512`: a size in a sentence.
 fn size_of(class: &str) -> String {
     match class.split_once(':') {
+        Some(("outer", size)) => format!("Packets of {size} bytes outside"),
         Some(("mix", sizes)) => format!("Mix of {} bytes", sizes.replace(',', ", ")),
         _ if class == "random" => "Random sizes".to_owned(),
         _ => format!("{class}-byte packets"),
