@@ -81,7 +81,7 @@ pub(super) enum Command {
     Man,
     /// The JSON Schema of an output, on standard output
     Schema {
-        /// report (also of check and merge), match or calc
+        /// report (also of check and merge), match, trials or calc
         #[arg(value_parser = crate::report::schema::ALL.map(|(name, _)| name))]
         name: String,
     },

@@ -161,7 +161,9 @@ fn direction(
             number: 0,
         })
         .collect();
-    let slack = if settings.one_clock { 0 } else { SLACK_NS };
+    // A clock that was set is put right to about one frame.
+    let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
+    let slack = if settings.one_clock && !set { 0 } else { SLACK_NS };
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
         let bases = pair(&mut row, (*place, at), &tap.tunnelled, clocks, &spans, slack);

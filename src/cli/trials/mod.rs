@@ -57,7 +57,7 @@ pub(super) struct TrialsArgs {
     #[command(flatten)]
     policy: PolicyArgs,
     /// A capture cut in its last record is no reason for exit status 2
-    #[arg(long, help_heading = "Input")]
+    #[arg(long, hide_short_help = true, help_heading = "Input")]
     accept_cut: bool,
     /// JSON of `trials` of the same loads without the tunnel, to compare latencies with [default: none]
     #[arg(long, value_name = "JSON", value_hint = ValueHint::FilePath, help_heading = "Input")]
@@ -78,22 +78,22 @@ pub(super) struct TrialsArgs {
     #[arg(long, help_heading = "Bench")]
     one_clock: bool,
     /// Only the flow between these addresses is the test load, `SRC>DST` [default: all but background]
-    #[arg(long, value_name = "SRC>DST", value_parser = flow, help_heading = "Trials")]
+    #[arg(long, value_name = "SRC>DST", value_parser = flow, hide_short_help = true, help_heading = "Trials")]
     flow: Option<(Address, Address)>,
     /// A longer silence ends a trial
-    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = values::duration, help_heading = "Trials")]
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = values::duration, hide_short_help = true, help_heading = "Trials")]
     trial_gap: u64,
     /// A shorter load is a burst
-    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = values::duration, help_heading = "Trials")]
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = values::duration, hide_short_help = true, help_heading = "Trials")]
     min_seconds: u64,
     /// By how much the forwarded rate may be below the offered one and still be equal, per cent
     #[arg(long, value_name = "PCT", default_value = "0.1%", value_parser = values::per_cent, help_heading = "Trials")]
     equal: f64,
     /// The beginning of each trial that does not count for rates and latency
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration, help_heading = "Trials")]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration, hide_short_help = true, help_heading = "Trials")]
     skip_start: u64,
     /// Times of the trials, CSV with start_ns and seconds or end_ns [default: found in the traffic]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Trials")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Trials")]
     trials: Option<PathBuf>,
     /// Say which load to try next; needs --start and --step
     #[arg(long, requires = "start", requires = "step", help_heading = "Search")]
@@ -105,10 +105,10 @@ pub(super) struct TrialsArgs {
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "next", help_heading = "Search")]
     step: Option<u64>,
     /// A smaller step ends the search, per cent of the load
-    #[arg(long, value_name = "PCT", default_value = "0.2%", value_parser = values::per_cent, help_heading = "Search")]
+    #[arg(long, value_name = "PCT", default_value = "0.2%", value_parser = values::per_cent, hide_short_help = true, help_heading = "Search")]
     tolerance: f64,
     /// Iterations of the search, at most
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Search")]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true, help_heading = "Search")]
     limit: u64,
     /// Layer at which loads count: l1, l2, l3 or l4
     #[arg(long, value_enum, default_value_t = Layer::L1, value_name = "LAYER", hide_possible_values = true, help_heading = "Search")]

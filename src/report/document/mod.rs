@@ -220,6 +220,17 @@ pub fn calculation(answer: &Calculation) -> Document {
     calc::document(answer)
 }
 
+/// A sentence and a table under it: columns by name and unit, the first in words.
+#[must_use]
+pub fn figures(answer: &str, columns: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Document {
+    let mut section = Section::default();
+    section.say(answer);
+    let mut table = Table::new(columns.iter().map(|(name, unit)| table::Column::figures(name, unit)));
+    rows.into_iter().for_each(|row| table.row(row));
+    section.table(table);
+    Document { sections: vec![section] }
+}
+
 /// ` at tap T` where the report has several taps.
 fn at_tap(several: bool, tap: &str) -> String {
     if several && !tap.is_empty() { format!(" at tap {tap}") } else { String::new() }

@@ -106,3 +106,51 @@ pub(crate) fn models(table: &[Throughput]) -> Vec<Model> {
     };
     keys.into_iter().filter_map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables 5 to 11 of the Cisco 892 document: sizes and packets per second of each test and interface. Table 10 prints 62.02 packets
+    /// per second at 1,024 bytes; the L1 rate beside it, 52.7 Mbit/s, makes 6,202 of it.
+    fn tables() -> BTreeMap<(u32, String), Vec<(f64, f64)>> {
+        let mut tables: BTreeMap<(u32, String), Vec<(f64, f64)>> = BTreeMap::new();
+        for line in include_str!("../../../../fixtures/tables/cisco-892.csv").lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            let (Ok(table), Ok(size), Ok(fps)) = (cells[0].parse(), cells[3].parse::<f64>(), cells[7].parse::<f64>())
+            else {
+                continue;
+            };
+            let fps = if fps < 100.0 { 100.0 * fps } else { fps };
+            if (5..=11).contains(&table) {
+                tables.entry((table, cells[2].to_owned())).or_default().push((size, 1.0 / fps));
+            }
+        }
+        tables.values_mut().for_each(|points| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+        tables
+    }
+
+    #[test]
+    fn the_892_is_limited_by_packets_but_for_sha_512() {
+        let tables = tables();
+        assert_eq!(tables.len(), 14);
+        for ((table, interface), points) in &tables {
+            let model = fit(points).expect("a line");
+            if *table < 11 {
+                assert_eq!(model.r_alg, None, "table {table} {interface}: {model:?}");
+                assert!(model.r_alg_at_least > Some(1e8) && model.t_fix > Some(1e-4), "{model:?}");
+            } else {
+                let (us, mbps) = if interface == "Fa8-Gi0" { (734.2, 11.31) } else { (761.1, 11.52) };
+                let (fix, rate) = (1e6 * model.t_fix.unwrap_or(0.0), model.r_alg.unwrap_or(0.0) / 1e6);
+                assert!((fix - us).abs() < 0.05 && (rate - mbps).abs() < 0.005, "{interface}: {fix} us, {rate} Mbit/s");
+            }
+        }
+    }
+
+    #[test]
+    fn two_sizes_are_a_line_and_one_is_none() {
+        assert!(fit(&[(64.0, 1e-3)]).is_none() && fit(&[]).is_none());
+        let model = fit(&[(64.0, 0.5e-3), (1024.0, 1.5e-3)]).expect("a line");
+        assert!((model.r_alg.unwrap_or(0.0) - 8.0 * 960.0 / 1e-3).abs() < 1.0 && model.t_fix > Some(4e-4));
+    }
+}
