@@ -14,7 +14,6 @@ mod sequence;
 mod size;
 mod spi;
 mod transform;
-mod trials;
 mod tunnel;
 
 use crate::model::report::Severity;
@@ -161,13 +160,13 @@ static ENTRIES: [Entry; 99] = [
     pairing::NOTHING,
     pairing::UNDETERMINED,
     pairing::HOLE,
-    trials::SWAPPED,
-    trials::STALLED,
-    trials::LOSSY,
-    trials::NOT_MONOTONE,
-    trials::SHORT,
-    trials::CARRIED_IN,
-    trials::NONE,
+    pairing::trials::SWAPPED,
+    pairing::trials::STALLED,
+    pairing::trials::LOSSY,
+    pairing::trials::NOT_MONOTONE,
+    pairing::trials::SHORT,
+    pairing::trials::CARRIED_IN,
+    pairing::trials::NONE,
 ];
 
 #[cfg(test)]

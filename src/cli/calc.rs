@@ -222,7 +222,8 @@ fn bench_answer(args: &CalcArgs) -> Result<BenchAnswer, Error> {
     let json = |value: Result<serde_json::Value, serde_json::Error>| value.map_err(|e| Error::Usage(e.to_string()));
     if let Some(given) = args.model {
         let asked = question(args)?;
-        let costs = (!asked.paths.is_empty()).then(|| calculation::calculate(&asked).map_err(Error::Usage)).transpose()?;
+        let costs =
+            (!asked.paths.is_empty()).then(|| calculation::calculate(&asked).map_err(Error::Usage)).transpose()?;
         let mix: &[(u64, u64)] = if asked.imix { &IMIX } else { &[] };
         let costs = costs.as_ref().and_then(|answer| answer.transforms.first());
         let answer = device::device(given, costs, &asked.sizes, mix, asked.link_rate);

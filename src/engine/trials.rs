@@ -69,12 +69,19 @@ pub fn trials(
         if interrupted {
             readers.iter_mut().for_each(CaptureReader::forgive_cut);
         }
-        let of = |(at, reader): (usize, &CaptureReader)| {
-            capture_facts(reader.info(), interrupted, times.get(at).copied())
-        };
+        let of =
+            |(at, reader): (usize, &CaptureReader)| capture_facts(reader.info(), interrupted, times.get(at).copied());
         readers.iter().enumerate().map(of).collect::<Vec<CaptureFacts>>()
     });
-    let report = report(taps, &asked, facts, [one, interrupted], sides.map(|side| !side.is_empty()), clear, &settings.expectation);
+    let report = report(
+        taps,
+        &asked,
+        facts,
+        [one, interrupted],
+        sides.map(|side| !side.is_empty()),
+        clear,
+        &settings.expectation,
+    );
     Benchmark { report, errors }
 }
 

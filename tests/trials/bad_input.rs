@@ -14,7 +14,18 @@ fn codes(report: &serde_json::Value) -> Vec<&str> {
 }
 
 fn swap(args: &[String], a: &str, b: &str) -> Vec<String> {
-    args.iter().map(|arg| if arg == a { b } else if arg == b { a } else { arg }.to_owned()).collect()
+    args.iter()
+        .map(|arg| {
+            if arg == a {
+                b
+            } else if arg == b {
+                a
+            } else {
+                arg
+            }
+            .to_owned()
+        })
+        .collect()
 }
 
 #[test]
@@ -34,7 +45,11 @@ fn no_trial_is_an_answer() {
     let made = Bench { loads: vec![load], ..Bench::default() }.make("trials-none");
     let report = json(&made.all(), &[]);
     assert_eq!(codes(&report), ["trials-none"]);
-    assert!(report["segments"][0]["why"].as_str().is_some_and(|why| why.contains("10 frames")), "{}", report["segments"]);
+    assert!(
+        report["segments"][0]["why"].as_str().is_some_and(|why| why.contains("10 frames")),
+        "{}",
+        report["segments"]
+    );
     let mut text = made.all();
     text.retain(|arg| arg != "--format" && arg != "json");
     assert!(run(&text, &[]).expect(0).text().starts_with("No trial was found."));

@@ -108,7 +108,15 @@ impl Made {
     pub fn all(&self) -> Vec<String> {
         let name = |path: &Path| path.to_str().expect("text").to_owned();
         [
-            "trials", "--format", "json", "--one-clock", "--plain", &name(&self.plain), "--tunnel", &name(&self.tunnel), "--exit",
+            "trials",
+            "--format",
+            "json",
+            "--one-clock",
+            "--plain",
+            &name(&self.plain),
+            "--tunnel",
+            &name(&self.tunnel),
+            "--exit",
             &name(&self.exit),
         ]
         .map(str::to_owned)
@@ -208,11 +216,7 @@ impl Bench {
         udp.extend([0, 0]);
         udp.extend(payload);
         let id = if self.constant { 0 } else { number as u16 };
-        if self.carrier == Carrier::Esp6 {
-            ipv6(2, 17, &udp)
-        } else {
-            ipv4([10, 0, 1, 1], [10, 0, 2, 1], 17, id, &udp)
-        }
+        if self.carrier == Carrier::Esp6 { ipv6(2, 17, &udp) } else { ipv4([10, 0, 1, 1], [10, 0, 2, 1], 17, id, &udp) }
     }
 
     /// The packet in its tunnel, perhaps in fragments.

@@ -19,7 +19,8 @@ fn l1(packet: f64) -> f64 {
 /// Rows of the Cisco documents whose packets per second and L1 rate disagree by more than the digits that are printed.
 fn disagree(name: &str) -> Vec<(String, String, String)> {
     let wrong = |row: &std::collections::HashMap<String, String>| {
-        let (size, mbps, fps) = (number(row, "packet_len_bytes")?, number(row, "l1_mbps")?, number(row, "packets_per_s")?);
+        let (size, mbps, fps) =
+            (number(row, "packet_len_bytes")?, number(row, "l1_mbps")?, number(row, "packets_per_s")?);
         let made = fps * 8.0 * l1(size) / 1e6;
         // One decimal is printed, two of some rates; the last may be cut off.
         ((made - mbps).abs() > 0.11 + 0.002 * mbps).then(|| {

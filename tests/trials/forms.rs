@@ -32,7 +32,8 @@ fn the_text_begins_with_the_answer() {
 fn every_table_has_its_header_and_as_many_rows_as_the_json() {
     let made = made("trials-csv");
     let json = run(&made.all(), &["--link-rate", "10M"]).expect(0).json();
-    for table in ["trials", "throughput", "loss", "model", "transfers", "buffers", "back_to_back", "search", "segments"] {
+    for table in ["trials", "throughput", "loss", "model", "transfers", "buffers", "back_to_back", "search", "segments"]
+    {
         let mut args = made.all();
         args.retain(|arg| arg != "--format" && arg != "json");
         let csv = run(&args, &["--link-rate", "10M", "--format", "csv", "--table", table]).expect(0);
@@ -88,7 +89,8 @@ fn a_search_and_a_device_without_captures() {
         let args: Vec<String> = format!("calc --format json {more}").split(' ').map(str::to_owned).collect();
         run(&args, &[]).expect(0).json()
     };
-    let iterations = |actual: &str| calc(&format!("--search --start 50M --step 25M --actual {actual}"))["iterations"].as_u64();
+    let iterations =
+        |actual: &str| calc(&format!("--search --start 50M --step 25M --actual {actual}"))["iterations"].as_u64();
     assert_eq!(["1M", "10M", "30M", "90M"].map(iterations), [16, 13, 10, 10].map(Some));
     assert_eq!(calc("--search --start 10M --step 200k --actual 10M")["iterations"], 5);
     let device = calc("--model t_fix=734us,r_alg=11.31M --link-rate 10M --sizes imix");

@@ -48,7 +48,27 @@ fn ipv6_in_ipv6() {
 
 #[test]
 fn ah_around_esp() {
-    measured(&Bench { loads: steps(512), carrier: Carrier::AhEsp, constant: true, ..Bench::default() }, "trials-ah-esp");
+    measured(
+        &Bench { loads: steps(512), carrier: Carrier::AhEsp, constant: true, ..Bench::default() },
+        "trials-ah-esp",
+    );
+}
+
+#[test]
+fn ah_shows_what_is_inside() {
+    measured(&Bench { loads: steps(512), carrier: Carrier::Ah, ..Bench::default() }, "trials-ah");
+}
+
+/// Without a silence between loads the queue of one comes out in the next.
+#[test]
+fn loads_without_a_pause_share_a_queue() {
+    let loads = vec![load(0.0, 600.0, 1.5, 512), load(1.5, 1_100.0, 1.5, 512), load(3.0, 400.0, 1.5, 512)];
+    let bench = Bench { loads, constant: true, room: 200, ..Bench::default() };
+    let made = bench.make("trials-gapless");
+    let report = json(&made.all(), &[]);
+    let lost: Vec<u64> = items(&report, "trials").iter().filter_map(|trial| trial["lost"].as_u64()).collect();
+    // 100 packets a second more than the device forwards, for 1.5 s: 150 wait, none is lost.
+    assert_eq!(lost, [0, 0, 0], "{:#?}", report["trials"]);
 }
 
 #[test]
@@ -175,8 +195,14 @@ fn any_device_between_two_ports() {
     let made = bench.make("trials-ports");
     let path = |path: &std::path::Path| path.to_str().expect("text").to_owned();
     let args = [
-        "trials".to_owned(), "--format".to_owned(), "json".to_owned(), "--one-clock".to_owned(), "--in".to_owned(),
-        path(&made.plain), "--out".to_owned(), path(&made.exit),
+        "trials".to_owned(),
+        "--format".to_owned(),
+        "json".to_owned(),
+        "--one-clock".to_owned(),
+        "--in".to_owned(),
+        path(&made.plain),
+        "--out".to_owned(),
+        path(&made.exit),
     ];
     let report = json(&args, &[]);
     agree(&report, "fwd", &made.truth);

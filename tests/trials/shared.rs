@@ -68,7 +68,10 @@ fn load_steps_of_a_kernel() {
                 });
                 let step = step.expect("a step");
                 let (got, want) = (trial["offered_fps"].as_f64(), step["offered_pps"].as_f64());
-                assert!(got.zip(want).is_some_and(|(got, want)| (got / want - 1.0).abs() < 0.1), "{name}: {trial} {step}");
+                assert!(
+                    got.zip(want).is_some_and(|(got, want)| (got / want - 1.0).abs() < 0.1),
+                    "{name}: {trial} {step}"
+                );
             }
         }
     }

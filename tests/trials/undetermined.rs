@@ -37,7 +37,10 @@ fn with_an_overload_alone() {
     assert_eq!(open(&report, "throughput", "rfc1242"), "no-lossless-trial");
     assert_eq!(open(&report, "throughput", "mfrzl"), "no-lossless-trial");
     let row = &report["throughput"][0];
-    assert_eq!((&row["equilibrium_basis"], &row["equilibrium_bracket_fps"][0]), (&"at-most".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&row["equilibrium_basis"], &row["equilibrium_bracket_fps"][0]),
+        (&"at-most".into(), &serde_json::Value::Null)
+    );
     assert_eq!(open(&report, "buffers", "unit"), "sizes-too-close");
 }
 
@@ -50,9 +53,13 @@ fn without_an_exit() {
 
 #[test]
 fn where_nothing_comes_out() {
-    let made = Bench { policer: Some((1.0, 1)), background: true, ..bench(&[(0.0, 500.0, 2.5)]) }.make("trials-open-silent");
+    let made =
+        Bench { policer: Some((1.0, 1)), background: true, ..bench(&[(0.0, 500.0, 2.5)]) }.make("trials-open-silent");
     let report = json(&made.all(), &[]);
-    assert_eq!((report["trials"][0]["state"].as_str(), report["trials"][0]["basis"].as_str()), (Some("silent"), Some("none")));
+    assert_eq!(
+        (report["trials"][0]["state"].as_str(), report["trials"][0]["basis"].as_str()),
+        (Some("silent"), Some("none"))
+    );
     assert_eq!(open(&report, "trials", "latency"), "nothing-forwarded");
     assert_eq!(open(&report, "trials", "forwarded"), "nothing-forwarded");
 }
@@ -66,7 +73,8 @@ fn sizes_that_make_no_difference() {
     assert_eq!(open(&flat, "model", "r_alg"), "size-makes-no-difference");
     assert!(flat["model"][0]["r_alg_bps"].is_null() && flat["model"][0]["r_alg_at_least_bps"].as_f64() > Some(1e7));
     assert_eq!(flat["model"][0]["t_fix_basis"], "per-packet");
-    let near = report(Bench { loads: loads(&[800, 1_024]), per_octet: 500, ..Bench::default() }, "trials-open-near-sizes");
+    let near =
+        report(Bench { loads: loads(&[800, 1_024]), per_octet: 500, ..Bench::default() }, "trials-open-near-sizes");
     assert_eq!(open(&near, "model", "r_alg"), "sizes-too-close");
     let octets = Bench { loads: loads(&[256, 512, 1_024]), per_packet: 10_000, per_octet: 3_000, ..Bench::default() };
     let octets = report(octets, "trials-open-octets");
@@ -79,7 +87,10 @@ fn bursts_of_one_kind() {
     let burst = |at: f64, seconds: f64| (at, 4_000.0, seconds);
     let clean = json(&bench(&[burst(0.0, 0.007), burst(2.0, 0.006)]).make("trials-open-burst").all(), &[]);
     let row = &clean["back_to_back"][0];
-    assert_eq!((reason(row, "shortest_lossy_frames"), reason(row, "buffer_frames")), (Some("no-lossy-burst"), Some("no-overload")));
+    assert_eq!(
+        (reason(row, "shortest_lossy_frames"), reason(row, "buffer_frames")),
+        (Some("no-lossy-burst"), Some("no-overload"))
+    );
     let lossy = json(&bench(&[burst(0.0, 0.3)]).make("trials-open-lossy-burst").all(), &[]);
     assert_eq!(open(&lossy, "back_to_back", "longest_lossless_frames"), "no-lossless-burst");
 }

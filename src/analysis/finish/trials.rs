@@ -50,10 +50,9 @@ pub(crate) fn trial_findings(
     }
     let short: Vec<&Trial> =
         report.trials.iter().filter(|t| t.kind == Kind::Trial && t.seconds < SHORT_SECONDS).collect();
-    if let (Some(least), Some(most)) = (
-        short.iter().map(|t| t.seconds).min_by(f64::total_cmp),
-        short.iter().map(|t| t.seconds).max_by(f64::total_cmp),
-    ) {
+    if let (Some(least), Some(most)) =
+        (short.iter().map(|t| t.seconds).min_by(f64::total_cmp), short.iter().map(|t| t.seconds).max_by(f64::total_cmp))
+    {
         let evidence = format!("{} last {least:.2} to {most:.2} s.", plural(short.len() as u64, "trial"));
         findings.push(Draft::new("trial-short", evidence).count(short.len() as u64).done());
     }

@@ -80,7 +80,7 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_
     let rev = row::sightings(&taps, &ways, Direction::Rev, &places, settings);
     let both = [fwd, rev];
     let mut clocks = Clocks::of(&taps, &both, settings.gap_ns as i64, settings.one_clock);
-    if !settings.one_clock && both.iter().all(|seen| seen.iter().all(|(_, at)| !at.frames.is_empty())) {
+    if !settings.one_clock {
         let rows: Vec<Row> =
             both.iter().enumerate().map(|(way, seen)| direction(&taps, seen, way, &clocks, settings).0).collect();
         clocks.balance(&rows);
@@ -103,7 +103,8 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_
     out.segments = left_out::segments(&taps, &rows, &left, is_cut);
     let kept = number(kept);
     out.carried_in = left_out::carried_in(&rows, &kept);
-    let measured = kept.iter().filter_map(|found| trial::measured(&taps, rows.get(found.way)?, found, &clocks, settings));
+    let measured =
+        kept.iter().filter_map(|found| trial::measured(&taps, rows.get(found.way)?, found, &clocks, settings));
     out.trials = judge(measured.collect(), settings.equal);
     let circuit = Circuit { rate_bps: settings.tunnel_rate_bps.or(settings.link_rate_bps), equal: settings.equal };
     out.throughput = throughput(&out.trials, circuit);
@@ -146,7 +147,8 @@ fn direction(
     let following = |k: usize, s: &Stretch| {
         stretches.get(k + 1).map_or_else(|| time(s.to - 1).saturating_add(DRAIN_NS), |next| time(next.from))
     };
-    let span = |(k, s): (usize, &Stretch)| Span { from: s.from, to: s.to, begin: time(s.from), following: following(k, s) };
+    let span =
+        |(k, s): (usize, &Stretch)| Span { from: s.from, to: s.to, begin: time(s.from), following: following(k, s) };
     let spans: Vec<Span> = stretches.iter().enumerate().map(span).collect();
     let mut found: Vec<Found> = stretches
         .iter()
@@ -164,11 +166,13 @@ fn direction(
     // A clock that was set is put right to about one frame.
     let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
     let slack = if settings.one_clock && !set { 0 } else { SLACK_NS };
+    let (chained, chain_of) = chains(&row.t, &spans, cuts.gap);
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
-        let bases = pair(&mut row, (*place, at), &tap.tunnelled, clocks, &spans, slack);
+        let bases = pair(&mut row, (*place, at), &tap.tunnelled, clocks, &chained, slack);
         if row.last() == Some(*place) {
-            for (found, basis) in found.iter_mut().zip(bases) {
+            let of = |chain: &usize| bases.get(*chain).copied().unwrap_or(Basis::None);
+            for (found, basis) in found.iter_mut().zip(chain_of.iter().map(of)) {
                 let decrypted = basis == Basis::Content && at.tunnel && tap.decrypted > 0;
                 found.basis = if decrypted { Basis::Decrypted } else { basis };
             }
@@ -183,6 +187,24 @@ fn direction(
         found.iter_mut().for_each(|found| found.basis = Basis::Sequence);
     }
     (row, found)
+}
+
+/// Trials that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as
+/// one span. The spans, and which one each trial is in.
+fn chains(times: &[i64], spans: &[Span], gap: i64) -> (Vec<Span>, Vec<usize>) {
+    let mut chained: Vec<Span> = Vec::new();
+    let mut of = Vec::with_capacity(spans.len());
+    for span in spans {
+        let end = |span: &Span| times.get(span.to.wrapping_sub(1)).copied().unwrap_or(0);
+        match chained.last_mut() {
+            Some(last) if span.from == last.to && span.begin - end(last) <= gap => {
+                (last.to, last.following) = (span.to, span.following);
+            }
+            _ => chained.push(*span),
+        }
+        of.push(chained.len() - 1);
+    }
+    (chained, of)
 }
 
 /// Numbers the trials in order of time. Directions that overlap by half of the shorter are one trial.

@@ -12,12 +12,7 @@ use crate::model::trials::{Direction, Flow, Kind, Segment};
 const LISTED_FLOWS: usize = 16;
 
 /// Stretches that are no trial, and why.
-pub(super) fn segments(
-    taps: &Taps,
-    rows: &[Row],
-    left: &[Found],
-    is_cut: impl Fn(&Found) -> bool,
-) -> Vec<Segment> {
+pub(super) fn segments(taps: &Taps, rows: &[Row], left: &[Found], is_cut: impl Fn(&Found) -> bool) -> Vec<Segment> {
     let mut segments: Vec<Segment> = left
         .iter()
         .filter_map(|found| {
@@ -76,7 +71,8 @@ pub(super) fn flows(taps: &Taps, row: &Row) -> Vec<Flow> {
             *count += 1;
         }
     }
-    let mut flows: Vec<(u64, usize)> = counts.into_iter().enumerate().filter(|(_, n)| *n > 0).map(|(i, n)| (n, i)).collect();
+    let mut flows: Vec<(u64, usize)> =
+        counts.into_iter().enumerate().filter(|(_, n)| *n > 0).map(|(i, n)| (n, i)).collect();
     flows.sort_by_key(|(n, i)| (std::cmp::Reverse(*n), *i));
     flows.truncate(LISTED_FLOWS);
     let of = |(packets, at): (u64, usize)| {
@@ -91,7 +87,8 @@ pub(super) fn flows(taps: &Taps, row: &Row) -> Vec<Flow> {
 pub(super) fn carried_in(rows: &[Row], found: &[Found]) -> Vec<u64> {
     let mut carried = Vec::new();
     for own in found {
-        let before = found.iter().filter(|other| other.way == own.way && other.begin < own.begin).max_by_key(|f| f.begin);
+        let before =
+            found.iter().filter(|other| other.way == own.way && other.begin < own.begin).max_by_key(|f| f.begin);
         let (Some(before), Some(row)) = (before, rows.get(own.way)) else { continue };
         let out = row.out.get(before.stretch.from..before.stretch.to).unwrap_or_default();
         let last = out.iter().copied().filter(|d| *d != MISSING).max();
@@ -114,7 +111,10 @@ pub(super) fn degraded(taps: &Taps) -> Vec<String> {
         why.push(format!("{} packets of flows beyond the limit share one flow.", taps.flows.refused));
     }
     if taps.connections.refused > 0 {
-        why.push(format!("{} segments of TCP connections beyond the limit were not counted.", taps.connections.refused));
+        why.push(format!(
+            "{} segments of TCP connections beyond the limit were not counted.",
+            taps.connections.refused
+        ));
     }
     why
 }

@@ -17,8 +17,8 @@ mod transfers;
 mod trial;
 
 pub(crate) use finish::{Figured, Given, finish};
-pub(crate) use read::{Place, Taps};
 pub(crate) use limits::SHORT_SECONDS;
+pub(crate) use read::{Place, Taps};
 pub use segments::{GivenTrial, read_given};
 pub use settings::{RateLayer, SearchSettings, TrialsSettings};
 pub use sizes::baseline::ClearTrial;

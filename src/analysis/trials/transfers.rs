@@ -13,7 +13,8 @@ const ANSWERS: u64 = 20;
 /// Transfers in order of time.
 pub(super) fn transfers(taps: &Taps, ways: &Ways, places: &[Place]) -> Vec<Transfer> {
     let plain: Vec<Place> = places.iter().copied().filter(|place| !taps.is_tunnel(*place)).collect();
-    let mut found: Vec<Transfer> = taps.connections.order.iter().filter_map(|key| one(taps, ways, &plain, key)).collect();
+    let mut found: Vec<Transfer> =
+        taps.connections.order.iter().filter_map(|key| one(taps, ways, &plain, key)).collect();
     found.sort_by_key(|transfer| transfer.first_data_ns);
     found
 }

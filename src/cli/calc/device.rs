@@ -114,7 +114,8 @@ impl Device {
 
     /// For people.
     pub(super) fn document(&self) -> Document {
-        let binds = |limit: &str| self.rows().filter(|(_, at)| at.limit == limit).map(|(size, _)| size).collect::<Vec<_>>();
+        let binds =
+            |limit: &str| self.rows().filter(|(_, at)| at.limit == limit).map(|(size, _)| size).collect::<Vec<_>>();
         let (own, link) = (binds("device"), binds("link"));
         let part = |what: &str, sizes: &[String]| {
             if sizes.is_empty() { format!("{what} at no size") } else { format!("{what} at {}", sizes.join(", ")) }
@@ -130,7 +131,14 @@ impl Device {
                 Cell::Decimal(at.l3_bps / 1e6, 3),
             ]
         });
-        let columns = [("size", "B"), ("device", "/s"), ("link", "/s"), ("limit", ""), ("circuit", "Mbit/s"), ("packets", "Mbit/s")];
+        let columns = [
+            ("size", "B"),
+            ("device", "/s"),
+            ("link", "/s"),
+            ("limit", ""),
+            ("circuit", "Mbit/s"),
+            ("packets", "Mbit/s"),
+        ];
         document::figures(&answer, &columns, rows.collect())
     }
 

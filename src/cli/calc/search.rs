@@ -59,7 +59,8 @@ impl Replay {
     /// For people.
     pub(super) fn document(&self) -> Document {
         let mbps = |bps: f64| decimal(bps / 1e6, 4);
-        let found = self.found_bps.map_or_else(|| "no load was equal".to_owned(), |bps| format!("{} Mbit/s", mbps(bps)));
+        let found =
+            self.found_bps.map_or_else(|| "no load was equal".to_owned(), |bps| format!("{} Mbit/s", mbps(bps)));
         let answer = format!("{} iterations; highest equal load: {found}.", self.iterations);
         let rows = self.loads.iter().map(|tried| {
             let verdict = if tried.equal { "equal" } else { "overloaded" };

@@ -42,13 +42,15 @@ pub(super) struct TrialsArgs {
     /// A capture of the plaintext side; repeatable [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     plain: Vec<OsString>,
-    /// A capture of the side of the tunnel; repeatable; may be the same, or missing in a run in clear [default: none]
+    /// A capture of the tunnel's side; repeatable; may be the same [default: none]
+    ///
+    /// A run in clear has none: where this file does not exist, --plain and --exit are enough.
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     tunnel: Vec<OsString>,
-    /// A capture of the plaintext side after the other gateway; repeatable [default: none]
+    /// A capture of the far plaintext side; repeatable [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     exit: Vec<OsString>,
-    /// A capture of the side where packets come in, of any device; repeatable [default: none]
+    /// A capture of where packets come in, of any device; repeatable [default: none]
     #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath, conflicts_with_all = ["plain", "tunnel", "exit"], requires = "output_side", help_heading = "Input")]
     input_side: Vec<OsString>,
     /// A capture of the side where they go out; repeatable [default: none]
@@ -59,7 +61,7 @@ pub(super) struct TrialsArgs {
     /// A capture cut in its last record is no reason for exit status 2
     #[arg(long, hide_short_help = true, help_heading = "Input")]
     accept_cut: bool,
-    /// JSON of `trials` of the same loads without the tunnel, to compare latencies with [default: none]
+    /// JSON of a run without the tunnel, to compare latencies with [default: none]
     #[arg(long, value_name = "JSON", value_hint = ValueHint::FilePath, help_heading = "Input")]
     baseline: Option<PathBuf>,
     /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
@@ -74,7 +76,7 @@ pub(super) struct TrialsArgs {
     /// Rate of the tunnel's link in bit/s [default: that of --link-rate]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Bench")]
     tunnel_rate: Option<u64>,
-    /// All captures were stamped by one clock: the offset is zero, not estimated
+    /// One clock stamped all captures: the offset is zero, not estimated
     #[arg(long, help_heading = "Bench")]
     one_clock: bool,
     /// Only the flow between these addresses is the test load, `SRC>DST` [default: all but background]
@@ -87,7 +89,7 @@ pub(super) struct TrialsArgs {
     #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = values::duration, hide_short_help = true, help_heading = "Trials")]
     min_seconds: u64,
     /// By how much the forwarded rate may be below the offered one and still be equal, per cent
-    #[arg(long, value_name = "PCT", default_value = "0.1%", value_parser = values::per_cent, help_heading = "Trials")]
+    #[arg(long, value_name = "PCT", default_value = "0.1%", value_parser = values::per_cent, hide_short_help = true, help_heading = "Trials")]
     equal: f64,
     /// The beginning of each trial that does not count for rates and latency
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration, hide_short_help = true, help_heading = "Trials")]
@@ -111,7 +113,7 @@ pub(super) struct TrialsArgs {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true, help_heading = "Search")]
     limit: u64,
     /// Layer at which loads count: l1, l2, l3 or l4
-    #[arg(long, value_enum, default_value_t = Layer::L1, value_name = "LAYER", hide_possible_values = true, help_heading = "Search")]
+    #[arg(long, value_enum, default_value_t = Layer::L1, value_name = "LAYER", hide_possible_values = true, hide_short_help = true, help_heading = "Search")]
     rate_layer: Layer,
     #[command(flatten)]
     tell: TellArgs<TrialsTable>,
@@ -167,7 +169,8 @@ fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
     };
     if !ends && inputs.tunnel.is_empty() {
         return Err(Error::Usage(
-            "no capture; give --plain and --tunnel (and --exit), --tunnel and --exit, --tunnel, or --in and --out".into(),
+            "no capture; give --plain and --tunnel (and --exit), --tunnel and --exit, --tunnel, or --in and --out"
+                .into(),
         ));
     }
     let inputs = without_missing(inputs);

@@ -2,6 +2,7 @@
 
 use super::clock::{Anchor, Clock, anchors, compare, settings};
 use super::row::{At, MISSING, Row};
+use crate::analysis::trials::limits::ANCHOR_NS;
 use crate::analysis::trials::read::{Place, Taps};
 
 /// Clocks by tap; `None` where nothing compares one.
@@ -58,23 +59,27 @@ impl Clocks {
         clocks
     }
 
-    /// Where packets of both directions are paired: equal least latency each way. Whether any clock was changed.
+    /// By the packets that are paired: equal least latency each way where both directions are. Whether any clock was changed.
     pub(crate) fn balance(&mut self, rows: &[Row]) -> bool {
         let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
-        let mut changed = false;
+        let (mut changed, mut depends) = (false, false);
         let reference = fwd.first();
         for place in fwd.places.iter().copied().skip(1) {
-            let (Some(there), Some(back)) = (least(fwd, reference, Some(place)), least(rev, Some(place), reference)) else {
-                continue;
+            let ways = (least(fwd, reference, Some(place)), least(rev, Some(place), reference));
+            let Some(clock) = self.clock.get_mut(place as usize).and_then(Option::as_mut) else { continue };
+            // Of one direction, the least latency is zero: a packet in a trial may have waited less than those after a silence.
+            let near = |least: i64| least < 0 && least > -ANCHOR_NS;
+            let (more, one) = match ways {
+                (Some(there), Some(back)) => ((there - back) / 2, false),
+                (Some(there), None) if near(there) => (there, true),
+                (None, Some(back)) if near(back) => (-back, true),
+                (there, back) => (0, there.is_none() || back.is_none()),
             };
-            if let Some(clock) = self.clock.get_mut(place as usize).and_then(Option::as_mut) {
-                clock.offset += (there - back) / 2;
-                changed = true;
-            }
+            clock.offset = clock.offset.saturating_add(more);
+            changed |= more != 0;
+            depends |= one;
         }
-        if changed {
-            self.depends_on_offset = false;
-        }
+        self.depends_on_offset = depends;
         changed
     }
 

@@ -96,14 +96,7 @@ fn by_content<'f>(row: &Row, at: &'f At, times: &[i64], slack: i64) -> Vec<Optio
 }
 
 /// Frames by order, within each trial.
-fn by_order<'f>(
-    row: &Row,
-    at: &'f At,
-    times: &[i64],
-    records: &[Outer],
-    spans: &[Span],
-    slack: i64,
-) -> Found<'f> {
+fn by_order<'f>(row: &Row, at: &'f At, times: &[i64], records: &[Outer], spans: &[Span], slack: i64) -> Found<'f> {
     let mut frames: Vec<Option<&Sighted>> = vec![None; row.t.len()];
     let mut basis = Vec::with_capacity(spans.len());
     for span in spans {
@@ -123,11 +116,8 @@ fn by_order<'f>(
         };
         // A frame's length as the lengths of those that came in are told.
         let told = |frame: &Sighted| if hidden && !open { frame.size } else { outside(frame.size) };
-        let lengths: Vec<u16> = if outer.is_empty() || open {
-            sizes.iter().map(|size| outside(*size)).collect()
-        } else {
-            outer.to_vec()
-        };
+        let lengths: Vec<u16> =
+            if outer.is_empty() || open { sizes.iter().map(|size| outside(*size)).collect() } else { outer.to_vec() };
         let mut made = lengths.clone();
         made.sort_unstable();
         made.dedup();

@@ -79,7 +79,8 @@ impl Row {
 
 /// Flows of a direction that are the test load: background never reaches a twentieth of the busiest second of the busiest flow.
 fn test_flows(taps: &Taps, ways: &Ways, direction: Direction, place: Place, settings: &TrialsSettings) -> Vec<bool> {
-    let busy = |flow: usize| taps.flows.all.get(flow).and_then(|flow| flow.at.get(place as usize)).map_or(0, |at| at.peak);
+    let busy =
+        |flow: usize| taps.flows.all.get(flow).and_then(|flow| flow.at.get(place as usize)).map_or(0, |at| at.peak);
     let mine = |flow: usize| {
         taps.flows.all.get(flow).is_some_and(|own| {
             !own.transfer
@@ -88,7 +89,9 @@ fn test_flows(taps: &Taps, ways: &Ways, direction: Direction, place: Place, sett
         })
     };
     let most = (0..taps.flows.all.len()).filter(|flow| mine(*flow)).map(busy).max().unwrap_or(0);
-    (0..taps.flows.all.len()).map(|flow| mine(flow) && busy(flow) as f64 >= BACKGROUND * most as f64 && busy(flow) > 0).collect()
+    (0..taps.flows.all.len())
+        .map(|flow| mine(flow) && busy(flow) as f64 >= BACKGROUND * most as f64 && busy(flow) > 0)
+        .collect()
 }
 
 /// Frames of a direction at each of its taps.
@@ -119,17 +122,25 @@ pub(crate) fn sightings(
             let own: Vec<(usize, &Outer)> = own.collect();
             let visible = own.iter().filter(|(_, o)| o.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
             let size = |o: &Outer| if visible { o.inner } else { o.outer };
-            let frames = own
-                .iter()
-                .map(|(at, o)| Sighted { t: o.t, key: if visible { o.key } else { 0 }, size: size(o), record: *at as u32, test: true });
+            let frames = own.iter().map(|(at, o)| Sighted {
+                t: o.t,
+                key: if visible { o.key } else { 0 },
+                size: size(o),
+                record: *at as u32,
+                test: true,
+            });
             At { frames: frames.collect(), tunnel: true, visible }
         } else {
             let test = |flow: u16| tests.as_ref().and_then(|tests| tests.get(usize::from(flow))) == Some(&true);
             let mine = |flow: u16| all && ways.of_flow(taps, flow) == Some(direction);
             let own = tap.plain.iter().enumerate().map(|(at, p)| (at, p, test(p.flow)));
-            let frames = own
-                .filter(|(_, p, test)| *test || mine(p.flow))
-                .map(|(at, p, test)| Sighted { t: p.t, key: p.key, size: p.size, record: at as u32, test });
+            let frames = own.filter(|(_, p, test)| *test || mine(p.flow)).map(|(at, p, test)| Sighted {
+                t: p.t,
+                key: p.key,
+                size: p.size,
+                record: at as u32,
+                test,
+            });
             At { frames: frames.collect(), tunnel: false, visible: true }
         }
     };

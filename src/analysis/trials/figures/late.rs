@@ -26,18 +26,16 @@ impl Spread {
 pub(crate) fn growth(good: &[(i64, i64)], start: i64, end: i64) -> (f64, f64) {
     let mut slices = [(0.0, 0.0, 0_u64); SLICES];
     for (t, d) in good {
-        let at = (i128::from(t - start) * SLICES as i128 / i128::from((end - start).max(1))).clamp(0, SLICES as i128 - 1);
+        let at =
+            (i128::from(t - start) * SLICES as i128 / i128::from((end - start).max(1))).clamp(0, SLICES as i128 - 1);
         if let Some((x, y, n)) = slices.get_mut(at as usize) {
             *x += (t - start) as f64;
             *y += (d - t) as f64;
             *n += 1;
         }
     }
-    let means: Vec<(f64, f64)> = slices
-        .iter()
-        .filter(|(_, _, n)| *n > 0)
-        .map(|(x, y, n)| (x / *n as f64 / 1e9, y / *n as f64 / 1e9))
-        .collect();
+    let means: Vec<(f64, f64)> =
+        slices.iter().filter(|(_, _, n)| *n > 0).map(|(x, y, n)| (x / *n as f64 / 1e9, y / *n as f64 / 1e9)).collect();
     if means.len() < 3 {
         return (0.0, 1.0);
     }

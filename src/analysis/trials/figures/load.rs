@@ -20,7 +20,10 @@ impl Default for Headers {
 
 impl Headers {
     pub(crate) fn of(taps: &Taps, flow: u16) -> Self {
-        taps.flows.all.get(usize::from(flow)).map_or_else(Self::default, |flow| Self { link: flow.link, head: flow.head })
+        taps.flows
+            .all
+            .get(usize::from(flow))
+            .map_or_else(Self::default, |flow| Self { link: flow.link, head: flow.head })
     }
 
     /// Octets of a frame with FCS.

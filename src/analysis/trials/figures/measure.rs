@@ -232,8 +232,7 @@ fn through_tunnel(
     trial.lost_before_tunnel = Some(trial.sent.saturating_sub(seen));
     trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(seen.saturating_sub(trial.received)) };
     if sample.ipsec {
-        let wire: Vec<(i64, u16)> =
-            sample.tunnel.iter().skip(from).copied().filter(|(t, _)| *t != MISSING).collect();
+        let wire: Vec<(i64, u16)> = sample.tunnel.iter().skip(from).copied().filter(|(t, _)| *t != MISSING).collect();
         let mut times: Vec<i64> = wire.iter().map(|(t, _)| *t).collect();
         times.sort_unstable();
         let inside = times.get(..times.partition_point(|t| *t <= end)).unwrap_or_default();

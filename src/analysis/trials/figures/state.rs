@@ -91,10 +91,8 @@ fn alone(row: Measured, ways: Ways, least: Option<i64>, equal: f64) -> Trial {
 
 /// Trials by others of their direction, ways and size.
 fn together(trials: &mut [Trial]) {
-    let seen: Vec<(Group, Kind, State, u64, Option<f64>, Option<f64>)> = trials
-        .iter()
-        .map(|t| (group(t), t.kind, t.state, t.lost, t.offered_fps, t.forwarded_fps))
-        .collect();
+    let seen: Vec<(Group, Kind, State, u64, Option<f64>, Option<f64>)> =
+        trials.iter().map(|t| (group(t), t.kind, t.state, t.lost, t.offered_fps, t.forwarded_fps)).collect();
     for trial in trials.iter_mut().filter(|trial| trial.kind == Kind::Trial) {
         let own = group(trial);
         let others = || seen.iter().filter(|(group, kind, ..)| *group == own && *kind == Kind::Trial);

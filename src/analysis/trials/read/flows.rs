@@ -67,7 +67,6 @@ impl Starts {
             self.starts.push(ns);
         }
         self.last = Some(ns);
-        self.packets += 1;
     }
 }
 
@@ -108,7 +107,8 @@ impl Flows {
         let number = self.all.len() as u16;
         let lane = self.lane(key.src, key.dst);
         let back = FlowKey { src: key.dst, dst: key.src, ports: (key.ports.1, key.ports.0), ..key };
-        let transfer = self.numbers.get(&back).and_then(|back| self.all.get(usize::from(*back))).is_some_and(|f| f.transfer);
+        let transfer =
+            self.numbers.get(&back).and_then(|back| self.all.get(usize::from(*back))).is_some_and(|f| f.transfer);
         self.numbers.insert(key, number);
         let (link, head) = octets;
         self.all.push(Flow { key, lane, link, head, transfer, at: Default::default() });
@@ -152,8 +152,10 @@ impl Flows {
         flow.at.get_mut(tap)?.see(ns);
         let transfer = flow.transfer;
         let lane = self.lane.get_mut(flow.lane)?;
+        let at = lane.at.get_mut(tap)?;
+        at.packets += 1;
         if !transfer {
-            lane.at.get_mut(tap)?.see(ns, gap);
+            at.see(ns, gap);
         }
         Some(lane)
     }

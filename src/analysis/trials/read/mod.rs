@@ -147,6 +147,7 @@ impl Taps {
         };
         if let Some(way) = tap.directions.get_mut(way) {
             way.starts.see(ns, gap);
+            way.starts.packets += 1;
             if let Some((lane, _)) = lane {
                 *way.inside.entry(lane).or_insert(0) += 1;
             }

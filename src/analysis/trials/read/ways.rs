@@ -1,7 +1,7 @@
 //! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
 
-use super::{Place, Taps};
 use super::flows::{Lane, Starts};
+use super::{Place, Taps};
 use crate::analysis::trials::association::clock::vote;
 use crate::analysis::trials::limits::ANCHOR_NS;
 use crate::model::Address;
@@ -54,7 +54,8 @@ impl Ways {
             && let Some((at, busiest)) = taps.flows.lane.iter().enumerate().max_by_key(|(_, lane)| packets(lane))
         {
             for (other, (lane, score)) in taps.flows.lane.iter().zip(scores.iter_mut()).enumerate() {
-                let back = lane.macs.zip(busiest.macs).is_some_and(|(own, first)| own == (first.1, first.0) && own.0 != own.1);
+                let back =
+                    lane.macs.zip(busiest.macs).is_some_and(|(own, first)| own == (first.1, first.0) && own.0 != own.1);
                 let opposite = taps.flows.back(busiest) == Some(other) || back;
                 *score = if other != at && opposite { -1 } else { 1 };
             }
@@ -119,7 +120,8 @@ fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> Vec<Direction> 
     let starts = |way: Direction, place: usize| -> Vec<(i64, u16)> {
         let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
         let busiest = of.max_by_key(|(lane, _)| lane.at.get(place).map_or(0, |at| at.packets));
-        let starts = busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
+        let starts =
+            busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
         starts.iter().take(96).map(|t| (*t, 0)).collect()
     };
     let packets = |way: Direction| -> u64 {

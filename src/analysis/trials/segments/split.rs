@@ -68,7 +68,8 @@ fn once(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)
         return whole;
     }
     let Some(Bins { width, counts }) = Bins::of(part) else { return whole };
-    let least = SIDE.max(usize::try_from(cuts.least.div_euclid(width) + i64::from(cuts.least % width > 0)).unwrap_or(SIDE));
+    let least =
+        SIDE.max(usize::try_from(cuts.least.div_euclid(width) + i64::from(cuts.least % width > 0)).unwrap_or(SIDE));
     if counts.len() < 2 * least {
         return whole;
     }

@@ -15,37 +15,39 @@ pub(crate) fn buffers(table: &[Throughput], trials: &[Trial]) -> Vec<Buffer> {
     let keys: BTreeSet<_> = table.iter().map(|t| (t.direction, t.ways)).collect();
     let mut keys: Vec<_> = keys.into_iter().collect();
     keys.sort_by_key(|(direction, ways)| (direction.name(), ways.name()));
-    keys.into_iter().map(|(direction, ways)| {
-        let mine: Vec<&Trial> = trials.iter().filter(|t| same_way(t, (direction, ways))).collect();
-        // Of each size: the greatest room, and the mean lengths.
-        let mut by: BTreeMap<&str, (f64, f64, u64)> = BTreeMap::new();
-        for trial in &mine {
-            let (Some(frames), Some(bytes)) = (trial.buffer_frames, trial.inner_bytes) else { continue };
-            let own = by.entry(&trial.size_class).or_insert((0.0, 0.0, 0));
-            *own = (own.0.max(frames), own.1 + bytes, own.2 + 1);
-        }
-        let by_size: Vec<BufferOfSize> = by
-            .iter()
-            .map(|(class, (frames, bytes, n))| BufferOfSize {
-                size_class: (*class).to_owned(),
-                frames: *frames,
-                octets: frames * bytes / *n as f64,
-            })
-            .collect();
-        let waited = mine.iter().filter(|t| t.state == State::Overloaded).filter_map(|t| t.waited_frames);
-        let unit = unit(&by_size);
-        let mut undetermined = Vec::new();
-        if unit == Unit::Undetermined {
-            let reason = match by_size.as_slice() {
-                [] => Reason::NotOverloaded,
-                sizes if spread(sizes.iter().map(|s| s.octets / s.frames)) < APART => Reason::SizesTooClose,
-                _ => Reason::NeitherAgrees,
-            };
-            undetermined.push(Undetermined { figure: Figure::Unit, reason });
-        }
-        let frames_at_least = if by_size.is_empty() { waited.max_by(f64::total_cmp) } else { None };
-        Buffer { direction, ways, unit, frames_at_least, by_size, undetermined }
-    }).collect()
+    keys.into_iter()
+        .map(|(direction, ways)| {
+            let mine: Vec<&Trial> = trials.iter().filter(|t| same_way(t, (direction, ways))).collect();
+            // Of each size: the greatest room, and the mean lengths.
+            let mut by: BTreeMap<&str, (f64, f64, u64)> = BTreeMap::new();
+            for trial in &mine {
+                let (Some(frames), Some(bytes)) = (trial.buffer_frames, trial.inner_bytes) else { continue };
+                let own = by.entry(&trial.size_class).or_insert((0.0, 0.0, 0));
+                *own = (own.0.max(frames), own.1 + bytes, own.2 + 1);
+            }
+            let by_size: Vec<BufferOfSize> = by
+                .iter()
+                .map(|(class, (frames, bytes, n))| BufferOfSize {
+                    size_class: (*class).to_owned(),
+                    frames: *frames,
+                    octets: frames * bytes / *n as f64,
+                })
+                .collect();
+            let waited = mine.iter().filter(|t| t.state == State::Overloaded).filter_map(|t| t.waited_frames);
+            let unit = unit(&by_size);
+            let mut undetermined = Vec::new();
+            if unit == Unit::Undetermined {
+                let reason = match by_size.as_slice() {
+                    [] => Reason::NotOverloaded,
+                    sizes if spread(sizes.iter().map(|s| s.octets / s.frames)) < APART => Reason::SizesTooClose,
+                    _ => Reason::NeitherAgrees,
+                };
+                undetermined.push(Undetermined { figure: Figure::Unit, reason });
+            }
+            let frames_at_least = if by_size.is_empty() { waited.max_by(f64::total_cmp) } else { None };
+            Buffer { direction, ways, unit, frames_at_least, by_size, undetermined }
+        })
+        .collect()
 }
 
 fn spread(values: impl Iterator<Item = f64> + Clone) -> f64 {

@@ -68,7 +68,8 @@ pub(crate) fn models(table: &[Throughput]) -> Vec<Model> {
     keys.sort_by_key(|(direction, ways)| (direction.name(), ways.name()));
     let of = |(direction, ways)| {
         let mut by: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for row in table.iter().filter(|t| (t.direction, t.ways) == (direction, ways) && t.limit == Some(Limit::Device)) {
+        for row in table.iter().filter(|t| (t.direction, t.ways) == (direction, ways) && t.limit == Some(Limit::Device))
+        {
             if let (Ok(size), Some(fps)) = (row.size_class.parse(), row.service_fps) {
                 by.entry(size).or_default().push(fps);
             }

@@ -123,11 +123,8 @@ pub(crate) fn searches(
             }
             _ => None,
         };
-        let own = estimate.map_or(*settings, |load| SearchSettings {
-            start_bps: load,
-            step_bps: STEP * load,
-            ..*settings
-        });
+        let own =
+            estimate.map_or(*settings, |load| SearchSettings { start_bps: load, step_bps: STEP * load, ..*settings });
         let standing = follow(&own, |used, _| {
             let trial = made.get(usize::try_from(used).ok()?)?;
             let fine = trial.lost == 0 && trial.ratio.is_some_and(|ratio| ratio >= 1.0 - equal);

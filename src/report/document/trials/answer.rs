@@ -11,10 +11,19 @@ pub(super) fn section(report: &TrialsReport) -> Section {
     if !answers.is_empty() {
         section.say(format!("{}.", answers.join("; ")));
     }
-    let transfers: Vec<String> = report.transfers.iter().take(3).filter_map(|transfer| {
-        let rate = decimal(transfer.goodput_l4_bps? / 1e6, 3);
-        Some(format!("TCP transfer of {} bytes in {} s: {rate} Mbit/s", transfer.payload_bytes, decimal(transfer.seconds?, 3)))
-    }).collect();
+    let transfers: Vec<String> = report
+        .transfers
+        .iter()
+        .take(3)
+        .filter_map(|transfer| {
+            let rate = decimal(transfer.goodput_l4_bps? / 1e6, 3);
+            Some(format!(
+                "TCP transfer of {} bytes in {} s: {rate} Mbit/s",
+                transfer.payload_bytes,
+                decimal(transfer.seconds?, 3)
+            ))
+        })
+        .collect();
     if !transfers.is_empty() {
         section.say(format!("{}.", transfers.join("; ")));
     }
@@ -40,13 +49,19 @@ fn of(row: &Throughput) -> String {
             fps(low),
             fps(high)
         ),
-        (Some(rate), _, _) => format!("{size}: at least {}/s without loss (equilibrium, no higher load failed)", fps(rate.fps)),
+        (Some(rate), _, _) => {
+            format!("{size}: at least {}/s without loss (equilibrium, no higher load failed)", fps(rate.fps))
+        }
         (None, _, Some(high)) if row.equilibrium_basis == Bound::AtMost => {
-            let estimate = row.service_fps.map_or_else(String::new, |rate| format!("; overloaded, the device served {}/s", fps(rate)));
+            let estimate = row
+                .service_fps
+                .map_or_else(String::new, |rate| format!("; overloaded, the device served {}/s", fps(rate)));
             format!("{size}: no load was forwarded whole, the lowest was {}/s{estimate}", fps(high))
         }
         _ => match row.rfc1242 {
-            Some(rate) => format!("{size}: {}/s without loss; the trial is too short to say whether a queue grew", fps(rate.fps)),
+            Some(rate) => {
+                format!("{size}: {}/s without loss; the trial is too short to say whether a queue grew", fps(rate.fps))
+            }
             None => format!("{size}: throughput not determined"),
         },
     }

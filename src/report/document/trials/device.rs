@@ -106,7 +106,9 @@ pub(super) fn search(report: &TrialsReport, view: &View) -> Section {
     for row in report.search.iter().take(view.shown(report.search.len())) {
         let size = format!("{} {}", size_of(&row.size_class), row.direction.name());
         let load = |bps: f64| format!("{} Mbit/s", decimal(bps / 1e6, 4));
-        let best = row.equilibrium_load.map_or_else(|| "no load was equal".to_owned(), |bps| format!("highest equal load {}", load(bps)));
+        let best = row
+            .equilibrium_load
+            .map_or_else(|| "no load was equal".to_owned(), |bps| format!("highest equal load {}", load(bps)));
         if let Some(bps) = row.repeat_load {
             section.say(format!("{size}: repeat {} first, longer: its trial is undetermined.", load(bps)));
         }

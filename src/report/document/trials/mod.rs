@@ -2,8 +2,8 @@
 
 mod answer;
 mod device;
-mod sizes;
 mod single;
+mod sizes;
 
 use super::findings::{self, Found};
 use super::{Document, Section, View, captures};
@@ -40,11 +40,9 @@ fn bench(report: &TrialsReport) -> Section {
         let files: Vec<&str> = tap.captures.iter().map(|capture| capture.path.as_str()).collect();
         let clock = match (tap.clock_offset_ns, tap.clock_drift_ppm) {
             _ if report.bench.one_clock => String::new(),
-            (Some(offset), Some(drift)) if offset != 0 => format!(
-                "; clock {} s ahead, {} ppm fast",
-                decimal(offset as f64 / 1e9, 6),
-                decimal(drift, 1)
-            ),
+            (Some(offset), Some(drift)) if offset != 0 => {
+                format!("; clock {} s ahead, {} ppm fast", decimal(offset as f64 / 1e9, 6), decimal(drift, 1))
+            }
             (None, _) => "; clock not comparable".to_owned(),
             _ => String::new(),
         };

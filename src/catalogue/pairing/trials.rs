@@ -1,9 +1,9 @@
 //! Findings of `spiglass trials`.
 
-use super::Entry;
+use crate::catalogue::Entry;
 use crate::model::report::Severity;
 
-pub(super) const SWAPPED: Entry = Entry {
+pub(in crate::catalogue) const SWAPPED: Entry = Entry {
     code: "taps-swapped",
     severity: Severity::Error,
     severity_note: "",
@@ -23,7 +23,7 @@ pub(super) const SWAPPED: Entry = Entry {
     references: &[],
 };
 
-pub(super) const STALLED: Entry = Entry {
+pub(in crate::catalogue) const STALLED: Entry = Entry {
     code: "trial-stalled",
     severity: Severity::Warning,
     severity_note: "",
@@ -43,7 +43,7 @@ pub(super) const STALLED: Entry = Entry {
     references: &[],
 };
 
-pub(super) const LOSSY: Entry = Entry {
+pub(in crate::catalogue) const LOSSY: Entry = Entry {
     code: "trial-lossy",
     severity: Severity::Warning,
     severity_note: "",
@@ -63,7 +63,7 @@ pub(super) const LOSSY: Entry = Entry {
     references: &["RFC 2544 section 26.3"],
 };
 
-pub(super) const NOT_MONOTONE: Entry = Entry {
+pub(in crate::catalogue) const NOT_MONOTONE: Entry = Entry {
     code: "loss-not-monotone",
     severity: Severity::Warning,
     severity_note: "",
@@ -80,7 +80,7 @@ pub(super) const NOT_MONOTONE: Entry = Entry {
     references: &["RFC 2544 sections 24 and 26.1"],
 };
 
-pub(super) const SHORT: Entry = Entry {
+pub(in crate::catalogue) const SHORT: Entry = Entry {
     code: "trial-short",
     severity: Severity::Note,
     severity_note: "",
@@ -93,7 +93,7 @@ pub(super) const SHORT: Entry = Entry {
     references: &["RFC 2544 section 24", "RFC 1242 section 3.17"],
 };
 
-pub(super) const CARRIED_IN: Entry = Entry {
+pub(in crate::catalogue) const CARRIED_IN: Entry = Entry {
     code: "trial-carried-in",
     severity: Severity::Note,
     severity_note: "",
@@ -106,7 +106,7 @@ pub(super) const CARRIED_IN: Entry = Entry {
     references: &["RFC 2544 section 23"],
 };
 
-pub(super) const NONE: Entry = Entry {
+pub(in crate::catalogue) const NONE: Entry = Entry {
     code: "trials-none",
     severity: Severity::Note,
     severity_note: "",
