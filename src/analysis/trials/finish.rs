@@ -79,7 +79,7 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_
     places.reverse();
     let rev = row::sightings(&taps, &ways, Direction::Rev, &places, settings);
     let both = [fwd, rev];
-    let mut clocks = Clocks::of(&taps, &both, settings.gap_ns as i64, settings.one_clock);
+    let mut clocks = Clocks::of(&taps, &both, wide(settings.gap_ns), settings.one_clock);
     if !settings.one_clock {
         let rows: Vec<Row> =
             both.iter().enumerate().map(|(way, seen)| direction(&taps, seen, way, &clocks, settings).0).collect();
@@ -96,7 +96,7 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_
         found.extend(own);
         rows.push(row);
     }
-    let until = left_out::cut_at(&taps, &clocks, known.cut, settings.gap_ns as i64);
+    let until = left_out::cut_at(&taps, &clocks, known.cut, wide(settings.gap_ns));
     let is_cut = |found: &Found| until.is_some_and(|until| found.end >= until);
     let (kept, left): (Vec<Found>, Vec<Found>) =
         found.into_iter().partition(|found| found.stretch.kind != Kind::Stray && !is_cut(found));
@@ -134,8 +134,8 @@ fn direction(
     if let Some(first) = row.first() {
         row.t.iter_mut().for_each(|t| *t = clocks.map(first, *t));
     }
-    let cuts = Cuts { gap: settings.gap_ns as i64, least: settings.least_ns as i64 };
-    let skip = settings.skip_start_ns as i64;
+    let cuts = Cuts { gap: wide(settings.gap_ns), least: wide(settings.least_ns) };
+    let skip = wide(settings.skip_start_ns);
     let mut stretches = match &settings.given {
         Some(trials) => given(&row.t, trials, direction, cuts.least, skip),
         None => find(&row.t, &row.size, cuts),
@@ -183,10 +183,15 @@ fn direction(
         let frames = at.frames.iter().map(|f| (clocks.map(*place, f.t), records.get(f.record as usize)));
         row.skips = numbers::skips(frames.filter_map(|(t, record)| Some((t, record?))));
     }
-    if row.from_tunnel() && row.last().is_none() {
+    if row.is_from_tunnel() && row.last().is_none() {
         found.iter_mut().for_each(|found| found.basis = Basis::Sequence);
     }
     (row, found)
+}
+
+/// A length of time that the user gave.
+fn wide(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 /// Trials that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as

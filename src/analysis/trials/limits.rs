@@ -21,6 +21,8 @@ pub(super) const MAX_TRAINS: usize = 1 << 10;
 /// Segments that are listed as no trial.
 pub(super) const MAX_LISTED: usize = 1_000;
 
+/// Times further from 1970 stick there, so that differences of times have room in 64 bits: 73 years.
+pub(super) const FURTHEST_NS: i64 = 1 << 61;
 /// A clock that steps back by less is no step but frames out of order, in nanoseconds.
 pub(super) const STEP_BACK_NS: i64 = 5_000_000;
 /// A flow whose busiest second has less of the busiest flow's is background.

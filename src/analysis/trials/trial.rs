@@ -23,7 +23,7 @@ pub(super) fn measured(
     let t = row.t.get(from..to)?;
     let headers = |i: usize| row.flow.get(from + i).map_or_else(Headers::default, |flow| Headers::of(taps, *flow));
     let out = row.out.get(from..to).unwrap_or_default();
-    let in_tunnel = row.from_tunnel();
+    let in_tunnel = row.is_from_tunnel();
     let out_tunnel = last.is_some_and(|place| taps.is_tunnel(place));
     let l1_at = |record: u32| taps.place(first).tunnelled.get(record as usize).map_or(0, |own| own.l1);
     // Where the first tap is the tunnel's, its frames are those that came in.

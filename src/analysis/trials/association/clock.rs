@@ -1,10 +1,13 @@
 //! The clocks of two taps, compared by frames that met an idle device: the first after each silence.
 
 use crate::analysis::trials::figures::fit::line;
-use crate::analysis::trials::limits::{ANCHOR_NS, DRIFT, MAX_ANCHORS};
+use crate::analysis::trials::limits::{ANCHOR_NS, DRIFT, FURTHEST_NS, MAX_ANCHORS};
 
 /// The first frame after a silence: its time and its length.
 pub(crate) type Anchor = (i64, u16);
+
+/// An anchor at one tap with what the other tap saw later, and its length.
+pub(crate) type Met = (i64, i64, u16);
 
 /// What a clock is ahead of another.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -23,7 +26,8 @@ impl Clock {
     pub(crate) fn map(&self, t: i64) -> i64 {
         let set = self.set.iter().rev().find(|(from, _)| t > *from).map_or(0, |(_, more)| *more);
         let t = t.saturating_sub(self.offset).saturating_sub(set);
-        t - (self.drift * t.saturating_sub(self.origin) as f64).round() as i64
+        let drifted = (self.drift * t.saturating_sub(self.origin) as f64).round() as i64;
+        t.saturating_sub(drifted).clamp(-FURTHEST_NS, FURTHEST_NS)
     }
 }
 
@@ -42,7 +46,7 @@ pub(crate) fn anchors(frames: impl Iterator<Item = Anchor>, gap: i64) -> Vec<Anc
 }
 
 /// Anchors of `here` with what `there` is later, where that agrees with an offset.
-fn agreeing(here: &[Anchor], there: &[Anchor], offset: i64) -> Vec<(i64, i64, u16)> {
+fn agreeing(here: &[Anchor], there: &[Anchor], offset: i64) -> Vec<Met> {
     let partner = |(t, size): &Anchor| {
         let from = t.saturating_add(offset).saturating_sub(ANCHOR_NS);
         let (other, _) = *there.get(there.partition_point(|(t, _)| *t < from))?;
@@ -53,7 +57,7 @@ fn agreeing(here: &[Anchor], there: &[Anchor], offset: i64) -> Vec<(i64, i64, u1
 }
 
 /// The offset that most anchors share, where nothing leaves before it came: of equal votes the one nearest to zero. Anchors with it.
-pub(crate) fn vote(here: &[Anchor], there: &[Anchor]) -> Option<(Vec<(i64, i64, u16)>, i64)> {
+pub(crate) fn vote(here: &[Anchor], there: &[Anchor]) -> Option<(Vec<Met>, i64)> {
     let mut best: Option<(usize, u64, i64)> = None;
     for (x, _) in here {
         for (y, _) in there {

@@ -42,7 +42,7 @@ pub(crate) fn skips<'o>(frames: impl Iterator<Item = (i64, &'o Outer)>) -> Vec<S
                 run.open.remove(0);
             }
         }
-        if step > 0 || step < -JUMP {
+        if !(-JUMP..=0).contains(&step) {
             run.high = number;
         } else if let Some((_, _, at)) = run.open.iter().find(|(from, to, _)| (*from..*to).contains(&number)) {
             if let Some(skip) = found.get_mut(*at) {

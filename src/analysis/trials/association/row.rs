@@ -72,7 +72,7 @@ impl Row {
     }
 
     /// Whether the first tap is the tunnel's.
-    pub(crate) fn from_tunnel(&self) -> bool {
+    pub(crate) fn is_from_tunnel(&self) -> bool {
         !self.record.is_empty()
     }
 }

@@ -8,6 +8,9 @@ use crate::analysis::trials::limits::BEFORE_DRAIN;
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, Reason, State, Trial, Undetermined, Ways};
 
+/// Octets of a packet, by its number.
+pub(crate) type Octets<'s> = dyn Fn(usize) -> u32 + 's;
+
 /// A trial's packets and what is known beside them.
 pub(crate) struct Sample<'s> {
     pub(crate) number: u64,
@@ -25,7 +28,7 @@ pub(crate) struct Sample<'s> {
     /// Time and octets at layer 1 at the tunnel tap; empty without one.
     pub(crate) tunnel: &'s [(i64, u16)],
     /// Octets at layer 2 of the frames in and out, where the tap is the tunnel's.
-    pub(crate) outer_l2: (Option<&'s dyn Fn(usize) -> u32>, Option<&'s dyn Fn(usize) -> u32>),
+    pub(crate) outer_l2: (Option<&'s Octets<'s>>, Option<&'s Octets<'s>>),
     /// Three taps: the one in the middle has times of its own.
     pub(crate) middle: bool,
     /// Whether the tunnel tap shows IPsec.

@@ -89,9 +89,12 @@ fn alone(row: Measured, ways: Ways, least: Option<i64>, equal: f64) -> Trial {
     trial
 }
 
+/// What others must know of a trial: packets lost, offered and forwarded rate.
+type Seen = (Group, Kind, State, u64, Option<f64>, Option<f64>);
+
 /// Trials by others of their direction, ways and size.
 fn together(trials: &mut [Trial]) {
-    let seen: Vec<(Group, Kind, State, u64, Option<f64>, Option<f64>)> =
+    let seen: Vec<Seen> =
         trials.iter().map(|t| (group(t), t.kind, t.state, t.lost, t.offered_fps, t.forwarded_fps)).collect();
     for trial in trials.iter_mut().filter(|trial| trial.kind == Kind::Trial) {
         let own = group(trial);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::flows::Starts;
-use crate::analysis::trials::limits::{MAX_CONTROL, MAX_RECORDS, STEP_BACK_NS};
+use crate::analysis::trials::limits::{FURTHEST_NS, MAX_CONTROL, MAX_RECORDS, STEP_BACK_NS};
 use crate::model::{Address, SaKey};
 
 /// A packet in clear.
@@ -91,7 +91,7 @@ impl Tap {
     /// Time of a frame, clock steps undone.
     pub(crate) fn time(&mut self, raw: i64) -> i64 {
         let shift = self.steps.last().map_or(0, |step| step.shift);
-        let ns = raw.saturating_add(shift);
+        let ns = raw.saturating_add(shift).clamp(-FURTHEST_NS, FURTHEST_NS);
         let Some(latest) = self.latest else {
             self.latest = Some(ns);
             return ns;
@@ -108,7 +108,7 @@ impl Tap {
     /// Time as the capture states it, of a time with the steps undone.
     pub(crate) fn raw(&self, ns: i64) -> i64 {
         let step = self.steps.iter().rev().find(|step| step.at < ns);
-        ns - step.map_or(0, |step| step.shift)
+        ns.saturating_sub(step.map_or(0, |step| step.shift))
     }
 
     pub(crate) fn push_plain(&mut self, packet: Packet) {

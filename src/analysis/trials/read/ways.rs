@@ -7,6 +7,9 @@ use crate::analysis::trials::limits::ANCHOR_NS;
 use crate::model::Address;
 use crate::model::trials::Direction;
 
+/// Source and destination on the link.
+type Macs = ([u8; 6], [u8; 6]);
+
 /// Ways of all pairs of addresses and of all directions of the tunnel.
 #[derive(Debug, Default)]
 pub(crate) struct Ways {
@@ -36,7 +39,7 @@ impl Ways {
         }
         let packets = |lane: &Lane| lane.at.iter().map(|at| at.packets).max().unwrap_or(0);
         // Frames from the same station to the same station go the same way.
-        let known: Vec<(([u8; 6], [u8; 6]), i32)> = taps
+        let known: Vec<(Macs, i32)> = taps
             .flows
             .lane
             .iter()

@@ -85,7 +85,7 @@ pub(crate) fn given(times: &[i64], trials: &[GivenTrial], direction: Direction, 
         let (first, last) = (*times.get(from)?, *times.get(to.checked_sub(1)?)?);
         let long = if last - first < least { Kind::Burst } else { Kind::Trial };
         let kind = if to - from < FEWEST { Kind::Stray } else { long };
-        (to > from).then_some(Stretch { kind, from, to, steady: first + skip })
+        (to > from).then_some(Stretch { kind, from, to, steady: first.saturating_add(skip) })
     })
     .collect()
 }
