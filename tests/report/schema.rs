@@ -100,7 +100,7 @@ fn every_report_fits_its_schema() {
 #[test]
 fn every_report_of_the_lab_fits_its_schema() {
     let Some(lab) = shared("lab") else { return };
-    let (report, pairs) = (schema("report"), schema("match"));
+    let (report, pairs, trials) = (schema("report"), schema("match"), schema("trials"));
     let mut seen = 0;
     for entry in std::fs::read_dir(lab).expect("the lab can be listed") {
         let folder = entry.expect("an entry").path();
@@ -110,6 +110,8 @@ fn every_report_of_the_lab_fits_its_schema() {
         }
         fits(&report, &["report", "--format", "json", &of("tunnel.pcap")]);
         fits(&pairs, &["match", "--format", "json", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap")]);
+        let (plain, tunnel) = (of("plain-a.pcap"), of("tunnel.pcap"));
+        fits(&trials, &["trials", "--format", "json", "--link-rate", "1G", "--plain", &plain, "--tunnel", &tunnel]);
         seen += 1;
     }
     assert!(seen > 50, "{seen} scenarios");
