@@ -50,17 +50,13 @@ pub(super) fn cut_at(taps: &Taps, clocks: &Clocks, cut: [bool; 3], gap: i64) -> 
     ends.min()
 }
 
-/// More packets out than in: the direction, in, out.
+/// More packets out than in: the direction, in, out. Only where both are in clear: a tunnel carries other packets, too, and packets may be
+/// replayed in it.
 pub(super) fn swapped(row: &Row, seen: &[(Place, At)]) -> Option<(Direction, u64, u64)> {
-    let (_, came) = seen.first()?;
-    let (_, left) = seen.last().filter(|_| seen.len() > 1)?;
-    // Of encrypted packets only those count whose lengths the test load makes.
-    let mine = |size: u16| !left.tunnel || left.visible || row.lengths.open || row.lengths.inner_of(size).is_some();
-    let out = left.frames.iter().filter(|frame| frame.test && mine(frame.size)).count() as u64;
-    let came = if came.tunnel { row.t.len() as u64 } else { came.frames.len() as u64 };
-    // Packets of another load in the tunnel say nothing of these taps.
-    let unknown = row.opaque || left.tunnel && !left.visible && row.lengths.open;
-    (!unknown && came >= FEWEST as u64 && out > came + came / 50 + 20).then_some((row.direction, came, out))
+    let (_, came) = seen.first().filter(|(_, at)| !at.tunnel)?;
+    let (_, left) = seen.last().filter(|(_, at)| seen.len() > 1 && !at.tunnel)?;
+    let (came, out) = (came.frames.len() as u64, left.frames.len() as u64);
+    (came >= FEWEST as u64 && out > came + came / 20 + 20).then_some((row.direction, came, out))
 }
 
 /// The busiest flows of the test load.

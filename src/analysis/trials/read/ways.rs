@@ -1,11 +1,15 @@
 //! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
 
 use super::flows::{Lane, Starts};
+use super::tap::TunnelWay;
 use super::{Place, Taps};
 use crate::analysis::trials::association::clock::vote;
 use crate::analysis::trials::limits::ANCHOR_NS;
 use crate::model::Address;
 use crate::model::trials::Direction;
+
+/// Bunches of a way at the near and the far tap, and its packets.
+type Plain = (Vec<(i64, u16)>, Vec<(i64, u16)>, u64);
 
 /// Source and destination on the link.
 type Macs = ([u8; 6], [u8; 6]);
@@ -158,9 +162,11 @@ fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> Vec<Direction> 
         let back = directions.iter().position(|other| (other.src, other.dst) == (way.dst, way.src));
         if let Some(back) = back.filter(|back| *back > at) {
             let sum = scores.get(at).copied().unwrap_or(0).saturating_sub(scores.get(back).copied().unwrap_or(0));
+            let sum = if sum == 0 { by_round_trip(way, directions.get(back), &plain) } else { sum };
             // Without any evidence, the busier direction of the tunnel carries the busier way.
             let heavier = directions.get(back).is_none_or(|other| way.starts.packets >= other.starts.packets);
-            let sum = if sum == 0 { if heavier == busier { 1 } else { -1 } } else { sum };
+            let even = if heavier == busier { 1 } else { -1 };
+            let sum = if sum == 0 { even } else { sum };
             for (which, value) in [(at, sum), (back, -sum)] {
                 if let Some(score) = scores.get_mut(which) {
                     *score = value;
@@ -169,6 +175,26 @@ fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> Vec<Direction> 
         }
     }
     scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect()
+}
+
+/// Which of two directions of the tunnel goes in, where both begin as often: the time into the tunnel and the time out of it make a round
+/// trip, whatever the clocks are, and that is short and not negative.
+fn by_round_trip(way: &TunnelWay, back: Option<&TunnelWay>, plain: &[Plain; 2]) -> i64 {
+    let [(into, _, _), (out, _, _)] = plain;
+    let first = |starts: &[(i64, u16)]| starts.first().map(|(t, _)| *t);
+    let (Some(a), Some(b)) = (first(into), first(out)) else { return 0 };
+    let begin = |way: &TunnelWay| way.starts.starts.first().copied();
+    let (Some(x), Some(y)) = (begin(way), back.and_then(begin)) else { return 0 };
+    let (fwd, rev) = (
+        x.saturating_sub(a).saturating_add(b.saturating_sub(y)),
+        y.saturating_sub(a).saturating_add(b.saturating_sub(x)),
+    );
+    match (fwd >= 0, rev >= 0) {
+        (true, false) => 1,
+        (false, true) => -1,
+        (true, true) if fwd != rev => (rev - fwd).signum(),
+        _ => 0,
+    }
 }
 
 /// How many bunches begin at both of two taps.
