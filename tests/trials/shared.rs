@@ -67,7 +67,10 @@ fn load_steps_of_a_kernel() {
                     (ns as i64 - trial["start_ns"].as_i64().expect("a time")).abs()
                 });
                 let step = step.expect("a step");
-                let (got, want) = (trial["offered_fps"].as_f64(), step["offered_pps"].as_f64());
+                let bytes = trial["inner_bytes"].as_f64().expect("a length");
+                let want = step["offered_inner_kbit_s"].as_f64().map(|kbit| kbit * 1e3 / (8.0 * bytes));
+                let got = trial["offered_fps"].as_f64();
+                assert_eq!(trial["sent"], step["packets"], "{name}");
                 assert!(
                     got.zip(want).is_some_and(|(got, want)| (got / want - 1.0).abs() < 0.1),
                     "{name}: {trial} {step}"
