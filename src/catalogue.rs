@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 92] = [
+static ENTRIES: [Entry; 99] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -160,6 +160,13 @@ static ENTRIES: [Entry; 92] = [
     pairing::NOTHING,
     pairing::UNDETERMINED,
     pairing::HOLE,
+    pairing::trials::SWAPPED,
+    pairing::trials::STALLED,
+    pairing::trials::LOSSY,
+    pairing::trials::NOT_MONOTONE,
+    pairing::trials::SHORT,
+    pairing::trials::CARRIED_IN,
+    pairing::trials::NONE,
 ];
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! | [`cli`] | what was typed, what it means, exit status |
 //! | [`report`] | [`report::Report`] and its text, JSON, CSV and markdown forms |
 //! | [`engine`] | a run: captures in, one `Report` or dissected frames out |
+//! | [`trials`] | what a benchmark run measured |
 //! | [`matching`] | which plaintext packet became which tunnelled packet |
 //! | [`analysis`] | mergeable accumulators over observations; findings |
 //! | [`keys`] | the keys that policies state, and packets opened with them |
@@ -115,6 +116,8 @@ pub mod keys;
 pub mod analysis;
 
 pub mod matching;
+
+pub mod trials;
 
 pub mod report;
 

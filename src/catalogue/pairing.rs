@@ -1,5 +1,7 @@
 //! Findings of `spiglass match`.
 
+pub(super) mod trials;
+
 use super::Entry;
 use crate::model::report::Severity;
 

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::values::{self, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};
-use crate::report::csv::{PairTable, Table};
+use crate::report::csv::{PairTable, Table, TrialsTable};
 
 /// Reads captures from passive TAPs and says what IPsec costs and what is wrong with it
 #[derive(Debug, Parser)]
@@ -63,6 +63,10 @@ pub(super) enum Command {
     #[command(after_long_help = super::pair::EXAMPLES)]
     #[command(mut_arg("table", |arg| arg.help("Which table, for csv [default: pairs]")))]
     Match(super::pair::MatchArgs),
+    /// What a benchmark run measured: throughput, loss, latency and buffers by packet size
+    #[command(after_long_help = super::trials::EXAMPLES)]
+    #[command(mut_arg("table", |arg| arg.help("Which table, for csv [default: trials]")))]
+    Trials(Box<super::trials::TrialsArgs>),
     /// Overhead, MTU and MSS, and theoretical throughput of transforms; no capture needed
     #[command(after_long_help = super::calc::EXAMPLES)]
     Calc(super::calc::CalcArgs),
@@ -81,7 +85,7 @@ pub(super) enum Command {
     Man,
     /// The JSON Schema of an output, on standard output
     Schema {
-        /// report (also of check and merge), match or calc
+        /// report (also of check and merge), match, trials or calc
         #[arg(value_parser = crate::report::schema::ALL.map(|(name, _)| name))]
         name: String,
     },
@@ -415,6 +419,16 @@ impl ValueEnum for Table {
 }
 
 impl ValueEnum for PairTable {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
+}
+
+impl ValueEnum for TrialsTable {
     fn value_variants<'a>() -> &'a [Self] {
         Self::ALL
     }

@@ -1,5 +1,8 @@
 //! `spiglass calc`: what was typed becomes a question to the calculator, and its answer is printed.
 
+mod device;
+mod search;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -19,6 +22,7 @@ use crate::transform::calculation::{self, IMIX, Question, RFC_2544};
 use crate::transform::size::ah::Alignment;
 use crate::transform::size::layers::IpVersion;
 use crate::transform::size::path::{Mode, Path, Protection};
+use crate::trials::SearchSettings;
 
 /// Octets of an Ethernet frame with FCS that are not the packet.
 const FRAME: u64 = 18;
@@ -33,10 +37,12 @@ Examples:
   spiglass calc --transform aes128-sha256 --transform aes128gcm16 --udp-encap --sizes imix
   spiglass calc --transform 'ah-sha256-hmac' --ah-align 8 --sizes 64,1000 --format csv
   spiglass calc --transform 3des-md5 --gre --mode transport --mtu 1492 --link-rate 100M
-  spiglass calc --overhead-bytes 57 --frame-sizes 64,128,256,512,1024,1280,1420";
+  spiglass calc --overhead-bytes 57 --frame-sizes 64,128,256,512,1024,1280,1420
+  spiglass calc --model t_fix=734us,r_alg=11.31M --link-rate 10M --transform 'ah-sha512-hmac esp-aes'
+  spiglass calc --search --start 50M --step 25M --actual 10M";
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").required(true).args(["transform", "overhead_bytes"]))]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["transform", "overhead_bytes", "model", "search"]))]
 pub(super) struct CalcArgs {
     /// A transform; repeatable, to compare [default: none]
     #[arg(short, long, value_name = "TRANSFORM", help_heading = "Transform")]
@@ -77,6 +83,27 @@ pub(super) struct CalcArgs {
     /// Rate of the link in bit/s: `100M`, `1G`
     #[arg(long, value_name = "RATE", default_value = "1G", value_parser = values::rate, help_heading = "Link")]
     link_rate: u64,
+    /// A device: which limit binds at each size, it or the link: `t_fix=734us,r_alg=11.31M` [default: none]
+    #[arg(long, value_name = "DEVICE", value_parser = device::given, help_heading = "Device")]
+    model: Option<device::Given>,
+    /// Play the search for the equilibrium throughput through, load by load
+    #[arg(long, requires = "start", requires = "step", requires = "actual", conflicts_with_all = ["transform", "overhead_bytes", "model"], help_heading = "Search")]
+    search: bool,
+    /// First load of --search in bit/s [default: none]
+    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "search", hide_short_help = true, help_heading = "Search")]
+    start: Option<u64>,
+    /// First step of --search in bit/s [default: none]
+    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "search", hide_short_help = true, help_heading = "Search")]
+    step: Option<u64>,
+    /// What the device of --search forwards whole, in bit/s [default: none]
+    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "search", hide_short_help = true, help_heading = "Search")]
+    actual: Option<u64>,
+    /// A smaller step ends --search, per cent of the load
+    #[arg(long, value_name = "PCT", default_value = "0.2%", value_parser = values::per_cent, hide_short_help = true, help_heading = "Search")]
+    tolerance: f64,
+    /// Iterations of --search, at most
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true, help_heading = "Search")]
+    limit: u64,
     /// Form: text, json, csv, ndjson, markdown or html
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     format: Format,
@@ -139,6 +166,9 @@ fn lengths(text: &str) -> Result<Vec<u64>, String> {
 
 /// Runs the command.
 pub(super) fn calc(args: &CalcArgs) -> Verdict {
+    if args.search || args.model.is_some() {
+        return bench(args);
+    }
     let prepared = question(args)
         .and_then(|question| calculation::calculate(&question).map_err(Error::Usage))
         .and_then(|answer| Ok((answer, Sink::open(args.output.as_deref(), [])?)));
@@ -161,6 +191,61 @@ pub(super) fn calc(args: &CalcArgs) -> Verdict {
         Format::Html => sink.write_all(html::render(&document::calculation(&answer)).as_bytes()),
     });
     verdict
+}
+
+/// Answers about a device instead of a transform.
+fn bench(args: &CalcArgs) -> Verdict {
+    let prepared = bench_answer(args).and_then(|answer| Ok((answer, Sink::open(args.output.as_deref(), [])?)));
+    let (answer, sink) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let look = options::look(args.color.color, args.output.is_some());
+    let mut verdict = Verdict::default();
+    write(sink, &mut verdict, |sink| match args.format {
+        Format::Text => sink.write_all(text::render(&answer.document, &look).as_bytes()),
+        Format::Markdown => sink.write_all(markdown::render(&answer.document).as_bytes()),
+        Format::Html => sink.write_all(html::render(&answer.document).as_bytes()),
+        Format::Csv => sink.write_all(answer.csv.as_bytes()),
+        Format::Json => sink.write_all(format!("{:#}\n", answer.json).as_bytes()),
+        Format::Ndjson => sink.write_all(format!("{}\n", answer.json).as_bytes()),
+    });
+    verdict
+}
+
+/// An answer in all its forms.
+struct BenchAnswer {
+    document: document::Document,
+    json: serde_json::Value,
+    csv: String,
+}
+
+fn bench_answer(args: &CalcArgs) -> Result<BenchAnswer, Error> {
+    let json = |value: Result<serde_json::Value, serde_json::Error>| value.map_err(|e| Error::Usage(e.to_string()));
+    if let Some(given) = args.model {
+        let asked = question(args)?;
+        let costs =
+            (!asked.paths.is_empty()).then(|| calculation::calculate(&asked).map_err(Error::Usage)).transpose()?;
+        let mix: &[(u64, u64)] = if asked.imix { &IMIX } else { &[] };
+        let costs = costs.as_ref().and_then(|answer| answer.transforms.first());
+        let answer = device::device(given, costs, &asked.sizes, mix, asked.link_rate);
+        return Ok(BenchAnswer {
+            document: answer.document(),
+            json: json(serde_json::to_value(&answer))?,
+            csv: answer.csv(),
+        });
+    }
+    let (Some(start), Some(step), Some(actual)) = (args.start, args.step, args.actual) else {
+        return Err(Error::Usage("--search needs --start, --step and --actual".into()));
+    };
+    let settings = SearchSettings {
+        start_bps: start as f64,
+        step_bps: step as f64,
+        tolerance: args.tolerance / 100.0,
+        limit: args.limit,
+    };
+    let answer = search::replay(&settings, actual as f64);
+    Ok(BenchAnswer { document: answer.document(), json: json(serde_json::to_value(&answer))?, csv: answer.csv() })
 }
 
 fn question(args: &CalcArgs) -> Result<Question, Error> {

@@ -22,6 +22,7 @@ mod render;
 mod rows;
 mod run;
 mod sink;
+mod trials;
 mod values;
 mod verdict;
 
@@ -104,7 +105,7 @@ mod tests {
     fn short_help_fits_a_screen() {
         let mut command = args::Cli::command();
         command.build();
-        for name in ["report", "check", "frames", "match", "calc", "render", "explain"] {
+        for name in ["report", "check", "frames", "match", "trials", "calc", "render", "explain"] {
             let sub = command.find_subcommand_mut(name).unwrap();
             let help = sub.render_help().to_string();
             assert!(help.lines().count() <= 50, "{name}: {} lines\n{help}", help.lines().count());
@@ -130,7 +131,7 @@ mod tests {
     fn long_help_has_examples() {
         let mut command = args::Cli::command();
         command.build();
-        for name in ["report", "check", "frames", "match", "calc", "render", "explain"] {
+        for name in ["report", "check", "frames", "match", "trials", "calc", "render", "explain"] {
             let sub = command.find_subcommand_mut(name).unwrap();
             assert!(sub.render_long_help().to_string().contains("Examples:"), "{name}");
         }

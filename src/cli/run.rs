@@ -31,6 +31,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Partial(args) => partial(&args),
         Command::Merge(args) => merge(args),
         Command::Match(args) => super::pair::pair(&args),
+        Command::Trials(args) => super::trials::trials(&args),
         Command::Calc(args) => super::calc::calc(&args),
         Command::Render(args) => super::render::render(&args),
         Command::Explain(args) => explain(&args),

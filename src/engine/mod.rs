@@ -12,6 +12,7 @@ mod rotation;
 mod run;
 mod start;
 mod state;
+mod trials;
 
 pub use crate::analysis::Expectation;
 pub use frames::{FrameSink, FramesOutcome, frames};
@@ -19,3 +20,4 @@ pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeB
 pub use pairing::{Matched, PairInputs, PairSink, pair};
 pub use run::{Analysed, analyse, cores, run};
 pub use state::State;
+pub use trials::{Benchmark, TrialsInputs, trials};

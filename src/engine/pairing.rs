@@ -116,7 +116,7 @@ impl<'r> Stream<'r> {
 }
 
 /// Takes note of a frame's time.
-fn note(times: &mut Vec<(Timestamp, Timestamp)>, frame: &Frame<'_>) {
+pub(super) fn note(times: &mut Vec<(Timestamp, Timestamp)>, frame: &Frame<'_>) {
     if frame.time == Timestamp::UNKNOWN {
         return;
     }

@@ -43,7 +43,7 @@ use crate::matching::packets::progress::Progress;
 use crate::matching::packets::reach::Reach;
 use crate::matching::packets::trains::Trains;
 pub(crate) use crate::matching::packets::trains::Whole;
-use crate::matching::packets::tunnel::Role;
+pub(crate) use crate::matching::packets::tunnel::Role;
 pub(crate) use crate::matching::packets::tunnel::Sight;
 pub(crate) use figures::{Figures, Read};
 pub(crate) use given::Given;

@@ -15,6 +15,7 @@ mod sa;
 #[cfg(test)]
 mod schema;
 mod time;
+pub mod trials;
 pub mod vocabulary;
 
 pub use address::Address;

@@ -2,10 +2,12 @@
 //! joined with `;`. The header row is always there. No text cell begins a formula.
 
 mod pairs;
+mod trials;
 
 use std::io::{self, Write};
 
 pub use pairs::{PairRows, PairTable, write_pairs};
+pub use trials::{TrialsTable, write_trials};
 
 use crate::model::report::Report;
 use crate::report::table::padding::{PADDING, PaddingRow};

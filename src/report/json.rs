@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::model::pairs::{MatchReport, MatchSchema, Pairs};
 use crate::model::report::{Exactness, Report, ReportSchema, Tool};
+use crate::model::trials::{Bench, TrialsReport};
 use crate::report::words::harmless::Harmless;
 
 /// The whole report as one object, indented, with a line end.
@@ -69,6 +70,52 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
     lines(&mut out, "end", &report.ends)?;
     lines(&mut out, "outside", &report.outside)?;
     lines(&mut out, "lost", &report.lost)?;
+    lines(&mut out, "finding", &report.findings)?;
+    out.flush()
+}
+
+/// A report of trials as one object, indented, with a line end.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write_trials(report: &TrialsReport, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = Harmless(io::BufWriter::new(out));
+    serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// A report of trials, one object per line: first `{"row":"run",...}` with what the run was told, then every row of every table with
+/// `row` saying which: `tap`, `trial`, `throughput`, `loss`, `model`, `buffer`, `back_to_back`, `search`, `transfer`, `baseline`,
+/// `segment`, `finding`.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Head<'r> {
+        schema: &'r str,
+        tool: &'r Tool,
+        exactness: Exactness,
+        degraded_why: &'r [String],
+        bench: &'r Bench,
+        exit_status: u8,
+    }
+    let mut out = Harmless(io::BufWriter::new(out));
+    let TrialsReport { schema, tool, exactness, degraded_why, bench, exit_status, .. } = report;
+    let head = Head { schema, tool, exactness: *exactness, degraded_why, bench, exit_status: *exit_status };
+    line(&mut out, "run", &head)?;
+    lines(&mut out, "tap", &report.taps)?;
+    lines(&mut out, "trial", &report.trials)?;
+    lines(&mut out, "throughput", &report.throughput)?;
+    lines(&mut out, "loss", &report.loss)?;
+    lines(&mut out, "model", &report.model)?;
+    lines(&mut out, "buffer", &report.buffers)?;
+    lines(&mut out, "back_to_back", &report.back_to_back)?;
+    lines(&mut out, "search", &report.search)?;
+    lines(&mut out, "transfer", &report.transfers)?;
+    lines(&mut out, "baseline", &report.baseline)?;
+    lines(&mut out, "segment", &report.segments)?;
     lines(&mut out, "finding", &report.findings)?;
     out.flush()
 }

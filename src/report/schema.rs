@@ -1,9 +1,10 @@
 //! JSON Schema (draft 2020-12) of each JSON output. The files are made from the model's types and their documentation, and committed.
 
 /// The schemas by the word that names them on the command line.
-pub const ALL: [(&str, &str); 3] = [
+pub const ALL: [(&str, &str); 4] = [
     ("report", include_str!("../../schema/report.json")),
     ("match", include_str!("../../schema/match.json")),
+    ("trials", include_str!("../../schema/trials.json")),
     ("calc", include_str!("../../schema/calc.json")),
 ];
 
@@ -15,6 +16,7 @@ mod tests {
     use super::ALL;
     use crate::model::pairs::MatchReport;
     use crate::model::report::Report;
+    use crate::model::trials::TrialsReport;
     use crate::model::vocabulary::{CalcSchema, MatchSchema, ReportSchema};
     use crate::transform::calculation::Calculation;
 
@@ -32,6 +34,7 @@ mod tests {
             of::<Report>(ReportSchema::V1.name()),
             of::<MatchReport>(MatchSchema::V1.name()),
             of::<Calculation>(CalcSchema::V1.name()),
+            of::<TrialsReport>(crate::model::trials::SCHEMA),
         ];
         for ((name, committed), now) in ALL.iter().zip(now) {
             if std::env::var_os("SPIGLASS_SCHEMA").is_some() {

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The floors from the ground up. A file may use its own floor and those below.
-const FLOORS: &[&str] =
-    &["model", "capture", "wire", "dissect", "decrypt", "keys", "analysis", "matching", "engine", "report", "cli"];
+const FLOORS: &[&str] = &[
+    "model", "capture", "wire", "dissect", "decrypt", "keys", "analysis", "matching", "trials", "engine", "report",
+    "cli",
+];
 
 /// Pure rooms beside the floors: what each may use. Any floor above `wire` may use a room.
 const ROOMS: &[(&str, &[&str])] =
@@ -21,6 +23,7 @@ const SHUT: &[(&str, &str, &[&str], &str)] = &[
     ("dissect", "capture", &["Frame"], "dissection takes a frame, never how it was read"),
     ("keys", "capture", &["Frame"], "keys open frames, never knowing how they were read"),
     ("analysis", "capture", &["Frame"], "analysis takes frames and observations, never how they were read"),
+    ("trials", "capture", &["Frame"], "trials takes frames, never how they were read"),
     ("matching", "capture", &["Frame"], "matching takes frames, never how they were read"),
     ("report", "engine", &[], "rendering is a function of a report, it does not run anything"),
     ("report", "capture", &["Frame"], "rendering reads no captures"),

@@ -119,6 +119,14 @@ fn fits(schema: &Value, again: Again, args: &[&str]) {
     assert!(wrong.is_empty(), "{args:?}: {} members:\n  {}", wrong.len(), wrong.join("\n  "));
 }
 
+/// The output of `args` is as `schema` says.
+fn fits_once(schema: &Value, args: &[&str]) {
+    let value = spiglass(args).json();
+    let mut wrong = Vec::new();
+    check(schema, schema, &value, "", &mut wrong);
+    assert!(wrong.is_empty(), "{args:?}: {} members:\n  {}", wrong.len(), wrong.join("\n  "));
+}
+
 #[test]
 fn every_report_fits_its_schema() {
     let schema = schema("report");
@@ -152,7 +160,7 @@ fn every_report_of_pairs_fits_its_schema() {
 #[test]
 fn every_report_of_the_lab_fits_its_schema() {
     let Some(lab) = shared("lab") else { return };
-    let (reports, matches) = (schema("report"), schema("match"));
+    let (reports, matches, trials) = (schema("report"), schema("match"), schema("trials"));
     let mut seen = 0;
     for entry in std::fs::read_dir(lab).expect("the lab can be listed") {
         let folder = entry.expect("an entry").path();
@@ -165,6 +173,11 @@ fn every_report_of_the_lab_fits_its_schema() {
             &matches,
             pairs,
             &["match", "--format", "json", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap")],
+        );
+        let (plain, tunnel) = (of("plain-a.pcap"), of("tunnel.pcap"));
+        fits_once(
+            &trials,
+            &["trials", "--format", "json", "--link-rate", "1G", "--plain", &plain, "--tunnel", &tunnel],
         );
         seen += 1;
     }

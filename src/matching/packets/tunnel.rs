@@ -6,7 +6,7 @@ use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
 use crate::matching::content::identity;
 use crate::matching::content::identity::Identity;
 use crate::model::report::Pattern;
-use crate::model::{LinkType, Protocol};
+use crate::model::{Address, LinkType, Protocol};
 
 /// A frame with its dissection. Where packets were decrypted, `octets` and `stack` are those of the frame with the plaintext in place.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,25 @@ struct Visible {
     transport: bool,
 }
 
+/// A packet inside a tunnel, as far as it can be seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside {
+    /// IP length.
+    pub(crate) bytes: u32,
+    /// Digest of what no router changes; `None` where too little was captured.
+    pub(crate) key: Option<u64>,
+    /// Source and destination.
+    pub(crate) ends: (Address, Address),
+    /// Time to live or hop limit.
+    pub(crate) ttl: u8,
+}
+
 impl Sight<'_> {
+    /// Whether the frame is a packet in clear.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.role() == Role::Plain
+    }
+
     /// What the frame is, by its outermost headers.
     pub(crate) fn role(&self) -> Role {
         let Some(outer) = self.stack.outer() else { return Role::None };
@@ -119,6 +137,23 @@ impl Sight<'_> {
             pattern,
             fate: TunnelledFate::Waiting,
         }
+    }
+
+    /// The packet inside, as far as it can be seen: what `trials` takes of it.
+    pub(crate) fn inside(&self, outer: &IpHeader) -> Option<Inside> {
+        let visible = self.inner(outer)?;
+        let ip = self.stack.encapsulated.and_then(|at| self.stack.ips.get(usize::from(at))).unwrap_or(outer);
+        Some(Inside {
+            bytes: visible.inner.bytes,
+            key: visible.identity.map(|identity| identity.key),
+            ends: (ip.src, ip.dst),
+            ttl: ip.ttl,
+        })
+    }
+
+    /// Digest of what no router changes of the packet of the outermost IP header.
+    pub(crate) fn key(&self, outer: &IpHeader) -> Option<u64> {
+        Identity::of(self.octets, outer).map(|identity| identity.key)
     }
 
     /// The packet inside.

@@ -18,12 +18,14 @@ mod pairs;
 mod rates;
 mod sas;
 pub mod table;
+mod trials;
 
 use jiff::tz::TimeZone;
 use std::borrow::Cow;
 
 use crate::model::pairs::MatchReport;
 use crate::model::report::{Report, Severity};
+use crate::model::trials::TrialsReport;
 use crate::transform::calculation::Calculation;
 pub use figures::Figure;
 pub use front::Front;
@@ -251,10 +253,27 @@ pub fn pairs(report: &MatchReport, view: &View) -> Document {
     pairs::document(report, view)
 }
 
+/// The document of `trials`.
+#[must_use]
+pub fn trials(report: &TrialsReport, view: &View) -> Document {
+    trials::document(report, view)
+}
+
 /// The document of `calc`.
 #[must_use]
 pub fn calculation(answer: &Calculation) -> Document {
     calc::document(answer)
+}
+
+/// A sentence and a table under it: columns by name and unit, the first in words.
+#[must_use]
+pub fn figures(answer: &str, columns: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Document {
+    let mut section = Section::default();
+    section.say(answer);
+    let mut table = Table::new(columns.iter().map(|(name, unit)| table::Column::figures(name, unit)));
+    rows.into_iter().for_each(|row| table.row(row));
+    section.table(table);
+    Document { sections: vec![section], ..Document::default() }
 }
 
 /// ` at tap T` where the report has several taps.

@@ -11,9 +11,10 @@ use super::frames::FRAMES;
 use super::padding::PADDING;
 use super::pairs::{self, DIRECTIONS, ENDS, LOST, OUTSIDE, PAIRS};
 use super::report::{CAPTURES, FINDINGS, LAYERS, RATES, SAS, SIZES, TUNNELS};
-use super::{Field, FieldKind, Sheet};
+use super::{Field, FieldKind, Sheet, trials};
 use crate::model::pairs::{MatchReport, Pair};
 use crate::model::report::Report;
+use crate::model::trials::TrialsReport;
 use crate::transform::calculation::Calculation;
 
 /// The definitions of types, by which members of rows say what they mean.
@@ -170,6 +171,18 @@ fn page() -> String {
     table(&mut page, &of_match, &LOST);
     table(&mut page, &of_match, &OUTSIDE);
     table(&mut page, &of_match, &ENDS);
+    page.push_str("\n## `trials`\n\nBesides these, `findings` and `captures` as above.\n");
+    let of_trials = Schema::of::<TrialsReport>();
+    table(&mut page, &of_trials, &trials::TRIALS);
+    table(&mut page, &of_trials, &trials::THROUGHPUT);
+    table(&mut page, &of_trials, &trials::LOSS);
+    table(&mut page, &of_trials, &trials::MODEL);
+    table(&mut page, &of_trials, &trials::TRANSFERS);
+    table(&mut page, &of_trials, &trials::BUFFERS);
+    table(&mut page, &of_trials, &trials::BACK_TO_BACK);
+    table(&mut page, &of_trials, &trials::SEARCH);
+    table(&mut page, &of_trials, &trials::BASELINE);
+    table(&mut page, &of_trials, &trials::SEGMENTS);
     page.push_str("\n## `calc`\n");
     let of_calc = Schema::of::<Calculation>();
     table(&mut page, &of_calc, &calc::SIZES);

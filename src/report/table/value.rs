@@ -129,7 +129,7 @@ macro_rules! integers {
     };
 }
 
-integers! { u8 u32 u64 i64 }
+integers! { u8 u16 u32 u64 i64 }
 
 impl<'r, T: Into<Value<'r>>> From<Option<T>> for Value<'r> {
     fn from(value: Option<T>) -> Self {

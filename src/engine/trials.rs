@@ -1,0 +1,192 @@
+//! A run of `trials`: up to three taps read together.
+
+use super::input::{Input, Progress, ProgressUpdate, Settings};
+use super::run::capture_facts;
+use crate::analysis::finish::CaptureFacts;
+use crate::analysis::{Expectation, Keyring};
+use crate::capture::CaptureReader;
+use crate::dissect::{Stack, dissect};
+use crate::engine::rotation::interleave::Interleave;
+use crate::matching::Sight;
+use crate::model::report::{Exactness, Tool};
+use crate::model::trials::{self, Bench, TrialsReport};
+use crate::model::{Error, Timestamp};
+use crate::trials::report::trial_findings;
+use crate::trials::{ClearTrial, Given, Place, Taps, TrialsSettings, finish};
+
+/// The captures of a run. Those that are not given are empty.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TrialsInputs {
+    /// The plaintext side.
+    pub plain: Vec<Input>,
+    /// The side of the tunnel; may be the same as the plaintext side.
+    pub tunnel: Vec<Input>,
+    /// The far plaintext side.
+    pub exit: Vec<Input>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Benchmark {
+    /// What was measured.
+    pub report: TrialsReport,
+    /// Inputs that could not be read at all.
+    pub errors: Vec<Error>,
+}
+
+/// One tap being read.
+struct Stream<'r> {
+    captures: Interleave<'r>,
+    times: Vec<(Timestamp, Timestamp)>,
+    ended: bool,
+}
+
+/// Measures a benchmark run. `clear`: the trials of a run without the tunnel, to compare latencies with.
+pub fn trials(
+    inputs: &TrialsInputs,
+    settings: &Settings,
+    asked: &TrialsSettings,
+    clear: &[ClearTrial],
+    progress: &dyn Progress,
+) -> Benchmark {
+    let mut errors = Vec::new();
+    let one = inputs.plain == inputs.tunnel && !inputs.plain.is_empty();
+    let asked = TrialsSettings { one_clock: asked.one_clock || one, ..asked.clone() };
+    let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
+    let mut streams = sides.map(|side| {
+        let inputs: Vec<(usize, &Input)> = side.iter().enumerate().collect();
+        let captures = Interleave::open(&inputs, &mut errors, progress);
+        Stream { ended: captures.is_empty(), captures, times: Vec::new() }
+    });
+    if one && let [plain, _, _] = &mut streams {
+        plain.ended = true;
+    }
+    let mut taps = Taps::new(i64::try_from(asked.gap_ns).unwrap_or(i64::MAX));
+    read(&mut taps, &mut streams, settings, one, &mut errors, progress);
+    let interrupted = progress.interrupted();
+    let facts = streams.map(|stream| {
+        let Stream { captures, times, .. } = stream;
+        let mut readers = captures.into_readers();
+        if interrupted {
+            readers.iter_mut().for_each(CaptureReader::forgive_cut);
+        }
+        let of =
+            |(at, reader): (usize, &CaptureReader)| capture_facts(reader.info(), interrupted, times.get(at).copied());
+        readers.iter().enumerate().map(of).collect::<Vec<CaptureFacts>>()
+    });
+    let report = report(
+        taps,
+        &asked,
+        facts,
+        [one, interrupted],
+        sides.map(|side| !side.is_empty()),
+        clear,
+        &settings.expectation,
+    );
+    Benchmark { report, errors }
+}
+
+/// Reads all taps, the one that lags first.
+fn read(
+    taps: &mut Taps,
+    streams: &mut [Stream<'_>; 3],
+    settings: &Settings,
+    one: bool,
+    errors: &mut Vec<Error>,
+    progress: &dyn Progress,
+) {
+    let options = settings.dissect_options();
+    let mut keyring = Keyring::new(&settings.expectation, &options);
+    let mut stack = Stack::default();
+    let places = [Place::Near, Place::Middle, Place::Far];
+    loop {
+        let open = places.into_iter().zip(streams.iter_mut()).filter(|(_, stream)| !stream.ended);
+        let Some((place, stream)) = open.min_by_key(|(place, _)| taps.latest(*place)) else { break };
+        if progress.interrupted() {
+            break;
+        }
+        let Stream { captures, times, ended } = stream;
+        let more = captures.next(errors, |frame| {
+            super::pairing::note(times, frame);
+            dissect(frame, &options, &mut stack);
+            let opened = if place == Place::Middle { keyring.open(frame, &stack) } else { None };
+            let sight = match opened.and_then(|unlocked| Some((unlocked.octets(), unlocked.stack()?))) {
+                Some((octets, stack)) => Sight { frame, octets, stack, decrypted: true },
+                None => Sight { frame, octets: frame.data, stack: &stack, decrypted: false },
+            };
+            let place = if one && sight.is_plain() { Place::Near } else { place };
+            taps.see(place, sight);
+        });
+        if let Some(reader) = captures.current() {
+            progress.update(&ProgressUpdate::of(reader.info()));
+        }
+        *ended = !more;
+    }
+}
+
+/// The report of what was read.
+fn report(
+    taps: Taps,
+    asked: &TrialsSettings,
+    facts: [Vec<CaptureFacts>; 3],
+    [one, interrupted]: [bool; 2],
+    present: [bool; 3],
+    clear: &[ClearTrial],
+    expectation: &Expectation,
+) -> TrialsReport {
+    let counts = taps.counts();
+    let wrong_tap = taps.looks_swapped() && present == [true, true, present.get(2) == Some(&true)];
+    let cut = |facts: &Vec<CaptureFacts>| interrupted || facts.iter().any(|facts| facts.damage.is_some());
+    let [near, middle, far] = &facts;
+    let cut = [cut(near) || (one && cut(middle)), cut(middle), cut(far)];
+    let figured = finish(taps, asked, &Given { present, cut, clear });
+    let all: Vec<CaptureFacts> = facts.iter().flatten().cloned().collect();
+    let mut why = figured.degraded.clone();
+    why.extend(all.iter().filter_map(CaptureFacts::degraded).chain(expectation.left_out()).map(|why| why + "."));
+    let names = if asked.ends { ["in", "tunnel", "out"] } else { ["plain", "tunnel", "exit"] };
+    let taps = facts.into_iter().enumerate().filter(|(at, _)| present.get(*at) == Some(&true)).map(|(at, facts)| {
+        let (frames, packets, tunnelled) = counts.get(at).copied().unwrap_or_default();
+        let clock = figured.clocks.get(at).copied().flatten();
+        trials::Tap {
+            name: names.get(at).copied().unwrap_or_default(),
+            captures: facts.into_iter().map(|facts| facts.capture).collect(),
+            frames,
+            packets,
+            tunnelled,
+            clock_offset_ns: clock.map(|(offset, _)| offset),
+            clock_drift_ppm: clock.map(|(_, drift)| 1e6 * drift),
+        }
+    });
+    let mut report = TrialsReport {
+        schema: trials::SCHEMA,
+        tool: Tool::this(),
+        exactness: if why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
+        degraded_why: why,
+        taps: taps.collect(),
+        bench: Bench {
+            link_rate_bps: asked.link_rate_bps,
+            tunnel_rate_bps: asked.tunnel_rate_bps,
+            one_clock: asked.one_clock,
+            depends_on_offset: figured.depends_on_offset,
+            trial_gap_ns: asked.gap_ns,
+            min_seconds: asked.least_ns as f64 / 1e9,
+            equal_pct: 100.0 * asked.equal,
+            rate_layer: asked.rate_layer.name(),
+            flows: figured.flows.clone(),
+        },
+        trials: figured.trials.clone(),
+        throughput: figured.throughput.clone(),
+        loss: figured.loss.clone(),
+        model: figured.model.clone(),
+        buffers: figured.buffers.clone(),
+        back_to_back: figured.back_to_back.clone(),
+        search: figured.search.clone(),
+        transfers: figured.transfers.clone(),
+        baseline: figured.baseline.clone(),
+        segments: figured.segments.clone(),
+        findings: Vec::new(),
+        exit_status: 0,
+    };
+    report.findings = trial_findings(&report, &figured, &all, wrong_tap);
+    report
+}

@@ -1,0 +1,120 @@
+//! What `spiglass trials` measured, as data: exactly what its `--format json` prints. Names carry units; absent is `null`.
+
+mod rest;
+mod size;
+mod trial;
+mod words;
+
+use serde::Serialize;
+
+pub use rest::{Baseline, Search, Segment, Transfer};
+pub use size::{BackToBack, Buffer, BufferOfSize, Limits, Loss, Model, Rates, Throughput};
+pub use trial::{Trial, Undetermined};
+pub use words::{Basis, Bound, Direction, Figure, Fix, Kind, Limit, Phase, Reason, Slope, State, Unit, Ways};
+
+use super::report::{Capture, Exactness, Finding, Tool};
+
+/// The schema name of [`TrialsReport`].
+pub const SCHEMA: &str = "spiglass.trials/1";
+
+/// What a benchmark run measured.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TrialsReport {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// What made the report.
+    pub tool: Tool,
+    /// `exact`, or `degraded` where a limit was hit.
+    pub exactness: Exactness,
+    /// Which limits were hit and what was dropped, one sentence each.
+    pub degraded_why: Vec<String>,
+    /// The taps, in the order a packet into the tunnel passes them.
+    pub taps: Vec<Tap>,
+    /// What the run was told, and the clocks.
+    pub bench: Bench,
+    /// The trials, in order of time.
+    pub trials: Vec<Trial>,
+    /// Figures of each packet size.
+    pub throughput: Vec<Throughput>,
+    /// Loss by load (RFC 2544 section 26.3), in order of time; only with a link rate.
+    pub loss: Vec<Loss>,
+    /// The device: a time per packet and a rate per octet.
+    pub model: Vec<Model>,
+    /// Room for packets that wait.
+    pub buffers: Vec<Buffer>,
+    /// Bursts (RFC 2544 section 26.4, RFC 9004).
+    pub back_to_back: Vec<BackToBack>,
+    /// Searches for the equilibrium throughput, one for each packet size; only with `--next`.
+    pub search: Vec<Search>,
+    /// Transfers over TCP.
+    pub transfers: Vec<Transfer>,
+    /// Latency compared with a run in clear; only with `--baseline`.
+    pub baseline: Vec<Baseline>,
+    /// Stretches of traffic that are no trial, and why, the first of them.
+    pub segments: Vec<Segment>,
+    /// What is wrong or worth knowing, most severe first.
+    pub findings: Vec<Finding>,
+    /// The exit status the run ends with.
+    pub exit_status: u8,
+}
+
+/// A tap.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Tap {
+    /// `plain`, `tunnel` or `exit`.
+    pub name: &'static str,
+    /// Its captures, in the order frame references count them.
+    pub captures: Vec<Capture>,
+    /// Frames read.
+    pub frames: u64,
+    /// IP packets in clear.
+    pub packets: u64,
+    /// Packets in a tunnel or under AH or ESP.
+    pub tunnelled: u64,
+    /// What its clock is ahead of the first tap's, in nanoseconds; null where it cannot be known.
+    pub clock_offset_ns: Option<i64>,
+    /// By how much its clock runs fast against the first tap's.
+    pub clock_drift_ppm: Option<f64>,
+}
+
+/// What the run was told.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Bench {
+    /// Rate of the links of the testers.
+    pub link_rate_bps: Option<u64>,
+    /// Rate of the tunnel's link.
+    pub tunnel_rate_bps: Option<u64>,
+    /// One clock stamped all captures.
+    pub one_clock: bool,
+    /// Whether a wrong offset of the clocks makes latencies wrong by as much.
+    pub depends_on_offset: bool,
+    /// A longer silence ends a trial.
+    pub trial_gap_ns: u64,
+    /// What is shorter is a burst.
+    pub min_seconds: f64,
+    /// By how much the forwarded rate may be below the offered one and still be equal, in per cent.
+    pub equal_pct: f64,
+    /// Layer at which loads of the search count.
+    pub rate_layer: &'static str,
+    /// Flows that make the test load: source, destination, protocol and packets, the busiest of them.
+    pub flows: Vec<Flow>,
+}
+
+/// A flow of the test load.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Flow {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Source address.
+    pub src: String,
+    /// Destination address.
+    pub dst: String,
+    /// IP protocol.
+    pub protocol: u8,
+    /// Packets at the tap where they come in.
+    pub packets: u64,
+}

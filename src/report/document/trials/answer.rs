@@ -1,0 +1,68 @@
+//! The answer in one paragraph.
+
+use super::super::Section;
+use super::{size_of, way};
+use crate::model::trials::{Bound, Throughput, TrialsReport};
+use crate::report::words::number::decimal;
+
+pub(super) fn section(report: &TrialsReport) -> Section {
+    let mut section = Section::default();
+    let answers: Vec<String> = report.throughput.iter().map(of).collect();
+    if !answers.is_empty() {
+        section.say(format!("{}.", answers.join("; ")));
+    }
+    let transfers: Vec<String> = report
+        .transfers
+        .iter()
+        .take(3)
+        .filter_map(|transfer| {
+            let rate = decimal(transfer.goodput_l4_bps? / 1e6, 3);
+            Some(format!(
+                "TCP transfer of {} bytes in {} s: {rate} Mbit/s",
+                transfer.payload_bytes,
+                decimal(transfer.seconds?, 3)
+            ))
+        })
+        .collect();
+    if !transfers.is_empty() {
+        section.say(format!("{}.", transfers.join("; ")));
+    }
+    if answers.is_empty() && transfers.is_empty() {
+        section.say(if report.trials.is_empty() {
+            "No trial was found."
+        } else {
+            "No throughput: every trial stalled, forwarded nothing, or loads both directions unequally."
+        });
+    }
+    section
+}
+
+/// `512-byte packets: 1 180/s without loss (equilibrium, between 1 180 and 1 200 offered)`.
+fn of(row: &Throughput) -> String {
+    let size = format!("{}{}", size_of(&row.size_class), way(row.direction, row.ways));
+    let [low, high] = row.equilibrium_bracket_fps;
+    let fps = |fps: f64| decimal(fps, if fps < 1_000.0 { 1 } else { 0 });
+    match (row.equilibrium, low, high) {
+        (Some(rate), Some(low), Some(high)) => format!(
+            "{size}: {}/s without loss (equilibrium, between {} and {} offered)",
+            fps(rate.fps),
+            fps(low),
+            fps(high)
+        ),
+        (Some(rate), _, _) => {
+            format!("{size}: at least {}/s without loss (equilibrium, no higher load failed)", fps(rate.fps))
+        }
+        (None, _, Some(high)) if row.equilibrium_basis == Bound::AtMost => {
+            let estimate = row
+                .service_fps
+                .map_or_else(String::new, |rate| format!("; overloaded, the device served {}/s", fps(rate)));
+            format!("{size}: no load was forwarded whole, the lowest was {}/s{estimate}", fps(high))
+        }
+        _ => match row.rfc1242 {
+            Some(rate) => {
+                format!("{size}: {}/s without loss; the trial is too short to say whether a queue grew", fps(rate.fps))
+            }
+            None => format!("{size}: throughput not determined"),
+        },
+    }
+}

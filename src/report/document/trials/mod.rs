@@ -1,0 +1,83 @@
+//! A report of trials: first the answer, then findings, figures by size, the device, and the trials one by one.
+
+mod answer;
+mod device;
+mod single;
+mod sizes;
+
+use super::findings::{self, Found};
+use super::{Document, Section, View, captures};
+use crate::model::report::Capture;
+use crate::model::trials::TrialsReport;
+use crate::report::words::number::{count, decimal};
+
+/// The whole report.
+pub(super) fn document(report: &TrialsReport, view: &View) -> Document {
+    let mut document = Document::default();
+    document.push(answer::section(report));
+    let captures: Vec<Capture> = report.taps.iter().flat_map(|tap| tap.captures.iter().cloned()).collect();
+    let found = Found { findings: &report.findings, captures: &captures, sas: &[], several_taps: false };
+    document.push(findings::section(&found, view));
+    document.push(sizes::throughput(report, view));
+    document.push(device::model(report, view));
+    document.push(device::buffers(report, view));
+    document.push(device::bursts(report, view));
+    document.push(device::search(report, view));
+    document.push(sizes::baseline(report, view));
+    document.push(single::trials(report, view));
+    document.push(single::latency(report, view));
+    document.push(sizes::loss(report, view));
+    document.push(device::transfers(report, view));
+    document.push(single::segments(report, view));
+    document.push(bench(report));
+    document
+}
+
+/// Taps, clocks and thresholds.
+fn bench(report: &TrialsReport) -> Section {
+    let mut section = Section::titled("Bench");
+    for tap in &report.taps {
+        let files: Vec<&str> = tap.captures.iter().map(|capture| capture.path.as_str()).collect();
+        let clock = match (tap.clock_offset_ns, tap.clock_drift_ppm) {
+            _ if report.bench.one_clock => String::new(),
+            (Some(offset), Some(drift)) if offset != 0 => {
+                format!("; clock {} s ahead, {} ppm fast", decimal(offset as f64 / 1e9, 6), decimal(drift, 1))
+            }
+            (None, _) => "; clock not comparable".to_owned(),
+            _ => String::new(),
+        };
+        section.say(format!(
+            "{}: {}; {}, {} in clear, {} in a tunnel{clock}.",
+            tap.name,
+            files.join(", "),
+            count(tap.frames, "frame"),
+            count(tap.packets, "packet"),
+            tap.tunnelled
+        ));
+    }
+    if report.bench.depends_on_offset {
+        section.say("One direction only: the least latency between taps is taken for zero.");
+    }
+    captures::exactness(&mut section, report.exactness, &report.degraded_why);
+    section
+}
+
+/// ` of size 512`: a size in a sentence.
+fn size_of(class: &str) -> String {
+    match class.split_once(':') {
+        Some(("outer", size)) => format!("Packets of {size} bytes outside"),
+        Some(("mix", sizes)) => format!("Mix of {} bytes", sizes.replace(',', ", ")),
+        _ if class == "random" => "Random sizes".to_owned(),
+        _ => format!("{class}-byte packets"),
+    }
+}
+
+/// ` (rev)`: which way and how many, where it is not the usual one.
+fn way(direction: crate::model::trials::Direction, ways: crate::model::trials::Ways) -> String {
+    use crate::model::trials::{Direction, Ways};
+    match (direction, ways) {
+        (Direction::Fwd, Ways::One) => String::new(),
+        (direction, Ways::One) => format!(" {}", direction.name()),
+        (direction, ways) => format!(" {}, {} ways", direction.name(), ways.name()),
+    }
+}

@@ -1,0 +1,116 @@
+//! The trials one by one, and what is none.
+
+use super::super::table::{Cell, Column, Priority, Table};
+use super::super::{Section, View};
+use crate::model::trials::{Trial, TrialsReport};
+
+/// A size without the numbers of a long mix.
+fn names(trial: &Trial) -> [Cell; 3] {
+    [
+        Cell::Count(trial.trial),
+        Cell::text(format!("{} {}", trial.direction.name(), trial.ways.name())),
+        Cell::text(trial.size_class.clone()),
+    ]
+}
+
+pub(super) fn trials(report: &TrialsReport, view: &View) -> Section {
+    let mut section = Section::titled("Trials");
+    let mut table = Table::new([
+        Column::counts("trial"),
+        Column::words("way"),
+        Column::words("size"),
+        Column::figures("length", "s"),
+        Column::counts("sent"),
+        Column::counts("lost"),
+        Column::figures("loss", "%"),
+        Column::figures("offered", "/s"),
+        Column::figures("forwarded", "/s"),
+        Column::figures("circuit", "Mbit/s").priority(Priority::Optional),
+        Column::words("state"),
+        Column::words("known by").priority(Priority::Optional),
+    ]);
+    for trial in report.trials.iter().take(view.shown(report.trials.len())) {
+        let [number, way, size] = names(trial);
+        table.row([
+            number,
+            way,
+            size,
+            Cell::Decimal(trial.seconds, 3),
+            Cell::Count(trial.sent),
+            Cell::Count(trial.lost),
+            Cell::Decimal(trial.loss_pct, 2),
+            Cell::decimal(trial.offered_fps, 1),
+            Cell::decimal(trial.forwarded_fps, 1),
+            Cell::decimal(trial.tunnel_l1_bps.map(|bps| bps / 1e6), 3),
+            Cell::text(trial.state.name()),
+            Cell::text(trial.basis.name()),
+        ]);
+    }
+    section.table(table);
+    section.more(view, report.trials.len(), "trials", "--format csv --table trials");
+    section
+}
+
+pub(super) fn latency(report: &TrialsReport, view: &View) -> Section {
+    let mut section = Section::titled("Latency, last bit in to last bit out");
+    let time = |ns: Option<i64>| ns.map_or(Cell::Unknown, Cell::Time);
+    let timed: Vec<&Trial> = report.trials.iter().filter(|trial| trial.latency_min_ns.is_some()).collect();
+    let mut table = Table::new([
+        Column::counts("trial"),
+        Column::words("way"),
+        Column::words("size"),
+        Column::counts("min"),
+        Column::counts("p50"),
+        Column::counts("p99"),
+        Column::counts("max"),
+        Column::counts("SF p50").priority(Priority::Optional),
+        Column::counts("device p50").priority(Priority::Optional),
+        Column::figures("most inside", "packets"),
+        Column::remark(),
+    ]);
+    for trial in timed.iter().take(view.shown(timed.len())) {
+        let [number, way, size] = names(trial);
+        let modelled = if trial.latency_modelled { "modelled by a full first-in-first-out queue" } else { "" };
+        table.row([
+            number,
+            way,
+            size,
+            time(trial.latency_min_ns),
+            time(trial.latency_p50_ns),
+            time(trial.latency_p99_ns),
+            time(trial.latency_max_ns),
+            time(trial.latency_sf_p50_ns),
+            time(trial.device_latency_p50_ns),
+            Cell::count(trial.backlog_max_frames),
+            Cell::text(modelled),
+        ]);
+    }
+    section.table(table);
+    section.more(view, timed.len(), "trials", "--format csv --table trials");
+    section
+}
+
+pub(super) fn segments(report: &TrialsReport, view: &View) -> Section {
+    let mut section = Section::titled("No trial");
+    let mut table = Table::new([
+        Column::words("start"),
+        Column::words("way"),
+        Column::words("what"),
+        Column::figures("length", "s"),
+        Column::counts("frames"),
+        Column::remark(),
+    ]);
+    for row in report.segments.iter().take(view.shown(report.segments.len())) {
+        table.row([
+            Cell::text(row.start.to_string()),
+            Cell::text(row.direction.name()),
+            Cell::text(row.kind.name()),
+            Cell::Decimal(row.seconds, 3),
+            Cell::Count(row.frames),
+            Cell::text(row.why.clone()),
+        ]);
+    }
+    section.table(table);
+    section.more(view, report.segments.len(), "segments", "--format csv --table segments");
+    section
+}

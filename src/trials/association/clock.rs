@@ -1,0 +1,112 @@
+//! The clocks of two taps, compared by frames that met an idle device: the first after each silence.
+
+use crate::trials::figures::fit::line;
+use crate::trials::limits::{ANCHOR_NS, DRIFT, FURTHEST_NS, MAX_ANCHORS};
+
+/// The first frame after a silence: its time and its length.
+pub(crate) type Anchor = (i64, u16);
+
+/// An anchor at one tap with what the other tap saw later, and its length.
+pub(crate) type Met = (i64, i64, u16);
+
+/// What a clock is ahead of another.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Clock {
+    /// Offset at `origin`.
+    pub(crate) offset: i64,
+    pub(crate) drift: f64,
+    /// Time of the other clock at which the offset holds.
+    pub(crate) origin: i64,
+    /// After these times of the clock itself it is ahead by as much more: it was set.
+    pub(crate) set: Vec<(i64, i64)>,
+}
+
+impl Clock {
+    /// A time of this clock as the other one tells it.
+    pub(crate) fn map(&self, t: i64) -> i64 {
+        let set = self.set.iter().rev().find(|(from, _)| t > *from).map_or(0, |(_, more)| *more);
+        let t = t.saturating_sub(self.offset).saturating_sub(set);
+        let drifted = (self.drift * t.saturating_sub(self.origin) as f64).round() as i64;
+        t.saturating_sub(drifted).clamp(-FURTHEST_NS, FURTHEST_NS)
+    }
+}
+
+/// The first frames after silences, at most as many as are compared, evenly chosen.
+pub(crate) fn anchors(frames: impl Iterator<Item = Anchor>, gap: i64) -> Vec<Anchor> {
+    let mut found: Vec<Anchor> = Vec::new();
+    let mut last: Option<i64> = None;
+    for (t, size) in frames {
+        if last.is_none_or(|last| t - last > gap) {
+            found.push((t, size));
+        }
+        last = Some(t);
+    }
+    let every = found.len().div_ceil(MAX_ANCHORS).max(1);
+    if every > 1 { found.into_iter().step_by(every).collect() } else { found }
+}
+
+/// Anchors of `here` with what `there` is later, where that agrees with an offset.
+fn agreeing(here: &[Anchor], there: &[Anchor], offset: i64) -> Vec<Met> {
+    let partner = |(t, size): &Anchor| {
+        let from = t.saturating_add(offset).saturating_sub(ANCHOR_NS);
+        let (other, _) = *there.get(there.partition_point(|(t, _)| *t < from))?;
+        let difference = other - t;
+        (difference.saturating_sub(offset) < ANCHOR_NS).then_some((*t, difference, *size))
+    };
+    here.iter().filter_map(partner).collect()
+}
+
+/// The offset that most anchors share, where nothing leaves before it came: of equal votes the one nearest to zero. Anchors with it.
+pub(crate) fn vote(here: &[Anchor], there: &[Anchor]) -> Option<(Vec<Met>, i64)> {
+    let mut best: Option<(usize, u64, i64)> = None;
+    for (x, _) in here {
+        for (y, _) in there {
+            let offset = y - x;
+            let votes = agreeing(here, there, offset).len();
+            if best.is_none_or(|(most, least, _)| votes > most || votes == most && offset.unsigned_abs() < least) {
+                best = Some((votes, offset.unsigned_abs(), offset));
+            }
+        }
+    }
+    best.map(|(_, _, offset)| (agreeing(here, there, offset), offset))
+}
+
+/// The clock of `there` against that of `here`, if the least latency were zero. Never from inside trials: a filling queue looks like
+/// drift.
+pub(crate) fn compare(here: &[Anchor], there: &[Anchor]) -> Option<Clock> {
+    let (near, _) = vote(here, there)?;
+    let origin = near.first()?.0;
+    let count = |size: u16| near.iter().filter(|(_, _, own)| *own == size).count();
+    let size = near.iter().map(|(_, _, size)| *size).max_by_key(|size| count(*size))?;
+    let points: Vec<(f64, f64)> = near
+        .iter()
+        .filter(|(_, _, own)| *own == size)
+        .map(|(t, d, _)| ((t - origin) as f64 / 1e9, (*d - near.first().map_or(0, |n| n.1)) as f64 / 1e9))
+        .collect();
+    // A device that serves in bursts makes anchors wander: what is within three standard errors of none is none.
+    let slope = line(&points).filter(|line| points.len() > 2 && line.slope.abs() > 3.0 * line.error);
+    let drift = slope.map(|line| line.slope).filter(|slope| slope.abs() < DRIFT).unwrap_or(0.0);
+    let offset = near.iter().map(|(t, d, _)| d - (drift * (t - origin) as f64).round() as i64).min()?;
+    Some(Clock { offset, drift, origin, set: Vec::new() })
+}
+
+/// By how much a clock is ahead after each of the moments at which one of the clocks was set: the anchors since then against those
+/// before the first.
+pub(crate) fn settings(clock: &mut Clock, here: &[Anchor], there: &[Anchor], moments: &[i64]) {
+    let mapped: Vec<Anchor> = there.iter().map(|(t, size)| (clock.map(*t), *size)).collect();
+    let pairs = agreeing(here, &mapped, 0);
+    let Some(first) = moments.first() else { return };
+    let usual = |size: u16| {
+        let of = |any: bool| {
+            pairs.iter().filter(|(t, _, own)| t <= first && (any || *own == size)).map(|(_, d, _)| *d).min()
+        };
+        of(false).or_else(|| of(true))
+    };
+    for (at, from) in moments.iter().enumerate() {
+        let until = moments.get(at + 1).copied().unwrap_or(i64::MAX);
+        let since = pairs.iter().filter(|(t, _, _)| t > from && *t <= until);
+        if let Some(more) = since.filter_map(|(_, d, size)| Some(d - usual(*size)?)).min() {
+            clock.set.push((from.saturating_add(clock.offset), more));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The clocks of all taps against that of the first.
+
+use super::clock::{Anchor, Clock, anchors, compare, settings};
+use super::row::{At, MISSING, Row};
+use crate::trials::limits::ANCHOR_NS;
+use crate::trials::read::{Place, Taps};
+
+/// Clocks by tap; `None` where nothing compares one.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Clocks {
+    pub(crate) clock: [Option<Clock>; 3],
+    /// Whether only one direction compares them: the least latency is taken for zero.
+    pub(crate) depends_on_offset: bool,
+}
+
+/// Least time between two taps of the packets of a row.
+fn least(row: &Row, from: Option<Place>, to: Option<Place>) -> Option<i64> {
+    let time = |i: usize, place: Option<Place>| {
+        if place == row.first() {
+            row.t.get(i).copied()
+        } else if place == row.last() {
+            row.out.get(i).copied()
+        } else {
+            row.middle.get(i).map(|(t, _)| *t)
+        }
+    };
+    let both = |i: usize| Some((time(i, from)?, time(i, to)?));
+    let pairs = (0..row.t.len()).filter_map(both).filter(|(a, b)| *a != MISSING && *b != MISSING);
+    pairs.map(|(a, b)| b.saturating_sub(a)).min()
+}
+
+/// Frames of both directions at each tap.
+pub(crate) type Both = [Vec<(Place, At)>; 2];
+
+impl Clocks {
+    /// Clocks against that of the first tap that there is.
+    pub(crate) fn of(taps: &Taps, both: &Both, gap: i64, one_clock: bool) -> Self {
+        let mut clocks = Self { clock: [const { None }; 3], depends_on_offset: false };
+        let [fwd, _] = both;
+        let Some((reference, _)) = fwd.first() else { return clocks };
+        clocks.put(*reference, Some(Clock::default()));
+        let moments = |place: Place| taps.place(place).steps.iter().map(|step| step.at);
+        for (place, _) in fwd.iter().skip(1) {
+            let starts = |way: usize, place: Place| -> Vec<Anchor> {
+                let frames = both.get(way).and_then(|seen| seen.iter().find(|(own, _)| *own == place));
+                frames.map_or_else(Vec::new, |(_, at)| anchors(at.frames.iter().map(|f| (f.t, f.size)), gap))
+            };
+            let into = (starts(0, *reference), starts(0, *place));
+            let out = (starts(1, *place), starts(1, *reference));
+            let mut clock = if one_clock { Some(Clock::default()) } else { Self::by(&into, &out) };
+            if let Some(clock) = &mut clock {
+                clocks.depends_on_offset |= !one_clock;
+                let mut set: Vec<i64> = moments(*reference).chain(moments(*place).map(|t| clock.map(t))).collect();
+                set.sort_unstable();
+                settings(clock, &into.0, &into.1, &set);
+            }
+            clocks.put(*place, clock);
+        }
+        clocks
+    }
+
+    /// By the packets that are paired: equal least latency each way where both directions are. Whether any clock was changed.
+    pub(crate) fn balance(&mut self, rows: &[Row]) -> bool {
+        let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
+        let (mut changed, mut depends) = (false, false);
+        let reference = fwd.first();
+        for place in fwd.places.iter().copied().skip(1) {
+            let ways = (least(fwd, reference, Some(place)), least(rev, Some(place), reference));
+            let Some(clock) = self.clock.get_mut(place as usize).and_then(Option::as_mut) else { continue };
+            // Of one direction, the least latency is zero: a packet in a trial may have waited less than those after a silence.
+            let near = |least: i64| least < 0 && least > -ANCHOR_NS;
+            let (more, one) = match ways {
+                (Some(there), Some(back)) => ((there - back) / 2, false),
+                (Some(there), None) if near(there) => (there, true),
+                (None, Some(back)) if near(back) => (-back, true),
+                (there, back) => (0, there.is_none() || back.is_none()),
+            };
+            clock.offset = clock.offset.saturating_add(more);
+            changed |= more != 0;
+            depends |= one;
+        }
+        self.depends_on_offset = depends;
+        changed
+    }
+
+    /// By the packets into the tunnel, or, where there are none, by those out of it.
+    fn by(into: &(Vec<Anchor>, Vec<Anchor>), out: &(Vec<Anchor>, Vec<Anchor>)) -> Option<Clock> {
+        compare(&into.0, &into.1).or_else(|| {
+            let Clock { offset, drift, origin, .. } = compare(&out.0, &out.1)?;
+            Some(Clock { offset: -offset, drift: -drift, origin: origin.saturating_add(offset), set: Vec::new() })
+        })
+    }
+
+    fn put(&mut self, place: Place, clock: Option<Clock>) {
+        if let Some(own) = self.clock.get_mut(place as usize) {
+            *own = clock;
+        }
+    }
+
+    pub(crate) fn get(&self, place: Place) -> Option<&Clock> {
+        self.clock.get(place as usize)?.as_ref()
+    }
+
+    /// A time of a tap on the clock of the first.
+    pub(crate) fn map(&self, place: Place, t: i64) -> i64 {
+        self.get(place).map_or(t, |clock| clock.map(t))
+    }
+}

@@ -1,0 +1,13 @@
+//! Which frame of one tap became which of another, direction by direction.
+
+pub(crate) mod clock;
+mod clocks;
+pub(crate) mod lengths;
+pub(crate) mod numbers;
+mod pair;
+pub(crate) mod row;
+mod tail_drop;
+
+pub(crate) use clocks::Clocks;
+pub(crate) use pair::{Span, pair};
+pub(crate) use row::{MISSING, Row};

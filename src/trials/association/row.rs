@@ -1,0 +1,209 @@
+//! The frames of one direction at each tap, in order of time on one clock.
+
+use super::lengths::{Histogram, Lengths};
+use super::numbers::Skip;
+use crate::model::trials::Direction;
+use crate::trials::limits::BACKGROUND;
+use crate::trials::read::tap::Outer;
+use crate::trials::read::ways::{Ways, is_asked};
+use crate::trials::read::{Place, Taps};
+use crate::trials::settings::TrialsSettings;
+
+/// The time of a packet that was not seen.
+pub(crate) const MISSING: i64 = i64::MIN;
+
+/// A frame at a tap: its time, what it is known by, and its place in the records of the tap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sighted {
+    pub(crate) t: i64,
+    pub(crate) key: u32,
+    /// IP length; the outer one where the packet is encrypted.
+    pub(crate) size: u16,
+    pub(crate) record: u32,
+    /// Whether it is of the test load; in the tunnel, nobody knows.
+    pub(crate) test: bool,
+}
+
+/// Frames of one direction at one tap.
+#[derive(Debug, Default)]
+pub(crate) struct At {
+    pub(crate) frames: Vec<Sighted>,
+    /// Whether they are in the tunnel.
+    pub(crate) tunnel: bool,
+    /// Whether what is inside is visible or was decrypted.
+    pub(crate) visible: bool,
+}
+
+/// One direction: the packets that came in, and where they were seen.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) direction: Direction,
+    /// Taps in the order in which this direction passes them.
+    pub(crate) places: Vec<Place>,
+    /// Time at the first of them.
+    pub(crate) t: Vec<i64>,
+    /// IP length of the packet.
+    pub(crate) size: Vec<u16>,
+    pub(crate) key: Vec<u32>,
+    /// Flow, where the first tap shows packets in clear.
+    pub(crate) flow: Vec<u16>,
+    /// Place of the record, where the first tap is the tunnel's.
+    pub(crate) record: Vec<u32>,
+    /// Outer IP length, where packets come in encrypted: padding makes several inner ones alike.
+    pub(crate) outer: Vec<u16>,
+    /// Time at the last tap.
+    pub(crate) out: Vec<i64>,
+    /// Time and octets at layer 1 at a tap between.
+    pub(crate) middle: Vec<(i64, u16)>,
+    pub(crate) lengths: Lengths,
+    /// Sequence numbers that were skipped at the tunnel tap.
+    pub(crate) skips: Vec<Skip>,
+    /// Whether the lengths of packets inside are not known.
+    pub(crate) opaque: bool,
+}
+
+impl Row {
+    pub(crate) fn first(&self) -> Option<Place> {
+        self.places.first().copied()
+    }
+
+    pub(crate) fn last(&self) -> Option<Place> {
+        self.places.last().copied().filter(|_| self.places.len() > 1)
+    }
+
+    /// Whether the first tap is the tunnel's.
+    pub(crate) fn is_from_tunnel(&self) -> bool {
+        !self.record.is_empty()
+    }
+}
+
+/// Flows of a direction that are the test load: background never reaches a twentieth of the busiest second of the busiest flow.
+fn test_flows(taps: &Taps, ways: &Ways, direction: Direction, place: Place, settings: &TrialsSettings) -> Vec<bool> {
+    let busy =
+        |flow: usize| taps.flows.all.get(flow).and_then(|flow| flow.at.get(place as usize)).map_or(0, |at| at.peak);
+    let mine = |flow: usize| {
+        taps.flows.all.get(flow).is_some_and(|own| {
+            !own.transfer
+                && ways.lane.get(own.lane) == Some(&direction)
+                && is_asked((own.key.src, own.key.dst), settings.flow)
+        })
+    };
+    let most = (0..taps.flows.all.len()).filter(|flow| mine(*flow)).map(busy).max().unwrap_or(0);
+    (0..taps.flows.all.len())
+        .map(|flow| mine(flow) && busy(flow) as f64 >= BACKGROUND * most as f64 && busy(flow) > 0)
+        .collect()
+}
+
+/// Frames of a direction at each of its taps.
+pub(crate) fn sightings(
+    taps: &Taps,
+    ways: &Ways,
+    direction: Direction,
+    places: &[Place],
+    settings: &TrialsSettings,
+) -> Vec<(Place, At)> {
+    // What is test load shows where the packets are in clear first.
+    let plain = places.iter().copied().find(|place| !taps.is_tunnel(*place));
+    let tests = plain.map(|place| test_flows(taps, ways, direction, place, settings));
+    // What comes in encrypted cannot be told from background of the same lengths, so that must count where it goes out, too.
+    let all = places.first().is_some_and(|place| taps.is_tunnel(*place));
+    let at = |place: Place| {
+        let tap = taps.place(place);
+        if taps.is_tunnel(place) {
+            let mine: Vec<bool> = tap
+                .sas
+                .iter()
+                .map(|sa| {
+                    let way = tap.directions.iter().position(|way| way.src == sa.src && way.dst == sa.dst);
+                    way.and_then(|way| ways.tunnel.get(way)) == Some(&direction)
+                })
+                .collect();
+            let own = tap.tunnelled.iter().enumerate().filter(|(_, o)| mine.get(usize::from(o.sa)) == Some(&true));
+            let own: Vec<(usize, &Outer)> = own.collect();
+            let visible = own.iter().filter(|(_, o)| o.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
+            let size = |o: &Outer| if visible { o.inner } else { o.outer };
+            let frames = own.iter().map(|(at, o)| Sighted {
+                t: o.t,
+                key: if visible { o.key } else { 0 },
+                size: size(o),
+                record: *at as u32,
+                test: true,
+            });
+            At { frames: frames.collect(), tunnel: true, visible }
+        } else {
+            let test = |flow: u16| tests.as_ref().and_then(|tests| tests.get(usize::from(flow))) == Some(&true);
+            let mine = |flow: u16| all && ways.of_flow(taps, flow) == Some(direction);
+            let own = tap.plain.iter().enumerate().map(|(at, p)| (at, p, test(p.flow)));
+            let frames = own.filter(|(_, p, test)| *test || mine(p.flow)).map(|(at, p, test)| Sighted {
+                t: p.t,
+                key: p.key,
+                size: p.size,
+                record: at as u32,
+                test,
+            });
+            At { frames: frames.collect(), tunnel: false, visible: true }
+        }
+    };
+    places.iter().map(|place| (*place, at(*place))).collect()
+}
+
+/// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
+pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Row {
+    let histogram = |at: &At| {
+        let mut counts = Histogram::new();
+        at.frames.iter().filter(|frame| frame.test).for_each(|frame| *counts.entry(frame.size).or_default() += 1);
+        counts
+    };
+    let plain = seen.iter().find(|(_, at)| !at.tunnel);
+    let tunnel = seen.iter().find(|(_, at)| at.tunnel);
+    let records = |place: Place| &taps.place(place).tunnelled;
+    let lengths = match (plain, tunnel) {
+        (_, Some((place, at))) if at.visible => {
+            let pairs = at.frames.iter().filter_map(|frame| records(*place).get(frame.record as usize));
+            Lengths::known(pairs.map(|o| (o.inner, o.outer)))
+        }
+        (Some((_, plain)), Some((_, tunnel))) => Lengths::learn(&histogram(plain), &histogram(tunnel)),
+        _ => Lengths::default(),
+    };
+    let mut row = Row {
+        direction,
+        places: seen.iter().map(|(place, _)| *place).collect(),
+        t: Vec::new(),
+        size: Vec::new(),
+        key: Vec::new(),
+        flow: Vec::new(),
+        record: Vec::new(),
+        outer: Vec::new(),
+        out: Vec::new(),
+        middle: Vec::new(),
+        lengths,
+        skips: Vec::new(),
+        opaque: false,
+    };
+    let Some((place, first)) = seen.first() else { return row };
+    if first.tunnel && plain.is_some_and(|(_, at)| at.frames.iter().all(|frame| !frame.test)) {
+        // No test load came out in clear: what is in the tunnel is something else.
+        return row;
+    }
+    row.opaque = first.tunnel && !first.visible && (plain.is_none() || row.lengths.open);
+    for frame in &first.frames {
+        let size = if first.tunnel && !first.visible && !row.opaque {
+            let Some(size) = row.lengths.inner_of(frame.size) else { continue };
+            size
+        } else {
+            frame.size
+        };
+        row.t.push(frame.t);
+        row.size.push(size);
+        row.key.push(frame.key);
+        if first.tunnel {
+            row.record.push(frame.record);
+            if !first.visible {
+                row.outer.push(frame.size);
+            }
+        } else {
+            row.flow.push(taps.place(*place).plain.get(frame.record as usize).map_or(0, |p| p.flow));
+        }
+    }
+    row
+}

@@ -1,0 +1,115 @@
+//! Which arrivals of a full first-in-first-out queue left it.
+
+/// Arrivals that a queue with room for `room` packets lets in, as many as came out at most.
+fn admitted(arrivals: &[i64], departures: &[i64], room: usize) -> Vec<usize> {
+    let mut inside = Vec::new();
+    let mut gone = 0;
+    for (at, t) in arrivals.iter().enumerate() {
+        while departures.get(gone).is_some_and(|d| d <= t) {
+            gone += 1;
+        }
+        if inside.len() < departures.len() && inside.len().saturating_sub(gone) < room {
+            inside.push(at);
+        }
+    }
+    inside
+}
+
+/// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out.
+pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64]) -> Vec<usize> {
+    let (mut low, mut high) = (1, arrivals.len().max(1));
+    while low < high {
+        let middle = low.midpoint(high);
+        if admitted(arrivals, departures, middle).len() >= departures.len() {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    admitted(arrivals, departures, low)
+}
+
+/// Where lengths differ, what left is what came with some left out: of all such ways the one nearest to `chosen`. Entries of `left` are
+/// lengths, 0 where a packet is known by its number alone. `None` where no such way is found nearby.
+pub(crate) fn by_length(chosen: &[usize], came: &[u16], left: &[u16], cells: usize) -> Option<Vec<usize>> {
+    let mut reach = 64;
+    loop {
+        if let Some(found) = within(chosen, came, left, reach, cells) {
+            return Some(found);
+        }
+        reach *= 4;
+        if reach > came.len().max(64) * 4 || chosen.len().saturating_mul(2 * reach + 1) > cells {
+            return None;
+        }
+    }
+}
+
+/// The same, no arrival further than `reach` from the chosen one.
+fn within(chosen: &[usize], came: &[u16], left: &[u16], reach: usize, cells: usize) -> Option<Vec<usize>> {
+    let width = 2 * reach + 1;
+    if chosen.is_empty() || chosen.len().saturating_mul(width) > cells {
+        return None;
+    }
+    // Of departure j, cell k is arrival chosen[j] - reach + k; its least cost, and the cell of j - 1 that it follows.
+    let mut before: Vec<(usize, u64)> = Vec::new();
+    let mut from: Vec<u32> = Vec::with_capacity(chosen.len() * width);
+    for (j, (aim, size)) in chosen.iter().zip(left).enumerate() {
+        let low = aim.saturating_sub(reach);
+        let mut row: Vec<(usize, u64)> = Vec::with_capacity(width);
+        let mut best: Option<(u64, u32)> = (j == 0).then_some((0, 0));
+        let mut next = 0;
+        for k in 0..width {
+            let i = low + k;
+            // The cheapest way that ends before arrival i.
+            while let Some((_, cost)) = before.get(next).filter(|(at, _)| *at < i) {
+                if *cost < u64::MAX && best.is_none_or(|(least, _)| *cost < least) {
+                    best = Some((*cost, next as u32));
+                }
+                next += 1;
+            }
+            let fits = came.get(i).is_some_and(|own| *size == 0 || own == size);
+            let (cost, back) = match best {
+                Some((cost, back)) if fits => (cost + i.abs_diff(*aim) as u64, back),
+                _ => (u64::MAX, u32::MAX),
+            };
+            row.push((i, cost));
+            from.push(back);
+        }
+        before = row;
+    }
+    let (mut k, _) = before.iter().enumerate().map(|(k, (_, cost))| (k, *cost)).min_by_key(|(_, cost)| *cost)?;
+    if before.get(k).is_none_or(|(_, cost)| *cost == u64::MAX) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(chosen.len());
+    for (j, aim) in chosen.iter().enumerate().rev() {
+        out.push(aim.saturating_sub(reach) + k);
+        k = *from.get(j * width + k)? as usize;
+    }
+    out.reverse();
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_with_room_for_two_lets_in_what_it_can() {
+        // One packet per 10, served one per 20: the queue fills and every second packet is dropped.
+        let arrivals: Vec<i64> = (0..10).map(|i| i * 10).collect();
+        let departures = [25, 45, 65, 85, 105, 125];
+        let in_ = tail_drop(&arrivals, &departures);
+        assert_eq!(in_.len(), departures.len());
+        assert!(in_.iter().zip(departures).all(|(at, d)| arrivals[*at] < d), "{in_:?}");
+        assert_eq!(tail_drop(&[], &[]), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn lengths_move_the_choice_to_the_nearest_that_fits() {
+        let came = [64, 1500, 64, 64, 1500, 64];
+        assert_eq!(by_length(&[0, 2, 3], &came, &[64, 1500, 64], 1 << 20), Some(vec![0, 1, 3]));
+        assert_eq!(by_length(&[0, 2, 3], &came, &[64, 0, 1500], 1 << 20), Some(vec![0, 2, 4]));
+        assert_eq!(by_length(&[0, 1], &came, &[576, 64], 1 << 20), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! Latencies, the growth of the queue, stalls.
+
+use super::fit::{Line, line, rank};
+use crate::trials::limits::{SLICES, STALL_FRAMES, STALL_NS};
+
+/// A distribution.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Spread {
+    pub(crate) min: i64,
+    pub(crate) p50: i64,
+    pub(crate) p99: i64,
+    pub(crate) max: i64,
+    pub(crate) mean: f64,
+}
+
+impl Spread {
+    pub(crate) fn of(mut values: Vec<i64>) -> Option<Self> {
+        values.sort_unstable();
+        let mean = values.iter().map(|v| *v as f64).sum::<f64>() / values.len() as f64;
+        let (min, max) = (*values.first()?, *values.last()?);
+        Some(Self { min, p50: rank(&values, 0.5)?, p99: rank(&values, 0.99)?, max, mean })
+    }
+}
+
+/// Growth of the latency over the steady part: its slope through the means of equal slices, and the standard error.
+pub(crate) fn growth(good: &[(i64, i64)], start: i64, end: i64) -> (f64, f64) {
+    let mut slices = [(0.0, 0.0, 0_u64); SLICES];
+    for (t, d) in good {
+        let at =
+            (i128::from(t - start) * SLICES as i128 / i128::from((end - start).max(1))).clamp(0, SLICES as i128 - 1);
+        if let Some((x, y, n)) = slices.get_mut(at as usize) {
+            *x += (t - start) as f64;
+            *y += (d - t) as f64;
+            *n += 1;
+        }
+    }
+    let means: Vec<(f64, f64)> =
+        slices.iter().filter(|(_, _, n)| *n > 0).map(|(x, y, n)| (x / *n as f64 / 1e9, y / *n as f64 / 1e9)).collect();
+    if means.len() < 3 {
+        return (0.0, 1.0);
+    }
+    line(&means).map_or((0.0, 1.0), |Line { slope, error, .. }| (slope, error))
+}
+
+/// Most packets inside at once. `got`: time in and out of the packets that came out, in the order they came in; `outs`: times out,
+/// sorted.
+pub(crate) fn backlog(got: &[(i64, i64)], outs: &[i64]) -> u64 {
+    let (mut gone, mut most) = (0, 0);
+    for (k, (t, _)) in got.iter().enumerate() {
+        while outs.get(gone).is_some_and(|out| out <= t) {
+            gone += 1;
+        }
+        most = most.max((k + 1).saturating_sub(gone));
+    }
+    most as u64
+}
+
+/// The longest silence of the output while packets came in, in nanoseconds; 0 for none.
+pub(crate) fn stall(came: &[i64], outs: &[i64], end: i64, least: i64) -> i64 {
+    let mut longest = 0;
+    for pair in outs.windows(2) {
+        let [x, y] = pair else { continue };
+        if y - x > STALL_NS.max(longest) && *x <= end {
+            let from = came.partition_point(|t| t + least <= *x);
+            let to = came.partition_point(|t| t + least < *y);
+            if to.saturating_sub(from) >= STALL_FRAMES {
+                longest = y - x;
+            }
+        }
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_growing_queue_has_a_slope() {
+        let good: Vec<(i64, i64)> = (0..1_000).map(|i| (i * 1_000_000, i * 1_100_000 + 500)).collect();
+        let (slope, error) = growth(&good, 0, 999_000_000);
+        assert!((slope - 0.1).abs() < 1e-6 && error < 1e-6, "{slope} {error}");
+        assert_eq!(growth(&good[..1], 0, 1), (0.0, 1.0));
+    }
+
+    #[test]
+    fn a_silence_counts_only_while_packets_come_in() {
+        let came: Vec<i64> = (0..100).map(|i| i * 10_000_000).collect();
+        let outs = [0, 10_000_000, 310_000_000, 320_000_000, 990_000_000, 1_500_000_000];
+        assert_eq!(stall(&came, &outs[..4], 990_000_000, 0), 300_000_000);
+        assert_eq!(stall(&came, &[0, 10_000_000, 90_000_000], 990_000_000, 0), 0);
+        assert_eq!(stall(&came, &[990_000_000, 1_500_000_000], 990_000_000, 0), 0);
+    }
+
+    #[test]
+    fn the_backlog_counts_what_is_inside() {
+        let got = [(0, 100), (10, 110), (20, 120), (115, 200)];
+        assert_eq!(backlog(&got, &[100, 110, 120, 200]), 3);
+    }
+}

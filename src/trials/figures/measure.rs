@@ -1,0 +1,266 @@
+//! All figures of one trial.
+
+use super::fit::per_second;
+use super::late::{Spread, backlog, growth, stall};
+use super::load::{Headers, Load, size_class};
+use crate::model::report::Rfc3339;
+use crate::model::trials::{Basis, Direction, Figure, Kind, Reason, State, Trial, Undetermined, Ways};
+use crate::trials::association::MISSING;
+use crate::trials::limits::BEFORE_DRAIN;
+
+/// Octets of a packet, by its number.
+pub(crate) type Octets<'s> = dyn Fn(usize) -> u32 + 's;
+
+/// A trial's packets and what is known beside them.
+pub(crate) struct Sample<'s> {
+    pub(crate) number: u64,
+    pub(crate) direction: Direction,
+    pub(crate) kind: Kind,
+    /// Time of the first frame, as the capture states it.
+    pub(crate) start_ns: i64,
+    /// Times in.
+    pub(crate) t: &'s [i64],
+    pub(crate) size: &'s [u16],
+    /// Headers of each packet; those of the test load where none are known.
+    pub(crate) headers: &'s dyn Fn(usize) -> Headers,
+    /// Times out; empty without a last tap.
+    pub(crate) out: &'s [i64],
+    /// Time and octets at layer 1 at the tunnel tap; empty without one.
+    pub(crate) tunnel: &'s [(i64, u16)],
+    /// Octets at layer 2 of the frames in and out, where the tap is the tunnel's.
+    pub(crate) outer_l2: (Option<&'s Octets<'s>>, Option<&'s Octets<'s>>),
+    /// Three taps: the one in the middle has times of its own.
+    pub(crate) middle: bool,
+    /// Whether the tunnel tap shows IPsec.
+    pub(crate) ipsec: bool,
+    pub(crate) steady: i64,
+    pub(crate) basis: Basis,
+    /// Sequence numbers missing, null where there are none.
+    pub(crate) sequence_lost: Option<u64>,
+    /// Control frames during the trial, and their octets at layer 1.
+    pub(crate) control: (u64, u64),
+    pub(crate) link_rate: Option<u64>,
+    /// Why there is no latency.
+    pub(crate) no_latency: Option<Reason>,
+    /// Lengths inside are not known.
+    pub(crate) opaque: bool,
+}
+
+/// A trial with what is needed to judge it.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) trial: Trial,
+    /// Time in and latency of the packets of the steady part that came out.
+    pub(crate) late: Vec<(i64, i64)>,
+    /// Time in of the first lost packet.
+    pub(crate) lost_at: Option<i64>,
+}
+
+/// The figures.
+pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
+    let (begin, end) = (*sample.t.first()?, *sample.t.last()?);
+    let from = sample.t.partition_point(|t| *t < sample.steady - 2_000);
+    let steady = sample.t.get(from..).filter(|steady| !steady.is_empty())?;
+    let sent = sample.t.len() as u64;
+    let out = |i: usize| sample.out.get(i).copied().filter(|d| *d != MISSING);
+    let got: Vec<(i64, i64)> = sample.t.iter().enumerate().filter_map(|(i, t)| Some((*t, out(i)?))).collect();
+    let good: Vec<(usize, i64, i64)> =
+        (from..sample.t.len()).filter_map(|i| Some((i, *sample.t.get(i)?, out(i)?))).collect();
+    let mut load = Load::default();
+    let mut passed = Load::default();
+    let add = |load: &mut Load, i: usize| load.add((sample.headers)(i), sample.size.get(i).copied().unwrap_or(0));
+    (from..sample.t.len()).for_each(|i| add(&mut load, i));
+    good.iter().for_each(|(i, _, _)| add(&mut passed, *i));
+    let mut why = Vec::new();
+    let mut because = |figure, reason| why.push(Undetermined { figure, reason });
+    let has_out = !sample.out.is_empty();
+    let received = if has_out { got.len() as u64 } else { sent };
+    let offered_fps = per_second(steady);
+    let known = |load: Load| (!sample.opaque).then_some(load);
+    let offered = known(load).and_then(|load| load.rates(offered_fps));
+    let mut leaving: Vec<i64> = good.iter().map(|(_, _, d)| *d).collect();
+    leaving.sort_unstable();
+    let during = leaving.get(..leaving.partition_point(|d| *d <= end)).unwrap_or_default();
+    let with_drain = has_out && during.len() < BEFORE_DRAIN;
+    let forwarded_fps = if has_out { per_second(if with_drain { &leaving } else { during }) } else { offered_fps };
+    let forwarded = known(if has_out { passed } else { load }).and_then(|load| load.rates(forwarded_fps));
+    let seconds = (end - begin) as f64 / 1e9;
+    let late: Vec<i64> = good.iter().map(|(_, t, d)| d - t).collect();
+    let no_latency = match sample.no_latency {
+        None if !has_out => Some(Reason::NoOutTap),
+        None if late.is_empty() => Some(Reason::NothingForwarded),
+        why => why,
+    };
+    let spread = if no_latency.is_none() { Spread::of(late) } else { None };
+    let lost = sent - received;
+    let mut trial = Trial {
+        trial: sample.number,
+        direction: sample.direction,
+        ways: Ways::One,
+        kind: sample.kind,
+        // Of packets that nobody saw in clear only the outer length is known.
+        size_class: format!("{}{}", if sample.opaque { "outer:" } else { "" }, size_class(sample.size)),
+        state: State::Silent,
+        basis: sample.basis,
+        start: Rfc3339(sample.start_ns),
+        start_ns: sample.start_ns,
+        seconds,
+        ramp_seconds: (sample.steady - begin).max(0) as f64 / 1e9,
+        inner_bytes: load.mean().filter(|_| !sample.opaque),
+        sent,
+        received,
+        lost,
+        loss_pct: 100.0 * lost as f64 / sent as f64,
+        tunnelled: None,
+        lost_before_tunnel: None,
+        lost_behind_tunnel: None,
+        sequence_lost: sample.sequence_lost,
+        offered_fps,
+        offered_l1_bps: offered.map(|r| r.l1_bps),
+        offered_l2_bps: offered.map(|r| r.l2_bps),
+        offered_l3_bps: offered.map(|r| r.l3_bps),
+        offered_l4_bps: offered.and_then(|r| r.l4_bps),
+        load_pct: offered.zip(sample.link_rate).map(|(r, link)| 100.0 * r.l1_bps / link as f64),
+        forwarded_fps,
+        forwarded_with_drain: with_drain,
+        forwarded_l1_bps: forwarded.map(|r| r.l1_bps),
+        forwarded_l2_bps: forwarded.map(|r| r.l2_bps),
+        forwarded_l3_bps: forwarded.map(|r| r.l3_bps),
+        forwarded_l4_bps: forwarded.and_then(|r| r.l4_bps),
+        tunnel_fps: None,
+        tunnel_l1_bps: None,
+        control_frames: sample.control.0,
+        control_l1_bps: if seconds > 0.0 { 8.0 * sample.control.1 as f64 / seconds } else { 0.0 },
+        latency_modelled: sample.basis == Basis::TailDrop && spread.is_some(),
+        latency_min_ns: spread.map(|s| s.min),
+        latency_p50_ns: spread.map(|s| s.p50),
+        latency_p99_ns: spread.map(|s| s.p99),
+        latency_max_ns: spread.map(|s| s.max),
+        latency_mean_ns: spread.map(|s| s.mean),
+        latency_sf_min_ns: None,
+        latency_sf_p50_ns: None,
+        latency_sf_max_ns: None,
+        latency_ct_min_ns: None,
+        latency_ct_p50_ns: None,
+        latency_ct_max_ns: None,
+        device_latency_p50_ns: None,
+        latency_slope_ppm: None,
+        slope_error_ppm: None,
+        ratio: None,
+        backlog_max_frames: None,
+        drain_seconds: None,
+        stall_seconds: None,
+        waiting_frames: None,
+        waited_frames: None,
+        buffer_frames: None,
+        undetermined: Vec::new(),
+    };
+    if let Some(reason) = no_latency {
+        because(Figure::Latency, reason);
+        because(Figure::Ratio, reason);
+    }
+    if sample.link_rate.is_none() {
+        because(Figure::Load, Reason::NoLinkRate);
+        because(Figure::LatencySf, Reason::NoLinkRate);
+    } else if spread.is_some() {
+        store_and_forward(&mut trial, sample, &good);
+    }
+    if sample.opaque {
+        because(Figure::Inner, Reason::Opaque);
+    } else if offered.is_some_and(|r| r.l4_bps.is_none()) {
+        because(Figure::L4, Reason::NoTransport);
+    }
+    if offered_fps.is_none() {
+        because(Figure::Offered, Reason::TooFewFrames);
+    }
+    if forwarded_fps.is_none() {
+        let reason = if has_out && got.is_empty() { Reason::NothingForwarded } else { Reason::TooFewFrames };
+        because(Figure::Forwarded, reason);
+    }
+    through_tunnel(&mut trial, sample, from, end, &mut because);
+    if spread.is_some() {
+        let at: Vec<(i64, i64)> = good.iter().map(|(_, t, d)| (*t, *d)).collect();
+        let start = steady.first().copied().unwrap_or(begin);
+        let (slope, error) = growth(&at, start, end);
+        trial.latency_slope_ppm = Some(1e6 * slope);
+        trial.slope_error_ppm = Some(1e6 * error);
+        trial.ratio = Some(good.len() as f64 / steady.len() as f64 / (1.0 + slope));
+        let mut outs: Vec<i64> = got.iter().map(|(_, d)| *d).collect();
+        outs.sort_unstable();
+        trial.backlog_max_frames = Some(backlog(&got, &outs));
+        trial.drain_seconds = outs.last().map(|last| (last - end).max(0) as f64 / 1e9);
+        let least = spread.map_or(0, |s| s.min);
+        trial.stall_seconds = Some(stall(sample.t, &outs, end, least) as f64 / 1e9);
+    }
+    let lost_at = sample.t.iter().enumerate().find(|(i, _)| has_out && out(*i).is_none()).map(|(_, t)| *t);
+    let late = good.iter().map(|(_, t, d)| (*t, d - t)).filter(|_| spread.is_some()).collect();
+    trial.undetermined = why;
+    Some(Measured { trial, late, lost_at })
+}
+
+/// Latencies of RFC 1242 section 3.8: the time a frame takes on the wire is taken off, or added.
+fn store_and_forward(trial: &mut Trial, sample: &Sample<'_>, good: &[(usize, i64, i64)]) {
+    let Some(rate) = sample.link_rate else { return };
+    let wire = |octets: u32| (8.0 * f64::from(octets) * 1e9 / rate as f64).round() as i64;
+    let inner = |i: usize| (sample.headers)(i).l2(sample.size.get(i).copied().unwrap_or(0));
+    let (into, out) = sample.outer_l2;
+    let l2_in = |i: usize| into.map_or_else(|| inner(i), |of| of(i));
+    let l2_out = |i: usize| out.map_or_else(|| inner(i), |of| of(i));
+    let sf: Vec<i64> = good.iter().map(|(i, t, d)| d - t - wire(l2_out(*i))).collect();
+    let ct: Vec<i64> = good.iter().zip(&sf).map(|((i, _, _), sf)| sf + wire(l2_in(*i))).collect();
+    if let (Some(sf), Some(ct)) = (Spread::of(sf), Spread::of(ct)) {
+        (trial.latency_sf_min_ns, trial.latency_sf_p50_ns, trial.latency_sf_max_ns) =
+            (Some(sf.min), Some(sf.p50), Some(sf.max));
+        (trial.latency_ct_min_ns, trial.latency_ct_p50_ns, trial.latency_ct_max_ns) =
+            (Some(ct.min), Some(ct.p50), Some(ct.max));
+    }
+}
+
+/// What the tunnel tap says of the trial.
+fn through_tunnel(
+    trial: &mut Trial,
+    sample: &Sample<'_>,
+    from: usize,
+    end: i64,
+    because: &mut impl FnMut(Figure, Reason),
+) {
+    if sample.tunnel.is_empty() {
+        for figure in [Figure::Tunnel, Figure::Tunnelled, Figure::SequenceLost, Figure::DeviceLatency] {
+            because(figure, Reason::NoMiddleTap);
+        }
+        return;
+    }
+    let seen = sample.tunnel.iter().filter(|(t, _)| *t != MISSING).count() as u64;
+    trial.tunnelled = Some(seen);
+    trial.lost_before_tunnel = Some(trial.sent.saturating_sub(seen));
+    trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(seen.saturating_sub(trial.received)) };
+    if sample.ipsec {
+        let wire: Vec<(i64, u16)> = sample.tunnel.iter().skip(from).copied().filter(|(t, _)| *t != MISSING).collect();
+        let mut times: Vec<i64> = wire.iter().map(|(t, _)| *t).collect();
+        times.sort_unstable();
+        let inside = times.get(..times.partition_point(|t| *t <= end)).unwrap_or_default();
+        trial.tunnel_fps = per_second(if inside.len() < BEFORE_DRAIN { &times } else { inside });
+        let octets: u64 = wire.iter().map(|(_, l1)| u64::from(*l1)).sum();
+        trial.tunnel_l1_bps = trial.tunnel_fps.map(|fps| fps * 8.0 * octets as f64 / wire.len().max(1) as f64);
+        if trial.tunnel_fps.is_none() {
+            because(Figure::Tunnel, if seen == 0 { Reason::NothingForwarded } else { Reason::TooFewFrames });
+        }
+    } else {
+        because(Figure::Tunnel, Reason::NoIpsec);
+    }
+    if sample.sequence_lost.is_none() {
+        because(Figure::SequenceLost, if sample.ipsec { Reason::NoSequence } else { Reason::NoIpsec });
+    }
+    if !sample.middle {
+        because(Figure::DeviceLatency, Reason::NoMiddleTap);
+    } else if sample.no_latency.is_none() {
+        let device = sample.t.iter().zip(sample.tunnel).skip(from).filter(|(_, (t, _))| *t != MISSING);
+        let device = Spread::of(device.map(|(came, (t, _))| t - came).collect());
+        trial.device_latency_p50_ns = device.map(|s| s.p50);
+        if device.is_none() {
+            because(Figure::DeviceLatency, Reason::NothingForwarded);
+        }
+    } else {
+        because(Figure::DeviceLatency, sample.no_latency.unwrap_or(Reason::NoAnchor));
+    }
+}

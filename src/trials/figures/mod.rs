@@ -1,0 +1,10 @@
+//! Figures of single trials.
+
+pub(crate) mod fit;
+mod late;
+pub(crate) mod load;
+mod measure;
+mod state;
+
+pub(crate) use measure::{Measured, Sample, measure};
+pub(crate) use state::{group, judge};

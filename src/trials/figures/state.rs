@@ -1,0 +1,129 @@
+//! What the device did with each load.
+
+use std::collections::BTreeMap;
+
+use super::Measured;
+use super::fit::rank;
+use crate::model::trials::{Direction, Figure, Kind, Reason, State, Trial, Undetermined, Ways};
+use crate::trials::limits::{WAITING, WAYS};
+
+/// What trials must share to be compared.
+pub(crate) type Group = (Direction, Ways, String);
+
+/// The group of a trial.
+pub(crate) fn group(trial: &Trial) -> Group {
+    (trial.direction, trial.ways, trial.size_class.clone())
+}
+
+/// Judges all trials of a run. `equal`: by which share the forwarded rate may be below the offered one.
+pub(crate) fn judge(rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
+    let mut least: BTreeMap<(Direction, String), i64> = BTreeMap::new();
+    for row in &rows {
+        if let Some(min) = row.trial.latency_min_ns {
+            let own = least.entry((row.trial.direction, row.trial.size_class.clone())).or_insert(min);
+            *own = (*own).min(min);
+        }
+    }
+    let ways: Vec<Ways> = rows.iter().map(|row| ways(row, &rows)).collect();
+    let mut trials: Vec<Trial> = Vec::with_capacity(rows.len());
+    for (row, ways) in rows.into_iter().zip(ways) {
+        let least = least.get(&(row.trial.direction, row.trial.size_class.clone())).copied();
+        trials.push(alone(row, ways, least, equal));
+    }
+    together(&mut trials);
+    for trial in &mut trials {
+        if trial.state != State::Overloaded {
+            trial.buffer_frames = None;
+        }
+        if trial.buffer_frames.is_none() {
+            trial.undetermined.push(Undetermined { figure: Figure::Buffer, reason: Reason::NotOverloaded });
+        }
+    }
+    trials
+}
+
+/// Whether the other direction is loaded during a trial, too.
+fn ways(row: &Measured, rows: &[Measured]) -> Ways {
+    let own = &row.trial;
+    let other = rows.iter().map(|row| &row.trial).find(|t| t.trial == own.trial && t.direction != own.direction);
+    let Some(other) = other else { return Ways::One };
+    let near = own.offered_fps.zip(other.offered_fps).is_some_and(|(a, b)| (a / b - 1.0).abs() <= WAYS);
+    if near && own.size_class == other.size_class { Ways::Both } else { Ways::BothUnequal }
+}
+
+/// A trial by its own figures.
+fn alone(row: Measured, ways: Ways, least: Option<i64>, equal: f64) -> Trial {
+    let Measured { mut trial, late, lost_at, .. } = row;
+    trial.ways = ways;
+    let fps = trial.forwarded_fps.unwrap_or(0.0);
+    let wait = |ns: Option<i64>| ns.zip(least).map(|(ns, least)| (ns - least) as f64 / 1e9 * fps);
+    trial.waiting_frames = wait(trial.latency_p50_ns);
+    trial.waited_frames = wait(trial.latency_max_ns);
+    let (Some(ratio), Some(slope), Some(error)) = (trial.ratio, trial.latency_slope_ppm, trial.slope_error_ppm) else {
+        // Without latency a queue that grows does not show.
+        let silent = trial.received == 0 && trial.sent > 0;
+        trial.state = if silent { State::Silent } else { State::Undetermined };
+        return trial;
+    };
+    let (slope, error) = (slope / 1e6, error / 1e6);
+    trial.state = if trial.stall_seconds.unwrap_or(0.0) > 0.0 {
+        State::Stalled
+    } else if trial.lost == 0 {
+        if (ratio - (1.0 - equal)).abs() <= 3.0 * error {
+            State::Undetermined
+        } else if ratio >= 1.0 - equal {
+            State::Equal
+        } else {
+            State::Overloaded
+        }
+    } else if slope <= equal.max(3.0 * error) && trial.waiting_frames.unwrap_or(0.0) < WAITING {
+        State::Lossy
+    } else {
+        State::Overloaded
+    };
+    if let Some(lost_at) = lost_at.filter(|_| trial.kind == Kind::Trial) {
+        let mut behind: Vec<i64> = late.iter().filter(|(t, _)| *t >= lost_at).map(|(_, late)| *late).collect();
+        behind.sort_unstable();
+        trial.buffer_frames = wait(rank(&behind, 0.99));
+    }
+    trial
+}
+
+/// What others must know of a trial: packets lost, offered and forwarded rate.
+type Seen = (Group, Kind, State, u64, Option<f64>, Option<f64>);
+
+/// Trials by others of their direction, ways and size.
+fn together(trials: &mut [Trial]) {
+    let seen: Vec<Seen> =
+        trials.iter().map(|t| (group(t), t.kind, t.state, t.lost, t.offered_fps, t.forwarded_fps)).collect();
+    for trial in trials.iter_mut().filter(|trial| trial.kind == Kind::Trial) {
+        let own = group(trial);
+        let others = || seen.iter().filter(|(group, kind, ..)| *group == own && *kind == Kind::Trial);
+        let Some(offered) = trial.offered_fps else { continue };
+        match trial.state {
+            // Without latency it stays open.
+            State::Undetermined if trial.ratio.is_some() => {
+                let more = |(_, _, state, _, _, forwarded): &&(_, _, State, _, _, Option<f64>)| {
+                    *state != State::Stalled && forwarded.unwrap_or(0.0) >= 1.01 * offered
+                };
+                if others().any(|other| more(&other)) {
+                    trial.state = State::Equal;
+                }
+            }
+            State::Lossy => {
+                let full = others().any(|(_, _, _, lost, other, forwarded)| {
+                    let (Some(other), Some(forwarded), Some(own)) = (*other, *forwarded, trial.forwarded_fps) else {
+                        return false;
+                    };
+                    let high_lost = if other > offered { *lost > 0 } else { true };
+                    let apart = other.max(offered) >= 1.05 * other.min(offered);
+                    high_lost && apart && forwarded > 0.0 && (own / forwarded - 1.0).abs() <= 0.01
+                });
+                if full {
+                    trial.state = State::Overloaded;
+                }
+            }
+            _ => {}
+        }
+    }
+}

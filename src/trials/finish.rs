@@ -1,0 +1,233 @@
+//! Everything that follows when all taps are read.
+
+use super::association::row::At;
+use super::association::{Clocks, Row, Span, numbers, pair, row};
+use super::figures::judge;
+use super::figures::load::Headers;
+use super::limits::{DRAIN_NS, SLACK_NS};
+use super::read::ways::Ways;
+use super::read::{Place, Taps};
+use super::segments::{Cuts, Stretch, find, given};
+use super::settings::TrialsSettings;
+use super::sizes::baseline::ClearTrial;
+use super::sizes::{Circuit, back_to_back, baseline, buffers, loss, model, search, throughput};
+use super::transfers::transfers;
+use super::{left_out, trial};
+use crate::model::trials::{
+    BackToBack, Baseline, Basis, Buffer, Direction, Flow, Kind, Loss, Model, Search, Segment, Throughput, Transfer,
+    Trial,
+};
+
+/// What a run found, before it is a report.
+#[derive(Debug, Default)]
+pub(crate) struct Figured {
+    pub(crate) trials: Vec<Trial>,
+    pub(crate) throughput: Vec<Throughput>,
+    pub(crate) loss: Vec<Loss>,
+    pub(crate) model: Vec<Model>,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) back_to_back: Vec<BackToBack>,
+    pub(crate) search: Vec<Search>,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) baseline: Vec<Baseline>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) flows: Vec<Flow>,
+    /// Of each tap: offset and drift of its clock.
+    pub(crate) clocks: [Option<(i64, f64)>; 3],
+    pub(crate) depends_on_offset: bool,
+    /// More packets of a direction went out than came in: the direction, in, out.
+    pub(crate) swapped: Vec<(Direction, u64, u64)>,
+    /// Trials in which frames of the trial before were still inside.
+    pub(crate) carried_in: Vec<u64>,
+    pub(crate) degraded: Vec<String>,
+}
+
+/// A trial before it is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// 0 into the tunnel, 1 out of it.
+    pub(super) way: usize,
+    pub(super) stretch: Stretch,
+    pub(super) begin: i64,
+    pub(super) end: i64,
+    /// Time of the first frame of what follows.
+    pub(super) following: i64,
+    pub(super) basis: Basis,
+    /// Number of the trial; directions that are loaded together share one.
+    pub(super) number: u64,
+}
+
+/// What the taps were, and what else is known.
+pub(crate) struct Given<'g> {
+    /// Which taps there are.
+    pub(crate) present: [bool; 3],
+    /// Which captures end in the middle of a record.
+    pub(crate) cut: [bool; 3],
+    /// Trials of a run to compare with.
+    pub(crate) clear: &'g [ClearTrial],
+}
+
+/// Figures of all that was read.
+pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_>) -> Figured {
+    taps.sort();
+    let ways = Ways::of(&taps, settings.one_clock, settings.ends);
+    let all = [Place::Near, Place::Middle, Place::Far];
+    let mut places: Vec<Place> = all.into_iter().filter(|p| known.present.get(*p as usize) == Some(&true)).collect();
+    let mut out = Figured { transfers: transfers(&taps, &ways, &places), ..Figured::default() };
+    out.degraded = left_out::degraded(&taps);
+    let fwd = row::sightings(&taps, &ways, Direction::Fwd, &places, settings);
+    places.reverse();
+    let rev = row::sightings(&taps, &ways, Direction::Rev, &places, settings);
+    let both = [fwd, rev];
+    let mut clocks = Clocks::of(&taps, &both, wide(settings.gap_ns), settings.one_clock);
+    if !settings.one_clock {
+        let rows: Vec<Row> =
+            both.iter().enumerate().map(|(way, seen)| direction(&taps, seen, way, &clocks, settings).0).collect();
+        clocks.balance(&rows);
+    }
+    out.depends_on_offset = clocks.depends_on_offset;
+    out.clocks = all.map(|place| clocks.get(place).map(|clock| (clock.offset, clock.drift)));
+    let mut rows: Vec<Row> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
+    for (way, seen) in both.iter().enumerate() {
+        let (row, own) = direction(&taps, seen, way, &clocks, settings);
+        out.swapped.extend(left_out::swapped(&row, seen));
+        out.flows.extend(left_out::flows(&taps, &row));
+        found.extend(own);
+        rows.push(row);
+    }
+    let until = left_out::cut_at(&taps, &clocks, known.cut, wide(settings.gap_ns));
+    let is_cut = |found: &Found| until.is_some_and(|until| found.end >= until);
+    let (kept, left): (Vec<Found>, Vec<Found>) =
+        found.into_iter().partition(|found| found.stretch.kind != Kind::Stray && !is_cut(found));
+    out.segments = left_out::segments(&taps, &rows, &left, is_cut);
+    let kept = number(kept);
+    out.carried_in = left_out::carried_in(&rows, &kept);
+    let measured =
+        kept.iter().filter_map(|found| trial::measured(&taps, rows.get(found.way)?, found, &clocks, settings));
+    out.trials = judge(measured.collect(), settings.equal);
+    let circuit = Circuit { rate_bps: settings.tunnel_rate_bps.or(settings.link_rate_bps), equal: settings.equal };
+    out.throughput = throughput(&out.trials, circuit);
+    out.loss = loss(&out.trials);
+    out.model = model::models(&out.throughput);
+    out.buffers = buffers(&out.throughput, &out.trials);
+    out.back_to_back = back_to_back(&out.trials);
+    out.baseline = baseline::compare(&out.trials, known.clear);
+    if let Some(asked) = &settings.search {
+        let flow = rows.iter().find_map(|row| row.flow.first());
+        let headers = flow.map_or_else(Headers::default, |flow| Headers::of(&taps, *flow));
+        out.search = search::searches(&out.trials, asked, settings.rate_layer, settings.equal, headers);
+    }
+    out
+}
+
+/// The trials of one direction, and where their packets went.
+fn direction(
+    taps: &Taps,
+    seen: &[(Place, At)],
+    way: usize,
+    clocks: &Clocks,
+    settings: &TrialsSettings,
+) -> (Row, Vec<Found>) {
+    let direction = if way == 0 { Direction::Fwd } else { Direction::Rev };
+    let mut row = row::row(taps, direction, seen);
+    if let Some(first) = row.first() {
+        row.t.iter_mut().for_each(|t| *t = clocks.map(first, *t));
+    }
+    let cuts = Cuts { gap: wide(settings.gap_ns), least: wide(settings.least_ns) };
+    let skip = wide(settings.skip_start_ns);
+    let mut stretches = match &settings.given {
+        Some(trials) => given(&row.t, trials, direction, cuts.least, skip),
+        None => find(&row.t, &row.size, cuts),
+    };
+    let time = |i: usize| row.t.get(i).copied().unwrap_or(0);
+    for stretch in stretches.iter_mut().filter(|_| skip > 0) {
+        stretch.steady = stretch.steady.max(time(stretch.from).saturating_add(skip));
+    }
+    let following = |k: usize, s: &Stretch| {
+        stretches.get(k + 1).map_or_else(|| time(s.to - 1).saturating_add(DRAIN_NS), |next| time(next.from))
+    };
+    let span =
+        |(k, s): (usize, &Stretch)| Span { from: s.from, to: s.to, begin: time(s.from), following: following(k, s) };
+    let spans: Vec<Span> = stretches.iter().enumerate().map(span).collect();
+    let mut found: Vec<Found> = stretches
+        .iter()
+        .zip(&spans)
+        .map(|(stretch, span)| Found {
+            way,
+            stretch: *stretch,
+            begin: span.begin,
+            end: time(stretch.to - 1),
+            following: span.following,
+            basis: Basis::None,
+            number: 0,
+        })
+        .collect();
+    // A clock that was set is put right to about one frame.
+    let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
+    let slack = if settings.one_clock && !set { 0 } else { SLACK_NS };
+    let (chained, chain_of) = chains(&row.t, &spans, cuts.gap);
+    for (place, at) in seen.iter().skip(1) {
+        let tap = taps.place(*place);
+        let bases = pair(&mut row, (*place, at), &tap.tunnelled, clocks, &chained, slack);
+        if row.last() == Some(*place) {
+            let of = |chain: &usize| bases.get(*chain).copied().unwrap_or(Basis::None);
+            for (found, basis) in found.iter_mut().zip(chain_of.iter().map(of)) {
+                let decrypted = basis == Basis::Content && at.tunnel && tap.decrypted > 0;
+                found.basis = if decrypted { Basis::Decrypted } else { basis };
+            }
+        }
+    }
+    if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
+        let records = &taps.place(*place).tunnelled;
+        let frames = at.frames.iter().map(|f| (clocks.map(*place, f.t), records.get(f.record as usize)));
+        row.skips = numbers::skips(frames.filter_map(|(t, record)| Some((t, record?))));
+    }
+    if row.is_from_tunnel() && row.last().is_none() {
+        found.iter_mut().for_each(|found| found.basis = Basis::Sequence);
+    }
+    (row, found)
+}
+
+/// A length of time that the user gave.
+fn wide(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+/// Trials that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as
+/// one span. The spans, and which one each trial is in.
+fn chains(times: &[i64], spans: &[Span], gap: i64) -> (Vec<Span>, Vec<usize>) {
+    let mut chained: Vec<Span> = Vec::new();
+    let mut of = Vec::with_capacity(spans.len());
+    for span in spans {
+        let end = |span: &Span| times.get(span.to.wrapping_sub(1)).copied().unwrap_or(0);
+        match chained.last_mut() {
+            Some(last) if span.from == last.to && span.begin - end(last) <= gap => {
+                (last.to, last.following) = (span.to, span.following);
+            }
+            _ => chained.push(*span),
+        }
+        of.push(chained.len() - 1);
+    }
+    (chained, of)
+}
+
+/// Numbers the trials in order of time. Directions that overlap by half of the shorter are one trial.
+fn number(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|found| (found.begin, found.way));
+    let mut last = 0;
+    for at in 0..found.len() {
+        let Some(own) = found.get(at).copied() else { continue };
+        let mate = found.iter().take(at).find(|other| {
+            let overlap = other.end.min(own.end) - other.begin.max(own.begin);
+            let shorter = (other.end - other.begin).min(own.end - own.begin);
+            other.way != own.way && overlap as f64 >= 0.5 * shorter as f64
+        });
+        let number = mate.map_or(last + 1, |mate| mate.number);
+        last = last.max(number);
+        if let Some(own) = found.get_mut(at) {
+            own.number = number;
+        }
+    }
+    found
+}

@@ -1,0 +1,84 @@
+//! Bounds and thresholds of `trials`. Each threshold is that of the specification of the command; each bound says what it bounds.
+
+/// Records of one tap that are kept.
+pub(super) const MAX_RECORDS: usize = 1 << 24;
+/// Flows that are told apart; the others share one number.
+pub(super) const MAX_FLOWS: usize = 1 << 12;
+/// Pairs of addresses whose direction is decided.
+pub(super) const MAX_LANES: usize = 1 << 10;
+/// SAs that are told apart.
+pub(super) const MAX_SAS: usize = 1 << 12;
+/// Beginnings of bunches that are kept of each pair of addresses.
+pub(super) const MAX_STARTS: usize = 1 << 12;
+/// Control frames that are kept of each tap.
+pub(super) const MAX_CONTROL: usize = 1 << 20;
+/// TCP connections that are told apart.
+pub(super) const MAX_TRANSFERS: usize = 1 << 10;
+/// Segments of one transfer that are told apart from repeated ones.
+pub(super) const MAX_SEGMENTS: usize = 1 << 20;
+/// Fragments of outer packets that wait for the others.
+pub(super) const MAX_TRAINS: usize = 1 << 10;
+/// Segments that are listed as no trial.
+pub(super) const MAX_LISTED: usize = 1_000;
+
+/// Times further from 1970 stick there, so that differences of times have room in 64 bits: 73 years.
+pub(super) const FURTHEST_NS: i64 = 1 << 61;
+/// A clock that steps back by less is no step but frames out of order, in nanoseconds.
+pub(super) const STEP_BACK_NS: i64 = 5_000_000;
+/// A flow whose busiest second has less of the busiest flow's is background.
+pub(super) const BACKGROUND: f64 = 0.05;
+
+/// Frames that a run of one size needs to be cut off beside anything else.
+pub(super) const RUN: usize = 64;
+/// Least width of a bin, in nanoseconds.
+pub(super) const BIN_NS: i64 = 10_000_000;
+/// Frames of a bin on average, at least.
+pub(super) const BIN_FRAMES: f64 = 16.0;
+/// Bins on either side whose median a bin is compared with.
+pub(super) const AROUND: usize = 5;
+/// Score above which two levels are two loads.
+pub(super) const SCORE: f64 = 6.0;
+/// Share of the higher level that they must differ by.
+pub(super) const LEVELS: f64 = 0.02;
+/// Bins on each side of a border, at least.
+pub(super) const SIDE: usize = 4;
+/// A part of this length is no ramp, in nanoseconds.
+pub(super) const RAMP_NS: i64 = 1_000_000_000;
+/// Fewer frames are learning frames.
+pub(super) const FEWEST: usize = 20;
+/// How far behind a capture's last trial its queue may drain, in nanoseconds.
+pub(super) const DRAIN_NS: i64 = 3_000_000_000;
+
+/// What anchors of one offset agree within, in nanoseconds.
+pub(super) const ANCHOR_NS: i64 = 30_000_000;
+/// A clock drifts less.
+pub(super) const DRIFT: f64 = 5e-4;
+/// By how much departures may seem to precede arrivals where several clocks stamped them, in nanoseconds.
+pub(super) const SLACK_NS: i64 = ANCHOR_NS;
+/// Anchors of each tap that are compared.
+pub(super) const MAX_ANCHORS: usize = 192;
+/// A forward step of a sequence number by more is no loss.
+pub(super) const JUMP: i64 = 1 << 20;
+/// Cells of the comparison of lengths.
+pub(super) const MAX_CELLS: usize = 1 << 24;
+
+/// Loads of both directions that differ by less are equal.
+pub(super) const WAYS: f64 = 0.05;
+/// Slices over which the growth of latency is measured.
+pub(super) const SLICES: usize = 16;
+/// Frames that a forwarded rate needs before the drain.
+pub(super) const BEFORE_DRAIN: usize = 20;
+/// A shorter silence of the output is no stall, in nanoseconds.
+pub(super) const STALL_NS: i64 = 100_000_000;
+/// Frames that must have come in during a stall.
+pub(super) const STALL_FRAMES: usize = 10;
+/// Packets that wait in a device that is not overloaded, at most.
+pub(super) const WAITING: f64 = 4.0;
+/// Trials whose lengths differ by less are of one length.
+pub(super) const LENGTHS: f64 = 1.25;
+/// Share of its rate from which on the circuit is the limit.
+pub(super) const FULL: f64 = 0.98;
+/// Loads that differ by less are equal loads of two runs.
+pub(super) const SAME_LOAD: f64 = 0.01;
+/// RFC 2544 section 24: a shorter trial is noted, in seconds.
+pub(crate) const SHORT_SECONDS: f64 = 60.0;

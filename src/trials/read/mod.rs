@@ -1,0 +1,277 @@
+//! What is taken from the frames of each tap.
+
+pub(super) mod flows;
+pub(super) mod tap;
+pub(super) mod transfers;
+pub(super) mod ways;
+
+use std::collections::HashMap;
+
+use flows::{FlowKey, Flows, Starts};
+use tap::{Outer, Packet, SaId, Tap, TunnelWay};
+use transfers::{Connections, Segment};
+
+use super::limits::{MAX_SAS, MAX_TRAINS};
+use crate::dissect::{IpHeader, Stack};
+use crate::matching::{Role, Sight};
+use crate::model::{Address, SaKey};
+use crate::transform::size::ethernet::{FCS, MINIMUM_WITHOUT_FCS, PREAMBLE_AND_IFG};
+
+/// A tap: which packets into the tunnel pass in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    Near = 0,
+    Middle = 1,
+    Far = 2,
+}
+
+/// What was read of all taps.
+#[derive(Debug)]
+pub(crate) struct Taps {
+    pub(super) tap: [Tap; 3],
+    pub(super) flows: Flows,
+    pub(super) connections: Connections,
+    trains: HashMap<(Address, Address, u32), Train>,
+    gap: i64,
+}
+
+/// Fragments of one outer packet.
+#[derive(Clone, Copy, Default, Debug)]
+struct Train {
+    record: Option<usize>,
+    outer: u16,
+    l1: u16,
+}
+
+impl Taps {
+    pub(crate) fn new(gap: i64) -> Self {
+        Self {
+            tap: Default::default(),
+            flows: Flows::default(),
+            connections: Connections::default(),
+            trains: HashMap::new(),
+            gap,
+        }
+    }
+
+    /// Time up to which a tap was read, in nanoseconds.
+    pub(crate) fn latest(&self, place: Place) -> Option<i64> {
+        self.tap.get(place as usize)?.latest
+    }
+
+    /// Takes in a frame.
+    pub(crate) fn see(&mut self, place: Place, sight: Sight<'_>) {
+        let at = place as usize;
+        let Some(tap) = self.tap.get_mut(at) else { return };
+        tap.frames += 1;
+        let Some(raw) = sight.frame.time.ns() else { return };
+        let ns = tap.time(raw);
+        let stack = sight.stack;
+        if stack.flags.control {
+            tap.push_control(ns, l1_of(stack.frame_bytes));
+        }
+        let Some(outer) = stack.outer() else { return };
+        match sight.role() {
+            Role::None => {}
+            Role::Plain => {
+                tap.packets += 1;
+                self.plain(at, ns, &sight, outer);
+            }
+            Role::Tunnelled => {
+                tap.opaque += 1;
+                self.tunnelled(at, ns, &sight, outer);
+            }
+            Role::Piece => self.piece(at, ns, stack, outer),
+        }
+    }
+
+    fn plain(&mut self, at: usize, ns: i64, sight: &Sight<'_>, outer: &IpHeader) {
+        let stack = sight.stack;
+        let behind = outer.offset.saturating_add(outer.header_bytes);
+        let upper = sight.octets.get(behind as usize..).unwrap_or_default();
+        let whole = outer.fragment_offset == 0;
+        let ports = if whole && matches!(outer.protocol, 6 | 17) { ports(upper) } else { (0, 0) };
+        let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol, ports };
+        let head = match outer.protocol {
+            17 if whole => Some(outer.header_bytes + 8),
+            6 if whole => upper.get(12).map(|offset| outer.header_bytes + u32::from(*offset >> 4) * 4),
+            _ => None,
+        };
+        let link = outer.offset.saturating_sub(stack.start);
+        let flow = self.flows.number(key, (if stack.flags.not_ethernet { 14 } else { link }, head));
+        if outer.protocol == 6
+            && whole
+            && let Some(segment) = Segment::read(upper, outer.total_bytes.saturating_sub(outer.header_bytes))
+        {
+            self.connections.see(key, at, ns, &segment);
+            if segment.payload > 0 {
+                self.flows.carries(flow);
+            }
+        }
+        if let Some(lane) = self.flows.see(flow, at, ns, self.gap) {
+            if let Some(ttl) = lane.ttl.get_mut(at) {
+                ttl.get_or_insert(outer.ttl);
+            }
+            if lane.macs.is_none() && at != Place::Middle as usize {
+                lane.macs = stack.macs;
+            }
+        }
+        let size = u16::try_from(outer.total_bytes).unwrap_or(u16::MAX);
+        let packet = Packet { t: ns, key: sight.key(outer).map_or(0, short), size, flow };
+        if let Some(tap) = self.tap.get_mut(at) {
+            tap.push_plain(packet);
+        }
+    }
+
+    fn tunnelled(&mut self, at: usize, ns: i64, sight: &Sight<'_>, outer: &IpHeader) {
+        let stack = sight.stack;
+        let inside = sight.inside(outer);
+        let lane = inside.map(|inside| (self.flows.lane(inside.ends.0, inside.ends.1), inside.ttl));
+        if let Some((lane, ttl)) = lane
+            && let Some(lane) = self.flows.lane.get_mut(lane)
+            && let Some(own) = lane.ttl.get_mut(Place::Middle as usize)
+        {
+            own.get_or_insert(ttl);
+        }
+        let gap = self.gap;
+        let Some(tap) = self.tap.get_mut(at) else { return };
+        tap.decrypted += u64::from(sight.decrypted && inside.is_some());
+        let way = match tap.directions.iter().position(|way| way.src == outer.src && way.dst == outer.dst) {
+            Some(way) => way,
+            None if tap.directions.len() >= MAX_SAS => return,
+            None => {
+                let starts = Starts::default();
+                tap.directions.push(TunnelWay { src: outer.src, dst: outer.dst, starts, inside: HashMap::new() });
+                tap.directions.len() - 1
+            }
+        };
+        if let Some(way) = tap.directions.get_mut(way) {
+            way.starts.see(ns, gap);
+            way.starts.packets += 1;
+            if let Some((lane, _)) = lane {
+                *way.inside.entry(lane).or_insert(0) += 1;
+            }
+        }
+        let last = stack.sas.last().filter(|sa| sa.sequence_seen);
+        let key = last.map(|sa| SaKey { protocol: sa.protocol, src: outer.src, dst: outer.dst, spi: sa.spi });
+        let id = SaId { key, src: outer.src, dst: outer.dst };
+        let sa = match tap.numbers.get(&id) {
+            Some(sa) => *sa,
+            None if tap.sas.len() >= MAX_SAS => (MAX_SAS - 1) as u16,
+            None => {
+                tap.sas.push(id);
+                let number = (tap.sas.len() - 1) as u16;
+                tap.numbers.insert(id, number);
+                number
+            }
+        };
+        let own = Outer {
+            t: ns,
+            sequence: last.map_or(0, |sa| sa.sequence),
+            key: inside.and_then(|inside| inside.key).map_or(0, short),
+            outer: clamp(outer.total_bytes),
+            inner: inside.map_or(0, |inside| clamp(inside.bytes)),
+            sa,
+            l1: clamp(l1_of(packet_frame(stack, outer))),
+        };
+        let record = tap.push_outer(own);
+        if outer.more_fragments {
+            let train = self.train(outer);
+            train.record = record;
+            let (more, length) = (train.l1, train.outer);
+            if let Some(own) = record.and_then(|record| self.tap.get_mut(at)?.tunnelled.get_mut(record)) {
+                own.l1 = own.l1.saturating_add(more);
+                own.outer = own.outer.max(length);
+            }
+        }
+    }
+
+    /// A later fragment of an outer packet.
+    fn piece(&mut self, at: usize, ns: i64, stack: &Stack, outer: &IpHeader) {
+        let l1 = clamp(l1_of(packet_frame(stack, outer)));
+        let end = clamp(outer.fragment_offset.saturating_add(outer.total_bytes));
+        let train = self.train(outer);
+        match train.record {
+            None => {
+                train.l1 = train.l1.saturating_add(l1);
+                train.outer = train.outer.max(end);
+            }
+            Some(record) => {
+                if let Some(own) = self.tap.get_mut(at).and_then(|tap| tap.tunnelled.get_mut(record)) {
+                    own.l1 = own.l1.saturating_add(l1);
+                    own.outer = own.outer.max(end);
+                    own.t = own.t.max(ns);
+                }
+            }
+        }
+    }
+
+    fn train(&mut self, outer: &IpHeader) -> &mut Train {
+        let key = (outer.src, outer.dst, outer.identification);
+        // A first fragment begins a new packet; numbers are used again.
+        if outer.fragment_offset == 0 && self.trains.get(&key).is_some_and(|train| train.record.is_some()) {
+            self.trains.remove(&key);
+        }
+        if self.trains.len() >= MAX_TRAINS && !self.trains.contains_key(&key) {
+            self.trains.clear();
+        }
+        self.trains.entry(key).or_default()
+    }
+
+    /// Of each tap: frames, packets in clear, packets in a tunnel.
+    pub(crate) fn counts(&self) -> [(u64, u64, u64); 3] {
+        self.tap.each_ref().map(|tap| (tap.frames, tap.packets, tap.opaque))
+    }
+
+    /// Whether the plain tap shows a tunnel and the tunnel's tap none.
+    pub(crate) fn looks_swapped(&self) -> bool {
+        let (near, middle) = (self.place(Place::Near), self.place(Place::Middle));
+        near.opaque > 0 && middle.opaque == 0 && middle.packets > 0
+    }
+
+    /// Puts all records in order of time.
+    pub(crate) fn sort(&mut self) {
+        self.tap.iter_mut().for_each(Tap::sort);
+    }
+
+    pub(super) const fn place(&self, place: Place) -> &Tap {
+        let [near, middle, far] = &self.tap;
+        match place {
+            Place::Near => near,
+            Place::Middle => middle,
+            Place::Far => far,
+        }
+    }
+
+    /// Whether a tap shows packets under IPsec or in a tunnel.
+    pub(super) fn is_tunnel(&self, place: Place) -> bool {
+        place == Place::Middle && !self.place(place).tunnelled.is_empty()
+    }
+}
+
+/// Octets of a frame with this packet, without FCS, as they were on the wire: sliced captures keep the lengths of IP.
+fn packet_frame(stack: &Stack, outer: &IpHeader) -> u32 {
+    let link = if stack.flags.not_ethernet { 14 } else { outer.offset.saturating_sub(stack.start) };
+    link.saturating_add(outer.total_bytes)
+}
+
+/// Octets at layer 1 of a frame of so many octets without FCS.
+fn l1_of(frame_bytes: u32) -> u32 {
+    frame_bytes.max(MINIMUM_WITHOUT_FCS).saturating_add(FCS).saturating_add(PREAMBLE_AND_IFG as u32)
+}
+
+fn clamp(octets: u32) -> u16 {
+    u16::try_from(octets).unwrap_or(u16::MAX)
+}
+
+/// Half of a digest; 0 is kept for none.
+fn short(key: u64) -> u32 {
+    ((key ^ key >> 32) as u32).max(1)
+}
+
+fn ports(upper: &[u8]) -> (u16, u16) {
+    match upper {
+        [a, b, c, d, ..] => (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])),
+        _ => (0, 0),
+    }
+}

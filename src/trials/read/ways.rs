@@ -1,0 +1,217 @@
+//! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
+
+use super::flows::{Lane, Starts};
+use super::tap::TunnelWay;
+use super::{Place, Taps};
+use crate::model::Address;
+use crate::model::trials::Direction;
+use crate::trials::association::clock::vote;
+use crate::trials::limits::ANCHOR_NS;
+
+/// Bunches of a way at the near and the far tap, and its packets.
+type Plain = (Vec<(i64, u16)>, Vec<(i64, u16)>, u64);
+
+/// Source and destination on the link.
+type Macs = ([u8; 6], [u8; 6]);
+
+/// Ways of all pairs of addresses and of all directions of the tunnel.
+#[derive(Debug, Default)]
+pub(crate) struct Ways {
+    pub(crate) lane: Vec<Direction>,
+    pub(crate) tunnel: Vec<Direction>,
+}
+
+const NEAR: usize = 0;
+const FAR: usize = 2;
+
+impl Ways {
+    /// `ends`: the first tap is where packets come in, as the user says.
+    pub(crate) fn of(taps: &Taps, one_clock: bool, ends: bool) -> Self {
+        let mut scores: Vec<i32> = taps.flows.lane.iter().map(|lane| evidence(taps, lane, one_clock, ends)).collect();
+        // What one direction shows speaks against the other.
+        for (at, lane) in taps.flows.lane.iter().enumerate() {
+            if let Some(back) = taps.flows.back(lane).filter(|back| *back > at) {
+                let (own, other) = (scores.get(at).copied().unwrap_or(0), scores.get(back).copied().unwrap_or(0));
+                let sum = own - other;
+                if let Some(score) = scores.get_mut(at) {
+                    *score = sum;
+                }
+                if let Some(score) = scores.get_mut(back) {
+                    *score = -sum;
+                }
+            }
+        }
+        let packets = |lane: &Lane| lane.at.iter().map(|at| at.packets).max().unwrap_or(0);
+        // Frames from the same station to the same station go the same way.
+        let known: Vec<(Macs, i32)> = taps
+            .flows
+            .lane
+            .iter()
+            .zip(&scores)
+            .filter_map(|(lane, score)| Some((lane.macs?, *score)).filter(|(_, score)| *score != 0))
+            .collect();
+        for (lane, score) in taps.flows.lane.iter().zip(scores.iter_mut()).filter(|(_, score)| **score == 0) {
+            let Some((from, to)) = lane.macs.filter(|(from, to)| from != to) else { continue };
+            let same: i32 = known.iter().filter(|(macs, _)| *macs == (from, to)).map(|(_, score)| score).sum();
+            let other: i32 = known.iter().filter(|(macs, _)| *macs == (to, from)).map(|(_, score)| score).sum();
+            *score = (same - other).signum();
+        }
+        // Nothing decides: the busiest goes into the tunnel at the plain tap.
+        if scores.iter().all(|score| *score == 0)
+            && let Some((at, busiest)) = taps.flows.lane.iter().enumerate().max_by_key(|(_, lane)| packets(lane))
+        {
+            for (other, (lane, score)) in taps.flows.lane.iter().zip(scores.iter_mut()).enumerate() {
+                let back =
+                    lane.macs.zip(busiest.macs).is_some_and(|(own, first)| own == (first.1, first.0) && own.0 != own.1);
+                let opposite = taps.flows.back(busiest) == Some(other) || back;
+                *score = if other != at && opposite { -1 } else { 1 };
+            }
+        }
+        let lane: Vec<Direction> =
+            scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect();
+        let tunnel = tunnels(taps, &lane, one_clock);
+        Self { lane, tunnel }
+    }
+
+    pub(crate) fn of_flow(&self, taps: &Taps, flow: u16) -> Option<Direction> {
+        self.lane.get(taps.flows.all.get(usize::from(flow))?.lane).copied()
+    }
+}
+
+/// Evidence that a pair of addresses goes into the tunnel at the plain tap (above 0), or out of it.
+fn evidence(taps: &Taps, lane: &Lane, one_clock: bool, ends: bool) -> i32 {
+    let mut score = 0;
+    let [near, middle, far] = lane.ttl;
+    // Every router on the way lowers the time to live.
+    for (earlier, later) in [(near, far), (near, middle), (middle, far)] {
+        if let (Some(earlier), Some(later)) = (earlier, later) {
+            score += 16 * i32::from((i16::from(earlier) - i16::from(later)).signum());
+        }
+    }
+    let [at_near, at_middle, at_far] = &lane.at;
+    if one_clock {
+        score += order(at_near, &[at_far]) + order(at_near, &[at_middle]) + order(at_middle, &[at_far]);
+        let tunnel: Vec<&Starts> = taps.place(Place::Middle).directions.iter().map(|way| &way.starts).collect();
+        if middle.is_none() && at_middle.packets == 0 {
+            score += order(at_near, &tunnel) - order(at_far, &tunnel);
+        }
+    }
+    // Where packets come in there are more than where they go out.
+    let (came, left) = (at_near.packets, at_far.packets);
+    if came > 0 && left > 0 && came.abs_diff(left) > 2 + came / 1_000 {
+        score += if came > left { 2 } else { -2 };
+    }
+    if ends && score == 0 { 1 } else { score }
+}
+
+/// Whether bunches of one tap begin before those of another (above 0) or after them: at most 8 either way.
+fn order(here: &Starts, there: &[&Starts]) -> i32 {
+    let (mut before, mut after) = (0, 0);
+    for start in &here.starts {
+        let within = |from: i64, to: i64| {
+            there.iter().any(|own| own.starts.get(own.starts.partition_point(|t| *t < from)).is_some_and(|t| *t <= to))
+        };
+        let (earlier, later) = (within(start - ANCHOR_NS, start - 1), within(*start, start + ANCHOR_NS));
+        match (earlier, later) {
+            (true, false) => after += 1,
+            (false, true) => before += 1,
+            _ => {}
+        }
+    }
+    (before - after).clamp(-8, 8)
+}
+
+/// Which way each direction of the tunnel goes.
+fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> Vec<Direction> {
+    let directions = &taps.place(Place::Middle).directions;
+    let starts = |way: Direction, place: usize| -> Vec<(i64, u16)> {
+        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
+        let busiest = of.max_by_key(|(lane, _)| lane.at.get(place).map_or(0, |at| at.packets));
+        let starts =
+            busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
+        starts.iter().take(96).map(|t| (*t, 0)).collect()
+    };
+    let packets = |way: Direction| -> u64 {
+        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
+        of.map(|(lane, _)| lane.at.iter().map(|at| at.packets).max().unwrap_or(0)).sum()
+    };
+    let plain = [Direction::Fwd, Direction::Rev].map(|way| (starts(way, NEAR), starts(way, FAR), packets(way)));
+    let score = |index: usize| -> i64 {
+        let Some(way) = directions.get(index) else { return 0 };
+        let inside: i64 = way
+            .inside
+            .iter()
+            .map(|(lane, count)| {
+                let count = (*count).min(1 << 40) as i64;
+                if lanes.get(*lane) == Some(&Direction::Rev) { -count } else { count }
+            })
+            .sum();
+        if inside != 0 {
+            return inside.saturating_mul(1 << 20);
+        }
+        let own: Vec<(i64, u16)> = way.starts.starts.iter().take(96).map(|t| (*t, 0)).collect();
+        let [(fwd_near, fwd_far, _), (rev_near, rev_far, _)] = &plain;
+        let fwd = agree(fwd_near, &own, one_clock) + agree(&own, fwd_far, one_clock);
+        let rev = agree(rev_far, &own, one_clock) + agree(&own, rev_near, one_clock);
+        fwd - rev
+    };
+    let [(_, _, fwd), (_, _, rev)] = &plain;
+    let busier = fwd >= rev;
+    let mut scores: Vec<i64> = (0..directions.len()).map(score).collect();
+    for (at, way) in directions.iter().enumerate() {
+        let back = directions.iter().position(|other| (other.src, other.dst) == (way.dst, way.src));
+        if let Some(back) = back.filter(|back| *back > at) {
+            let sum = scores.get(at).copied().unwrap_or(0).saturating_sub(scores.get(back).copied().unwrap_or(0));
+            let sum = if sum == 0 { by_round_trip(way, directions.get(back), &plain) } else { sum };
+            // Without any evidence, the busier direction of the tunnel carries the busier way.
+            let heavier = directions.get(back).is_none_or(|other| way.starts.packets >= other.starts.packets);
+            let even = if heavier == busier { 1 } else { -1 };
+            let sum = if sum == 0 { even } else { sum };
+            for (which, value) in [(at, sum), (back, -sum)] {
+                if let Some(score) = scores.get_mut(which) {
+                    *score = value;
+                }
+            }
+        }
+    }
+    scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect()
+}
+
+/// Which of two directions of the tunnel goes in, where both begin as often: the time into the tunnel and the time out of it make a round
+/// trip, whatever the clocks are, and that is short and not negative.
+fn by_round_trip(way: &TunnelWay, back: Option<&TunnelWay>, plain: &[Plain; 2]) -> i64 {
+    let [(into, _, _), (out, _, _)] = plain;
+    let first = |starts: &[(i64, u16)]| starts.first().map(|(t, _)| *t);
+    let (Some(a), Some(b)) = (first(into), first(out)) else { return 0 };
+    let begin = |way: &TunnelWay| way.starts.starts.first().copied();
+    let (Some(x), Some(y)) = (begin(way), back.and_then(begin)) else { return 0 };
+    let (fwd, rev) = (
+        x.saturating_sub(a).saturating_add(b.saturating_sub(y)),
+        y.saturating_sub(a).saturating_add(b.saturating_sub(x)),
+    );
+    match (fwd >= 0, rev >= 0) {
+        (true, false) => 1,
+        (false, true) => -1,
+        (true, true) if fwd != rev => (rev - fwd).signum(),
+        _ => 0,
+    }
+}
+
+/// How many bunches begin at both of two taps.
+fn agree(here: &[(i64, u16)], there: &[(i64, u16)], one_clock: bool) -> i64 {
+    if here.is_empty() || there.is_empty() {
+        return 0;
+    }
+    if !one_clock {
+        return vote(here, there).map_or(0, |(near, _)| near.len() as i64);
+    }
+    let met = |start: i64| {
+        there.get(there.partition_point(|(t, _)| *t < start)).is_some_and(|(t, _)| *t <= start + ANCHOR_NS)
+    };
+    here.iter().filter(|(t, _)| met(*t)).count() as i64
+}
+
+/// Whether a flow is the one that was asked for.
+pub(crate) fn is_asked(key: (Address, Address), asked: Option<(Address, Address)>) -> bool {
+    asked.is_none_or(|asked| asked == key || asked == (key.1, key.0))
+}

@@ -1,0 +1,122 @@
+//! Trials in the load of one direction: silences, runs of one size, plateaus of the rate.
+
+mod bins;
+mod given;
+mod split;
+
+pub(crate) use given::given;
+pub use given::{GivenTrial, read_given};
+
+use bins::{Bins, calm, median, noise};
+
+use super::limits::{FEWEST, RUN, SIDE};
+use crate::model::trials::Kind;
+
+/// A stretch of the load, as places in the row of its frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stretch {
+    pub(crate) kind: Kind,
+    /// First frame.
+    pub(crate) from: usize,
+    /// Behind the last frame.
+    pub(crate) to: usize,
+    /// Time from which the load is steady.
+    pub(crate) steady: i64,
+}
+
+/// Thresholds that the user may set, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cuts {
+    pub(crate) gap: i64,
+    pub(crate) least: i64,
+}
+
+/// Finds the trials in a row of frames, in order of time.
+pub(crate) fn find(times: &[i64], sizes: &[u16], cuts: Cuts) -> Vec<Stretch> {
+    let mut found = Vec::new();
+    for (from, to) in silences(times, cuts.gap) {
+        for (from, to) in runs(sizes, from, to) {
+            for (from, to) in split::by_rate(times, from, to, cuts) {
+                found.push(stretch(times, from, to, cuts));
+            }
+        }
+    }
+    found
+}
+
+fn stretch(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Stretch {
+    let part = times.get(from..to).unwrap_or_default();
+    let (first, last) = (part.first().copied().unwrap_or(0), part.last().copied().unwrap_or(0));
+    let kind = if part.len() < FEWEST {
+        Kind::Stray
+    } else if last - first < cuts.least {
+        Kind::Burst
+    } else {
+        Kind::Trial
+    };
+    let steady = if kind == Kind::Trial { steady_from(part, cuts) } else { first };
+    Stretch { kind, from, to, steady }
+}
+
+/// Cuts at silences.
+fn silences(times: &[i64], gap: i64) -> Vec<(usize, usize)> {
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for (at, pair) in times.windows(2).enumerate() {
+        if let [a, b] = pair
+            && b - a > gap
+        {
+            pieces.push((from, at + 1));
+            from = at + 1;
+        }
+    }
+    if !times.is_empty() {
+        pieces.push((from, times.len()));
+    }
+    pieces
+}
+
+/// Cuts long runs of one size off; what is between them is a mix.
+fn runs(sizes: &[u16], from: usize, to: usize) -> Vec<(usize, usize)> {
+    let mut cuts = vec![from];
+    let mut before: Option<u16> = None;
+    let mut begin = from;
+    while begin < to {
+        let size = sizes.get(begin).copied();
+        let end = (begin + 1..to).find(|at| sizes.get(*at).copied() != size).unwrap_or(to);
+        if end - begin >= RUN {
+            if begin > from && before != size {
+                cuts.push(begin);
+            }
+            if end < to {
+                cuts.push(end);
+            }
+            before = size;
+        }
+        begin = end;
+    }
+    cuts.push(to);
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts.windows(2).filter_map(|pair| if let [a, b] = pair { Some((*a, *b)) } else { None }).collect()
+}
+
+/// Time from which a trial is steady: a tester's ramp is left out.
+fn steady_from(part: &[i64], cuts: Cuts) -> i64 {
+    let first = part.first().copied().unwrap_or(0);
+    let Some(Bins { width, counts }) = Bins::of(part) else { return first };
+    if counts.len() < SIDE {
+        return first;
+    }
+    let calm = calm(width, &counts, cuts.gap);
+    let mut quiet: Vec<f64> = counts.iter().zip(&calm).filter(|(_, calm)| **calm).map(|(count, _)| *count).collect();
+    if quiet.is_empty() {
+        quiet.clone_from(&counts);
+    }
+    let plateau = median(&mut quiet);
+    let near = (0.1 * plateau).max(2.0).max(4.0 * noise(&counts, 1));
+    match counts.iter().position(|count| (count - plateau).abs() <= near) {
+        None | Some(0) => first,
+        Some(k) => first + (k + k.div_ceil(4).max(2)) as i64 * width,
+    }
+}

@@ -1,0 +1,51 @@
+//! Back-to-back frames (RFC 2544 section 26.4) and the buffer they show (RFC 9004 section 5.4).
+
+use std::collections::BTreeSet;
+
+use crate::model::trials::{BackToBack, Figure, Kind, Reason, State, Trial, Undetermined};
+use crate::trials::figures::fit::median;
+
+/// A row for each direction and size of the bursts.
+pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
+    let bursts: Vec<&Trial> = trials.iter().filter(|t| t.kind == Kind::Burst).collect();
+    let keys: BTreeSet<_> = bursts.iter().map(|t| (t.direction, t.size_class.as_str())).collect();
+    keys.into_iter()
+        .map(|(direction, class)| {
+            let mine: Vec<&Trial> =
+                bursts.iter().copied().filter(|t| (t.direction, t.size_class.as_str()) == (direction, class)).collect();
+            let clean = mine.iter().filter(|t| t.lost == 0).map(|t| t.sent).max();
+            let lossy =
+                mine.iter().filter(|t| t.lost > 0 && clean.is_none_or(|clean| t.sent > clean)).map(|t| t.sent).min();
+            let fps = median(mine.iter().filter_map(|t| t.offered_fps));
+            let service = trials.iter().filter(|t| {
+                t.kind == Kind::Trial
+                    && t.state == State::Overloaded
+                    && (t.direction, t.size_class.as_str()) == (direction, class)
+            });
+            let service = median(service.filter_map(|t| t.forwarded_fps));
+            let room = clean.zip(service).zip(fps).map(|((clean, service), fps)| clean as f64 * (1.0 - service / fps));
+            let mut undetermined = Vec::new();
+            let mut because = |figure, reason| undetermined.push(Undetermined { figure, reason });
+            if clean.is_none() {
+                because(Figure::Lossless, Reason::NoLosslessBurst);
+            }
+            if lossy.is_none() {
+                because(Figure::Lossy, Reason::NoLossyBurst);
+            }
+            if room.is_none() {
+                let reason = if clean.is_none() { Reason::NoLosslessBurst } else { Reason::NoOverload };
+                because(Figure::Buffer, reason);
+            }
+            BackToBack {
+                direction,
+                size_class: class.to_owned(),
+                burst_fps: fps,
+                bursts: mine.len() as u64,
+                longest_lossless_frames: clean,
+                shortest_lossy_frames: lossy,
+                buffer_frames: room,
+                undetermined,
+            }
+        })
+        .collect()
+}

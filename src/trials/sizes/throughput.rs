@@ -1,0 +1,169 @@
+//! Throughput of each size: equilibrium, RFC 1242, highest forwarded rates, service rate, loss by load.
+
+use std::collections::BTreeSet;
+
+use crate::model::trials::{
+    Bound, Figure, Kind, Limit, Limits, Loss, Rates, Reason, State, Throughput, Trial, Undetermined, Ways,
+};
+use crate::trials::figures::fit::median;
+use crate::trials::figures::group;
+use crate::trials::limits::{FULL, LENGTHS};
+
+/// The tunnel's link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circuit {
+    /// Its rate, where that is known.
+    pub(crate) rate_bps: Option<u64>,
+    /// The share of equal rates.
+    pub(crate) equal: f64,
+}
+
+/// A row for each direction, ways, size and length.
+pub(crate) fn throughput(trials: &[Trial], circuit: Circuit) -> Vec<Throughput> {
+    let out = |t: &Trial| matches!(t.state, State::Stalled | State::Silent) || t.ways == Ways::BothUnequal;
+    let all: Vec<&Trial> = trials.iter().filter(|t| t.kind == Kind::Trial).collect();
+    let usable: Vec<&Trial> = all.iter().copied().filter(|t| !out(t) && t.offered_fps.is_some()).collect();
+    let keys: BTreeSet<_> = usable.iter().map(|t| (t.direction.name(), t.ways.name(), t.size_class.clone())).collect();
+    let mut rows = Vec::new();
+    for key in keys {
+        let same = |t: &&Trial| (t.direction.name(), t.ways.name(), &t.size_class) == (key.0, key.1, &key.2);
+        let mut left: Vec<&Trial> = usable.iter().copied().filter(same).collect();
+        left.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let left_out: Vec<u64> = all
+            .iter()
+            .filter(|t| out(t) && (t.direction.name(), &t.size_class) == (key.0, &key.2))
+            .map(|t| t.trial)
+            .collect();
+        let mut of_length: Vec<&Trial> = Vec::new();
+        for trial in left {
+            if of_length.last().is_some_and(|last| trial.seconds > LENGTHS * last.seconds) {
+                rows.extend(row(std::mem::take(&mut of_length), &left_out, circuit));
+            }
+            of_length.push(trial);
+        }
+        rows.extend(row(of_length, &left_out, circuit));
+    }
+    rows
+}
+
+fn forwarded(t: &Trial) -> Option<Rates> {
+    Some(Rates {
+        fps: t.forwarded_fps?,
+        l1_bps: t.forwarded_l1_bps?,
+        l2_bps: t.forwarded_l2_bps?,
+        l3_bps: t.forwarded_l3_bps?,
+        l4_bps: t.forwarded_l4_bps,
+    })
+}
+
+fn offered(t: &Trial) -> Option<Rates> {
+    Some(Rates {
+        fps: t.offered_fps?,
+        l1_bps: t.offered_l1_bps?,
+        l2_bps: t.offered_l2_bps?,
+        l3_bps: t.offered_l3_bps?,
+        l4_bps: t.offered_l4_bps,
+    })
+}
+
+fn fps(t: &Trial) -> f64 {
+    t.offered_fps.unwrap_or(0.0)
+}
+
+/// The highest load that passes, and the lowest higher one that fails.
+fn edge<'t>(
+    trials: &[&'t Trial],
+    passes: impl Fn(&Trial) -> bool,
+    fails: impl Fn(&Trial) -> bool,
+) -> (Option<&'t Trial>, Limits) {
+    let low = trials.iter().copied().rfind(|t| passes(t));
+    let above = trials.iter().find(|t| fails(t) && low.is_none_or(|low| fps(t) > fps(low)));
+    (low, [low.map(fps), above.map(|t| fps(t))])
+}
+
+fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Throughput> {
+    trials.sort_by(|a, b| fps(a).total_cmp(&fps(b)));
+    let first = *trials.first()?;
+    let fails = |t: &Trial| {
+        matches!(t.state, State::Overloaded | State::Lossy) && t.ratio.is_some_and(|ratio| ratio < 1.0 - circuit.equal)
+    };
+    let (equal, equal_edge) = edge(&trials, |t| t.state == State::Equal, fails);
+    let (clean, clean_edge) = edge(&trials, |t| t.lost == 0, |t| t.lost > 0);
+    let highest = |trials: &mut dyn Iterator<Item = &Trial>| {
+        trials.filter_map(|t| Some((forwarded(t)?, t.offered_fps))).max_by(|a, b| a.0.fps.total_cmp(&b.0.fps))
+    };
+    let best = highest(&mut trials.iter().copied());
+    let mfrzl = highest(&mut trials.iter().copied().filter(|t| t.lost == 0));
+    let overloaded = trials.iter().copied().find(|t| t.state == State::Overloaded);
+    let [low, high] = equal_edge;
+    let basis = match (low, high) {
+        (Some(_), Some(_)) => Bound::Bracketed,
+        (Some(_), None) => Bound::AtLeast,
+        (None, _) if trials.iter().any(|t| fails(t)) => Bound::AtMost,
+        (None, _) => Bound::None,
+    };
+    let monotone = trials.iter().enumerate().all(|(k, t)| t.lost == 0 || trials.iter().skip(k + 1).all(|t| t.lost > 0));
+    let limit = overloaded.and_then(|t| {
+        let circuit_bps = t.tunnel_l1_bps.or(t.forwarded_l1_bps)?;
+        let full = circuit.rate_bps.is_some_and(|rate| circuit_bps >= FULL * rate as f64);
+        Some(if full { Limit::Link } else { Limit::Device })
+    });
+    let buffer = trials.iter().filter_map(|t| t.buffer_frames).max_by(f64::total_cmp);
+    let mut row = Throughput {
+        direction: first.direction,
+        ways: first.ways,
+        size_class: first.size_class.clone(),
+        trial_seconds: median(trials.iter().map(|t| t.seconds))?,
+        trials: trials.len() as u64,
+        left_out: left_out.to_vec(),
+        equilibrium: equal.and_then(forwarded),
+        equilibrium_bracket_fps: equal_edge,
+        equilibrium_basis: basis,
+        rfc1242: clean.and_then(offered),
+        rfc1242_bracket_fps: clean_edge,
+        mfr: best.map(|(rates, _)| rates),
+        mfr_offered_fps: best.and_then(|(_, offered)| offered),
+        mfrzl: mfrzl.map(|(rates, _)| rates),
+        frmol_fps: trials.last().and_then(|t| t.forwarded_fps),
+        service_fps: overloaded.and_then(|t| t.forwarded_fps),
+        limit,
+        monotone,
+        buffer_frames: buffer,
+        undetermined: Vec::new(),
+    };
+    let reasons = [
+        (row.equilibrium.is_none(), Figure::Equilibrium, Reason::NoEqualTrial),
+        (high.is_none(), Figure::EquilibriumAbove, Reason::NoFailingTrial),
+        (row.rfc1242.is_none(), Figure::Rfc1242, Reason::NoLosslessTrial),
+        (row.rfc1242_bracket_fps[1].is_none(), Figure::Rfc1242Above, Reason::NoFailingTrial),
+        (row.mfrzl.is_none(), Figure::Mfrzl, Reason::NoLosslessTrial),
+        (row.service_fps.is_none(), Figure::Service, Reason::NoOverload),
+        (row.limit.is_none(), Figure::Limit, Reason::NoOverload),
+        (row.buffer_frames.is_none(), Figure::Buffer, Reason::NotOverloaded),
+    ];
+    let open = reasons.into_iter().filter(|(null, _, _)| *null);
+    row.undetermined = open.map(|(_, figure, reason)| Undetermined { figure, reason }).collect();
+    Some(row)
+}
+
+/// Loss by load, in order of time.
+pub(crate) fn loss(trials: &[Trial]) -> Vec<Loss> {
+    let of = |t: &Trial| {
+        Some(Loss {
+            trial: t.trial,
+            direction: t.direction,
+            ways: t.ways,
+            size_class: t.size_class.clone(),
+            load_pct: t.load_pct?,
+            loss_pct: t.loss_pct,
+            state: t.state,
+        })
+    };
+    trials.iter().filter(|t| t.kind == Kind::Trial).filter_map(of).collect()
+}
+
+/// Trials of one group, for what is decided over all sizes.
+pub(crate) fn same_way(a: &Trial, b: (crate::model::trials::Direction, Ways)) -> bool {
+    let (direction, ways, _) = group(a);
+    (direction, ways) == b
+}

@@ -1,0 +1,119 @@
+//! One trial's packets, made ready to be measured.
+
+use super::association::{Clocks, MISSING, Row, numbers};
+use super::figures::load::Headers;
+use super::figures::{Measured, Sample, measure};
+use super::finish::Found;
+use super::read::{Place, Taps};
+use super::settings::TrialsSettings;
+use crate::model::trials::{Basis, Kind, Reason};
+use crate::transform::size::ethernet::PREAMBLE_AND_IFG;
+
+/// The figures of a trial.
+pub(super) fn measured(
+    taps: &Taps,
+    row: &Row,
+    found: &Found,
+    clocks: &Clocks,
+    settings: &TrialsSettings,
+) -> Option<Measured> {
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let first = row.first()?;
+    let last = row.last();
+    let t = row.t.get(from..to)?;
+    let headers = |i: usize| row.flow.get(from + i).map_or_else(Headers::default, |flow| Headers::of(taps, *flow));
+    let out = row.out.get(from..to).unwrap_or_default();
+    let in_tunnel = row.is_from_tunnel();
+    let out_tunnel = last.is_some_and(|place| taps.is_tunnel(place));
+    let l1_at = |record: u32| taps.place(first).tunnelled.get(record as usize).map_or(0, |own| own.l1);
+    // Where the first tap is the tunnel's, its frames are those that came in.
+    let own: Vec<(i64, u16)> = if in_tunnel {
+        let records = row.record.get(from..to).unwrap_or_default();
+        t.iter().zip(records).map(|(t, record)| (*t, l1_at(*record))).collect()
+    } else {
+        Vec::new()
+    };
+    let tunnel = if in_tunnel { own.as_slice() } else { row.middle.get(from..to).unwrap_or_default() };
+    let l2_of = |i: usize| tunnel.get(i).map_or(0, |(_, l1)| u32::from(*l1).saturating_sub(PREAMBLE_AND_IFG as u32));
+    let skipped = numbers::missing(&row.skips, found.begin, found.following);
+    let sequenced = taps.is_tunnel(Place::Middle) && taps.place(Place::Middle).sas.iter().any(|sa| sa.key.is_some());
+    let control: Vec<u64> = taps
+        .place(first)
+        .control
+        .iter()
+        .filter(|(at, _)| (found.begin..=found.end).contains(&clocks.map(first, *at)))
+        .map(|(_, l1)| u64::from(*l1))
+        .collect();
+    let sample = Sample {
+        number: found.number,
+        direction: row.direction,
+        kind: found.stretch.kind,
+        start_ns: start(taps, first, found, clocks),
+        t,
+        size: row.size.get(from..to)?,
+        headers: &headers,
+        out,
+        tunnel,
+        outer_l2: (in_tunnel.then_some(&l2_of as &dyn Fn(usize) -> u32), out_tunnel.then_some(&l2_of as &_)),
+        middle: row.places.len() == 3,
+        ipsec: taps.is_tunnel(Place::Middle),
+        steady: if found.stretch.kind == Kind::Trial { found.stretch.steady } else { found.begin },
+        basis: found.basis,
+        sequence_lost: sequenced.then_some(skipped),
+        control: (control.len() as u64, control.iter().sum()),
+        link_rate: settings.link_rate_bps,
+        no_latency: no_latency(taps, row, found, clocks),
+        opaque: row.opaque,
+    };
+    let mut measured = measure(&sample)?;
+    if found.basis == Basis::Sequence {
+        by_numbers(&mut measured, skipped);
+    } else if out.iter().all(|d| *d == MISSING) {
+        measured.trial.basis = Basis::None;
+    }
+    Some(measured)
+}
+
+/// Time of the first frame as its capture states it.
+fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
+    let offset = clocks.get(first).map_or(0, |clock| clock.offset);
+    let own = found.begin.saturating_add(offset);
+    if offset == 0 { taps.place(first).raw(found.begin) } else { own }
+}
+
+/// Why a trial has no latency although its packets were seen at both ends.
+fn no_latency(taps: &Taps, row: &Row, found: &Found, clocks: &Clocks) -> Option<Reason> {
+    let last = row.last()?;
+    let set = |place: Place| {
+        taps.place(place).steps.iter().any(|step| {
+            let at = clocks.map(place, step.at);
+            at >= found.begin && at <= found.end.max(found.following.min(found.end + 1_000_000_000))
+        })
+    };
+    if row.places.iter().any(|place| set(*place)) {
+        return Some(Reason::ClockStep);
+    }
+    let known = |place: Option<Place>| place.is_some_and(|place| clocks.get(place).is_some());
+    (!known(row.first()) || !known(Some(last))).then_some(Reason::NoAnchor)
+}
+
+/// With the tunnel tap alone: packets that are missing were offered.
+fn by_numbers(measured: &mut Measured, missing: u64) {
+    let trial = &mut measured.trial;
+    let (sent, received) = (trial.sent + missing, trial.sent);
+    trial.offered_fps = trial.offered_fps.map(|fps| fps * sent as f64 / received as f64);
+    let scale = sent as f64 / received.max(1) as f64;
+    for rate in [
+        &mut trial.offered_l1_bps,
+        &mut trial.offered_l2_bps,
+        &mut trial.offered_l3_bps,
+        &mut trial.offered_l4_bps,
+        &mut trial.load_pct,
+    ] {
+        *rate = rate.map(|rate| rate * scale);
+    }
+    (trial.sent, trial.received, trial.lost) = (sent, received, missing);
+    trial.loss_pct = 100.0 * missing as f64 / sent.max(1) as f64;
+    trial.lost_before_tunnel = None;
+    trial.lost_behind_tunnel = None;
+}

@@ -1,0 +1,311 @@
+//! A bench of its own: loads, a first-in-first-out device, taps, and what must come of them.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::build::{Noise, START};
+use crate::support::writer::{Order, Out, Step, pcap};
+use crate::support::{scratch, write_file};
+
+/// How packets are carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carrier {
+    /// ESP, AES-CBC and a 96-bit ICV, IPv4 in IPv4.
+    Esp,
+    /// The same of IPv6 in IPv6.
+    Esp6,
+    /// AH around it.
+    AhEsp,
+    /// In UDP.
+    NatT,
+    /// AH alone: the packet is visible.
+    Ah,
+}
+
+/// A load: packets per second from a time on, for some seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub at: f64,
+    pub fps: f64,
+    pub seconds: f64,
+    pub size: usize,
+}
+
+/// The bench.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    pub loads: Vec<Load>,
+    pub carrier: Carrier,
+    pub vlan: bool,
+    /// All packets are the same: no content tells them apart.
+    pub constant: bool,
+    /// Nanoseconds per packet, and per octet.
+    pub per_packet: u64,
+    pub per_octet: u64,
+    /// Packets that fit in.
+    pub room: usize,
+    /// Nanoseconds from the device to the exit.
+    pub delay: u64,
+    /// Every so many packets one is dropped without a queue, of loads above a rate.
+    pub policer: Option<(f64, u64)>,
+    /// Every so many packets one is lost after encryption.
+    pub link_loss: Option<u64>,
+    /// The tunnel's link takes longer packets in two fragments.
+    pub mtu: usize,
+    /// Out of the tunnel at the plain tap.
+    pub reverse: bool,
+    /// A packet a second of another flow.
+    pub background: bool,
+    /// From this time on the clock of the exit tap is behind by that much.
+    pub step: Option<(f64, u64)>,
+    pub micro: bool,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self {
+            loads: Vec::new(),
+            carrier: Carrier::Esp,
+            vlan: false,
+            constant: false,
+            per_packet: 1_000_000,
+            per_octet: 0,
+            room: 30,
+            delay: 200_000,
+            policer: None,
+            link_loss: None,
+            mtu: 9_000,
+            reverse: false,
+            background: false,
+            step: None,
+            micro: false,
+        }
+    }
+}
+
+/// What one load must be found to be.
+#[derive(Clone, Debug)]
+pub struct Truth {
+    pub sent: u64,
+    pub tunnelled: u64,
+    pub received: u64,
+    pub fps: f64,
+    /// Median and greatest latency.
+    pub p50: f64,
+    pub max: f64,
+}
+
+/// The captures and the truth.
+pub struct Made {
+    pub plain: PathBuf,
+    pub tunnel: PathBuf,
+    pub exit: PathBuf,
+    pub truth: Vec<Truth>,
+    pub dir: PathBuf,
+}
+
+impl Made {
+    /// Arguments for all three taps of one clock.
+    pub fn all(&self) -> Vec<String> {
+        let name = |path: &Path| path.to_str().expect("text").to_owned();
+        [
+            "trials",
+            "--format",
+            "json",
+            "--one-clock",
+            "--plain",
+            &name(&self.plain),
+            "--tunnel",
+            &name(&self.tunnel),
+            "--exit",
+            &name(&self.exit),
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    }
+
+    /// Without the exit.
+    pub fn near(&self) -> Vec<String> {
+        let mut args = self.all();
+        args.truncate(args.len() - 2);
+        args
+    }
+}
+
+impl Bench {
+    pub fn make(&self, name: &str) -> Made {
+        let dir = scratch(name);
+        let mut noise = Noise(7);
+        let (mut plain, mut tunnel, mut exit) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sequence, mut free) = (0_u32, 0_u64);
+        let mut inside: std::collections::VecDeque<u64> = std::collections::VecDeque::new();
+        let mut truth = Vec::new();
+        let mut number = 0_u64;
+        for load in &self.loads {
+            let n = (load.fps * load.seconds).round() as u64;
+            let mut lates = Vec::new();
+            let (mut tunnelled, mut received) = (0, 0);
+            for k in 0..n {
+                let t = START + (load.at * 1e9) as u64 + (k as f64 * 1e9 / load.fps).round() as u64;
+                number += 1;
+                let packet = self.packet(number, load.size, &mut noise);
+                let entry = if self.reverse { &mut exit } else { &mut plain };
+                entry.push(Out::whole(t, self.frame(&packet, 1)));
+                while inside.front().is_some_and(|gone| *gone <= t) {
+                    inside.pop_front();
+                }
+                let policed = self.policer.is_some_and(|(rate, every)| load.fps > rate && k % every == every - 1);
+                if policed || inside.len() >= self.room {
+                    continue;
+                }
+                let done = t.max(free) + self.per_packet + self.per_octet * load.size as u64;
+                free = done;
+                inside.push_back(done);
+                sequence += 1;
+                if self.link_loss.is_some_and(|every| u64::from(sequence) % every == 0) {
+                    continue;
+                }
+                tunnelled += 1;
+                for (i, octets) in self.outer(&packet, sequence, &mut noise).into_iter().enumerate() {
+                    tunnel.push(Out::whole(done + i as u64, self.frame(&octets, 2)));
+                }
+                received += 1;
+                let out = done + self.delay;
+                lates.push((out - t) as f64);
+                let stamped = match self.step {
+                    Some((at, back)) if out >= START + (at * 1e9) as u64 => out - back,
+                    _ => out,
+                };
+                let leave = if self.reverse { &mut plain } else { &mut exit };
+                leave.push(Out::whole(stamped, self.frame(&packet, 3)));
+            }
+            lates.sort_by(f64::total_cmp);
+            let p50 = lates.get(lates.len().div_ceil(2).max(1) - 1).copied().unwrap_or(0.0);
+            let max = lates.last().copied().unwrap_or(0.0);
+            truth.push(Truth { sent: n, tunnelled, received, fps: load.fps, p50, max });
+        }
+        if self.background {
+            let end = self.loads.iter().map(|load| load.at + load.seconds).fold(0.0, f64::max);
+            for second in 0..end as u64 {
+                let t = START + second * 1_000_000_000 + 123_456_789;
+                let packet = ipv4([10, 9, 0, 1], [10, 9, 1, 1], 1, second as u16, &[8, 0, 0, 0, 1, 2, 3, 4]);
+                plain.push(Out::whole(t, self.frame(&packet, 1)));
+                exit.push(Out::whole(t + 900_000, self.frame(&packet, 3)));
+            }
+        }
+        let write = |name: &str, mut frames: Vec<Out>| {
+            if self.step.is_none() {
+                frames.sort_by_key(|frame| frame.time_ns);
+            }
+            let step = if self.micro { Step::Micro } else { Step::Nano };
+            write_file(&dir, name, &pcap(&frames, 1, Order::Little, step))
+        };
+        let plain = write("plain.pcap", plain);
+        let tunnel = write("tunnel.pcap", tunnel);
+        let exit = write("exit.pcap", exit);
+        Made { plain, tunnel, exit, truth, dir }
+    }
+
+    /// An IP packet of the test load.
+    fn packet(&self, number: u64, size: usize, noise: &mut Noise) -> Vec<u8> {
+        let header = if self.carrier == Carrier::Esp6 { 48 } else { 28 };
+        let payload = if self.constant { vec![0xff; size - header] } else { noise.bytes(size - header) };
+        let mut udp = Vec::new();
+        udp.extend(5_000_u16.to_be_bytes());
+        udp.extend(6_000_u16.to_be_bytes());
+        udp.extend(((payload.len() + 8) as u16).to_be_bytes());
+        udp.extend([0, 0]);
+        udp.extend(payload);
+        let id = if self.constant { 0 } else { number as u16 };
+        if self.carrier == Carrier::Esp6 { ipv6(2, 17, &udp) } else { ipv4([10, 0, 1, 1], [10, 0, 2, 1], 17, id, &udp) }
+    }
+
+    /// The packet in its tunnel, perhaps in fragments.
+    fn outer(&self, inner: &[u8], sequence: u32, noise: &mut Noise) -> Vec<Vec<u8>> {
+        let gates = ([192, 168, 1, 1], [192, 168, 1, 2]);
+        let mut esp = Vec::new();
+        esp.extend(0x1001_u32.to_be_bytes());
+        esp.extend(sequence.to_be_bytes());
+        esp.extend(noise.bytes(16 + (inner.len() + 2).next_multiple_of(16) + 12));
+        let ah = |next: u8, what: &[u8]| {
+            let mut ah = vec![next, 4, 0, 0];
+            ah.extend(0x2002_u32.to_be_bytes());
+            ah.extend(sequence.to_be_bytes());
+            ah.extend([7; 12]);
+            ah.extend(what);
+            ah
+        };
+        let packet = match self.carrier {
+            Carrier::Esp => ipv4(gates.0, gates.1, 50, sequence as u16, &esp),
+            Carrier::Esp6 => ipv6(1, 50, &esp),
+            Carrier::AhEsp => ipv4(gates.0, gates.1, 51, sequence as u16, &ah(50, &esp)),
+            Carrier::Ah => ipv4(gates.0, gates.1, 51, sequence as u16, &ah(4, inner)),
+            Carrier::NatT => {
+                let mut udp = Vec::new();
+                udp.extend(4_500_u16.to_be_bytes());
+                udp.extend(4_500_u16.to_be_bytes());
+                udp.extend(((esp.len() + 8) as u16).to_be_bytes());
+                udp.extend([0, 0]);
+                udp.extend(esp);
+                ipv4(gates.0, gates.1, 17, sequence as u16, &udp)
+            }
+        };
+        if packet.len() <= self.mtu {
+            return vec![packet];
+        }
+        let (head, body) = packet.split_at(20);
+        let first = (self.mtu - 20) / 8 * 8;
+        let piece = |from: usize, to: usize, more: bool| {
+            let mut octets = head.to_vec();
+            let flags = (from / 8) as u16 | if more { 0x2000 } else { 0 };
+            octets[2..4].copy_from_slice(&((20 + to - from) as u16).to_be_bytes());
+            octets[6..8].copy_from_slice(&flags.to_be_bytes());
+            octets.extend(&body[from..to]);
+            checksum(&mut octets);
+            octets
+        };
+        vec![piece(0, first, true), piece(first, body.len(), false)]
+    }
+
+    /// An Ethernet frame. Routers lower the time to live on the way.
+    fn frame(&self, packet: &[u8], tap: u8) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, tap, 2, 2, 0, 0, 0, tap, 1];
+        if self.vlan {
+            frame.extend([0x81, 0x00, 0x00, 0x07]);
+        }
+        frame.extend(if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [0x08, 0x00] });
+        frame.extend(packet);
+        frame.resize(frame.len().max(60), 0);
+        frame
+    }
+}
+
+fn ipv4(src: [u8; 4], dst: [u8; 4], protocol: u8, id: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend(((20 + payload.len()) as u16).to_be_bytes());
+    packet.extend(id.to_be_bytes());
+    packet.extend([0, 0, 64, protocol, 0, 0]);
+    packet.extend(src);
+    packet.extend(dst);
+    packet.extend(payload);
+    checksum(&mut packet);
+    packet
+}
+
+fn ipv6(net: u8, next: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0];
+    packet.extend((payload.len() as u16).to_be_bytes());
+    packet.extend([next, 64]);
+    for host in [1, 2] {
+        packet.extend([0x20, 0x01, 0x0d, 0xb8, 0, net, 0, host, 0, 0, 0, 0, 0, 0, 0, 1]);
+    }
+    packet.extend(payload);
+    packet
+}
+
+fn checksum(packet: &mut [u8]) {
+    packet[10..12].fill(0);
+    let sum: u32 = packet[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}

@@ -1,0 +1,81 @@
+//! The acceptance set and the captures of real kernels, where they are there.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{items, read_json, shared, spiglass, write_file};
+
+#[test]
+fn the_acceptance_set() {
+    let Some(folder) = shared("trials") else { return };
+    let out = Command::new("python3")
+        .arg(folder.join("run_trials.py"))
+        .arg(env!("CARGO_BIN_EXE_spiglass"))
+        .output()
+        .expect("python3");
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
+}
+
+fn lab(folder: &Path, more: &[&str]) -> serde_json::Value {
+    let name = |file: &str| folder.join(file).to_str().expect("text").to_owned();
+    let (plain, tunnel, exit) = (name("plain-a.pcap"), name("tunnel.pcap"), name("plain-b.pcap"));
+    let mut args =
+        vec!["trials", "--format", "json", "--one-clock", "--plain", &plain, "--tunnel", &tunnel, "--exit", &exit];
+    args.extend(more);
+    spiglass(&args).expect(0).json()
+}
+
+/// The plateaus that a kernel's generator sent are found where they have frames enough; else they are given by their times.
+#[test]
+fn load_steps_of_a_kernel() {
+    for name in ["steps-long-aes128-sha1-1024", "steps-512-after-tap", "steps-512-before-tap", "steps-ah-1024"] {
+        let Some(folder) = shared(&format!("lab/{name}")) else { return };
+        let truth = read_json(&folder.join("truth.json"));
+        let steps = items(&truth["injected"], "steps");
+        let found = name.starts_with("steps-long");
+        let report = if found {
+            lab(&folder, &[])
+        } else {
+            let row = |step: &serde_json::Value| {
+                let ns = |key: &str| (step[key].as_f64().expect("a time") * 1e9) as i64;
+                format!("{},{}\n", ns("t_start") - 2_000_000, ns("t_end") - 2_000_000)
+            };
+            let table = format!("start_ns,end_ns\n{}", steps.iter().map(row).collect::<String>());
+            let dir = crate::support::scratch(&format!("trials-{name}"));
+            let file = write_file(&dir, "steps.csv", table.as_bytes());
+            lab(&folder, &["--trials", file.to_str().expect("text")])
+        };
+        let trials: Vec<_> = items(&report, "trials").iter().filter(|trial| trial["direction"] == "fwd").collect();
+        let sent: u64 = steps.iter().filter_map(|step| step["packets"].as_u64()).sum();
+        if found {
+            assert_eq!(trials.len(), steps.len(), "{name}");
+            for (trial, step) in trials.iter().zip(steps) {
+                let (got, want) = (trial["offered_fps"].as_f64(), step["offered_pps"].as_f64());
+                assert!(got.zip(want).is_some_and(|(got, want)| (got / want - 1.0).abs() < 0.02), "{name}: {trial}");
+                let capacity = step["bottleneck_pps"].as_f64().expect("a rate");
+                let forwarded = trial["forwarded_fps"].as_f64().expect("a rate");
+                assert!(forwarded < 1.01 * capacity, "{name}: {trial}");
+            }
+            let all: u64 = trials.iter().filter_map(|trial| trial["sent"].as_u64()).sum();
+            assert_eq!(all, sent, "{name}");
+        } else {
+            assert!(!trials.is_empty(), "{name}: {report:#}");
+            for trial in trials {
+                let step = steps.iter().min_by_key(|step| {
+                    let ns = step["t_start"].as_f64().expect("a time") * 1e9;
+                    (ns as i64 - trial["start_ns"].as_i64().expect("a time")).abs()
+                });
+                let step = step.expect("a step");
+                let bytes = trial["inner_bytes"].as_f64().expect("a length");
+                let want = step["offered_inner_kbit_s"].as_f64().map(|kbit| kbit * 1e3 / (8.0 * bytes));
+                let got = trial["offered_fps"].as_f64();
+                assert_eq!(trial["sent"], step["packets"], "{name}");
+                assert!(
+                    got.zip(want).is_some_and(|(got, want)| (got / want - 1.0).abs() < 0.1),
+                    "{name}: {trial} {step}"
+                );
+            }
+        }
+    }
+}

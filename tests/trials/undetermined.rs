@@ -1,0 +1,107 @@
+//! Figures that the data do not determine are null, with the reason.
+
+use crate::bench::{Bench, Load, Made};
+use crate::support::items;
+use crate::{json, reason};
+
+fn bench(loads: &[(f64, f64, f64)]) -> Bench {
+    let loads = loads.iter().map(|(at, fps, seconds)| Load { at: *at, fps: *fps, seconds: *seconds, size: 512 });
+    Bench { loads: loads.collect(), ..Bench::default() }
+}
+
+fn open(report: &serde_json::Value, table: &str, figure: &str) -> String {
+    let row = &report[table][0];
+    reason(row, figure).unwrap_or_else(|| panic!("{figure} of {table} has no reason: {row:#}")).to_owned()
+}
+
+#[test]
+fn without_an_overload() {
+    let report = json(&bench(&[(0.0, 500.0, 1.0)]).make("trials-open-clean").all(), &[]);
+    assert_eq!(open(&report, "throughput", "service_fps"), "no-overload");
+    assert_eq!(open(&report, "throughput", "limit"), "no-overload");
+    assert_eq!(open(&report, "throughput", "equilibrium_above"), "no-failing-trial");
+    assert_eq!(open(&report, "throughput", "rfc1242_above"), "no-failing-trial");
+    assert_eq!(open(&report, "throughput", "buffer_frames"), "not-overloaded");
+    assert_eq!(open(&report, "trials", "buffer_frames"), "not-overloaded");
+    assert_eq!(open(&report, "trials", "latency_sf"), "no-link-rate");
+    assert_eq!(open(&report, "trials", "load_pct"), "no-link-rate");
+    assert_eq!(open(&report, "buffers", "unit"), "not-overloaded");
+    assert!(report["throughput"][0]["service_fps"].is_null() && report["trials"][0]["latency_sf_p50_ns"].is_null());
+    assert!(items(&report, "model").is_empty() && items(&report, "loss").is_empty());
+}
+
+#[test]
+fn with_an_overload_alone() {
+    let report = json(&bench(&[(0.0, 1_600.0, 1.0)]).make("trials-open-over").all(), &[]);
+    assert_eq!(open(&report, "throughput", "equilibrium"), "no-equal-trial");
+    assert_eq!(open(&report, "throughput", "rfc1242"), "no-lossless-trial");
+    assert_eq!(open(&report, "throughput", "mfrzl"), "no-lossless-trial");
+    let row = &report["throughput"][0];
+    assert_eq!(
+        (&row["equilibrium_basis"], &row["equilibrium_bracket_fps"][0]),
+        (&"at-most".into(), &serde_json::Value::Null)
+    );
+    assert_eq!(open(&report, "buffers", "unit"), "sizes-too-close");
+}
+
+#[test]
+fn without_an_exit() {
+    let made = bench(&[(0.0, 500.0, 1.0)]).make("trials-open-near");
+    let report = json(&made.near(), &[]);
+    assert_eq!(open(&report, "trials", "device_latency"), "no-middle-tap");
+}
+
+#[test]
+fn where_nothing_comes_out() {
+    let made =
+        Bench { policer: Some((1.0, 1)), background: true, ..bench(&[(0.0, 500.0, 2.5)]) }.make("trials-open-silent");
+    let report = json(&made.all(), &[]);
+    assert_eq!(
+        (report["trials"][0]["state"].as_str(), report["trials"][0]["basis"].as_str()),
+        (Some("silent"), Some("none"))
+    );
+    assert_eq!(open(&report, "trials", "latency"), "nothing-forwarded");
+    assert_eq!(open(&report, "trials", "forwarded"), "nothing-forwarded");
+}
+
+#[test]
+fn sizes_that_make_no_difference() {
+    let size = |at: f64, size: usize| Load { at, fps: 1_600.0, seconds: 1.0, size };
+    let loads = |sizes: &[usize]| sizes.iter().enumerate().map(|(k, s)| size(2.5 * k as f64, *s)).collect();
+    let report = |bench: Bench, name: &str| json(&bench.make(name).all(), &[]);
+    let flat = report(Bench { loads: loads(&[64, 512, 1_024]), ..Bench::default() }, "trials-open-flat");
+    assert_eq!(open(&flat, "model", "r_alg"), "size-makes-no-difference");
+    assert!(flat["model"][0]["r_alg_bps"].is_null() && flat["model"][0]["r_alg_at_least_bps"].as_f64() > Some(1e7));
+    assert_eq!(flat["model"][0]["t_fix_basis"], "per-packet");
+    let near =
+        report(Bench { loads: loads(&[800, 1_024]), per_octet: 500, ..Bench::default() }, "trials-open-near-sizes");
+    assert_eq!(open(&near, "model", "r_alg"), "sizes-too-close");
+    let octets = Bench { loads: loads(&[256, 512, 1_024]), per_packet: 10_000, per_octet: 3_000, ..Bench::default() };
+    let octets = report(octets, "trials-open-octets");
+    assert_eq!(open(&octets, "model", "t_fix"), "zero-fits");
+    assert!(octets["model"][0]["t_fix_ns"].is_null() && octets["model"][0]["t_fix_at_most_ns"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn bursts_of_one_kind() {
+    let burst = |at: f64, seconds: f64| (at, 4_000.0, seconds);
+    let clean = json(&bench(&[burst(0.0, 0.007), burst(2.0, 0.006)]).make("trials-open-burst").all(), &[]);
+    let row = &clean["back_to_back"][0];
+    assert_eq!(
+        (reason(row, "shortest_lossy_frames"), reason(row, "buffer_frames")),
+        (Some("no-lossy-burst"), Some("no-overload"))
+    );
+    let lossy = json(&bench(&[burst(0.0, 0.3)]).make("trials-open-lossy-burst").all(), &[]);
+    assert_eq!(open(&lossy, "back_to_back", "longest_lossless_frames"), "no-lossless-burst");
+}
+
+#[test]
+fn clocks_that_nothing_compares() {
+    let made: Made = bench(&[(0.0, 500.0, 1.0)]).make("trials-open-clock");
+    let mut args = made.all();
+    args.retain(|arg| arg != "--one-clock");
+    let report = json(&args, &[]);
+    assert_eq!(report["bench"]["depends_on_offset"], true);
+    let trial = &report["trials"][0];
+    assert_eq!(trial["latency_min_ns"], 0, "the least latency is taken for zero: {trial}");
+}
