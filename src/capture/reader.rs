@@ -9,7 +9,7 @@ use super::compression::Compression;
 use super::info::{CaptureInfo, InterfaceInfo};
 use super::pcap;
 use super::pcapng::{self, Place};
-use crate::capture::input::buffer::Buffer;
+use crate::capture::input::buffer::ReadBuffer;
 use crate::capture::input::format::{Format, REFUSAL_BYTES, refusal};
 use crate::capture::input::head::Head;
 use crate::capture::input::source::{Counted, Opened, Source};
@@ -355,7 +355,7 @@ impl CaptureReader {
     }
 
     /// Reads into the buffer behind `filled`: all there is room for, or what a live input has.
-    fn read(&mut self, buffer: &mut Buffer, filled: &mut usize) -> Supply {
+    fn read(&mut self, buffer: &mut ReadBuffer, filled: &mut usize) -> Supply {
         let room = buffer.len();
         while *filled < room {
             match self.input.read(buffer.span_mut(*filled, room)) {

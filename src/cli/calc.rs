@@ -66,7 +66,7 @@ pub(super) struct CalcArgs {
     #[arg(long, help_heading = "Transform")]
     gre: bool,
     /// What AH in IPv4 is a multiple of: 4 as in RFC 4302 and on Cisco, 8 as on Linux
-    #[arg(long, default_value = "4", value_parser = ["4", "8"], value_name = "BYTES", hide_possible_values = true, help_heading = "Transform")]
+    #[arg(long, default_value = "4", value_parser = ["4", "8"], value_name = "BYTES", hide_possible_values = true, hide_short_help = true, help_heading = "Transform")]
     ah_align: String,
     /// 802.1Q tags on the link of the tunnel, 4 octets each
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=8), help_heading = "Link")]
@@ -85,7 +85,7 @@ pub(super) struct CalcArgs {
     link_rate: u64,
     /// A device: which limit binds at each size, it or the link: `t_fix=734us,r_alg=11.31M` [default: none]
     #[arg(long, value_name = "DEVICE", value_parser = device::given, help_heading = "Device")]
-    model: Option<device::Given>,
+    model: Option<device::DeviceModel>,
     /// Play the search for the equilibrium throughput through, load by load
     #[arg(long, requires = "start", requires = "step", requires = "actual", conflicts_with_all = ["transform", "overhead_bytes", "model"], help_heading = "Search")]
     search: bool,

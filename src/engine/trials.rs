@@ -12,7 +12,7 @@ use crate::model::report::{Exactness, Tool};
 use crate::model::trials::{self, Bench, TrialsReport};
 use crate::model::{Error, Timestamp};
 use crate::trials::report::trial_findings;
-use crate::trials::{ClearTrial, Given, Place, Taps, TrialsSettings, finish};
+use crate::trials::{ClearTrial, Place, Taps, TapsGiven, TrialsSettings, finish};
 
 /// The captures of a run. Those that are not given are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -139,7 +139,7 @@ fn report(
     let cut = |facts: &Vec<CaptureFacts>| interrupted || facts.iter().any(|facts| facts.damage.is_some());
     let [near, middle, far] = &facts;
     let cut = [cut(near) || (one && cut(middle)), cut(middle), cut(far)];
-    let figured = finish(taps, asked, &Given { present, cut, clear });
+    let figured = finish(taps, asked, &TapsGiven { present, cut, clear });
     let all: Vec<CaptureFacts> = facts.iter().flatten().cloned().collect();
     let mut why = figured.degraded.clone();
     why.extend(all.iter().filter_map(CaptureFacts::degraded).chain(expectation.left_out()).map(|why| why + "."));

@@ -96,32 +96,12 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let untimely = (contradicted || sa.is_untimely()) && sa.is_by_order();
-            // Packets without counterpart on both sides: the order was lost.
-            let missed = losses.missed.get(&(at as u32)).copied().unwrap_or(0);
-            let adrift = sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at as u32));
-            // Windows cannot be compared without a clock.
-            let timeless = clock.basis == Basis::Unknown && sa.matched > 0 && (missed > 0 || sa.alone > 0);
-            let proof = self.order.lane(at as u32).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
-            let unproved = sa.is_by_order() && proof.is_open();
-            let torn = self.order.torn(at as u32).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
-            let doubted = doubt.is_open(at as u32) || untimely || adrift || torn.is_some() || timeless || unproved;
+            let reason = self.unsettled(at as u32, sa, missing, &losses, contradicted, clock.basis);
+            let doubted = doubt.is_open(at as u32) || reason.is_some();
             if doubted {
                 doubtful.insert(at as u32);
             }
-            let silent = if untimely {
-                Some(doubt::untimely())
-            } else if adrift {
-                Some(doubt::adrift(missed, sa.alone))
-            } else if let Some((plain, tunnelled)) = torn {
-                Some(doubt::adrift(plain, tunnelled))
-            } else if timeless {
-                Some(doubt::timeless())
-            } else if unproved {
-                Some(doubt::unproved(proof.open, proof.pairs))
-            } else {
-                doubt.of(at as u32, &losses)
-            };
+            let silent = reason.or_else(|| doubt.of(at as u32, &losses));
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
             let known = Known::of(sa, &catalogue, ivs);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
@@ -172,6 +152,39 @@ impl Matcher {
         const ON_THEIR_WAY: u64 = 2;
         let seen = sa.alone + sa.uncovered + missing;
         missing > 0 && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= ON_THEIR_WAY)
+    }
+
+    /// Why it is not known how many packets of a direction were lost, as far as its pairs say so themselves.
+    fn unsettled(
+        &self,
+        at: u32,
+        sa: &SaTally,
+        missing: u64,
+        losses: &Losses,
+        contradicted: bool,
+        basis: Basis,
+    ) -> Option<Undetermined> {
+        let missed = losses.missed.get(&at).copied().unwrap_or(0);
+        if (contradicted || sa.is_untimely()) && sa.is_by_order() {
+            return Some(doubt::untimely());
+        }
+        // Packets without counterpart on both sides: the order was lost.
+        if sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at)) {
+            return Some(doubt::adrift(missed, sa.alone));
+        }
+        let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
+        if let Some((plain, tunnelled)) = torn {
+            return Some(doubt::adrift(plain, tunnelled));
+        }
+        // Windows cannot be compared without a clock.
+        if basis == Basis::Unknown && sa.matched > 0 && (missed > 0 || sa.alone > 0) {
+            return Some(doubt::timeless());
+        }
+        let proof = self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
+        if sa.is_by_order() && proof.is_open() {
+            return Some(doubt::unproved(proof.open, proof.pairs));
+        }
+        is_uncounted(sa, missing, missed).then(|| doubt::uncounted(missing, missed))
     }
 
     /// Why an SA has no pairs, where there are several ways to make them.
@@ -321,6 +334,16 @@ fn is_adrift(sa: &SaTally, missed: u64, (partial, crossed): (bool, u64)) -> bool
     let many =
         if partial { crossed > BESIDE && crossed * OF_LOST > lost } else { strangers > FEW.max(sa.matched / OF) };
     lost > 0 && many
+}
+
+/// Whether more numbers are missing than plaintext packets although each packet in the tunnel has its plaintext one: packets that were
+/// encrypted and lost must be among the plaintext packets that are taken for others, or for outside the tunnel's time.
+fn is_uncounted(sa: &SaTally, missing: u64, missed: u64) -> bool {
+    /// By how much they may differ at the ends: a number, and a share as 1 in N.
+    const FEW: u64 = 2;
+    const OF: u64 = 10;
+    let all_paired = sa.encapsulated == Some(true) && sa.matched > 0 && sa.uncovered == 0 && sa.alone == 0;
+    all_paired && missing > missed + FEW.max(missing / OF)
 }
 
 /// What is known of an SA besides its pairs.

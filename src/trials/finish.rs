@@ -1,7 +1,7 @@
 //! Everything that follows when all taps are read.
 
 use super::association::row::At;
-use super::association::{Clocks, Row, Span, numbers, pair, row};
+use super::association::{Clocks, FrameRow, Span, numbers, pair, row};
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::limits::{DRAIN_NS, SLACK_NS};
@@ -58,7 +58,7 @@ pub(super) struct Found {
 }
 
 /// What the taps were, and what else is known.
-pub(crate) struct Given<'g> {
+pub(crate) struct TapsGiven<'g> {
     /// Which taps there are.
     pub(crate) present: [bool; 3],
     /// Which captures end in the middle of a record.
@@ -68,7 +68,7 @@ pub(crate) struct Given<'g> {
 }
 
 /// Figures of all that was read.
-pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_>) -> Figured {
+pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Figured {
     taps.sort();
     let ways = Ways::of(&taps, settings.one_clock, settings.ends);
     let all = [Place::Near, Place::Middle, Place::Far];
@@ -81,13 +81,13 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &Given<'_
     let both = [fwd, rev];
     let mut clocks = Clocks::of(&taps, &both, wide(settings.gap_ns), settings.one_clock);
     if !settings.one_clock {
-        let rows: Vec<Row> =
+        let rows: Vec<FrameRow> =
             both.iter().enumerate().map(|(way, seen)| direction(&taps, seen, way, &clocks, settings).0).collect();
         clocks.balance(&rows);
     }
     out.depends_on_offset = clocks.depends_on_offset;
     out.clocks = all.map(|place| clocks.get(place).map(|clock| (clock.offset, clock.drift)));
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<FrameRow> = Vec::new();
     let mut found: Vec<Found> = Vec::new();
     for (way, seen) in both.iter().enumerate() {
         let (row, own) = direction(&taps, seen, way, &clocks, settings);
@@ -128,7 +128,7 @@ fn direction(
     way: usize,
     clocks: &Clocks,
     settings: &TrialsSettings,
-) -> (Row, Vec<Found>) {
+) -> (FrameRow, Vec<Found>) {
     let direction = if way == 0 { Direction::Fwd } else { Direction::Rev };
     let mut row = row::row(taps, direction, seen);
     if let Some(first) = row.first() {

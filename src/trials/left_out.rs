@@ -1,7 +1,7 @@
 //! What is no trial, and what the report must say beside the trials.
 
 use super::association::row::At;
-use super::association::{Clocks, MISSING, Row};
+use super::association::{Clocks, FrameRow, MISSING};
 use super::finish::Found;
 use super::limits::{FEWEST, MAX_LISTED};
 use super::read::{Place, Taps};
@@ -12,7 +12,12 @@ use crate::model::trials::{Direction, Flow, Kind, Segment};
 const LISTED_FLOWS: usize = 16;
 
 /// Stretches that are no trial, and why.
-pub(super) fn segments(taps: &Taps, rows: &[Row], left: &[Found], is_cut: impl Fn(&Found) -> bool) -> Vec<Segment> {
+pub(super) fn segments(
+    taps: &Taps,
+    rows: &[FrameRow],
+    left: &[Found],
+    is_cut: impl Fn(&Found) -> bool,
+) -> Vec<Segment> {
     let mut segments: Vec<Segment> = left
         .iter()
         .filter_map(|found| {
@@ -52,7 +57,7 @@ pub(super) fn cut_at(taps: &Taps, clocks: &Clocks, cut: [bool; 3], gap: i64) -> 
 
 /// More packets out than in: the direction, in, out. Only where both are in clear: a tunnel carries other packets, too, and packets may be
 /// replayed in it.
-pub(super) fn swapped(row: &Row, seen: &[(Place, At)]) -> Option<(Direction, u64, u64)> {
+pub(super) fn swapped(row: &FrameRow, seen: &[(Place, At)]) -> Option<(Direction, u64, u64)> {
     let (_, came) = seen.first().filter(|(_, at)| !at.tunnel)?;
     let (_, left) = seen.last().filter(|(_, at)| seen.len() > 1 && !at.tunnel)?;
     let (came, out) = (came.frames.len() as u64, left.frames.len() as u64);
@@ -60,7 +65,7 @@ pub(super) fn swapped(row: &Row, seen: &[(Place, At)]) -> Option<(Direction, u64
 }
 
 /// The busiest flows of the test load.
-pub(super) fn flows(taps: &Taps, row: &Row) -> Vec<Flow> {
+pub(super) fn flows(taps: &Taps, row: &FrameRow) -> Vec<Flow> {
     let mut counts = vec![0_u64; taps.flows.all.len()];
     for flow in &row.flow {
         if let Some(count) = counts.get_mut(usize::from(*flow)) {
@@ -80,7 +85,7 @@ pub(super) fn flows(taps: &Taps, row: &Row) -> Vec<Flow> {
 }
 
 /// Trials in which frames of the trial before were still inside when they began.
-pub(super) fn carried_in(rows: &[Row], found: &[Found]) -> Vec<u64> {
+pub(super) fn carried_in(rows: &[FrameRow], found: &[Found]) -> Vec<u64> {
     let mut carried = Vec::new();
     for own in found {
         let before =

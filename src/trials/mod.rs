@@ -17,7 +17,7 @@ mod sizes;
 mod transfers;
 mod trial;
 
-pub(crate) use finish::{Figured, Given, finish};
+pub(crate) use finish::{Figured, TapsGiven, finish};
 pub(crate) use limits::SHORT_SECONDS;
 pub(crate) use read::{Place, Taps};
 pub use segments::{GivenTrial, read_given};

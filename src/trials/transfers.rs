@@ -5,7 +5,7 @@ use super::read::transfers::OneWay;
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
 use crate::model::report::Rfc3339;
-use crate::model::trials::{Direction, Figure, Reason, Transfer, Undetermined};
+use crate::model::trials::{Direction, Figure, OpenFigure, Reason, Transfer};
 
 /// Data of a direction that are less than this share of the other direction's are answers, no transfer.
 const ANSWERS: u64 = 20;
@@ -41,7 +41,7 @@ fn one(taps: &Taps, ways: &Ways, plain: &[Place], key: &FlowKey) -> Option<Trans
     let rate = |seconds: Option<f64>| seconds.map(|seconds| 8.0 * payload as f64 / seconds);
     let received = (first != last).then(|| at(key, last).map_or(0, |far| far.segments));
     let mut undetermined = Vec::new();
-    let mut because = |figure, reason| undetermined.push(Undetermined { figure, reason });
+    let mut because = |figure, reason| undetermined.push(OpenFigure { figure, reason });
     if seconds.is_none() {
         because(Figure::Seconds, Reason::NotAcknowledged);
     }

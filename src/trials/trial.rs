@@ -1,6 +1,6 @@
 //! One trial's packets, made ready to be measured.
 
-use super::association::{Clocks, MISSING, Row, numbers};
+use super::association::{Clocks, FrameRow, MISSING, numbers};
 use super::figures::load::Headers;
 use super::figures::{Measured, Sample, measure};
 use super::finish::Found;
@@ -12,7 +12,7 @@ use crate::transform::size::ethernet::PREAMBLE_AND_IFG;
 /// The figures of a trial.
 pub(super) fn measured(
     taps: &Taps,
-    row: &Row,
+    row: &FrameRow,
     found: &Found,
     clocks: &Clocks,
     settings: &TrialsSettings,
@@ -82,7 +82,7 @@ fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
 }
 
 /// Why a trial has no latency although its packets were seen at both ends.
-fn no_latency(taps: &Taps, row: &Row, found: &Found, clocks: &Clocks) -> Option<Reason> {
+fn no_latency(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Option<Reason> {
     let last = row.last()?;
     let set = |place: Place| {
         taps.place(place).steps.iter().any(|step| {

@@ -34,6 +34,7 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("matching/degraded.rs", "degraded", 110, "a sentence for each limit"),
     ("matching/figures.rs", "direction", 80, "a row put together member by member"),
     ("matching/figures.rs", "figures", 110, "the doubts about a direction, in their order"),
+    ("engine/trials.rs", "report", 70, "a report put together member by member"),
     ("matching/measure/losses.rs", "ends", 80, "one pass over the packets of both ends"),
     ("matching/measure/silence.rs", "judge", 70, "the cases of a silence, in their order"),
     ("matching/measure/sizes.rs", "add", 70, "the parts of one packet, summed one by one"),
@@ -56,6 +57,13 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("report/explain/drops.rs", "said", 70, "a list of log lines and what they mean"),
     ("report/sample.rs", "report", 100, "a report for tests, member by member"),
     ("report/sample/pairs.rs", "report", 80, "a report for tests, member by member"),
+    ("trials/figures/measure.rs", "measure", 150, "a row put together member by member"),
+    ("trials/finish.rs", "direction", 70, "the steps of one direction, in their order"),
+    ("trials/read/mod.rs", "tunnelled", 70, "the ways a tunnelled packet counts, in their order"),
+    ("trials/report.rs", "trial_findings", 70, "a finding after the other"),
+    ("trials/sizes/search.rs", "searches", 70, "one pass over the loads of a size"),
+    ("trials/sizes/throughput.rs", "row", 70, "a row put together member by member"),
+    ("trials/trial.rs", "measured", 70, "the steps of one trial, in their order"),
 ];
 
 #[test]

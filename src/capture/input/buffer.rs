@@ -7,7 +7,7 @@ const HEAD_BYTES: usize = 16 * PAGE_BYTES;
 
 /// A buffer that is filled from a page-aligned origin and may hold the head of a cut record in front of it.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer {
+pub(crate) struct ReadBuffer {
     bytes: Vec<u8>,
     origin: usize,
     /// Where reading ends: the same distance behind the origin wherever the allocator put the buffer, so that how much
@@ -15,7 +15,7 @@ pub(crate) struct Buffer {
     end: usize,
 }
 
-impl Buffer {
+impl ReadBuffer {
     /// Makes ready for a new chunk: `head` lies right before the aligned origin, at least `room` octets behind it.
     /// Answers where the head begins and where reading goes on.
     pub(crate) fn prepare(&mut self, head: &[u8], room: usize) -> (usize, usize) {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn reads_go_to_a_page_and_the_head_lies_right_before_it() {
-        let mut buffer = Buffer::default();
+        let mut buffer = ReadBuffer::default();
         let (start, filled) = buffer.prepare(b"head", CHUNK_BYTES);
         assert_eq!(filled - start, 4);
         assert_eq!(buffer.span(start, filled), b"head");
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_buffer_is_kept_while_it_fits_and_given_back_after_a_huge_record() {
-        let mut buffer = Buffer::default();
+        let mut buffer = ReadBuffer::default();
         buffer.prepare(b"", CHUNK_BYTES);
         let ordinary = buffer.bytes.len();
         buffer.prepare(&[7; 300_000], 10 << 20);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn growing_keeps_what_was_read() {
-        let mut buffer = Buffer::default();
+        let mut buffer = ReadBuffer::default();
         let (start, filled) = buffer.prepare(b"0123", CHUNK_BYTES);
         let (start, filled) = buffer.grow(start, filled, 5 << 20);
         assert_eq!(buffer.span(start, filled), b"0123");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::capture::frame::Frame;
-use crate::capture::input::buffer::Buffer;
+use crate::capture::input::buffer::ReadBuffer;
 use crate::capture::pcap;
 use crate::capture::pcap::Records;
 use crate::capture::pcapng::{Packets, Section};
@@ -15,7 +15,7 @@ use crate::model::CaptureId;
 /// `next_chunk` to have its buffer used again.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    pub(in crate::capture) buffer: Buffer,
+    pub(in crate::capture) buffer: ReadBuffer,
     pub(in crate::capture) start: usize,
     pub(in crate::capture) end: usize,
     pub(in crate::capture) capture: CaptureId,

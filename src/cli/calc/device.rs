@@ -13,7 +13,7 @@ const SCHEMA: &str = "spiglass.device/1";
 
 /// A device: time per packet = `t_fix` + 8 x octets / `r_alg`.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Given {
+pub(super) struct DeviceModel {
     /// Nanoseconds per packet.
     t_fix_ns: u64,
     /// Bits per second; `None` where size makes no difference.
@@ -21,8 +21,8 @@ pub(super) struct Given {
 }
 
 /// `t_fix=734us,r_alg=11.31M`.
-pub(super) fn given(text: &str) -> Result<Given, String> {
-    let mut found = Given { t_fix_ns: 0, r_alg_bps: None };
+pub(super) fn given(text: &str) -> Result<DeviceModel, String> {
+    let mut found = DeviceModel { t_fix_ns: 0, r_alg_bps: None };
     for part in text.split(',') {
         match part.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
             Some(("t_fix", value)) => found.t_fix_ns = values::duration(value)?,
@@ -67,7 +67,13 @@ pub(super) struct AtSize {
 }
 
 /// The device at each size. `costs`: how packets of these sizes are carried on the link, none in clear.
-pub(super) fn device(device: Given, costs: Option<&Costs>, sizes: &[u64], mix: &[(u64, u64)], link: u64) -> Device {
+pub(super) fn device(
+    device: DeviceModel,
+    costs: Option<&Costs>,
+    sizes: &[u64],
+    mix: &[(u64, u64)],
+    link: u64,
+) -> Device {
     let seconds = |size: u64| {
         let per_octet = device.r_alg_bps.map_or(0.0, |rate| 8.0 * size as f64 / rate as f64);
         device.t_fix_ns as f64 / 1e9 + per_octet

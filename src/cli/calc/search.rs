@@ -23,12 +23,12 @@ pub(super) struct Replay {
     pub(super) iterations: u64,
     /// Highest load that was forwarded whole.
     pub(super) found_bps: Option<f64>,
-    pub(super) loads: Vec<Tried>,
+    pub(super) loads: Vec<TriedLoad>,
 }
 
 /// One load.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub(super) struct Tried {
+pub(super) struct TriedLoad {
     #[serde(rename = "trial")]
     pub(super) iteration: u64,
     pub(super) load_bps: f64,
@@ -37,10 +37,10 @@ pub(super) struct Tried {
 
 /// Plays a search through on a device that forwards `actual` bits per second whole.
 pub(super) fn replay(settings: &SearchSettings, actual: f64) -> Replay {
-    let mut loads: Vec<Tried> = Vec::new();
+    let mut loads: Vec<TriedLoad> = Vec::new();
     let standing = follow(settings, |_, load| {
         let equal = load <= actual;
-        loads.push(Tried { iteration: loads.len() as u64 + 1, load_bps: load, equal });
+        loads.push(TriedLoad { iteration: loads.len() as u64 + 1, load_bps: load, equal });
         Some((load, equal))
     });
     Replay {
@@ -71,7 +71,7 @@ impl Replay {
 
     /// One row for each load.
     pub(super) fn csv(&self) -> String {
-        let row = |tried: &Tried| format!("{},{},{}\n", tried.iteration, tried.load_bps, tried.equal);
+        let row = |tried: &TriedLoad| format!("{},{},{}\n", tried.iteration, tried.load_bps, tried.equal);
         format!("trial,load_bps,equal\n{}", self.loads.iter().map(row).collect::<String>())
     }
 }

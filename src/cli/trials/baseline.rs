@@ -10,13 +10,13 @@ use crate::model::trials::{Direction, SCHEMA, TrialsReport, Ways};
 use crate::trials::ClearTrial;
 
 /// A run.
-pub(super) struct Run {
+pub(super) struct ClearRun {
     pub(super) trials: Vec<ClearTrial>,
     link_rate: Option<u64>,
     ends: BTreeSet<(String, String)>,
 }
 
-impl Run {
+impl ClearRun {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         let wrong = |what: &str| Error::Format { path: path.to_owned(), what: what.to_owned() };

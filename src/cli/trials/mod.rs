@@ -152,7 +152,7 @@ struct Asked {
     inputs: TrialsInputs,
     settings: TrialsSettings,
     table: TrialsTable,
-    baseline: Option<baseline::Run>,
+    baseline: Option<baseline::ClearRun>,
     sink: Sink,
 }
 
@@ -201,7 +201,7 @@ fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
         rate_layer: args.rate_layer.into(),
         search,
     };
-    let baseline = args.baseline.as_deref().map(baseline::Run::read).transpose()?;
+    let baseline = args.baseline.as_deref().map(baseline::ClearRun::read).transpose()?;
     let read = [&inputs.plain, &inputs.tunnel, &inputs.exit].into_iter().flatten();
     let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(read, &args.policy))?;
     Ok(Asked { inputs, settings, table, baseline, sink })

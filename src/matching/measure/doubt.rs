@@ -115,6 +115,20 @@ pub(in crate::matching) fn adrift(plain: u64, tunnelled: u64) -> Undetermined {
     }
 }
 
+/// More numbers are missing than plaintext packets.
+pub(in crate::matching) fn uncounted(missing: u64, plain: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{missing} sequence numbers of the SA are missing, but {plain} plaintext packets: packets that are equal may be paired wrongly, or \
+             the sender skips numbers"
+        )
+        .into(),
+        decide: "packets of different contents in the load, or the plaintext captured where nothing else joins the tunnel".into(),
+        missing_numbers: missing,
+    }
+}
+
 /// Pairs by order after packets were lost, that fit as well when they are shifted.
 pub(in crate::matching) fn unproved(open: u64, pairs: u64) -> Undetermined {
     Undetermined {

@@ -32,7 +32,7 @@ const IN_ORDER: f32 = 0.9;
 const SUSPICIOUS: f32 = 4.0;
 
 /// Packets that are looked at together.
-pub(super) struct Block {
+pub(super) struct LaneBlock {
     pub(super) places: Vec<Place>,
     /// The same places, as they are aligned.
     pub(super) tunnelled: Vec<align::Tunnelled>,
@@ -122,8 +122,8 @@ impl Lane {
         places.truncate(rows);
         tunnelled.truncate(rows);
         let end = end.min(rows);
-        let block = Block { places, tunnelled, candidates };
-        let Block { tunnelled, candidates, .. } = &block;
+        let block = LaneBlock { places, tunnelled, candidates };
+        let LaneBlock { tunnelled, candidates, .. } = &block;
         let straight = self.straight(&plain, tunnelled, delay);
         if straight == tunnelled.len() {
             let aligned: align::Aligned = (0..straight).map(|at| Some((at, f32::MAX))).collect();
@@ -242,8 +242,8 @@ impl Lane {
         tunnelled.len().min(plain.len())
     }
 
-    fn settle(&mut self, ledger: &mut Ledger, block: &Block, end: usize, aligned: &align::Aligned) {
-        let Block { places, candidates, .. } = block;
+    fn settle(&mut self, ledger: &mut Ledger, block: &LaneBlock, end: usize, aligned: &align::Aligned) {
+        let LaneBlock { places, candidates, .. } = block;
         let mut differences: Vec<i64> = Vec::with_capacity(end);
         let mut consumed = 0;
         let mut alone: Vec<usize> = Vec::new();

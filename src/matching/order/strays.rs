@@ -1,13 +1,13 @@
 //! Packets of both sides that are left over when a block is settled.
 
 use super::lane::{Lane, PlainItem};
-use super::settle::Block;
+use super::settle::LaneBlock;
 use crate::matching::packets::ledger::{Ledger, PairBasis, PlainFate};
 
 impl Lane {
     /// Packets that overtook each other behind the tap leave one of each side alone; where only one fits, it is the one.
-    pub(super) fn rescue(&self, ledger: &mut Ledger, block: &Block, alone: &[usize], consumed: usize) {
-        let Block { places, tunnelled, candidates } = block;
+    pub(super) fn rescue(&self, ledger: &mut Ledger, block: &LaneBlock, alone: &[usize], consumed: usize) {
+        let LaneBlock { places, tunnelled, candidates } = block;
         let Some(delay) = self.delay.filter(|delay| delay.base.is_some()) else { return };
         let base = delay.base.unwrap_or(0.0);
         let free: Vec<PlainItem> = candidates
@@ -31,7 +31,7 @@ impl Lane {
     }
 
     /// Packets of either side that are left without counterpart at one time: that their lengths do not fit may be the mapping's fault.
-    pub(super) fn crossings(&self, ledger: &Ledger, block: &Block, alone: &[usize], consumed: usize) -> u64 {
+    pub(super) fn crossings(&self, ledger: &Ledger, block: &LaneBlock, alone: &[usize], consumed: usize) -> u64 {
         /// Usual deviations within which times agree.
         const SPREADS: f64 = 8.0;
         let Some(delay) = self.delay else { return 0 };

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub use rest::{Baseline, Search, Segment, Transfer};
 pub use size::{BackToBack, Buffer, BufferOfSize, Limits, Loss, Model, Rates, Throughput};
-pub use trial::{Trial, Undetermined};
+pub use trial::{OpenFigure, Trial};
 pub use words::{Basis, Bound, Direction, Figure, Fix, Kind, Limit, Phase, Reason, Slope, State, Unit, Ways};
 
 use super::report::{Capture, Exactness, Finding, Tool};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::trial::Undetermined;
+use super::trial::OpenFigure;
 use super::words::{Direction, Kind, Phase, Ways};
 use crate::model::report::Rfc3339;
 
@@ -77,7 +77,7 @@ pub struct Transfer {
     /// 8 x octets / `elapsed_seconds`: the OpenWrt document's figure.
     pub elapsed_l4_bps: Option<f64>,
     /// Why figures are null.
-    pub undetermined: Vec<Undetermined>,
+    pub undetermined: Vec<OpenFigure>,
 }
 
 /// The latency of a trial against the same load in clear.
@@ -109,7 +109,7 @@ pub struct Baseline {
     /// Whether neither lost packets.
     pub comparable: bool,
     /// Why figures are null.
-    pub undetermined: Vec<Undetermined>,
+    pub undetermined: Vec<OpenFigure>,
 }
 
 /// A stretch of traffic that is no trial.

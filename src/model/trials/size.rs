@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::trial::Undetermined;
+use super::trial::OpenFigure;
 use super::words::{Bound, Direction, Fix, Limit, Slope, State, Unit, Ways};
 
 /// A rate at all layers.
@@ -67,7 +67,7 @@ pub struct Throughput {
     /// Room for waiting packets.
     pub buffer_frames: Option<f64>,
     /// Why figures are null.
-    pub undetermined: Vec<Undetermined>,
+    pub undetermined: Vec<OpenFigure>,
 }
 
 /// A row of the loss table.
@@ -119,7 +119,7 @@ pub struct Model {
     /// What the model leaves over at each size, in per cent.
     pub residual_pct: Vec<f64>,
     /// Why figures are null.
-    pub undetermined: Vec<Undetermined>,
+    pub undetermined: Vec<OpenFigure>,
 }
 
 /// Room for packets that wait.
@@ -137,7 +137,7 @@ pub struct Buffer {
     /// By size.
     pub by_size: Vec<BufferOfSize>,
     /// Why figures are null.
-    pub undetermined: Vec<Undetermined>,
+    pub undetermined: Vec<OpenFigure>,
 }
 
 /// The room as one size shows it.
@@ -171,5 +171,5 @@ pub struct BackToBack {
     /// Corrected buffer (RFC 9004 section 5.4): the longest burst less what was served meanwhile.
     pub buffer_frames: Option<f64>,
     /// Why figures are null.
-    pub undetermined: Vec<Undetermined>,
+    pub undetermined: Vec<OpenFigure>,
 }

@@ -127,13 +127,13 @@ pub struct Trial {
     /// Room for waiting packets, as this trial shows it.
     pub buffer_frames: Option<f64>,
     /// Why figures are null.
-    pub undetermined: Vec<Undetermined>,
+    pub undetermined: Vec<OpenFigure>,
 }
 
 /// A figure that is null, and why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Undetermined {
+pub struct OpenFigure {
     /// Which figure or group of figures.
     pub figure: Figure,
     /// The reason.

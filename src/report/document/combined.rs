@@ -1,7 +1,7 @@
 //! Several outputs on one page. Outputs of the same captures are one measurement; figures of different ones stand side by side and are
 //! never added.
 
-use super::front::{Front, Mark, Sentence};
+use super::front::{Front, Sentence, TrustMark};
 use super::{Block, Cell, Document, KeyFigure, Section, View};
 use crate::model::pairs::MatchReport;
 use crate::model::report::{Capture, Report};
@@ -189,7 +189,7 @@ fn front(parts: &[Part], measurements: usize) -> Front {
             front.lede.extend(own.lede.first().map(|_| Sentence::default().then(&capital(&labelled("")))));
         }
         front.lede.extend(own.lede.iter().filter(|own| !front.lede.contains(own)).cloned().collect::<Vec<_>>());
-        front.marks.extend(own.marks.iter().map(|mark| Mark { text: labelled(&mark.text), ..mark.clone() }));
+        front.marks.extend(own.marks.iter().map(|mark| TrustMark { text: labelled(&mark.text), ..mark.clone() }));
         for (word, sentence) in &own.trust {
             let row = (
                 if part.label.is_empty() { word.clone() } else { format!("{word} ({})", part.label) },

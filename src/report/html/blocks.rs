@@ -5,7 +5,7 @@ use super::table;
 use super::typeset::typeset;
 use super::writer::Writer;
 use crate::model::report::Severity;
-use crate::report::document::figures::{Chart, Data, Figure, Key};
+use crate::report::document::figures::{Chart, Data, Figure, LegendKey};
 use crate::report::document::table::Table;
 use crate::report::document::{Block, FindingBlock, KeyFigure, Section, Typed};
 
@@ -226,7 +226,7 @@ pub(super) fn figure(page: &mut Writer, figure: &Figure, number: usize, tables: 
     page.line();
 }
 
-fn keys(page: &mut Writer, keys: &[Key]) {
+fn keys(page: &mut Writer, keys: &[LegendKey]) {
     page.element("p", &[("class", "keys")], |page| {
         for key in keys {
             page.element("span", &[("class", "key")], |page| {

@@ -6,7 +6,7 @@
 use super::table;
 use super::typeset::typeset;
 use super::writer::Writer;
-use crate::report::document::figures::{Axis, Bars, Dot, Ink, Layer, Panel, Part, Plot};
+use crate::report::document::figures::{Axis, Bars, Dot, Ink, Layer, Panel, Plot, StackPart};
 use crate::report::document::table::Cell;
 
 /// Pixels above the plot.
@@ -43,16 +43,16 @@ pub(super) const fn class(ink: Ink) -> &'static str {
     }
 }
 
-const fn part_class(part: Part) -> &'static str {
+const fn part_class(part: StackPart) -> &'static str {
     match part {
-        Part::OuterIp => "p-ip",
-        Part::Udp | Part::Tcp | Part::Gre | Part::Link => "p-udp",
-        Part::Ah => "p-ah",
-        Part::Esp => "p-esp",
-        Part::Iv => "p-iv",
-        Part::Icv => "p-icv",
-        Part::Padding => "p-pad",
-        Part::Fragmentation => "p-frag",
+        StackPart::OuterIp => "p-ip",
+        StackPart::Udp | StackPart::Tcp | StackPart::Gre | StackPart::Link => "p-udp",
+        StackPart::Ah => "p-ah",
+        StackPart::Esp => "p-esp",
+        StackPart::Iv => "p-iv",
+        StackPart::Icv => "p-icv",
+        StackPart::Padding => "p-pad",
+        StackPart::Fragmentation => "p-frag",
     }
 }
 

@@ -4,7 +4,7 @@ use super::blocks::{code, glyph, rich};
 use super::typeset::typeset;
 use super::writer::Writer;
 use crate::model::report::Severity;
-use crate::report::document::front::{Front, Mark, Merit, Station};
+use crate::report::document::front::{Front, Merit, Station, TrustMark};
 
 /// What the page is called.
 pub(super) fn title(front: &Front) -> &str {
@@ -46,7 +46,7 @@ pub(super) fn header(page: &mut Writer, front: &Front) {
     page.line();
 }
 
-fn pill(page: &mut Writer, mark: &Mark) {
+fn pill(page: &mut Writer, mark: &TrustMark) {
     let class = match mark.severity {
         Some(Severity::Error) => "pill err",
         Some(Severity::Warning) => "pill warn",

@@ -2,12 +2,12 @@
 
 use super::{Sheet, Value, about, integer, list, real, text, time, truth};
 use crate::model::trials::{
-    BackToBack, Baseline, Buffer, BufferOfSize, Loss, Model, Rates, Search, Segment, Throughput, Transfer, Trial,
-    Undetermined,
+    BackToBack, Baseline, Buffer, BufferOfSize, Loss, Model, OpenFigure, Rates, Search, Segment, Throughput, Transfer,
+    Trial,
 };
 
 /// `latency:no-out-tap`, one for each figure that is null.
-fn why(reasons: &[Undetermined]) -> Value<'static> {
+fn why(reasons: &[OpenFigure]) -> Value<'static> {
     Value::made(reasons.iter().map(|open| format!("{}:{}", open.figure.name(), open.reason.name())))
 }
 

@@ -1,7 +1,7 @@
 //! The clocks of all taps against that of the first.
 
 use super::clock::{Anchor, Clock, anchors, compare, settings};
-use super::row::{At, MISSING, Row};
+use super::row::{At, FrameRow, MISSING};
 use crate::trials::limits::ANCHOR_NS;
 use crate::trials::read::{Place, Taps};
 
@@ -14,7 +14,7 @@ pub(crate) struct Clocks {
 }
 
 /// Least time between two taps of the packets of a row.
-fn least(row: &Row, from: Option<Place>, to: Option<Place>) -> Option<i64> {
+fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> {
     let time = |i: usize, place: Option<Place>| {
         if place == row.first() {
             row.t.get(i).copied()
@@ -60,7 +60,7 @@ impl Clocks {
     }
 
     /// By the packets that are paired: equal least latency each way where both directions are. Whether any clock was changed.
-    pub(crate) fn balance(&mut self, rows: &[Row]) -> bool {
+    pub(crate) fn balance(&mut self, rows: &[FrameRow]) -> bool {
         let [Some(fwd), Some(rev)] = [rows.first(), rows.get(1)] else { return false };
         let (mut changed, mut depends) = (false, false);
         let reference = fwd.first();

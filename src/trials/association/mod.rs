@@ -10,4 +10,4 @@ mod tail_drop;
 
 pub(crate) use clocks::Clocks;
 pub(crate) use pair::{Span, pair};
-pub(crate) use row::{MISSING, Row};
+pub(crate) use row::{FrameRow, MISSING};

@@ -1,7 +1,7 @@
 //! Packets that came in and packets that left, trial by trial.
 
 use super::clocks::Clocks;
-use super::row::{At, MISSING, Row, Sighted};
+use super::row::{At, FrameRow, MISSING, Sighted};
 use super::tail_drop::{by_length, tail_drop};
 use crate::model::trials::Basis;
 use crate::trials::limits::MAX_CELLS;
@@ -28,7 +28,7 @@ struct Found<'f> {
 /// Finds the frames of a row at one more tap, and how they are known, span by span. `slack`: by how much departures may seem to precede
 /// arrivals.
 pub(crate) fn pair(
-    row: &mut Row,
+    row: &mut FrameRow,
     (place, at): (Place, &At),
     records: &[Outer],
     clocks: &Clocks,
@@ -64,7 +64,7 @@ pub(crate) fn pair(
 }
 
 /// Whether contents tell packets apart: a tester may send the same packet again and again.
-fn is_exact(row: &Row, at: &At) -> bool {
+fn is_exact(row: &FrameRow, at: &At) -> bool {
     if at.frames.first().is_none_or(|frame| frame.key == 0) {
         return false;
     }
@@ -75,7 +75,7 @@ fn is_exact(row: &Row, at: &At) -> bool {
 }
 
 /// Frames by content, the earliest of equal ones first.
-fn by_content<'f>(row: &Row, at: &'f At, times: &[i64], slack: i64) -> Vec<Option<&'f Sighted>> {
+fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<Option<&'f Sighted>> {
     let mut known: Vec<(u32, u32)> = row.key.iter().enumerate().map(|(i, key)| (*key, i as u32)).collect();
     known.sort_unstable();
     let mut frames: Vec<Option<&Sighted>> = vec![None; row.t.len()];
@@ -96,7 +96,7 @@ fn by_content<'f>(row: &Row, at: &'f At, times: &[i64], slack: i64) -> Vec<Optio
 }
 
 /// Frames by order, within each trial.
-fn by_order<'f>(row: &Row, at: &'f At, times: &[i64], records: &[Outer], spans: &[Span], slack: i64) -> Found<'f> {
+fn by_order<'f>(row: &FrameRow, at: &'f At, times: &[i64], records: &[Outer], spans: &[Span], slack: i64) -> Found<'f> {
     let mut frames: Vec<Option<&Sighted>> = vec![None; row.t.len()];
     let mut basis = Vec::with_capacity(spans.len());
     for span in spans {

@@ -36,7 +36,7 @@ pub(crate) struct At {
 
 /// One direction: the packets that came in, and where they were seen.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct FrameRow {
     pub(crate) direction: Direction,
     /// Taps in the order in which this direction passes them.
     pub(crate) places: Vec<Place>,
@@ -62,7 +62,7 @@ pub(crate) struct Row {
     pub(crate) opaque: bool,
 }
 
-impl Row {
+impl FrameRow {
     pub(crate) fn first(&self) -> Option<Place> {
         self.places.first().copied()
     }
@@ -148,7 +148,7 @@ pub(crate) fn sightings(
 }
 
 /// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
-pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Row {
+pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> FrameRow {
     let histogram = |at: &At| {
         let mut counts = Histogram::new();
         at.frames.iter().filter(|frame| frame.test).for_each(|frame| *counts.entry(frame.size).or_default() += 1);
@@ -165,7 +165,7 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Ro
         (Some((_, plain)), Some((_, tunnel))) => Lengths::learn(&histogram(plain), &histogram(tunnel)),
         _ => Lengths::default(),
     };
-    let mut row = Row {
+    let mut row = FrameRow {
         direction,
         places: seen.iter().map(|(place, _)| *place).collect(),
         t: Vec::new(),

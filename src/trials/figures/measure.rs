@@ -4,7 +4,7 @@ use super::fit::per_second;
 use super::late::{Spread, backlog, growth, stall};
 use super::load::{Headers, Load, size_class};
 use crate::model::report::Rfc3339;
-use crate::model::trials::{Basis, Direction, Figure, Kind, Reason, State, Trial, Undetermined, Ways};
+use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::association::MISSING;
 use crate::trials::limits::BEFORE_DRAIN;
 
@@ -72,7 +72,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     (from..sample.t.len()).for_each(|i| add(&mut load, i));
     good.iter().for_each(|(i, _, _)| add(&mut passed, *i));
     let mut why = Vec::new();
-    let mut because = |figure, reason| why.push(Undetermined { figure, reason });
+    let mut because = |figure, reason| why.push(OpenFigure { figure, reason });
     let has_out = !sample.out.is_empty();
     let received = if has_out { got.len() as u64 } else { sent };
     let offered_fps = per_second(steady);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Measured;
 use super::fit::rank;
-use crate::model::trials::{Direction, Figure, Kind, Reason, State, Trial, Undetermined, Ways};
+use crate::model::trials::{Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::limits::{WAITING, WAYS};
 
 /// What trials must share to be compared.
@@ -36,7 +36,7 @@ pub(crate) fn judge(rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
             trial.buffer_frames = None;
         }
         if trial.buffer_frames.is_none() {
-            trial.undetermined.push(Undetermined { figure: Figure::Buffer, reason: Reason::NotOverloaded });
+            trial.undetermined.push(OpenFigure { figure: Figure::Buffer, reason: Reason::NotOverloaded });
         }
     }
     trials

@@ -72,7 +72,7 @@ impl Starts {
 
 /// A pair of addresses, source and destination.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
+pub(crate) struct FlowLane {
     pub(crate) src: Address,
     pub(crate) dst: Address,
     /// At each tap: bunches.
@@ -89,7 +89,7 @@ pub(crate) struct Flows {
     numbers: HashMap<FlowKey, u16, FixedState>,
     pub(crate) all: Vec<Flow>,
     lanes: HashMap<(Address, Address), usize, FixedState>,
-    pub(crate) lane: Vec<Lane>,
+    pub(crate) lane: Vec<FlowLane>,
     /// Packets of flows that found no number of their own.
     pub(crate) refused: u64,
 }
@@ -126,12 +126,12 @@ impl Flows {
         }
         let number = self.lane.len();
         self.lanes.insert((src, dst), number);
-        self.lane.push(Lane { src, dst, at: Default::default(), ttl: [None; 3], macs: None });
+        self.lane.push(FlowLane { src, dst, at: Default::default(), ttl: [None; 3], macs: None });
         number
     }
 
     /// The pair of addresses the other way round.
-    pub(crate) fn back(&self, lane: &Lane) -> Option<usize> {
+    pub(crate) fn back(&self, lane: &FlowLane) -> Option<usize> {
         self.lanes.get(&(lane.dst, lane.src)).copied()
     }
 
@@ -147,7 +147,7 @@ impl Flows {
     }
 
     /// Takes note of a packet of a flow at a tap.
-    pub(crate) fn see(&mut self, number: u16, tap: usize, ns: i64, gap: i64) -> Option<&mut Lane> {
+    pub(crate) fn see(&mut self, number: u16, tap: usize, ns: i64, gap: i64) -> Option<&mut FlowLane> {
         let flow = self.all.get_mut(usize::from(number))?;
         flow.at.get_mut(tap)?.see(ns);
         let transfer = flow.transfer;

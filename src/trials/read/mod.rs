@@ -8,8 +8,8 @@ pub(super) mod ways;
 use std::collections::HashMap;
 
 use flows::{FlowKey, Flows, Starts};
-use tap::{Outer, Packet, SaId, Tap, TunnelWay};
-use transfers::{Connections, Segment};
+use tap::{Outer, SaId, Tap, TapPacket, TunnelWay};
+use transfers::{Connections, TcpSegment};
 
 use super::limits::{MAX_SAS, MAX_TRAINS};
 use crate::dissect::{IpHeader, Stack};
@@ -101,7 +101,7 @@ impl Taps {
         let flow = self.flows.number(key, (if stack.flags.not_ethernet { 14 } else { link }, head));
         if outer.protocol == 6
             && whole
-            && let Some(segment) = Segment::read(upper, outer.total_bytes.saturating_sub(outer.header_bytes))
+            && let Some(segment) = TcpSegment::read(upper, outer.total_bytes.saturating_sub(outer.header_bytes))
         {
             self.connections.see(key, at, ns, &segment);
             if segment.payload > 0 {
@@ -117,7 +117,7 @@ impl Taps {
             }
         }
         let size = u16::try_from(outer.total_bytes).unwrap_or(u16::MAX);
-        let packet = Packet { t: ns, key: sight.key(outer).map_or(0, short), size, flow };
+        let packet = TapPacket { t: ns, key: sight.key(outer).map_or(0, short), size, flow };
         if let Some(tap) = self.tap.get_mut(at) {
             tap.push_plain(packet);
         }

@@ -8,7 +8,7 @@ use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, MAX_RECORDS, STEP_BACK_NS}
 
 /// A packet in clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Packet {
+pub(crate) struct TapPacket {
     /// Time in nanoseconds, clock steps undone.
     pub(crate) t: i64,
     /// Digest of what no router changes; 0 where too little was captured.
@@ -48,7 +48,7 @@ pub(crate) struct SaId {
 
 /// A moment at which the clock was set back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Step {
+pub(crate) struct ClockStep {
     /// Time of the last frame before, steps undone.
     pub(crate) at: i64,
     /// By how much times are moved from here on, in all.
@@ -58,7 +58,7 @@ pub(crate) struct Step {
 /// A tap.
 #[derive(Default, Debug)]
 pub(crate) struct Tap {
-    pub(crate) plain: Vec<Packet>,
+    pub(crate) plain: Vec<TapPacket>,
     pub(crate) tunnelled: Vec<Outer>,
     /// Control frames: time and octets at layer 1.
     pub(crate) control: Vec<(i64, u32)>,
@@ -66,7 +66,7 @@ pub(crate) struct Tap {
     pub(crate) packets: u64,
     pub(crate) opaque: u64,
     pub(crate) decrypted: u64,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ClockStep>,
     /// Records that found no room.
     pub(crate) refused: u64,
     /// Time of the latest frame, steps undone.
@@ -97,7 +97,7 @@ impl Tap {
             return ns;
         };
         if ns < latest - STEP_BACK_NS {
-            let step = Step { at: latest, shift: shift.saturating_add(latest - ns) };
+            let step = ClockStep { at: latest, shift: shift.saturating_add(latest - ns) };
             self.steps.push(step);
             return latest;
         }
@@ -111,7 +111,7 @@ impl Tap {
         ns.saturating_sub(step.map_or(0, |step| step.shift))
     }
 
-    pub(crate) fn push_plain(&mut self, packet: Packet) {
+    pub(crate) fn push_plain(&mut self, packet: TapPacket) {
         if self.plain.len() < MAX_RECORDS { self.plain.push(packet) } else { self.refused += 1 }
     }
 

@@ -7,14 +7,14 @@ use crate::trials::limits::{MAX_SEGMENTS, MAX_TRANSFERS};
 
 /// What a TCP header says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
+pub(crate) struct TcpSegment {
     pub(crate) sequence: u32,
     pub(crate) acknowledged: u32,
     pub(crate) flags: u8,
     pub(crate) payload: u32,
 }
 
-impl Segment {
+impl TcpSegment {
     const FIN: u8 = 1;
     const SYN: u8 = 2;
     const ACK: u8 = 16;
@@ -47,11 +47,11 @@ pub(crate) struct OneWay {
 }
 
 impl OneWay {
-    fn see(&mut self, ns: i64, segment: &Segment) {
-        if segment.flags & Segment::SYN != 0 {
+    fn see(&mut self, ns: i64, segment: &TcpSegment) {
+        if segment.flags & TcpSegment::SYN != 0 {
             self.syn.get_or_insert(ns);
         }
-        if segment.flags & Segment::FIN != 0 {
+        if segment.flags & TcpSegment::FIN != 0 {
             self.fin = Some(ns);
         }
         if segment.payload == 0 {
@@ -72,8 +72,8 @@ impl OneWay {
         }
     }
 
-    fn acknowledge(&mut self, ns: i64, segment: &Segment) {
-        let Some(first) = self.first.filter(|_| segment.flags & Segment::ACK != 0) else { return };
+    fn acknowledge(&mut self, ns: i64, segment: &TcpSegment) {
+        let Some(first) = self.first.filter(|_| segment.flags & TcpSegment::ACK != 0) else { return };
         let against = first.wrapping_add(self.high as u32);
         let at = self.high + i64::from(segment.acknowledged.wrapping_sub(against) as i32);
         if at >= self.high && self.reached.is_none_or(|(high, _)| high < self.high) {
@@ -102,7 +102,7 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Takes note of a segment of a flow at a tap.
-    pub(crate) fn see(&mut self, key: FlowKey, tap: usize, ns: i64, segment: &Segment) {
+    pub(crate) fn see(&mut self, key: FlowKey, tap: usize, ns: i64, segment: &TcpSegment) {
         if !self.all.contains_key(&key) {
             if self.order.len() >= MAX_TRANSFERS {
                 self.refused += 1;

@@ -1,6 +1,6 @@
 //! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
 
-use super::flows::{Lane, Starts};
+use super::flows::{FlowLane, Starts};
 use super::tap::TunnelWay;
 use super::{Place, Taps};
 use crate::model::Address;
@@ -41,7 +41,7 @@ impl Ways {
                 }
             }
         }
-        let packets = |lane: &Lane| lane.at.iter().map(|at| at.packets).max().unwrap_or(0);
+        let packets = |lane: &FlowLane| lane.at.iter().map(|at| at.packets).max().unwrap_or(0);
         // Frames from the same station to the same station go the same way.
         let known: Vec<(Macs, i32)> = taps
             .flows
@@ -79,7 +79,7 @@ impl Ways {
 }
 
 /// Evidence that a pair of addresses goes into the tunnel at the plain tap (above 0), or out of it.
-fn evidence(taps: &Taps, lane: &Lane, one_clock: bool, ends: bool) -> i32 {
+fn evidence(taps: &Taps, lane: &FlowLane, one_clock: bool, ends: bool) -> i32 {
     let mut score = 0;
     let [near, middle, far] = lane.ttl;
     // Every router on the way lowers the time to live.

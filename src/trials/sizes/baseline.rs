@@ -1,6 +1,6 @@
 //! Latency against a run in clear. The documents call a share of 974.9 % an increase; both are given, by name.
 
-use crate::model::trials::{Baseline, Figure, Reason, Trial, Undetermined};
+use crate::model::trials::{Baseline, Figure, OpenFigure, Reason, Trial};
 use crate::model::trials::{Direction, Kind, Ways};
 use crate::trials::limits::SAME_LOAD;
 
@@ -35,7 +35,7 @@ pub(crate) fn compare(trials: &[Trial], clear: &[ClearTrial]) -> Vec<Baseline> {
                 && (c.offered_fps / offered - 1.0).abs() <= SAME_LOAD
         })?;
         let means = t.latency_mean_ns.zip(same.latency_mean_ns).filter(|(_, clear)| *clear != 0.0);
-        let because = Undetermined { figure: Figure::Increase, reason: Reason::NoLatency };
+        let because = OpenFigure { figure: Figure::Increase, reason: Reason::NoLatency };
         Some(Baseline {
             direction: t.direction,
             size_class: t.size_class.clone(),

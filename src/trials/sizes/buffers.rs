@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::throughput::same_way;
-use crate::model::trials::{Buffer, BufferOfSize, Figure, Reason, State, Throughput, Trial, Undetermined, Unit};
+use crate::model::trials::{Buffer, BufferOfSize, Figure, OpenFigure, Reason, State, Throughput, Trial, Unit};
 
 /// Sizes this far apart tell packets from octets.
 const APART: f64 = 2.0;
@@ -42,7 +42,7 @@ pub(crate) fn buffers(table: &[Throughput], trials: &[Trial]) -> Vec<Buffer> {
                     sizes if spread(sizes.iter().map(|s| s.octets / s.frames)) < APART => Reason::SizesTooClose,
                     _ => Reason::NeitherAgrees,
                 };
-                undetermined.push(Undetermined { figure: Figure::Unit, reason });
+                undetermined.push(OpenFigure { figure: Figure::Unit, reason });
             }
             let frames_at_least = if by_size.is_empty() { waited.max_by(f64::total_cmp) } else { None };
             Buffer { direction, ways, unit, frames_at_least, by_size, undetermined }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::trials::{BackToBack, Figure, Kind, Reason, State, Trial, Undetermined};
+use crate::model::trials::{BackToBack, Figure, Kind, OpenFigure, Reason, State, Trial};
 use crate::trials::figures::fit::median;
 
 /// A row for each direction and size of the bursts.
@@ -25,7 +25,7 @@ pub(crate) fn back_to_back(trials: &[Trial]) -> Vec<BackToBack> {
             let service = median(service.filter_map(|t| t.forwarded_fps));
             let room = clean.zip(service).zip(fps).map(|((clean, service), fps)| clean as f64 * (1.0 - service / fps));
             let mut undetermined = Vec::new();
-            let mut because = |figure, reason| undetermined.push(Undetermined { figure, reason });
+            let mut because = |figure, reason| undetermined.push(OpenFigure { figure, reason });
             if clean.is_none() {
                 because(Figure::Lossless, Reason::NoLosslessBurst);
             }

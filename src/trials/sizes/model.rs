@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::trials::{Figure, Fix, Limit, Model, Reason, Slope, Throughput, Undetermined};
+use crate::model::trials::{Figure, Fix, Limit, Model, OpenFigure, Reason, Slope, Throughput};
 use crate::trials::figures::fit::{Line, line, median};
 
 /// What a share of the longest time the size's part must be: five times the error of a search that ends at 2 %.
@@ -80,10 +80,10 @@ pub(crate) fn models(table: &[Throughput]) -> Vec<Model> {
         let mut undetermined = Vec::new();
         if r_alg.is_none() {
             let reason = if too_close { Reason::SizesTooClose } else { Reason::SizeMakesNoDifference };
-            undetermined.push(Undetermined { figure: Figure::RAlg, reason });
+            undetermined.push(OpenFigure { figure: Figure::RAlg, reason });
         }
         if t_fix.is_none() {
-            undetermined.push(Undetermined { figure: Figure::TFix, reason: Reason::ZeroFits });
+            undetermined.push(OpenFigure { figure: Figure::TFix, reason: Reason::ZeroFits });
         }
         Some(Model {
             direction,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::trials::{
-    Bound, Figure, Kind, Limit, Limits, Loss, Rates, Reason, State, Throughput, Trial, Undetermined, Ways,
+    Bound, Figure, Kind, Limit, Limits, Loss, OpenFigure, Rates, Reason, State, Throughput, Trial, Ways,
 };
 use crate::trials::figures::fit::median;
 use crate::trials::figures::group;
@@ -142,7 +142,7 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
         (row.buffer_frames.is_none(), Figure::Buffer, Reason::NotOverloaded),
     ];
     let open = reasons.into_iter().filter(|(null, _, _)| *null);
-    row.undetermined = open.map(|(_, figure, reason)| Undetermined { figure, reason }).collect();
+    row.undetermined = open.map(|(_, figure, reason)| OpenFigure { figure, reason }).collect();
     Some(row)
 }
 

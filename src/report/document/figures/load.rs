@@ -1,7 +1,7 @@
 //! Rates over time, with findings where they begin.
 
 use super::scale::{Tick, step};
-use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Key, Layer, Panel, Plot, Table};
+use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Table};
 use crate::model::report::{DirectionRate, LengthBasis, Report, Sa, Severity};
 use crate::report::words::number::{RateUnit, duration};
 
@@ -86,9 +86,9 @@ pub(in crate::report::document) fn figure(report: &Report) -> Option<Figure> {
         flagged |= !marks.is_empty();
         panels.push(panel(report, one, rates, (drawn, most, unit), marks, several)?);
     }
-    let mut key = vec![Key::new(Ink::Carried, "layer 1 rate")];
+    let mut key = vec![LegendKey::new(Ink::Carried, "layer 1 rate")];
     if flagged {
-        key.push(Key::new(Ink::Flag, "a finding of this tap, at its first frame"));
+        key.push(LegendKey::new(Ink::Flag, "a finding of this tap, at its first frame"));
     }
     let merged = if drawn.bin_ns == all.bin_ns {
         String::new()

@@ -1,7 +1,7 @@
 //! Lost packets over time.
 
 use super::load::seconds;
-use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Key, Layer, Panel, Plot, Table};
+use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Table};
 use crate::model::pairs::{LossPlace, MatchReport};
 use crate::report::words::number::{count, decimal, duration, grouped};
 
@@ -43,11 +43,11 @@ pub(in crate::report::document) fn figure(report: &MatchReport) -> Option<Figure
     let most = counts.iter().copied().max().unwrap_or(0);
     let title = title(&loss, since(*times.first()?), since(*times.last()?));
     let mut layers = vec![Layer::Area(Ink::Missing, points)];
-    let mut key = vec![Key::new(Ink::Missing, "packets lost")];
+    let mut key = vec![LegendKey::new(Ink::Missing, "packets lost")];
     if times.len() <= MARKS {
         let marks = times.iter().map(|ns| (since(*ns), format!("after {} s", decimal(since(*ns), 6))));
         layers.push(Layer::Rug(Ink::Lost, marks.collect()));
-        key.push(Key::new(Ink::Lost, "a lost packet"));
+        key.push(LegendKey::new(Ink::Lost, "a lost packet"));
     }
     let y = Axis::zero_to((most as f64).max(4.0), |value| decimal(value, 0))?;
     let chart = Chart::Plot(Plot { height: HEIGHT, x: seconds(end)?, y, layers });
@@ -63,7 +63,7 @@ pub(in crate::report::document) fn figure(report: &MatchReport) -> Option<Figure
 }
 
 /// `43 of 189 packets were lost before the tunnel tap, between 6.21 s and 8.02 s`.
-fn title(loss: &super::super::front::pairs::Loss, first: f64, last: f64) -> String {
+fn title(loss: &super::super::front::pairs::LossSum, first: f64, last: f64) -> String {
     let lost = format!("{} of {}", grouped(loss.lost), count(loss.all, "packet"));
     if loss.lost == 1 {
         return format!("{lost} was lost before the tunnel tap, after {} s", decimal(first, 2));

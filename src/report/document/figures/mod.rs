@@ -14,7 +14,7 @@ mod sources;
 pub(super) use sources::{Sized, of_match, of_report};
 
 use super::table::{Cell, Column, Table};
-pub use parts::Part;
+pub use parts::StackPart;
 pub use scale::Axis;
 
 /// A chart with its title.
@@ -25,7 +25,7 @@ pub struct Figure {
     /// What is drawn: quantity, unit, direction, bin.
     pub about: String,
     /// What each ink means.
-    pub key: Vec<Key>,
+    pub key: Vec<LegendKey>,
     /// The charts, one below the other.
     pub panels: Vec<Panel>,
     /// A remark below; may be empty.
@@ -65,7 +65,7 @@ pub enum Chart {
 
 /// An ink and what it means.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Key {
+pub struct LegendKey {
     /// The ink.
     pub ink: Ink,
     /// What it means.
@@ -76,7 +76,7 @@ pub struct Key {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ink {
     /// A part of an overhead.
-    Part(Part),
+    Part(StackPart),
     /// A measured point.
     Measured,
     /// A calculated line.
@@ -120,7 +120,7 @@ pub struct BarRow {
     /// Its name.
     pub name: Cell,
     /// The parts, in packet order.
-    pub parts: Vec<(Part, f64)>,
+    pub parts: Vec<(StackPart, f64)>,
     /// Measured ends of the bar: one dot each.
     pub dots: Vec<f64>,
     /// The cells beside it.
@@ -197,7 +197,7 @@ pub struct Dot {
     pub label: String,
 }
 
-impl Key {
+impl LegendKey {
     pub(super) fn new(ink: Ink, text: impl Into<String>) -> Self {
         Self { ink, text: text.into() }
     }

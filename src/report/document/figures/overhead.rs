@@ -1,7 +1,7 @@
 //! The overhead of packets by size: what it is made of, as bars.
 
-use super::sources::Row;
-use super::{BarRow, Bars, Cell, Chart, Column, Data, Figure, Ink, Key, Panel, Part, Sized, Table};
+use super::sources::SizeRow;
+use super::{BarRow, Bars, Cell, Chart, Column, Data, Figure, Ink, LegendKey, Panel, Sized, StackPart, Table};
 use crate::model::report::TransformBasis;
 use crate::report::document::table::Priority;
 use crate::report::words::number::{count, grouped, range};
@@ -11,13 +11,13 @@ const BARS: usize = 12;
 
 /// The figure; `None` where no size has known parts.
 pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
-    let rows: Vec<&Row> = sized.rows.iter().filter(|row| row.parts.is_some()).collect();
+    let rows: Vec<&SizeRow> = sized.rows.iter().filter(|row| row.parts.is_some()).collect();
     let shown = busiest(&rows);
     let full = shown.iter().map(|row| length(row)).fold(0.0, f64::max);
     if full <= 0.0 || !full.is_finite() {
         return None;
     }
-    let used: Vec<Part> = Part::ALL
+    let used: Vec<StackPart> = StackPart::ALL
         .into_iter()
         .filter(|part| shown.iter().filter_map(|row| row.parts).any(|parts| part.of(&parts) > 0.0))
         .collect();
@@ -35,8 +35,8 @@ pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
         full,
         rows: shown.iter().map(|row| bar(row, &used)).collect(),
     };
-    let mut key: Vec<Key> = used.iter().map(|part| Key::new(Ink::Part(*part), part.name())).collect();
-    key.push(Key::new(Ink::Measured, "measured"));
+    let mut key: Vec<LegendKey> = used.iter().map(|part| LegendKey::new(Ink::Part(*part), part.name())).collect();
+    key.push(LegendKey::new(Ink::Measured, "measured"));
     Some(Figure {
         title,
         about: format!(
@@ -53,8 +53,8 @@ pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
 }
 
 /// The rows with the most packets, in order of size.
-fn busiest<'r>(rows: &[&'r Row]) -> Vec<&'r Row> {
-    let mut order: Vec<&Row> = rows.to_vec();
+fn busiest<'r>(rows: &[&'r SizeRow]) -> Vec<&'r SizeRow> {
+    let mut order: Vec<&SizeRow> = rows.to_vec();
     order.sort_by_key(|row| std::cmp::Reverse(row.frames));
     order.truncate(BARS);
     order.sort_by_key(|row| row.inner);
@@ -62,13 +62,13 @@ fn busiest<'r>(rows: &[&'r Row]) -> Vec<&'r Row> {
 }
 
 /// How far a bar and its dots reach.
-fn length(row: &Row) -> f64 {
-    let parts = row.parts.map_or(0.0, |parts| Part::ALL.iter().map(|part| part.of(&parts).max(0.0)).sum());
+fn length(row: &SizeRow) -> f64 {
+    let parts = row.parts.map_or(0.0, |parts| StackPart::ALL.iter().map(|part| part.of(&parts).max(0.0)).sum());
     // Overheads are far below 2^53 bytes.
     f64::max(parts, row.overhead.1 as f64)
 }
 
-fn bar(row: &Row, used: &[Part]) -> BarRow {
+fn bar(row: &SizeRow, used: &[StackPart]) -> BarRow {
     let parts = row.parts.map_or_else(Vec::new, |parts| used.iter().map(|part| (*part, part.of(&parts))).collect());
     let (least, most) = row.overhead;
     let mut dots = vec![least as f64];
@@ -97,7 +97,7 @@ fn span((from, to): (u64, u64)) -> Cell {
 }
 
 /// Every size with its parts.
-fn data(rows: &[&Row], used: &[Part]) -> Data {
+fn data(rows: &[&SizeRow], used: &[StackPart]) -> Data {
     let fixed = [Column::figures("packet", "B"), Column::counts("frames"), Column::figures("overhead", "B")];
     let parts = used.iter().map(|part| Column::figures(part.name(), "B"));
     let last = [Column::figures("in the tunnel", "B"), Column::figures("circuit left", "%")];
@@ -137,7 +137,7 @@ pub(in crate::report::document) fn ends(sized: &Sized<'_>) -> Option<(i64, i64)>
 }
 
 /// `Packets of 40 to 1 500 bytes`.
-pub(in crate::report::document) fn sizes(rows: &[Row]) -> String {
+pub(in crate::report::document) fn sizes(rows: &[SizeRow]) -> String {
     match (rows.first(), rows.last()) {
         (Some(first), Some(last)) if first.inner != last.inner => {
             format!("Packets of {} to {} bytes", grouped(first.inner), grouped(last.inner))
@@ -148,10 +148,10 @@ pub(in crate::report::document) fn sizes(rows: &[Row]) -> String {
 }
 
 /// The only part that differs between sizes; `None` where several do, none does, or packets of one size differ.
-pub(in crate::report::document) fn varying(rows: &[Row]) -> Option<Part> {
+pub(in crate::report::document) fn varying(rows: &[SizeRow]) -> Option<StackPart> {
     let parts: Vec<_> = rows.iter().map(|row| row.parts.filter(|_| row.overhead.0 == row.overhead.1)).collect();
     let parts: Vec<_> = parts.into_iter().collect::<Option<_>>()?;
-    let mut varying = Part::ALL.into_iter().filter(|part| {
+    let mut varying = StackPart::ALL.into_iter().filter(|part| {
         let bytes = parts.iter().map(|parts| part.of(parts));
         let (least, most) =
             bytes.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), n| (least.min(n), most.max(n)));

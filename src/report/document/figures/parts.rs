@@ -5,7 +5,7 @@ use crate::model::report::Parts;
 /// A part of an overhead.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)] // the names are those of the figures
-pub enum Part {
+pub enum StackPart {
     OuterIp,
     Udp,
     Tcp,
@@ -19,7 +19,7 @@ pub enum Part {
     Fragmentation,
 }
 
-impl Part {
+impl StackPart {
     /// All of them, in packet order; what varies stands last.
     pub const ALL: [Self; 11] = [
         Self::OuterIp,

@@ -2,7 +2,7 @@
 
 use super::calculated::{self, Calculated};
 use super::scale::Tick;
-use super::{Axis, Chart, Dot, Figure, Ink, Key, Layer, Panel, Plot, Sized};
+use super::{Axis, Chart, Dot, Figure, Ink, Layer, LegendKey, Panel, Plot, Sized};
 use crate::report::words::number::{count, decimal, grouped};
 use crate::transform::calculation::Calculation;
 
@@ -40,10 +40,10 @@ pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
         )
     };
     let points = dots.iter().map(|dot| Dot { x: dot.0 as f64, y: dot.1, label: words(dot) }).collect();
-    let mut key = vec![Key::new(Ink::Measured, "measured")];
+    let mut key = vec![LegendKey::new(Ink::Measured, "measured")];
     let mut layers = Vec::new();
     if let Some(Calculated { name, points }) = line {
-        key.push(Key::new(Ink::Calculated, format!("calculated for {name}")));
+        key.push(LegendKey::new(Ink::Calculated, format!("calculated for {name}")));
         layers.push(Layer::Area(Ink::Calculated, points.clone()));
         layers.push(Layer::Line(Ink::Calculated, points));
     }
@@ -91,7 +91,7 @@ pub(in crate::report::document) fn calculation(answer: &Calculation) -> Option<F
     Some(Figure {
         title,
         about: "Share of a full circuit that is left to the packets, by IP length in bytes (logarithmic).".to_owned(),
-        key: vec![Key::new(Ink::Calculated, format!("calculated for {}", costs.transform))],
+        key: vec![LegendKey::new(Ink::Calculated, format!("calculated for {}", costs.transform))],
         panels: vec![panel],
         note: "Layer 1: frame with FCS, preamble and gap, in clear over in the tunnel. Only sizes that fit the MTU; \
                between them the line is straight."

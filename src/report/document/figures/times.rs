@@ -1,8 +1,8 @@
 //! Latency by packet size: median, range and maximum.
 
 use super::scale::{Tick, decades};
-use super::sources::Row;
-use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Key, Layer, Panel, Plot, Sized, Table};
+use super::sources::SizeRow;
+use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Sized, Table};
 use crate::model::pairs::{ClockBasis, Direction, MatchReport, Times};
 use crate::report::words::number::{count, duration, grouped};
 
@@ -14,7 +14,7 @@ const SIZES: usize = 12;
 /// The figure of the busiest direction; `None` where fewer than two sizes have times.
 pub(in crate::report::document) fn figure(report: &MatchReport, sized: &Sized<'_>) -> Option<Figure> {
     let direction = report.directions.iter().find(|direction| *direction.sa == *sized.sa)?;
-    let all: Vec<(&Row, Times)> = sized.rows.iter().filter_map(|row| Some((row, row.times?))).collect();
+    let all: Vec<(&SizeRow, Times)> = sized.rows.iter().filter_map(|row| Some((row, row.times?))).collect();
     let mut shown = all.clone();
     shown.sort_by_key(|(row, _)| std::cmp::Reverse(row.frames));
     shown.truncate(SIZES);
@@ -52,9 +52,9 @@ pub(in crate::report::document) fn figure(report: &MatchReport, sized: &Sized<'_
     Some(Figure {
         about: format!("Latency by IP length in bytes{scale}, {}: {}.", sized.whose, direction.latency_ns.definition),
         key: vec![
-            Key::new(Ink::Median, "median"),
-            Key::new(Ink::Range, "fastest to 99 %"),
-            Key::new(Ink::Most, "slowest"),
+            LegendKey::new(Ink::Median, "median"),
+            LegendKey::new(Ink::Range, "fastest to 99 %"),
+            LegendKey::new(Ink::Most, "slowest"),
         ],
         panels: vec![Panel { caption: String::new(), message: title.clone(), chart }],
         note: format!("{}{more}", caveat(direction)),
@@ -69,7 +69,7 @@ fn time(ns: i64) -> String {
 }
 
 /// From the least to the most, in decades where times differ by more than a factor of 8 and all are positive.
-fn vertical(shown: &[(&Row, Times)]) -> Option<(Axis, bool)> {
+fn vertical(shown: &[(&SizeRow, Times)]) -> Option<(Axis, bool)> {
     let least = shown.iter().map(|(_, times)| times.min).min()?;
     let most = shown.iter().map(|(_, times)| times.max).max()?;
     if least > 0 && most / 8 >= least {
@@ -129,7 +129,7 @@ fn caveat(direction: &Direction) -> &'static str {
     }
 }
 
-fn data(rows: &[(&Row, Times)]) -> Data {
+fn data(rows: &[(&SizeRow, Times)]) -> Data {
     let times = ["min", "p50", "p90", "p99", "max"].map(Column::counts);
     let first = [Column::figures("packet", "B"), Column::counts("pairs")];
     let mut table = Table::new(first.into_iter().chain(times));

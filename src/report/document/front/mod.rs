@@ -27,7 +27,7 @@ pub struct Front {
     /// The answer.
     pub lede: Vec<Sentence>,
     /// Findings by severity, and whether figures are exact.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TrustMark>,
     /// The few figures to remember.
     pub merits: Vec<Merit>,
     /// Where it was measured, from one end to the other.
@@ -66,7 +66,7 @@ impl Sentence {
 
 /// A count of findings, or another state, with its severity.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Mark {
+pub struct TrustMark {
     /// How bad it is; `None` for good.
     pub severity: Option<Severity>,
     /// The words.
@@ -98,19 +98,19 @@ pub struct Station {
 }
 
 /// Findings by severity, worst first.
-fn marks(findings: &[Finding], exact: bool) -> Vec<Mark> {
+fn marks(findings: &[Finding], exact: bool) -> Vec<TrustMark> {
     let of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
-    let mut marks: Vec<Mark> = [Severity::Error, Severity::Warning, Severity::Note]
+    let mut marks: Vec<TrustMark> = [Severity::Error, Severity::Warning, Severity::Note]
         .into_iter()
         .filter(|severity| of(*severity) > 0)
-        .map(|severity| Mark { severity: Some(severity), text: count(of(severity), severity.name()) })
+        .map(|severity| TrustMark { severity: Some(severity), text: count(of(severity), severity.name()) })
         .collect();
     if of(Severity::Error) == 0 {
         let text = if findings.is_empty() { "no findings" } else { "no errors" };
-        marks.push(Mark { severity: None, text: text.to_owned() });
+        marks.push(TrustMark { severity: None, text: text.to_owned() });
     }
     if !exact {
-        marks.push(Mark { severity: Some(Severity::Warning), text: "not exact".to_owned() });
+        marks.push(TrustMark { severity: Some(Severity::Warning), text: "not exact".to_owned() });
     }
     marks
 }

@@ -91,12 +91,12 @@ fn latency(report: &MatchReport) -> Option<Sentence> {
 }
 
 /// Packets that did not reach the tap of the tunnel, over all directions that were encapsulated between the taps.
-pub(in crate::report::document) struct Loss {
+pub(in crate::report::document) struct LossSum {
     pub(in crate::report::document) lost: u64,
     pub(in crate::report::document) all: u64,
 }
 
-impl Loss {
+impl LossSum {
     fn share(&self) -> f64 {
         // Far below 2^53 packets.
         self.lost as f64 / self.all as f64 * 100.0
@@ -114,7 +114,7 @@ impl Loss {
 }
 
 /// `None` where the loss of a direction is not determined, or none was encapsulated.
-pub(in crate::report::document) fn loss(report: &MatchReport) -> Option<Loss> {
+pub(in crate::report::document) fn loss(report: &MatchReport) -> Option<LossSum> {
     let ways = || report.directions.iter().filter(|direction| direction.way == TunnelWay::Encapsulated);
     if report.directions.iter().any(|direction| direction.undetermined.is_some() || direction.way == TunnelWay::Unknown)
     {
@@ -123,7 +123,7 @@ pub(in crate::report::document) fn loss(report: &MatchReport) -> Option<Loss> {
     let lost: Option<u64> = ways().map(|direction| direction.lost_before_tunnel).sum();
     let lost = lost?;
     let all = ways().map(|direction| direction.matched).fold(lost, u64::saturating_add);
-    (all > 0).then_some(Loss { lost, all })
+    (all > 0).then_some(LossSum { lost, all })
 }
 
 fn merits(report: &MatchReport, sized: Option<&Sized<'_>>) -> Vec<Merit> {
