@@ -43,6 +43,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["transform", "overhead_bytes", "model", "search"]))]
+#[command(override_usage = "spiglass calc [OPTIONS] <--transform <T>|--overhead-bytes <N>|--model <DEVICE>|--search>")]
 pub(super) struct CalcArgs {
     /// A transform; repeatable, to compare [default: none]
     #[arg(short, long, value_name = "TRANSFORM", help_heading = "Transform")]

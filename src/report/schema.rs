@@ -33,8 +33,8 @@ mod tests {
         let now = [
             of::<Report>(ReportSchema::V1.name()),
             of::<MatchReport>(MatchSchema::V1.name()),
-            of::<Calculation>(CalcSchema::V1.name()),
             of::<TrialsReport>(crate::model::trials::SCHEMA),
+            of::<Calculation>(CalcSchema::V1.name()),
         ];
         for ((name, committed), now) in ALL.iter().zip(now) {
             if std::env::var_os("SPIGLASS_SCHEMA").is_some() {

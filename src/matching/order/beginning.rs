@@ -46,7 +46,7 @@ pub(in crate::matching) struct Beginning {
 }
 
 /// What came of looking for a beginning.
-pub(in crate::matching) enum Attempt {
+pub(in crate::matching) enum BeginningTrial {
     /// The packets do not belong together, as far as is known.
     Nothing,
     /// They may belong together in so many ways; how well the best of them fits.
@@ -55,7 +55,7 @@ pub(in crate::matching) enum Attempt {
     Begun(Box<Beginning>),
 }
 
-impl Attempt {
+impl BeginningTrial {
     pub(in crate::matching) fn weight(&self) -> f64 {
         match self {
             Self::Nothing => 0.0,
@@ -100,7 +100,7 @@ pub(in crate::matching) struct Search<'s> {
 
 impl Search<'_> {
     /// Looks for a beginning of one lane on one way.
-    pub(in crate::matching) fn begin(&self, lane: &mut Lane, plain: &VecDeque<PlainItem>) -> Attempt {
+    pub(in crate::matching) fn begin(&self, lane: &mut Lane, plain: &VecDeque<PlainItem>) -> BeginningTrial {
         lane.encapsulated = true;
         lane.partial = false;
         // What was seen beside the tunnel in clear, or found by its content, is not in it.
@@ -108,10 +108,10 @@ impl Search<'_> {
             |item: &&PlainItem| self.ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting);
         let mut items: Vec<PlainItem> = plain.iter().filter(waits).copied().collect();
         if items.is_empty() || lane.tunnelled().is_empty() {
-            return Attempt::Nothing;
+            return BeginningTrial::Nothing;
         }
         items.sort_by_key(|item| item.ns);
-        let Some(mappings) = self.fit(lane, &items) else { return Attempt::Nothing };
+        let Some(mappings) = self.fit(lane, &items) else { return BeginningTrial::Nothing };
         lane.mappings = mappings;
         let plain: Vec<align::Plain> = items.iter().map(|item| lane.plain_of(item, self.ledger)).collect();
         // By one clock no packet arrives before it was sent.
@@ -131,13 +131,17 @@ impl Search<'_> {
             let decided = verdict.as_ref().filter(|verdict| verdict.is_decisive()).map(|verdict| verdict.best.clone());
             let Some(best) = decided else {
                 if let Some(found) = self.in_order(lane, &plain, &items, within) {
-                    return Attempt::Begun(Box::new(found));
+                    return BeginningTrial::Begun(Box::new(found));
                 }
-                let Some(verdict) = verdict else { return Attempt::Nothing };
+                let Some(verdict) = verdict else { return BeginningTrial::Nothing };
                 let weight = verdict.best.weight;
-                return if weight < CERTAIN { Attempt::Nothing } else { Attempt::Open(verdict.rivals + 1, weight) };
+                return if weight < CERTAIN {
+                    BeginningTrial::Nothing
+                } else {
+                    BeginningTrial::Open(verdict.rivals + 1, weight)
+                };
             };
-            let Some(delay) = delay_of(&best, &plain, &tunnelled) else { return Attempt::Nothing };
+            let Some(delay) = delay_of(&best, &plain, &tunnelled) else { return BeginningTrial::Nothing };
             // Now that times say which packets belong together, they may say that the lengths were read wrongly.
             if refitted || !refit(lane, &items, self, delay) {
                 break (best, tunnelled, delay);
@@ -148,7 +152,7 @@ impl Search<'_> {
         let (delay, partial) = self.look(lane, &plain, delay);
         let mappings = lane.mappings.clone();
         let pairs = Vec::new();
-        Attempt::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows, pairs }))
+        BeginningTrial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows, pairs }))
     }
 
     /// The pairs that the succession of lengths makes of all packets of a lane.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 
-use super::beginning::{Attempt, Search, directions};
+use super::beginning::{BeginningTrial, Search, directions};
 use super::evidence::CERTAIN;
 use super::lane::{Lane, Level, PlainItem};
 use crate::matching::limits::{MAX_WAITING, ON_ITS_WAY_NS};
@@ -310,16 +310,16 @@ impl Order {
         let [towards, away] = &plain;
         let straight = [search.begin(out, towards), search.begin(back, away)];
         let crosswise = [search.begin(out, away), search.begin(back, towards)];
-        let weight = |trials: &[Attempt; 2]| trials.iter().map(Attempt::weight).sum::<f64>();
+        let weight = |trials: &[BeginningTrial; 2]| trials.iter().map(BeginningTrial::weight).sum::<f64>();
         let (there, across) = (weight(&straight), weight(&crosswise));
         let crossed = across > there;
         let (trials, others) = if crossed { (crosswise, straight) } else { (straight, crosswise) };
         // Packets that fit either direction as well belong to neither.
         let either = (across - there).abs() < CERTAIN;
         let mut own = trials.into_iter().zip(&others).map(|(trial, other)| trial.unless(other, either));
-        let trials = [own.next().unwrap_or(Attempt::Nothing), own.next().unwrap_or(Attempt::Nothing)];
-        self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, Attempt::open));
-        if !trials.iter().any(|trial| matches!(trial, Attempt::Begun(_))) {
+        let trials = [own.next().unwrap_or(BeginningTrial::Nothing), own.next().unwrap_or(BeginningTrial::Nothing)];
+        self.open = [0, 1].map(|lane: usize| trials.get(lane).map_or(0, BeginningTrial::open));
+        if !trials.iter().any(|trial| matches!(trial, BeginningTrial::Begun(_))) {
             if end {
                 let [towards, away] = plain.map(|plain| plain.len() as u64);
                 self.aside = (!either).then_some(if crossed { [away, towards] } else { [towards, away] });
@@ -334,7 +334,7 @@ impl Order {
         }
         for ((lane, trial), plain) in lanes.iter_mut().zip(trials).zip(plain) {
             lane.plain = plain;
-            if let Attempt::Begun(found) = trial {
+            if let BeginningTrial::Begun(found) = trial {
                 lane.take(*found, ledger);
             }
         }
@@ -399,7 +399,7 @@ impl Order {
             lane.plain = plain;
             lane.encapsulated = !known;
             *open = trial.open();
-            if let Attempt::Begun(found) = trial {
+            if let BeginningTrial::Begun(found) = trial {
                 lane.take(*found, ledger);
                 if end {
                     lane.advance(ledger, i64::MAX, i64::MAX, true);

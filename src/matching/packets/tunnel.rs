@@ -47,7 +47,7 @@ struct Visible {
 
 /// A packet inside a tunnel, as far as it can be seen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Carried {
+pub(crate) struct VisibleInner {
     /// IP length.
     pub(crate) bytes: u32,
     /// Digest of what no router changes; `None` where too little was captured.
@@ -140,10 +140,10 @@ impl Sight<'_> {
     }
 
     /// The packet inside, as far as it can be seen: what `trials` takes of it.
-    pub(crate) fn inside(&self, outer: &IpHeader) -> Option<Carried> {
+    pub(crate) fn inside(&self, outer: &IpHeader) -> Option<VisibleInner> {
         let visible = self.inner(outer)?;
         let ip = self.stack.encapsulated.and_then(|at| self.stack.ips.get(usize::from(at))).unwrap_or(outer);
-        Some(Carried {
+        Some(VisibleInner {
             bytes: visible.inner.bytes,
             key: visible.identity.map(|identity| identity.key),
             ends: (ip.src, ip.dst),

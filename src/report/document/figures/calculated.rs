@@ -1,7 +1,7 @@
 //! The overhead that a transform makes of every packet size, to be drawn with what was measured.
 
 use super::Sized;
-use super::sources::SizeRow;
+use super::sources::SizedRow;
 use crate::transform::size::ah::Alignment;
 use crate::transform::size::ethernet::l1_of_packet;
 use crate::transform::size::layers::{IpVersion, Layers};
@@ -56,8 +56,8 @@ fn fitting(name: &str, sized: &Sized<'_>) -> Option<Layers> {
     })
 }
 
-fn agrees(layers: &Layers, rows: &[SizeRow]) -> bool {
-    let whole = |row: &&SizeRow| row.parts.is_none_or(|parts| parts.fragmentation <= 0.0);
+fn agrees(layers: &Layers, rows: &[SizedRow]) -> bool {
+    let whole = |row: &&SizedRow| row.parts.is_none_or(|parts| parts.fragmentation <= 0.0);
     let mut compared = rows.iter().filter(whole).peekable();
     compared.peek().is_some()
         && compared.all(|row| {

@@ -1,6 +1,6 @@
 //! The overhead of packets by size: what it is made of, as bars.
 
-use super::sources::SizeRow;
+use super::sources::SizedRow;
 use super::{BarRow, Bars, Cell, Chart, Column, Data, Figure, Ink, LegendKey, Panel, Sized, StackPart, Table};
 use crate::model::report::TransformBasis;
 use crate::report::document::table::Priority;
@@ -11,7 +11,7 @@ const BARS: usize = 12;
 
 /// The figure; `None` where no size has known parts.
 pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
-    let rows: Vec<&SizeRow> = sized.rows.iter().filter(|row| row.parts.is_some()).collect();
+    let rows: Vec<&SizedRow> = sized.rows.iter().filter(|row| row.parts.is_some()).collect();
     let shown = busiest(&rows);
     let full = shown.iter().map(|row| length(row)).fold(0.0, f64::max);
     if full <= 0.0 || !full.is_finite() {
@@ -53,8 +53,8 @@ pub(in crate::report::document) fn figure(sized: &Sized<'_>) -> Option<Figure> {
 }
 
 /// The rows with the most packets, in order of size.
-fn busiest<'r>(rows: &[&'r SizeRow]) -> Vec<&'r SizeRow> {
-    let mut order: Vec<&SizeRow> = rows.to_vec();
+fn busiest<'r>(rows: &[&'r SizedRow]) -> Vec<&'r SizedRow> {
+    let mut order: Vec<&SizedRow> = rows.to_vec();
     order.sort_by_key(|row| std::cmp::Reverse(row.frames));
     order.truncate(BARS);
     order.sort_by_key(|row| row.inner);
@@ -62,13 +62,13 @@ fn busiest<'r>(rows: &[&'r SizeRow]) -> Vec<&'r SizeRow> {
 }
 
 /// How far a bar and its dots reach.
-fn length(row: &SizeRow) -> f64 {
+fn length(row: &SizedRow) -> f64 {
     let parts = row.parts.map_or(0.0, |parts| StackPart::ALL.iter().map(|part| part.of(&parts).max(0.0)).sum());
     // Overheads are far below 2^53 bytes.
     f64::max(parts, row.overhead.1 as f64)
 }
 
-fn bar(row: &SizeRow, used: &[StackPart]) -> BarRow {
+fn bar(row: &SizedRow, used: &[StackPart]) -> BarRow {
     let parts = row.parts.map_or_else(Vec::new, |parts| used.iter().map(|part| (*part, part.of(&parts))).collect());
     let (least, most) = row.overhead;
     let mut dots = vec![least as f64];
@@ -97,7 +97,7 @@ fn span((from, to): (u64, u64)) -> Cell {
 }
 
 /// Every size with its parts.
-fn data(rows: &[&SizeRow], used: &[StackPart]) -> Data {
+fn data(rows: &[&SizedRow], used: &[StackPart]) -> Data {
     let fixed = [Column::figures("packet", "B"), Column::counts("frames"), Column::figures("overhead", "B")];
     let parts = used.iter().map(|part| Column::figures(part.name(), "B"));
     let last = [Column::figures("in the tunnel", "B"), Column::figures("circuit left", "%")];
@@ -137,7 +137,7 @@ pub(in crate::report::document) fn ends(sized: &Sized<'_>) -> Option<(i64, i64)>
 }
 
 /// `Packets of 40 to 1 500 bytes`.
-pub(in crate::report::document) fn sizes(rows: &[SizeRow]) -> String {
+pub(in crate::report::document) fn sizes(rows: &[SizedRow]) -> String {
     match (rows.first(), rows.last()) {
         (Some(first), Some(last)) if first.inner != last.inner => {
             format!("Packets of {} to {} bytes", grouped(first.inner), grouped(last.inner))
@@ -148,7 +148,7 @@ pub(in crate::report::document) fn sizes(rows: &[SizeRow]) -> String {
 }
 
 /// The only part that differs between sizes; `None` where several do, none does, or packets of one size differ.
-pub(in crate::report::document) fn varying(rows: &[SizeRow]) -> Option<StackPart> {
+pub(in crate::report::document) fn varying(rows: &[SizedRow]) -> Option<StackPart> {
     let parts: Vec<_> = rows.iter().map(|row| row.parts.filter(|_| row.overhead.0 == row.overhead.1)).collect();
     let parts: Vec<_> = parts.into_iter().collect::<Option<_>>()?;
     let mut varying = StackPart::ALL.into_iter().filter(|part| {

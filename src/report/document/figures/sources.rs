@@ -28,12 +28,12 @@ pub(in crate::report::document) struct Sized<'r> {
     /// Whether the outer header is IPv6.
     pub(super) outer_v6: bool,
     /// The rows, in order of size.
-    pub(in crate::report::document) rows: Vec<SizeRow>,
+    pub(in crate::report::document) rows: Vec<SizedRow>,
 }
 
 /// One packet size.
 #[derive(Clone, Copy)]
-pub(in crate::report::document) struct SizeRow {
+pub(in crate::report::document) struct SizedRow {
     pub(in crate::report::document) inner: u64,
     pub(in crate::report::document) frames: u64,
     pub(super) outer: (u64, u64),
@@ -46,7 +46,7 @@ pub(in crate::report::document) struct SizeRow {
     pub(super) times: Option<Times>,
 }
 
-impl SizeRow {
+impl SizedRow {
     /// Share of the circuit that is the packet's own, per cent.
     pub(in crate::report::document) fn share(&self) -> Option<f64> {
         self.l1.map(|(plain, tunnel)| plain / tunnel * 100.0).filter(|share| share.is_finite())
@@ -80,8 +80,8 @@ fn measured(group: &[&Size]) -> bool {
     group.first().is_some_and(|size| size.basis != OverheadBasis::Modelled)
 }
 
-fn row(size: &Size) -> SizeRow {
-    SizeRow {
+fn row(size: &Size) -> SizedRow {
+    SizedRow {
         inner: size.inner_bytes,
         frames: size.frames,
         outer: (size.outer_bytes_min, size.outer_bytes_max),
@@ -109,7 +109,7 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<Size
     sizes.sort_by_key(|size| size.inner_bytes);
     let direction = report.directions.iter().find(|direction| *direction.sa == *id)?;
     let outer_v6 = direction.src.contains(':');
-    let rows: Vec<SizeRow> = sizes.iter().filter_map(|size| pair_row(size)).collect();
+    let rows: Vec<SizedRow> = sizes.iter().filter_map(|size| pair_row(size)).collect();
     let ends = format!("{} > {}", direction.src, direction.dst);
     let known = match basis {
         PairBasis::Content => "known by content",
@@ -131,10 +131,10 @@ pub(in crate::report::document) fn of_match(report: &MatchReport) -> Option<Size
 }
 
 /// A size of which pairs were measured; one that was lost whole has nothing to draw.
-fn pair_row(size: &MatchSize) -> Option<SizeRow> {
+fn pair_row(size: &MatchSize) -> Option<SizedRow> {
     let outer = (size.outer_bytes_min?, size.outer_bytes_max?);
     let overhead = (size.overhead_min_bytes?, size.overhead_max_bytes?);
-    Some(SizeRow {
+    Some(SizedRow {
         inner: size.inner_bytes,
         frames: size.frames,
         outer,

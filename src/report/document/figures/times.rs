@@ -1,7 +1,7 @@
 //! Latency by packet size: median, range and maximum.
 
 use super::scale::{Tick, decades};
-use super::sources::SizeRow;
+use super::sources::SizedRow;
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Sized, Table};
 use crate::model::pairs::{ClockBasis, Direction, MatchReport, Times};
 use crate::report::words::number::{count, duration, grouped};
@@ -14,7 +14,7 @@ const SIZES: usize = 12;
 /// The figure of the busiest direction; `None` where fewer than two sizes have times.
 pub(in crate::report::document) fn figure(report: &MatchReport, sized: &Sized<'_>) -> Option<Figure> {
     let direction = report.directions.iter().find(|direction| *direction.sa == *sized.sa)?;
-    let all: Vec<(&SizeRow, Times)> = sized.rows.iter().filter_map(|row| Some((row, row.times?))).collect();
+    let all: Vec<(&SizedRow, Times)> = sized.rows.iter().filter_map(|row| Some((row, row.times?))).collect();
     let mut shown = all.clone();
     shown.sort_by_key(|(row, _)| std::cmp::Reverse(row.frames));
     shown.truncate(SIZES);
@@ -69,7 +69,7 @@ fn time(ns: i64) -> String {
 }
 
 /// From the least to the most, in decades where times differ by more than a factor of 8 and all are positive.
-fn vertical(shown: &[(&SizeRow, Times)]) -> Option<(Axis, bool)> {
+fn vertical(shown: &[(&SizedRow, Times)]) -> Option<(Axis, bool)> {
     let least = shown.iter().map(|(_, times)| times.min).min()?;
     let most = shown.iter().map(|(_, times)| times.max).max()?;
     if least > 0 && most / 8 >= least {
@@ -129,7 +129,7 @@ fn caveat(direction: &Direction) -> &'static str {
     }
 }
 
-fn data(rows: &[(&SizeRow, Times)]) -> Data {
+fn data(rows: &[(&SizedRow, Times)]) -> Data {
     let times = ["min", "p50", "p90", "p99", "max"].map(Column::counts);
     let first = [Column::figures("packet", "B"), Column::counts("pairs")];
     let mut table = Table::new(first.into_iter().chain(times));
