@@ -4,6 +4,12 @@
 //! [`association`] finds where they went, [`figures`] measures each trial and [`sizes`] what trials of a size say together. Association
 //! is its own, not that of `match`: constant sizes with heavy loss have no content and no even order, but a first-in-first-out queue.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "times stick within 2^61 of 1970 (`limits::FURTHEST_NS`), so that differences have room; frames are counted in 64 bits and records \
+              bounded by `limits`; rates, latencies and sums of squares are floats"
+)]
+
 mod association;
 mod figures;
 mod finish;
