@@ -281,6 +281,8 @@ words! {
         NoLossyBurst = "no-lossy-burst",
         /// One of the trials has no latency.
         NoLatency = "no-latency",
+        /// Times contradict which frame is which.
+        AssociationUnclear = "association-unclear",
         /// The capture ends during the trial.
         CaptureCut = "capture-cut",
         /// More frames than are kept: the limit on memory.

@@ -254,13 +254,44 @@ fn through_tunnel(
     if !sample.middle {
         because(Figure::DeviceLatency, Reason::NoMiddleTap);
     } else if sample.no_latency.is_none() {
-        let device = sample.t.iter().zip(sample.tunnel).skip(from).filter(|(_, (t, _))| *t != MISSING);
-        let device = Spread::of(device.map(|(came, (t, _))| t - came).collect());
-        trial.device_latency_p50_ns = device.map(|s| s.p50);
-        if device.is_none() {
+        let device = through_device(sample);
+        // No packet leaves the tunnel tap before it came in or after it went out; where many do, frames were taken for others.
+        let own = || device.iter().filter(|(i, _)| *i >= from);
+        let contradicted = own().filter(|(i, t)| !is_between(sample, *i, *t)).count();
+        let spread = Spread::of(own().filter_map(|(i, t)| Some(t - sample.t.get(*i)?)).collect());
+        if spread.is_none() {
             because(Figure::DeviceLatency, Reason::NothingForwarded);
+        } else if contradicted * CONTRADICTED_OF > own().count() {
+            because(Figure::DeviceLatency, Reason::AssociationUnclear);
+        } else {
+            trial.device_latency_p50_ns = spread.map(|s| s.p50);
         }
     } else {
         because(Figure::DeviceLatency, sample.no_latency.unwrap_or(Reason::NoAnchor));
     }
+}
+
+/// Of so many packets one may contradict its time at the tunnel tap.
+const CONTRADICTED_OF: usize = 50;
+/// By how much times of different taps may contradict each other, in nanoseconds.
+const TAPS_APART: i64 = 100_000;
+
+/// The time of each packet at the tunnel tap. Where every packet of the tunnel reached the end, what left first was first in the tunnel.
+fn through_device(sample: &Sample<'_>) -> Vec<(usize, i64)> {
+    let seen = || sample.tunnel.iter().enumerate().filter(|(_, (t, _))| *t != MISSING).map(|(i, (t, _))| (i, *t));
+    let mut leaving: Vec<(i64, usize)> =
+        sample.out.iter().enumerate().filter(|(_, d)| **d != MISSING).map(|(i, d)| (*d, i)).collect();
+    if leaving.len() != seen().count() {
+        return seen().collect();
+    }
+    leaving.sort_unstable();
+    let mut times: Vec<i64> = seen().map(|(_, t)| t).collect();
+    times.sort_unstable();
+    leaving.into_iter().zip(times).map(|((_, i), t)| (i, t)).collect()
+}
+
+/// Whether a packet was at the tunnel tap between both ends.
+fn is_between(sample: &Sample<'_>, i: usize, tunnel: i64) -> bool {
+    let came = sample.t.get(i).is_none_or(|came| tunnel >= came - TAPS_APART);
+    came && sample.out.get(i).is_none_or(|left| *left == MISSING || tunnel <= left + TAPS_APART)
 }
