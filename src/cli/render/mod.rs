@@ -33,7 +33,7 @@ pub(super) struct RenderArgs {
     /// Title of the page [default: from the data]
     #[arg(long, value_name = "TITLE", help_heading = "Output")]
     title: Option<String>,
-    /// Who made it, named on the page [default: nobody]
+    /// Name of the author, shown on the page [default: none]
     #[arg(long, value_name = "AUTHOR", help_heading = "Output")]
     author: Option<String>,
     /// Write to FILE; it appears when it is complete [default: standard output]

@@ -24,9 +24,9 @@ pub(in crate::matching) struct Index {
 
 /// Keys of packets that came lately: a generator repeats its packets soon.
 const LATEST: usize = 1 << 10;
-/// Keys that came more than once, of which so many are remembered.
+/// How many keys that came more than once are remembered.
 const AGAIN: usize = 1 << 12;
-/// Packets that are alike, of which so many on either side of a time are looked at.
+/// How many packets that are alike are looked at on either side of a time.
 const NEAR: usize = 8;
 
 /// The packets with one key, the earliest first.

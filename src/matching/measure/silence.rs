@@ -15,7 +15,7 @@ const LEAST_NS: f64 = 100_000.0;
 const LEAST_GAPS: f64 = 4.0;
 /// Missing packets in a row that may be a hole.
 pub(in crate::matching) const IN_A_ROW: u64 = 6;
-/// The same where the silence is so many usual gaps long.
+/// The same for a silence of at least this many usual gaps.
 const IN_A_LONG_ROW: u64 = 3;
 const LONG_GAPS: f64 = 16.0;
 /// Missing packets next to a silence that prove that the tap was recording.

@@ -22,7 +22,7 @@ use crate::model::{Address, FramePos};
 const SURE: f32 = 0.9;
 /// A pair that is less sure has no latency.
 const TIMED: f32 = 0.5;
-/// Of so many pairs one whose times contradict it is wrong, not the clock.
+/// Up to one pair of this many may have contradictory times before the clock is doubted instead of the pair.
 const STRAY: u64 = 16;
 /// How sure a pair is whose times contradict it.
 const IMPOSSIBLE: f32 = 0.3;

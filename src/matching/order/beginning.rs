@@ -49,7 +49,7 @@ pub(in crate::matching) struct Beginning {
 pub(in crate::matching) enum BeginningTrial {
     /// The packets do not belong together, as far as is known.
     Nothing,
-    /// They may belong together in so many ways; how well the best of them fits.
+    /// Several alignments fit: their number, and how well the best of them fits.
     Open(usize, f64),
     /// They belong together.
     Begun(Box<Beginning>),

@@ -23,7 +23,7 @@ const SPREADS: f64 = 6.0;
 const WIDEST: f64 = 20e6;
 /// By how much clocks may drift apart.
 const DRIFT: f64 = 1e-4;
-/// Another mapping must explain one packet more of so many, and no fewer than a few.
+/// How many more packets another mapping must explain: one of every `OF`, and at least `MORE`.
 const OF: usize = 32;
 const MORE: usize = 3;
 

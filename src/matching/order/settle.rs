@@ -421,7 +421,7 @@ fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Op
 
 /// Whether packets have so many lengths that a few in a row are like no others.
 fn is_diverse(tunnelled: &[align::Tunnelled]) -> bool {
-    /// Of so many packets, so many lengths.
+    /// Packets that are looked at, and the lengths that they must have at least.
     const PACKETS: usize = 2 * AROUND;
     const LENGTHS: usize = 4;
     let mut lengths: Vec<u32> = tunnelled.iter().take(PACKETS).filter_map(|packet| packet.esp).collect();
@@ -430,7 +430,7 @@ fn is_diverse(tunnelled: &[align::Tunnelled]) -> bool {
     lengths.chunk_by(|a, b| a == b).filter(|same| same.len() * 4 < PACKETS && same.len() > 1).count() >= LENGTHS
 }
 
-/// Takes note of flows that a first look finds in the tunnel; whether there are any that nobody knew.
+/// Takes note of flows that a first look finds in the tunnel; returns whether any of them is new.
 fn hint(ledger: &mut Ledger, plain: &[PlainItem], aligned: &align::Aligned) -> bool {
     /// Packets that make a flow known.
     const ENOUGH: u32 = 3;

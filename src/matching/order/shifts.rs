@@ -75,9 +75,9 @@ pub(in crate::matching) struct Proof {
 }
 
 impl Proof {
-    /// Whether so many pairs at one end are open that it is not known how many packets were lost.
+    /// Whether too many pairs are open, at the ends or in all, to say how many packets were lost.
     pub(in crate::matching) const fn is_open(&self) -> bool {
-        /// Pairs at either end, and of so many one.
+        /// Open pairs at both ends: at most `FEW`, or one of every `OF` pairs.
         const FEW: u64 = 4;
         const OF: u64 = 64;
         const SOME: u64 = 10;

@@ -262,7 +262,7 @@ impl Default for Ledger {
 
 /// A pair as sure as this says how long packets are on their way.
 const REACHES: f32 = 0.7;
-/// After so many packets that found the list of lost ones full it is looked through again.
+/// The list of lost packets is searched for room again after this many packets found it full.
 const UNLISTED: u64 = 1_024;
 
 /// Packets that made room for others before their counterpart could have come.
@@ -305,7 +305,7 @@ pub(in crate::matching) struct Lost {
     pub(in crate::matching) time: Timestamp,
     pub(in crate::matching) bytes: u32,
     pub(in crate::matching) flow: FlowId,
-    /// SA and number that nobody saw, where the hole in the numbers says so.
+    /// SA and number that the tunnel's tap did not see, where the hole in the numbers says so.
     pub(in crate::matching) hole: Option<(u32, u32)>,
     /// How sure it is that it was this one.
     pub(in crate::matching) confidence: f32,

@@ -24,11 +24,11 @@ pub(in crate::matching) struct Mapping {
 pub(in crate::matching) enum Inside {
     /// The packet alone: tunnel mode.
     Packet,
-    /// GRE of so many octets in transport mode.
+    /// GRE in transport mode, with the length of its header in bytes.
     Gre(u32),
-    /// An IP header of so many octets of its own, and GRE of so many: a tunnel in tunnel mode.
+    /// A tunnel in tunnel mode: the lengths in bytes of its own IP header and of GRE.
     Tunnel(u32, u32),
-    /// The packet without its IP header of so many octets: transport mode.
+    /// Transport mode: the packet without its IP header, with the length of that in bytes.
     Payload(u32),
 }
 
@@ -153,7 +153,7 @@ fn made(mapping: &Mapping, plain: &Lengths, esp: &Lengths) -> u32 {
     made
 }
 
-/// The least length, where so many packets have it that a sender may fill up to it.
+/// The least length, if a quarter of the packets have it, as where a sender pads all short packets up to it.
 fn tfc_floor(esp: &Lengths) -> Option<u32> {
     let (&least, &count) = esp.first_key_value()?;
     let total: u32 = esp.values().sum();

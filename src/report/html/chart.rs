@@ -21,9 +21,9 @@ const BELOW_RUG: f64 = 50.0;
 const WIDE: f64 = 1000.0;
 /// Points that have words of their own.
 const SPEAKING: usize = 400;
-/// A part of at least so many bytes has its name in the bar.
+/// Least bytes of a part whose name is written in the bar.
 const NAMED: f64 = 8.0;
-/// A part of at least so many bytes has its number in the bar.
+/// Least bytes of a part whose number is written in the bar.
 const NUMBERED: f64 = 5.0;
 
 /// The class of an ink.

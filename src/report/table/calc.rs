@@ -41,7 +41,7 @@ pub(in crate::report) const SIZES: Sheet<SizeRow> = Sheet {
 /// What each way costs at any size.
 pub(in crate::report) const TRANSFORMS: Sheet<Costs> = Sheet {
     name: "transforms",
-    about: "What each transform costs whatever the size.",
+    about: "The costs of each transform that do not depend on the packet size.",
     rows: &["Costs"],
     fields: &[
         text("transform", |r| (&r.transform).into()),

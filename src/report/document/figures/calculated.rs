@@ -7,7 +7,7 @@ use crate::transform::size::ethernet::l1_of_packet;
 use crate::transform::size::layers::{IpVersion, Layers};
 use crate::transform::size::path::{Mode, Path, Protection};
 
-/// Between two steps of the padding a point each so many bytes: the curve between them is hardly bent.
+/// Bytes between two points of the curve within a step of the padding, where it is nearly straight.
 const EVERY: u64 = 24;
 
 /// A transform and the share of the circuit it leaves.

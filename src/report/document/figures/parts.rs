@@ -4,18 +4,28 @@ use crate::model::report::Parts;
 
 /// A part of an overhead.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[allow(missing_docs)] // the names are those of the figures
 pub enum StackPart {
+    /// The outer IP header.
     OuterIp,
+    /// UDP of NAT traversal (RFC 3948).
     Udp,
+    /// TCP encapsulation (RFC 9329).
     Tcp,
+    /// GRE inside or outside ESP.
     Gre,
+    /// An Ethernet header inside.
     Link,
+    /// The AH header with its ICV (RFC 4302).
     Ah,
+    /// Header and trailer of ESP (RFC 4303).
     Esp,
+    /// The IV of ESP.
     Iv,
+    /// The ICV of ESP.
     Icv,
+    /// Padding of ESP.
     Padding,
+    /// Further headers of fragments.
     Fragmentation,
 }
 

@@ -15,7 +15,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Captures beyond so many are not listed: a line that nobody types is no help.
+/// Captures that a command lists at most: a longer line would not be typed.
 const LISTED: usize = 12;
 
 pub(super) fn report(report: &Report) -> Vec<String> {
