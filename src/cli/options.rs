@@ -118,6 +118,14 @@ fn not_text(list: &OsStr) -> Error {
     Error::Format { path: list.into(), what: "a name in the list is not UTF-8; this system needs text".into() }
 }
 
+/// UDP ports as settings have them: sorted, each once.
+pub(super) fn udp_ports(typed: &[u16]) -> Vec<u16> {
+    let mut ports = typed.to_vec();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
+}
+
 /// Settings of a run.
 pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> Result<Settings, Error> {
     if let (Some(from), Some(to)) = (filter.from, filter.to) {
@@ -130,9 +138,6 @@ pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> 
             return Err(Error::Usage("--from must be before --to".into()));
         }
     }
-    let mut udp_ports = filter.udp_port.clone();
-    udp_ports.sort_unstable();
-    udp_ports.dedup();
     let default = Settings::default();
     Ok(Settings {
         bin_ns: analysis.map_or(default.bin_ns, |analysis| analysis.bin),
@@ -140,7 +145,7 @@ pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> 
         to: filter.to,
         peer: filter.peer,
         spi: filter.spi,
-        udp_ports,
+        udp_ports: udp_ports(&filter.udp_port),
         overlay: filter.overlay,
         link_rate_bps: analysis.and_then(|analysis| analysis.link_rate),
         max_loss_pct: analysis.map_or(default.max_loss_pct, |analysis| analysis.max_loss),

@@ -129,11 +129,8 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         Err(error) => return failed(&error),
     };
     let mut unread = Vec::new();
-    let mut udp_ports = args.udp_port.clone();
-    udp_ports.sort_unstable();
-    udp_ports.dedup();
     let settings = Settings {
-        udp_ports,
+        udp_ports: options::udp_ports(&args.udp_port),
         overlay: args.overlay,
         link_rate_bps: args.link_rate,
         expectation: policies::read(&args.policy.config, &args.run, &mut unread),
