@@ -137,10 +137,13 @@ fn report(
     let counts = taps.counts();
     let wrong_tap = taps.looks_swapped() && present == [true, true, present.get(2) == Some(&true)];
     let cut = |facts: &Vec<CaptureFacts>| interrupted || facts.iter().any(|facts| facts.damage.is_some());
-    let [near, middle, far] = &facts;
-    let cut = [cut(near) || (one && cut(middle)), cut(middle), cut(far)];
-    let figured = finish(taps, asked, &TapsGiven { present, cut, clear });
-    let all: Vec<CaptureFacts> = facts.iter().flatten().cloned().collect();
+    // A capture that is two taps at once is read as the tunnel's, and is one capture with one set of findings.
+    let [near, middle, far] = facts;
+    let near = if one { middle.clone() } else { near };
+    let known: &[CaptureFacts] = if one { &[] } else { &near };
+    let all: Vec<CaptureFacts> = [known, &middle, &far].into_iter().flatten().cloned().collect();
+    let facts = [near, middle, far];
+    let figured = finish(taps, asked, &TapsGiven { present, cut: facts.each_ref().map(cut), clear });
     let mut why = figured.degraded.clone();
     why.extend(all.iter().filter_map(CaptureFacts::degraded).chain(expectation.left_out()).map(|why| why + "."));
     let names = if asked.ends { ["in", "tunnel", "out"] } else { ["plain", "tunnel", "exit"] };

@@ -1,6 +1,7 @@
 //! Input that is no bench, or not the one that was meant.
 
 use crate::bench::{Bench, Load, Made};
+use crate::support::writer::{Order, Out, Step, pcap};
 use crate::support::{items, write_file};
 use crate::{json, run};
 
@@ -53,6 +54,23 @@ fn no_trial_is_an_answer() {
     let mut text = made.all();
     text.retain(|arg| arg != "--format" && arg != "json");
     assert!(run(&text, &[]).expect(0).text().starts_with("No trial was found."));
+}
+
+/// One capture of both links is one capture: its frames are those of both taps, and what is wrong with it is said once.
+#[test]
+fn one_capture_of_two_taps_is_told_once() {
+    const PPI: u32 = 192;
+    let dir = crate::support::scratch("trials-one-capture");
+    let frames: Vec<Out> = (0..5).map(|at| Out::whole(1_000_000_000 + at, vec![0; 60])).collect();
+    let file = write_file(&dir, "ppi.pcap", &pcap(&frames, PPI, Order::Little, Step::Nano));
+    let file = file.to_str().expect("text");
+    let args = ["trials", "--format", "json", "--plain", file, "--tunnel", file].map(str::to_owned);
+    let report = json(&args, &[]);
+    let unread: Vec<&str> = codes(&report).into_iter().filter(|code| *code == "capture-link-unread").collect();
+    assert_eq!(unread.len(), 1, "{}", report["findings"]);
+    for tap in items(&report, "taps") {
+        assert_eq!(tap["captures"][0]["frames"], 5, "{tap}");
+    }
 }
 
 #[test]

@@ -79,3 +79,27 @@ fn load_steps_of_a_kernel() {
         }
     }
 }
+
+/// A packet is at the tunnel tap after it came in and before it went out: a copy of an old packet in the tunnel, which a replay is, makes
+/// no time of it.
+#[test]
+fn the_time_in_the_device_lies_within_the_latency() {
+    let Some(folder) = shared("lab") else { return };
+    let (mut seen, mut open) = (0, 0);
+    for entry in std::fs::read_dir(folder).expect("the lab can be listed") {
+        let folder = entry.expect("an entry").path();
+        if ["plain-a.pcap", "tunnel.pcap", "plain-b.pcap"].iter().any(|name| !folder.join(name).exists()) {
+            continue;
+        }
+        for trial in items(&lab(&folder, &[]), "trials") {
+            let Some(device) = trial["device_latency_p50_ns"].as_i64() else {
+                open += u32::from(crate::reason(trial, "device_latency") == Some("association-unclear"));
+                continue;
+            };
+            seen += 1;
+            let most = trial["latency_max_ns"].as_i64().unwrap_or(i64::MAX);
+            assert!((-100_000..=most.saturating_add(100_000)).contains(&device), "{}: {trial}", folder.display());
+        }
+    }
+    assert!(seen > 50 && open > 0, "{seen} times in a device, {open} contradicted");
+}
