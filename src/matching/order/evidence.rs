@@ -18,6 +18,8 @@ const PEAKS: usize = 12;
 const NEAR: usize = 4;
 /// Packets by which the best alignment is shifted to see what speaks against its neighbours.
 const SHIFTS: [isize; 8] = [-1, 1, -2, 2, -3, 3, -7, 7];
+/// Packets by which a rival that was looked for by its own offset may be beside its best place.
+const BESIDE: isize = 2;
 /// Pairs that tell the offset at the beginning.
 const EARLY: usize = 32;
 /// Evidence against chance, in nats, below which packets do not belong together.
@@ -363,9 +365,11 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         }
         all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let best = all.first()?.clone();
-        // A rival that was looked for with less luck than the best is no less likely: each gets the best one's offset, shifted.
+        // A rival that was looked for with less luck than the best is no less likely: each gets the best one's offset, shifted. In a burst
+        // a rival may be a packet or two beside the place where it explains most.
         let mut shifts = SHIFTS.to_vec();
-        shifts.extend(all.iter().skip(1).filter_map(|rival| self.shift_of(rival, &best)));
+        let others = all.iter().skip(1).filter_map(|rival| self.shift_of(rival, &best));
+        shifts.extend(others.flat_map(|shift| (-BESIDE..=BESIDE).filter_map(move |by| shift.checked_add(by))));
         shifts.sort_unstable();
         shifts.dedup();
         let begins = self.shifted(&best, 0).unwrap_or(best.offset);
@@ -378,7 +382,13 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         }
         all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let best = all.first()?.clone();
-        let rivals = all.iter().skip(1).filter(|own| !is_same(own, &best) && !is_refuted(own, &best)).count();
+        let mut rivals: Vec<&Alignment> = Vec::new();
+        for own in all.iter().skip(1).filter(|own| !is_same(own, &best) && !is_refuted(own, &best)) {
+            if !rivals.iter().any(|rival| is_same(rival, own)) {
+                rivals.push(own);
+            }
+        }
+        let rivals = rivals.len();
         Some(Verdict { best, rivals })
     }
 }
