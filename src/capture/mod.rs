@@ -49,6 +49,7 @@ mod pcap;
 mod pcapng;
 mod reader;
 mod resolution;
+mod rewrite;
 mod span;
 
 pub use crate::capture::input::memory::MemoryCapture;
@@ -59,3 +60,4 @@ pub use frame::Frame;
 pub use info::{CaptureInfo, InterfaceInfo};
 pub use reader::CaptureReader;
 pub use resolution::Resolution;
+pub use rewrite::{About, Comments, Rewrite, Rewritten};

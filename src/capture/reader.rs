@@ -1,5 +1,8 @@
 //! Reading a capture chunk by chunk.
 
+mod raw;
+mod supply;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +12,13 @@ use super::compression::Compression;
 use super::info::{CaptureInfo, InterfaceInfo};
 use super::pcap;
 use super::pcapng::{self, Place};
-use crate::capture::input::buffer::ReadBuffer;
 use crate::capture::input::format::{Format, REFUSAL_BYTES, refusal};
 use crate::capture::input::head::Head;
 use crate::capture::input::source::{Counted, Opened, Source};
 use crate::capture::span::chunk::{Chunk, Context};
 use crate::capture::span::walk::{End, Walked};
 use crate::model::{CaptureId, Damage, DamageKind, Error};
+use supply::Supply;
 
 /// Reads one capture, from its first octet to its last or to damage that ends the reading.
 pub struct CaptureReader {
@@ -31,6 +34,8 @@ pub struct CaptureReader {
     /// Offset of `carry` in the decompressed stream.
     pub(super) offset: u64,
     done: bool,
+    /// The input had nothing to say when it was last asked.
+    idle: bool,
     chunk_bytes: usize,
     ended: Option<Ended>,
     /// Offset at which the reading began: 0, or where a part of a file begins.
@@ -54,16 +59,6 @@ enum Ended {
     Cut,
     /// At something that is no record.
     Damaged,
-}
-
-/// What reading on has brought.
-enum Supply {
-    /// There may be more.
-    More,
-    /// The input has ended.
-    Ended,
-    /// The system or the decompressor cannot go on.
-    Failed(io::Error),
 }
 
 /// Octets of a compressed stream's magic that tell it from others.
@@ -187,6 +182,7 @@ impl CaptureReader {
             need: 0,
             offset: header_bytes as u64,
             done: false,
+            idle: false,
             chunk_bytes: super::limits::CHUNK_BYTES,
             ended: None,
             origin: 0,
@@ -215,6 +211,7 @@ impl CaptureReader {
             need: 0,
             offset: begin,
             done: false,
+            idle: false,
             chunk_bytes: super::limits::CHUNK_BYTES,
             ended: None,
             origin: begin,
@@ -262,13 +259,14 @@ impl CaptureReader {
     /// Fills `chunk` with the next span of whole records, at least one frame of it, using the chunk's buffer again.
     /// `false` at the end of the input, or at damage that ends the reading ([`CaptureInfo::damage`]).
     ///
-    /// A file is read in chunks of [`super::limits::CHUNK_BYTES`]; from a pipe, what is complete is delivered at once.
+    /// A file is read in chunks of [`super::limits::CHUNK_BYTES`]; from a pipe, what is complete is delivered at once. Where a reader that
+    /// was given to [`Self::from_reader`] answers [`io::ErrorKind::WouldBlock`], the chunk may be empty.
     pub fn next_chunk(&mut self, chunk: &mut Chunk) -> bool {
         while !self.done {
             chunk.clear(self.capture, self.info.frames + 1);
             self.fill_chunk(chunk);
             self.info.bytes_consumed = self.consumed.load(Ordering::Relaxed);
-            if chunk.frames > 0 {
+            if chunk.frames > 0 || self.idle {
                 return true;
             }
         }
@@ -285,7 +283,8 @@ impl CaptureReader {
         let mut look_first = self.live;
         loop {
             let supply = if look_first { Supply::More } else { self.read(&mut chunk.buffer, &mut filled) };
-            let at_end = !matches!(supply, Supply::More);
+            let at_end = matches!(supply, Supply::Ended | Supply::Failed(_));
+            self.idle = matches!(supply, Supply::Idle);
             look_first = false;
             let place =
                 Place { offset: self.offset + (walked - start) as u64, frame: self.info.frames + chunk.frames + 1 };
@@ -322,9 +321,9 @@ impl CaptureReader {
                     self.damaged(place, bytes, frames, kind, what);
                     break;
                 }
-                (End::More { need, .. }, Supply::More) => {
+                (End::More { need, .. }, Supply::More | Supply::Idle) => {
                     self.need = need;
-                    if chunk.frames > 0 {
+                    if chunk.frames > 0 || self.idle {
                         break;
                     }
                     if filled == chunk.buffer.len() {
@@ -352,38 +351,6 @@ impl CaptureReader {
                 Context::Pcapng(sections)
             }
         };
-    }
-
-    /// Reads into the buffer behind `filled`: all there is room for, or what a live input has.
-    fn read(&mut self, buffer: &mut ReadBuffer, filled: &mut usize) -> Supply {
-        let room = buffer.len();
-        while *filled < room {
-            match self.input.read(buffer.span_mut(*filled, room)) {
-                Ok(0) => return Supply::Ended,
-                Ok(n) => {
-                    *filled += n;
-                    self.info.bytes_read += n as u64;
-                    if self.live {
-                        break;
-                    }
-                }
-                Err(error) => return Supply::Failed(error),
-            }
-        }
-        Supply::More
-    }
-
-    /// The damage that a failure half-way means. A compressed stream that ends early is a cut file.
-    fn failure(&self, error: &io::Error) -> (DamageKind, String) {
-        match (self.info.compression, error.kind()) {
-            (Some(compression), io::ErrorKind::UnexpectedEof) => {
-                (DamageKind::Cut, format!("the {compression} stream ends before it is complete"))
-            }
-            (Some(compression), _) => {
-                (DamageKind::Read, format!("the {compression} stream cannot be read on: {error}"))
-            }
-            (None, _) => (DamageKind::Read, format!("reading failed: {error}")),
-        }
     }
 
     /// Notes damage that ends the reading, `bytes` and `frames` behind `place`.

@@ -32,11 +32,12 @@ Exit status:
 
 Examples:
   spiglass report tunnel.pcap
-  tcpdump -i eth1 -w - | spiglass report -
+  tcpdump -i eth1 -U -w - | spiglass report -
   spiglass check --format json -o nightly.json /captures/*.pcap.gz
   spiglass frames --format csv tunnel.pcap > frames.csv
   spiglass calc --transform 'esp-aes 256 esp-sha-hmac'
   spiglass render report.json match.json -o page.html
+  spiglass annotate tunnel.pcap -o annotated.pcapng
   spiglass explain spi-zero";
 
 #[derive(Debug, Subcommand)]
@@ -73,6 +74,12 @@ pub(super) enum Command {
     /// One page for a browser, without script, from JSON outputs of report, match and calc
     #[command(after_long_help = super::render::EXAMPLES)]
     Render(super::render::RenderArgs),
+    /// The capture again as pcapng, with findings and pairs as packet comments for Wireshark
+    #[command(after_long_help = super::annotate::EXAMPLES)]
+    Annotate(super::annotate::AnnotateArgs),
+    /// One line per change while a capture comes: new SAs, silence, findings
+    #[command(after_long_help = super::watch::EXAMPLES)]
+    Watch(super::watch::WatchArgs),
     /// What a finding code, an SPI or a pasted router log line means
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
@@ -99,7 +106,7 @@ Examples:
   spiglass report --from 2026-11-21T04:41:00Z --to +30s --peer 192.168.1.2 tunnel.pcap
   spiglass report --format csv --table sizes tunnel.pcap > sizes.csv
   spiglass report --config r1.cfg --config r2.cfg tunnel.pcap
-  tcpdump -i eth1 -w - 'ip proto 50 or udp port 4500' | spiglass report -";
+  tcpdump -i eth1 -U -w - 'ip proto 50 or udp port 4500' | spiglass report -";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

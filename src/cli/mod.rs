@@ -12,6 +12,7 @@ macro_rules! tell {
     }};
 }
 
+mod annotate;
 mod args;
 mod calc;
 mod options;
@@ -25,6 +26,7 @@ mod sink;
 mod trials;
 mod values;
 mod verdict;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

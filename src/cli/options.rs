@@ -18,7 +18,7 @@ use crate::report::document::View;
 use crate::report::text::{TextOptions, Theme};
 
 /// Columns of text that goes to no terminal.
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 
 /// The captures to read: positional ones, named taps, then those listed in a file. None are needed where configurations alone
 /// are asked for.

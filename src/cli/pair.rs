@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
-use super::progress::{Display, Interrupt};
+use super::progress::{Display, InterruptKey};
 use super::run::{complain, failed, say_unread, warn_of_damaged, write};
 use super::sink::Sink;
 use super::values;
@@ -136,8 +136,8 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         expectation: policies::read(&args.policy.config, &args.run, &mut unread),
         ..Settings::default()
     };
-    let interrupt = Interrupt::listen();
-    let display = Display::new(&args.run, interrupt.clone());
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
     let rows = args.tell.format == Format::Csv && table == PairTable::Pairs;
     let result = if rows {
         let names =
@@ -161,7 +161,7 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
             return verdict;
         }
     };
-    verdict.interrupted(interrupt.happened());
+    verdict.interrupted(key.happened());
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);

@@ -8,53 +8,67 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{RunArgs, When};
+use super::options::WIDTH;
 use super::sink::remove_unfinished;
-use crate::engine::{Progress, ProgressUpdate};
+use crate::engine::{Interrupt, Progress, ProgressUpdate, Signal, on_signal};
+use crate::model::report::Report;
+use crate::report::document::View;
+use crate::report::text::{TextOptions, Theme};
 use crate::report::words::escape::printable;
 use crate::report::words::number::{bytes, count};
+use crate::report::{document, text};
 
 /// Runs shorter than this show no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often a line is written where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// Set by the first interrupt while captures are read; the second ends the program at once, as does one before there is anything to
-/// report.
+/// The interrupt key. While captures are read the first asks for the end and the second ends the program at once, as does one before
+/// there is anything to report.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Interrupt(Arc<AtomicBool>);
+pub(super) struct InterruptKey(Arc<Interrupt>);
 
 /// The one that listens: a program has one handler.
-static LISTENING: OnceLock<Interrupt> = OnceLock::new();
+static LISTENING: OnceLock<InterruptKey> = OnceLock::new();
 /// Whether captures are being read.
 static READING: AtomicBool = AtomicBool::new(false);
 
-impl Interrupt {
+impl InterruptKey {
     /// Listens for the interrupt key, and for those who want the program to end for other reasons.
     pub(super) fn listen() -> Self {
         let listen = || {
-            let interrupt = Self::default();
-            let flag = Arc::clone(&interrupt.0);
+            let key = Self::default();
+            let interrupt = Arc::clone(&key.0);
             // Without a handler the key ends the program as usual: nothing to tell.
-            let _ = ctrlc::set_handler(move || {
-                if flag.swap(true, Ordering::Relaxed) || !READING.load(Ordering::Relaxed) {
+            let _ = on_signal(move |signal| {
+                if signal == Signal::Report {
+                    interrupt.want_report();
+                    return;
+                }
+                if !interrupt.ask() || !READING.load(Ordering::Relaxed) {
                     remove_unfinished();
                     tell!("spiglass: exit status 130: interrupted");
                     std::process::exit(130);
                 }
+                if interrupt.has_pipes() {
+                    tell!(
+                        "spiglass: interrupted; reading the pipe to its end (interrupt again to end without a report)"
+                    );
+                }
             });
-            interrupt
+            key
         };
         LISTENING.get_or_init(listen).clone()
     }
 
     pub(super) fn happened(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_asked()
     }
 }
 
 /// Shows progress, or does not.
 pub(super) struct Display {
-    interrupt: Interrupt,
+    key: InterruptKey,
     kind: Kind,
     started: Instant,
     state: Mutex<State>,
@@ -75,7 +89,7 @@ struct State {
 }
 
 impl Display {
-    pub(super) fn new(run: &RunArgs, interrupt: Interrupt) -> Self {
+    pub(super) fn new(run: &RunArgs, key: InterruptKey) -> Self {
         READING.store(true, Ordering::Relaxed);
         let terminal = std::io::stderr().is_terminal();
         let kind = match run.progress {
@@ -86,7 +100,7 @@ impl Display {
             When::Always if terminal => Kind::Bar,
             When::Always => Kind::Lines,
         };
-        Self { interrupt, kind, started: Instant::now(), state: Mutex::default() }
+        Self { key, kind, started: Instant::now(), state: Mutex::default() }
     }
 
     /// Takes the bar away, before anything else is printed.
@@ -123,11 +137,19 @@ impl Progress for Display {
     }
 
     fn interrupted(&self) -> bool {
-        self.interrupt.happened()
+        self.key.0.is_due()
     }
 
-    fn interrupt(&self) -> Option<Arc<AtomicBool>> {
-        Some(Arc::clone(&self.interrupt.0))
+    fn interrupt(&self) -> Option<Arc<Interrupt>> {
+        Some(Arc::clone(&self.key.0))
+    }
+
+    /// To standard error: standard output is the report's of the end.
+    fn interim(&self, report: Report) {
+        let look = TextOptions { width: WIDTH, theme: Theme::plain() };
+        let text = text::render(&document::report(&report, &View::default()), &look);
+        tell!("spiglass: so far");
+        text.lines().for_each(|line| tell!("{line}"));
     }
 }
 

@@ -6,7 +6,7 @@ use super::args::{
     AnalysisArgs, Cli, Command, ExplainArgs, FilterArgs, Format, FramesArgs, InputArgs, MergeArgs, PartialArgs,
     ReportArgs, RowsFormat,
 };
-use super::progress::{Display, Interrupt};
+use super::progress::{Display, InterruptKey};
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies};
@@ -23,7 +23,7 @@ use crate::report::{csv, document, explain, html, json, markdown, schema, text};
 
 /// Runs what was asked for.
 pub(super) fn run(cli: Cli) -> Verdict {
-    Interrupt::listen();
+    InterruptKey::listen();
     match cli.command {
         Command::Report(args) => report(&Asked { args, findings_only: false }),
         Command::Check(args) => report(&Asked { args, findings_only: true }),
@@ -34,6 +34,8 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Trials(args) => super::trials::trials(&args),
         Command::Calc(args) => super::calc::calc(&args),
         Command::Render(args) => super::render::render(&args),
+        Command::Annotate(args) => super::annotate::annotate(&args),
+        Command::Watch(args) => super::watch::watch(&args),
         Command::Explain(args) => explain(&args),
         Command::Completions { shell } => print(&super::completions(shell)),
         Command::Schema { name } => {
@@ -90,13 +92,13 @@ fn report(asked: &Asked) -> Verdict {
     };
     let mut unread = Vec::new();
     settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
-    let interrupt = Interrupt::listen();
-    let display = Display::new(&args.run, interrupt.clone());
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
     let engine::Outcome { mut report, errors } =
         engine::run(&inputs, &settings, options::jobs(args.run.jobs), &display);
     display.finish();
     let mut verdict = Verdict::default();
-    verdict.interrupted(interrupt.happened());
+    verdict.interrupted(key.happened());
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);
@@ -143,18 +145,18 @@ fn partial(args: &PartialArgs) -> Verdict {
     };
     let mut unread = Vec::new();
     settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
-    let interrupt = Interrupt::listen();
-    let display = Display::new(&args.run, interrupt.clone());
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
     let engine::Analysed { mut state, errors } =
         engine::analyse(&inputs, &settings, options::jobs(args.run.jobs), &display);
     display.finish();
     state.label(args.stream.as_deref(), args.part);
     state.lacks(errors.iter().map(|error| format!("Not read: {error}.")));
-    if interrupt.happened() {
+    if key.happened() {
         state.lacks(["The run that made a state was interrupted: what it had not read by then is missing.".to_owned()]);
     }
     let mut verdict = Verdict::default();
-    verdict.interrupted(interrupt.happened());
+    verdict.interrupted(key.happened());
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);
@@ -302,8 +304,8 @@ fn frames(args: &FramesArgs) -> Verdict {
         RowsFormat::Csv => RowFormat::Csv,
         RowsFormat::Ndjson => RowFormat::Ndjson,
     };
-    let interrupt = Interrupt::listen();
-    let display = Display::new(&args.run, interrupt.clone());
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
     let mut rows = FrameRows::new(&mut sink, format);
     let result = engine::frames(&inputs, &settings, &mut rows, &display);
     display.finish();
@@ -322,7 +324,7 @@ fn frames(args: &FramesArgs) -> Verdict {
     }
     unread.extend(outcome.errors);
     unread.iter().for_each(complain);
-    verdict.interrupted(interrupt.happened());
+    verdict.interrupted(key.happened());
     verdict.errors(&unread);
     for info in &outcome.captures {
         if let Some(damage) = &info.damage {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
+use super::live::Interrupt;
 use crate::analysis;
 use crate::capture::{CaptureInfo, Source};
 use crate::model::report::Report;
@@ -110,11 +110,19 @@ pub trait Progress: Sync {
     /// Whether the run should end now and report what it has.
     fn interrupted(&self) -> bool;
 
-    /// What is set when the run should end, where something else than this thread may look at it: then a run ends even while
-    /// it waits for a pipe.
-    fn interrupt(&self) -> Option<Arc<AtomicBool>> {
+    /// The request to end, where other threads may look at it: then a run ends even while it waits for a pipe, and pipes are read
+    /// to their end.
+    fn interrupt(&self) -> Option<Arc<Interrupt>> {
         None
     }
+
+    /// Whether files are read on as they grow, and again where another one gets their name.
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// Takes a report of what was read so far, as [`Interrupt::want_report`] asked for it.
+    fn interim(&self, _: Report) {}
 }
 
 /// Nobody wants to know.

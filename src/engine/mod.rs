@@ -2,6 +2,7 @@
 
 #![expect(clippy::arithmetic_side_effects, reason = "bytes and frames of files are below 2^63")]
 
+mod annotate;
 mod frames;
 mod input;
 mod live;
@@ -15,9 +16,13 @@ mod state;
 mod trials;
 
 pub use crate::analysis::Expectation;
+pub use annotate::{Annotated, annotate};
 pub use frames::{FrameSink, FramesOutcome, frames};
 pub use input::{Input, Outcome, Progress, ProgressUpdate, Quiet, Settings, TimeBound};
+pub use live::Interrupt;
+#[cfg(feature = "cli")]
+pub use live::signals::{Signal, on_signal};
 pub use pairing::{Matched, PairInputs, PairSink, pair};
-pub use run::{Analysed, analyse, cores, run};
+pub use run::{Analysed, analyse, cores, run, watch};
 pub use state::State;
 pub use trials::{Benchmark, TrialsInputs, trials};

@@ -71,6 +71,11 @@ impl Batch {
         }
     }
 
+    /// Whether it has no frames, because a live input had nothing to say.
+    pub(super) fn is_empty(&self) -> bool {
+        self.briefs.is_empty()
+    }
+
     /// Time of the first frame that has one.
     pub(super) fn first_time(&self) -> Option<Timestamp> {
         self.briefs.iter().map(|b| b.time).find(|t| *t != Timestamp::UNKNOWN)

@@ -14,7 +14,7 @@ use super::start::start_of;
 use super::state::State;
 use crate::analysis::finish::{CaptureFacts, rfc3339};
 use crate::analysis::{self, Partial};
-use crate::capture::{CaptureInfo, CaptureReader, Chunk};
+use crate::capture::{CaptureInfo, CaptureReader, Chunk, Source};
 use crate::engine::rotation::fold::Streams;
 use crate::engine::rotation::names::CountedName;
 use crate::engine::rotation::stream::Stream;
@@ -84,6 +84,27 @@ fn take_in(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
 pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
     let Analysed { state, mut errors } = take_in(inputs, settings, jobs, progress, inputs.len() == 1);
     let (report, more) = state.report();
+    errors.extend(more);
+    Outcome { report, errors }
+}
+
+/// Analyses one capture that comes while it is read, a pipe or a file that grows, and goes on with the next one where a file is followed by
+/// another of its name. Reports of what was read so far go to [`Progress::interim`].
+pub fn watch(input: &Input, settings: &Settings, progress: &dyn Progress) -> Outcome {
+    let streams = Mutex::new(Streams::with_limit(settings.memory_limit));
+    let (alone, errors) = (false, Vec::new());
+    let mut run = Run { resolved: None, settings, jobs: 1, progress, alone, errors, streams: &streams };
+    let again = progress.follows() && matches!(input.source, Source::Path(_));
+    loop {
+        run.one(input);
+        if !again || progress.interrupted() || !run.errors.is_empty() {
+            break;
+        }
+    }
+    let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
+    let mut errors = run.errors;
+    let streams = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (report, more) = State::new(settings, streams).report();
     errors.extend(more);
     Outcome { report, errors }
 }
@@ -176,6 +197,9 @@ impl Run<'_> {
             }
         };
         let (bytes, compressed) = (reader.info().bytes_total, reader.info().compression.is_some());
+        if let Some(interrupt) = self.progress.interrupt() {
+            interrupt.allow_pauses(!compressed);
+        }
         let threads = bytes.filter(|_| !compressed).map_or(1, |bytes| super::parts::worth(bytes, self.jobs));
         let in_parts = match &self.resolved {
             Some(settings) if threads > 1 => {
@@ -209,6 +233,9 @@ impl Run<'_> {
         let mut chunk = Chunk::new();
         let mut partial: Option<Partial> = None;
         while !self.progress.interrupted() && reader.next_chunk(&mut chunk) {
+            if chunk.frame_count() == 0 && partial.is_none() {
+                continue;
+            }
             let partial = match &mut partial {
                 Some(partial) => partial,
                 None => {
@@ -218,6 +245,7 @@ impl Run<'_> {
             };
             chunk.frames().for_each(|frame| partial.observe(&frame));
             self.tell(reader);
+            self.interim(partial, reader.info());
         }
         partial
     }
@@ -227,7 +255,11 @@ impl Run<'_> {
         let mut partial: Option<Partial> = None;
         let (path, bytes_total) = (reader.info().path.clone(), reader.info().bytes_total);
         let (jobs, progress) = (self.jobs, self.progress);
+        let mut info = reader.info().clone();
         let reader = pipeline::read(reader, jobs, |batch, seen| {
+            if batch.is_empty() && partial.is_none() {
+                return !progress.interrupted();
+            }
             let partial = match &mut partial {
                 Some(partial) => partial,
                 None => partial.insert(self.begin(batch.first_time().unwrap_or(Timestamp::UNKNOWN))),
@@ -239,6 +271,8 @@ impl Run<'_> {
                 bytes_total,
                 frames: seen.frames,
             });
+            info.frames = seen.frames;
+            self.interim(partial, &info);
             !progress.interrupted()
         });
         (reader, partial)
@@ -263,6 +297,21 @@ impl Run<'_> {
         }
         partial.declare_captures(readers.len());
         self.keep(Some(name.to_owned()), partial, &readers.iter().collect::<Vec<_>>());
+    }
+
+    /// Reports what was read so far, where that is wanted now.
+    fn interim(&self, partial: &Partial, info: &CaptureInfo) {
+        let Some(interrupt) = self.progress.interrupt().filter(|interrupt| interrupt.is_report_due()) else { return };
+        let mut partial = partial.clone();
+        partial.declare_captures(1);
+        partial.settle();
+        let times = partial.captures().first().and_then(|span| span.times);
+        let stream = Stream::new(None, vec![capture_facts(info, true, times)], partial, self.alone);
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        streams.insert_read(stream);
+        let settings = self.resolved.clone().unwrap_or_else(|| self.settings.resolve(Timestamp::UNKNOWN));
+        self.progress.interim(State::new(settings, streams).report().0);
+        interrupt.reported();
     }
 
     fn tell(&self, reader: &CaptureReader) {

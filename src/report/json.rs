@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::model::pairs::{MatchReport, MatchSchema, Pairs};
 use crate::model::report::{Exactness, Report, ReportSchema, Tool};
 use crate::model::trials::{Bench, TrialsReport};
+use crate::report::changes::Change;
 use crate::report::words::harmless::Harmless;
 
 /// The whole report as one object, indented, with a line end.
@@ -18,6 +19,14 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+/// A change as one object on a line, with `row` = `change`.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write_change(change: &Change, out: &mut dyn Write) -> io::Result<()> {
+    line(&mut Harmless(out), "change", change)
 }
 
 /// A report of pairs as one object, indented, with a line end.

@@ -3,6 +3,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "columns of a page, and figures divided by constants")]
 
 pub mod calc;
+pub mod changes;
 pub mod csv;
 pub mod document;
 pub mod explain;

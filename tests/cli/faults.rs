@@ -194,6 +194,95 @@ fn an_interrupt_reports_what_was_read_and_ends_with_130() {
     }
 }
 
+/// The key reaches what writes to the pipe as well, and that writes what it still holds: all of it is read.
+#[test]
+fn an_interrupt_reads_the_pipe_to_its_end() {
+    let dir = scratch("faults-drain");
+    let bytes = capture(20_000);
+    let (early, late) = bytes.split_at(1_000 * 60);
+    for (command, jobs) in [("report", "1"), ("report", "2"), ("check", "1")] {
+        let pipe = fifo(&dir, &format!("pipe-{command}-{jobs}"));
+        let mut child = program()
+            .args([command, "--format", "json", "--jobs", jobs])
+            .arg(&pipe)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+        writer.write_all(early).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        interrupt(&child);
+        // It takes its time, less than after which a pipe counts as ended.
+        std::thread::sleep(Duration::from_millis(700));
+        writer.write_all(late).unwrap();
+        drop(writer);
+        let status = ended(&mut child);
+        let mut json = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut json).unwrap();
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(status, 130, "{stderr}");
+        assert!(stderr.contains("reading the pipe to its end"), "{stderr}");
+        let report: serde_json::Value = serde_json::from_slice(&json).expect("a whole report");
+        assert_eq!(report["totals"]["frames"], 20_000, "{command} --jobs {jobs}");
+        assert_eq!(report["captures"][0]["complete"], true);
+    }
+}
+
+/// Whoever presses the key twice wants no report.
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    let dir = scratch("faults-twice");
+    let pipe = fifo(&dir, "pipe");
+    let mut child =
+        program().arg("report").arg(&pipe).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+    writer.write_all(&capture(1_000)).unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(200));
+    interrupt(&child);
+    assert_eq!(ended(&mut child), 130);
+    let mut out = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+    assert!(out.is_empty(), "{}", String::from_utf8_lossy(&out));
+    drop(writer);
+}
+
+/// A writer that was not interrupted goes on: the report does not wait for it for ever.
+#[test]
+fn a_pipe_that_goes_on_is_left() {
+    let dir = scratch("faults-goes-on");
+    let pipe = fifo(&dir, "pipe");
+    let mut child = program()
+        .args(["report", "--format", "json"])
+        .arg(&pipe)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+    let bytes = capture(20_000);
+    let feeder = std::thread::spawn(move || {
+        for piece in bytes.chunks(600) {
+            if writer.write_all(piece).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&child);
+    assert_eq!(ended(&mut child), 130);
+    let mut json = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut json).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&json).expect("a whole report");
+    assert!(report["totals"]["frames"].as_u64().is_some_and(|frames| frames > 50), "{}", report["totals"]);
+    assert_eq!(report["captures"][0]["complete"], false);
+    feeder.join().expect("the feeder ends");
+}
+
 #[test]
 fn an_interrupt_ends_rows_of_frames() {
     let dir = scratch("faults-interrupt-frames");

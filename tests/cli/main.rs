@@ -3,9 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod annotate;
 mod calc;
 mod crashes;
 mod faults;
 mod limits;
+mod live;
 mod outputs;
 mod runs;

@@ -4,31 +4,33 @@ use super::super::byte_order::ByteOrder;
 use super::super::limits::MAX_PACKET_OPTIONS;
 
 /// Section header; a palindrome, so it reads the same in either byte order.
-pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 /// Interface description.
-pub(super) const INTERFACE: u32 = 1;
+pub(crate) const INTERFACE: u32 = 1;
 /// The obsolete packet block.
 pub(super) const PACKET: u32 = 2;
 /// Simple packet: no time, no interface.
-pub(super) const SIMPLE_PACKET: u32 = 3;
+pub(crate) const SIMPLE_PACKET: u32 = 3;
+/// Name resolution.
+pub(crate) const NAMES: u32 = 4;
 /// Interface statistics.
 pub(super) const STATISTICS: u32 = 5;
 /// Enhanced packet.
-pub(super) const ENHANCED_PACKET: u32 = 6;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
 /// A reserved type that no writer uses: the walker gives it to blocks that it found damaged, so that they are skipped
 /// when the frames of the chunk are read.
-pub(super) const SKIPPED: u32 = 0;
+pub(crate) const SKIPPED: u32 = 0;
 
 /// Octets in front of the packet data of an enhanced or obsolete packet block.
-pub(super) const PACKET_HEADER: usize = 28;
+pub(crate) const PACKET_HEADER: usize = 28;
 /// Octets in front of the packet data of a simple packet block.
 pub(super) const SIMPLE_HEADER: usize = 12;
 /// Octets of the length that ends every block.
-pub(super) const TRAILER: usize = 4;
+pub(crate) const TRAILER: usize = 4;
 
 /// `length` with padding to a multiple of four. Some early writers state lengths without the padding that they write.
 #[inline(always)]
-pub(super) const fn padded(length: usize) -> usize {
+pub(crate) const fn padded(length: usize) -> usize {
     length.saturating_add(3) & !3
 }
 
@@ -69,7 +71,7 @@ pub(super) fn has_more_options(order: ByteOrder, options: &[u8]) -> bool {
 }
 
 /// Octets of an option without a value.
-pub(super) const LEAST_OPTION: usize = 4;
+pub(crate) const LEAST_OPTION: usize = 4;
 
 /// What a look at the options of a packet block came to.
 enum Looked<'o> {

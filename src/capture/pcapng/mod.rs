@@ -2,10 +2,15 @@
 
 mod blocks;
 mod packets;
+mod raw;
 mod section;
 mod walker;
 
-pub(crate) use blocks::section_order;
+pub(crate) use blocks::{
+    ENHANCED_PACKET, INTERFACE, LEAST_OPTION, NAMES, PACKET_HEADER, SECTION_HEADER, SIMPLE_PACKET, SKIPPED, TRAILER,
+    padded, section_order,
+};
 pub(crate) use packets::Packets;
+pub(crate) use raw::{RawBlock, RawBlocks};
 pub(crate) use section::Section;
 pub(crate) use walker::{Place, Walker};

@@ -6,7 +6,7 @@ use crate::capture::frame::Frame;
 use crate::capture::input::buffer::ReadBuffer;
 use crate::capture::pcap;
 use crate::capture::pcap::Records;
-use crate::capture::pcapng::{Packets, Section};
+use crate::capture::pcapng::{Packets, RawBlocks, Section};
 use crate::model::CaptureId;
 
 /// A span of whole records of one capture, filled by [`crate::capture::CaptureReader::next_chunk`].
@@ -35,6 +35,12 @@ pub(in crate::capture) enum Context {
     Pcapng(Vec<Arc<Section>>),
 }
 
+/// The records or blocks of a chunk.
+pub(in crate::capture) enum Spans<'a> {
+    Records { header: pcap::Header, records: Records<'a> },
+    Blocks { bytes: &'a [u8], blocks: RawBlocks<'a> },
+}
+
 impl Chunk {
     /// An empty chunk; its buffer is allocated when it is first filled.
     #[must_use]
@@ -54,6 +60,21 @@ impl Chunk {
                 Packets::new(bytes, sections, self.capture, self.first).map_or(Kind::Empty, Kind::Pcapng)
             }
         })
+    }
+
+    /// What the chunk holds as the file holds it; nothing before it is filled.
+    pub(in crate::capture) fn spans(&self) -> Option<Spans<'_>> {
+        let bytes = self.buffer.span(self.start, self.end);
+        match &self.context {
+            Context::Empty => None,
+            Context::Pcap(header) => {
+                let records = Records::new(*header, bytes, self.capture, self.first);
+                Some(Spans::Records { header: *header, records })
+            }
+            Context::Pcapng(sections) => {
+                Some(Spans::Blocks { bytes, blocks: RawBlocks::new(bytes, sections, self.first)? })
+            }
+        }
     }
 
     /// Where the octets of one of this chunk's frames begin, for [`Chunk::octets`].

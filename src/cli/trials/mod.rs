@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
-use super::progress::{Display, Interrupt};
+use super::progress::{Display, InterruptKey};
 use super::run::{complain, failed, say_unread, warn_of_damaged, write};
 use super::sink::Sink;
 use super::verdict::Verdict;
@@ -238,8 +238,8 @@ pub(super) fn trials(args: &TrialsArgs) -> Verdict {
         expectation: policies::read(&args.policy.config, &args.run, &mut unread),
         ..Settings::default()
     };
-    let interrupt = Interrupt::listen();
-    let display = Display::new(&args.run, interrupt.clone());
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
     let clear = baseline.as_ref().map(|run| run.trials.as_slice()).unwrap_or_default();
     let engine::Benchmark { mut report, errors } = engine::trials(&inputs, &settings, &asked, clear, &display);
     display.finish();
@@ -247,7 +247,7 @@ pub(super) fn trials(args: &TrialsArgs) -> Verdict {
         return failed(&Error::Usage(format!("--baseline: {why}")));
     }
     let mut verdict = Verdict::default();
-    verdict.interrupted(interrupt.happened());
+    verdict.interrupted(key.happened());
     unread.extend(errors);
     verdict.errors(&unread);
     unread.iter().for_each(complain);

@@ -1,0 +1,178 @@
+//! `annotate`: what was found, in the capture itself.
+
+mod remarks;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::args::{AnalysisArgs, FilterArgs, PolicyArgs, RunArgs};
+use super::progress::{Display, InterruptKey};
+use super::run::{complain, failed, warn_of_damaged, write};
+use super::sink::Sink;
+use super::verdict::Verdict;
+use super::{options, policies};
+use crate::capture::{About, CaptureReader, Source};
+use crate::engine::{self, Annotated, Input, Matched, Outcome, PairInputs, Settings};
+use crate::matching::PairSettings;
+use crate::model::Error;
+use crate::report::words::escape::printable;
+use crate::report::words::number::{count, grouped};
+use remarks::Remarks;
+
+pub(super) const EXAMPLES: &str = "\
+The output is pcapng: every block, option, time and octet of the capture as it was, with packet comments that
+begin with `spiglass` and the code of the finding. A pcap becomes pcapng of the same resolution. In Wireshark
+`frame.comment contains \"sequence-gap\"` shows the frames of a finding, `frame.comment` all that have one.
+
+The capture is read twice: once for the report, once to be written. The comments are those of `report` with the
+same options; a finding that has more than 101 places lists the first hundred and the last one.
+
+Examples:
+  spiglass annotate tunnel.pcap -o tunnel-annotated.pcapng
+  spiglass annotate tunnel.pcap --plain lan.pcap -o pairs.pcapng
+  spiglass annotate tunnel.pcapng --only findings --context 5 -o excerpt.pcapng
+  spiglass annotate tunnel.pcap --config r1.cfg --config r2.cfg -o named.pcapng";
+
+#[derive(Debug, Args)]
+pub(super) struct AnnotateArgs {
+    /// The capture: pcap or pcapng, plain or compressed; a file, because it is read twice
+    #[arg(value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
+    capture: OsString,
+    /// Write pcapng to FILE; it appears when it is complete; `-` is standard output
+    #[arg(short, long, required = true, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    output: PathBuf,
+    /// Only frames of findings, and --context frames on either side of each [default: all frames]
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true, help_heading = "Output")]
+    only: Option<Only>,
+    /// Frames before and after each frame of --only
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "only", help_heading = "Output")]
+    context: u64,
+    /// Most frames that get comments; more are counted
+    #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = "Output")]
+    limit: usize,
+    /// A capture of the plaintext side, to be paired with this one; repeatable [default: none]
+    #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    plain: Vec<OsString>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// A capture cut in its last record is no reason for exit status 2
+    #[arg(long, help_heading = "Input")]
+    accept_cut: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    analysis: AnalysisArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Which frames are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Only {
+    /// Those of findings.
+    Findings,
+}
+
+/// What was asked for, checked.
+struct Prepared {
+    input: Input,
+    plain: Vec<Input>,
+    settings: Settings,
+    sink: Sink,
+}
+
+fn prepare(args: &AnnotateArgs) -> Result<Prepared, Error> {
+    let source = Source::from_arg(&args.capture);
+    let plain: Vec<Input> = args.plain.iter().map(|name| Source::from_arg(name).into()).collect();
+    if source == Source::Stdin || plain.iter().any(|input| input.source == Source::Stdin) {
+        return Err(Error::Usage("standard input cannot be read twice; name a file".into()));
+    }
+    let settings = options::settings(&args.filter, Some(&args.analysis))?;
+    let input = Input::from(source);
+    let all: Vec<Input> = std::iter::once(&input).chain(&plain).cloned().collect();
+    let sink = Sink::open(Some(&args.output), options::read_paths(&all, &args.policy))?;
+    Ok(Prepared { input, plain, settings, sink })
+}
+
+pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
+    let Prepared { input, plain, mut settings, sink } = match prepare(args) {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let mut unread = Vec::new();
+    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
+    let captures = [input];
+    let Outcome { report, errors } = engine::run(&captures, &settings, options::jobs(args.run.jobs), &display);
+    let [input] = captures;
+    let mut verdict = Verdict::default();
+    unread.extend(errors);
+    let only = args.only.map(|Only::Findings| args.context);
+    let mut remarks = Remarks::new(only, args.limit);
+    remarks.findings(&report.findings);
+    if !plain.is_empty() {
+        let inputs = PairInputs { plain, tunnel: vec![input.clone()], exit: Vec::new() };
+        let pairing = PairSettings { link_rate_bps: args.analysis.link_rate, ..PairSettings::default() };
+        // Comments are gathered in memory: there is nothing that could fail.
+        let mut add = |pair: &_| {
+            remarks.pair(pair);
+            Ok(())
+        };
+        if let Ok(Matched { errors, .. }) = engine::pair(&inputs, &settings, &pairing, Some(&mut add), &display) {
+            unread.extend(errors);
+        }
+    }
+    verdict.errors(&unread);
+    unread.iter().for_each(complain);
+    let reader = match CaptureReader::open(&input.source, 0) {
+        Ok(reader) => reader,
+        // The report has said so already.
+        Err(_) => return verdict,
+    };
+    let about = About {
+        comment: Some(remarks::summary(&report)),
+        names: remarks::gateways(&settings.expectation),
+        interface: None,
+        excerpt_of: only.map(|_| printable(&input.source.name().to_string_lossy()).into_owned()),
+    };
+    let mut done = None;
+    write(sink, &mut verdict, |sink| {
+        done = Some(engine::annotate(reader, &remarks.comments, about, &mut *sink, &display)?);
+        sink.flush()
+    });
+    display.finish();
+    verdict.interrupted(key.happened());
+    verdict.captures(&report.captures, args.accept_cut);
+    if !args.run.quiet {
+        warn_of_damaged(&report.captures);
+        if let Some(done) = done {
+            tell_of(&done, &remarks);
+        }
+    }
+    verdict
+}
+
+/// What was written, on standard error.
+fn tell_of(done: &Annotated, remarks: &Remarks) {
+    let Annotated { written, info } = done;
+    let name = info.path.to_string_lossy();
+    tell!(
+        "{}: {} written, {} with comments",
+        printable(&name),
+        count(written.frames, "frame"),
+        grouped(written.commented)
+    );
+    if remarks.beyond > 0 {
+        tell!("{} more would have comments; --limit allows {}", count(remarks.beyond, "frame"), remarks.limit);
+    }
+    if written.bare > 0 {
+        tell!("{} cannot have comments: simple packet blocks have no options", count(written.bare, "frame"));
+    }
+    if written.left_out > 0 {
+        tell!("{} left out", count(written.left_out, "damaged block"));
+    }
+}

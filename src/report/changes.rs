@@ -1,0 +1,188 @@
+//! What became different between two reports of one run that goes on.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::model::report::{Finding, Report, Sa};
+use crate::report::words::names::sa_title;
+use crate::report::words::number::{RateUnit, count, decimal, duration, grouped};
+
+/// One thing that became different.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Change {
+    /// When, as the capture says: RFC 3339; absent where frames have no times.
+    pub time: Option<String>,
+    /// What kind of thing.
+    pub event: ChangeKind,
+    /// Id of the SA, or code of the finding.
+    pub subject: String,
+    /// The same in words.
+    pub text: String,
+}
+
+/// Kinds of changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeKind {
+    /// An SA is seen for the first time.
+    SaNew,
+    /// An SA has not been seen for a while.
+    SaSilent,
+    /// An SA that was silent is seen again.
+    SaAgain,
+    /// A finding is there that was not.
+    FindingBegins,
+    /// A finding counts more than before.
+    FindingGrows,
+    /// A finding is no longer there: what was seen since contradicts it.
+    FindingEnds,
+    /// What an SA carried since the report before.
+    Rate,
+}
+
+impl ChangeKind {
+    /// In words.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::SaNew => "new SA",
+            Self::SaSilent => "silent",
+            Self::SaAgain => "again",
+            Self::FindingBegins => "begins",
+            Self::FindingGrows => "grows",
+            Self::FindingEnds => "ends",
+            Self::Rate => "rate",
+        }
+    }
+}
+
+/// What the report before said.
+#[derive(Debug, Default)]
+pub struct Changes {
+    sas: BTreeMap<(String, String), SeenSa>,
+    findings: BTreeMap<(String, String, String), u64>,
+    /// When the report before was made, in nanoseconds on any clock that only goes forward.
+    before_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+struct SeenSa {
+    frames: u64,
+    outer_bytes: u64,
+    /// When it was last seen to have more frames than before.
+    grew_ns: u64,
+    silent: bool,
+}
+
+impl Changes {
+    /// What is different from the report before. `now_ns`: when the report was made, on a clock that only goes forward; an SA that has no new
+    /// frames for `silent_ns` is silent; `rates`: what each SA carried is said too.
+    pub fn take(&mut self, report: &Report, now_ns: u64, silent_ns: u64, rates: bool) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let since = self.before_ns.replace(now_ns).map(|before| now_ns.saturating_sub(before));
+        for sa in &report.sas {
+            self.sa(sa, report, now_ns, silent_ns, since.filter(|_| rates), &mut changes);
+        }
+        self.finding(report, &mut changes);
+        changes
+    }
+
+    fn sa(
+        &mut self,
+        sa: &Sa,
+        report: &Report,
+        now_ns: u64,
+        silent_ns: u64,
+        since: Option<u64>,
+        changes: &mut Vec<Change>,
+    ) {
+        let title = sa_title(&sa.id);
+        let mut say = |event, time: Option<String>, text| {
+            changes.push(Change { time, event, subject: sa.id.to_string(), text });
+        };
+        let [first, last] = [&sa.first, &sa.last].map(|time| time.as_ref().map(ToString::to_string));
+        let key = (sa.tap.to_string(), sa.id.to_string());
+        let Some(seen) = self.sas.get_mut(&key) else {
+            let (frames, outer_bytes) = (sa.frames, sa.outer_bytes);
+            say(ChangeKind::SaNew, first, format!("{title}{}", same_ends(sa, report)));
+            self.sas.insert(key, SeenSa { frames, outer_bytes, grew_ns: now_ns, silent: false });
+            return;
+        };
+        if let Some(since) = since.filter(|since| *since > 0) {
+            let per_s = |more: u64| more as f64 * 1e9 / since as f64;
+            let bps = 8.0 * per_s(sa.outer_bytes.saturating_sub(seen.outer_bytes));
+            let unit = RateUnit::for_rates([Some(bps)]);
+            let frames = decimal(per_s(sa.frames.saturating_sub(seen.frames)), 1);
+            let text = format!("{title}: {frames} frames/s, {} {} at L3", unit.show(Some(bps)), unit.name);
+            say(ChangeKind::Rate, last.clone(), text);
+        }
+        if sa.frames > seen.frames {
+            if std::mem::take(&mut seen.silent) {
+                let pause = duration(now_ns.saturating_sub(seen.grew_ns));
+                say(ChangeKind::SaAgain, last, format!("{title}: frames again after about {pause}"));
+            }
+            (seen.frames, seen.outer_bytes, seen.grew_ns) = (sa.frames, sa.outer_bytes, now_ns);
+        } else if !seen.silent && now_ns.saturating_sub(seen.grew_ns) >= silent_ns {
+            seen.silent = true;
+            let text = format!(
+                "{title}: no frame for {}; {} so far{}",
+                duration(now_ns.saturating_sub(seen.grew_ns)),
+                count(sa.frames, "frame"),
+                same_ends(sa, report)
+            );
+            say(ChangeKind::SaSilent, last, text);
+        }
+    }
+
+    fn finding(&mut self, report: &Report, changes: &mut Vec<Change>) {
+        let mut gone = std::mem::take(&mut self.findings);
+        let mut say = |event, time: Option<String>, code: &str, text| {
+            changes.push(Change { time, event, subject: code.to_owned(), text });
+        };
+        for finding in &report.findings {
+            let key = key(finding);
+            let about = |what: &str| {
+                let of = finding.sa.as_deref().map(|sa| format!("  {}", sa_title(sa))).unwrap_or_default();
+                format!("{} {}{of}: {what}", finding.severity, finding.code)
+            };
+            match gone.remove(&key) {
+                None => {
+                    say(ChangeKind::FindingBegins, finding.first.clone(), &finding.code, about(&finding.evidence));
+                }
+                Some(before) if finding.count > before => {
+                    let text = format!("{} to {}", grouped(before), grouped(finding.count));
+                    say(ChangeKind::FindingGrows, finding.last.clone(), &finding.code, about(&text));
+                }
+                Some(_) => {}
+            }
+            self.findings.insert(key, finding.count);
+        }
+        for (code, _, sa) in gone.into_keys() {
+            let of = if sa.is_empty() { String::new() } else { format!("  {}", sa_title(&sa)) };
+            say(ChangeKind::FindingEnds, None, &code, format!("{code}{of}: what was seen since contradicts it"));
+        }
+    }
+}
+
+/// What makes a finding the same one: code, tap, SA.
+fn key(finding: &Finding) -> (String, String, String) {
+    let sa = finding.sa.as_deref().unwrap_or_default();
+    (finding.code.to_string(), finding.tap.to_string(), sa.to_owned())
+}
+
+/// Other SAs between the same ends, the same way: a clause, or nothing.
+fn same_ends(sa: &Sa, report: &Report) -> String {
+    let others: Vec<String> = report
+        .sas
+        .iter()
+        .filter(|other| (&other.tap, other.proto, &other.src, &other.dst) == (&sa.tap, sa.proto, &sa.src, &sa.dst))
+        .filter(|other| other.id != sa.id)
+        .map(|other| other.spi_hex.to_string())
+        .collect();
+    match others.as_slice() {
+        [] => String::new(),
+        [one] => format!("; between the same ends: {one}"),
+        [first, ..] => format!("; between the same ends: {first} and {} more", others.len() - 1),
+    }
+}

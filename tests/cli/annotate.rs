@@ -1,0 +1,180 @@
+//! `annotate`: the capture is the same capture, with comments where the report has findings.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::build::{START, esp};
+use crate::support::writer::{ETHERNET, Order, Out, Step, pcap, pcapng};
+use crate::support::{Run, fixture, scratch, shared, spiglass, write_file};
+use spiglass::Source;
+use spiglass::capture::{CaptureReader, Chunk};
+
+/// Number, time, octets on the wire and octets of each frame.
+type Frames = Vec<(u64, Option<i64>, u32, Vec<u8>)>;
+
+fn frames(path: &Path) -> Frames {
+    let mut reader = CaptureReader::open(&Source::Path(path.into()), 0).expect("a capture");
+    let (mut chunk, mut all) = (Chunk::new(), Vec::new());
+    while reader.next_chunk(&mut chunk) {
+        let of = |frame: spiglass::capture::Frame<'_>| {
+            (frame.pos.number(), frame.time.ns(), frame.wire_bytes, frame.data.to_vec())
+        };
+        all.extend(chunk.frames().map(of));
+    }
+    all
+}
+
+fn annotate(capture: &Path, more: &[&str], out: &Path) -> Run {
+    let mut args = vec!["annotate", capture.to_str().expect("text"), "-o", out.to_str().expect("text")];
+    args.extend(more);
+    spiglass(&args)
+}
+
+/// The blocks of a pcapng: type, body without the lengths, in file order.
+fn blocks(bytes: &[u8], order: Order) -> Vec<(u32, Vec<u8>)> {
+    let word = |at: usize| {
+        let octets = bytes[at..at + 4].try_into().expect("four octets");
+        if order == Order::Little { u32::from_le_bytes(octets) } else { u32::from_be_bytes(octets) }
+    };
+    let (mut at, mut all) = (0, Vec::new());
+    while at < bytes.len() {
+        let size = word(at + 4) as usize;
+        assert_eq!(size % 4, 0);
+        assert_eq!(word(at + size - 4) as usize, size, "both lengths of the block at {at}");
+        all.push((word(at), bytes[at + 8..at + size - 4].to_vec()));
+        at += size;
+    }
+    all
+}
+
+/// What follows `spiglass ` in the comments of a file, up to the end of the comment.
+fn comments(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let comments = text.split("spiglass ").skip(1);
+    comments.map(|c| c.chars().take_while(|c| !c.is_control() && *c != '\u{fffd}').collect()).collect()
+}
+
+/// 20 packets of which three are missing, one has no SPI and one comes twice.
+fn troubled() -> Vec<Out> {
+    let packet = |at: u64, spi: u32, sequence: u32| {
+        let frame = esp([192, 168, 1, 1].into(), [192, 168, 1, 2].into(), spi, sequence, &[sequence as u8; 77]);
+        Out::whole(START + at * 1_000_000, frame)
+    };
+    let mut out: Vec<Out> = (1..=20).filter(|n| !(8..=10).contains(n)).map(|n| packet(u64::from(n), 1001, n)).collect();
+    out.push(packet(30, 0, 1));
+    out
+}
+
+#[test]
+fn every_capture_stays_the_capture_it_was() {
+    let dir = scratch("annotate-same");
+    let out = dir.join("out.pcapng");
+    let mut files: Vec<PathBuf> = Vec::new();
+    let frames_of = troubled();
+    for (name, bytes) in [
+        ("le-us.pcap", pcap(&frames_of, ETHERNET, Order::Little, Step::Micro)),
+        ("be-us.pcap", pcap(&frames_of, ETHERNET, Order::Big, Step::Micro)),
+        ("le-ns.pcap", pcap(&frames_of, ETHERNET, Order::Little, Step::Nano)),
+        ("fcs.pcap", pcap(&frames_of, 0x2400_0001, Order::Big, Step::Nano)),
+        ("le.pcapng", pcapng(&frames_of, Order::Little)),
+        ("be.pcapng", pcapng(&frames_of, Order::Big)),
+        ("empty.pcap", pcap(&[], ETHERNET, Order::Little, Step::Micro)),
+        ("empty.pcapng", pcapng(&[], Order::Big)),
+    ] {
+        files.push(write_file(&dir, name, &bytes));
+    }
+    files.push(fixture("seeds/test06-esp-null-fixed-be.pcapng"));
+    for folder in ["lab", "corpus/container", "corpus/ipsec"] {
+        let Some(folder) = shared(folder) else { continue };
+        let mut captures: Vec<PathBuf> = walk(&folder).into_iter().filter(|path| is_capture(path)).collect();
+        captures.sort();
+        // One of seven says as much as all.
+        files.extend(captures.into_iter().step_by(7));
+    }
+    for file in &files {
+        let _ = std::fs::remove_file(&out);
+        let run = annotate(file, &["--accept-cut"], &out);
+        if !out.exists() {
+            assert_eq!(run.status, 2, "{run}");
+            continue;
+        }
+        let (before, after) = (frames(file), frames(&out));
+        assert!(before == after, "{}: {} and {} frames", file.display(), before.len(), after.len());
+    }
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.flat_map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { vec![entry.path()] }).collect()
+}
+
+fn is_capture(path: &Path) -> bool {
+    path.to_str().is_some_and(|name| name.ends_with(".pcap") || name.ends_with(".pcapng"))
+}
+
+/// All blocks but the section header and those with comments are the same octets; options that were there stay.
+#[test]
+fn blocks_without_comments_are_copied_and_options_stay() {
+    let dir = scratch("annotate-blocks");
+    for order in [Order::Little, Order::Big] {
+        let path = write_file(&dir, "in.pcapng", &pcapng(&troubled(), order));
+        let out = dir.join("out.pcapng");
+        annotate(&path, &[], &out).expect(0);
+        let once = std::fs::read(&out).expect("written");
+        let (before, after) = (blocks(&std::fs::read(&path).expect("there"), order), blocks(&once, order));
+        assert_eq!(before.len(), after.len());
+        let mut longer = 0;
+        for ((kind, old), (same, new)) in before.iter().zip(&after) {
+            assert_eq!(kind, same);
+            assert!(new.starts_with(old), "block of type {kind:#x}");
+            longer += usize::from(new.len() > old.len());
+        }
+        // The section, the frame after the gap and the one with SPI 0 at least.
+        assert!((3..8).contains(&longer), "{longer} blocks with comments");
+        // Comments of a first run are options that stay in a second.
+        let again = dir.join("again.pcapng");
+        annotate(&out, &[], &again).expect(0);
+        let twice = std::fs::read(&again).expect("written");
+        assert_eq!(comments(&twice).len(), 2 * comments(&once).len());
+        assert_eq!(frames(&again), frames(&path));
+    }
+}
+
+#[test]
+fn pairs_are_told_in_the_tunnel() {
+    let dir = scratch("annotate-pairs");
+    let plain = fixture("lab/loss-before-tap-plain-a.pcap");
+    let out = dir.join("out.pcapng");
+    let tunnel = fixture("lab/loss-before-tap-tunnel.pcap");
+    let run = annotate(&tunnel, &["--plain", plain.to_str().expect("text")], &out).expect(0);
+    assert!(run.stderr.contains("with comments"), "{run}");
+    let text = comments(&std::fs::read(&out).expect("written"));
+    let pairs = text.iter().filter(|comment| comment.starts_with("pair: plain frame ")).count();
+    assert!(pairs > 1_000, "{pairs}");
+    assert!(text.iter().any(|comment| comment.contains("overhead") && comment.contains(" later")), "{text:?}");
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let dir = scratch("annotate-errors");
+    let path = write_file(&dir, "tap.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    let name = path.to_str().expect("text");
+    let run = spiglass(&["annotate", "-", "-o", "x.pcapng"]).expect(2);
+    assert!(run.stderr.contains("read twice"), "{run}");
+    let run = annotate(&path, &[], &path).expect(2);
+    assert!(run.stderr.contains("written over"), "{run}");
+    assert!(spiglass(&["annotate", name]).expect(2).stderr.contains("--output"));
+    let junk = write_file(&dir, "junk.pcap", b"no capture");
+    let out = dir.join("out.pcapng");
+    let _ = std::fs::remove_file(&out);
+    annotate(&junk, &[], &out).expect(2);
+    assert!(!out.exists());
+    // A cut capture: what there is is written.
+    let bytes = std::fs::read(&path).expect("there");
+    let cut = write_file(&dir, "cut.pcap", &bytes[..bytes.len() - 9]);
+    let run = annotate(&cut, &[], &out).expect(2);
+    assert!(run.stderr.contains("cut"), "{run}");
+    assert_eq!(frames(&out).len(), troubled().len() - 1);
+    // Few comments are allowed.
+    let run = annotate(&path, &["--limit", "1"], &out).expect(0);
+    assert!(run.stderr.contains("--limit"), "{run}");
+}
