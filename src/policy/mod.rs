@@ -11,6 +11,7 @@
     reason = "counts of lines and words of inputs of at most 16 MiB; key lengths come from the catalogue"
 )]
 
+mod esp_sa;
 mod facts;
 mod fix;
 mod form;
@@ -37,6 +38,7 @@ pub use crate::policy::facts::selector::{Net, Selector};
 pub use crate::policy::facts::slip::slip;
 pub use crate::policy::facts::stated::{Basis, Stated, View};
 pub use crate::policy::read::xfrm::{Direction, Drops, Encap, KernelState, Mark, Template, XfrmPolicy};
+pub use esp_sa::{EspSaTable, esp_sa};
 pub use fix::retyped;
 pub use lint::lint;
 pub use problem::{Problem, config_line};

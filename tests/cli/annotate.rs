@@ -178,3 +178,37 @@ fn what_cannot_be_done_is_said() {
     let run = annotate(&path, &["--limit", "1"], &out).expect(0);
     assert!(run.stderr.contains("--limit"), "{run}");
 }
+
+/// Keys leave the program in the one file that was asked for, which nobody else may read.
+#[cfg(unix)]
+#[test]
+fn keys_go_into_the_esp_sa_table_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    const KEYS: [&str; 2] = ["12bd8d7f25e078231125ba95e915d998", "f750fe0b3c63113b24dd1b3f24b5ab2e62daba91"];
+    let dir = scratch("annotate-keys");
+    let (table, colours, out) = (dir.join("esp_sa"), dir.join("colorfilters"), dir.join("out.pcapng"));
+    // One that is there, for all to read.
+    std::fs::write(&table, "old").expect("written");
+    std::fs::set_permissions(&table, std::fs::Permissions::from_mode(0o644)).expect("set");
+    let config = fixture("policy/lab-wrong-auth-key.txt");
+    let more = ["--config", "--esp-sa", "--colour-filters"];
+    let paths = [&config, &table, &colours].map(|path| path.to_str().expect("text"));
+    let more: Vec<&str> = more.into_iter().zip(paths).flat_map(|(name, path)| [name, path]).collect();
+    let run = annotate(&fixture("lab/wrong-auth-key-tunnel.pcap"), &more, &out).expect(0);
+    assert_eq!(std::fs::metadata(&table).expect("there").permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(&table).expect("text");
+    assert!(KEYS.iter().all(|key| text.contains(key)), "all keys of one SA");
+    assert!(text.contains("\"0x000003ea\",\"AES-CBC [RFC3602]\",\"0x12bd"), "{}", text.len());
+    let others =
+        [std::fs::read(&out).expect("there"), std::fs::read(&colours).expect("there"), run.stderr.into_bytes()];
+    for other in others {
+        let other = String::from_utf8_lossy(&other).into_owned();
+        assert!(KEYS.iter().all(|key| !other.contains(key)), "a key outside the table");
+    }
+    let rules = std::fs::read_to_string(&colours).expect("text");
+    assert!(rules.lines().all(|rule| rule.starts_with("@spiglass ") && rule.matches('@').count() == 3), "{rules}");
+    // What the table says is read again as the same SAs.
+    let again =
+        spiglass(&["check", "--config", table.to_str().expect("text"), "fixtures/lab/wrong-auth-key-tunnel.pcap"]);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("icv-invalid"), "{again}");
+}

@@ -339,6 +339,28 @@ fn a_disk_that_is_full_leaves_no_half_report() {
     }
 }
 
+/// A reader that has enough, `head`, is no failure, however much there would be.
+#[test]
+fn a_reader_that_has_enough_is_no_failure() {
+    let dir = scratch("faults-head");
+    let tunnel = write_file(&dir, "tunnel.pcap", &capture(30_000));
+    let tunnel = tunnel.as_os_str();
+    let plain = OsStr::new("fixtures/lab/loss-before-tap-plain-a.pcap");
+    let esp = OsStr::new("fixtures/lab/loss-before-tap-tunnel.pcap");
+    let args = |words: &[&'static str]| -> Vec<&'static OsStr> { words.iter().map(|word| OsStr::new(*word)).collect() };
+    for args in [
+        [args(&["frames"]), vec![tunnel]].concat(),
+        [args(&["match", "--format", "csv", "--plain"]), vec![plain], args(&["--tunnel"]), vec![esp]].concat(),
+        [args(&["report", "--format", "csv", "--table", "sas"]), vec![esp]].concat(),
+    ] {
+        // The status of the program is told beside it: that of a pipeline is the reader's.
+        let line = "{ \"$0\" \"$@\"; echo \"status $?\" >&2; } | head -n 1";
+        let (_, stdout, stderr) = shell(line, &args);
+        assert_eq!(String::from_utf8_lossy(&stdout).lines().count(), 1, "{args:?}");
+        assert_eq!(stderr.trim(), "status 0", "{args:?}");
+    }
+}
+
 #[test]
 fn a_standard_error_that_is_closed_changes_nothing() {
     let (status, stdout, _) =

@@ -1,6 +1,7 @@
 //! `annotate`: what was found, in the capture itself.
 
 mod remarks;
+mod wireshark;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -34,7 +35,8 @@ Examples:
   spiglass annotate tunnel.pcap -o tunnel-annotated.pcapng
   spiglass annotate tunnel.pcap --plain lan.pcap -o pairs.pcapng
   spiglass annotate tunnel.pcapng --only findings --context 5 -o excerpt.pcapng
-  spiglass annotate tunnel.pcap --config r1.cfg --config r2.cfg -o named.pcapng";
+  spiglass annotate tunnel.pcap --config r1.cfg --config r2.cfg -o named.pcapng --esp-sa esp_sa
+  tshark -r named.pcapng -Y 'frame.comment contains \"spi-\"'";
 
 #[derive(Debug, Args)]
 pub(super) struct AnnotateArgs {
@@ -53,6 +55,12 @@ pub(super) struct AnnotateArgs {
     /// Most frames that get comments; more are counted
     #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = "Output")]
     limit: usize,
+    /// Write Wireshark's esp_sa table of the configurations' ESP SAs to FILE, with their keys, readable by its owner alone
+    #[arg(long, value_name = "FILE", requires = "config", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    esp_sa: Option<PathBuf>,
+    /// Write Wireshark's colouring rules for these comments to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    colour_filters: Option<PathBuf>,
     /// A capture of the plaintext side, to be paired with this one; repeatable [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     plain: Vec<OsString>,
@@ -128,6 +136,10 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
     }
     verdict.errors(&unread);
     unread.iter().for_each(complain);
+    for error in wireshark::tables(args, &settings.expectation, &report.findings) {
+        complain(&error);
+        verdict.failed_output();
+    }
     let reader = match CaptureReader::open(&input.source, 0) {
         Ok(reader) => reader,
         // The report has said so already.

@@ -114,7 +114,7 @@ impl<W: Write, R> CsvTable<W, R> {
     /// Begins with the names of the columns.
     pub(super) fn new(out: W, sheet: &Sheet<R>) -> io::Result<Self> {
         let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(sheet.fields.iter().map(|field| field.name)).map_err(io::Error::from)?;
+        writer.write_record(sheet.fields.iter().map(|field| field.name)).map_err(as_io)?;
         Ok(Self { writer, fields: sheet.fields, cell: String::new() })
     }
 
@@ -122,13 +122,21 @@ impl<W: Write, R> CsvTable<W, R> {
         for field in self.fields {
             self.cell.clear();
             (field.value)(row).show(&mut self.cell);
-            self.writer.write_field(&self.cell).map_err(io::Error::from)?;
+            self.writer.write_field(&self.cell).map_err(as_io)?;
         }
-        self.writer.write_record(None::<&[u8]>).map_err(io::Error::from)
+        self.writer.write_record(None::<&[u8]>).map_err(as_io)
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// What the output failed with, of the kind that it was: a reader that has enough is no failure.
+fn as_io(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 
