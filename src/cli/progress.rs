@@ -127,7 +127,9 @@ impl Progress for Display {
             }
             return;
         }
-        let bar = state.bar.get_or_insert_with(bar);
+        // How much a pipe will bring is unknown: no bar.
+        let template = if progress.bytes_total.is_some() { TEMPLATE } else { OPEN_TEMPLATE };
+        let bar = state.bar.get_or_insert_with(|| bar(template));
         match progress.bytes_total {
             Some(total) => bar.set_length(total),
             None => bar.unset_length(),
@@ -153,15 +155,16 @@ impl Progress for Display {
     }
 }
 
-fn bar() -> ProgressBar {
+fn bar(template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-    // The template is checked by a test.
-    if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+    // The templates are checked by a test.
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar
 }
 
+const OPEN_TEMPLATE: &str = "{bytes}  {bytes_per_sec}  {elapsed}  {wide_msg}";
 const TEMPLATE: &str = "{bar:20} {bytes} of {total_bytes}  {bytes_per_sec}  {wide_msg}";
 
 #[cfg(test)]
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_is_valid() {
-        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
+    fn the_templates_are_valid() {
+        assert!(ProgressStyle::with_template(TEMPLATE).is_ok() && ProgressStyle::with_template(OPEN_TEMPLATE).is_ok());
     }
 }
