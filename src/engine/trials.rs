@@ -61,7 +61,8 @@ pub fn trials(
     if one && let [plain, _, _] = &mut streams {
         plain.ended = true;
     }
-    let mut taps = Taps::new(i64::try_from(asked.gap_ns).unwrap_or(i64::MAX));
+    let there = sides.iter().filter(|side| !side.is_empty()).count();
+    let mut taps = Taps::new(i64::try_from(asked.gap_ns).unwrap_or(i64::MAX), there, asked.records);
     read(&mut taps, &mut streams, settings, one, &mut errors, progress);
     let interrupted = progress.interrupted();
     let facts = streams.map(|stream| {

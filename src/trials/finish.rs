@@ -1,13 +1,13 @@
 //! Everything that follows when all taps are read.
 
 use super::association::row::At;
-use super::association::{Clocks, FrameRow, Span, numbers, pair, row};
+use super::association::{Clocks, FrameRow, Span, pair, row};
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::limits::{DRAIN_NS, SLACK_NS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
-use super::segments::{Cuts, Stretch, find, given};
+use super::segments::{Cuts, Load, Stretch, find, given};
 use super::settings::TrialsSettings;
 use super::sizes::baseline::ClearTrial;
 use super::sizes::{Circuit, back_to_back, baseline, buffers, loss, model, search, throughput};
@@ -137,8 +137,11 @@ fn direction(
     let cuts = Cuts { gap: wide(settings.gap_ns), least: wide(settings.least_ns) };
     let skip = wide(settings.skip_start_ns);
     let mut stretches = match &settings.given {
-        Some(trials) => given(&row.t, trials, direction, cuts.least, skip),
-        None => find(&row.t, &row.size, cuts),
+        Some(trials) => given(&row, trials, direction, cuts.least, skip),
+        None => {
+            let sent = row.thin.as_ref().map(|thin| thin.sent.as_slice());
+            find(Load { times: &row.t, sizes: &row.size, sent }, cuts)
+        }
     };
     let time = |i: usize| row.t.get(i).copied().unwrap_or(0);
     for stretch in stretches.iter_mut().filter(|_| skip > 0) {
@@ -169,7 +172,7 @@ fn direction(
     let (chained, chain_of) = chains(&row.t, &spans, cuts.gap);
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
-        let bases = pair(&mut row, (*place, at), &tap.tunnelled, clocks, &chained, slack);
+        let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, &chained, slack);
         if row.last() == Some(*place) {
             let of = |chain: &usize| bases.get(*chain).copied().unwrap_or(Basis::None);
             for (found, basis) in found.iter_mut().zip(chain_of.iter().map(of)) {
@@ -179,9 +182,7 @@ fn direction(
         }
     }
     if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
-        let records = &taps.place(*place).tunnelled;
-        let frames = at.frames.iter().map(|f| (clocks.map(*place, f.t), records.get(f.record as usize)));
-        row.skips = numbers::skips(frames.filter_map(|(t, record)| Some((t, record?))));
+        row.skips = taps.place(*place).skipped.of(&at.sas, |t| clocks.map(*place, t));
     }
     if row.is_from_tunnel() && row.last().is_none() {
         found.iter_mut().for_each(|found| found.basis = Basis::Sequence);

@@ -3,7 +3,6 @@
 pub(crate) mod clock;
 mod clocks;
 pub(crate) mod lengths;
-pub(crate) mod numbers;
 mod pair;
 pub(crate) mod row;
 mod tail_drop;

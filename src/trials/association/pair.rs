@@ -1,12 +1,14 @@
 //! Packets that came in and packets that left, trial by trial.
 
 use super::clocks::Clocks;
+use super::lengths::Lengths;
 use super::row::{At, FrameRow, MISSING, Sighted};
 use super::tail_drop::{by_length, tail_drop};
 use crate::model::trials::Basis;
 use crate::trials::limits::MAX_CELLS;
 use crate::trials::read::Place;
 use crate::trials::read::tap::Outer;
+use crate::trials::thinned::{self, Window};
 
 /// A trial's place in a row: its frames, and until when what leaves is its own.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,9 @@ pub(crate) fn pair(
 ) -> Vec<Basis> {
     let times: Vec<i64> = at.frames.iter().map(|frame| clocks.map(place, frame.t)).collect();
     let exact = is_exact(row, at);
+    if row.thin.is_some() {
+        return thin(row, (place, at), records, clocks, spans, (slack, exact));
+    }
     let Found { frames, basis } = if exact {
         let basis = if at.tunnel && !at.visible { Basis::Decrypted } else { Basis::Content };
         Found { frames: by_content(row, at, &times, slack), basis: vec![basis; spans.len()] }
@@ -61,6 +66,55 @@ pub(crate) fn pair(
         row.middle = frames.iter().map(|frame| frame.map_or((MISSING, 0), seen)).collect();
     }
     basis
+}
+
+/// The same where not every record was kept.
+fn thin(
+    row: &mut FrameRow,
+    (place, at): (Place, &At),
+    records: &[Outer],
+    clocks: &Clocks,
+    spans: &[Span],
+    (slack, exact): (i64, bool),
+) -> Vec<Basis> {
+    let times: Vec<i64> = at.frames.iter().map(|frame| clocks.map(place, frame.t)).collect();
+    let same = if exact { by_content(row, at, &times, slack) } else { Vec::new() };
+    let how = if at.tunnel && !at.visible { Basis::Decrypted } else { Basis::Content };
+    let windows: Vec<Window<'_>> = spans
+        .iter()
+        .map(|span| {
+            let asked = Asked::of(row, at, span);
+            let left = leaving(at, &times, span, slack, |frame| exact || asked.may_be(frame));
+            Window { left, span: *span }
+        })
+        .collect();
+    let time = |frame: &Sighted| clocks.map(place, frame.t);
+    let met = thinned::pair(row, at, records, &windows, exact.then_some((same.as_slice(), how)), &time);
+    if !at.tunnel && !row.outer.is_empty() {
+        for (size, own) in row.size.iter_mut().zip(&met.at) {
+            *size = own.map_or(*size, |(_, size, _)| size);
+        }
+        if let Some(thin) = &mut row.thin {
+            thin.share.iter_mut().zip(&row.size).for_each(|(share, size)| share.resize(*size));
+        }
+    }
+    if row.last() == Some(place) {
+        row.out = met.times();
+    }
+    if at.tunnel || row.last() != Some(place) {
+        row.middle = met.wire();
+    }
+    let last = row.last() == Some(place);
+    if let Some(thin) = &mut row.thin {
+        if at.tunnel || !last {
+            thin.tunnelled.clone_from(&met.sums);
+        }
+        if last {
+            (thin.received, thin.exits) = (met.sums, met.times);
+            thin.exits.sort_unstable();
+        }
+    }
+    met.basis
 }
 
 /// Whether contents tell packets apart: a tester may send the same packet again and again.
@@ -95,40 +149,94 @@ fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<
     frames
 }
 
+/// Lengths that a trial's packets have at another tap.
+struct Asked {
+    /// Any length may be any other.
+    open: bool,
+    /// Lengths there are outer ones.
+    hidden: bool,
+    /// Lengths that the packets came in with are to be told as outer ones.
+    outside: bool,
+    /// Of each packet.
+    lengths: Vec<u16>,
+    /// Each once, in order.
+    made: Vec<u16>,
+    /// Outer lengths by inner ones.
+    known: Lengths,
+}
+
+impl Asked {
+    fn of(row: &FrameRow, at: &At, span: &Span) -> Self {
+        let sizes = row.size.get(span.from..span.to).unwrap_or_default();
+        let outer = row.outer.get(span.from..span.to).unwrap_or_default();
+        let open = row.lengths.open || row.opaque;
+        let hidden = at.tunnel && !at.visible;
+        let known = row.lengths.clone();
+        let mut asked = Self {
+            open,
+            hidden,
+            outside: hidden || !outer.is_empty(),
+            lengths: Vec::new(),
+            made: Vec::new(),
+            known,
+        };
+        asked.lengths = if outer.is_empty() || open {
+            sizes.iter().map(|size| asked.outside(*size)).collect()
+        } else {
+            outer.to_vec()
+        };
+        asked.made.clone_from(&asked.lengths);
+        asked.made.sort_unstable();
+        asked.made.dedup();
+        asked
+    }
+
+    fn outside(&self, size: u16) -> u16 {
+        if self.open {
+            0
+        } else if self.outside {
+            self.known.outer_of(size).unwrap_or(u16::MAX)
+        } else {
+            size
+        }
+    }
+
+    /// A frame's length as the lengths of those that came in are told.
+    fn told(&self, frame: &Sighted) -> u16 {
+        if self.hidden && !self.open { frame.size } else { self.outside(frame.size) }
+    }
+
+    /// Whether a frame may be of the trial.
+    fn may_be(&self, frame: &Sighted) -> bool {
+        self.open || self.made.binary_search(&self.told(frame)).is_ok()
+    }
+}
+
+/// Frames that left while packets of a span were on their way.
+fn leaving<'f>(
+    at: &'f At,
+    times: &[i64],
+    span: &Span,
+    slack: i64,
+    mine: impl Fn(&Sighted) -> bool,
+) -> Vec<(&'f Sighted, i64)> {
+    let from = times.partition_point(|t| *t < span.begin.saturating_sub(slack));
+    let to = times.partition_point(|t| *t < span.following.saturating_sub(slack)).max(from);
+    let within = at.frames.get(from..to).unwrap_or_default().iter().zip(times.get(from..to).unwrap_or_default());
+    within.filter(|(frame, _)| mine(frame)).map(|(frame, t)| (frame, *t)).collect()
+}
+
 /// Frames by order, within each trial.
 fn by_order<'f>(row: &FrameRow, at: &'f At, times: &[i64], records: &[Outer], spans: &[Span], slack: i64) -> Found<'f> {
     let mut frames: Vec<Option<&Sighted>> = vec![None; row.t.len()];
     let mut basis = Vec::with_capacity(spans.len());
     for span in spans {
         let came = row.t.get(span.from..span.to).unwrap_or_default();
-        let sizes = row.size.get(span.from..span.to).unwrap_or_default();
-        let open = row.lengths.open || row.opaque;
-        let outer = row.outer.get(span.from..span.to).unwrap_or_default();
-        let hidden = at.tunnel && !at.visible;
-        let outside = |size: u16| {
-            if open {
-                0
-            } else if hidden || !outer.is_empty() {
-                row.lengths.outer_of(size).unwrap_or(u16::MAX)
-            } else {
-                size
-            }
-        };
-        // A frame's length as the lengths of those that came in are told.
-        let told = |frame: &Sighted| if hidden && !open { frame.size } else { outside(frame.size) };
-        let lengths: Vec<u16> =
-            if outer.is_empty() || open { sizes.iter().map(|size| outside(*size)).collect() } else { outer.to_vec() };
-        let mut made = lengths.clone();
-        made.sort_unstable();
-        made.dedup();
-        let from = times.partition_point(|t| *t < span.begin.saturating_sub(slack));
-        let to = times.partition_point(|t| *t < span.following.saturating_sub(slack)).max(from);
-        let within = at.frames.get(from..to).unwrap_or_default().iter().zip(times.get(from..to).unwrap_or_default());
-        let left: Vec<(&Sighted, i64)> = within
-            .filter(|(frame, _)| open || made.binary_search(&told(frame)).is_ok())
-            .map(|(frame, t)| (frame, *t))
-            .collect();
-        let (chosen, how) = assign(came, &lengths, &left, records, &told, made.len() > 1, at.tunnel);
+        let asked = Asked::of(row, at, span);
+        let left = leaving(at, times, span, slack, |frame| asked.may_be(frame));
+        let told = |frame: &Sighted| asked.told(frame);
+        let (chosen, how) =
+            assign(came, &asked.lengths, &left, records, &told, asked.made.len() > 1, at.tunnel);
         for (i, frame) in chosen {
             if let Some(own) = frames.get_mut(span.from + i) {
                 *own = Some(frame);

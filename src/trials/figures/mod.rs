@@ -3,6 +3,7 @@
 pub(crate) mod fit;
 mod late;
 pub(crate) mod load;
+pub(crate) mod tally;
 mod measure;
 mod state;
 
