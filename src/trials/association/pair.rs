@@ -7,7 +7,7 @@ use super::tail_drop::{by_length, tail_drop};
 use crate::model::trials::Basis;
 use crate::trials::limits::MAX_CELLS;
 use crate::trials::read::Place;
-use crate::trials::read::tap::Outer;
+use crate::trials::read::tap::{Digest, Outer};
 use crate::trials::thinned::{self, Window};
 
 /// A trial's place in a row: its frames, and until when what leaves is its own.
@@ -119,10 +119,10 @@ fn thin(
 
 /// Whether contents tell packets apart: a tester may send the same packet again and again.
 fn is_exact(row: &FrameRow, at: &At) -> bool {
-    if at.frames.first().is_none_or(|frame| frame.key == 0) {
+    if at.frames.first().is_none_or(|frame| frame.key == Digest::NONE) {
         return false;
     }
-    let mut keys: Vec<u32> = row.key.iter().copied().filter(|key| *key != 0).collect();
+    let mut keys: Vec<Digest> = row.key.iter().copied().filter(|key| *key != Digest::NONE).collect();
     keys.sort_unstable();
     keys.dedup();
     keys.len() as f64 > 0.99 * row.key.len() as f64
@@ -130,7 +130,7 @@ fn is_exact(row: &FrameRow, at: &At) -> bool {
 
 /// Frames by content, the earliest of equal ones first.
 fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<Option<&'f Sighted>> {
-    let mut known: Vec<(u32, u32)> = row.key.iter().enumerate().map(|(i, key)| (*key, i as u32)).collect();
+    let mut known: Vec<(Digest, u32)> = row.key.iter().enumerate().map(|(i, key)| (*key, i as u32)).collect();
     known.sort_unstable();
     let mut frames: Vec<Option<&Sighted>> = vec![None; row.t.len()];
     for (frame, t) in at.frames.iter().zip(times) {

@@ -5,7 +5,7 @@ use crate::model::trials::Direction;
 use crate::trials::limits::BACKGROUND;
 use crate::trials::read::flows::Flow;
 use crate::trials::read::skipped::Skip;
-use crate::trials::read::tap::Outer;
+use crate::trials::read::tap::{Digest, Outer};
 use crate::trials::read::ways::{Ways, is_asked};
 use crate::trials::read::{Place, Taps};
 use crate::trials::settings::TrialsSettings;
@@ -18,7 +18,7 @@ pub(crate) const MISSING: i64 = i64::MIN;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sighted {
     pub(crate) t: i64,
-    pub(crate) key: u32,
+    pub(crate) key: Digest,
     /// IP length; the outer one where the packet is encrypted.
     pub(crate) size: u16,
     pub(crate) record: u32,
@@ -52,7 +52,7 @@ pub(crate) struct FrameRow {
     pub(crate) t: Vec<i64>,
     /// IP length of the packet.
     pub(crate) size: Vec<u16>,
-    pub(crate) key: Vec<u32>,
+    pub(crate) key: Vec<Digest>,
     /// Flow, where the first tap shows packets in clear.
     pub(crate) flow: Vec<u16>,
     /// Place of the record, where the first tap is the tunnel's.
@@ -143,7 +143,7 @@ pub(crate) fn sightings(
             let size = |o: &Outer| if visible { o.inner } else { o.outer };
             let frames = own.iter().map(|(at, o)| Sighted {
                 t: o.t,
-                key: if visible { o.key } else { 0 },
+                key: if visible { o.key } else { Digest::NONE },
                 size: size(o),
                 record: *at as u32,
                 frames: o.share.frames,

@@ -15,7 +15,7 @@ pub(crate) struct Share {
     /// Sum of other octets: what fills short frames up in clear, IP lengths inside in a tunnel.
     pub(crate) others: u32,
     /// The bunch they are of.
-    part: u32,
+    part: u16,
 }
 
 impl Share {
@@ -68,7 +68,7 @@ struct Part {
 /// A stream as it is read.
 #[derive(Clone, Copy, Debug)]
 struct Reading<R> {
-    part: u32,
+    part: u16,
     last: i64,
     /// Time of the record that was kept last.
     kept: i64,
@@ -121,11 +121,11 @@ impl<R: Record> Kept<R> {
             Some(before) if t - before.last <= self.gap || self.parts.len() >= MAX_PARTS => before.part,
             _ => {
                 self.parts.push(Part { level: 0, by_content: true, frames: 0 });
-                (self.parts.len() - 1) as u32
+                (self.parts.len() - 1) as u16
             }
         };
         own.set_share(Share { part, ..own.share() });
-        let chosen = self.parts.get_mut(part as usize).is_none_or(|part| part.next(&own));
+        let chosen = self.parts.get_mut(usize::from(part)).is_none_or(|part| part.next(&own));
         let mut reading = before.unwrap_or(Reading { part, last: t, kept: i64::MIN / 2, held: None });
         (reading.part, reading.last) = (part, t);
         if let Some(held) = reading.held.take() {
@@ -195,7 +195,7 @@ impl<R: Record> Kept<R> {
     fn raise_levels(&mut self) {
         let mut counts = vec![0_u32; self.parts.len()];
         for record in &self.records {
-            if let Some(count) = counts.get_mut(record.share().part as usize) {
+            if let Some(count) = counts.get_mut(usize::from(record.share().part)) {
                 *count += 1;
             }
         }
@@ -216,7 +216,7 @@ impl<R: Record> Kept<R> {
         // Contents that do not tell packets apart choose all of them or none.
         let mut passed = vec![(0_u32, 0_u32); self.parts.len()];
         for record in &self.records {
-            let at = record.share().part as usize;
+            let at = usize::from(record.share().part);
             let (Some(part), Some(passed)) = (self.parts.get(at), passed.get_mut(at)) else { continue };
             passed.0 += 1;
             passed.1 += u32::from(record.content() != 0 && is_chosen(record.content(), part.level));
@@ -235,11 +235,11 @@ impl<R: Record> Kept<R> {
         for at in 0..self.records.len() {
             let Some(mut own) = self.records.get(at).copied() else { break };
             let share = own.share();
-            let number = numbers.get_mut(share.part as usize).map_or(0, |number| {
+            let number = numbers.get_mut(usize::from(share.part)).map_or(0, |number| {
                 *number = number.saturating_add(share.frames);
                 *number
             });
-            let chosen = self.parts.get(share.part as usize).is_none_or(|part| part.chooses(&own, number));
+            let chosen = self.parts.get(usize::from(share.part)).is_none_or(|part| part.chooses(&own, number));
             let Some(slot) = streams.get_mut(usize::from(own.stream())) else { continue };
             let (mut last, held) = slot.take().unwrap_or((i64::MIN / 2, None));
             if let Some(held) = held {

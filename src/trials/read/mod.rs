@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use flows::{FlowKey, Flows, Starts};
 use kept::{Share, Spot};
-use tap::{Outer, SaId, Tap, TapPacket, TunnelWay};
+use tap::{Digest, Outer, SaId, Tap, TapPacket, TunnelWay};
 use transfers::{Connections, TcpSegment};
 
 use super::limits::{BUSY_LANES, MAX_SAS, MAX_STARTS, MAX_TRAINS};
@@ -126,7 +126,7 @@ impl Taps {
         let link = self.flows.all.get(usize::from(flow)).map_or(0, |flow| flow.link);
         let filled = MINIMUM_WITHOUT_FCS.saturating_sub(u32::from(size) + link);
         let share = Share::one(u32::from(size), filled);
-        let packet = TapPacket { t: ns, key: sight.key(outer).map_or(0, short), size, flow, share };
+        let packet = TapPacket { t: ns, key: sight.key(outer).map_or(Digest::NONE, Digest::of), size, flow, share };
         if let Some(tap) = self.tap.get_mut(at) {
             tap.plain.push(packet);
         }
@@ -180,7 +180,7 @@ impl Taps {
         let own = Outer {
             t: ns,
             sequence: last.map_or(0, |sa| sa.sequence),
-            key: inside.and_then(|inside| inside.key).map_or(0, short),
+            key: inside.and_then(|inside| inside.key).map_or(Digest::NONE, Digest::of),
             outer: clamp(outer.total_bytes),
             inner,
             sa,
@@ -294,11 +294,6 @@ fn l1_of(frame_bytes: u32) -> u32 {
 
 fn clamp(octets: u32) -> u16 {
     u16::try_from(octets).unwrap_or(u16::MAX)
-}
-
-/// Half of a digest; 0 is kept for none.
-fn short(key: u64) -> u32 {
-    ((key ^ key >> 32) as u32).max(1)
 }
 
 fn ports(upper: &[u8]) -> (u16, u16) {

@@ -10,13 +10,28 @@ use super::skipped::Skipped;
 use crate::model::{Address, SaKey};
 use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, STEP_BACK_NS};
 
+/// 48 bits of a digest: of millions of packets hardly two share 32 bits and are taken for each other. 0 for none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Digest {
+    low: u32,
+    high: u16,
+}
+
+impl Digest {
+    pub(crate) const NONE: Self = Self { low: 0, high: 0 };
+
+    pub(crate) fn of(key: u64) -> Self {
+        Self { low: ((key ^ key >> 32) as u32).max(1), high: (key >> 16) as u16 }
+    }
+}
+
 /// A packet in clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TapPacket {
     /// Time in nanoseconds, clock steps undone.
     pub(crate) t: i64,
     /// Digest of what no router changes; 0 where too little was captured.
-    pub(crate) key: u32,
+    pub(crate) key: Digest,
     /// IP length.
     pub(crate) size: u16,
     /// Its flow.
@@ -35,7 +50,7 @@ impl Record for TapPacket {
     }
 
     fn content(&self) -> u32 {
-        self.key
+        self.key.low
     }
 
     fn share(&self) -> Share {
@@ -55,7 +70,7 @@ pub(crate) struct Outer {
     /// Sequence number as it is on the wire.
     pub(crate) sequence: u32,
     /// Digest of the packet inside, where that is visible; else 0.
-    pub(crate) key: u32,
+    pub(crate) key: Digest,
     /// IP length, fragments put together.
     pub(crate) outer: u16,
     /// IP length of the packet inside; 0 where it is not visible.
@@ -78,7 +93,7 @@ impl Record for Outer {
     }
 
     fn content(&self) -> u32 {
-        self.key
+        self.key.low
     }
 
     fn share(&self) -> Share {

@@ -43,7 +43,8 @@ pub(crate) fn pair(
         met.sums.resize(from.max(met.sums.len()), before);
         let sums = match known {
             Some((same, basis)) => {
-                let times = |i: usize| same.get(i).copied().flatten().map(|own| (time(own), own));
+                let within = |(t, _): &(i64, &Sighted)| *t < window.span.following;
+                let times = |i: usize| same.get(i).copied().flatten().map(|own| (time(own), own)).filter(within);
                 met.basis.push(basis);
                 by_content(row, at, records, window, &times, &mut met.at)
             }

@@ -20,7 +20,8 @@ pub(super) fn let_in(arrivals: &[(i64, f64)], left: &Curve) -> Vec<f64> {
 fn admitted(arrivals: &[(i64, f64)], gone: &[f64], total: f64, room: f64, mut each: impl FnMut(f64)) -> f64 {
     let mut sum = 0.0;
     for ((_, frames), gone) in arrivals.iter().zip(gone) {
-        let space = (room - (sum - gone).max(0.0)).max(0.0);
+        // A record stands for packets that came since the one before it, while the queue was served.
+        let space = room - (sum - gone);
         sum += frames.min(space).min(total - sum).max(0.0);
         each(sum);
     }
