@@ -92,8 +92,8 @@ impl Curve {
         let (to, high) = (*self.t.get(next)?, *self.n.get(next)?);
         let before = next.checked_sub(1).and_then(|at| Some((*self.t.get(at)?, *self.n.get(at)?)));
         match before {
-            Some((from, low)) if high - 1.0 > low && n < high - 1.0 => {
-                let part = (n - low).max(0.0) / (high - 1.0 - low);
+            Some((from, low)) if high - 1.0 > low && n < high => {
+                let part = (n - low).max(0.0) / (high - low);
                 Some(from + (part * (to - from) as f64).round() as i64)
             }
             _ => Some(to),
