@@ -33,6 +33,12 @@ pub(super) const MAX_LISTED: usize = 1_000;
 pub(super) const FURTHEST_NS: i64 = 1 << 61;
 /// A clock that steps back by less is no step but frames out of order, in nanoseconds.
 pub(super) const STEP_BACK_NS: i64 = 5_000_000;
+/// A clock that is set forward by less is not told from what devices do, in nanoseconds.
+pub(super) const FORWARD_NS: i64 = 20_000_000;
+/// Packets on either side of a step of a clock, at least.
+pub(super) const SETTLED: usize = 20;
+/// Steps of clocks that are undone, at most.
+pub(super) const MAX_FORWARD: usize = 8;
 /// A flow whose busiest second has less of the busiest flow's is background.
 pub(super) const BACKGROUND: f64 = 0.05;
 

@@ -27,7 +27,9 @@ pub(super) fn measured(
     let out = row.out.get(from..to).unwrap_or_default();
     let in_tunnel = row.is_from_tunnel();
     let out_tunnel = last.is_some_and(|place| taps.is_tunnel(place));
-    let l1_at = |record: u32| taps.place(first).tunnelled.records.get(record as usize).map_or(0, |own| own.share.mean().round() as u16);
+    let l1_at = |record: u32| {
+        taps.place(first).tunnelled.records.get(record as usize).map_or(0, |own| own.share.mean().round() as u16)
+    };
     // Where the first tap is the tunnel's, its frames are those that came in.
     let own: Vec<(i64, u16)> = if in_tunnel {
         let records = row.record.get(from..to).unwrap_or_default();

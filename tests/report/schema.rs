@@ -218,7 +218,10 @@ fn what_is_calculated_of_a_bench_fits_its_schema() {
     let model = schema("calc-model");
     fits_once(&model, &["calc", "--format", "json", "--model", "t_fix=734us,r_alg=11.31M", "--link-rate", "100M"]);
     let carried = ["--transform", "esp-aes esp-sha-hmac", "--sizes", "imix"];
-    fits_once(&model, &[&["calc", "--format", "json", "--model", "t_fix=100us", "--link-rate", "10M"], &carried[..]].concat());
+    fits_once(
+        &model,
+        &[&["calc", "--format", "json", "--model", "t_fix=100us", "--link-rate", "10M"], &carried[..]].concat(),
+    );
     let search = schema("calc-search");
     for actual in ["10M", "1"] {
         let asked = ["calc", "--format", "json", "--search", "--start", "50M", "--step", "25M", "--actual", actual];

@@ -94,7 +94,10 @@ fn theoretical_rates_of_rit_tables_1_and_3() {
         let more = if size == 1_420.0 { 54.0 } else { 50.0 };
         assert_eq!(esp_with_blocks_of_8(size), more);
     }
-    assert_eq!([64.0, 512.0, 1_420.0].map(|size| gigabit(size, esp_with_blocks_of_8(size)).round()), [932_836.0, 214_777.0, 83_668.0]);
+    assert_eq!(
+        [64.0, 512.0, 1_420.0].map(|size| gigabit(size, esp_with_blocks_of_8(size)).round()),
+        [932_836.0, 214_777.0, 83_668.0]
+    );
 }
 
 #[test]

@@ -31,8 +31,7 @@ pub(super) fn replay(settings: &SearchSettings, actual: f64) -> Replay {
 /// For people.
 pub(super) fn document(replay: &Replay) -> Document {
     let mbps = |bps: f64| decimal(bps / 1e6, 4);
-    let found =
-        replay.found_bps.map_or_else(|| "no load was equal".to_owned(), |bps| format!("{} Mbit/s", mbps(bps)));
+    let found = replay.found_bps.map_or_else(|| "no load was equal".to_owned(), |bps| format!("{} Mbit/s", mbps(bps)));
     let answer = format!("{} iterations; highest equal load: {found}.", replay.iterations);
     let rows = replay.loads.iter().map(|tried| {
         let verdict = if tried.equal { "equal" } else { "overloaded" };

@@ -5,6 +5,7 @@ mod clocks;
 pub(crate) mod lengths;
 mod pair;
 pub(crate) mod row;
+pub(crate) mod stepped;
 mod tail_drop;
 
 pub(crate) use clocks::Clocks;

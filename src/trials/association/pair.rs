@@ -3,11 +3,11 @@
 use super::clocks::Clocks;
 use super::lengths::Lengths;
 use super::row::{At, FrameRow, MISSING, Sighted};
-use super::tail_drop::{by_length, tail_drop};
+use super::tail_drop::{by_length, paced, tail_drop};
 use crate::model::trials::Basis;
 use crate::trials::limits::MAX_CELLS;
 use crate::trials::read::Place;
-use crate::trials::read::tap::{Digest, Outer};
+use crate::trials::read::tap::{ContentDigest, Outer};
 use crate::trials::thinned::{self, Window};
 
 /// A trial's place in a row: its frames, and until when what leaves is its own.
@@ -118,11 +118,11 @@ fn thin(
 }
 
 /// Whether contents tell packets apart: a tester may send the same packet again and again.
-fn is_exact(row: &FrameRow, at: &At) -> bool {
-    if at.frames.first().is_none_or(|frame| frame.key == Digest::NONE) {
+pub(super) fn is_exact(row: &FrameRow, at: &At) -> bool {
+    if at.frames.first().is_none_or(|frame| frame.key == ContentDigest::NONE) {
         return false;
     }
-    let mut keys: Vec<Digest> = row.key.iter().copied().filter(|key| *key != Digest::NONE).collect();
+    let mut keys: Vec<ContentDigest> = row.key.iter().copied().filter(|key| *key != ContentDigest::NONE).collect();
     keys.sort_unstable();
     keys.dedup();
     keys.len() as f64 > 0.99 * row.key.len() as f64
@@ -130,7 +130,7 @@ fn is_exact(row: &FrameRow, at: &At) -> bool {
 
 /// Frames by content, the earliest of equal ones first.
 fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<Option<&'f Sighted>> {
-    let mut known: Vec<(Digest, u32)> = row.key.iter().enumerate().map(|(i, key)| (*key, i as u32)).collect();
+    let mut known: Vec<(ContentDigest, u32)> = row.key.iter().enumerate().map(|(i, key)| (*key, i as u32)).collect();
     known.sort_unstable();
     let mut frames: Vec<Option<&Sighted>> = vec![None; row.t.len()];
     for (frame, t) in at.frames.iter().zip(times) {
@@ -172,14 +172,8 @@ impl Asked {
         let open = row.lengths.open || row.opaque;
         let hidden = at.tunnel && !at.visible;
         let known = row.lengths.clone();
-        let mut asked = Self {
-            open,
-            hidden,
-            outside: hidden || !outer.is_empty(),
-            lengths: Vec::new(),
-            made: Vec::new(),
-            known,
-        };
+        let mut asked =
+            Self { open, hidden, outside: hidden || !outer.is_empty(), lengths: Vec::new(), made: Vec::new(), known };
         asked.lengths = if outer.is_empty() || open {
             sizes.iter().map(|size| asked.outside(*size)).collect()
         } else {
@@ -233,10 +227,12 @@ fn by_order<'f>(row: &FrameRow, at: &'f At, times: &[i64], records: &[Outer], sp
     for span in spans {
         let came = row.t.get(span.from..span.to).unwrap_or_default();
         let asked = Asked::of(row, at, span);
-        let left = leaving(at, times, span, slack, |frame| asked.may_be(frame));
+        let mut left = leaving(at, times, span, slack, |frame| asked.may_be(frame));
+        if at.tunnel {
+            by_number(&mut left, records);
+        }
         let told = |frame: &Sighted| asked.told(frame);
-        let (chosen, how) =
-            assign(came, &asked.lengths, &left, records, &told, asked.made.len() > 1, at.tunnel);
+        let (chosen, how) = assign(came, &asked.lengths, &left, records, &told, asked.made.len() > 1, at.tunnel);
         for (i, frame) in chosen {
             if let Some(own) = frames.get_mut(span.from + i) {
                 *own = Some(frame);
@@ -246,6 +242,25 @@ fn by_order<'f>(row: &FrameRow, at: &'f At, times: &[i64], records: &[Outer], sp
     }
     Found { frames, basis }
 }
+
+/// Packets in the order in which they were numbered: a device numbers them as it takes them, and may send them in another order.
+fn by_number(left: &mut [(&Sighted, i64)], records: &[Outer]) {
+    let record = |frame: &Sighted| records.get(frame.record as usize);
+    let Some(first) = left.first().and_then(|(frame, _)| record(frame)) else { return };
+    let (sa, origin) = (first.sa, first.sequence);
+    let number = |frame: &Sighted| {
+        record(frame).filter(|own| own.sa == sa).map(|own| i64::from(own.sequence.wrapping_sub(origin) as i32))
+    };
+    let Some(numbers) = left.iter().map(|(frame, _)| number(frame)).collect::<Option<Vec<i64>>>() else { return };
+    // Numbers that begin anew, or none at all, say nothing.
+    let near = |pair: &[i64]| pair.last().zip(pair.first()).is_some_and(|(b, a)| (b - a).abs() < NUMBERED && b != a);
+    if numbers.windows(2).all(near) {
+        left.sort_by_key(|(frame, _)| number(frame));
+    }
+}
+
+/// Neighbours are closer in number than this.
+const NUMBERED: i64 = 4_096;
 
 /// Which arrivals of one trial the departures are.
 fn assign<'f>(
@@ -286,8 +301,9 @@ fn assign<'f>(
     if row.len() > came.len() {
         row.retain(|(_, frame)| frame.is_some());
     }
-    let times: Vec<i64> = row.iter().map(|(t, _)| *t).collect();
-    let chosen = tail_drop(came, &times);
+    let mut times: Vec<i64> = row.iter().map(|(t, _)| *t).collect();
+    times.sort_unstable();
+    let chosen = paced(came, &times).unwrap_or_else(|| tail_drop(came, &times));
     (settle(&chosen, &row, lengths, told, several), Basis::TailDrop)
 }
 

@@ -5,7 +5,7 @@ use crate::model::trials::Direction;
 use crate::trials::limits::BACKGROUND;
 use crate::trials::read::flows::Flow;
 use crate::trials::read::skipped::Skip;
-use crate::trials::read::tap::{Digest, Outer};
+use crate::trials::read::tap::{ContentDigest, Outer};
 use crate::trials::read::ways::{Ways, is_asked};
 use crate::trials::read::{Place, Taps};
 use crate::trials::settings::TrialsSettings;
@@ -18,7 +18,7 @@ pub(crate) const MISSING: i64 = i64::MIN;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sighted {
     pub(crate) t: i64,
-    pub(crate) key: Digest,
+    pub(crate) key: ContentDigest,
     /// IP length; the outer one where the packet is encrypted.
     pub(crate) size: u16,
     pub(crate) record: u32,
@@ -52,7 +52,7 @@ pub(crate) struct FrameRow {
     pub(crate) t: Vec<i64>,
     /// IP length of the packet.
     pub(crate) size: Vec<u16>,
-    pub(crate) key: Vec<Digest>,
+    pub(crate) key: Vec<ContentDigest>,
     /// Flow, where the first tap shows packets in clear.
     pub(crate) flow: Vec<u16>,
     /// Place of the record, where the first tap is the tunnel's.
@@ -137,13 +137,14 @@ pub(crate) fn sightings(
                     way.and_then(|way| ways.tunnel.get(way)) == Some(&direction)
                 })
                 .collect();
-            let own = tap.tunnelled.records.iter().enumerate().filter(|(_, o)| mine.get(usize::from(o.sa)) == Some(&true));
+            let own =
+                tap.tunnelled.records.iter().enumerate().filter(|(_, o)| mine.get(usize::from(o.sa)) == Some(&true));
             let own: Vec<(usize, &Outer)> = own.collect();
             let visible = own.iter().filter(|(_, o)| o.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
             let size = |o: &Outer| if visible { o.inner } else { o.outer };
             let frames = own.iter().map(|(at, o)| Sighted {
                 t: o.t,
-                key: if visible { o.key } else { Digest::NONE },
+                key: if visible { o.key } else { ContentDigest::NONE },
                 size: size(o),
                 record: *at as u32,
                 frames: o.share.frames,
@@ -170,8 +171,8 @@ pub(crate) fn sightings(
     places.iter().map(|place| (*place, at(*place))).collect()
 }
 
-/// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
-pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> FrameRow {
+/// Which outer lengths the packets of a direction have.
+fn lengths(taps: &Taps, seen: &[(Place, At)]) -> Lengths {
     let histogram = |at: &At| {
         let mut counts = Histogram::new();
         at.frames.iter().filter(|frame| frame.test).for_each(|frame| {
@@ -182,14 +183,19 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Fr
     let plain = seen.iter().find(|(_, at)| !at.tunnel);
     let tunnel = seen.iter().find(|(_, at)| at.tunnel);
     let records = |place: Place| &taps.place(place).tunnelled.records;
-    let lengths = match (plain, tunnel) {
+    match (plain, tunnel) {
         (_, Some((place, at))) if at.visible => {
             let pairs = at.frames.iter().filter_map(|frame| records(*place).get(frame.record as usize));
             Lengths::known(pairs.map(|o| (o.inner, o.outer)))
         }
         (Some((_, plain)), Some((_, tunnel))) => Lengths::learn(&histogram(plain), &histogram(tunnel)),
         _ => Lengths::default(),
-    };
+    }
+}
+
+/// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
+pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> FrameRow {
+    let plain = seen.iter().find(|(_, at)| !at.tunnel);
     let mut row = FrameRow {
         direction,
         places: seen.iter().map(|(place, _)| *place).collect(),
@@ -201,7 +207,7 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Fr
         outer: Vec::new(),
         out: Vec::new(),
         middle: Vec::new(),
-        lengths,
+        lengths: lengths(taps, seen),
         skips: Vec::new(),
         opaque: false,
         thin: taps.is_thinned().then(Thin::default),

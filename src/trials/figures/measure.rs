@@ -2,7 +2,7 @@
 
 use super::late::{Spread, growth, stall};
 use super::load::{Headers, Load, size_class};
-use super::tally::{Tally, Wire, tally};
+use super::tally::{TrialTally, Wire, tally};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::association::MISSING;
@@ -67,7 +67,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         Some(thin) => thinned::tally(thin, sample.t, sample.out, sample.tunnel, sample.headers, from),
         None => tally(sample.t, sample.size, sample.out, sample.tunnel, sample.headers, from),
     };
-    let Tally { sent, received, load, passed, good, with_drain, offered_fps, .. } = &tally;
+    let TrialTally { sent, received, load, passed, good, with_drain, offered_fps, .. } = &tally;
     let (sent, received, with_drain, offered_fps) = (*sent, *received, *with_drain, *offered_fps);
     let mut why = Vec::new();
     let mut because = |figure, reason| why.push(OpenFigure { figure, reason });
@@ -230,8 +230,11 @@ fn through_tunnel(
     }
     let Wire { seen, fps, octets, frames } = wire;
     trial.tunnelled = Some(seen);
-    trial.lost_before_tunnel = Some(trial.sent.saturating_sub(seen));
-    trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(seen.saturating_sub(trial.received)) };
+    let before = trial.sent.saturating_sub(seen);
+    // A packet that came out was in the tunnel, whether the tap saw it there or not.
+    let before = if sample.out.is_empty() { before } else { before.min(trial.lost) };
+    trial.lost_before_tunnel = Some(before);
+    trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(trial.lost.saturating_sub(before)) };
     if sample.ipsec {
         trial.tunnel_fps = fps;
         trial.tunnel_l1_bps = fps.map(|fps| fps * 8.0 * octets / frames);

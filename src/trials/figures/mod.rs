@@ -3,9 +3,9 @@
 pub(crate) mod fit;
 mod late;
 pub(crate) mod load;
-pub(crate) mod tally;
 mod measure;
 mod state;
+pub(crate) mod tally;
 
 pub(crate) use measure::{Measured, Sample, measure};
 pub(crate) use state::{group, judge};

@@ -8,7 +8,7 @@ use crate::trials::limits::BEFORE_DRAIN;
 
 /// Sums of a trial.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct TrialTally {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) offered_fps: Option<f64>,
@@ -49,7 +49,7 @@ pub(crate) fn tally(
     tunnel: &[(i64, u16)],
     headers: &dyn Fn(usize) -> Headers,
     from: usize,
-) -> Tally {
+) -> TrialTally {
     let n = t.len();
     let end = t.last().copied().unwrap_or(0);
     let left = |i: usize| out.get(i).copied().filter(|d| *d != MISSING);
@@ -66,7 +66,7 @@ pub(crate) fn tally(
     let with_drain = has_out && during.len() < BEFORE_DRAIN;
     let mut outs: Vec<i64> = got.iter().map(|(_, d)| *d).collect();
     outs.sort_unstable();
-    Tally {
+    TrialTally {
         sent: n as u64,
         received: if has_out { got.len() as u64 } else { n as u64 },
         offered_fps: per_second(t.get(from..).unwrap_or_default()),

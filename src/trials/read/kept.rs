@@ -46,7 +46,7 @@ impl Share {
 }
 
 /// What is kept of a frame.
-pub(crate) trait Record: Copy {
+pub(crate) trait KeptRecord: Copy {
     fn time(&self) -> i64;
     /// Flow or SA.
     fn stream(&self) -> u16;
@@ -97,7 +97,7 @@ pub(crate) struct Kept<R> {
     pub(crate) thinned: u32,
 }
 
-impl<R: Record> Kept<R> {
+impl<R: KeptRecord> Kept<R> {
     pub(crate) fn new(room: usize, gap: i64) -> Self {
         Self {
             records: Vec::new(),
@@ -173,8 +173,8 @@ impl<R: Record> Kept<R> {
         for slot in std::mem::take(&mut self.streams) {
             self.records.extend(slot.and_then(|reading| reading.held));
         }
-        if !self.records.is_sorted_by_key(Record::time) {
-            self.records.sort_by_key(Record::time);
+        if !self.records.is_sorted_by_key(KeptRecord::time) {
+            self.records.sort_by_key(KeptRecord::time);
         }
     }
 
@@ -274,12 +274,12 @@ impl<R: Record> Kept<R> {
 
 impl Part {
     /// Counts a frame; whether it is chosen.
-    fn next<R: Record>(&mut self, own: &R) -> bool {
+    fn next<R: KeptRecord>(&mut self, own: &R) -> bool {
         self.frames = self.frames.wrapping_add(1);
         self.chooses(own, self.frames)
     }
 
-    fn chooses<R: Record>(&self, own: &R, number: u32) -> bool {
+    fn chooses<R: KeptRecord>(&self, own: &R, number: u32) -> bool {
         let by = if self.by_content && own.content() != 0 { own.content() } else { number };
         is_chosen(by, self.level)
     }

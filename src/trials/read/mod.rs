@@ -11,9 +11,10 @@ use std::collections::HashMap;
 
 use flows::{FlowKey, Flows, Starts};
 use kept::{Share, Spot};
-use tap::{Digest, Outer, SaId, Tap, TapPacket, TunnelWay};
+use tap::{ContentDigest, Outer, SaId, Tap, TapPacket, TunnelWay};
 use transfers::{Connections, TcpSegment};
 
+use super::association::stepped::Forward;
 use super::limits::{BUSY_LANES, MAX_SAS, MAX_STARTS, MAX_TRAINS};
 use crate::dissect::{IpHeader, Stack};
 use crate::matching::{Role, Sight};
@@ -126,7 +127,13 @@ impl Taps {
         let link = self.flows.all.get(usize::from(flow)).map_or(0, |flow| flow.link);
         let filled = MINIMUM_WITHOUT_FCS.saturating_sub(u32::from(size) + link);
         let share = Share::one(u32::from(size), filled);
-        let packet = TapPacket { t: ns, key: sight.key(outer).map_or(Digest::NONE, Digest::of), size, flow, share };
+        let packet = TapPacket {
+            t: ns,
+            key: sight.key(outer).map_or(ContentDigest::NONE, ContentDigest::of),
+            size,
+            flow,
+            share,
+        };
         if let Some(tap) = self.tap.get_mut(at) {
             tap.plain.push(packet);
         }
@@ -180,7 +187,7 @@ impl Taps {
         let own = Outer {
             t: ns,
             sequence: last.map_or(0, |sa| sa.sequence),
-            key: inside.and_then(|inside| inside.key).map_or(Digest::NONE, Digest::of),
+            key: inside.and_then(|inside| inside.key).map_or(ContentDigest::NONE, ContentDigest::of),
             outer: clamp(outer.total_bytes),
             inner,
             sa,
@@ -249,6 +256,20 @@ impl Taps {
     pub(crate) fn looks_swapped(&self) -> bool {
         let (near, middle) = (self.place(Place::Near), self.place(Place::Middle));
         near.opaque > 0 && middle.opaque == 0 && middle.packets > 0
+    }
+
+    /// Takes back that a clock was set forward.
+    pub(super) fn undo(&mut self, step: Forward) {
+        let place = step.place as usize;
+        if let Some(tap) = self.tap.get_mut(place) {
+            tap.undo(step.after, step.by);
+        }
+        for start in self.flows.lane.iter_mut().filter_map(|lane| lane.at.get_mut(place)).flat_map(|at| &mut at.starts)
+        {
+            if *start > step.after {
+                *start = start.saturating_sub(step.by);
+            }
+        }
     }
 
     /// Records further apart are all kept, at all taps.

@@ -96,6 +96,11 @@ impl Skipped {
         }
     }
 
+    /// Times of all, to be changed.
+    pub(crate) fn times(&mut self) -> impl Iterator<Item = &mut i64> {
+        self.found.iter_mut().map(|skip| &mut skip.after)
+    }
+
     /// Those of some SAs, in order of time on another clock.
     pub(crate) fn of(&self, mine: &[bool], clock: impl Fn(i64) -> i64) -> Vec<Skip> {
         let own = self.found.iter().filter(|skip| mine.get(usize::from(skip.sa)) == Some(&true));

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::flows::Starts;
-use super::kept::{Kept, Record, Share};
+use super::kept::{Kept, KeptRecord, Share};
 use super::skipped::Skipped;
 use crate::model::{Address, SaKey};
 use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, STEP_BACK_NS};
 
 /// 48 bits of a digest: of millions of packets hardly two share 32 bits and are taken for each other. 0 for none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(crate) struct Digest {
+pub(crate) struct ContentDigest {
     low: u32,
     high: u16,
 }
 
-impl Digest {
+impl ContentDigest {
     pub(crate) const NONE: Self = Self { low: 0, high: 0 };
 
     pub(crate) fn of(key: u64) -> Self {
@@ -30,8 +30,8 @@ impl Digest {
 pub(crate) struct TapPacket {
     /// Time in nanoseconds, clock steps undone.
     pub(crate) t: i64,
-    /// Digest of what no router changes; 0 where too little was captured.
-    pub(crate) key: Digest,
+    /// ContentDigest of what no router changes; 0 where too little was captured.
+    pub(crate) key: ContentDigest,
     /// IP length.
     pub(crate) size: u16,
     /// Its flow.
@@ -40,7 +40,7 @@ pub(crate) struct TapPacket {
     pub(crate) share: Share,
 }
 
-impl Record for TapPacket {
+impl KeptRecord for TapPacket {
     fn time(&self) -> i64 {
         self.t
     }
@@ -69,8 +69,8 @@ pub(crate) struct Outer {
     pub(crate) t: i64,
     /// Sequence number as it is on the wire.
     pub(crate) sequence: u32,
-    /// Digest of the packet inside, where that is visible; else 0.
-    pub(crate) key: Digest,
+    /// ContentDigest of the packet inside, where that is visible; else 0.
+    pub(crate) key: ContentDigest,
     /// IP length, fragments put together.
     pub(crate) outer: u16,
     /// IP length of the packet inside; 0 where it is not visible.
@@ -83,7 +83,7 @@ pub(crate) struct Outer {
     pub(crate) share: Share,
 }
 
-impl Record for Outer {
+impl KeptRecord for Outer {
     fn time(&self) -> i64 {
         self.t
     }
@@ -113,7 +113,7 @@ pub(crate) struct SaId {
     pub(crate) dst: Address,
 }
 
-/// A moment at which the clock was set back.
+/// A moment at which the clock was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ClockStep {
     /// Time of the last frame before, steps undone.
@@ -189,6 +189,24 @@ impl Tap {
         }
         self.latest = Some(latest.max(ns));
         ns
+    }
+
+    /// Takes back that the clock was set forward after a time.
+    pub(crate) fn undo(&mut self, after: i64, by: i64) {
+        let back = |t: &mut i64| *t = if *t > after { t.saturating_sub(by) } else { *t };
+        self.plain.records.iter_mut().for_each(|own| back(&mut own.t));
+        self.tunnelled.records.iter_mut().for_each(|own| back(&mut own.t));
+        self.control.iter_mut().for_each(|(t, ..)| back(t));
+        self.latest.iter_mut().for_each(back);
+        self.skipped.times().for_each(back);
+        self.directions.iter_mut().flat_map(|way| &mut way.starts.starts).for_each(back);
+        let known = self.steps.iter().rev().find(|step| step.at <= after).map_or(0, |step| step.shift);
+        for step in self.steps.iter_mut().filter(|step| step.at > after) {
+            back(&mut step.at);
+            step.shift = step.shift.saturating_sub(by);
+        }
+        self.steps.push(ClockStep { at: after, shift: known.saturating_sub(by) });
+        self.steps.sort_by_key(|step| step.at);
     }
 
     /// Time as the capture states it, of a time with the steps undone.

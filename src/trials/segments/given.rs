@@ -1,8 +1,8 @@
 //! Trials whose times the user gives.
 
 use super::Stretch;
-use crate::trials::association::FrameRow;
 use crate::model::trials::{Direction, Kind};
+use crate::trials::association::FrameRow;
 use crate::trials::limits::FEWEST;
 
 /// A trial by its times, in nanoseconds since the epoch.
@@ -79,7 +79,13 @@ fn moment(text: &str) -> Option<i64> {
 }
 
 /// The stretches that were given, of one direction.
-pub(crate) fn given(row: &FrameRow, trials: &[GivenTrial], direction: Direction, least: i64, skip: i64) -> Vec<Stretch> {
+pub(crate) fn given(
+    row: &FrameRow,
+    trials: &[GivenTrial],
+    direction: Direction,
+    least: i64,
+    skip: i64,
+) -> Vec<Stretch> {
     let times = row.t.as_slice();
     let mine = trials.iter().filter(|trial| trial.direction.is_none_or(|own| own == direction));
     mine.filter_map(|trial| {

@@ -34,14 +34,14 @@ pub(crate) struct Cuts {
 
 /// The load of one direction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load<'l> {
+pub(crate) struct OfferedLoad<'l> {
     pub(crate) times: &'l [i64],
     pub(crate) sizes: &'l [u16],
     /// Frames up to each record, where these stand for more than themselves.
     pub(crate) sent: Option<&'l [f64]>,
 }
 
-impl<'l> Load<'l> {
+impl<'l> OfferedLoad<'l> {
     fn times(self, from: usize, to: usize) -> &'l [i64] {
         self.times.get(from..to).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl<'l> Load<'l> {
 }
 
 /// Finds the trials in a row of frames, in order of time.
-pub(crate) fn find(load: Load<'_>, cuts: Cuts) -> Vec<Stretch> {
+pub(crate) fn find(load: OfferedLoad<'_>, cuts: Cuts) -> Vec<Stretch> {
     let mut found = Vec::new();
     for (from, to) in silences(load.times, cuts.gap) {
         for (from, to) in runs(load, from, to) {
@@ -76,7 +76,7 @@ pub(crate) fn find(load: Load<'_>, cuts: Cuts) -> Vec<Stretch> {
     found
 }
 
-fn stretch(load: Load<'_>, from: usize, to: usize, cuts: Cuts) -> Stretch {
+fn stretch(load: OfferedLoad<'_>, from: usize, to: usize, cuts: Cuts) -> Stretch {
     let part = load.times(from, to);
     let (first, last) = (part.first().copied().unwrap_or(0), part.last().copied().unwrap_or(0));
     let kind = if load.count(from, to) < FEWEST {
@@ -112,7 +112,7 @@ fn silences(times: &[i64], gap: i64) -> Vec<(usize, usize)> {
 const LEAST_RECORDS: usize = 8;
 
 /// Cuts long runs of one size off; what is between them is a mix.
-fn runs(load: Load<'_>, from: usize, to: usize) -> Vec<(usize, usize)> {
+fn runs(load: OfferedLoad<'_>, from: usize, to: usize) -> Vec<(usize, usize)> {
     let sizes = load.sizes;
     let mut cuts = vec![from];
     let mut before: Option<u16> = None;

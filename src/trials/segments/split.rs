@@ -1,7 +1,7 @@
 //! Loads that follow each other without a silence: binary segmentation of the rate.
 
 use super::bins::{Bins, calm, noise_of_means};
-use super::{Cuts, Load};
+use super::{Cuts, OfferedLoad};
 use crate::trials::limits::{FEWEST, LEVELS, RAMP_NS, SCORE, SIDE};
 
 /// Sums over calm bins before each border.
@@ -45,7 +45,7 @@ impl Sums {
 
 /// Cuts where the rate changes. Each part is looked at again with the bins of its own rate: those of the whole are too wide for loads
 /// that follow much lower ones.
-pub(super) fn by_rate(load: Load<'_>, from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
+pub(super) fn by_rate(load: OfferedLoad<'_>, from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
     let width = |from: usize, to: usize| load.bins(from, to).map(|bins| bins.width);
     let mut done = Vec::new();
     let mut open = vec![(from, to, width(from, to))];
@@ -61,7 +61,7 @@ pub(super) fn by_rate(load: Load<'_>, from: usize, to: usize, cuts: Cuts) -> Vec
 }
 
 /// Cuts with bins of one width.
-fn once(load: Load<'_>, from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
+fn once(load: OfferedLoad<'_>, from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
     let part = load.times(from, to);
     let whole = vec![(from, to)];
     if load.count(from, to) < FEWEST {

@@ -4,13 +4,13 @@ use super::Share;
 
 /// A record: its flow or SA, when, and what it stands for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Passed {
+pub(super) struct PassedFrames {
     pub(super) stream: u16,
     pub(super) t: i64,
     pub(super) frames: f64,
 }
 
-impl Passed {
+impl PassedFrames {
     pub(super) fn new(stream: u16, t: i64, share: Share) -> Self {
         Self { stream, t, frames: f64::from(share.frames) }
     }
@@ -25,7 +25,7 @@ pub(super) struct Curve {
 
 impl Curve {
     /// Of records in order of time. What a record stands for besides itself passed evenly since the record of its stream before.
-    pub(super) fn of(records: &[Passed]) -> Self {
+    pub(super) fn of(records: &[PassedFrames]) -> Self {
         let streams = records.iter().map(|own| usize::from(own.stream) + 1).max().unwrap_or(0);
         let mut later: Vec<Option<usize>> = vec![None; streams];
         let mut next: Vec<Option<usize>> = vec![None; records.len()];
@@ -36,7 +36,7 @@ impl Curve {
         }
         let origin = records.first().map_or(0, |own| own.t);
         let seconds = |t: i64| (t - origin) as f64 / 1e9;
-        let ramp = |from: &Passed, to: &Passed| {
+        let ramp = |from: &PassedFrames, to: &PassedFrames| {
             if to.frames > 1.0 && to.t > from.t { (to.frames - 1.0) / (seconds(to.t) - seconds(from.t)) } else { 0.0 }
         };
         // Of the streams that are between two records: sum of their rates, and of their rates by their beginnings.
@@ -105,8 +105,8 @@ impl Curve {
 mod tests {
     use super::*;
 
-    fn record(stream: u16, t: i64, frames: f64) -> Passed {
-        Passed { stream, t, frames }
+    fn record(stream: u16, t: i64, frames: f64) -> PassedFrames {
+        PassedFrames { stream, t, frames }
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn frames_between_records_pass_evenly() {
         // Of two streams of a frame each 10 ns, every tenth frame is kept, half a period apart.
-        let mut records: Vec<Passed> = Vec::new();
+        let mut records: Vec<PassedFrames> = Vec::new();
         for k in 0..100 {
             records.push(record(0, k * 100, if k == 0 { 1.0 } else { 10.0 }));
             records.push(record(1, k * 100 + 50, if k == 0 { 1.0 } else { 10.0 }));

@@ -3,7 +3,7 @@
 use super::{Share, between};
 use crate::trials::association::MISSING;
 use crate::trials::figures::load::{Headers, Load};
-use crate::trials::figures::tally::{Tally, Wire};
+use crate::trials::figures::tally::{TrialTally, Wire};
 use crate::trials::limits::{BEFORE_DRAIN, STALL_FRAMES, STALL_NS};
 
 /// What the records of a trial stand for. Sums are of the whole row; the trial begins at record `from`.
@@ -55,7 +55,7 @@ pub(crate) fn tally(
     tunnel: &[(i64, u16)],
     headers: &dyn Fn(usize) -> Headers,
     from: usize,
-) -> Tally {
+) -> TrialTally {
     let (n, begin) = (t.len(), thin.from);
     let end = t.last().copied().unwrap_or(0);
     let all = |sums: &[f64], from: usize, to: usize| between(sums, begin + from, begin + to);
@@ -79,7 +79,7 @@ pub(crate) fn tally(
     let received = all(thin.received, 0, n).round();
     let sent = all(thin.sent, 0, n).round();
     let behind = |i: &usize| sums(thin.sent, *i) - sums(thin.received, *i) >= 1.5;
-    Tally {
+    TrialTally {
         sent: sent as u64,
         received: if has_out { received.min(sent) as u64 } else { sent as u64 },
         offered_fps: slope(&offered),

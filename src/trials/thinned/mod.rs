@@ -6,7 +6,7 @@ mod measure;
 mod pair;
 mod queue;
 
-use curve::{Curve, Passed};
+use curve::{Curve, PassedFrames};
 pub(crate) use measure::{ThinSample, stall, tally};
 pub(crate) use pair::{Window, pair, sums};
 

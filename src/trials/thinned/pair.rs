@@ -1,7 +1,7 @@
 //! Which packets came out, where not every record was kept.
 
 use super::queue::let_in;
-use super::{Curve, Passed, between};
+use super::{Curve, PassedFrames, between};
 use crate::model::trials::Basis;
 use crate::trials::association::row::{At, Sighted};
 use crate::trials::association::{FrameRow, MISSING, Span};
@@ -9,7 +9,7 @@ use crate::trials::read::kept::Share;
 use crate::trials::read::tap::Outer;
 
 /// What is known of each record of a row at another tap.
-pub(crate) struct Met {
+pub(crate) struct MetAgain {
     /// Time there, length of the packet there, and octets there.
     pub(crate) at: Vec<Option<(i64, u16, f64)>>,
     /// Packets that were seen there up to each record.
@@ -33,9 +33,10 @@ pub(crate) fn pair(
     windows: &[Window<'_>],
     known: Option<(&[Option<&Sighted>], Basis)>,
     time: &dyn Fn(&Sighted) -> i64,
-) -> Met {
+) -> MetAgain {
     let rows = row.t.len();
-    let mut met = Met { at: vec![None; rows], sums: Vec::with_capacity(rows), times: Vec::new(), basis: Vec::new() };
+    let mut met =
+        MetAgain { at: vec![None; rows], sums: Vec::with_capacity(rows), times: Vec::new(), basis: Vec::new() };
     for window in windows {
         let Span { from, to, .. } = window.span;
         // Between spans nothing comes out.
@@ -71,7 +72,7 @@ fn outer(at: &At, records: &[Outer], frame: &Sighted) -> (u16, Option<u32>, f64)
 }
 
 fn curve(at: &At, records: &[Outer], left: &[(&Sighted, i64)]) -> Curve {
-    let of = |(frame, t): &(&Sighted, i64)| Passed {
+    let of = |(frame, t): &(&Sighted, i64)| PassedFrames {
         stream: outer(at, records, frame).0,
         t: *t,
         frames: f64::from(frame.frames),
@@ -113,7 +114,8 @@ fn by_content(
         while next + 1 < points.len() && points.get(next).is_some_and(|(x, _)| *x < came) {
             next += 1;
         }
-        let [(x, low), (y, high)] = points.get(next - 1..=next).and_then(<[_]>::first_chunk).copied().unwrap_or_default();
+        let [(x, low), (y, high)] =
+            points.get(next - 1..=next).and_then(<[_]>::first_chunk).copied().unwrap_or_default();
         let part = if y > x { ((came - x) / (y - x)).clamp(0.0, 1.0) } else { 1.0 };
         sums.push(low + part * (high - low));
     }
@@ -141,9 +143,8 @@ fn by_order(
         (plain, sums, Basis::Order)
     } else {
         let numbered = with_missing(at, records, window, all - came_out).unwrap_or(plain);
-        let arrivals: Vec<(i64, f64)> = (from..to)
-            .map(|i| (row.t.get(i).copied().unwrap_or(0), between(sent, i, i + 1)))
-            .collect();
+        let arrivals: Vec<(i64, f64)> =
+            (from..to).map(|i| (row.t.get(i).copied().unwrap_or(0), between(sent, i, i + 1))).collect();
         let sums = if numbered.total() >= all - 0.5 {
             (from..to).map(|i| between(sent, from, i + 1)).collect()
         } else {
@@ -176,7 +177,7 @@ fn with_missing(at: &At, records: &[Outer], window: &Window<'_>, lost: f64) -> O
     }
     let mut before: std::collections::BTreeMap<u16, u32> = std::collections::BTreeMap::new();
     let mut missing = 0.0;
-    let passed: Vec<Passed> = window
+    let passed: Vec<PassedFrames> = window
         .left
         .iter()
         .map(|(frame, t)| {
@@ -186,14 +187,14 @@ fn with_missing(at: &At, records: &[Outer], window: &Window<'_>, lost: f64) -> O
             let more = step.map_or(0.0, |step| f64::from(step) - frames).max(0.0);
             let more = if more <= lost { more } else { 0.0 };
             missing += more;
-            Passed { stream: sa, t: *t, frames: frames + more }
+            PassedFrames { stream: sa, t: *t, frames: frames + more }
         })
         .collect();
     (missing > 0.0 && missing <= lost + 0.5).then(|| Curve::of(&passed))
 }
 
 /// What a row of records keeps of where they were met.
-impl Met {
+impl MetAgain {
     /// Times; `MISSING` for none.
     pub(crate) fn times(&self) -> Vec<i64> {
         self.at.iter().map(|own| own.map_or(MISSING, |(t, _, _)| t)).collect()
@@ -207,6 +208,7 @@ impl Met {
 
 /// What records of a row stand for, and how many packets passed up to each.
 pub(crate) fn sums(streams: &[u16], times: &[i64], shares: &[Share]) -> Vec<f64> {
-    let records = streams.iter().zip(times).zip(shares).map(|((stream, t), share)| Passed::new(*stream, *t, *share));
+    let records =
+        streams.iter().zip(times).zip(shares).map(|((stream, t), share)| PassedFrames::new(*stream, *t, *share));
     Curve::of(&records.collect::<Vec<_>>()).n
 }

@@ -30,15 +30,16 @@ fn admitted(arrivals: &[(i64, f64)], gone: &[f64], total: f64, room: f64, mut ea
 
 #[cfg(test)]
 mod tests {
+    use super::super::PassedFrames;
     use super::*;
-    use super::super::Passed;
 
     #[test]
     fn a_full_queue_delays_by_its_room() {
         // A frame per 10 ns, served one per 20, room for 50: a full queue is 1,000 ns long.
-        let arrivals: Vec<(i64, f64)> = (0..10_000).map(|i| (i * 10, 1.0)).filter(|(t, _)| t % 80 == 0).map(|(t, _)| (t, 8.0)).collect();
-        let departures: Vec<Passed> =
-            (1..=5_050).filter(|k| k % 4 == 0).map(|k| Passed { stream: 0, t: k * 20, frames: 4.0 }).collect();
+        let arrivals: Vec<(i64, f64)> =
+            (0..10_000).map(|i| (i * 10, 1.0)).filter(|(t, _)| t % 80 == 0).map(|(t, _)| (t, 8.0)).collect();
+        let departures: Vec<PassedFrames> =
+            (1..=5_050).filter(|k| k % 4 == 0).map(|k| PassedFrames { stream: 0, t: k * 20, frames: 4.0 }).collect();
         let left = Curve::of(&departures);
         let sums = let_in(&arrivals, &left);
         let late: Vec<i64> =

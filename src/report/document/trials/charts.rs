@@ -49,7 +49,14 @@ fn figure(
     }
     let left = groups.len().saturating_sub(SIZES);
     let note = if left > 0 { format!("The first {SIZES} sizes; the table has {left} more.") } else { String::new() };
-    (!panels.is_empty()).then(|| Figure { title: title.to_owned(), about: about.to_owned(), key, panels, note, data: None })
+    (!panels.is_empty()).then(|| Figure {
+        title: title.to_owned(),
+        about: about.to_owned(),
+        key,
+        panels,
+        note,
+        data: None,
+    })
 }
 
 fn most(values: impl Iterator<Item = f64>) -> f64 {
@@ -76,7 +83,8 @@ pub(super) fn forwarded(report: &TrialsReport) -> Option<Figure> {
         LegendKey::new(Ink::Calculated, "all that is offered"),
         LegendKey::new(Ink::Measured, "forwarded in a trial"),
     ];
-    let words = ("Forwarded over offered rate", "Thousand packets per second that came out, over those that were offered.");
+    let words =
+        ("Forwarded over offered rate", "Thousand packets per second that came out, over those that were offered.");
     figure(report, words, key, |group| {
         let points: Vec<(f64, f64, &Trial)> =
             group.iter().filter_map(|trial| Some((trial.offered_fps?, trial.forwarded_fps?, *trial))).collect();
@@ -87,7 +95,13 @@ pub(super) fn forwarded(report: &TrialsReport) -> Option<Figure> {
         let dots = points.iter().map(|(x, y, trial)| Dot {
             x: *x,
             y: *y,
-            label: format!("trial {}: {}/s of {}/s, {}", trial.trial, decimal(*y, 1), decimal(*x, 1), trial.state.name()),
+            label: format!(
+                "trial {}: {}/s of {}/s, {}",
+                trial.trial,
+                decimal(*y, 1),
+                decimal(*x, 1),
+                trial.state.name()
+            ),
         });
         let even = top.min(y.to);
         let layers = vec![
@@ -105,7 +119,8 @@ pub(super) fn lost(report: &TrialsReport) -> Option<Figure> {
         return None;
     }
     let key = vec![LegendKey::new(Ink::Missing, "lost"), LegendKey::new(Ink::Lost, "a trial")];
-    let words = ("Loss over offered rate", "Packets lost in per cent, over thousand packets per second that were offered.");
+    let words =
+        ("Loss over offered rate", "Packets lost in per cent, over thousand packets per second that were offered.");
     figure(report, words, key, |group| {
         let points: Vec<(f64, f64)> =
             group.iter().filter_map(|trial| Some((trial.offered_fps?, trial.loss_pct))).collect();
@@ -117,8 +132,7 @@ pub(super) fn lost(report: &TrialsReport) -> Option<Figure> {
             label: format!("trial {}: {} of {} lost, {} %", trial.trial, trial.lost, trial.sent, decimal(*y, 3)),
         });
         let worst = most(points.iter().map(|(_, y)| *y));
-        let layers =
-            vec![Layer::Area(Ink::Missing, points.clone()), Layer::Dots(Ink::Lost, dots.collect())];
+        let layers = vec![Layer::Area(Ink::Missing, points.clone()), Layer::Dots(Ink::Lost, dots.collect())];
         Some((Plot { height: HEIGHT, x, y, layers }, format!("at most {} % lost", decimal(worst, 3))))
     })
 }
@@ -130,7 +144,10 @@ pub(super) fn latency(report: &TrialsReport) -> Option<Figure> {
         LegendKey::new(Ink::Range, "least to 99th percentile"),
         LegendKey::new(Ink::Most, "maximum"),
     ];
-    let words = ("Latency over offered rate", "Milliseconds from last bit in to last bit out, over thousand packets per second that were offered.");
+    let words = (
+        "Latency over offered rate",
+        "Milliseconds from last bit in to last bit out, over thousand packets per second that were offered.",
+    );
     figure(report, words, key, |group| {
         let ms = |ns: i64| ns as f64 / 1e6;
         let mut layers = Vec::new();
