@@ -70,7 +70,7 @@ pub(super) struct MatchArgs {
     /// What timestamps are of: the start or the end of a frame
     #[arg(long, value_enum, default_value_t = StampedAt::End, value_name = "WHEN", hide_possible_values = true, help_heading = "Pairing")]
     pub(super) timestamp_at: StampedAt,
-    /// Rate of the link in bit/s, for cut-through latency: `100M`, `1G` [default: unknown]
+    /// Rate of the link in bit/s, for latencies of RFC 1242: `100M`, `1G` [default: unknown]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Pairing")]
     pub(super) link_rate: Option<u64>,
     #[command(flatten)]

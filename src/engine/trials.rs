@@ -10,6 +10,7 @@ use crate::engine::rotation::interleave::Interleave;
 use crate::matching::Sight;
 use crate::model::report::{Exactness, Tool};
 use crate::model::trials::{self, Bench, TrialsReport};
+use crate::model::vocabulary::TrialsSchema;
 use crate::model::{Error, Timestamp};
 use crate::trials::report::trial_findings;
 use crate::trials::{ClearTrial, Place, Taps, TapsGiven, TrialsSettings, finish};
@@ -61,7 +62,8 @@ pub fn trials(
     if one && let [plain, _, _] = &mut streams {
         plain.ended = true;
     }
-    let mut taps = Taps::new(i64::try_from(asked.gap_ns).unwrap_or(i64::MAX));
+    let there = sides.iter().filter(|side| !side.is_empty()).count();
+    let mut taps = Taps::new(i64::try_from(asked.gap_ns).unwrap_or(i64::MAX), there, asked.records);
     read(&mut taps, &mut streams, settings, one, &mut errors, progress);
     let interrupted = progress.interrupted();
     let facts = streams.map(|stream| {
@@ -151,7 +153,7 @@ fn report(
         let (frames, packets, tunnelled) = counts.get(at).copied().unwrap_or_default();
         let clock = figured.clocks.get(at).copied().flatten();
         trials::Tap {
-            name: names.get(at).copied().unwrap_or_default(),
+            name: names.get(at).copied().unwrap_or_default().into(),
             captures: facts.into_iter().map(|facts| facts.capture).collect(),
             frames,
             packets,
@@ -161,7 +163,7 @@ fn report(
         }
     });
     let mut report = TrialsReport {
-        schema: trials::SCHEMA,
+        schema: TrialsSchema::V1,
         tool: Tool::this(),
         exactness: if why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
         degraded_why: why,
@@ -174,7 +176,7 @@ fn report(
             trial_gap_ns: asked.gap_ns,
             min_seconds: asked.least_ns as f64 / 1e9,
             equal_pct: 100.0 * asked.equal,
-            rate_layer: asked.rate_layer.name(),
+            rate_layer: asked.rate_layer.name().into(),
             flows: figured.flows.clone(),
         },
         trials: figured.trials.clone(),

@@ -445,6 +445,8 @@ fn direction(
             times: times(&sa.times),
             cut_through: times(&sa.cut_through),
         },
+        latency_sf_ns: times(&sa.store_and_forward),
+        latency_ct_ns: times(&sa.cut_through),
         header: sa.header,
     }
 }

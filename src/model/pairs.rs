@@ -175,6 +175,10 @@ pub struct Direction {
     pub clock: Clock,
     /// Time between the taps.
     pub latency_ns: Latency,
+    /// Store and forward (RFC 1242 section 3.8): last bit in to first bit out; null without the rate of the link.
+    pub latency_sf_ns: Option<Times>,
+    /// Bit forwarding (RFC 1242 section 3.8): first bit in to first bit out; null without the rate of the link.
+    pub latency_ct_ns: Option<Times>,
     /// What the outer header takes over of the inner one.
     pub header: HeaderCopy,
 }
@@ -209,7 +213,7 @@ pub struct Clock {
     pub basis: ClockBasis,
 }
 
-/// Time between the taps.
+/// Time between the taps, last bit in to last bit out: neither of the latencies of RFC 1242.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
@@ -220,7 +224,7 @@ pub struct Latency {
     /// The distribution, null without pairs.
     #[serde(flatten)]
     pub times: Option<Times>,
-    /// First bit in to first bit out, where the rate of the link is known.
+    /// First bit in to first bit out, where the rate of the link is known: the same as `latency_ct_ns`.
     pub cut_through: Option<Times>,
 }
 

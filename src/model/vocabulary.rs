@@ -53,6 +53,24 @@ vocabularies! {
         V1 = "spiglass.match/1",
     }
 
+    /// The name and version of the schema of a report of trials.
+    TrialsSchema {
+        /// The first.
+        V1 = "spiglass.trials/1",
+    }
+
+    /// The name and version of the schema of what a device forwards.
+    DeviceSchema {
+        /// The first.
+        V1 = "spiglass.device/1",
+    }
+
+    /// The name and version of the schema of a search that is played through.
+    SearchSchema {
+        /// The first.
+        V1 = "spiglass.search/1",
+    }
+
     /// The name and version of the schema of a calculation.
     CalcSchema {
         /// The first.

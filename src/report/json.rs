@@ -112,7 +112,8 @@ pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Resu
     }
     let mut out = Harmless(io::BufWriter::new(out));
     let TrialsReport { schema, tool, exactness, degraded_why, bench, exit_status, .. } = report;
-    let head = Head { schema, tool, exactness: *exactness, degraded_why, bench, exit_status: *exit_status };
+    let head =
+        Head { schema: schema.name(), tool, exactness: *exactness, degraded_why, bench, exit_status: *exit_status };
     line(&mut out, "run", &head)?;
     lines(&mut out, "tap", &report.taps)?;
     lines(&mut out, "trial", &report.trials)?;

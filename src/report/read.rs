@@ -3,12 +3,13 @@
 use serde::Deserialize;
 
 use crate::model::report::ReportSchema;
-use crate::model::vocabulary::{CalcSchema, MatchSchema};
+use crate::model::vocabulary::{CalcSchema, MatchSchema, TrialsSchema};
 use crate::report::document::combined::Output;
 use crate::report::words::escape::printable;
 
 /// The schemas that are known.
-const KNOWN: [&str; 3] = [ReportSchema::V1.name(), MatchSchema::V1.name(), CalcSchema::V1.name()];
+const KNOWN: [&str; 4] =
+    [ReportSchema::V1.name(), MatchSchema::V1.name(), TrialsSchema::V1.name(), CalcSchema::V1.name()];
 
 /// What every output begins with.
 #[derive(Deserialize)]
@@ -43,6 +44,9 @@ pub fn output(json: &[u8]) -> Result<Output, String> {
         }
         name if name == MatchSchema::V1.name() => {
             serde_json::from_slice(json).map(|report| Output::Match(Box::new(report)))
+        }
+        name if name == TrialsSchema::V1.name() => {
+            serde_json::from_slice(json).map(|report| Output::Trials(Box::new(report)))
         }
         name if name == CalcSchema::V1.name() => {
             serde_json::from_slice(json).map(|answer| Output::Calculation(Box::new(answer)))

@@ -1,11 +1,13 @@
 //! JSON Schema (draft 2020-12) of each JSON output. The files are made from the model's types and their documentation, and committed.
 
 /// The schemas by the word that names them on the command line.
-pub const ALL: [(&str, &str); 4] = [
+pub const ALL: [(&str, &str); 6] = [
     ("report", include_str!("../../schema/report.json")),
     ("match", include_str!("../../schema/match.json")),
     ("trials", include_str!("../../schema/trials.json")),
     ("calc", include_str!("../../schema/calc.json")),
+    ("calc-model", include_str!("../../schema/calc-model.json")),
+    ("calc-search", include_str!("../../schema/calc-search.json")),
 ];
 
 #[cfg(test)]
@@ -16,8 +18,8 @@ mod tests {
     use super::ALL;
     use crate::model::pairs::MatchReport;
     use crate::model::report::Report;
-    use crate::model::trials::TrialsReport;
-    use crate::model::vocabulary::{CalcSchema, MatchSchema, ReportSchema};
+    use crate::model::trials::{Device, Replay, TrialsReport};
+    use crate::model::vocabulary::{CalcSchema, DeviceSchema, MatchSchema, ReportSchema, SearchSchema, TrialsSchema};
     use crate::transform::calculation::Calculation;
 
     fn of<T: JsonSchema>(id: &str) -> String {
@@ -33,8 +35,10 @@ mod tests {
         let now = [
             of::<Report>(ReportSchema::V1.name()),
             of::<MatchReport>(MatchSchema::V1.name()),
-            of::<TrialsReport>(crate::model::trials::SCHEMA),
+            of::<TrialsReport>(TrialsSchema::V1.name()),
             of::<Calculation>(CalcSchema::V1.name()),
+            of::<Device>(DeviceSchema::V1.name()),
+            of::<Replay>(SearchSchema::V1.name()),
         ];
         for ((name, committed), now) in ALL.iter().zip(now) {
             if std::env::var_os("SPIGLASS_SCHEMA").is_some() {

@@ -1,13 +1,14 @@
 //! Everything that follows when all taps are read.
 
 use super::association::row::At;
-use super::association::{Clocks, FrameRow, Span, numbers, pair, row};
+use super::association::stepped::{self, Forward};
+use super::association::{Clocks, FrameRow, Span, pair, row};
 use super::figures::judge;
 use super::figures::load::Headers;
-use super::limits::{DRAIN_NS, SLACK_NS};
+use super::limits::{DRAIN_NS, MAX_FORWARD, SLACK_NS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
-use super::segments::{Cuts, Stretch, find, given};
+use super::segments::{self, Cuts, Stretch, find, given};
 use super::settings::TrialsSettings;
 use super::sizes::baseline::ClearTrial;
 use super::sizes::{Circuit, back_to_back, baseline, buffers, loss, model, search, throughput};
@@ -70,19 +71,47 @@ pub(crate) struct TapsGiven<'g> {
 /// Figures of all that was read.
 pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Figured {
     taps.sort();
-    let ways = Ways::of(&taps, settings.one_clock, settings.ends);
+    for _ in 0..MAX_FORWARD {
+        let Some(step) = set_forward(&taps, settings, known) else { break };
+        taps.undo(step);
+    }
+    figured(&taps, settings, known)
+}
+
+/// Directions of the packets, and the frames of each at each of its taps.
+fn seen(taps: &Taps, ways: &Ways, settings: &TrialsSettings, known: &TapsGiven<'_>) -> [Vec<(Place, At)>; 2] {
     let all = [Place::Near, Place::Middle, Place::Far];
     let mut places: Vec<Place> = all.into_iter().filter(|p| known.present.get(*p as usize) == Some(&true)).collect();
-    let mut out = Figured { transfers: transfers(&taps, &ways, &places), ..Figured::default() };
-    out.degraded = left_out::degraded(&taps);
-    let fwd = row::sightings(&taps, &ways, Direction::Fwd, &places, settings);
+    let fwd = row::sightings(taps, ways, Direction::Fwd, &places, settings);
     places.reverse();
-    let rev = row::sightings(&taps, &ways, Direction::Rev, &places, settings);
-    let both = [fwd, rev];
-    let mut clocks = Clocks::of(&taps, &both, wide(settings.gap_ns), settings.one_clock);
+    [fwd, row::sightings(taps, ways, Direction::Rev, &places, settings)]
+}
+
+/// A clock that was set forward, as the packets show.
+fn set_forward(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Option<Forward> {
+    let ways = Ways::of(taps, settings.one_clock, settings.ends);
+    let both = seen(taps, &ways, settings, known);
+    let clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
+    both.iter().enumerate().find_map(|(way, seen)| {
+        let Load { row, raw, spans, .. } = load(taps, seen, way, &clocks, settings);
+        let (chained, _) = chains(&row.t, &spans, wide(settings.gap_ns));
+        let mut later: Vec<&(Place, At)> = seen.iter().skip(1).collect();
+        later.reverse();
+        later.into_iter().find_map(|(place, at)| stepped::forward(&row, &raw, (*place, at), &clocks, &chained))
+    })
+}
+
+fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Figured {
+    let ways = Ways::of(taps, settings.one_clock, settings.ends);
+    let all = [Place::Near, Place::Middle, Place::Far];
+    let places: Vec<Place> = all.into_iter().filter(|p| known.present.get(*p as usize) == Some(&true)).collect();
+    let mut out = Figured { transfers: transfers(taps, &ways, &places), ..Figured::default() };
+    out.degraded = left_out::degraded(taps);
+    let both = seen(taps, &ways, settings, known);
+    let mut clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
     if !settings.one_clock {
         let rows: Vec<FrameRow> =
-            both.iter().enumerate().map(|(way, seen)| direction(&taps, seen, way, &clocks, settings).0).collect();
+            both.iter().enumerate().map(|(way, seen)| direction(taps, seen, way, &clocks, settings).0).collect();
         clocks.balance(&rows);
     }
     out.depends_on_offset = clocks.depends_on_offset;
@@ -90,21 +119,21 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &TapsGive
     let mut rows: Vec<FrameRow> = Vec::new();
     let mut found: Vec<Found> = Vec::new();
     for (way, seen) in both.iter().enumerate() {
-        let (row, own) = direction(&taps, seen, way, &clocks, settings);
+        let (row, own) = direction(taps, seen, way, &clocks, settings);
         out.swapped.extend(left_out::swapped(&row, seen));
-        out.flows.extend(left_out::flows(&taps, &row));
+        out.flows.extend(left_out::flows(taps, &row));
         found.extend(own);
         rows.push(row);
     }
-    let until = left_out::cut_at(&taps, &clocks, known.cut, wide(settings.gap_ns));
+    let until = left_out::cut_at(taps, &clocks, known.cut, wide(settings.gap_ns));
     let is_cut = |found: &Found| until.is_some_and(|until| found.end >= until);
     let (kept, left): (Vec<Found>, Vec<Found>) =
         found.into_iter().partition(|found| found.stretch.kind != Kind::Stray && !is_cut(found));
-    out.segments = left_out::segments(&taps, &rows, &left, is_cut);
+    out.segments = left_out::segments(taps, &rows, &left, is_cut);
     let kept = number(kept);
     out.carried_in = left_out::carried_in(&rows, &kept);
     let measured =
-        kept.iter().filter_map(|found| trial::measured(&taps, rows.get(found.way)?, found, &clocks, settings));
+        kept.iter().filter_map(|found| trial::measured(taps, rows.get(found.way)?, found, &clocks, settings));
     out.trials = judge(measured.collect(), settings.equal);
     let circuit = Circuit { rate_bps: settings.tunnel_rate_bps.or(settings.link_rate_bps), equal: settings.equal };
     out.throughput = throughput(&out.trials, circuit);
@@ -115,30 +144,37 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &TapsGive
     out.baseline = baseline::compare(&out.trials, known.clear);
     if let Some(asked) = &settings.search {
         let flow = rows.iter().find_map(|row| row.flow.first());
-        let headers = flow.map_or_else(Headers::default, |flow| Headers::of(&taps, *flow));
+        let headers = flow.map_or_else(Headers::default, |flow| Headers::of(taps, *flow));
         out.search = search::searches(&out.trials, asked, settings.rate_layer, settings.equal, headers);
     }
     out
 }
 
-/// The trials of one direction, and where their packets went.
-fn direction(
-    taps: &Taps,
-    seen: &[(Place, At)],
-    way: usize,
-    clocks: &Clocks,
-    settings: &TrialsSettings,
-) -> (FrameRow, Vec<Found>) {
+/// The load of one direction.
+struct Load {
+    row: FrameRow,
+    /// Times as the first tap states them.
+    raw: Vec<i64>,
+    stretches: Vec<Stretch>,
+    spans: Vec<Span>,
+}
+
+/// The packets of one direction, and the trials among them.
+fn load(taps: &Taps, seen: &[(Place, At)], way: usize, clocks: &Clocks, settings: &TrialsSettings) -> Load {
     let direction = if way == 0 { Direction::Fwd } else { Direction::Rev };
     let mut row = row::row(taps, direction, seen);
+    let raw = row.t.clone();
     if let Some(first) = row.first() {
         row.t.iter_mut().for_each(|t| *t = clocks.map(first, *t));
     }
     let cuts = Cuts { gap: wide(settings.gap_ns), least: wide(settings.least_ns) };
     let skip = wide(settings.skip_start_ns);
     let mut stretches = match &settings.given {
-        Some(trials) => given(&row.t, trials, direction, cuts.least, skip),
-        None => find(&row.t, &row.size, cuts),
+        Some(trials) => given(&row, trials, direction, cuts.least, skip),
+        None => {
+            let sent = row.thin.as_ref().map(|thin| thin.sent.as_slice());
+            find(segments::OfferedLoad { times: &row.t, sizes: &row.size, sent }, cuts)
+        }
     };
     let time = |i: usize| row.t.get(i).copied().unwrap_or(0);
     for stretch in stretches.iter_mut().filter(|_| skip > 0) {
@@ -150,6 +186,19 @@ fn direction(
     let span =
         |(k, s): (usize, &Stretch)| Span { from: s.from, to: s.to, begin: time(s.from), following: following(k, s) };
     let spans: Vec<Span> = stretches.iter().enumerate().map(span).collect();
+    Load { row, raw, stretches, spans }
+}
+
+/// The trials of one direction, and where their packets went.
+fn direction(
+    taps: &Taps,
+    seen: &[(Place, At)],
+    way: usize,
+    clocks: &Clocks,
+    settings: &TrialsSettings,
+) -> (FrameRow, Vec<Found>) {
+    let Load { mut row, stretches, spans, .. } = load(taps, seen, way, clocks, settings);
+    let last = |stretch: &Stretch| row.t.get(stretch.to.wrapping_sub(1)).copied().unwrap_or(0);
     let mut found: Vec<Found> = stretches
         .iter()
         .zip(&spans)
@@ -157,7 +206,7 @@ fn direction(
             way,
             stretch: *stretch,
             begin: span.begin,
-            end: time(stretch.to - 1),
+            end: last(stretch),
             following: span.following,
             basis: Basis::None,
             number: 0,
@@ -166,10 +215,10 @@ fn direction(
     // A clock that was set is put right to about one frame.
     let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
     let slack = if settings.one_clock && !set { 0 } else { SLACK_NS };
-    let (chained, chain_of) = chains(&row.t, &spans, cuts.gap);
+    let (chained, chain_of) = chains(&row.t, &spans, wide(settings.gap_ns));
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
-        let bases = pair(&mut row, (*place, at), &tap.tunnelled, clocks, &chained, slack);
+        let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, &chained, slack);
         if row.last() == Some(*place) {
             let of = |chain: &usize| bases.get(*chain).copied().unwrap_or(Basis::None);
             for (found, basis) in found.iter_mut().zip(chain_of.iter().map(of)) {
@@ -179,9 +228,7 @@ fn direction(
         }
     }
     if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
-        let records = &taps.place(*place).tunnelled;
-        let frames = at.frames.iter().map(|f| (clocks.map(*place, f.t), records.get(f.record as usize)));
-        row.skips = numbers::skips(frames.filter_map(|(t, record)| Some((t, record?))));
+        row.skips = taps.place(*place).skipped.of(&at.sas, |t| clocks.map(*place, t));
     }
     if row.is_from_tunnel() && row.last().is_none() {
         found.iter_mut().for_each(|found| found.basis = Basis::Sequence);

@@ -3,7 +3,8 @@
 use super::association::row::At;
 use super::association::{Clocks, FrameRow, MISSING};
 use super::finish::Found;
-use super::limits::{FEWEST, MAX_LISTED};
+use super::limits::{APART_NS, FEWEST, MAX_LISTED};
+use super::read::tap::ContentDigest;
 use super::read::{Place, Taps};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Direction, Flow, Kind, Segment};
@@ -22,7 +23,7 @@ pub(super) fn segments(
         .iter()
         .filter_map(|found| {
             let row = rows.get(found.way)?;
-            let frames = (found.stretch.to - found.stretch.from) as u64;
+            let frames = row.count(found.stretch.from, found.stretch.to);
             let why = if is_cut(found) && found.stretch.kind != Kind::Stray {
                 "The capture ends in the middle of a record during or right after it.".to_owned()
             } else {
@@ -60,16 +61,36 @@ pub(super) fn cut_at(taps: &Taps, clocks: &Clocks, cut: [bool; 3], gap: i64) -> 
 pub(super) fn swapped(row: &FrameRow, seen: &[(Place, At)]) -> Option<(Direction, u64, u64)> {
     let (_, came) = seen.first().filter(|(_, at)| !at.tunnel)?;
     let (_, left) = seen.last().filter(|(_, at)| seen.len() > 1 && !at.tunnel)?;
-    let (came, out) = (came.frames.len() as u64, left.frames.len() as u64);
+    let sum = |at: &At| at.frames.iter().map(|frame| u64::from(frame.frames)).sum();
+    let (mut came_in, mut out): (u64, u64) = (sum(came), sum(left));
+    // A tap that shows each packet twice shows no more packets.
+    if let (Some(once), Some(left)) = (distinct(came), distinct(left)) {
+        (came_in, out) = (once, left);
+    }
+    let came = came_in;
     (came >= FEWEST as u64 && out > came + came / 20 + 20).then_some((row.direction, came, out))
+}
+
+/// Packets of different content, where content tells almost all of them apart that are not there twice.
+fn distinct(at: &At) -> Option<u64> {
+    let mut keys: Vec<ContentDigest> =
+        at.frames.iter().map(|frame| frame.key).filter(|key| *key != ContentDigest::NONE).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    (keys.len() * 100 >= at.frames.len() * 49 && at.frames.iter().all(|frame| frame.frames == 1))
+        .then_some(keys.len() as u64)
 }
 
 /// The busiest flows of the test load.
 pub(super) fn flows(taps: &Taps, row: &FrameRow) -> Vec<Flow> {
     let mut counts = vec![0_u64; taps.flows.all.len()];
-    for flow in &row.flow {
+    let frames = |i: usize| match &row.thin {
+        Some(thin) => thin.share.get(i).map_or(0, |share| u64::from(share.frames)),
+        None => 1,
+    };
+    for (i, flow) in row.flow.iter().enumerate() {
         if let Some(count) = counts.get_mut(usize::from(*flow)) {
-            *count += 1;
+            *count += frames(i);
         }
     }
     let mut flows: Vec<(u64, usize)> =
@@ -103,13 +124,26 @@ pub(super) fn carried_in(rows: &[FrameRow], found: &[Found]) -> Vec<u64> {
 
 /// Limits that were hit.
 pub(super) fn degraded(taps: &Taps) -> Vec<String> {
-    let refused: u64 = taps.tap.iter().map(|tap| tap.refused).sum();
     let mut why = Vec::new();
-    if refused > 0 {
-        why.push(format!("{refused} packets beyond the limit of records were dropped: trials after that are missing."));
+    if taps.is_thinned() {
+        why.push(
+            "Of more packets than are kept, a part was: counts are of all packets, latencies of those that were kept; least and greatest \
+             ones may be beyond them."
+                .to_owned(),
+        );
+    }
+    if taps.apart() > APART_NS {
+        let ms = taps.apart() / 1_000_000;
+        why.push(format!(
+            "Pauses of less than {} ms may be missed: too many slow flows for the packets that are kept.",
+            2 * ms
+        ));
     }
     if taps.flows.refused > 0 {
-        why.push(format!("{} packets of flows beyond the limit share one flow.", taps.flows.refused));
+        why.push(format!(
+            "{} packets of flows beyond the limit count as one flow of their addresses.",
+            taps.flows.refused
+        ));
     }
     if taps.connections.refused > 0 {
         why.push(format!(

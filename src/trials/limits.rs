@@ -1,21 +1,29 @@
 //! Bounds and thresholds of `trials`. Each threshold is that of the specification of the command; each bound says what it bounds.
 
-/// Records of one tap that are kept.
-pub(super) const MAX_RECORDS: usize = 1 << 24;
+/// Records of all taps that are kept; of more, every second one of the longest bunches is.
+pub(super) const MAX_RECORDS: usize = 1 << 18;
+/// Bunches of frames of one flow or SA whose records are thinned apart from others.
+pub(super) const MAX_PARTS: usize = 1 << 15;
+/// Records further apart than this are all kept, in nanoseconds: half of the shortest silence that says something.
+pub(super) const APART_NS: i64 = STALL_NS / 2;
 /// Flows that are told apart; the others share one number.
 pub(super) const MAX_FLOWS: usize = 1 << 12;
 /// Pairs of addresses whose direction is decided.
 pub(super) const MAX_LANES: usize = 1 << 10;
+/// Of these, the first ones have room for all beginnings of bunches; the others for as many fewer.
+pub(super) const BUSY_LANES: usize = 64;
 /// SAs that are told apart.
 pub(super) const MAX_SAS: usize = 1 << 12;
 /// Beginnings of bunches that are kept of each pair of addresses.
 pub(super) const MAX_STARTS: usize = 1 << 12;
-/// Control frames that are kept of each tap.
-pub(super) const MAX_CONTROL: usize = 1 << 20;
+/// Control frames that are kept of each tap; of more, two neighbours are one record.
+pub(super) const MAX_CONTROL: usize = 1 << 15;
+/// Skips of sequence numbers that are kept apart of each tap; of more, those that follow each other closely are one.
+pub(super) const MAX_SKIPS: usize = 1 << 15;
 /// TCP connections that are told apart.
 pub(super) const MAX_TRANSFERS: usize = 1 << 10;
-/// Segments of one transfer that are told apart from repeated ones.
-pub(super) const MAX_SEGMENTS: usize = 1 << 20;
+/// Stretches of one transfer that were seen, with holes between them.
+pub(super) const MAX_STRETCHES: usize = 1 << 8;
 /// Fragments of outer packets that wait for the others.
 pub(super) const MAX_TRAINS: usize = 1 << 10;
 /// Segments that are listed as no trial.
@@ -25,6 +33,12 @@ pub(super) const MAX_LISTED: usize = 1_000;
 pub(super) const FURTHEST_NS: i64 = 1 << 61;
 /// A clock that steps back by less is no step but frames out of order, in nanoseconds.
 pub(super) const STEP_BACK_NS: i64 = 5_000_000;
+/// A clock that is set forward by less is not told from what devices do, in nanoseconds.
+pub(super) const FORWARD_NS: i64 = 20_000_000;
+/// Packets on either side of a step of a clock, at least.
+pub(super) const SETTLED: usize = 20;
+/// Steps of clocks that are undone, at most.
+pub(super) const MAX_FORWARD: usize = 8;
 /// A flow whose busiest second has less of the busiest flow's is background.
 pub(super) const BACKGROUND: f64 = 0.05;
 

@@ -20,6 +20,7 @@ pub(crate) mod report;
 mod segments;
 mod settings;
 mod sizes;
+mod thinned;
 mod transfers;
 mod trial;
 

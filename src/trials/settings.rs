@@ -1,5 +1,6 @@
 //! What `trials` is asked for.
 
+use super::limits::MAX_RECORDS;
 use super::segments::GivenTrial;
 
 /// Layer at which a load counts.
@@ -56,6 +57,8 @@ pub struct TrialsSettings {
     pub rate_layer: RateLayer,
     /// The search to replay.
     pub search: Option<SearchSettings>,
+    /// Records of packets that are kept in memory, of all taps; of more packets, a part is kept.
+    pub records: usize,
 }
 
 impl Default for TrialsSettings {
@@ -73,6 +76,7 @@ impl Default for TrialsSettings {
             flow: None,
             rate_layer: RateLayer::L1,
             search: None,
+            records: MAX_RECORDS,
         }
     }
 }

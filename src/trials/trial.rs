@@ -1,11 +1,13 @@
 //! One trial's packets, made ready to be measured.
 
-use super::association::{Clocks, FrameRow, MISSING, numbers};
+use super::association::{Clocks, FrameRow, MISSING};
 use super::figures::load::Headers;
 use super::figures::{Measured, Sample, measure};
 use super::finish::Found;
+use super::read::skipped::missing;
 use super::read::{Place, Taps};
 use super::settings::TrialsSettings;
+use super::thinned::ThinSample;
 use crate::model::trials::{Basis, Kind, Reason};
 use crate::transform::size::ethernet::PREAMBLE_AND_IFG;
 
@@ -25,7 +27,9 @@ pub(super) fn measured(
     let out = row.out.get(from..to).unwrap_or_default();
     let in_tunnel = row.is_from_tunnel();
     let out_tunnel = last.is_some_and(|place| taps.is_tunnel(place));
-    let l1_at = |record: u32| taps.place(first).tunnelled.get(record as usize).map_or(0, |own| own.l1);
+    let l1_at = |record: u32| {
+        taps.place(first).tunnelled.records.get(record as usize).map_or(0, |own| own.share.mean().round() as u16)
+    };
     // Where the first tap is the tunnel's, its frames are those that came in.
     let own: Vec<(i64, u16)> = if in_tunnel {
         let records = row.record.get(from..to).unwrap_or_default();
@@ -35,15 +39,11 @@ pub(super) fn measured(
     };
     let tunnel = if in_tunnel { own.as_slice() } else { row.middle.get(from..to).unwrap_or_default() };
     let l2_of = |i: usize| tunnel.get(i).map_or(0, |(_, l1)| u32::from(*l1).saturating_sub(PREAMBLE_AND_IFG as u32));
-    let skipped = numbers::missing(&row.skips, found.begin, found.following);
+    let skipped = missing(&row.skips, found.begin, found.following);
     let sequenced = taps.is_tunnel(Place::Middle) && taps.place(Place::Middle).sas.iter().any(|sa| sa.key.is_some());
-    let control: Vec<u64> = taps
-        .place(first)
-        .control
-        .iter()
-        .filter(|(at, _)| (found.begin..=found.end).contains(&clocks.map(first, *at)))
-        .map(|(_, l1)| u64::from(*l1))
-        .collect();
+    let during = |(at, ..): &&(i64, u32, u64)| (found.begin..=found.end).contains(&clocks.map(first, *at));
+    let control = taps.place(first).control.iter().filter(during);
+    let control = control.fold((0, 0), |(n, l1), (_, more, octets)| (n + u64::from(*more), l1 + octets));
     let sample = Sample {
         number: found.number,
         direction: row.direction,
@@ -60,10 +60,19 @@ pub(super) fn measured(
         steady: if found.stretch.kind == Kind::Trial { found.stretch.steady } else { found.begin },
         basis: found.basis,
         sequence_lost: sequenced.then_some(skipped),
-        control: (control.len() as u64, control.iter().sum()),
+        control,
         link_rate: settings.link_rate_bps,
         no_latency: no_latency(taps, row, found, clocks),
         opaque: row.opaque,
+        thin: row.thin.as_ref().map(|thin| ThinSample {
+            from,
+            share: &thin.share,
+            sent: &thin.sent,
+            tunnelled: &thin.tunnelled,
+            received: &thin.received,
+            exits: &thin.exits,
+            apart: taps.apart(),
+        }),
     };
     let mut measured = measure(&sample)?;
     if found.basis == Basis::Sequence {

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use spiglass::model::pairs::MatchReport;
 use spiglass::model::report::Report;
+use spiglass::model::trials::TrialsReport;
 use spiglass::report::{calc, json};
 use spiglass::transform::calculation::Calculation;
 
@@ -101,6 +102,13 @@ fn pairs(json: &[u8]) -> serde_json::Result<Vec<u8>> {
     Ok(out)
 }
 
+fn bench(json: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let report: TrialsReport = serde_json::from_slice(json)?;
+    let mut out = Vec::new();
+    json::write_trials(&report, &mut out).expect("memory");
+    Ok(out)
+}
+
 fn answer(json: &[u8]) -> serde_json::Result<Vec<u8>> {
     let answer: Calculation = serde_json::from_slice(json)?;
     let mut out = Vec::new();
@@ -175,8 +183,9 @@ fn every_report_of_the_lab_fits_its_schema() {
             &["match", "--format", "json", "--plain", &of("plain-a.pcap"), "--tunnel", &of("tunnel.pcap")],
         );
         let (plain, tunnel) = (of("plain-a.pcap"), of("tunnel.pcap"));
-        fits_once(
+        fits(
             &trials,
+            bench,
             &["trials", "--format", "json", "--link-rate", "1G", "--plain", &plain, "--tunnel", &tunnel],
         );
         seen += 1;
@@ -202,6 +211,22 @@ fn every_calculation_fits_its_schema() {
             "imix",
         ],
     );
+}
+
+#[test]
+fn what_is_calculated_of_a_bench_fits_its_schema() {
+    let model = schema("calc-model");
+    fits_once(&model, &["calc", "--format", "json", "--model", "t_fix=734us,r_alg=11.31M", "--link-rate", "100M"]);
+    let carried = ["--transform", "esp-aes esp-sha-hmac", "--sizes", "imix"];
+    fits_once(
+        &model,
+        &[&["calc", "--format", "json", "--model", "t_fix=100us", "--link-rate", "10M"], &carried[..]].concat(),
+    );
+    let search = schema("calc-search");
+    for actual in ["10M", "1"] {
+        let asked = ["calc", "--format", "json", "--search", "--start", "50M", "--step", "25M", "--actual", actual];
+        fits_once(&search, &asked);
+    }
 }
 
 #[test]

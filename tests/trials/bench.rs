@@ -58,6 +58,21 @@ pub struct Bench {
     /// From this time on the clock of the exit tap is behind by that much.
     pub step: Option<(f64, u64)>,
     pub micro: bool,
+    /// From this time on the clock of the exit tap is ahead by that much; and that of the plain tap.
+    pub forward: Option<(f64, u64)>,
+    pub forward_in: Option<(f64, u64)>,
+    /// Of so many frames the tunnel tap misses one.
+    pub missed: Option<u64>,
+    /// The exit tap shows each frame twice.
+    pub twice: bool,
+    /// Every so many packets one leaves the device later by that much.
+    pub late: Option<(u64, u64)>,
+    /// What comes between these times is dropped before the device.
+    pub outage: Option<(f64, f64)>,
+    /// IP protocol of the load.
+    pub protocol: u8,
+    /// Source ports of the load.
+    pub ports: u64,
 }
 
 impl Default for Bench {
@@ -78,6 +93,14 @@ impl Default for Bench {
             background: false,
             step: None,
             micro: false,
+            forward: None,
+            forward_in: None,
+            missed: None,
+            twice: false,
+            late: None,
+            outage: None,
+            protocol: 17,
+            ports: 1,
         }
     }
 }
@@ -148,13 +171,17 @@ impl Bench {
                 let t = START + (load.at * 1e9) as u64 + (k as f64 * 1e9 / load.fps).round() as u64;
                 number += 1;
                 let packet = self.packet(number, load.size, &mut noise);
+                let since = |at: f64| START + (at * 1e9) as u64;
+                let ahead =
+                    |step: Option<(f64, u64)>, t: u64| step.map_or(0, |(at, by)| if t >= since(at) { by } else { 0 });
                 let entry = if self.reverse { &mut exit } else { &mut plain };
-                entry.push(Out::whole(t, self.frame(&packet, 1)));
+                entry.push(Out::whole(t + ahead(self.forward_in, t), self.frame(&packet, 1)));
                 while inside.front().is_some_and(|gone| *gone <= t) {
                     inside.pop_front();
                 }
                 let policed = self.policer.is_some_and(|(rate, every)| load.fps > rate && k % every == every - 1);
-                if policed || inside.len() >= self.room {
+                let out_of_order = self.outage.is_some_and(|(from, to)| (since(from)..since(to)).contains(&t));
+                if policed || out_of_order || inside.len() >= self.room {
                     continue;
                 }
                 let done = t.max(free) + self.per_packet + self.per_octet * load.size as u64;
@@ -165,18 +192,24 @@ impl Bench {
                     continue;
                 }
                 tunnelled += 1;
+                let done = done + self.late.map_or(0, |(every, by)| if number % every == 0 { by } else { 0 });
+                let missed = self.missed.is_some_and(|every| number % every == 0);
                 for (i, octets) in self.outer(&packet, sequence, &mut noise).into_iter().enumerate() {
-                    tunnel.push(Out::whole(done + i as u64, self.frame(&octets, 2)));
+                    if !missed {
+                        tunnel.push(Out::whole(done + i as u64, self.frame(&octets, 2)));
+                    }
                 }
                 received += 1;
                 let out = done + self.delay;
                 lates.push((out - t) as f64);
                 let stamped = match self.step {
                     Some((at, back)) if out >= START + (at * 1e9) as u64 => out - back,
-                    _ => out,
+                    _ => out + ahead(self.forward, out),
                 };
                 let leave = if self.reverse { &mut plain } else { &mut exit };
-                leave.push(Out::whole(stamped, self.frame(&packet, 3)));
+                for copy in 0..1 + u64::from(self.twice) {
+                    leave.push(Out::whole(stamped + 700 * copy, self.frame(&packet, 3)));
+                }
             }
             lates.sort_by(f64::total_cmp);
             let p50 = lates.get(lates.len().div_ceil(2).max(1) - 1).copied().unwrap_or(0.0);
@@ -210,13 +243,17 @@ impl Bench {
         let header = if self.carrier == Carrier::Esp6 { 48 } else { 28 };
         let payload = if self.constant { vec![0xff; size - header] } else { noise.bytes(size - header) };
         let mut udp = Vec::new();
-        udp.extend(5_000_u16.to_be_bytes());
+        udp.extend((5_000 + (number % self.ports) as u16).to_be_bytes());
         udp.extend(6_000_u16.to_be_bytes());
         udp.extend(((payload.len() + 8) as u16).to_be_bytes());
         udp.extend([0, 0]);
         udp.extend(payload);
         let id = if self.constant { 0 } else { number as u16 };
-        if self.carrier == Carrier::Esp6 { ipv6(2, 17, &udp) } else { ipv4([10, 0, 1, 1], [10, 0, 2, 1], 17, id, &udp) }
+        if self.carrier == Carrier::Esp6 {
+            ipv6(2, 17, &udp)
+        } else {
+            ipv4([10, 0, 1, 1], [10, 0, 2, 1], self.protocol, id, &udp)
+        }
     }
 
     /// The packet in its tunnel, perhaps in fragments.
@@ -279,7 +316,7 @@ impl Bench {
     }
 }
 
-fn ipv4(src: [u8; 4], dst: [u8; 4], protocol: u8, id: u16, payload: &[u8]) -> Vec<u8> {
+pub fn ipv4(src: [u8; 4], dst: [u8; 4], protocol: u8, id: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend(((20 + payload.len()) as u16).to_be_bytes());
     packet.extend(id.to_be_bytes());

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use crate::bench::{Bench, Load, Made};
 use crate::run;
+use crate::support::write_file;
 
 fn made(name: &str) -> Made {
     let load = |at: f64, fps: f64| Load { at, fps, seconds: 1.0, size: 512 };
@@ -96,4 +97,32 @@ fn a_search_and_a_device_without_captures() {
     let device = calc("--model t_fix=734us,r_alg=11.31M --link-rate 10M --sizes imix");
     assert_eq!(device["sizes"][0]["limit"], "device");
     assert!(device["imix"]["device_fps"].as_f64().is_some_and(|fps| (fps - 1.0 / 974.73e-6).abs() < 1.0), "{device}");
+}
+
+/// A page of the JSON is the page of the command, byte for byte; on a page of several outputs it stands beside the others.
+#[test]
+fn the_json_is_rendered_as_the_command_renders() {
+    let loads = [400.0, 800.0, 1_200.0]
+        .iter()
+        .enumerate()
+        .map(|(k, fps)| Load { at: 4.0 * k as f64, fps: *fps, seconds: 2.0, size: 512 })
+        .collect();
+    let made = Bench { loads, ..Bench::default() }.make("trials-render");
+    let args = made.all();
+    let more = ["--link-rate", "100M", "--next", "--start", "1M", "--step", "1M"];
+    let file = write_file(&made.dir, "trials.json", &run(&args, &more).stdout);
+    let text = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+    let html: Vec<String> =
+        args.iter().map(|arg| if arg == "json" { "html".to_owned() } else { arg.clone() }).collect();
+    let page = run(&html, &more).expect(0).text().to_owned();
+    let rendered = crate::support::spiglass(&["render", &text(&file)]).expect(0).text().to_owned();
+    assert!(page == rendered, "the page of the JSON is another");
+    for title in ["Forwarded over offered rate", "Loss over offered rate", "Latency over offered rate"] {
+        assert!(page.contains(title), "{title}");
+    }
+    let report = crate::support::spiglass(&["report", "--format", "json", &text(&made.tunnel)]);
+    let other = write_file(&made.dir, "report.json", &report.stdout);
+    let both = crate::support::spiglass(&["render", &text(&file), &text(&other)]).expect(0).text().to_owned();
+    assert!(both.contains("Forwarded over offered rate") && both.contains("Security associations"));
+    assert!(!both.contains("measurement 2"), "both are of one measurement");
 }

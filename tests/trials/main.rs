@@ -8,6 +8,7 @@ mod bench;
 mod documents;
 mod forms;
 mod made;
+mod quirks;
 mod shared;
 mod undetermined;
 

@@ -1,7 +1,9 @@
 //! Figures that the data do not determine are null, with the reason.
 
 use crate::bench::{Bench, Load, Made};
-use crate::support::items;
+use crate::support::build::START;
+use crate::support::writer::{Order, Out, Step, pcap};
+use crate::support::{items, scratch, write_file};
 use crate::{json, reason};
 
 fn bench(loads: &[(f64, f64, f64)]) -> Bench {
@@ -62,6 +64,9 @@ fn where_nothing_comes_out() {
     );
     assert_eq!(open(&report, "trials", "latency"), "nothing-forwarded");
     assert_eq!(open(&report, "trials", "forwarded"), "nothing-forwarded");
+    assert_eq!(open(&report, "trials", "ratio"), "nothing-forwarded");
+    assert_eq!(open(&report, "trials", "tunnel"), "nothing-forwarded");
+    assert!(report["trials"][0]["ratio"].is_null() && report["trials"][0]["forwarded_fps"].is_null());
 }
 
 #[test]
@@ -104,4 +109,81 @@ fn clocks_that_nothing_compares() {
     assert_eq!(report["bench"]["depends_on_offset"], true);
     let trial = &report["trials"][0];
     assert_eq!(trial["latency_min_ns"], 0, "the least latency is taken for zero: {trial}");
+}
+
+#[test]
+fn packets_without_ports() {
+    let report = json(&Bench { protocol: 1, ..bench(&[(0.0, 500.0, 1.0)]) }.make("trials-open-l4").all(), &[]);
+    assert_eq!(open(&report, "trials", "l4"), "no-transport");
+    let trial = &report["trials"][0];
+    assert!(
+        trial["offered_l4_bps"].is_null() && trial["forwarded_l4_bps"].is_null() && trial["offered_l3_bps"].is_number()
+    );
+}
+
+#[test]
+fn without_a_tunnel_between_the_ends() {
+    let made = bench(&[(0.0, 500.0, 1.0)]).make("trials-open-ends");
+    let path = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+    let ends = ["trials", "--format", "json", "--one-clock", "--in", &path(&made.plain), "--out", &path(&made.exit)];
+    let report = json(&ends.map(str::to_owned), &[]);
+    for figure in ["tunnel", "tunnelled", "sequence_lost", "device_latency"] {
+        assert_eq!(open(&report, "trials", figure), "no-middle-tap", "{figure}");
+    }
+    assert!(report["trials"][0]["tunnelled"].is_null() && report["trials"][0]["sequence_lost"].is_null());
+    // A tap between the ends where packets are in clear.
+    let clear =
+        ["trials", "--format", "json", "--one-clock", "--plain", &path(&made.plain), "--tunnel", &path(&made.exit)];
+    let report = json(&clear.map(str::to_owned), &[]);
+    assert_eq!(
+        (open(&report, "trials", "tunnel"), open(&report, "trials", "sequence_lost")),
+        ("no-ipsec".into(), "no-ipsec".into())
+    );
+    assert!(report["trials"][0]["tunnel_fps"].is_null());
+}
+
+/// Frames that a coarse clock stamped alike make no rate.
+#[test]
+fn packets_of_one_moment() {
+    let loads = vec![Load { at: 0.0, fps: 1e12, seconds: 25e-12, size: 512 }];
+    let report = json(&Bench { loads, per_packet: 1, ..Bench::default() }.make("trials-open-moment").all(), &[]);
+    assert_eq!(open(&report, "trials", "offered"), "too-few-frames");
+    assert!(report["trials"][0]["offered_fps"].is_null() && report["trials"][0]["offered_l1_bps"].is_null());
+}
+
+#[test]
+fn a_run_in_clear_without_latency() {
+    let made = bench(&[(0.0, 500.0, 1.0)]).make("trials-open-increase");
+    let mut clear = json(&made.all(), &[]);
+    for figure in ["latency_mean_ns", "latency_p50_ns"] {
+        clear["trials"][0][figure] = serde_json::Value::Null;
+    }
+    let file = write_file(&made.dir, "clear.json", clear.to_string().as_bytes());
+    let report = json(&made.all(), &["--baseline", file.to_str().expect("text")]);
+    assert_eq!(open(&report, "baseline", "increase_pct"), "no-latency");
+    assert!(report["baseline"][0]["increase_pct"].is_null() && report["baseline"][0]["of_baseline_pct"].is_null());
+}
+
+/// A transfer of which neither the beginning nor the last acknowledgement was captured.
+#[test]
+fn a_transfer_that_was_cut() {
+    let frames: Vec<Out> = (0..40_u32)
+        .map(|i| {
+            let mut tcp = vec![0x13, 0x88, 0, 22];
+            tcp.extend((1_000 + 1_000 * i).to_be_bytes());
+            tcp.extend([0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+            tcp.extend([7; 1_000]);
+            let mut frame = vec![2, 0, 0, 0, 1, 2, 2, 0, 0, 0, 1, 1, 8, 0];
+            frame.extend(crate::bench::ipv4([10, 0, 1, 1], [10, 0, 2, 1], 6, i as u16, &tcp));
+            Out::whole(START + 1_000_000 * u64::from(i), frame)
+        })
+        .collect();
+    let dir = scratch("trials-open-transfer");
+    let file = write_file(&dir, "plain.pcap", &pcap(&frames, 1, Order::Little, Step::Nano));
+    let name = file.to_str().expect("text");
+    let report = json(&["trials", "--format", "json", "--plain", name, "--tunnel", name].map(str::to_owned), &[]);
+    assert_eq!(open(&report, "transfers", "seconds"), "not-acknowledged");
+    assert_eq!(open(&report, "transfers", "elapsed"), "connection-cut");
+    let row = &report["transfers"][0];
+    assert!(row["seconds"].is_null() && row["elapsed_l4_bps"].is_null() && row["payload_bytes"] == 40_000, "{row}");
 }

@@ -1,15 +1,12 @@
 //! `spiglass calc --model`: what a device with a time per packet and a rate per octet forwards, and whether it or the link is the limit.
 
-use serde::Serialize;
-
 use super::super::values;
+use crate::model::trials::{Device, DeviceAtSize, Limit};
+use crate::model::vocabulary::DeviceSchema;
 use crate::report::document::table::Cell;
 use crate::report::document::{self, Document};
 use crate::transform::calculation::Costs;
 use crate::transform::size::ethernet::{frames_per_s, l1_of_packet};
-
-/// The schema name of a [`Device`].
-const SCHEMA: &str = "spiglass.device/1";
 
 /// A device: time per packet = `t_fix` + 8 x octets / `r_alg`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,36 +33,6 @@ pub(super) fn given(text: &str) -> Result<DeviceModel, String> {
     Ok(found)
 }
 
-/// What the device forwards.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub(super) struct Device {
-    schema: &'static str,
-    t_fix_ns: u64,
-    r_alg_bps: Option<u64>,
-    link_rate_bps: u64,
-    transform: Option<String>,
-    pub(super) sizes: Vec<AtSize>,
-    /// Over the mix of 40, 576 and 1500 bytes (7 : 4 : 1); only with `--sizes imix`.
-    pub(super) imix: Option<AtSize>,
-}
-
-/// One size.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub(super) struct AtSize {
-    pub(super) inner_bytes: f64,
-    /// Layer 1 octets on the tunnel's link.
-    pub(super) l1_bytes: f64,
-    pub(super) device_fps: f64,
-    pub(super) link_fps: f64,
-    /// `device` or `link`.
-    pub(super) limit: &'static str,
-    pub(super) fps: f64,
-    /// Layer 1 rate on the tunnel's link.
-    pub(super) l1_bps: f64,
-    /// IP packets of the plaintext.
-    pub(super) l3_bps: f64,
-}
-
 /// The device at each size. `costs`: how packets of these sizes are carried on the link, none in clear.
 pub(super) fn device(
     device: DeviceModel,
@@ -85,12 +52,12 @@ pub(super) fn device(
     let at = |inner: f64, l1: f64, seconds: f64| {
         let (device_fps, link_fps) = (1.0 / seconds, frames_per_s(link, l1));
         let fps = device_fps.min(link_fps);
-        AtSize {
+        DeviceAtSize {
             inner_bytes: inner,
             l1_bytes: l1,
             device_fps,
             link_fps,
-            limit: if device_fps < link_fps { "device" } else { "link" },
+            limit: if device_fps < link_fps { Limit::Device } else { Limit::Link },
             fps,
             l1_bps: 8.0 * fps * l1,
             l3_bps: 8.0 * fps * inner,
@@ -101,7 +68,7 @@ pub(super) fn device(
         mix.iter().map(|(size, weight)| of(*size) * *weight as f64).sum::<f64>() / weights.max(1) as f64
     };
     Device {
-        schema: SCHEMA,
+        schema: DeviceSchema::V1,
         t_fix_ns: device.t_fix_ns,
         r_alg_bps: device.r_alg_bps,
         link_rate_bps: link,
@@ -111,52 +78,44 @@ pub(super) fn device(
     }
 }
 
-impl Device {
-    /// The sizes, then the mix.
-    fn rows(&self) -> impl Iterator<Item = (String, &AtSize)> {
-        let mix = self.imix.iter().map(|at| ("IMIX".to_owned(), at));
-        self.sizes.iter().map(|at| (at.inner_bytes.to_string(), at)).chain(mix)
-    }
+/// The sizes, then the mix.
+fn rows(device: &Device) -> impl Iterator<Item = (String, &DeviceAtSize)> {
+    let mix = device.imix.iter().map(|at| ("IMIX".to_owned(), at));
+    device.sizes.iter().map(|at| (at.inner_bytes.to_string(), at)).chain(mix)
+}
 
-    /// For people.
-    pub(super) fn document(&self) -> Document {
-        let binds =
-            |limit: &str| self.rows().filter(|(_, at)| at.limit == limit).map(|(size, _)| size).collect::<Vec<_>>();
-        let (own, link) = (binds("device"), binds("link"));
-        let part = |what: &str, sizes: &[String]| {
-            if sizes.is_empty() { format!("{what} at no size") } else { format!("{what} at {}", sizes.join(", ")) }
-        };
-        let answer = format!("{}; {}.", part("The device is the limit", &own), part("the link", &link));
-        let rows = self.rows().map(|(size, at)| {
-            vec![
-                Cell::Text(size),
-                Cell::Decimal(at.device_fps, 1),
-                Cell::Decimal(at.link_fps, 1),
-                Cell::Text(at.limit.to_owned()),
-                Cell::Decimal(at.l1_bps / 1e6, 3),
-                Cell::Decimal(at.l3_bps / 1e6, 3),
-            ]
-        });
-        let columns = [
-            ("size", "B"),
-            ("device", "/s"),
-            ("link", "/s"),
-            ("limit", ""),
-            ("circuit", "Mbit/s"),
-            ("packets", "Mbit/s"),
-        ];
-        document::figures(&answer, &columns, rows.collect())
-    }
+/// For people.
+pub(super) fn document(device: &Device) -> Document {
+    let binds =
+        |limit: Limit| rows(device).filter(|(_, at)| at.limit == limit).map(|(size, _)| size).collect::<Vec<_>>();
+    let (own, link) = (binds(Limit::Device), binds(Limit::Link));
+    let part = |what: &str, sizes: &[String]| {
+        if sizes.is_empty() { format!("{what} at no size") } else { format!("{what} at {}", sizes.join(", ")) }
+    };
+    let answer = format!("{}; {}.", part("The device is the limit", &own), part("the link", &link));
+    let rows = rows(device).map(|(size, at)| {
+        vec![
+            Cell::Text(size),
+            Cell::Decimal(at.device_fps, 1),
+            Cell::Decimal(at.link_fps, 1),
+            Cell::Text(at.limit.name().to_owned()),
+            Cell::Decimal(at.l1_bps / 1e6, 3),
+            Cell::Decimal(at.l3_bps / 1e6, 3),
+        ]
+    });
+    let columns =
+        [("size", "B"), ("device", "/s"), ("link", "/s"), ("limit", ""), ("circuit", "Mbit/s"), ("packets", "Mbit/s")];
+    document::figures(&answer, &columns, rows.collect())
+}
 
-    /// One row for each size; the mix is the last.
-    pub(super) fn csv(&self) -> String {
-        let row = |(_, at): (String, &AtSize)| {
-            let AtSize { inner_bytes, l1_bytes, device_fps, link_fps, limit, fps, l1_bps, l3_bps } = at;
-            format!("{inner_bytes},{l1_bytes},{device_fps},{link_fps},{limit},{fps},{l1_bps},{l3_bps}\n")
-        };
-        let header = "inner_bytes,l1_bytes,device_fps,link_fps,limit,fps,l1_bps,l3_bps\n";
-        header.to_owned() + &self.rows().map(row).collect::<String>()
-    }
+/// One row for each size; the mix is the last.
+pub(super) fn csv(device: &Device) -> String {
+    let row = |(_, at): (String, &DeviceAtSize)| {
+        let DeviceAtSize { inner_bytes, l1_bytes, device_fps, link_fps, limit, fps, l1_bps, l3_bps } = at;
+        format!("{inner_bytes},{l1_bytes},{device_fps},{link_fps},{},{fps},{l1_bps},{l3_bps}\n", limit.name())
+    };
+    let header = "inner_bytes,l1_bytes,device_fps,link_fps,limit,fps,l1_bps,l3_bps\n";
+    header.to_owned() + &rows(device).map(row).collect::<String>()
 }
 
 #[cfg(test)]
@@ -168,7 +127,7 @@ mod tests {
         let given = given("t_fix=100us,r_alg=100M").unwrap();
         let answer = device(given, None, &[64, 1500], &[(40, 7), (576, 4), (1500, 1)], 10_000_000);
         let [small, large] = answer.sizes.as_slice() else { panic!("two sizes") };
-        assert_eq!((small.limit, large.limit), ("device", "link"));
+        assert_eq!((small.limit, large.limit), (Limit::Device, Limit::Link));
         assert!((small.device_fps - 1.0 / (100e-6 + 8.0 * 64.0 / 100e6)).abs() < 1e-6);
         assert!((large.fps - 10e6 / (8.0 * 1538.0)).abs() < 1e-6);
         assert!(answer.imix.is_some_and(|mix| (mix.inner_bytes - 4084.0 / 12.0).abs() < 1e-9));

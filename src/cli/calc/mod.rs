@@ -231,9 +231,9 @@ fn bench_answer(args: &CalcArgs) -> Result<BenchAnswer, Error> {
         let costs = costs.as_ref().and_then(|answer| answer.transforms.first());
         let answer = device::device(given, costs, &asked.sizes, mix, asked.link_rate);
         return Ok(BenchAnswer {
-            document: answer.document(),
+            document: device::document(&answer),
             json: json(serde_json::to_value(&answer))?,
-            csv: answer.csv(),
+            csv: device::csv(&answer),
         });
     }
     let (Some(start), Some(step), Some(actual)) = (args.start, args.step, args.actual) else {
@@ -246,7 +246,11 @@ fn bench_answer(args: &CalcArgs) -> Result<BenchAnswer, Error> {
         limit: args.limit,
     };
     let answer = search::replay(&settings, actual as f64);
-    Ok(BenchAnswer { document: answer.document(), json: json(serde_json::to_value(&answer))?, csv: answer.csv() })
+    Ok(BenchAnswer {
+        document: search::document(&answer),
+        json: json(serde_json::to_value(&answer))?,
+        csv: search::csv(&answer),
+    })
 }
 
 fn question(args: &CalcArgs) -> Result<Question, Error> {

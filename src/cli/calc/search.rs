@@ -1,39 +1,12 @@
 //! `spiglass calc --search`: the search for the equilibrium throughput of a device that is known, load by load.
 
-use serde::Serialize;
-
+use crate::model::trials::{Replay, TriedLoad};
+use crate::model::vocabulary::SearchSchema;
 use crate::report::document::table::Cell;
 use crate::report::document::{self, Document};
 use crate::report::words::number::decimal;
 use crate::trials::SearchSettings;
 use crate::trials::follow;
-
-/// The schema name of a [`Replay`].
-const SCHEMA: &str = "spiglass.search/1";
-
-/// A search that was played through.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub(super) struct Replay {
-    schema: &'static str,
-    start_bps: f64,
-    step_bps: f64,
-    actual_bps: f64,
-    tolerance_pct: f64,
-    /// Iterations, those with a load of 0 among them.
-    pub(super) iterations: u64,
-    /// Highest load that was forwarded whole.
-    pub(super) found_bps: Option<f64>,
-    pub(super) loads: Vec<TriedLoad>,
-}
-
-/// One load.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub(super) struct TriedLoad {
-    #[serde(rename = "trial")]
-    pub(super) iteration: u64,
-    pub(super) load_bps: f64,
-    pub(super) equal: bool,
-}
 
 /// Plays a search through on a device that forwards `actual` bits per second whole.
 pub(super) fn replay(settings: &SearchSettings, actual: f64) -> Replay {
@@ -44,7 +17,7 @@ pub(super) fn replay(settings: &SearchSettings, actual: f64) -> Replay {
         Some((load, equal))
     });
     Replay {
-        schema: SCHEMA,
+        schema: SearchSchema::V1,
         start_bps: settings.start_bps,
         step_bps: settings.step_bps,
         actual_bps: actual,
@@ -55,25 +28,22 @@ pub(super) fn replay(settings: &SearchSettings, actual: f64) -> Replay {
     }
 }
 
-impl Replay {
-    /// For people.
-    pub(super) fn document(&self) -> Document {
-        let mbps = |bps: f64| decimal(bps / 1e6, 4);
-        let found =
-            self.found_bps.map_or_else(|| "no load was equal".to_owned(), |bps| format!("{} Mbit/s", mbps(bps)));
-        let answer = format!("{} iterations; highest equal load: {found}.", self.iterations);
-        let rows = self.loads.iter().map(|tried| {
-            let verdict = if tried.equal { "equal" } else { "overloaded" };
-            vec![Cell::Count(tried.iteration), Cell::Text(mbps(tried.load_bps)), Cell::Text(verdict.to_owned())]
-        });
-        document::figures(&answer, &[("trial", ""), ("load", "Mbit/s"), ("verdict", "")], rows.collect())
-    }
+/// For people.
+pub(super) fn document(replay: &Replay) -> Document {
+    let mbps = |bps: f64| decimal(bps / 1e6, 4);
+    let found = replay.found_bps.map_or_else(|| "no load was equal".to_owned(), |bps| format!("{} Mbit/s", mbps(bps)));
+    let answer = format!("{} iterations; highest equal load: {found}.", replay.iterations);
+    let rows = replay.loads.iter().map(|tried| {
+        let verdict = if tried.equal { "equal" } else { "overloaded" };
+        vec![Cell::Count(tried.iteration), Cell::Text(mbps(tried.load_bps)), Cell::Text(verdict.to_owned())]
+    });
+    document::figures(&answer, &[("trial", ""), ("load", "Mbit/s"), ("verdict", "")], rows.collect())
+}
 
-    /// One row for each load.
-    pub(super) fn csv(&self) -> String {
-        let row = |tried: &TriedLoad| format!("{},{},{}\n", tried.iteration, tried.load_bps, tried.equal);
-        format!("trial,load_bps,equal\n{}", self.loads.iter().map(row).collect::<String>())
-    }
+/// One row for each load.
+pub(super) fn csv(replay: &Replay) -> String {
+    let row = |tried: &TriedLoad| format!("{},{},{}\n", tried.iteration, tried.load_bps, tried.equal);
+    format!("trial,load_bps,equal\n{}", replay.loads.iter().map(row).collect::<String>())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::report::{html, read};
 
 pub(super) const EXAMPLES: &str = "\
 The page is one file without script or network access, for a browser, a mail or a printer. It is made of
-what `--format json` of report, check, merge, match and calc wrote; no capture is read. The same inputs
+what `--format json` of report, check, merge, match, trials and calc wrote; no capture is read. The same inputs
 give the same bytes. Outputs that share a capture are one measurement; figures of different measurements
 stand side by side and are never added.
 
@@ -27,7 +27,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct RenderArgs {
-    /// JSON outputs of report, check, merge, match or calc; `-` is standard input
+    /// JSON outputs of report, check, merge, match, trials or calc; `-` is standard input
     #[arg(required = true, value_name = "JSON", value_hint = ValueHint::FilePath)]
     inputs: Vec<OsString>,
     /// Title of the page [default: from the data]

@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::model::Error;
-use crate::model::trials::{Direction, SCHEMA, TrialsReport, Ways};
+use crate::model::trials::{Direction, TrialsReport, Ways};
+use crate::model::vocabulary::TrialsSchema;
 use crate::trials::ClearTrial;
 
 /// A run.
@@ -21,7 +22,7 @@ impl ClearRun {
         let text = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         let wrong = |what: &str| Error::Format { path: path.to_owned(), what: what.to_owned() };
         let json: Value = serde_json::from_slice(&text).map_err(|_| wrong("no JSON of `spiglass trials`"))?;
-        if json.get("schema").and_then(Value::as_str) != Some(SCHEMA) {
+        if json.get("schema").and_then(Value::as_str) != Some(TrialsSchema::V1.name()) {
             return Err(wrong("no report of `spiglass trials --format json`"));
         }
         let rows = json.get("trials").and_then(Value::as_array).ok_or_else(|| wrong("no trials in it"))?;

@@ -97,6 +97,11 @@ pub(super) struct TrialsArgs {
     /// Times of the trials, CSV with start_ns and seconds or end_ns [default: found in the traffic]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Trials")]
     trials: Option<PathBuf>,
+    /// Packets whose records are kept in memory, of all taps; of more, a part is kept
+    ///
+    /// Counts and rates are of all packets; latencies are of those that were kept. A record takes about 100 octets.
+    #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u64).range(1 << 10..=1 << 28), hide_short_help = true, help_heading = "Trials")]
+    records: u64,
     /// Say which load to try next; needs --start and --step
     #[arg(long, requires = "start", requires = "step", help_heading = "Search")]
     next: bool,
@@ -200,6 +205,7 @@ fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
         flow: args.flow,
         rate_layer: args.rate_layer.into(),
         search,
+        records: usize::try_from(args.records).unwrap_or(usize::MAX),
     };
     let baseline = args.baseline.as_deref().map(baseline::ClearRun::read).transpose()?;
     let read = [&inputs.plain, &inputs.tunnel, &inputs.exit].into_iter().flatten();

@@ -3,6 +3,7 @@
 pub(super) mod checks;
 pub(super) mod clock;
 pub(super) mod doubt;
+mod forwarding;
 pub(super) mod known;
 pub(super) mod losses;
 pub(super) mod prefix;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::FixedState;
 
 use super::clock::{Basis, Clock, Difference};
+use super::forwarding::last_to_first;
 use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
@@ -72,6 +73,7 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) dst: Option<Prefix>,
     pub(in crate::matching) times: Quantiles,
     pub(in crate::matching) cut_through: Quantiles,
+    pub(in crate::matching) store_and_forward: Quantiles,
     pub(in crate::matching) header: HeaderCopy,
     pub(in crate::matching) sizes: BTreeMap<u32, SizeTally>,
     pub(in crate::matching) mapping: Option<Mapping>,
@@ -133,6 +135,7 @@ impl Tally {
             dst: None,
             times: Quantiles::default(),
             cut_through: Quantiles::default(),
+            store_and_forward: Quantiles::default(),
             header: HeaderCopy::default(),
             sizes: BTreeMap::new(),
             mapping: None,
@@ -256,6 +259,9 @@ impl Tally {
             sa.times.add(last);
             if let Some(first) = first {
                 sa.cut_through.add(first);
+                let out = if sa.encapsulated == Some(false) { plain.frame_bytes } else { packet.frame_bytes };
+                let rate = settings.link_rate_bps.unwrap_or(0);
+                sa.store_and_forward.add(last_to_first(last, out, rate));
             }
         }
         sa.confidence += f64::from(confidence);

@@ -1,28 +1,30 @@
 //! What `spiglass trials` measured, as data: exactly what its `--format json` prints. Names carry units; absent is `null`.
 
+mod calculated;
 mod rest;
 mod size;
 mod trial;
 mod words;
 
-use serde::Serialize;
+use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
+pub use calculated::{Device, DeviceAtSize, Replay, TriedLoad};
 pub use rest::{Baseline, Search, Segment, Transfer};
 pub use size::{BackToBack, Buffer, BufferOfSize, Limits, Loss, Model, Rates, Throughput};
 pub use trial::{OpenFigure, Trial};
 pub use words::{Basis, Bound, Direction, Figure, Fix, Kind, Limit, Phase, Reason, Slope, State, Unit, Ways};
 
 use super::report::{Capture, Exactness, Finding, Tool};
-
-/// The schema name of [`TrialsReport`].
-pub const SCHEMA: &str = "spiglass.trials/1";
+use super::vocabulary::TrialsSchema;
 
 /// What a benchmark run measured.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialsReport {
-    /// Always [`SCHEMA`].
-    pub schema: &'static str,
+    /// Name and version of this schema.
+    pub schema: TrialsSchema,
     /// What made the report.
     pub tool: Tool,
     /// `exact`, or `degraded` where a limit was hit.
@@ -60,11 +62,11 @@ pub struct TrialsReport {
 }
 
 /// A tap.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tap {
     /// `plain`, `tunnel` or `exit`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its captures, in the order frame references count them.
     pub captures: Vec<Capture>,
     /// Frames read.
@@ -80,7 +82,7 @@ pub struct Tap {
 }
 
 /// What the run was told.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bench {
     /// Rate of the links of the testers.
@@ -98,13 +100,13 @@ pub struct Bench {
     /// By how much the forwarded rate may be below the offered one and still be equal, in per cent.
     pub equal_pct: f64,
     /// Layer at which loads of the search count.
-    pub rate_layer: &'static str,
+    pub rate_layer: Cow<'static, str>,
     /// Flows that make the test load: source, destination, protocol and packets, the busiest of them.
     pub flows: Vec<Flow>,
 }
 
 /// A flow of the test load.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Flow {
     /// Which way it goes.

@@ -1,13 +1,15 @@
 //! Searches, transfers, baselines, and what is no trial.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::trial::OpenFigure;
 use super::words::{Direction, Kind, Phase, Ways};
 use crate::model::report::Rfc3339;
 
 /// A search for the equilibrium throughput of one size, replayed over its trials.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Search {
     /// Which way.
@@ -17,7 +19,7 @@ pub struct Search {
     /// IP length in octets, `mix:...` or `random`.
     pub size_class: String,
     /// Layer at which loads count.
-    pub rate_layer: &'static str,
+    pub rate_layer: Cow<'static, str>,
     /// First load.
     pub start_bps: f64,
     /// First step.
@@ -43,7 +45,7 @@ pub struct Search {
 }
 
 /// A transfer over TCP, one way.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Transfer {
     /// Which way the data go.
@@ -81,7 +83,7 @@ pub struct Transfer {
 }
 
 /// The latency of a trial against the same load in clear.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// Which way.
@@ -113,7 +115,7 @@ pub struct Baseline {
 }
 
 /// A stretch of traffic that is no trial.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Segment {
     /// Which way.

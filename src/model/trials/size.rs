@@ -1,12 +1,12 @@
 //! Figures over the trials of a packet size, and over sizes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::trial::OpenFigure;
 use super::words::{Bound, Direction, Fix, Limit, Slope, State, Unit, Ways};
 
 /// A rate at all layers.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Frames per second.
@@ -25,7 +25,7 @@ pub struct Rates {
 pub type Limits = [Option<f64>; 2];
 
 /// What the trials of one size and length found.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// Which way.
@@ -71,7 +71,7 @@ pub struct Throughput {
 }
 
 /// A row of the loss table.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Loss {
     /// The trial.
@@ -91,7 +91,7 @@ pub struct Loss {
 }
 
 /// Time per packet = `t_fix` + 8 x octets / `r_alg`, by least squares over sizes.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Model {
     /// Which way.
@@ -123,7 +123,7 @@ pub struct Model {
 }
 
 /// Room for packets that wait.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Buffer {
     /// Which way.
@@ -141,7 +141,7 @@ pub struct Buffer {
 }
 
 /// The room as one size shows it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BufferOfSize {
     /// IP length in octets, `mix:...` or `random`.
@@ -153,7 +153,7 @@ pub struct BufferOfSize {
 }
 
 /// Bursts of one size.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BackToBack {
     /// Which way.

@@ -1,13 +1,13 @@
 //! One trial, one direction.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::words::{Basis, Direction, Figure, Kind, Reason, State, Ways};
 use crate::model::report::Rfc3339;
 
 /// A load that was kept up for a time, in one direction, and what became of it. Rates and latencies are of the steady part, counts of
 /// the whole trial.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Number from 1 in order of time; two directions that are loaded together share one.
@@ -131,7 +131,7 @@ pub struct Trial {
 }
 
 /// A figure that is null, and why.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OpenFigure {
     /// Which figure or group of figures.

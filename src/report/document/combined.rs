@@ -5,6 +5,7 @@ use super::front::{Front, Sentence, TrustMark};
 use super::{Block, Cell, Document, KeyFigure, Section, View};
 use crate::model::pairs::MatchReport;
 use crate::model::report::{Capture, Report};
+use crate::model::trials::TrialsReport;
 use crate::transform::calculation::Calculation;
 
 /// Key figures of one page.
@@ -19,6 +20,8 @@ pub enum Output {
     Report(Box<Report>),
     /// Of `match`.
     Match(Box<MatchReport>),
+    /// Of `trials`.
+    Trials(Box<TrialsReport>),
     /// Of `calc`.
     Calculation(Box<Calculation>),
 }
@@ -28,6 +31,7 @@ impl Output {
         match self {
             Self::Report(report) => super::report(report, view),
             Self::Match(report) => super::pairs(report, view),
+            Self::Trials(report) => super::trials(report, view),
             Self::Calculation(answer) => super::calculation(answer),
         }
     }
@@ -36,6 +40,7 @@ impl Output {
         match self {
             Self::Report(_) => "report",
             Self::Match(_) => "match",
+            Self::Trials(_) => "trials",
             Self::Calculation(_) => "calculation",
         }
     }
@@ -49,6 +54,11 @@ impl Output {
             Self::Match(report) => {
                 let sides = [Some(&report.plain), Some(&report.tunnel), report.exit.as_ref()];
                 let all: Vec<&Capture> = sides.into_iter().flatten().flat_map(|side| &side.captures).collect();
+                let keys = all.iter().map(|capture| key(capture)).collect();
+                (all, keys)
+            }
+            Self::Trials(report) => {
+                let all: Vec<&Capture> = report.taps.iter().flat_map(|tap| &tap.captures).collect();
                 let keys = all.iter().map(|capture| key(capture)).collect();
                 (all, keys)
             }

@@ -71,6 +71,8 @@ pub(crate) fn direction(spi: u32, way: TunnelWay) -> Direction {
             times: Some(times(10_413)),
             cut_through: Some(times(-1_200)),
         },
+        latency_sf_ns: Some(times(-4_900)),
+        latency_ct_ns: Some(times(-1_200)),
         header: HeaderCopy {
             dscp_same: 1190,
             dscp_marked: 12,

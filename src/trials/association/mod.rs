@@ -3,9 +3,9 @@
 pub(crate) mod clock;
 mod clocks;
 pub(crate) mod lengths;
-pub(crate) mod numbers;
 mod pair;
 pub(crate) mod row;
+pub(crate) mod stepped;
 mod tail_drop;
 
 pub(crate) use clocks::Clocks;

@@ -1,13 +1,15 @@
 //! The frames of one direction at each tap, in order of time on one clock.
 
 use super::lengths::{Histogram, Lengths};
-use super::numbers::Skip;
 use crate::model::trials::Direction;
 use crate::trials::limits::BACKGROUND;
-use crate::trials::read::tap::Outer;
+use crate::trials::read::flows::Flow;
+use crate::trials::read::skipped::Skip;
+use crate::trials::read::tap::{ContentDigest, Outer};
 use crate::trials::read::ways::{Ways, is_asked};
 use crate::trials::read::{Place, Taps};
 use crate::trials::settings::TrialsSettings;
+use crate::trials::thinned::{Thin, between, sums};
 
 /// The time of a packet that was not seen.
 pub(crate) const MISSING: i64 = i64::MIN;
@@ -16,10 +18,14 @@ pub(crate) const MISSING: i64 = i64::MIN;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sighted {
     pub(crate) t: i64,
-    pub(crate) key: u32,
+    pub(crate) key: ContentDigest,
     /// IP length; the outer one where the packet is encrypted.
     pub(crate) size: u16,
     pub(crate) record: u32,
+    /// Frames that it stands for.
+    pub(crate) frames: u32,
+    /// Flow or SA.
+    pub(crate) stream: u16,
     /// Whether it is of the test load; in the tunnel, nobody knows.
     pub(crate) test: bool,
 }
@@ -28,6 +34,8 @@ pub(crate) struct Sighted {
 #[derive(Debug, Default)]
 pub(crate) struct At {
     pub(crate) frames: Vec<Sighted>,
+    /// SAs of this direction, where they are in the tunnel.
+    pub(crate) sas: Vec<bool>,
     /// Whether they are in the tunnel.
     pub(crate) tunnel: bool,
     /// Whether what is inside is visible or was decrypted.
@@ -44,7 +52,7 @@ pub(crate) struct FrameRow {
     pub(crate) t: Vec<i64>,
     /// IP length of the packet.
     pub(crate) size: Vec<u16>,
-    pub(crate) key: Vec<u32>,
+    pub(crate) key: Vec<ContentDigest>,
     /// Flow, where the first tap shows packets in clear.
     pub(crate) flow: Vec<u16>,
     /// Place of the record, where the first tap is the tunnel's.
@@ -60,9 +68,19 @@ pub(crate) struct FrameRow {
     pub(crate) skips: Vec<Skip>,
     /// Whether the lengths of packets inside are not known.
     pub(crate) opaque: bool,
+    /// What the records stand for, where not every one was kept.
+    pub(crate) thin: Option<Thin>,
 }
 
 impl FrameRow {
+    /// Packets that came in, of some records.
+    pub(crate) fn count(&self, from: usize, to: usize) -> u64 {
+        match &self.thin {
+            Some(thin) => between(&thin.sent, from, to).round() as u64,
+            None => to.saturating_sub(from) as u64,
+        }
+    }
+
     pub(crate) fn first(&self) -> Option<Place> {
         self.places.first().copied()
     }
@@ -79,8 +97,9 @@ impl FrameRow {
 
 /// Flows of a direction that are the test load: background never reaches a twentieth of the busiest second of the busiest flow.
 fn test_flows(taps: &Taps, ways: &Ways, direction: Direction, place: Place, settings: &TrialsSettings) -> Vec<bool> {
-    let busy =
-        |flow: usize| taps.flows.all.get(flow).and_then(|flow| flow.at.get(place as usize)).map_or(0, |at| at.peak);
+    let peak = |flow: Option<&Flow>| flow.and_then(|flow| flow.at.get(place as usize)).map_or(0, |at| at.peak);
+    // What a generator of random ports sends is one load.
+    let busy = |flow: usize| peak(taps.flows.all.get(flow)).max(peak(taps.flows.shared(flow)));
     let mine = |flow: usize| {
         taps.flows.all.get(flow).is_some_and(|own| {
             !own.transfer
@@ -118,53 +137,65 @@ pub(crate) fn sightings(
                     way.and_then(|way| ways.tunnel.get(way)) == Some(&direction)
                 })
                 .collect();
-            let own = tap.tunnelled.iter().enumerate().filter(|(_, o)| mine.get(usize::from(o.sa)) == Some(&true));
+            let own =
+                tap.tunnelled.records.iter().enumerate().filter(|(_, o)| mine.get(usize::from(o.sa)) == Some(&true));
             let own: Vec<(usize, &Outer)> = own.collect();
             let visible = own.iter().filter(|(_, o)| o.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
             let size = |o: &Outer| if visible { o.inner } else { o.outer };
             let frames = own.iter().map(|(at, o)| Sighted {
                 t: o.t,
-                key: if visible { o.key } else { 0 },
+                key: if visible { o.key } else { ContentDigest::NONE },
                 size: size(o),
                 record: *at as u32,
+                frames: o.share.frames,
+                stream: o.sa,
                 test: true,
             });
-            At { frames: frames.collect(), tunnel: true, visible }
+            At { frames: frames.collect(), sas: mine, tunnel: true, visible }
         } else {
             let test = |flow: u16| tests.as_ref().and_then(|tests| tests.get(usize::from(flow))) == Some(&true);
             let mine = |flow: u16| all && ways.of_flow(taps, flow) == Some(direction);
-            let own = tap.plain.iter().enumerate().map(|(at, p)| (at, p, test(p.flow)));
+            let own = tap.plain.records.iter().enumerate().map(|(at, p)| (at, p, test(p.flow)));
             let frames = own.filter(|(_, p, test)| *test || mine(p.flow)).map(|(at, p, test)| Sighted {
                 t: p.t,
                 key: p.key,
                 size: p.size,
                 record: at as u32,
+                frames: p.share.frames,
+                stream: p.flow,
                 test,
             });
-            At { frames: frames.collect(), tunnel: false, visible: true }
+            At { frames: frames.collect(), sas: Vec::new(), tunnel: false, visible: true }
         }
     };
     places.iter().map(|place| (*place, at(*place))).collect()
 }
 
-/// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
-pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> FrameRow {
+/// Which outer lengths the packets of a direction have.
+fn lengths(taps: &Taps, seen: &[(Place, At)]) -> Lengths {
     let histogram = |at: &At| {
         let mut counts = Histogram::new();
-        at.frames.iter().filter(|frame| frame.test).for_each(|frame| *counts.entry(frame.size).or_default() += 1);
+        at.frames.iter().filter(|frame| frame.test).for_each(|frame| {
+            *counts.entry(frame.size).or_default() += u64::from(frame.frames);
+        });
         counts
     };
     let plain = seen.iter().find(|(_, at)| !at.tunnel);
     let tunnel = seen.iter().find(|(_, at)| at.tunnel);
-    let records = |place: Place| &taps.place(place).tunnelled;
-    let lengths = match (plain, tunnel) {
+    let records = |place: Place| &taps.place(place).tunnelled.records;
+    match (plain, tunnel) {
         (_, Some((place, at))) if at.visible => {
             let pairs = at.frames.iter().filter_map(|frame| records(*place).get(frame.record as usize));
             Lengths::known(pairs.map(|o| (o.inner, o.outer)))
         }
         (Some((_, plain)), Some((_, tunnel))) => Lengths::learn(&histogram(plain), &histogram(tunnel)),
         _ => Lengths::default(),
-    };
+    }
+}
+
+/// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
+pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> FrameRow {
+    let plain = seen.iter().find(|(_, at)| !at.tunnel);
     let mut row = FrameRow {
         direction,
         places: seen.iter().map(|(place, _)| *place).collect(),
@@ -176,15 +207,17 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Fr
         outer: Vec::new(),
         out: Vec::new(),
         middle: Vec::new(),
-        lengths,
+        lengths: lengths(taps, seen),
         skips: Vec::new(),
         opaque: false,
+        thin: taps.is_thinned().then(Thin::default),
     };
     let Some((place, first)) = seen.first() else { return row };
     if first.tunnel && plain.is_some_and(|(_, at)| at.frames.iter().all(|frame| !frame.test)) {
         // No test load came out in clear: what is in the tunnel is something else.
         return row;
     }
+    let mut streams: Vec<u16> = Vec::new();
     row.opaque = first.tunnel && !first.visible && (plain.is_none() || row.lengths.open);
     for frame in &first.frames {
         let size = if first.tunnel && !first.visible && !row.opaque {
@@ -202,8 +235,22 @@ pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> Fr
                 row.outer.push(frame.size);
             }
         } else {
-            row.flow.push(taps.place(*place).plain.get(frame.record as usize).map_or(0, |p| p.flow));
+            row.flow.push(frame.stream);
         }
+        if let Some(thin) = &mut row.thin {
+            let at = frame.record as usize;
+            let tap = taps.place(*place);
+            let share = if first.tunnel {
+                tap.tunnelled.records.get(at).map(|own| own.share)
+            } else {
+                tap.plain.records.get(at).map(|own| own.share)
+            };
+            thin.share.push(share.unwrap_or_default());
+            streams.push(frame.stream);
+        }
+    }
+    if let Some(thin) = &mut row.thin {
+        thin.sent = sums(&streams, &row.t, &thin.share);
     }
     row
 }

@@ -29,6 +29,34 @@ pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64]) -> Vec<usize> {
     admitted(arrivals, departures, low)
 }
 
+/// Places of the arrivals that left, where departures are as far apart as arrivals and each comes as late after one as the first does:
+/// no queue was full, and what is missing was lost on its own. A full queue empties at its own pace.
+pub(crate) fn paced(arrivals: &[i64], departures: &[i64]) -> Option<Vec<usize>> {
+    let (period, pace) = (median_gap(arrivals)?, median_gap(departures)?);
+    if (period - pace).abs() * 20 > period {
+        return None;
+    }
+    let late = departures.first()? - arrivals.first()?;
+    let mut chosen = Vec::with_capacity(departures.len());
+    let mut next = 0;
+    for d in departures {
+        let came = d - late;
+        while arrivals.get(next).is_some_and(|t| *t < came - period / 8) {
+            next += 1;
+        }
+        arrivals.get(next).filter(|t| **t <= came + period / 8)?;
+        chosen.push(next);
+        next += 1;
+    }
+    Some(chosen)
+}
+
+fn median_gap(times: &[i64]) -> Option<i64> {
+    let mut gaps: Vec<i64> = times.windows(2).filter_map(|two| Some(two.last()? - two.first()?)).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 2).copied().filter(|gap| *gap > 0)
+}
+
 /// Where lengths differ, what left is what came with some left out: of all such ways the one nearest to `chosen`. Entries of `left` are
 /// lengths, 0 where a packet is known by its number alone. `None` where no such way is found nearby.
 pub(crate) fn by_length(chosen: &[usize], came: &[u16], left: &[u16], cells: usize) -> Option<Vec<usize>> {
@@ -103,6 +131,17 @@ mod tests {
         assert_eq!(in_.len(), departures.len());
         assert!(in_.iter().zip(departures).all(|(at, d)| arrivals[*at] < d), "{in_:?}");
         assert_eq!(tail_drop(&[], &[]), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn what_is_lost_on_its_own_delays_nothing() {
+        let arrivals: Vec<i64> = (0..100).map(|i| i * 1_000).collect();
+        let kept: Vec<usize> = (0..100).filter(|i| !(40..60).contains(i) && *i != 77).collect();
+        let left: Vec<i64> = kept.iter().filter_map(|i| Some(arrivals.get(*i)? + 300)).collect();
+        assert_eq!(paced(&arrivals, &left), Some(kept));
+        // One hundredth more than is served: the queue is full, and departures slip against arrivals.
+        let slower: Vec<i64> = (0..90).map(|i| 300 + i * 1_010).collect();
+        assert_eq!(paced(&arrivals, &slower), None);
     }
 
     #[test]

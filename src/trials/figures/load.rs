@@ -1,8 +1,11 @@
 //! Lengths of packets at each layer.
 
+use std::collections::BTreeMap;
+
 use crate::model::trials::Rates;
 use crate::transform::size::ethernet::{FCS, HEADER, MINIMUM_WITHOUT_FCS, PREAMBLE_AND_IFG};
 use crate::trials::read::Taps;
+use crate::trials::read::kept::Share;
 
 /// Octets around a flow's packets: before the IP header, and of the headers up to the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,61 +35,66 @@ impl Headers {
     }
 }
 
-/// Sums of octets over packets.
+/// Sums of octets over packets: whole numbers, but where records stand for others of which a part came out.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Load {
-    packets: u64,
-    l1: u64,
-    l2: u64,
-    l3: u64,
-    l4: u64,
-    without_l4: u64,
+    packets: f64,
+    l1: f64,
+    l2: f64,
+    l3: f64,
+    l4: f64,
+    without_l4: f64,
 }
 
 impl Load {
     pub(crate) fn add(&mut self, headers: Headers, size: u16) {
-        let l2 = u64::from(headers.l2(size));
-        self.packets += 1;
+        let filled = MINIMUM_WITHOUT_FCS.saturating_sub(u32::from(size) + headers.link);
+        self.add_share(headers, Share::one(u32::from(size), filled), 1.0);
+    }
+
+    /// A part of the packets that a record stands for.
+    pub(crate) fn add_share(&mut self, headers: Headers, share: Share, part: f64) {
+        let packets = part * f64::from(share.frames);
+        let l3 = part * f64::from(share.octets);
+        let l2 = l3 + packets * f64::from(headers.link + FCS) + part * f64::from(share.others);
+        self.packets += packets;
         self.l2 += l2;
-        self.l1 += l2 + PREAMBLE_AND_IFG;
-        self.l3 += u64::from(size);
+        self.l1 += l2 + packets * PREAMBLE_AND_IFG as f64;
+        self.l3 += l3;
         match headers.head {
-            Some(head) => self.l4 += u64::from(u32::from(size).saturating_sub(head)),
-            None => self.without_l4 += 1,
+            Some(head) => self.l4 += (l3 - packets * f64::from(head)).max(0.0),
+            None => self.without_l4 += packets,
         }
     }
 
     /// Mean IP length.
     pub(crate) fn mean(&self) -> Option<f64> {
-        (self.packets > 0).then(|| self.l3 as f64 / self.packets as f64)
+        (self.packets > 0.0).then(|| self.l3 / self.packets)
     }
 
     /// At a rate of frames per second.
     pub(crate) fn rates(&self, fps: Option<f64>) -> Option<Rates> {
-        let fps = fps.filter(|_| self.packets > 0)?;
-        let of = |octets: u64| fps * 8.0 * octets as f64 / self.packets as f64;
-        let l4_bps = (self.without_l4 == 0).then(|| of(self.l4));
+        let fps = fps.filter(|_| self.packets > 0.0)?;
+        let of = |octets: f64| fps * 8.0 * octets / self.packets;
+        let l4_bps = (self.without_l4 == 0.0).then(|| of(self.l4));
         Some(Rates { fps, l1_bps: of(self.l1), l2_bps: of(self.l2), l3_bps: of(self.l3), l4_bps })
     }
 }
 
-/// The class of the sizes of a trial: one size, a mix of few, or random ones.
-pub(crate) fn size_class(sizes: &[u16]) -> String {
-    let mut sorted = sizes.to_vec();
-    sorted.sort_unstable();
-    let mut counts: Vec<(u16, usize)> = Vec::new();
-    for size in sorted {
-        match counts.last_mut() {
-            Some((own, count)) if *own == size => *count += 1,
-            _ => counts.push((size, 1)),
-        }
+/// The class of the sizes of a trial: one size, a mix of few, or random ones. `frames`: what each stands for; empty for one each.
+pub(crate) fn size_class(sizes: &[u16], frames: &[f64]) -> String {
+    let mut sums: BTreeMap<u16, f64> = BTreeMap::new();
+    for (i, size) in sizes.iter().enumerate() {
+        *sums.entry(*size).or_default() += frames.get(i).copied().unwrap_or(1.0);
     }
+    let all: f64 = sums.values().sum();
+    let counts: Vec<(u16, f64)> = sums.into_iter().collect();
     if let [(size, _)] = counts.as_slice() {
         return size.to_string();
     }
-    let common: Vec<&(u16, usize)> = counts.iter().filter(|(_, count)| count * 100 >= sizes.len()).collect();
-    let covered: usize = common.iter().map(|(_, count)| count).sum();
-    if (2..=8).contains(&common.len()) && covered * 100 >= 95 * sizes.len() {
+    let common: Vec<&(u16, f64)> = counts.iter().filter(|(_, count)| count * 100.0 >= all).collect();
+    let covered: f64 = common.iter().map(|(_, count)| count).sum();
+    if (2..=8).contains(&common.len()) && covered * 100.0 >= 95.0 * all {
         let names: Vec<String> = common.iter().map(|(size, _)| size.to_string()).collect();
         return format!("mix:{}", names.join(","));
     }
@@ -99,11 +107,11 @@ mod tests {
 
     #[test]
     fn classes_are_one_size_a_mix_or_random() {
-        assert_eq!(size_class(&[512; 9]), "512");
+        assert_eq!(size_class(&[512; 9], &[]), "512");
         let imix: Vec<u16> = [40, 40, 576, 40, 1500, 576].repeat(50);
-        assert_eq!(size_class(&imix), "mix:40,576,1500");
-        assert_eq!(size_class(&(64..1400).collect::<Vec<u16>>()), "random");
+        assert_eq!(size_class(&imix, &[]), "mix:40,576,1500");
+        assert_eq!(size_class(&(64..1400).collect::<Vec<u16>>(), &[]), "random");
         // A common size below 95 % beside rare ones is random.
-        assert_eq!(size_class(&[vec![64; 90], (100..110).collect()].concat()), "random");
+        assert_eq!(size_class(&[vec![64; 90], (100..110).collect()].concat(), &[]), "random");
     }
 }

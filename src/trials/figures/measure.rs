@@ -1,12 +1,12 @@
 //! All figures of one trial.
 
-use super::fit::per_second;
-use super::late::{Spread, backlog, growth, stall};
+use super::late::{Spread, growth, stall};
 use super::load::{Headers, Load, size_class};
+use super::tally::{TrialTally, Wire, tally};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::association::MISSING;
-use crate::trials::limits::BEFORE_DRAIN;
+use crate::trials::thinned::{self, ThinSample};
 
 /// Octets of a packet, by its number.
 pub(crate) type Octets<'s> = dyn Fn(usize) -> u32 + 's;
@@ -44,6 +44,8 @@ pub(crate) struct Sample<'s> {
     pub(crate) no_latency: Option<Reason>,
     /// Lengths inside are not known.
     pub(crate) opaque: bool,
+    /// What the records stand for, where not all were kept.
+    pub(crate) thin: Option<ThinSample<'s>>,
 }
 
 /// A trial with what is needed to judge it.
@@ -61,28 +63,18 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let (begin, end) = (*sample.t.first()?, *sample.t.last()?);
     let from = sample.t.partition_point(|t| *t < sample.steady - 2_000);
     let steady = sample.t.get(from..).filter(|steady| !steady.is_empty())?;
-    let sent = sample.t.len() as u64;
-    let out = |i: usize| sample.out.get(i).copied().filter(|d| *d != MISSING);
-    let got: Vec<(i64, i64)> = sample.t.iter().enumerate().filter_map(|(i, t)| Some((*t, out(i)?))).collect();
-    let good: Vec<(usize, i64, i64)> =
-        (from..sample.t.len()).filter_map(|i| Some((i, *sample.t.get(i)?, out(i)?))).collect();
-    let mut load = Load::default();
-    let mut passed = Load::default();
-    let add = |load: &mut Load, i: usize| load.add((sample.headers)(i), sample.size.get(i).copied().unwrap_or(0));
-    (from..sample.t.len()).for_each(|i| add(&mut load, i));
-    good.iter().for_each(|(i, _, _)| add(&mut passed, *i));
+    let tally = match &sample.thin {
+        Some(thin) => thinned::tally(thin, sample.t, sample.out, sample.tunnel, sample.headers, from),
+        None => tally(sample.t, sample.size, sample.out, sample.tunnel, sample.headers, from),
+    };
+    let TrialTally { sent, received, load, passed, good, with_drain, offered_fps, .. } = &tally;
+    let (sent, received, with_drain, offered_fps) = (*sent, *received, *with_drain, *offered_fps);
     let mut why = Vec::new();
     let mut because = |figure, reason| why.push(OpenFigure { figure, reason });
     let has_out = !sample.out.is_empty();
-    let received = if has_out { got.len() as u64 } else { sent };
-    let offered_fps = per_second(steady);
-    let known = |load: Load| (!sample.opaque).then_some(load);
+    let known = |load: &Load| (!sample.opaque).then_some(*load);
     let offered = known(load).and_then(|load| load.rates(offered_fps));
-    let mut leaving: Vec<i64> = good.iter().map(|(_, _, d)| *d).collect();
-    leaving.sort_unstable();
-    let during = leaving.get(..leaving.partition_point(|d| *d <= end)).unwrap_or_default();
-    let with_drain = has_out && during.len() < BEFORE_DRAIN;
-    let forwarded_fps = if has_out { per_second(if with_drain { &leaving } else { during }) } else { offered_fps };
+    let forwarded_fps = if has_out { tally.forwarded_fps } else { offered_fps };
     let forwarded = known(if has_out { passed } else { load }).and_then(|load| load.rates(forwarded_fps));
     let seconds = (end - begin) as f64 / 1e9;
     let late: Vec<i64> = good.iter().map(|(_, t, d)| d - t).collect();
@@ -99,7 +91,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         ways: Ways::One,
         kind: sample.kind,
         // Of packets that nobody saw in clear only the outer length is known.
-        size_class: format!("{}{}", if sample.opaque { "outer:" } else { "" }, size_class(sample.size)),
+        size_class: format!("{}{}", if sample.opaque { "outer:" } else { "" }, size_class(sample.size, &tally.sizes)),
         state: State::Silent,
         basis: sample.basis,
         start: Rfc3339(sample.start_ns),
@@ -163,7 +155,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         because(Figure::Load, Reason::NoLinkRate);
         because(Figure::LatencySf, Reason::NoLinkRate);
     } else if spread.is_some() {
-        store_and_forward(&mut trial, sample, &good);
+        store_and_forward(&mut trial, sample, good);
     }
     if sample.opaque {
         because(Figure::Inner, Reason::Opaque);
@@ -174,25 +166,31 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         because(Figure::Offered, Reason::TooFewFrames);
     }
     if forwarded_fps.is_none() {
-        let reason = if has_out && got.is_empty() { Reason::NothingForwarded } else { Reason::TooFewFrames };
+        let reason = if has_out && received == 0 { Reason::NothingForwarded } else { Reason::TooFewFrames };
         because(Figure::Forwarded, reason);
     }
-    through_tunnel(&mut trial, sample, from, end, &mut because);
+    through_tunnel(&mut trial, sample, from, tally.wire, &mut because);
     if spread.is_some() {
         let at: Vec<(i64, i64)> = good.iter().map(|(_, t, d)| (*t, *d)).collect();
         let start = steady.first().copied().unwrap_or(begin);
         let (slope, error) = growth(&at, start, end);
         trial.latency_slope_ppm = Some(1e6 * slope);
         trial.slope_error_ppm = Some(1e6 * error);
-        trial.ratio = Some(good.len() as f64 / steady.len() as f64 / (1.0 + slope));
-        let mut outs: Vec<i64> = got.iter().map(|(_, d)| *d).collect();
-        outs.sort_unstable();
-        trial.backlog_max_frames = Some(backlog(&got, &outs));
-        trial.drain_seconds = outs.last().map(|last| (last - end).max(0) as f64 / 1e9);
+        trial.ratio = Some(tally.steady_share / (1.0 + slope));
+        trial.backlog_max_frames = Some(tally.backlog);
+        trial.drain_seconds = tally.drained.map(|last| (last - end).max(0) as f64 / 1e9);
         let least = spread.map_or(0, |s| s.min);
-        trial.stall_seconds = Some(stall(sample.t, &outs, end, least) as f64 / 1e9);
+        let stalled = match &sample.thin {
+            Some(thin) => thinned::stall(thin, sample.t, end, tally.drained.unwrap_or(end), least),
+            None => {
+                let mut outs: Vec<i64> = sample.out.iter().copied().filter(|d| *d != MISSING).collect();
+                outs.sort_unstable();
+                stall(sample.t, &outs, end, least)
+            }
+        };
+        trial.stall_seconds = Some(stalled as f64 / 1e9);
     }
-    let lost_at = sample.t.iter().enumerate().find(|(i, _)| has_out && out(*i).is_none()).map(|(_, t)| *t);
+    let lost_at = tally.lost_at;
     let late = good.iter().map(|(_, t, d)| (*t, d - t)).filter(|_| spread.is_some()).collect();
     trial.undetermined = why;
     Some(Measured { trial, late, lost_at })
@@ -221,7 +219,7 @@ fn through_tunnel(
     trial: &mut Trial,
     sample: &Sample<'_>,
     from: usize,
-    end: i64,
+    wire: Wire,
     because: &mut impl FnMut(Figure, Reason),
 ) {
     if sample.tunnel.is_empty() {
@@ -230,18 +228,16 @@ fn through_tunnel(
         }
         return;
     }
-    let seen = sample.tunnel.iter().filter(|(t, _)| *t != MISSING).count() as u64;
+    let Wire { seen, fps, octets, frames } = wire;
     trial.tunnelled = Some(seen);
-    trial.lost_before_tunnel = Some(trial.sent.saturating_sub(seen));
-    trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(seen.saturating_sub(trial.received)) };
+    let before = trial.sent.saturating_sub(seen);
+    // A packet that came out was in the tunnel, whether the tap saw it there or not.
+    let before = if sample.out.is_empty() { before } else { before.min(trial.lost) };
+    trial.lost_before_tunnel = Some(before);
+    trial.lost_behind_tunnel = if sample.out.is_empty() { None } else { Some(trial.lost.saturating_sub(before)) };
     if sample.ipsec {
-        let wire: Vec<(i64, u16)> = sample.tunnel.iter().skip(from).copied().filter(|(t, _)| *t != MISSING).collect();
-        let mut times: Vec<i64> = wire.iter().map(|(t, _)| *t).collect();
-        times.sort_unstable();
-        let inside = times.get(..times.partition_point(|t| *t <= end)).unwrap_or_default();
-        trial.tunnel_fps = per_second(if inside.len() < BEFORE_DRAIN { &times } else { inside });
-        let octets: u64 = wire.iter().map(|(_, l1)| u64::from(*l1)).sum();
-        trial.tunnel_l1_bps = trial.tunnel_fps.map(|fps| fps * 8.0 * octets as f64 / wire.len().max(1) as f64);
+        trial.tunnel_fps = fps;
+        trial.tunnel_l1_bps = fps.map(|fps| fps * 8.0 * octets / frames);
         if trial.tunnel_fps.is_none() {
             because(Figure::Tunnel, if seen == 0 { Reason::NothingForwarded } else { Reason::TooFewFrames });
         }

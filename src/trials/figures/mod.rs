@@ -5,6 +5,7 @@ mod late;
 pub(crate) mod load;
 mod measure;
 mod state;
+pub(crate) mod tally;
 
 pub(crate) use measure::{Measured, Sample, measure};
 pub(crate) use state::{group, judge};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use crate::model::Address;
-use crate::trials::limits::{MAX_FLOWS, MAX_LANES, MAX_STARTS};
+use crate::trials::limits::{BUSY_LANES, MAX_FLOWS, MAX_LANES, MAX_STARTS};
 
 /// What tells flows apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -14,6 +14,16 @@ pub(crate) struct FlowKey {
     pub(crate) dst: Address,
     pub(crate) protocol: u8,
     pub(crate) ports: (u16, u16),
+}
+
+/// Ports of what is left of flows beyond the limit.
+const SHARED: (u16, u16) = (u16::MAX, u16::MAX);
+
+impl FlowKey {
+    /// Whether it stands for all flows of its addresses that found no number of their own.
+    fn is_shared(&self) -> bool {
+        self.ports == SHARED
+    }
 }
 
 /// A flow.
@@ -62,8 +72,8 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    pub(crate) fn see(&mut self, ns: i64, gap: i64) {
-        if self.last.is_none_or(|last| ns - last > gap) && self.starts.len() < MAX_STARTS {
+    pub(crate) fn see(&mut self, ns: i64, gap: i64, room: usize) {
+        if self.last.is_none_or(|last| ns - last > gap) && self.starts.len() < room {
             self.starts.push(ns);
         }
         self.last = Some(ns);
@@ -100,8 +110,12 @@ impl Flows {
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
-        if self.all.len() >= MAX_FLOWS {
+        // Ports at random: flows beyond the limit are one for each pair of addresses and protocol.
+        if self.all.len() >= MAX_FLOWS && !key.is_shared() {
             self.refused += 1;
+            return self.number(FlowKey { ports: SHARED, ..key }, octets);
+        }
+        if self.all.len() >= MAX_FLOWS + MAX_LANES {
             return (MAX_FLOWS - 1) as u16;
         }
         let number = self.all.len() as u16;
@@ -113,6 +127,15 @@ impl Flows {
         let (link, head) = octets;
         self.all.push(Flow { key, lane, link, head, transfer, at: Default::default() });
         number
+    }
+
+    /// The flow of the same addresses and protocol that took in those beyond the limit.
+    pub(crate) fn shared(&self, number: usize) -> Option<&Flow> {
+        if self.refused == 0 {
+            return None;
+        }
+        let key = self.all.get(number)?.key;
+        self.all.get(usize::from(*self.numbers.get(&FlowKey { ports: SHARED, ..key })?))
     }
 
     /// Number of a pair of addresses.
@@ -151,11 +174,12 @@ impl Flows {
         let flow = self.all.get_mut(usize::from(number))?;
         flow.at.get_mut(tap)?.see(ns);
         let transfer = flow.transfer;
+        let room = if flow.lane < BUSY_LANES { MAX_STARTS } else { MAX_STARTS / BUSY_LANES };
         let lane = self.lane.get_mut(flow.lane)?;
         let at = lane.at.get_mut(tap)?;
         at.packets += 1;
         if !transfer {
-            at.see(ns, gap);
+            at.see(ns, gap, room);
         }
         Some(lane)
     }

@@ -1,6 +1,8 @@
 //! What is taken from the frames of each tap.
 
-pub(super) mod flows;
+pub(crate) mod flows;
+pub(crate) mod kept;
+pub(crate) mod skipped;
 pub(super) mod tap;
 pub(super) mod transfers;
 pub(super) mod ways;
@@ -8,10 +10,12 @@ pub(super) mod ways;
 use std::collections::HashMap;
 
 use flows::{FlowKey, Flows, Starts};
-use tap::{Outer, SaId, Tap, TapPacket, TunnelWay};
+use kept::{Share, Spot};
+use tap::{ContentDigest, Outer, SaId, Tap, TapPacket, TunnelWay};
 use transfers::{Connections, TcpSegment};
 
-use super::limits::{MAX_SAS, MAX_TRAINS};
+use super::association::stepped::Forward;
+use super::limits::{BUSY_LANES, MAX_SAS, MAX_STARTS, MAX_TRAINS};
 use crate::dissect::{IpHeader, Stack};
 use crate::matching::{Role, Sight};
 use crate::model::{Address, SaKey};
@@ -38,15 +42,18 @@ pub(crate) struct Taps {
 /// Fragments of one outer packet.
 #[derive(Clone, Copy, Default, Debug)]
 struct Train {
-    record: Option<usize>,
+    /// The SA of the first one, and where its record is, if it was kept.
+    first: Option<(u16, Option<Spot>)>,
     outer: u16,
     l1: u16,
 }
 
 impl Taps {
-    pub(crate) fn new(gap: i64) -> Self {
+    /// `taps`: how many there are; `records`: how many are kept of all of them.
+    pub(crate) fn new(gap: i64, taps: usize, records: usize) -> Self {
+        let room = records / taps.max(1);
         Self {
-            tap: Default::default(),
+            tap: [(); 3].map(|()| Tap::new(room, gap)),
             flows: Flows::default(),
             connections: Connections::default(),
             trains: HashMap::new(),
@@ -117,9 +124,18 @@ impl Taps {
             }
         }
         let size = u16::try_from(outer.total_bytes).unwrap_or(u16::MAX);
-        let packet = TapPacket { t: ns, key: sight.key(outer).map_or(0, short), size, flow };
+        let link = self.flows.all.get(usize::from(flow)).map_or(0, |flow| flow.link);
+        let filled = MINIMUM_WITHOUT_FCS.saturating_sub(u32::from(size) + link);
+        let share = Share::one(u32::from(size), filled);
+        let packet = TapPacket {
+            t: ns,
+            key: sight.key(outer).map_or(ContentDigest::NONE, ContentDigest::of),
+            size,
+            flow,
+            share,
+        };
         if let Some(tap) = self.tap.get_mut(at) {
-            tap.push_plain(packet);
+            tap.plain.push(packet);
         }
     }
 
@@ -145,8 +161,9 @@ impl Taps {
                 tap.directions.len() - 1
             }
         };
-        if let Some(way) = tap.directions.get_mut(way) {
-            way.starts.see(ns, gap);
+        let number = way;
+        if let Some(way) = tap.directions.get_mut(number) {
+            way.starts.see(ns, gap, MAX_STARTS / BUSY_LANES * if number < BUSY_LANES { BUSY_LANES } else { 1 });
             way.starts.packets += 1;
             if let Some((lane, _)) = lane {
                 *way.inside.entry(lane).or_insert(0) += 1;
@@ -165,24 +182,27 @@ impl Taps {
                 number
             }
         };
+        let inner = inside.map_or(0, |inside| clamp(inside.bytes));
+        let l1 = clamp(l1_of(packet_frame(stack, outer)));
         let own = Outer {
             t: ns,
             sequence: last.map_or(0, |sa| sa.sequence),
-            key: inside.and_then(|inside| inside.key).map_or(0, short),
+            key: inside.and_then(|inside| inside.key).map_or(ContentDigest::NONE, ContentDigest::of),
             outer: clamp(outer.total_bytes),
-            inner: inside.map_or(0, |inside| clamp(inside.bytes)),
+            inner,
             sa,
-            l1: clamp(l1_of(packet_frame(stack, outer))),
+            l1,
+            share: Share::one(u32::from(l1), u32::from(inner)),
         };
-        let record = tap.push_outer(own);
+        if last.is_some() {
+            tap.skipped.see(sa, ns, own.sequence);
+        }
+        let spot = tap.tunnelled.push(own);
         if outer.more_fragments {
             let train = self.train(outer);
-            train.record = record;
+            train.first = Some((sa, spot));
             let (more, length) = (train.l1, train.outer);
-            if let Some(own) = record.and_then(|record| self.tap.get_mut(at)?.tunnelled.get_mut(record)) {
-                own.l1 = own.l1.saturating_add(more);
-                own.outer = own.outer.max(length);
-            }
+            self.longer(at, (sa, spot), (more, length), ns);
         }
     }
 
@@ -191,25 +211,34 @@ impl Taps {
         let l1 = clamp(l1_of(packet_frame(stack, outer)));
         let end = clamp(outer.fragment_offset.saturating_add(outer.total_bytes));
         let train = self.train(outer);
-        match train.record {
+        match train.first {
             None => {
                 train.l1 = train.l1.saturating_add(l1);
                 train.outer = train.outer.max(end);
             }
-            Some(record) => {
-                if let Some(own) = self.tap.get_mut(at).and_then(|tap| tap.tunnelled.get_mut(record)) {
-                    own.l1 = own.l1.saturating_add(l1);
-                    own.outer = own.outer.max(end);
-                    own.t = own.t.max(ns);
-                }
-            }
+            Some(first) => self.longer(at, first, (l1, end), ns),
+        }
+    }
+
+    /// A fragment more of a packet whose first one was seen. If that is no record any more, the octets are of its SA.
+    fn longer(&mut self, at: usize, (sa, spot): (u16, Option<Spot>), (l1, end): (u16, u16), ns: i64) {
+        let Some(kept) = self.tap.get_mut(at).map(|tap| &mut tap.tunnelled) else { return };
+        let own = match spot {
+            Some(spot) => kept.at(spot),
+            None => kept.held(sa),
+        };
+        if let Some(own) = own {
+            own.l1 = own.l1.saturating_add(l1);
+            own.outer = own.outer.max(end);
+            own.t = own.t.max(ns);
+            own.share.octets = own.share.octets.saturating_add(u32::from(l1));
         }
     }
 
     fn train(&mut self, outer: &IpHeader) -> &mut Train {
         let key = (outer.src, outer.dst, outer.identification);
         // A first fragment begins a new packet; numbers are used again.
-        if outer.fragment_offset == 0 && self.trains.get(&key).is_some_and(|train| train.record.is_some()) {
+        if outer.fragment_offset == 0 && self.trains.get(&key).is_some_and(|train| train.first.is_some()) {
             self.trains.remove(&key);
         }
         if self.trains.len() >= MAX_TRAINS && !self.trains.contains_key(&key) {
@@ -229,6 +258,30 @@ impl Taps {
         near.opaque > 0 && middle.opaque == 0 && middle.packets > 0
     }
 
+    /// Takes back that a clock was set forward.
+    pub(super) fn undo(&mut self, step: Forward) {
+        let place = step.place as usize;
+        if let Some(tap) = self.tap.get_mut(place) {
+            tap.undo(step.after, step.by);
+        }
+        for start in self.flows.lane.iter_mut().filter_map(|lane| lane.at.get_mut(place)).flat_map(|at| &mut at.starts)
+        {
+            if *start > step.after {
+                *start = start.saturating_sub(step.by);
+            }
+        }
+    }
+
+    /// Records further apart are all kept, at all taps.
+    pub(super) fn apart(&self) -> i64 {
+        self.tap.iter().map(|tap| tap.plain.apart.max(tap.tunnelled.apart)).max().unwrap_or(0)
+    }
+
+    /// Whether records of a tap were thinned.
+    pub(super) fn is_thinned(&self) -> bool {
+        self.tap.iter().any(Tap::is_thinned)
+    }
+
     /// Puts all records in order of time.
     pub(crate) fn sort(&mut self) {
         self.tap.iter_mut().for_each(Tap::sort);
@@ -245,7 +298,7 @@ impl Taps {
 
     /// Whether a tap shows packets under IPsec or in a tunnel.
     pub(super) fn is_tunnel(&self, place: Place) -> bool {
-        place == Place::Middle && !self.place(place).tunnelled.is_empty()
+        place == Place::Middle && !self.place(place).tunnelled.records.is_empty()
     }
 }
 
@@ -262,11 +315,6 @@ fn l1_of(frame_bytes: u32) -> u32 {
 
 fn clamp(octets: u32) -> u16 {
     u16::try_from(octets).unwrap_or(u16::MAX)
-}
-
-/// Half of a digest; 0 is kept for none.
-fn short(key: u64) -> u32 {
-    ((key ^ key >> 32) as u32).max(1)
 }
 
 fn ports(upper: &[u8]) -> (u16, u16) {

@@ -2,21 +2,64 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
+
 use super::flows::Starts;
+use super::kept::{Kept, KeptRecord, Share};
+use super::skipped::Skipped;
 use crate::model::{Address, SaKey};
-use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, MAX_RECORDS, STEP_BACK_NS};
+use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, STEP_BACK_NS};
+
+/// 48 bits of a digest: of millions of packets hardly two share 32 bits and are taken for each other. 0 for none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct ContentDigest {
+    low: u32,
+    high: u16,
+}
+
+impl ContentDigest {
+    pub(crate) const NONE: Self = Self { low: 0, high: 0 };
+
+    pub(crate) fn of(key: u64) -> Self {
+        Self { low: ((key ^ key >> 32) as u32).max(1), high: (key >> 16) as u16 }
+    }
+}
 
 /// A packet in clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TapPacket {
     /// Time in nanoseconds, clock steps undone.
     pub(crate) t: i64,
-    /// Digest of what no router changes; 0 where too little was captured.
-    pub(crate) key: u32,
+    /// ContentDigest of what no router changes; 0 where too little was captured.
+    pub(crate) key: ContentDigest,
     /// IP length.
     pub(crate) size: u16,
     /// Its flow.
     pub(crate) flow: u16,
+    /// Octets are IP lengths, and what fills short frames up.
+    pub(crate) share: Share,
+}
+
+impl KeptRecord for TapPacket {
+    fn time(&self) -> i64 {
+        self.t
+    }
+
+    fn stream(&self) -> u16 {
+        self.flow
+    }
+
+    fn content(&self) -> u32 {
+        self.key.low
+    }
+
+    fn share(&self) -> Share {
+        self.share
+    }
+
+    fn set_share(&mut self, share: Share) {
+        self.share = share;
+    }
 }
 
 /// A packet in a tunnel or under IPsec.
@@ -26,8 +69,8 @@ pub(crate) struct Outer {
     pub(crate) t: i64,
     /// Sequence number as it is on the wire.
     pub(crate) sequence: u32,
-    /// Digest of the packet inside, where that is visible; else 0.
-    pub(crate) key: u32,
+    /// ContentDigest of the packet inside, where that is visible; else 0.
+    pub(crate) key: ContentDigest,
     /// IP length, fragments put together.
     pub(crate) outer: u16,
     /// IP length of the packet inside; 0 where it is not visible.
@@ -36,6 +79,30 @@ pub(crate) struct Outer {
     pub(crate) sa: u16,
     /// Octets of its frames at layer 1.
     pub(crate) l1: u16,
+    /// Octets are those at layer 1, and IP lengths of the packets inside.
+    pub(crate) share: Share,
+}
+
+impl KeptRecord for Outer {
+    fn time(&self) -> i64 {
+        self.t
+    }
+
+    fn stream(&self) -> u16 {
+        self.sa
+    }
+
+    fn content(&self) -> u32 {
+        self.key.low
+    }
+
+    fn share(&self) -> Share {
+        self.share
+    }
+
+    fn set_share(&mut self, share: Share) {
+        self.share = share;
+    }
 }
 
 /// An SA, or a tunnel without.
@@ -46,7 +113,7 @@ pub(crate) struct SaId {
     pub(crate) dst: Address,
 }
 
-/// A moment at which the clock was set back.
+/// A moment at which the clock was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ClockStep {
     /// Time of the last frame before, steps undone.
@@ -56,25 +123,25 @@ pub(crate) struct ClockStep {
 }
 
 /// A tap.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Tap {
-    pub(crate) plain: Vec<TapPacket>,
-    pub(crate) tunnelled: Vec<Outer>,
-    /// Control frames: time and octets at layer 1.
-    pub(crate) control: Vec<(i64, u32)>,
+    pub(crate) plain: Kept<TapPacket>,
+    pub(crate) tunnelled: Kept<Outer>,
+    /// Control frames: time, number, and octets at layer 1.
+    pub(crate) control: Vec<(i64, u32, u64)>,
     pub(crate) frames: u64,
     pub(crate) packets: u64,
     pub(crate) opaque: u64,
     pub(crate) decrypted: u64,
     pub(crate) steps: Vec<ClockStep>,
-    /// Records that found no room.
-    pub(crate) refused: u64,
+    /// Sequence numbers that SAs skipped.
+    pub(crate) skipped: Skipped,
     /// Time of the latest frame, steps undone.
     pub(crate) latest: Option<i64>,
     /// Pairs of outer addresses: bunches, and which way each SA goes.
     pub(crate) directions: Vec<TunnelWay>,
     pub(crate) sas: Vec<SaId>,
-    pub(crate) numbers: HashMap<SaId, u16>,
+    pub(crate) numbers: HashMap<SaId, u16, FixedState>,
 }
 
 /// A direction of a tunnel.
@@ -88,6 +155,25 @@ pub(crate) struct TunnelWay {
 }
 
 impl Tap {
+    /// A tap with room for so many records; a longer silence than `gap` ends a bunch.
+    pub(crate) fn new(room: usize, gap: i64) -> Self {
+        Self {
+            plain: Kept::new(room, gap),
+            tunnelled: Kept::new(room, gap),
+            control: Vec::new(),
+            frames: 0,
+            packets: 0,
+            opaque: 0,
+            decrypted: 0,
+            steps: Vec::new(),
+            skipped: Skipped::default(),
+            latest: None,
+            directions: Vec::new(),
+            sas: Vec::new(),
+            numbers: HashMap::default(),
+        }
+    }
+
     /// Time of a frame, clock steps undone.
     pub(crate) fn time(&mut self, raw: i64) -> i64 {
         let shift = self.steps.last().map_or(0, |step| step.shift);
@@ -105,39 +191,49 @@ impl Tap {
         ns
     }
 
+    /// Takes back that the clock was set forward after a time.
+    pub(crate) fn undo(&mut self, after: i64, by: i64) {
+        let back = |t: &mut i64| *t = if *t > after { t.saturating_sub(by) } else { *t };
+        self.plain.records.iter_mut().for_each(|own| back(&mut own.t));
+        self.tunnelled.records.iter_mut().for_each(|own| back(&mut own.t));
+        self.control.iter_mut().for_each(|(t, ..)| back(t));
+        self.latest.iter_mut().for_each(back);
+        self.skipped.times().for_each(back);
+        self.directions.iter_mut().flat_map(|way| &mut way.starts.starts).for_each(back);
+        let known = self.steps.iter().rev().find(|step| step.at <= after).map_or(0, |step| step.shift);
+        for step in self.steps.iter_mut().filter(|step| step.at > after) {
+            back(&mut step.at);
+            step.shift = step.shift.saturating_sub(by);
+        }
+        self.steps.push(ClockStep { at: after, shift: known.saturating_sub(by) });
+        self.steps.sort_by_key(|step| step.at);
+    }
+
     /// Time as the capture states it, of a time with the steps undone.
     pub(crate) fn raw(&self, ns: i64) -> i64 {
         let step = self.steps.iter().rev().find(|step| step.at < ns);
         ns.saturating_sub(step.map_or(0, |step| step.shift))
     }
 
-    pub(crate) fn push_plain(&mut self, packet: TapPacket) {
-        if self.plain.len() < MAX_RECORDS { self.plain.push(packet) } else { self.refused += 1 }
-    }
-
-    pub(crate) fn push_outer(&mut self, outer: Outer) -> Option<usize> {
-        if self.tunnelled.len() < MAX_RECORDS {
-            self.tunnelled.push(outer);
-            Some(self.tunnelled.len() - 1)
-        } else {
-            self.refused += 1;
-            None
-        }
-    }
-
     pub(crate) fn push_control(&mut self, ns: i64, l1: u32) {
-        if self.control.len() < MAX_CONTROL {
-            self.control.push((ns, l1));
+        if self.control.len() >= MAX_CONTROL {
+            let two = |two: &[(i64, u32, u64)]| match two {
+                [(t, n, l1), (_, m, more), ..] => Some((*t, n + m, l1 + more)),
+                one => one.first().copied(),
+            };
+            self.control = self.control.chunks(2).filter_map(two).collect();
         }
+        self.control.push((ns, 1, u64::from(l1)));
     }
 
-    /// Frames that two interfaces stamped may be out of order by less than a step.
+    /// Whether not every record was kept.
+    pub(crate) const fn is_thinned(&self) -> bool {
+        self.plain.thinned > 0 || self.tunnelled.thinned > 0
+    }
+
+    /// Puts all records in order of time.
     pub(crate) fn sort(&mut self) {
-        if !self.plain.is_sorted_by_key(|p| p.t) {
-            self.plain.sort_by_key(|p| p.t);
-        }
-        if !self.tunnelled.is_sorted_by_key(|p| p.t) {
-            self.tunnelled.sort_by_key(|p| p.t);
-        }
+        self.plain.finish();
+        self.tunnelled.finish();
     }
 }

@@ -1,9 +1,9 @@
 //! TCP connections, as each tap sees them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::flows::FlowKey;
-use crate::trials::limits::{MAX_SEGMENTS, MAX_TRANSFERS};
+use crate::trials::limits::{MAX_STRETCHES, MAX_TRANSFERS};
 
 /// What a TCP header says.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,35 @@ impl TcpSegment {
     }
 }
 
+/// Stretches of payload that were seen: beginning and end, in order.
+#[derive(Clone, Debug, Default)]
+struct Stretches {
+    seen: Vec<(i64, i64)>,
+}
+
+impl Stretches {
+    fn has(&self, octet: i64) -> bool {
+        let at = self.seen.partition_point(|(_, to)| *to <= octet);
+        self.seen.get(at).is_some_and(|(from, _)| *from <= octet)
+    }
+
+    /// Of too many stretches, the two first become one: it is over for them.
+    fn put(&mut self, from: i64, to: i64) {
+        let first = self.seen.partition_point(|(_, end)| *end < from);
+        let last = self.seen.partition_point(|(begin, _)| *begin <= to).max(first);
+        let touched = self.seen.get(first..last).unwrap_or_default();
+        let from = touched.first().map_or(from, |(begin, _)| from.min(*begin));
+        let to = touched.last().map_or(to, |(_, end)| to.max(*end));
+        self.seen.splice(first..last, [(from, to)]);
+        if self.seen.len() > MAX_STRETCHES {
+            let (_, end) = self.seen.remove(1);
+            if let Some((_, to)) = self.seen.first_mut() {
+                *to = end;
+            }
+        }
+    }
+}
+
 /// One direction of a connection at one tap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OneWay {
@@ -38,7 +67,7 @@ pub(crate) struct OneWay {
     high: i64,
     pub(crate) segments: u64,
     pub(crate) repeated: u64,
-    seen: HashSet<u32>,
+    seen: Stretches,
     pub(crate) first_data: Option<i64>,
     pub(crate) syn: Option<i64>,
     pub(crate) fin: Option<i64>,
@@ -65,11 +94,8 @@ impl OneWay {
         self.low = self.low.min(start);
         self.high = self.high.max(start + i64::from(segment.payload));
         self.segments += 1;
-        if self.seen.len() < MAX_SEGMENTS {
-            self.repeated += u64::from(!self.seen.insert(segment.sequence));
-        } else {
-            self.repeated += u64::from(self.seen.contains(&segment.sequence));
-        }
+        self.repeated += u64::from(self.seen.has(start));
+        self.seen.put(start, start + i64::from(segment.payload));
     }
 
     fn acknowledge(&mut self, ns: i64, segment: &TcpSegment) {
@@ -118,5 +144,27 @@ impl Connections {
         if let Some(own) = self.all.get_mut(&back).and_then(|taps| taps.get_mut(tap)) {
             own.acknowledge(ns, segment);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_is_repeated_in_whatever_pieces() {
+        let mut seen = Stretches::default();
+        for (from, to) in [(0, 100), (200, 300), (100, 150), (400, 500)] {
+            assert!(!seen.has(from));
+            seen.put(from, to);
+        }
+        assert_eq!(seen.seen, [(0, 150), (200, 300), (400, 500)]);
+        assert!(seen.has(149) && !seen.has(150) && seen.has(250));
+        seen.put(120, 450);
+        assert_eq!(seen.seen, [(0, 500)]);
+        for i in 0..2 * MAX_STRETCHES as i64 {
+            seen.put(1_000 + 10 * i, 1_005 + 10 * i);
+        }
+        assert_eq!(seen.seen.len(), MAX_STRETCHES);
     }
 }

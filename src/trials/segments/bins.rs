@@ -14,13 +14,39 @@ impl Bins {
     /// Bins of at least 16 frames on average; `None` for no frames.
     pub(super) fn of(part: &[i64]) -> Option<Self> {
         let (first, last) = (*part.first()?, *part.last()?);
-        let want = (BIN_FRAMES * (last - first) as f64 / part.len().saturating_sub(1).max(1) as f64).max(BIN_NS as f64);
-        let width = (6..18).flat_map(|k| [1, 2, 5].map(|m| m * 10_i64.pow(k))).find(|width| *width as f64 >= want)?;
+        let width = Self::width(last - first, part.len() as f64)?;
         let mut counts = vec![0.0; usize::try_from((last - first) / width).ok()?];
         for t in part {
             if let Some(count) = usize::try_from((t - first) / width).ok().and_then(|at| counts.get_mut(at)) {
                 *count += 1.0;
             }
+        }
+        Some(Self { width, counts })
+    }
+
+    fn width(length: i64, frames: f64) -> Option<i64> {
+        let want = (BIN_FRAMES * length as f64 / (frames - 1.0).max(1.0)).max(BIN_NS as f64);
+        (6..18).flat_map(|k| [1, 2, 5].map(|m| m * 10_i64.pow(k))).find(|width| *width as f64 >= want)
+    }
+
+    /// The same of records that stand for others, which passed evenly between them. `sums`: frames up to each.
+    pub(super) fn of_sums(part: &[i64], sums: &[f64]) -> Option<Self> {
+        let (first, last) = (*part.first()?, *part.last()?);
+        let width = Self::width(last - first, *sums.last()?)?;
+        let mut counts = Vec::new();
+        let (mut next, mut before) = (0, 0.0);
+        for bin in 1..=(last - first) / width {
+            let edge = first + bin * width;
+            while part.get(next).is_some_and(|t| *t < edge) {
+                next += 1;
+            }
+            let known = |at: usize| Some((*part.get(at)?, *sums.get(at)?));
+            let (from, low) = next.checked_sub(1).and_then(known).unwrap_or((first, 0.0));
+            let part = known(next).map_or(0.0, |(to, high)| {
+                (high - 1.0 - low).max(0.0) * (edge - from) as f64 / (to - from).max(1) as f64
+            });
+            counts.push(low + part - before);
+            before = low + part;
         }
         Some(Self { width, counts })
     }

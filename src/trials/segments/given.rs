@@ -2,6 +2,7 @@
 
 use super::Stretch;
 use crate::model::trials::{Direction, Kind};
+use crate::trials::association::FrameRow;
 use crate::trials::limits::FEWEST;
 
 /// A trial by its times, in nanoseconds since the epoch.
@@ -78,13 +79,20 @@ fn moment(text: &str) -> Option<i64> {
 }
 
 /// The stretches that were given, of one direction.
-pub(crate) fn given(times: &[i64], trials: &[GivenTrial], direction: Direction, least: i64, skip: i64) -> Vec<Stretch> {
+pub(crate) fn given(
+    row: &FrameRow,
+    trials: &[GivenTrial],
+    direction: Direction,
+    least: i64,
+    skip: i64,
+) -> Vec<Stretch> {
+    let times = row.t.as_slice();
     let mine = trials.iter().filter(|trial| trial.direction.is_none_or(|own| own == direction));
     mine.filter_map(|trial| {
         let (from, to) = (times.partition_point(|t| *t < trial.from), times.partition_point(|t| *t <= trial.to));
         let (first, last) = (*times.get(from)?, *times.get(to.checked_sub(1)?)?);
         let long = if last - first < least { Kind::Burst } else { Kind::Trial };
-        let kind = if to - from < FEWEST { Kind::Stray } else { long };
+        let kind = if row.count(from, to) < FEWEST as u64 { Kind::Stray } else { long };
         (to > from).then_some(Stretch { kind, from, to, steady: first.saturating_add(skip) })
     })
     .collect()

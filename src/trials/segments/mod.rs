@@ -10,6 +10,7 @@ pub use given::{GivenTrial, read_given};
 use bins::{Bins, calm, median, noise};
 
 use super::limits::{FEWEST, RUN, SIDE};
+use super::thinned::between;
 use crate::model::trials::Kind;
 
 /// A stretch of the load, as places in the row of its frames.
@@ -31,30 +32,61 @@ pub(crate) struct Cuts {
     pub(crate) least: i64,
 }
 
+/// The load of one direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfferedLoad<'l> {
+    pub(crate) times: &'l [i64],
+    pub(crate) sizes: &'l [u16],
+    /// Frames up to each record, where these stand for more than themselves.
+    pub(crate) sent: Option<&'l [f64]>,
+}
+
+impl<'l> OfferedLoad<'l> {
+    fn times(self, from: usize, to: usize) -> &'l [i64] {
+        self.times.get(from..to).unwrap_or_default()
+    }
+
+    /// Frames of some records.
+    fn count(self, from: usize, to: usize) -> usize {
+        self.sent.map_or(to - from, |sent| between(sent, from, to).round() as usize)
+    }
+
+    fn bins(self, from: usize, to: usize) -> Option<Bins> {
+        let times = self.times(from, to);
+        match self.sent {
+            Some(sent) => {
+                let before = between(sent, 0, from);
+                Bins::of_sums(times, &sent.get(from..to)?.iter().map(|sum| sum - before).collect::<Vec<f64>>())
+            }
+            None => Bins::of(times),
+        }
+    }
+}
+
 /// Finds the trials in a row of frames, in order of time.
-pub(crate) fn find(times: &[i64], sizes: &[u16], cuts: Cuts) -> Vec<Stretch> {
+pub(crate) fn find(load: OfferedLoad<'_>, cuts: Cuts) -> Vec<Stretch> {
     let mut found = Vec::new();
-    for (from, to) in silences(times, cuts.gap) {
-        for (from, to) in runs(sizes, from, to) {
-            for (from, to) in split::by_rate(times, from, to, cuts) {
-                found.push(stretch(times, from, to, cuts));
+    for (from, to) in silences(load.times, cuts.gap) {
+        for (from, to) in runs(load, from, to) {
+            for (from, to) in split::by_rate(load, from, to, cuts) {
+                found.push(stretch(load, from, to, cuts));
             }
         }
     }
     found
 }
 
-fn stretch(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Stretch {
-    let part = times.get(from..to).unwrap_or_default();
+fn stretch(load: OfferedLoad<'_>, from: usize, to: usize, cuts: Cuts) -> Stretch {
+    let part = load.times(from, to);
     let (first, last) = (part.first().copied().unwrap_or(0), part.last().copied().unwrap_or(0));
-    let kind = if part.len() < FEWEST {
+    let kind = if load.count(from, to) < FEWEST {
         Kind::Stray
     } else if last - first < cuts.least {
         Kind::Burst
     } else {
         Kind::Trial
     };
-    let steady = if kind == Kind::Trial { steady_from(part, cuts) } else { first };
+    let steady = if kind == Kind::Trial { steady_from(first, load.bins(from, to), cuts) } else { first };
     Stretch { kind, from, to, steady }
 }
 
@@ -76,15 +108,19 @@ fn silences(times: &[i64], gap: i64) -> Vec<(usize, usize)> {
     pieces
 }
 
+/// Records that a run of one size has at least: one record of a mix that stands for many is none.
+const LEAST_RECORDS: usize = 8;
+
 /// Cuts long runs of one size off; what is between them is a mix.
-fn runs(sizes: &[u16], from: usize, to: usize) -> Vec<(usize, usize)> {
+fn runs(load: OfferedLoad<'_>, from: usize, to: usize) -> Vec<(usize, usize)> {
+    let sizes = load.sizes;
     let mut cuts = vec![from];
     let mut before: Option<u16> = None;
     let mut begin = from;
     while begin < to {
         let size = sizes.get(begin).copied();
         let end = (begin + 1..to).find(|at| sizes.get(*at).copied() != size).unwrap_or(to);
-        if end - begin >= RUN {
+        if end - begin >= LEAST_RECORDS && load.count(begin, end) >= RUN {
             if begin > from && before != size {
                 cuts.push(begin);
             }
@@ -102,9 +138,8 @@ fn runs(sizes: &[u16], from: usize, to: usize) -> Vec<(usize, usize)> {
 }
 
 /// Time from which a trial is steady: a tester's ramp is left out.
-fn steady_from(part: &[i64], cuts: Cuts) -> i64 {
-    let first = part.first().copied().unwrap_or(0);
-    let Some(Bins { width, counts }) = Bins::of(part) else { return first };
+fn steady_from(first: i64, bins: Option<Bins>, cuts: Cuts) -> i64 {
+    let Some(Bins { width, counts }) = bins else { return first };
     if counts.len() < SIDE {
         return first;
     }

@@ -1,7 +1,7 @@
 //! Loads that follow each other without a silence: binary segmentation of the rate.
 
-use super::Cuts;
 use super::bins::{Bins, calm, noise_of_means};
+use super::{Cuts, OfferedLoad};
 use crate::trials::limits::{FEWEST, LEVELS, RAMP_NS, SCORE, SIDE};
 
 /// Sums over calm bins before each border.
@@ -45,12 +45,12 @@ impl Sums {
 
 /// Cuts where the rate changes. Each part is looked at again with the bins of its own rate: those of the whole are too wide for loads
 /// that follow much lower ones.
-pub(super) fn by_rate(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
-    let width = |from: usize, to: usize| Bins::of(times.get(from..to).unwrap_or_default()).map(|bins| bins.width);
+pub(super) fn by_rate(load: OfferedLoad<'_>, from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
+    let width = |from: usize, to: usize| load.bins(from, to).map(|bins| bins.width);
     let mut done = Vec::new();
     let mut open = vec![(from, to, width(from, to))];
     while let Some((from, to, whole)) = open.pop() {
-        let parts = once(times, from, to, cuts);
+        let parts = once(load, from, to, cuts);
         for (a, b) in parts.iter().rev() {
             let own = width(*a, *b);
             if parts.len() > 1 && own < whole { open.push((*a, *b, own)) } else { done.push((*a, *b)) }
@@ -61,13 +61,13 @@ pub(super) fn by_rate(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Vec<
 }
 
 /// Cuts with bins of one width.
-fn once(times: &[i64], from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
-    let part = times.get(from..to).unwrap_or_default();
+fn once(load: OfferedLoad<'_>, from: usize, to: usize, cuts: Cuts) -> Vec<(usize, usize)> {
+    let part = load.times(from, to);
     let whole = vec![(from, to)];
-    if part.len() < FEWEST {
+    if load.count(from, to) < FEWEST {
         return whole;
     }
-    let Some(Bins { width, counts }) = Bins::of(part) else { return whole };
+    let Some(Bins { width, counts }) = load.bins(from, to) else { return whole };
     let least =
         SIDE.max(usize::try_from(cuts.least.div_euclid(width) + i64::from(cuts.least % width > 0)).unwrap_or(SIDE));
     if counts.len() < 2 * least {

@@ -138,7 +138,7 @@ pub(crate) fn searches(
             direction,
             ways,
             size_class: class.to_owned(),
-            rate_layer: layer.name(),
+            rate_layer: layer.name().into(),
             start_bps: own.start_bps,
             step_bps: own.step_bps,
             done: standing.done,

@@ -32,7 +32,7 @@ impl Axis {
     }
 
     /// An axis from 0 to the first round tick at or above `most`, with 3 to 6 ticks and their labels.
-    pub(super) fn zero_to(most: f64, label: impl Fn(f64) -> String) -> Option<Self> {
+    pub(in crate::report::document) fn zero_to(most: f64, label: impl Fn(f64) -> String) -> Option<Self> {
         if !most.is_finite() || most <= 0.0 {
             return None;
         }

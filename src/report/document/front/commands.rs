@@ -2,6 +2,7 @@
 
 use crate::model::pairs::{ClockBasis, MatchReport, Side};
 use crate::model::report::{Report, TransformBasis};
+use crate::model::trials::TrialsReport;
 use crate::transform::calculation::{Calculation, IMIX};
 
 /// A word as a shell takes it.
@@ -75,6 +76,23 @@ pub(super) fn pairs(report: &MatchReport) -> Vec<String> {
     words.extend((clock && !one).then(|| "--one-clock".to_owned()));
     let through = report.directions.iter().any(|direction| direction.latency_ns.cut_through.is_some());
     words.extend(through.then(|| "--link-rate RATE".to_owned()));
+    vec![words.join(" ")]
+}
+
+pub(super) fn trials(report: &TrialsReport) -> Vec<String> {
+    let all: usize = report.taps.iter().map(|tap| tap.captures.len()).sum();
+    if all == 0 || all > LISTED {
+        return Vec::new();
+    }
+    let mut words = vec!["spiglass trials --format json".to_owned()];
+    for tap in &report.taps {
+        words.extend(tap.captures.iter().map(|capture| format!("--{} {}", tap.name, quoted(&capture.path))));
+    }
+    words.extend(report.bench.one_clock.then(|| "--one-clock".to_owned()));
+    words.extend(report.bench.link_rate_bps.map(|rate| format!("--link-rate {rate}")));
+    words.extend(report.bench.tunnel_rate_bps.map(|rate| format!("--tunnel-rate {rate}")));
+    words.extend((!report.baseline.is_empty()).then(|| "--baseline JSON".to_owned()));
+    words.extend((!report.search.is_empty()).then(|| "--next --start RATE --step RATE".to_owned()));
     vec![words.join(" ")]
 }
 

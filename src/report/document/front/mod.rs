@@ -6,6 +6,7 @@ pub(super) mod calc;
 mod commands;
 pub(super) mod pairs;
 pub(super) mod report;
+pub(super) mod trials;
 mod trust;
 
 use jiff::tz::TimeZone;

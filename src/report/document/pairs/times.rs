@@ -80,10 +80,13 @@ pub(super) fn latency(report: &MatchReport, view: &View) -> Section {
         let [min, p50, p90, p99, max, mean] = cells(times);
         let depends =
             if direction.latency_ns.depends_on_offset { "; accuracy limited by the clock offset (above)" } else { "" };
-        let through = direction.latency_ns.cut_through.map_or_else(String::new, |times| {
-            let [min, p50, p90, p99, max, mean] = cells(&times).map(|cell| cell.show());
-            format!("first bit in to first bit out: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}, mean {mean}")
-        });
+        let of = |what: &str, times: Option<Times>| {
+            let [min, p50, p90, p99, max, mean] = cells(&times?).map(|cell| cell.show());
+            Some(format!("{what}: min {min}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}, mean {mean}"))
+        };
+        let stored = of("store and forward (RFC 1242), last bit in to first bit out", direction.latency_sf_ns);
+        let through = of("bit forwarding (RFC 1242), first bit in to first bit out", direction.latency_ct_ns);
+        let through = stored.into_iter().chain(through).collect::<Vec<_>>().join("; ");
         let definition = Cell::text(format!("{}{depends}", direction.latency_ns.definition));
         let (sa, from_to) = (Cell::text(short(&direction.sa)), Cell::text(from_to(direction)));
         table.row([sa, from_to, min, p50, p90, p99, max, mean, definition, Cell::text(through)]);

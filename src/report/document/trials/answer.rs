@@ -1,15 +1,14 @@
 //! The answer in one paragraph.
 
-use super::super::Section;
 use super::{size_of, way};
 use crate::model::trials::{Bound, Throughput, TrialsReport};
 use crate::report::words::number::decimal;
 
-pub(super) fn section(report: &TrialsReport) -> Section {
-    let mut section = Section::default();
+pub(super) fn sentences(report: &TrialsReport) -> Vec<String> {
+    let mut sentences = Vec::new();
     let answers: Vec<String> = report.throughput.iter().map(of).collect();
     if !answers.is_empty() {
-        section.say(format!("{}.", answers.join("; ")));
+        sentences.push(format!("{}.", answers.join("; ")));
     }
     let transfers: Vec<String> = report
         .transfers
@@ -25,16 +24,17 @@ pub(super) fn section(report: &TrialsReport) -> Section {
         })
         .collect();
     if !transfers.is_empty() {
-        section.say(format!("{}.", transfers.join("; ")));
+        sentences.push(format!("{}.", transfers.join("; ")));
     }
     if answers.is_empty() && transfers.is_empty() {
-        section.say(if report.trials.is_empty() {
+        let why = if report.trials.is_empty() {
             "No trial was found."
         } else {
             "No throughput: every trial stalled, forwarded nothing, or loads both directions unequally."
-        });
+        };
+        sentences.push(why.to_owned());
     }
-    section
+    sentences
 }
 
 /// `512-byte packets: 1 180/s without loss (equilibrium, between 1 180 and 1 200 offered)`.

@@ -1,36 +1,50 @@
 //! A report of trials: first the answer, then findings, figures by size, the device, and the trials one by one.
 
 mod answer;
+mod charts;
 mod device;
 mod single;
 mod sizes;
 
+use super::figures::Figure;
 use super::findings::{self, Found};
-use super::{Document, Section, View, captures};
+use super::{Document, Section, View, captures, front};
 use crate::model::report::Capture;
 use crate::model::trials::TrialsReport;
 use crate::report::words::number::{count, decimal};
 
 /// The whole report.
 pub(super) fn document(report: &TrialsReport, view: &View) -> Document {
-    let mut document = Document::default();
-    document.push(answer::section(report));
+    let answers = answer::sentences(report);
+    let front = front::trials::front(report, &answers, view);
+    let mut document = Document { front, ..Document::default() };
+    let mut answer = Section::default();
+    answers.into_iter().for_each(|sentence| answer.say(sentence));
+    document.push(answer);
     let captures: Vec<Capture> = report.taps.iter().flat_map(|tap| tap.captures.iter().cloned()).collect();
     let found = Found { findings: &report.findings, captures: &captures, sas: &[], several_taps: false };
     document.push(findings::section(&found, view));
-    document.push(sizes::throughput(report, view));
+    document.push(drawn(sizes::throughput(report, view), charts::forwarded(report)));
     document.push(device::model(report, view));
     document.push(device::buffers(report, view));
     document.push(device::bursts(report, view));
     document.push(device::search(report, view));
     document.push(sizes::baseline(report, view));
     document.push(single::trials(report, view));
-    document.push(single::latency(report, view));
-    document.push(sizes::loss(report, view));
+    document.push(drawn(single::latency(report, view), charts::latency(report)));
+    document.push(drawn(sizes::loss(report, view), charts::lost(report)));
     document.push(device::transfers(report, view));
     document.push(single::segments(report, view));
     document.push(bench(report));
     document
+}
+
+/// A section with a chart of its figures.
+fn drawn(mut section: Section, figure: Option<Figure>) -> Section {
+    if !section.blocks.is_empty() {
+        section.figure(figure);
+    }
+    section
 }
 
 /// Taps, clocks and thresholds.

@@ -1,0 +1,177 @@
+//! Clocks that were set forward: all latencies from one packet on are longer or shorter by the silence that one tap alone shows.
+//!
+//! A device that pauses shows the same silence at its output, but its queue drains afterwards. A queue that drains during a pause of the
+//! tester shows the same fall of latency, but not below the latency of an idle device.
+
+use super::clocks::Clocks;
+use super::pair::{Span, is_exact};
+use super::row::{At, FrameRow};
+use crate::trials::limits::{FORWARD_NS, SETTLED};
+use crate::trials::read::Place;
+
+/// A clock was set forward at a tap: after this time of it, by so much.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Forward {
+    pub(crate) place: Place,
+    pub(crate) after: i64,
+    pub(crate) by: i64,
+}
+
+/// A packet at both taps: time there by the clock of the first tap, and the time that each tap states.
+#[derive(Clone, Copy, Debug)]
+struct Met {
+    t: i64,
+    d: i64,
+    raw_in: i64,
+    raw_out: i64,
+}
+
+impl Met {
+    const fn late(&self) -> i64 {
+        self.d - self.t
+    }
+}
+
+/// The first such step that a direction shows. `raw_in`: times at the first tap as it states them.
+pub(crate) fn forward(
+    row: &FrameRow,
+    raw_in: &[i64],
+    (place, at): (Place, &At),
+    clocks: &Clocks,
+    spans: &[Span],
+) -> Option<Forward> {
+    let first = row.first()?;
+    if row.thin.is_some() {
+        return None;
+    }
+    let all = if is_exact(row, at) {
+        vec![by_content(row, raw_in, (place, at), clocks)]
+    } else {
+        spans.iter().filter_map(|span| by_order(row, raw_in, (place, at), clocks, span)).collect()
+    };
+    all.iter().find_map(|met| {
+        let (k, by) = step(met)?;
+        let before = met.get(k)?;
+        Some(if by > 0 {
+            Forward { place, after: before.raw_out, by }
+        } else {
+            Forward { place: first, after: before.raw_in, by: -by }
+        })
+    })
+}
+
+/// Packets of the same content, whatever their times.
+fn by_content(row: &FrameRow, raw_in: &[i64], (place, at): (Place, &At), clocks: &Clocks) -> Vec<Met> {
+    let mut known: Vec<_> = row.key.iter().copied().zip(0_usize..).collect();
+    known.sort_unstable();
+    let mut met: Vec<Met> = at
+        .frames
+        .iter()
+        .filter_map(|frame| {
+            let from = known.partition_point(|(key, _)| *key < frame.key);
+            let (key, i) = known.get(from)?;
+            let alone = known.get(from + 1).is_none_or(|(next, _)| next != key);
+            if *key != frame.key || !alone {
+                return None;
+            }
+            let (t, raw_in) = (*row.t.get(*i)?, *raw_in.get(*i)?);
+            Some(Met { t, d: clocks.map(place, frame.t), raw_in, raw_out: frame.t })
+        })
+        .collect();
+    met.sort_by_key(|met| met.t);
+    met
+}
+
+/// Packets of a trial that lost none, in order.
+fn by_order(
+    row: &FrameRow,
+    raw_in: &[i64],
+    (place, at): (Place, &At),
+    clocks: &Clocks,
+    span: &Span,
+) -> Option<Vec<Met>> {
+    let time = |frame: &super::row::Sighted| clocks.map(place, frame.t);
+    let from = at.frames.partition_point(|frame| time(frame) < span.begin.saturating_sub(FORWARD_NS));
+    let to = at.frames.partition_point(|frame| time(frame) < span.following.saturating_sub(FORWARD_NS)).max(from);
+    let out = at.frames.get(from..to)?;
+    if out.len() != span.to - span.from {
+        return None;
+    }
+    let of = |(i, frame): (usize, &super::row::Sighted)| {
+        Some(Met { t: *row.t.get(i)?, d: time(frame), raw_in: *raw_in.get(i)?, raw_out: frame.t })
+    };
+    (span.from..span.to).zip(out).map(of).collect()
+}
+
+/// The packet before a step, and by how much latencies changed.
+fn step(met: &[Met]) -> Option<(usize, i64)> {
+    let n = met.len();
+    // Least latency of all packets from each on.
+    let mut least_after = vec![i64::MAX; n + 1];
+    for (i, own) in met.iter().enumerate().rev() {
+        let least = own.late().min(least_after.get(i + 1).copied().unwrap_or(i64::MAX));
+        if let Some(slot) = least_after.get_mut(i) {
+            *slot = least;
+        }
+    }
+    let mut least_before = i64::MAX;
+    for (k, pair) in met.windows(2).enumerate() {
+        let [a, b] = pair else { continue };
+        least_before = least_before.min(a.late());
+        let by = b.late() - a.late();
+        if by.abs() < FORWARD_NS || k + 1 < SETTLED || n - (k + 1) < SETTLED {
+            continue;
+        }
+        let after = least_after.get(k + 1).copied().unwrap_or(i64::MAX);
+        let found = if by > 0 {
+            let silent = b.d - a.d >= by - by / 10;
+            silent && after - least_before >= by - by / 5 && !drains(met, k + 1)
+        } else {
+            let silent = b.t - a.t >= -by + by / 10;
+            let next = met.get(k + 1..k + 1 + SETTLED).unwrap_or_default();
+            silent && after < least_before + by - by / 5 && next.iter().all(|own| own.late() < least_before)
+        };
+        if found {
+            return Some((k, by));
+        }
+    }
+    None
+}
+
+/// Whether packets leave faster than they came after a silence of the output.
+fn drains(met: &[Met], from: usize) -> bool {
+    let (Some(first), Some(last)) = (met.get(from), met.get(from + SETTLED - 1)) else { return false };
+    let (came, left) = (last.t - first.t, last.d - first.d);
+    left * 20 < came * 19
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(lates: impl IntoIterator<Item = (i64, i64)>) -> Vec<Met> {
+        let ms = 1_000_000;
+        lates.into_iter().map(|(t, late)| Met { t: t * ms, d: (t + late) * ms, raw_in: 0, raw_out: 0 }).collect()
+    }
+
+    #[test]
+    fn a_step_stays_and_a_stall_drains() {
+        let set = met((0..200).map(|i| (2 * i, if i < 100 { 1 } else { 301 })));
+        assert_eq!(step(&set), Some((99, 300_000_000)));
+        // What waited during a pause of 300 ms leaves one a millisecond.
+        let stalled = met((0..400).map(|i| (2 * i, if i < 100 { 1 } else { (301 - (i - 100)).max(1) })));
+        assert_eq!(step(&stalled), None);
+        // A trial that ends before the queue has drained.
+        let cut = met((0..160).map(|i| (2 * i, if i < 100 { 1 } else { 301 - (i - 100) })));
+        assert_eq!(step(&cut), None);
+    }
+
+    #[test]
+    fn a_clock_of_the_input_makes_latencies_impossible() {
+        let set = met((0..200).map(|i| if i < 100 { (2 * i, 1) } else { (2 * i + 300, -299) }));
+        assert_eq!(step(&set), Some((99, -300_000_000)));
+        // A pause of the tester lets a queue drain.
+        let paused = met((0..200).map(|i| if i < 100 { (2 * i, 1 + 3 * i) } else { (2 * i + 300, 1) }));
+        assert_eq!(step(&paused), None);
+    }
+}
