@@ -151,7 +151,7 @@ fn partial(args: &PartialArgs) -> Verdict {
         engine::analyse(&inputs, &settings, options::jobs(args.run.jobs), &display);
     display.finish();
     state.label(args.stream.as_deref(), args.part);
-    state.lacks(errors.iter().map(|error| format!("Not read: {error}.")));
+    state.lacks_inputs(&errors);
     if key.happened() {
         state.lacks(["The run that made a state was interrupted: what it had not read by then is missing.".to_owned()]);
     }
@@ -211,7 +211,8 @@ fn merge(args: MergeArgs) -> Verdict {
         verdict.errors(&errors);
         return verdict;
     }
-    state.lacks(errors.iter().map(|error| format!("Not read: {error}.")));
+    let unreadable = state.unreadable();
+    state.lacks_inputs(&errors);
     let expectation = policies::read(&args.policy.config, &args.run, &mut errors);
     let config = policies::unread(&expectation);
     if let Err(why) = state.expect(expectation) {
@@ -219,6 +220,7 @@ fn merge(args: MergeArgs) -> Verdict {
     }
     state.settle();
     let mut verdict = Verdict::default();
+    verdict.unreadable(unreadable);
     if let Some(state_sink) = state_sink {
         write(state_sink, &mut verdict, |sink| state.write(sink));
     }

@@ -39,6 +39,11 @@ impl Verdict {
         }
     }
 
+    /// Inputs that the runs that made a state could not read: they are missing from its report as from theirs.
+    pub(super) const fn unreadable(&mut self, inputs: u64) {
+        self.unreadable += inputs;
+    }
+
     /// The report could not be written.
     pub(super) fn failed_output(&mut self) {
         self.failed_output = true;

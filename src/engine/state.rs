@@ -22,6 +22,8 @@ use crate::model::report::{Exactness, Report};
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
 const VERSION: u32 = 8;
+/// What is said of an input that could not be read begins so.
+const NOT_READ: &str = "Not read: ";
 /// The largest body that is read, in octets.
 const LONGEST_BODY: u64 = 4 << 30;
 
@@ -117,6 +119,17 @@ impl State {
     /// Brings the states of what was merged into their normal form, as they are written.
     pub fn settle(&mut self) {
         self.streams.settle();
+    }
+
+    /// Inputs that the runs that made it could not read.
+    #[must_use]
+    pub fn unreadable(&self) -> u64 {
+        self.unread.iter().filter(|what| what.starts_with(NOT_READ)).count() as u64
+    }
+
+    /// Keeps inputs that could not be read, for the reports of states that this one goes into.
+    pub fn lacks_inputs(&mut self, errors: &[Error]) {
+        self.lacks(errors.iter().map(|error| format!("{NOT_READ}{error}.")));
     }
 
     /// Keeps what a run could not read, for the reports of states that this one goes into.

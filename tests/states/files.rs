@@ -162,3 +162,21 @@ fn a_damaged_state_is_named_and_not_believed() {
         assert!(run.stderr.contains(says), "{name}: {run}");
     }
 }
+
+/// A capture that could not be read stays visible, however many states and merges it went through.
+#[test]
+fn what_could_not_be_read_is_missing_from_every_merge() {
+    let dir = scratch("states-unread");
+    let junk = support::write_file(&dir, "junk.pcap", b"no capture");
+    let lost = dir.join("missing.pcap");
+    let (bad, good, both) = (dir.join("bad.state"), dir.join("good.state"), dir.join("both.state"));
+    spiglass(&["partial", "-o", path(&bad), path(&junk), path(&lost)]).expect(2);
+    spiglass(&["partial", "-o", path(&good), path(&fixture("lab/loss-before-tap-tunnel.pcap"))]).expect(0);
+    spiglass(&["merge", "--state-out", path(&both), path(&bad), path(&good)]).expect(2);
+    let run = spiglass(&["merge", "--format", "json", path(&both)]).expect(2);
+    assert!(run.stderr.contains("2 inputs could not be read"), "{run}");
+    let report = run.json();
+    let why = report["degraded_why"].to_string();
+    assert!(why.contains("junk.pcap") && why.contains("missing.pcap"), "{why}");
+    assert_eq!((&report["exactness"], &report["exit_status"]), (&"degraded".into(), &2.into()));
+}
