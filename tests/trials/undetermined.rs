@@ -65,7 +65,7 @@ fn where_nothing_comes_out() {
     assert_eq!(open(&report, "trials", "latency"), "nothing-forwarded");
     assert_eq!(open(&report, "trials", "forwarded"), "nothing-forwarded");
     assert_eq!(open(&report, "trials", "ratio"), "nothing-forwarded");
-    assert_eq!(open(&report, "trials", "tunnel"), "nothing-forwarded");
+    assert_eq!(open(&report, "trials", "tunnel"), "no-ipsec");
     assert!(report["trials"][0]["ratio"].is_null() && report["trials"][0]["forwarded_fps"].is_null());
 }
 
@@ -132,9 +132,11 @@ fn without_a_tunnel_between_the_ends() {
     }
     assert!(report["trials"][0]["tunnelled"].is_null() && report["trials"][0]["sequence_lost"].is_null());
     // A tap between the ends where packets are in clear.
-    let clear =
-        ["trials", "--format", "json", "--one-clock", "--plain", &path(&made.plain), "--tunnel", &path(&made.exit)];
-    let report = json(&clear.map(str::to_owned), &[]);
+    let between = path(&made.exit);
+    let sides = ["--plain", &path(&made.plain), "--tunnel", &between, "--exit", &between];
+    let clear: Vec<String> =
+        ["trials", "--format", "json", "--one-clock"].iter().chain(&sides).map(|word| (*word).to_owned()).collect();
+    let report = json(&clear, &[]);
     assert_eq!(
         (open(&report, "trials", "tunnel"), open(&report, "trials", "sequence_lost")),
         ("no-ipsec".into(), "no-ipsec".into())

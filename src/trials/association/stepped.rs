@@ -41,11 +41,11 @@ pub(crate) fn forward(
     spans: &[Span],
 ) -> Option<Forward> {
     let first = row.first()?;
-    if row.thin.is_some() {
-        return None;
-    }
     let all = if is_exact(row, at) {
         vec![by_content(row, raw_in, (place, at), clocks)]
+    } else if row.thin.is_some() {
+        // Records of one number may be of different packets.
+        Vec::new()
     } else {
         spans.iter().filter_map(|span| by_order(row, raw_in, (place, at), clocks, span)).collect()
     };

@@ -30,15 +30,27 @@ pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64]) -> Vec<usize> {
 }
 
 /// Places of the arrivals that left, where departures are as far apart as arrivals and each comes as late after one as the first does:
-/// no queue was full, and what is missing was lost on its own. A full queue empties at its own pace.
+/// no queue was full, and what is missing was lost on its own. A full queue empties at its own pace. Where the first ones may be among the
+/// lost, another latency fits as well.
 pub(crate) fn paced(arrivals: &[i64], departures: &[i64]) -> Option<Vec<usize>> {
     let (period, pace) = (median_gap(arrivals)?, median_gap(departures)?);
     if (period - pace).abs() * 20 > period {
         return None;
     }
-    let late = departures.first()? - arrivals.first()?;
+    let chosen = following(arrivals, departures, 0, period)?;
+    let lost = arrivals.len().saturating_sub(departures.len()).min(OTHERS);
+    let alone = (1..=lost).all(|first| following(arrivals, departures, first, period).is_none());
+    alone.then_some(chosen)
+}
+
+/// Arrivals that may have been the first to leave, beside the first one.
+const OTHERS: usize = 16;
+
+/// The arrivals that departures follow as the first departure follows arrival `first`.
+fn following(arrivals: &[i64], departures: &[i64], first: usize, period: i64) -> Option<Vec<usize>> {
+    let late = departures.first()? - arrivals.get(first)?;
     let mut chosen = Vec::with_capacity(departures.len());
-    let mut next = 0;
+    let mut next = first;
     for d in departures {
         let came = d - late;
         while arrivals.get(next).is_some_and(|t| *t < came - period / 8) {
@@ -139,6 +151,9 @@ mod tests {
         let kept: Vec<usize> = (0..100).filter(|i| !(40..60).contains(i) && *i != 77).collect();
         let left: Vec<i64> = kept.iter().filter_map(|i| Some(arrivals.get(*i)? + 300)).collect();
         assert_eq!(paced(&arrivals, &left), Some(kept));
+        // Whether the first ten were lost or all are later by ten is open.
+        let late: Vec<i64> = arrivals.iter().skip(10).map(|t| t + 300).collect();
+        assert_eq!(paced(&arrivals, &late), None);
         // One hundredth more than is served: the queue is full, and departures slip against arrivals.
         let slower: Vec<i64> = (0..90).map(|i| 300 + i * 1_010).collect();
         assert_eq!(paced(&arrivals, &slower), None);
