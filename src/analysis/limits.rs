@@ -49,6 +49,14 @@ pub(crate) const LATE_BEHIND: i64 = 1 << 16;
 pub(crate) const MAX_TOTAL_INTERVALS: usize = 1 << 22;
 /// How many of the newest intervals of a run are kept then; half as many, until they fit.
 pub(crate) const FIRST_KEPT: u32 = 1 << 15;
+/// Frames of one kind, or of one SA and kind, that are listed besides being counted; the last one is kept besides.
+pub(crate) const FIRST_LISTED: usize = 100;
+/// Steps of a run of sequence numbers that are listed: numbers that do not follow the one before them.
+pub(crate) const FIRST_STEPS: usize = 1_024;
+/// The last steps of a run that are kept besides.
+pub(crate) const LAST_STEPS: usize = 8;
+/// Frames and steps that all SAs of a state list together. Beyond, each SA lists half as many, until they fit.
+pub(crate) const MAX_TOTAL_LISTED: u64 = 1 << 18;
 /// Memory of the analysis, in octets, where no other limit is set: beyond, no further SAs, encapsulations, flows and sizes are admitted.
 pub const MEMORY_LIMIT: u64 = 4 << 30;
 /// Frames observed at length, and SAs, between two looks at the memory.

@@ -204,6 +204,11 @@ impl Partial {
                 self.express.give_way(&mut parts!(self), addresses, spi);
             }
         }
+        for sight in sights.iter() {
+            if self.tables.sas.get(sight.sa).is_some_and(|key| self.settings.expectation.is_suspect(key)) {
+                self.sas.list(sight.sa);
+            }
+        }
         self.span.time(&o);
         self.totals.observe(&o);
         let first_sighting = self.sas.observe(&o, sights, &stack.notes);
@@ -322,6 +327,7 @@ impl Partial {
     fn bound(&mut self) {
         self.look_in = LOOK_EVERY.max(self.sas.len());
         let intervals = self.sas.bound();
+        self.sas.bound_lists();
         if self.weight_with(intervals) > self.room {
             self.tables.close(self.settings.memory_limit);
             self.sizes.close();

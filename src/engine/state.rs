@@ -21,7 +21,7 @@ use crate::model::report::{Exactness, Report};
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 /// What is said of an input that could not be read begins so.
 const NOT_READ: &str = "Not read: ";
 /// The largest body that is read, in octets.

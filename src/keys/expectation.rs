@@ -1,11 +1,13 @@
 //! What should be on the wire, as a setting of an analysis.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::keys::Locks;
-use crate::policy::{Policies, digest_of};
+use crate::model::{Protocol, SaKey};
+use crate::policy::{Policies, Stated, digest_of};
 
 /// Policies to compare with, or none. They are used when a report is made; in a state only their keys show: the packets of SAs that have
 /// one are checked and decrypted. A state file holds a digest of them, into which no key enters (but which keys there are, and
@@ -14,6 +16,8 @@ use crate::policy::{Policies, digest_of};
 pub struct Expectation {
     policies: Option<Arc<Policies>>,
     locks: Arc<Locks>,
+    /// The SAs that they state with both ends, where there are policies.
+    stated: Option<Arc<BTreeSet<SaKey>>>,
     digest: u128,
 }
 
@@ -34,6 +38,13 @@ impl Expectation {
         &self.locks
     }
 
+    /// Whether an SA is wrong as such, or may be: its SPI is none that may be sent, or the policies do not state it.
+    pub(crate) fn is_suspect(&self, sa: &SaKey) -> bool {
+        let unsendable = sa.spi.is_zero() || sa.spi.is_reserved();
+        sa.protocol != Protocol::IpComp
+            && (unsendable || self.stated.as_ref().is_some_and(|stated| !stated.contains(sa)))
+    }
+
     /// Whether policies were given when the state was made that are not here now.
     #[must_use]
     pub const fn is_absent(&self) -> bool {
@@ -45,7 +56,8 @@ impl From<Arc<Policies>> for Expectation {
     fn from(policies: Arc<Policies>) -> Self {
         let locks = Arc::new(Locks::of_policies(&policies));
         let digest = digest_of(&(policies.digest(), locks.outline()));
-        Self { policies: Some(policies), locks, digest }
+        let stated = Arc::new(policies.view().stated.iter().filter_map(Stated::key).collect());
+        Self { policies: Some(policies), locks, stated: Some(stated), digest }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The report as data: exactly what `--format json` prints. Names carry units; absent is `null`.
 
 mod finding;
+mod gaps;
 mod padding;
 mod rates;
 mod words;
@@ -10,7 +11,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use finding::{ConfigLine, Finding, Fix};
+pub use finding::{ConfigLine, Finding, Fix, Occurrence};
+pub use gaps::Gap;
 pub use padding::{AhPadding, EspPadding, EthernetPadding, Padding};
 pub use rates::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Rates};
 pub use words::{Name, Rfc3339, Shown, When};
@@ -47,6 +49,12 @@ pub struct Report {
     pub sas: Vec<Sa>,
     /// Pairs of endpoints with the SAs of each direction.
     pub tunnels: Vec<Tunnel>,
+    /// Sequence numbers that were skipped, tap by tap and SA by SA: the first of each SA, and no more than ten thousand in all.
+    #[serde(default)]
+    pub gaps: Vec<Gap>,
+    /// How many more gaps there are at least; of those that filled up later, some are not counted.
+    #[serde(default)]
+    pub gaps_beyond: u64,
     /// Overhead by inner packet size.
     pub sizes: Vec<Size>,
     /// Outer sizes of SAs whose inner packet is not visible.

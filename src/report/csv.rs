@@ -12,6 +12,7 @@ pub use trials::{TrialsTable, write_trials};
 use crate::model::report::Report;
 use crate::report::table::padding::{PADDING, PaddingRow};
 use crate::report::table::report::{CAPTURES, FINDINGS, LAYERS, RATES, SAS, SIZES, TUNNELS};
+use crate::report::table::series::{BINS, BinRow, GAPS, OUTER_SIZES};
 use crate::report::table::write_csv;
 
 /// The tables that CSV can hold.
@@ -34,6 +35,12 @@ pub enum Table {
     Layers,
     /// `captures[]`
     Captures,
+    /// `gaps[]`
+    Gaps,
+    /// `rates.bins[]`
+    Bins,
+    /// `outer_sizes[]`
+    OuterSizes,
 }
 
 impl Table {
@@ -47,6 +54,9 @@ impl Table {
         Self::Rates,
         Self::Layers,
         Self::Captures,
+        Self::Gaps,
+        Self::Bins,
+        Self::OuterSizes,
     ];
 
     /// The word for it.
@@ -61,6 +71,9 @@ impl Table {
             Self::Rates => "rates",
             Self::Layers => "layers",
             Self::Captures => "captures",
+            Self::Gaps => "gaps",
+            Self::Bins => "bins",
+            Self::OuterSizes => "outer_sizes",
         }
     }
 }
@@ -79,6 +92,9 @@ pub fn write(report: &Report, table: Table, out: &mut dyn Write) -> io::Result<(
         Table::Rates => write_csv(out, &RATES, &report.rates.directions),
         Table::Layers => write_csv(out, &LAYERS, &report.layers),
         Table::Captures => write_csv(out, &CAPTURES, &report.captures),
+        Table::Gaps => write_csv(out, &GAPS, &report.gaps),
+        Table::Bins => write_csv(out, &BINS, &BinRow::all(&report.rates)),
+        Table::OuterSizes => write_csv(out, &OUTER_SIZES, &report.outer_sizes),
     }
 }
 
@@ -87,7 +103,7 @@ mod tests {
     use super::*;
     use crate::report::sample;
 
-    const ALL: [Table; 8] = [
+    const ALL: [Table; 11] = [
         Table::Findings,
         Table::Sas,
         Table::Tunnels,
@@ -96,6 +112,9 @@ mod tests {
         Table::Rates,
         Table::Layers,
         Table::Captures,
+        Table::Gaps,
+        Table::Bins,
+        Table::OuterSizes,
     ];
 
     fn csv(report: &Report, table: Table) -> Vec<Vec<String>> {

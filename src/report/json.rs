@@ -131,7 +131,7 @@ pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Resu
 }
 
 /// One object per line: first `{"row":"report",...}` with the run's own figures, then every row of every table with `row` saying
-/// which: `capture`, `tap`, `layer`, `sa`, `tunnel`, `size`, `outer_size`, `padding_ethernet`, `padding_esp`, `padding_ah`,
+/// which: `capture`, `tap`, `layer`, `sa`, `tunnel`, `size`, `outer_size`, `gap`, `padding_ethernet`, `padding_esp`, `padding_ah`,
 /// `direction`, `pause`, `bin`, `event`, `finding`. The other members are those of the JSON report.
 ///
 /// # Errors
@@ -148,6 +148,7 @@ pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             degraded_why: &report.degraded_why,
             totals: &report.totals,
             bin_ns: report.rates.bin_ns,
+            gaps_beyond: report.gaps_beyond,
             config: report.config.as_ref(),
             exit_status: report.exit_status,
         },
@@ -159,6 +160,7 @@ pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     lines(&mut out, "tunnel", &report.tunnels)?;
     lines(&mut out, "size", &report.sizes)?;
     lines(&mut out, "outer_size", &report.outer_sizes)?;
+    lines(&mut out, "gap", &report.gaps)?;
     lines(&mut out, "padding_ethernet", &report.padding.ethernet)?;
     lines(&mut out, "padding_esp", &report.padding.esp)?;
     lines(&mut out, "padding_ah", &report.padding.ah)?;
@@ -179,6 +181,7 @@ struct Head<'a> {
     degraded_why: &'a [String],
     totals: &'a crate::model::report::Totals,
     bin_ns: u64,
+    gaps_beyond: u64,
     config: Option<&'a crate::model::report::ConfigRead>,
     exit_status: u8,
 }

@@ -67,6 +67,9 @@ impl Page {
         for line in finding.config.iter().chain(&finding.advice) {
             self.line(&format!("  - {}", safe(line)));
         }
+        if !finding.filter.is_empty() {
+            self.line(&format!("  - Wireshark: `{}`", finding.filter));
+        }
         for fix in &finding.fixes {
             self.line(&format!("  - On {} type:", safe(&fix.host)));
             fix.lines.iter().for_each(|line| self.line(&format!("    - {}", typed(line))));

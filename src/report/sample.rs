@@ -161,6 +161,15 @@ pub(crate) fn finding(code: &'static str, spi: u32) -> Finding {
         evidence: "15 of 1 500 numbers never seen at this TAP (1.0 %), 15 gaps, longest 1.".into(),
         cause: entry.cause().into(),
         remedy: entry.remedy_text(),
+        occurrences: vec![Occurrence {
+            capture: 0,
+            frame: 348,
+            time_ns: Some(START + 401_000_000),
+            count: 3,
+            what: "numbers 331-333 missing, between frames 347 and 348".into(),
+        }],
+        occurrences_total: Some(15),
+        filter: Some("esp.spi == 0x000003e9 && esp.sequence >= 330 && esp.sequence <= 334".into()),
         config: Vec::new(),
         fix: Vec::new(),
     }
@@ -206,6 +215,8 @@ pub(crate) fn empty() -> Report {
         layers: Vec::new(),
         sas: Vec::new(),
         tunnels: Vec::new(),
+        gaps: Vec::new(),
+        gaps_beyond: 0,
         sizes: Vec::new(),
         outer_sizes: Vec::new(),
         padding: Padding::default(),
@@ -214,6 +225,22 @@ pub(crate) fn empty() -> Report {
         findings: Vec::new(),
         config: None,
         exit_status: 0,
+    }
+}
+
+/// Three numbers that were skipped.
+fn gap() -> Gap {
+    Gap {
+        tap: "tunnel".into(),
+        sa: sa_id(Protocol::Esp, 1001),
+        first_missing: 331,
+        last_missing: 333,
+        count: 3,
+        frame_before: FrameRef { capture: 0, frame: 347 },
+        frame_after: FrameRef { capture: 0, frame: 348 },
+        time_before_ns: Some(START + 400_000_000),
+        time_after_ns: Some(START + 401_000_000),
+        filled_late: Some(0),
     }
 }
 
@@ -241,6 +268,7 @@ pub(crate) fn report() -> Report {
             first_ns: Some(START),
             last_ns: Some(START + 15_020_000_000),
         }],
+        gaps: vec![gap()],
         sizes: [64, 128, 1420].map(|inner| size(inner, 56)).to_vec(),
         outer_sizes: [104, 168, 296]
             .map(|outer_bytes| OuterSize {

@@ -115,6 +115,9 @@ fn finding(page: &mut Page<'_>, finding: &FindingBlock, code_width: usize) {
     for line in &finding.advice {
         page.wrapped(FINDING, FINDING, line);
     }
+    if !finding.filter.is_empty() {
+        page.wrapped(FINDING, FINDING + 4, &format!("Wireshark: {}", finding.filter));
+    }
     for fix in &finding.fixes {
         page.wrapped(FINDING, FINDING, &format!("On {} type:", fix.host));
         for line in &fix.lines {

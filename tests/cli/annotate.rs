@@ -140,6 +140,41 @@ fn blocks_without_comments_are_copied_and_options_stay() {
 }
 
 #[test]
+fn comments_stand_where_the_findings_are() {
+    let dir = scratch("annotate-where");
+    let path = write_file(&dir, "tap.pcapng", &pcapng(&troubled(), Order::Little));
+    let out = dir.join("out.pcapng");
+    annotate(&path, &[], &out).expect(0);
+    let packets: Vec<String> = blocks(&std::fs::read(&out).expect("written"), Order::Little)
+        .into_iter()
+        .filter(|(kind, _)| *kind == 6)
+        .map(|(_, body)| comments(&body).join("|"))
+        .collect();
+    assert_eq!(packets.len(), 18);
+    // Numbers 8 to 10 are missing before frame 8.
+    assert!(packets[7].contains("sequence-gap"), "{packets:?}");
+    assert!(packets[17].contains("spi-zero"), "{packets:?}");
+    assert!(packets[..6].iter().all(String::is_empty), "{packets:?}");
+    assert!(packets[8..16].iter().all(String::is_empty), "{packets:?}");
+}
+
+#[test]
+fn an_excerpt_has_the_neighbours_of_findings() {
+    let dir = scratch("annotate-excerpt");
+    let path = write_file(&dir, "tap.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    let out = dir.join("out.pcapng");
+    annotate(&path, &["--only", "findings", "--context", "1"], &out).expect(0);
+    let all = frames(&path);
+    let kept: Vec<u64> = frames(&out)
+        .iter()
+        .map(|(_, time, ..)| all.iter().find(|(_, own, ..)| own == time).expect("one of the capture").0)
+        .collect();
+    assert!(kept.len() < 10 && kept.ends_with(&[17, 18]) && kept.contains(&7) && kept.contains(&8), "{kept:?}");
+    let text = comments(&std::fs::read(&out).expect("written"));
+    assert!(text.iter().any(|comment| comment.starts_with("frame 7 of ")), "{text:?}");
+}
+
+#[test]
 fn pairs_are_told_in_the_tunnel() {
     let dir = scratch("annotate-pairs");
     let plain = fixture("lab/loss-before-tap-plain-a.pcap");

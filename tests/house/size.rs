@@ -10,7 +10,6 @@ const LINES: usize = 60;
 
 /// Longer functions: file, name, lines at most, and why they are not divided.
 const LONG: &[(&str, &str, usize, &str)] = &[
-    ("analysis/finish/findings/sequence.rs", "add", 120, "a finding after the other, each of the same figures"),
     (
         "analysis/observe/observation.rs",
         "observe",

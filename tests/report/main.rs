@@ -12,6 +12,8 @@ mod claims_reported;
 mod claims_udp;
 mod contradictions;
 mod corpus;
+mod filters;
+mod frames;
 mod generated;
 mod inference;
 mod random;

@@ -73,32 +73,13 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         view.place_on_the_wire(&taps.iter().flat_map(|tap| tap.sas.iter().map(|sa| sa.key)).collect());
         expected::narrow(&mut taps, view);
     }
-    let mut report = Report {
-        schema: ReportSchema::V1,
-        tool: Tool::this(),
-        exactness: Exactness::Exact,
-        degraded_why: Vec::new(),
-        captures: captures.iter().map(|facts| facts.capture.clone()).collect(),
-        filters: filters(settings),
-        taps: Vec::new(),
-        totals: Totals::default(),
-        layers: Vec::new(),
-        sas: Vec::new(),
-        tunnels: Vec::new(),
-        sizes: Vec::new(),
-        outer_sizes: Vec::new(),
-        padding: report::Padding::default(),
-        rates: report::Rates::default(),
-        events: Vec::new(),
-        findings: Vec::new(),
-        config: None,
-        exit_status: 0,
-    };
+    let mut report = blank(captures, settings);
     for tap in &taps {
         report.taps.push(TapReport { name: tap.name.clone(), captures: tap.captures.clone(), role: tap.role() });
         add_totals(&mut report.totals, tap);
         add_layers(&mut report, tap);
         crate::analysis::finish::rows::sas::add(&mut report, tap);
+        rows::gaps::add(&mut report, tap);
         crate::analysis::finish::rows::sizes::add(&mut report, tap);
         crate::analysis::finish::rows::padding::add(&mut report, tap);
         crate::analysis::finish::rows::directions::add(&mut report, tap, settings);
@@ -123,6 +104,33 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         report.exactness = Exactness::Degraded;
     }
     report
+}
+
+/// A report of nothing.
+fn blank(captures: &[CaptureFacts], settings: &Settings) -> Report {
+    Report {
+        schema: ReportSchema::V1,
+        tool: Tool::this(),
+        exactness: Exactness::Exact,
+        degraded_why: Vec::new(),
+        captures: captures.iter().map(|facts| facts.capture.clone()).collect(),
+        filters: filters(settings),
+        taps: Vec::new(),
+        totals: Totals::default(),
+        layers: Vec::new(),
+        sas: Vec::new(),
+        tunnels: Vec::new(),
+        gaps: Vec::new(),
+        gaps_beyond: 0,
+        sizes: Vec::new(),
+        outer_sizes: Vec::new(),
+        padding: report::Padding::default(),
+        rates: report::Rates::default(),
+        events: Vec::new(),
+        findings: Vec::new(),
+        config: None,
+        exit_status: 0,
+    }
 }
 
 /// Filters as options.

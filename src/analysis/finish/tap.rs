@@ -17,6 +17,7 @@ use crate::analysis::state::base::tables::{DirectionKey, GROUP};
 use crate::analysis::state::sa::candidates::FlowKey;
 use crate::analysis::state::sa::sas::{NullCandidate, NullVotes, SaState};
 use crate::analysis::state::sa::sequence::SequenceFigures;
+use crate::analysis::state::sa::sequence::history::History;
 use crate::analysis::state::sa::sizes::{Cell, Cells, OpaqueKey, Sizes};
 use crate::analysis::state::traffic::fragments::FragmentSums;
 use crate::analysis::state::traffic::rates::{Again, Direction, Sums};
@@ -65,6 +66,8 @@ pub(crate) struct Tap<'a> {
     /// Where in `sas` each SA number and each key is.
     places: BTreeMap<u32, usize>,
     keys: BTreeMap<SaKey, usize>,
+    /// SPIs of more than one SA.
+    shared_spis: BTreeSet<(Protocol, Spi)>,
 }
 
 /// One SA with its verdicts.
@@ -75,6 +78,8 @@ pub(crate) struct SaView<'a> {
     pub(crate) name: Name,
     pub(crate) state: &'a SaState,
     pub(crate) sequence: Option<SequenceFigures>,
+    /// Gaps, late and repeated numbers with their frames, where there are any.
+    pub(crate) history: Option<Box<History>>,
     pub(crate) null: Option<(NullCandidate, &'a NullVotes)>,
     pub(crate) fragments: Option<Box<FragmentSums>>,
     /// Sizes of UDP flows that turned out to be ESP.
@@ -130,6 +135,9 @@ impl<'a> Tap<'a> {
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
+        let mut spis = BTreeSet::new();
+        let mut again = |spi| if spis.insert(spi) { None } else { Some(spi) };
+        let shared_spis = sas.iter().filter_map(|sa| again((sa.key.protocol, sa.key.spi))).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
         let clock = Clock::of(partial);
         let (borders, assumed) = (state.borders.clone(), state.assumed.clone());
@@ -147,6 +155,7 @@ impl<'a> Tap<'a> {
             foreign,
             places,
             keys,
+            shared_spis,
         };
         tap.decapsulated = tap.shown_twice();
         inferred::add(&mut tap);
@@ -215,6 +224,11 @@ impl<'a> Tap<'a> {
     /// The SA of a key.
     pub(crate) fn sa_of(&self, key: &SaKey) -> Option<&SaView<'a>> {
         self.sas.get(*self.keys.get(key)?)
+    }
+
+    /// Whether no other SA of the protocol has the SPI.
+    pub(crate) fn has_spi_once(&self, key: &SaKey) -> bool {
+        !self.shared_spis.contains(&(key.protocol, key.spi))
     }
 
     /// SAs of one protocol between two endpoints, one way.
@@ -331,11 +345,14 @@ impl<'a> SaView<'a> {
         fragments: Option<Box<FragmentSums>>,
     ) -> Self {
         let copies = if copying { state.copies.get().frames } else { 0 };
+        let sequence = if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) };
+        let told = sequence.as_ref().filter(|own| own.lost > 0 || own.late > 0 || own.duplicate > 0);
         Self {
             id,
             key,
             name: key.to_string().into(),
-            sequence: if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) },
+            history: told.map(|_| Box::new(state.sequence.history())),
+            sequence,
             null,
             state,
             fragments,

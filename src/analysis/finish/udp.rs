@@ -47,7 +47,7 @@ fn conduct(state: &SaState) -> Conduct {
     let still = steps.still - copies;
     let total = steps.packets.saturating_sub(1).saturating_sub(copies);
     let odd = total.saturating_sub(steps.small);
-    let irregular = state.bad_length.get().count.saturating_mul(MISFITS) > state.seen.count
+    let irregular = state.bad_lengths().saturating_mul(MISFITS) > state.seen.count
         || still.saturating_mul(4) > total
         || steps.far.saturating_mul(ODD) > total
         || odd.saturating_mul(ODD) > total && odd > FEW_ODD;

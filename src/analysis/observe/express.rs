@@ -185,7 +185,7 @@ impl Express {
         let Some(known) = parts.sas.get(sight.sa) else { return };
         let last = known.sequence.extendable(o.time);
         let young = known.evidence.wanted();
-        if last != Some(glance.sequence) || !parts.copies.is_past_head(time) {
+        if last != Some(glance.sequence) || !parts.copies.is_past_head(time) || known.wants_listing() {
             return;
         }
         let opened = Lane {

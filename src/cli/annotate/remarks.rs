@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::capture::Comments;
 use crate::engine::Expectation;
 use crate::model::pairs::Pair;
-use crate::model::report::{Finding, Report};
+use crate::model::report::{Finding, Occurrence, Report};
 use crate::report::words::escape::printable;
 use crate::report::words::number::{count, duration, grouped};
 
@@ -28,12 +28,25 @@ impl Remarks {
     /// The places of findings in the one capture of a report; of a finding that lists none, the first and the last frame.
     pub(super) fn findings(&mut self, findings: &[Finding]) {
         for finding in findings {
-            let ends = [("first", finding.first_frame), ("last", finding.last_frame)];
-            for (which, frame) in ends {
-                if let Some(frame) = frame {
-                    self.add(frame.frame, &format!("spiglass {}: {which} of {}", finding.code, grouped(finding.count)));
-                }
+            for Occurrence { frame, what, .. } in &finding.occurrences {
+                self.add(*frame, &format!("spiglass {}: {what}", finding.code));
             }
+            if finding.occurrences.is_empty() {
+                self.ends(finding);
+            }
+        }
+    }
+
+    /// The first and the last frame of a finding.
+    fn ends(&mut self, finding: &Finding) {
+        let [first, last] = [finding.first_frame, finding.last_frame].map(|frame| frame.map(|frame| frame.frame));
+        let Some(first) = first else { return };
+        let only = last.is_none_or(|last| last == first);
+        let which = if only { "here" } else { "first" };
+        let of = if finding.count > 1 { format!(" of {}", grouped(finding.count)) } else { String::new() };
+        self.add(first, &format!("spiglass {}: {which}{of}", finding.code));
+        if let Some(last) = last.filter(|_| !only) {
+            self.add(last, &format!("spiglass {}: last{of}", finding.code));
         }
     }
 

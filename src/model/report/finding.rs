@@ -36,6 +36,15 @@ pub struct Finding {
     pub last_ns: Option<i64>,
     /// What was seen, with figures.
     pub evidence: String,
+    /// The frames that show it: the first hundred and the last one. Empty where no single frame shows it, or none is known.
+    #[serde(default)]
+    pub occurrences: Vec<Occurrence>,
+    /// How many there are, those that are not listed included; null where they were not counted.
+    #[serde(default)]
+    pub occurrences_total: Option<u64>,
+    /// A display filter of Wireshark 4 that shows these frames; null where none does.
+    #[serde(default)]
+    pub filter: Option<String>,
     /// The likely cause.
     pub cause: String,
     /// What to do.
@@ -44,6 +53,22 @@ pub struct Finding {
     pub config: Vec<ConfigLine>,
     /// Lines to type.
     pub fix: Vec<Fix>,
+}
+
+/// One place where a finding shows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Occurrence {
+    /// Index into `captures`.
+    pub capture: u32,
+    /// Number of the frame within it, from 1.
+    pub frame: u64,
+    /// The frame's time; null where it has none.
+    pub time_ns: Option<i64>,
+    /// How many packets or numbers it is about.
+    pub count: u64,
+    /// What happened there.
+    pub what: String,
 }
 
 /// A line of configuration, secrets removed.

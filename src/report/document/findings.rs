@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{Block, FindingBlock, Section, Typed, View, at_tap};
-use crate::model::report::{Capture, Finding, Report, Sa, Severity};
+use crate::model::report::{Capture, Finding, FrameRef, Report, Sa, Severity};
 use crate::report::words::names;
 use crate::report::words::number::{count, grouped};
 
 /// Of one code at most this many findings are printed unless all are asked for; the rest are counted.
 const PER_CODE: usize = 5;
+
+/// Filters that are longer are in JSON and CSV only.
+const LONGEST_FILTER: usize = 160;
 
 /// Findings, and what they are about.
 pub(super) struct Found<'r> {
@@ -85,6 +88,7 @@ fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool)
         evidence: sentence(finding, found),
         config: config.collect(),
         advice,
+        filter: finding.filter.clone().filter(|filter| filter.len() <= LONGEST_FILTER).unwrap_or_default(),
         fixes: finding.fix.iter().map(|fix| Typed { host: fix.host.to_string(), lines: fix.lines.clone() }).collect(),
     }
 }
@@ -93,13 +97,16 @@ fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool)
 /// the evidence says it.
 fn sentence(finding: &Finding, found: &Found<'_>) -> String {
     let mut text = if finding.evidence.is_empty() { format!("{}.", finding.title) } else { evidence(finding) };
-    let names_a_frame = text.contains("at frame ") || text.contains("(frame ");
+    let names_a_frame = ["at frame ", "(frame ", "(between frame"].iter().any(|words| text.contains(words));
     if !names_a_frame && let Some(frame) = finding.first_frame {
         let said = text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.parse() == Ok(finding.count));
         let times =
             if finding.count > 1 && !said { format!(", {}", count(finding.count, "time")) } else { String::new() };
         // What concerns an SA as a whole did not begin where the SA did.
-        let begins = if concerns_whole_sa(finding, found) { "The SA begins at" } else { "First at" };
+        let listed = finding.occurrences.first().map(|one| FrameRef { capture: one.capture, frame: one.frame });
+        let begins =
+            if listed.is_none() && concerns_whole_sa(finding, found) { "The SA begins at" } else { "First at" };
+        let frame = listed.unwrap_or(frame);
         text = format!("{} {begins} {}{times}.", text.trim_end(), names::frame_of(found.captures, frame));
     }
     text

@@ -158,6 +158,8 @@ pub struct FindingBlock {
     pub config: Vec<String>,
     /// What most likely caused it, and where to read on; may be empty.
     pub advice: Vec<String>,
+    /// A display filter of Wireshark that shows its frames; may be empty.
+    pub filter: String,
     /// What to type, on which host.
     pub fixes: Vec<Typed>,
 }

@@ -144,6 +144,9 @@ fn finding(page: &mut Writer, finding: &FindingBlock) {
         }
         page.element("p", &[], |page| rich(page, &finding.evidence));
         lines(page, "Lines of the configurations", finding, &finding.config);
+        if !finding.filter.is_empty() {
+            lines(page, "Display filter for Wireshark", finding, std::slice::from_ref(&finding.filter));
+        }
         for Typed { host, lines: typed } in &finding.fixes {
             lines(page, &format!("On {host} type"), finding, typed);
         }

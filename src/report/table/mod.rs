@@ -8,6 +8,7 @@ pub(super) mod pairs;
 #[cfg(test)]
 mod reference;
 pub(super) mod report;
+pub(super) mod series;
 pub(super) mod trials;
 mod value;
 

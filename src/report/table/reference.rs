@@ -11,6 +11,7 @@ use super::frames::FRAMES;
 use super::padding::PADDING;
 use super::pairs::{self, DIRECTIONS, ENDS, LOST, OUTSIDE, PAIRS};
 use super::report::{CAPTURES, FINDINGS, LAYERS, RATES, SAS, SIZES, TUNNELS};
+use super::series::{BINS, GAPS, OUTER_SIZES};
 use super::{Field, FieldKind, Sheet, trials};
 use crate::model::pairs::{MatchReport, Pair};
 use crate::model::report::Report;
@@ -161,6 +162,9 @@ fn page() -> String {
     table(&mut page, &report, &RATES);
     table(&mut page, &report, &LAYERS);
     table(&mut page, &report, &CAPTURES);
+    table(&mut page, &report, &GAPS);
+    table(&mut page, &report, &BINS);
+    table(&mut page, &report, &OUTER_SIZES);
     page.push_str("\n## `match`\n\nBesides these, `findings` and `captures` as above.\n");
     // Pairs are rows of CSV alone.
     let of_match = Schema::of::<(MatchReport, Pair)>();

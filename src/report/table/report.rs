@@ -26,6 +26,8 @@ pub(in crate::report) const FINDINGS: Sheet<Finding> = Sheet {
         text("evidence", |r| (&r.evidence).into()),
         text("cause", |r| (&r.cause).into()),
         text("remedy", |r| (&r.remedy).into()),
+        integer("occurrences_total", |r| r.occurrences_total.into()),
+        text("filter", |r| r.filter.as_deref().into()),
     ],
 };
 

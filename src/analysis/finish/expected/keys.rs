@@ -65,7 +65,11 @@ fn put(
         findings.retain(|old| !(old.code == code && old.tap == tap.name && old.sa.as_deref() == Some(&*sa.name)));
     }
     let mut draft = Draft::new(code, evidence).about(tap, sa).caused_by(lines, Vec::new());
-    draft = if of_failed { draft.seen(tap, &keyed.failed) } else { draft.count(count) };
+    draft = if of_failed {
+        draft.listed(tap, &keyed.failed, "the ICV does not verify").unfiltered()
+    } else {
+        draft.count(count)
+    };
     if let Some(severity) = severity {
         draft = draft.severity(severity);
     }

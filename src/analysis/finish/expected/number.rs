@@ -277,7 +277,7 @@ impl Judge<'_, '_, '_> {
         // An SPI is wrong or right however few packets carry it, so a single one is no mere note.
         let draft =
             Draft::new(code, evidence).about(self.tap, self.sa).count(self.sa.state.seen.count).caused_by(lines, fix);
-        draft.done()
+        draft.of_suspect(self.tap, self.sa).done()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::time::duration;
 use super::{CaptureFacts, Draft, Tap, percent, plural};
-use crate::analysis::state::base::seen::Seen;
-use crate::model::report::{Capture, Finding, FrameRef, Report};
+use crate::analysis::state::base::listed::Listed;
+use crate::model::report::{Capture, Finding, FrameRef, Occurrence, Report};
 use crate::model::{DamageKind, Timestamp};
 
 /// A pause between the files of a rotation that is longer than this, than ten times the average and twice the longest pause within
@@ -23,7 +23,12 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
             snaplen.count,
             percent(snaplen.count, frames)
         );
-        findings.push(Draft::new("capture-snaplen", evidence).seen(tap, snaplen).done());
+        findings.push(
+            Draft::new("capture-snaplen", evidence)
+                .seen(tap, snaplen)
+                .filter("frame.cap_len < frame.len".to_owned())
+                .done(),
+        );
     }
     let sliced = &partial.notices.sliced;
     if sliced.count > 0 {
@@ -34,7 +39,9 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
             plural(frames, "frame"),
             percent(sliced.count, frames)
         );
-        findings.push(Draft::new("capture-sliced", evidence).seen(tap, sliced).done());
+        findings.push(
+            Draft::new("capture-sliced", evidence).listed(tap, sliced, "the frame is shorter than its packet").done(),
+        );
     }
     add_fcs(findings, tap);
     add_malformed(findings, tap);
@@ -46,7 +53,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
             plural(frames, "frame"),
             percent(untimed.count, frames)
         );
-        findings.push(Draft::new("capture-untimed", evidence).seen(tap, untimed).done());
+        findings.push(Draft::new("capture-untimed", evidence).listed(tap, untimed, "no time").done());
     }
     let backward = &partial.span.backward;
     if backward.count > 0 {
@@ -55,7 +62,9 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
             if backward.count == 1 { "once".into() } else { format!("{} times", backward.count) },
             duration(partial.span.backward_most_ns)
         );
-        findings.push(Draft::new("capture-clock-back", evidence).seen(tap, backward).done());
+        findings.push(
+            Draft::new("capture-clock-back", evidence).listed(tap, backward, "earlier than the frame before it").done(),
+        );
     }
     add_holes(findings, tap, report);
     if !tap.assumed.is_empty() {
@@ -83,7 +92,7 @@ fn add_fcs(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 /// Headers that cannot be what they say, all of a tap in one finding.
 fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let malformed = &tap.partial.notices.malformed;
-    let mut seen = Seen::default();
+    let mut seen = Listed::default();
     let mut named: Vec<(u64, &str)> = Vec::new();
     for (layer, of) in malformed {
         seen.join(of);
@@ -99,7 +108,7 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         plural(seen.count, "frame"),
         named.join(", ")
     );
-    findings.push(Draft::new("header-invalid", evidence).seen(tap, &seen).done());
+    findings.push(Draft::new("header-invalid", evidence).listed(tap, &seen, "a header that cannot be").done());
 }
 
 /// Times between the files of a rotation that no file covers.
@@ -134,6 +143,8 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
         if border.missing > 0 {
             evidence.push_str(&format!(" {} numbers of SAs in both files are missing between them.", border.missing));
         }
+        let what = format!("the first frame after {}", duration(hole));
+        let after_hole = Occurrence { capture: *after_id, frame: 1, time_ns: Some(first), count: 1, what };
         findings.push(
             Draft::new("capture-hole", evidence)
                 .at(tap)
@@ -143,6 +154,7 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
                     FrameRef { capture: *after_id, frame: 1 },
                     Timestamp::from_ns(first),
                 )
+                .occurring(vec![after_hole], Some(1))
                 .done(),
         );
     }
@@ -169,7 +181,14 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
             if damage.frame > 1 {
                 let last = capture.last_ns.map_or(Timestamp::UNKNOWN, Timestamp::from_ns);
                 let at = here(damage.frame.saturating_sub(1));
-                draft = draft.between(at, last, at, last);
+                let occurrence = Occurrence {
+                    capture: at.capture,
+                    frame: at.frame,
+                    time_ns: last.ns(),
+                    count: 1,
+                    what: format!("the last frame before: {}", damage.what),
+                };
+                draft = draft.between(at, last, at, last).occurring(vec![occurrence], Some(1 + facts.further_damage));
             }
             let mut finding = draft.done();
             finding.tap = capture.tap.as_str().into();

@@ -2,6 +2,8 @@
 
 pub(crate) mod capture;
 mod config;
+pub(crate) mod filter;
+pub(crate) mod occurrences;
 mod overhead;
 mod padding;
 mod sequence;
@@ -31,7 +33,7 @@ pub(crate) fn all(
     let mut findings = Vec::new();
     for tap in taps {
         spi::add(&mut findings, tap);
-        sequence::add(&mut findings, tap, settings);
+        sequence::add(&mut findings, tap, settings, &report.captures);
         traffic::add(&mut findings, tap, settings);
         overhead::add(&mut findings, tap, settings);
         transform::add(&mut findings, tap);
@@ -45,6 +47,7 @@ pub(crate) fn all(
         super::expected::add(&mut findings, taps, settings, view, report);
         config::agree(&mut findings);
     }
+    filter::by_frames(&mut findings);
     sort(&mut findings);
     findings
 }
@@ -82,6 +85,9 @@ impl Draft {
                 first_ns: None,
                 last_ns: None,
                 evidence,
+                occurrences: Vec::new(),
+                occurrences_total: None,
+                filter: None,
                 cause: entry.map_or_else(String::new, |e| e.cause().to_owned()),
                 remedy: entry.map_or_else(String::new, catalogue::Entry::remedy_text),
                 config: Vec::new(),
@@ -132,7 +138,7 @@ impl Draft {
 
     /// Concerns a whole SA.
     pub(crate) fn about(self, tap: &Tap<'_>, sa: &SaView<'_>) -> Self {
-        self.at(tap).of(sa.name.clone()).spanning(tap, &sa.state.seen)
+        self.at(tap).of(sa.name.clone()).spanning(tap, &sa.state.seen).filter(filter::of_sa(tap, sa))
     }
 
     pub(crate) fn count(mut self, count: u64) -> Self {

@@ -1,6 +1,6 @@
 //! Outer fragmentation and TFC padding.
 
-use super::{Draft, Tap, plural};
+use super::{Draft, Tap, filter, plural};
 use crate::analysis::settings::Settings;
 use crate::model::report::Finding;
 
@@ -36,7 +36,13 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             }
             let mut seen = sums.seen;
             seen.count = packets;
-            findings.push(Draft::new("outer-fragmentation", evidence).of(sa.name.clone()).seen(tap, &seen).done());
+            findings.push(
+                Draft::new("outer-fragmentation", evidence)
+                    .of(sa.name.clone())
+                    .seen(tap, &seen)
+                    .filter(filter::of_fragments(&sa.key))
+                    .done(),
+            );
         }
         let of_null = sa.null.map(|(_, votes)| (votes.tfc, votes.frames));
         let of_keyed = sa.state.keyed.as_deref().map(|keyed| (keyed.tfc, keyed.opened));

@@ -1,6 +1,6 @@
 //! Padding that says more than it should, or less than the RFC asks.
 
-use super::{Draft, Tap, plural};
+use super::{Draft, Tap, filter, plural};
 use crate::analysis::finish::rows::directions::direction_name;
 use crate::analysis::finish::rows::padding::may_be_trailer;
 use crate::model::report::Finding;
@@ -27,7 +27,12 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             "{direction}: {} {carry} {length} of Ethernet padding, {what}: {means}.",
             plural(cell.seen.count, "frame")
         );
-        findings.push(Draft::new("ethernet-padding-leak", evidence).of(direction).seen(tap, &cell.seen).done());
+        findings.push(
+            Draft::new("ethernet-padding-leak", evidence)
+                .of(direction)
+                .listed(tap, &cell.seen, "padding that is not zero")
+                .done(),
+        );
     }
     for sa in &tap.sas {
         let tail = sa.state.ah_tail.get();
@@ -38,7 +43,14 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                 sa.state.seen.count
             );
             let draft = Draft::new("ah-padding-leak", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen);
-            findings.push(draft.count(tail.frames.saturating_sub(tail.zero)).done());
+            let mut draft = draft.count(tail.frames.saturating_sub(tail.zero));
+            if let Some(unclean) = &sa.state.unclean {
+                let all = unclean.count == sa.state.seen.count;
+                draft = draft
+                    .frames(tap, unclean.frames(), unclean, "padding of AH that is not zero")
+                    .filter(filter::of_sa(tap, sa).filter(|_| all));
+            }
+            findings.push(draft.done());
         }
         let of_null = sa.null.map(|(_, votes)| (&votes.pads, votes.monotonic));
         let of_keyed = sa.state.keyed.as_deref().map(|keyed| (&keyed.pads, keyed.monotonic));

@@ -1,125 +1,211 @@
 //! Losses, duplicates, lateness, restarts and wraps of sequence numbers.
 
 use super::super::time::duration;
-use super::{Draft, Tap, percent, plural};
+use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
+use super::{Draft, SaView, Tap, filter, percent, plural};
+use crate::analysis::limits::FIRST_LISTED;
 use crate::analysis::settings::Settings;
-use crate::analysis::state::sa::sequence::{Jump, WINDOWS};
-use crate::model::report::{Finding, Severity};
+use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
+use crate::model::report::{Capture, Finding, Occurrence, Severity};
 
-pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
+/// An SA with what its findings are about.
+struct Numbered<'t> {
+    tap: &'t Tap<'t>,
+    sa: &'t SaView<'t>,
+    figures: &'t SequenceFigures,
+    captures: &'t [Capture],
+    /// What a sentence begins with.
+    who: String,
+    /// Copies of the TAP, frames without them, and different numbers among these.
+    copies: u64,
+    frames: u64,
+    distinct: u64,
+}
+
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
     for sa in &tap.sas {
         let Some(figures) = &sa.sequence else { continue };
         let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let frames = sa.state.seen.count.saturating_sub(copies);
         let distinct = frames.saturating_sub(figures.duplicate);
         let who = format!("{} {} from {} to {}", sa.key.protocol.title(), sa.key.spi, sa.key.src, sa.key.dst);
-        if figures.lost > 0 {
-            let numbers = figures.lost + distinct;
-            let mut evidence = format!(
-                "{who}: {} of {numbers} numbers never seen at this TAP ({}), {}, longest {}.",
-                figures.lost,
-                percent(figures.lost, numbers),
-                plural(figures.gaps, "gap"),
-                figures.longest_gap
-            );
-            if let Some(before) = sa.state.sequence.first_gap() {
-                evidence.push_str(&format!(" First gap after sequence {}.", before as u32));
-            }
-            let share = 100.0 * figures.lost as f64 / numbers as f64;
-            let severity = if share > settings.max_loss_pct { Severity::Warning } else { Severity::Note };
-            findings.push(
-                Draft::new("sequence-gap", evidence).about(tap, sa).count(figures.lost).severity(severity).done(),
-            );
-        }
-        if figures.duplicate > 0 {
-            let mut evidence = format!(
-                "{who}: {} with a number seen before, of {}.",
-                plural(figures.duplicate, "frame"),
-                plural(frames, "frame")
-            );
-            if !tap.copying && sa.state.copies.get().frames > 0 {
-                evidence.push_str(&format!(
-                    " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture does not show which.",
-                    sa.state.copies.get().frames
-                ));
-            }
-            let severity = if figures.duplicate == 1 { Severity::Note } else { Severity::Warning };
-            findings.push(
-                Draft::new("sequence-duplicate", evidence)
-                    .about(tap, sa)
-                    .count(figures.duplicate)
-                    .severity(severity)
-                    .done(),
-            );
-        }
-        if figures.late > 0 {
-            let mut evidence = format!(
-                "{who}: {} of {distinct} packets arrived out of order ({}).",
-                figures.late,
-                percent(figures.late, distinct)
-            );
-            let dropped: Vec<String> = WINDOWS
-                .iter()
-                .zip(figures.would_drop)
-                .map(|(window, n)| (window, n.saturating_sub(figures.duplicate)))
-                .filter(|(_, n)| *n > 0)
-                .map(|(window, n)| format!("{n} ({window} packets)"))
-                .collect();
-            if dropped.is_empty() {
-                evidence.push_str(" None so late that an anti-replay window of 32 would have dropped it.");
-            } else {
-                evidence.push_str(&format!(" Anti-replay windows would have dropped {}.", dropped.join(", ")));
-            }
-            findings.push(Draft::new("sequence-late", evidence).about(tap, sa).count(figures.late).done());
-        }
-        if let Some(first) = figures.restarts().first() {
-            let last = figures.restarts().last().unwrap_or(first);
-            let evidence = format!(
-                "{who}: the counter began anew {} on the same SPI, first with number {} (frame {}).",
-                if figures.restarts().len() == 1 {
-                    "once".into()
-                } else {
-                    format!("{} times", figures.restarts().len())
-                },
-                first.raw,
-                tap.frame(first.pos).frame
-            );
-            findings.push(
-                Draft::new("sequence-restart", evidence)
-                    .at(tap)
-                    .of(sa.name.clone())
-                    .count(figures.restarts().len() as u64)
-                    .between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time)
-                    .done(),
-            );
-        }
-        if let (Some(first), Some(last)) = (figures.jumps().first(), figures.jumps().last()) {
-            findings.push(
-                Draft::new("sequence-jump", format!("{who}: {}.", jumped(tap, figures.jumps(), first)))
-                    .at(tap)
-                    .of(sa.name.clone())
-                    .count(figures.jumps().len() as u64)
-                    .between(tap.frame(first.to.pos), first.to.time, tap.frame(last.to.pos), last.to.time)
-                    .done(),
-            );
-        }
-        if figures.wraps > 0 {
-            let lasted = tap
-                .clock
-                .duration_ns(&sa.state.seen)
-                .map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
-            let evidence = format!(
-                "{who}: the number went from 0xffffffff to 0 {}{lasted}. With extended sequence numbers (ESN) that is normal; \
-                 without them a sender must stop. The wire does not show which it is.",
-                if figures.wraps == 1 { "once".into() } else { format!("{} times", figures.wraps) },
-            );
-            let mut draft = Draft::new("sequence-wrap", evidence).about(tap, sa).count(figures.wraps);
-            if let (Some(first), Some(last)) = (figures.wrap_edges().first(), figures.wrap_edges().last()) {
-                draft = draft.between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time);
-            }
-            findings.push(draft.done());
-        }
+        let own = Numbered { tap, sa, figures, captures, who, copies, frames, distinct };
+        findings.extend((figures.lost > 0).then(|| own.gaps(settings)));
+        findings.extend((figures.duplicate > 0).then(|| own.repeats()));
+        findings.extend((figures.late > 0).then(|| own.late()));
+        findings.extend(own.restarts());
+        findings.extend(own.jumps());
+        findings.extend((figures.wraps > 0).then(|| own.wraps()));
     }
+}
+
+impl Numbered<'_> {
+    /// Numbers that never came.
+    fn gaps(&self, settings: &Settings) -> Finding {
+        let Self { tap, sa, figures, captures, who, distinct, .. } = self;
+        let numbers = figures.lost + *distinct;
+        let mut evidence = format!(
+            "{who}: {} of {numbers} numbers never seen at this TAP ({}), {}, longest {}.",
+            figures.lost,
+            percent(figures.lost, numbers),
+            plural(figures.gaps, "gap"),
+            figures.longest_gap
+        );
+        let history = sa.history.as_deref();
+        if let Some(before) = sa.state.sequence.first_gap() {
+            let gap = history.and_then(|history| history.gaps.iter().find(|gap| gap.starts_after(before)));
+            let place = gap.map_or_else(String::new, |gap| format!(" (between {})", between(tap, gap, captures)));
+            evidence.push_str(&format!(" First gap after sequence {}{place}.", before as u32));
+        }
+        let gaps = history.and_then(|history| filter::of_gaps(tap, sa, history, FIRST_LISTED));
+        let occurrences = history.map(|history| of_gaps(tap, history, captures)).unwrap_or_default();
+        let share = 100.0 * figures.lost as f64 / numbers as f64;
+        let severity = if share > settings.max_loss_pct { Severity::Warning } else { Severity::Note };
+        Draft::new("sequence-gap", evidence)
+            .about(tap, sa)
+            .count(figures.lost)
+            .severity(severity)
+            .occurring(occurrences, Some(figures.gaps))
+            .filter(gaps)
+            .done()
+    }
+
+    /// Numbers that were seen before.
+    fn repeats(&self) -> Finding {
+        let Self { tap, sa, figures, who, copies, frames, .. } = self;
+        let mut evidence = format!(
+            "{who}: {} with a number seen before, of {}.",
+            plural(figures.duplicate, "frame"),
+            plural(*frames, "frame")
+        );
+        if !tap.copying && sa.state.copies.get().frames > 0 {
+            evidence.push_str(&format!(
+                " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture does not show which.",
+                sa.state.copies.get().frames
+            ));
+        }
+        // Where a TAP copies, its copies repeat numbers too, and which of them are more than that is not known frame by frame.
+        let history = sa.history.as_deref().filter(|_| *copies == 0);
+        let again = history.map(|history| of_repeats(tap, history)).unwrap_or_default();
+        let repeated =
+            history.and_then(|own| filter::of_behind(tap, sa, &own.again, own.last_again.as_ref(), FIRST_LISTED));
+        let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
+        let severity = if figures.duplicate == 1 { Severity::Note } else { Severity::Warning };
+        Draft::new("sequence-duplicate", evidence)
+            .about(tap, sa)
+            .count(figures.duplicate)
+            .severity(severity)
+            .occurring(again, again_total)
+            .filter(repeated)
+            .done()
+    }
+
+    /// Numbers that came after higher ones.
+    fn late(&self) -> Finding {
+        let Self { tap, sa, figures, who, distinct, .. } = self;
+        let mut evidence = format!(
+            "{who}: {} of {distinct} packets arrived out of order ({}).",
+            figures.late,
+            percent(figures.late, *distinct)
+        );
+        let dropped: Vec<String> = WINDOWS
+            .iter()
+            .zip(figures.would_drop)
+            .map(|(window, n)| (window, n.saturating_sub(figures.duplicate)))
+            .filter(|(_, n)| *n > 0)
+            .map(|(window, n)| format!("{n} ({window} packets)"))
+            .collect();
+        if dropped.is_empty() {
+            evidence.push_str(" None so late that an anti-replay window of 32 would have dropped it.");
+        } else {
+            evidence.push_str(&format!(" Anti-replay windows would have dropped {}.", dropped.join(", ")));
+        }
+        let late = sa.history.as_deref().map(|history| of_late(tap, history)).unwrap_or_default();
+        let total = sa.history.as_deref().filter(|history| history.is_whole).map(|history| history.late.len() as u64);
+        let draft = Draft::new("sequence-late", evidence).about(tap, sa).count(figures.late);
+        let behind = sa.history.as_deref();
+        let behind = behind.and_then(|own| filter::of_behind(tap, sa, &own.late, own.last_late.as_ref(), FIRST_LISTED));
+        draft.occurring(late, total).filter(behind).done()
+    }
+
+    /// A counter that begins anew.
+    fn restarts(&self) -> Option<Finding> {
+        let Self { tap, sa, figures, who, .. } = self;
+        let first = figures.restarts().first()?;
+        let last = figures.restarts().last().unwrap_or(first);
+        let begun =
+            of_edges(tap, figures.restarts().iter(), |edge| format!("the counter begins anew with {}", edge.raw));
+        let evidence = format!(
+            "{who}: the counter began anew {} on the same SPI, first with number {} (frame {}).",
+            if figures.restarts().len() == 1 { "once".into() } else { format!("{} times", figures.restarts().len()) },
+            first.raw,
+            tap.frame(first.pos).frame
+        );
+        Some(
+            Draft::new("sequence-restart", evidence)
+                .at(tap)
+                .of(sa.name.clone())
+                .count(figures.restarts().len() as u64)
+                .between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time)
+                .occurring(begun, Some(figures.restarts().len() as u64))
+                .filter(edges(tap, sa, figures.restarts()))
+                .done(),
+        )
+    }
+
+    /// Numbers that leap further than loss explains.
+    fn jumps(&self) -> Option<Finding> {
+        let Self { tap, sa, figures, who, .. } = self;
+        let (first, last) = figures.jumps().first().zip(figures.jumps().last())?;
+        let jumps = figures.jumps().len() as u64;
+        let mut leaps = figures.jumps().iter().map(|jump| leap(tap, jump)).collect();
+        keep_first_and_last(&mut leaps);
+        Some(
+            Draft::new("sequence-jump", format!("{who}: {}.", jumped(tap, figures.jumps(), first)))
+                .at(tap)
+                .of(sa.name.clone())
+                .count(figures.jumps().len() as u64)
+                .between(tap.frame(first.to.pos), first.to.time, tap.frame(last.to.pos), last.to.time)
+                .occurring(leaps, Some(jumps))
+                .filter(filter::of_numbers(tap, sa, figures.jumps().iter().flat_map(ends).collect()))
+                .done(),
+        )
+    }
+
+    /// Numbers that go past 2^32.
+    fn wraps(&self) -> Finding {
+        let Self { tap, sa, figures, who, .. } = self;
+        let lasted =
+            tap.clock.duration_ns(&sa.state.seen).map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
+        let evidence = format!(
+            "{who}: the number went from 0xffffffff to 0 {}{lasted}. With extended sequence numbers (ESN) that is normal; \
+             without them a sender must stop. The wire does not show which it is.",
+            if figures.wraps == 1 { "once".into() } else { format!("{} times", figures.wraps) },
+        );
+        let mut draft = Draft::new("sequence-wrap", evidence).about(tap, sa).count(figures.wraps);
+        if let (Some(first), Some(last)) = (figures.wrap_edges().first(), figures.wrap_edges().last()) {
+            draft = draft.between(tap.frame(first.pos), first.time, tap.frame(last.pos), last.time);
+        }
+        let crossed = of_edges(tap, figures.wrap_edges().iter(), |edge| format!("number {} past 2^32", edge.raw));
+        let filter = edges(tap, sa, figures.wrap_edges());
+        draft.occurring(crossed, Some(figures.wraps)).filter(filter).done()
+    }
+}
+
+/// A filter for frames at edges of runs.
+fn edges(tap: &Tap<'_>, sa: &SaView<'_>, edges: &[Edge]) -> Option<String> {
+    filter::of_numbers(tap, sa, edges.iter().take(FIRST_LISTED).map(|edge| (edge.raw, edge.raw)).collect())
+}
+
+/// The numbers on both sides of a jump.
+fn ends(jump: &Jump) -> [filter::Range; 2] {
+    [(jump.from.raw, jump.from.raw), (jump.to.raw, jump.to.raw)]
+}
+
+/// A jump at the frame that it leads to.
+fn leap(tap: &Tap<'_>, jump: &Jump) -> Occurrence {
+    let what = format!("the number jumps from {} to {}", jump.from.raw, jump.to.raw);
+    occurrence(tap, (jump.to.pos, jump.to.time), jump.skipped, what)
 }
 
 /// The first of some jumps in words, and how many more there are.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Draft, Tap, plural};
+use super::{Draft, Tap, filter, plural};
 use crate::analysis::finish::rows::directions::direction_name;
-use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::traffic::notices::{IkeKind, TooBig};
 use crate::model::report::Finding;
 
@@ -22,7 +22,12 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             notice.src,
             notice.dst
         );
-        findings.push(Draft::new(code, evidence).of(format!("{} > {}", notice.src, notice.dst)).seen(tap, seen).done());
+        findings.push(
+            Draft::new(code, evidence)
+                .of(format!("{} > {}", notice.src, notice.dst))
+                .listed(tap, seen, "IKE notification")
+                .done(),
+        );
     }
     for (&(direction, class), pauses) in &tap.partial.notices.pause {
         let direction = direction_name(tap, direction);
@@ -32,12 +37,12 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             plural(pauses.seen.count, &kind),
             pauses.quanta
         );
-        findings.push(Draft::new("pause-frames", evidence).of(direction).seen(tap, &pauses.seen).done());
+        findings.push(Draft::new("pause-frames", evidence).of(direction).listed(tap, &pauses.seen, "PAUSE").done());
     }
 }
 
 /// Errors of one router that quote one kind of packet: when, the MTUs stated, one of them.
-type TooBigGroup<'n> = (Seen, Vec<u32>, &'n TooBig);
+type TooBigGroup<'n> = (Listed, Vec<u32>, &'n TooBig);
 
 /// One finding for each router and kind of quoted packet.
 fn add_too_big(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
@@ -45,7 +50,7 @@ fn add_too_big(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     for (notice, seen) in &tap.partial.notices.too_big {
         let sa = notice.sa.map(|(protocol, spi)| format!("{}/{}/{}/{spi}", protocol.name(), notice.src, notice.dst));
         let entry =
-            groups.entry((notice.router.to_string(), sa)).or_insert_with(|| (Seen::default(), Vec::new(), notice));
+            groups.entry((notice.router.to_string(), sa)).or_insert_with(|| (Listed::default(), Vec::new(), notice));
         entry.0.join(seen);
         entry.1.push(notice.mtu);
     }
@@ -65,6 +70,12 @@ fn add_too_big(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         };
         let evidence = format!("{} from {router}, {mtu}; {quotes}.", plural(seen.count, "ICMP error"));
         let subject = sa.unwrap_or_else(|| format!("{} > {}", notice.src, notice.dst));
-        findings.push(Draft::new("pmtu-icmp", evidence).of(subject).seen(tap, &seen).done());
+        findings.push(
+            Draft::new("pmtu-icmp", evidence)
+                .of(subject)
+                .listed(tap, &seen, "too big, says ICMP")
+                .filter(filter::of_too_big(notice.router))
+                .done(),
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! SPIs that should not be there, and headers that cannot be.
 
-use super::{Draft, Tap, plural};
+use super::{Draft, Tap, filter, plural};
 use crate::model::report::Finding;
 use crate::model::{Protocol, SaKey};
 
@@ -15,7 +15,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                 plural(frames, &format!("{title} frame")),
                 if frames == 1 { "carries" } else { "carry" }
             );
-            findings.push(Draft::new("spi-zero", evidence).about(tap, sa).count(frames).done());
+            findings.push(Draft::new("spi-zero", evidence).about(tap, sa).count(frames).of_suspect(tap, sa).done());
         }
         if sa.key.protocol != Protocol::IpComp && sa.key.spi.is_reserved() {
             let evidence = format!(
@@ -24,10 +24,17 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                 sa.key.spi.0,
                 sa.key.spi
             );
-            findings.push(Draft::new("spi-reserved", evidence).of(sa.name.clone()).seen(tap, &sa.state.seen).done());
+            findings.push(
+                Draft::new("spi-reserved", evidence)
+                    .of(sa.name.clone())
+                    .seen(tap, &sa.state.seen)
+                    .of_suspect(tap, sa)
+                    .filter(filter::of_sa(tap, sa))
+                    .done(),
+            );
         }
-        if sa.state.bad_length.get().count > 0 {
-            let n = sa.state.bad_length.get().count;
+        if let Some(listed) = &sa.state.bad_length {
+            let n = listed.count;
             let (code, evidence) = match sa.key.protocol {
                 Protocol::Ah => {
                     let lengths: Vec<String> = sa.state.ah_lengths.keys().map(u32::to_string).collect();
@@ -49,7 +56,8 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                     ("esp-length-invalid", evidence)
                 }
             };
-            findings.push(Draft::new(code, evidence).of(sa.name.clone()).seen(tap, &sa.state.bad_length.get()).done());
+            findings
+                .push(Draft::new(code, evidence).of(sa.name.clone()).listed(tap, listed, "impossible length").done());
         }
     }
     add_shared(findings, tap);
@@ -71,7 +79,13 @@ fn add_shared(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             );
             let mut both = sa.state.seen;
             both.join(&back.state.seen);
-            findings.push(Draft::new("spi-shared", evidence).of(sa.name.clone()).seen(tap, &both).done());
+            findings.push(
+                Draft::new("spi-shared", evidence)
+                    .of(sa.name.clone())
+                    .seen(tap, &both)
+                    .filter(filter::of_spi(&sa.key))
+                    .done(),
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Draft, Tap, percent, plural};
+use super::{Draft, Tap, filter, percent, plural};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
@@ -86,7 +86,13 @@ fn add_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             plural(seen.count, &format!("{title} frame"))
         );
         let name = names.first().cloned().unwrap_or_default();
-        findings.push(Draft::new("sa-one-way", evidence).of(name).seen(tap, seen).done());
+        findings.push(
+            Draft::new("sa-one-way", evidence)
+                .of(name)
+                .seen(tap, seen)
+                .filter(filter::of_way(*protocol, *src, *dst))
+                .done(),
+        );
     }
 }
 
@@ -212,5 +218,7 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         plural(tunnelled, "tunnelled frame"),
         named(pairs)
     );
-    findings.push(Draft::new("clear-traffic", evidence).seen(tap, clear).done());
+    findings.push(
+        Draft::new("clear-traffic", evidence).seen(tap, clear).of_clear(tap, clear).filter(filter::of_clear()).done(),
+    );
 }

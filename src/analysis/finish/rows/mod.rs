@@ -3,6 +3,7 @@
 pub(super) mod directions;
 pub(super) mod events;
 pub(super) mod fragmented;
+pub(super) mod gaps;
 pub(super) mod inferred;
 pub(in crate::analysis) mod lengths;
 pub(super) mod padding;

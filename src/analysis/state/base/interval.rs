@@ -248,6 +248,24 @@ impl IntervalSet {
         parts.into_iter().collect()
     }
 
+    /// The members of `[start, end)`.
+    #[must_use]
+    pub(crate) fn between(&self, start: i64, end: i64) -> Self {
+        let own = match &self.parts {
+            Parts::Few(parts) => {
+                let parts = parts.get(parts.partition_point(|part| part.1 <= start)..).unwrap_or_default();
+                parts.iter().copied().take_while(|part| part.0 < end).collect::<Vec<_>>()
+            }
+            Parts::Many(parts) => {
+                let first = parts.range(..=start).next_back().filter(|(_, own)| **own > start);
+                let rest = parts.range(start + 1..end.max(start + 1));
+                first.into_iter().chain(rest).map(|(start, end)| (*start, *end)).collect()
+            }
+        };
+        let cut = own.into_iter().map(|(low, high)| (low.max(start), high.min(end)));
+        cut.filter(|(low, high)| low < high).collect()
+    }
+
     /// The members up to and including `n`.
     #[must_use]
     pub(crate) fn up_to(&self, n: i64) -> Self {
@@ -320,6 +338,8 @@ mod tests {
             prop_assert!(are_apart(&union));
             prop_assert_eq!(members(&ia.up_to(n)), sa.iter().copied().filter(|&x| x <= n).collect());
             prop_assert_eq!(members(&ia.minus(&ib)), sa.difference(&sb).copied().collect());
+            prop_assert_eq!(members(&ia.between(n, n + r)), sa.iter().copied().filter(|x| (n..n + r).contains(x)).collect());
+            prop_assert!(are_apart(&ia.between(n, n + r)));
             let mut moved = ia.clone();
             moved.shift(by);
             prop_assert_eq!(members(&moved), sa.iter().map(|x| x + by).collect());

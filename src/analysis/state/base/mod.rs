@@ -2,6 +2,7 @@
 
 pub(in crate::analysis) mod intern;
 pub(in crate::analysis) mod interval;
+pub(in crate::analysis) mod listed;
 pub(in crate::analysis) mod rare;
 pub(in crate::analysis) mod seen;
 pub(in crate::analysis) mod span;

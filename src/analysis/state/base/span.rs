@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::seen::Seen;
+use super::listed::Listed;
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, MAX_BACK_STEPS};
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::traffic::copies::stepped_back;
@@ -21,11 +21,11 @@ pub(crate) struct Span {
     first: Option<(FramePos, Timestamp)>,
     last: Option<Timestamp>,
     /// Frames whose time lies before the time of the frame before them.
-    pub(crate) backward: Seen,
+    pub(crate) backward: Listed,
     #[serde(serialize_with = "all_bits")]
     pub(crate) backward_most_ns: i64,
     /// Frames without a time.
-    pub(crate) untimed: Seen,
+    pub(crate) untimed: Listed,
     /// The time of the frame after the first, and of the one before the last.
     second: Option<Timestamp>,
     last_but_one: Option<Timestamp>,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::sas::Sas;
 use crate::analysis::observe::observation::{Observation, SaSight};
-use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::listed::Listed;
 use crate::decrypt::{Icv, Unchecked};
 use crate::dissect::{OpenedEsp, Stack};
 use crate::keys::{Check, Fit, Hint};
@@ -20,7 +20,7 @@ pub(crate) struct Keyed {
     /// Packets that verify, by number of the key among those of the SA, and how. Of keys nothing is kept but this number.
     pub(crate) verified: BTreeMap<(u16, Fit), u64>,
     /// Packets that fail under every key.
-    pub(crate) failed: Seen,
+    pub(crate) failed: Listed,
     /// Packets that could not be checked and were decrypted to something that holds together, by number of the key.
     pub(crate) unverified: BTreeMap<u16, u64>,
     /// Packets that were tried with other transforms and other keys.

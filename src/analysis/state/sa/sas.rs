@@ -7,9 +7,13 @@ use std::collections::BTreeMap;
 use super::keyed::Keyed;
 use super::opaque::OpaqueEvidence;
 use super::sequence::SequenceState;
-use crate::analysis::limits::{FIRST_KEPT, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES};
+use super::sequence::steps::most;
+use crate::analysis::limits::{
+    FIRST_KEPT, FIRST_LISTED, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, MAX_TOTAL_LISTED, SA_BYTES,
+};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::base::listed::{Firsts, Listed};
 use crate::analysis::state::base::rare::Rare;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::steps::Steps;
@@ -46,7 +50,11 @@ pub(crate) struct SaState {
     /// AH: frames per header length.
     pub(crate) ah_lengths: BTreeMap<u32, u64>,
     pub(crate) ah_tail: Rare<AhTail>,
-    pub(crate) bad_length: Rare<Seen>,
+    pub(crate) bad_length: Option<Box<Listed>>,
+    /// The first frames of an SA that is wrong as such.
+    pub(crate) firsts: Option<Box<Firsts>>,
+    /// Frames whose AH ends in four octets that may be padding and are not zero.
+    pub(crate) unclean: Option<Box<Listed>>,
     /// Evidence for ESP-NULL, by candidate.
     pub(crate) null: BTreeMap<NullCandidate, NullVotes>,
     /// Frames checked against the candidates.
@@ -210,6 +218,9 @@ impl SaState {
     /// Takes in a frame; true if its sequence number was not seen before.
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight, l1_bytes: u64) -> bool {
+        if let Some(firsts) = &mut self.firsts {
+            firsts.add(self.seen.count, (o.pos, o.time));
+        }
         self.seen.add(o.pos, o.time);
         self.outer_bytes += u64::from(sight.outer_bytes);
         self.l1_bytes += l1_bytes;
@@ -240,6 +251,9 @@ impl SaState {
                 *self.ah_lengths.entry(sight.bytes).or_default() += 1;
                 if let Some(tail) = sight.ah_tail {
                     self.ah_tail.edit().add(sight.sequence, tail);
+                    if tail != 0 {
+                        self.unclean.get_or_insert_default().add(o.pos, o.time);
+                    }
                 }
             }
             crate::model::Protocol::Esp => self.null_checked += u64::from(sight.null_checked),
@@ -277,12 +291,15 @@ impl SaState {
             ah_lengths,
             ah_tail,
             bad_length,
+            firsts,
+            unclean,
             null,
             null_checked,
             evidence,
             steps,
             keyed,
         } = later;
+        self.merge_lists(firsts, bad_length, unclean, shift);
         self.seen.merge(seen, shift);
         self.outer_bytes += outer_bytes;
         self.l1_bytes += l1_bytes;
@@ -308,7 +325,6 @@ impl SaState {
             *self.ah_lengths.entry(length).or_default() += count;
         }
         self.ah_tail.merge(ah_tail, AhTail::merge);
-        self.bad_length.merge(bad_length, |own, later| own.merge(later, shift));
         for (candidate, votes) in null {
             self.null.entry(candidate).or_default().merge(votes);
         }
@@ -347,6 +363,62 @@ impl SaState {
 
     pub(crate) fn last_time(&self) -> Timestamp {
         self.seen.ends().map_or(Timestamp::UNKNOWN, |e| e.last_time)
+    }
+}
+
+/// A list that almost no SA has.
+type RareList = Option<Box<Listed>>;
+
+/// Lists that are halved so often have one frame.
+const MOST_HALVED: u32 = 10;
+
+impl SaState {
+    /// Appends the lists of frames of a later span, before its frames are added to the SA's own.
+    fn merge_lists(&mut self, firsts: Option<Box<Firsts>>, bad_length: RareList, unclean: RareList, shift: Shift) {
+        if let Some(firsts) = firsts {
+            self.firsts.get_or_insert_default().append(self.seen.count, *firsts, shift);
+        }
+        for (own, later) in [(&mut self.bad_length, bad_length), (&mut self.unclean, unclean)] {
+            if let Some(later) = later {
+                own.get_or_insert_default().merge(*later, shift);
+            }
+        }
+    }
+
+    /// Frames and steps that are listed where at most one in 2^`level` of the usual number may be.
+    fn listed(&self, level: u32) -> u64 {
+        let frames = [
+            self.bad_lengths(),
+            self.unclean.as_ref().map_or(0, |listed| listed.count),
+            self.firsts.as_ref().map_or(0, |_| self.seen.count),
+            self.keyed.as_ref().map_or(0, |keyed| keyed.failed.count),
+        ];
+        let most = most(FIRST_LISTED, level) as u64;
+        self.sequence.listed(level) + frames.iter().map(|count| count.min(&most)).sum::<u64>()
+    }
+
+    fn truncate_lists(&mut self, level: u32) {
+        let most = most(FIRST_LISTED, level);
+        self.sequence.truncate_lists(level);
+        for listed in [&mut self.bad_length, &mut self.unclean].into_iter().flatten() {
+            listed.truncate(most);
+        }
+        if let Some(firsts) = &mut self.firsts {
+            firsts.truncate(most);
+        }
+        if let Some(keyed) = &mut self.keyed {
+            keyed.failed.truncate(most);
+        }
+    }
+
+    /// Frames with an impossible length.
+    pub(crate) fn bad_lengths(&self) -> u64 {
+        self.bad_length.as_ref().map_or(0, |listed| listed.count)
+    }
+
+    /// Whether all frames of the SA so far are listed and the next one would be.
+    pub(crate) fn wants_listing(&self) -> bool {
+        self.firsts.as_ref().is_some_and(|firsts| firsts.wants(self.seen.count))
     }
 }
 
@@ -440,6 +512,27 @@ impl Sas {
         (self.states.len() * SA_BYTES + intervals * INTERVAL_BYTES) as u64
     }
 
+    /// Lists the frames of an SA that is wrong as such, from its first one on.
+    pub(crate) fn list(&mut self, id: u32) {
+        if let Some(state) = self.state_mut(id) {
+            state.firsts.get_or_insert_default();
+        }
+    }
+
+    /// Shortens what SAs list, where all of them together list too much.
+    pub(crate) fn bound_lists(&mut self) {
+        let level = self.listed_level();
+        if level > 0 {
+            self.states.iter_mut().for_each(|state| state.truncate_lists(level));
+        }
+    }
+
+    /// How often the number of frames that an SA lists was halved: as often as it takes, whatever the order of the frames and states.
+    pub(crate) fn listed_level(&self) -> u32 {
+        let listed = |level| self.states.iter().map(|state| state.listed(level)).sum::<u64>();
+        (0..MOST_HALVED).find(|&level| listed(level) <= MAX_TOTAL_LISTED).unwrap_or(MOST_HALVED)
+    }
+
     /// Gives back the room that was taken for SAs that did not come.
     pub(crate) fn settle(&mut self) {
         self.states.shrink_to_fit();
@@ -472,7 +565,7 @@ impl Sas {
                 }
                 Note::AhLength { sa } | Note::EspLength { sa } => {
                     if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
-                        state.bad_length.edit().add(o.pos, o.time);
+                        state.bad_length.get_or_insert_default().add(o.pos, o.time);
                     }
                 }
                 _ => {}

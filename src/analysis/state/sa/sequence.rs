@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use self::steps::Leaps;
 use crate::analysis::limits::{
     CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, FOLD_BEHIND, JUMP_STEP, LATE_BEHIND, MAX_INTERVALS, MAX_RUNS, RESTART_FALL,
     RESTART_NEXT, RUN_GAP_NS, RUN_STEP,
@@ -59,6 +60,8 @@ pub(crate) struct Run {
     late_before: Rare<[u64; CLASSES.len()]>,
     /// First frames behind a crossing of 2^32, at most [`MAX_WRAPS`].
     wraps: Vec<Edge>,
+    /// Where the numbers do not follow each other; `None` while they do.
+    steps: Option<Box<Leaps>>,
 }
 
 /// Crossings of 2^32 whose frames are kept, per run.
@@ -147,7 +150,7 @@ impl SequenceFigures {
         self.unusual.as_ref().map_or(&[], |unusual| &unusual.restarts)
     }
 
-    /// Steps forward beyond what loss explains.
+    /// Leaps forward beyond what loss explains.
     pub(crate) fn jumps(&self) -> &[Jump] {
         self.unusual.as_ref().map_or(&[], |unusual| &unusual.jumps)
     }
@@ -261,6 +264,7 @@ impl SequenceState {
             folded: Rare::default(),
             late_before: Rare::default(),
             wraps: Vec::new(),
+            steps: None,
         });
         self.runs.len() == 1
     }
@@ -389,6 +393,7 @@ impl SequenceState {
             folded: Rare::default(),
             late_before: Rare::default(),
             wraps: Vec::new(),
+            steps: None,
             ..*run
         };
         Self { runs: vec![run], ..Self::default() }
@@ -460,7 +465,11 @@ impl Run {
     #[inline]
     fn follow(&mut self, step: i32, raw: u32, pos: FramePos, time: Timestamp) -> bool {
         let unwrapped = self.last.unwrapped + i64::from(step);
-        self.last = Edge { pos, time, raw, unwrapped };
+        let edge = Edge { pos, time, raw, unwrapped };
+        if step != 1 {
+            self.note_step(&edge);
+        }
+        self.last = edge;
         self.frames += 1;
         if unwrapped >> 32 != self.max >> 32 && unwrapped > self.max {
             self.wrap();
@@ -471,6 +480,12 @@ impl Run {
             return true;
         }
         self.cover(unwrapped)
+    }
+
+    /// Takes note of a frame whose number is not the one after the last.
+    #[cold]
+    fn note_step(&mut self, edge: &Edge) {
+        self.steps.get_or_insert_default().add((&self.last).into(), edge.into());
     }
 
     /// Least and highest number, as sent.
@@ -585,6 +600,7 @@ impl Run {
         self.refuse_folded(&mut later);
         later.first.unwrapped += by;
         later.last.unwrapped += by;
+        self.append_steps(later.steps.take(), &later.first, by);
         let level = self.max >> 32;
         let border = (later.first.unwrapped >> 32 > level).then_some(later.first);
         for mut edge in border.into_iter().chain(later.wraps) {
@@ -647,7 +663,21 @@ impl Run {
         }
     }
 
+    /// Appends the steps of the run that continues this one, and the one between both.
+    fn append_steps(&mut self, later: Option<Box<Leaps>>, first: &Edge, by: i64) {
+        if first.unwrapped != self.last.unwrapped + 1 {
+            self.note_step(first);
+        }
+        if let Some(mut later) = later {
+            later.shift(Shift::default(), by);
+            self.steps.get_or_insert_default().append(*later);
+        }
+    }
+
     fn shift_positions(&mut self, shift: Shift) {
+        if let Some(steps) = &mut self.steps {
+            steps.shift(shift, 0);
+        }
         for edge in &mut self.wraps {
             edge.pos = edge.pos.shifted(shift);
         }
@@ -733,6 +763,8 @@ fn jump(before: &Run, after: &Run) -> Option<Jump> {
 const FURTHEST_ACROSS: u32 = 1 << 24;
 
 mod bound;
+pub(crate) mod history;
+pub(crate) mod steps;
 
 #[cfg(test)]
 mod tests;

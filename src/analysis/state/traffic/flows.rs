@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::{NONE, remap};
+use crate::analysis::state::base::listed::Firsts;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::model::{Shift, Timestamp, all_bits};
@@ -23,6 +24,8 @@ pub(crate) struct Flows {
     latest: Vec<Latest>,
     /// Packets of users in clear.
     pub(crate) clear: Seen,
+    /// The first of them.
+    pub(crate) clear_firsts: Firsts,
     /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
     pub(crate) decapsulated: BTreeMap<u32, Seen>,
 }
@@ -114,6 +117,7 @@ impl Flows {
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight]) -> Option<Decapsulated> {
         if o.class.user {
+            self.clear_firsts.add(self.clear.count, (o.pos, o.time));
             self.clear.add(o.pos, o.time);
         }
         if o.flow != NONE {
@@ -168,7 +172,7 @@ impl Flows {
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
         let mut out = Vec::new();
-        let Self { flows, marks, latest, clear, decapsulated } = later;
+        let Self { flows, marks, latest, clear, clear_firsts, decapsulated } = later;
         for ((flow, marks), &id) in flows.into_iter().zip(marks).zip(&map.flows) {
             if id == NONE {
                 continue;
@@ -185,6 +189,7 @@ impl Flows {
                 own.merge(marks);
             }
         }
+        self.clear_firsts.append(self.clear.count, clear_firsts, shift);
         self.clear.merge(clear, shift);
         // The border's own packet comes before those the later span found.
         let lanes = map.lanes();

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::analysis::limits::MAX_NOTICES;
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::remap;
+use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::dissect::{IpHeader, LayerKind, Limit, Note, Stack, StopCause};
 use crate::model::{Address, Protocol, Shift, Spi, all_bits};
@@ -14,16 +15,16 @@ use crate::model::{Address, Protocol, Shift, Spi, all_bits};
 /// Notices of a span.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Notices {
-    pub(crate) too_big: BTreeMap<TooBig, Seen>,
-    pub(crate) ike: BTreeMap<IkeNotice, Seen>,
+    pub(crate) too_big: BTreeMap<TooBig, Listed>,
+    pub(crate) ike: BTreeMap<IkeNotice, Listed>,
     pub(crate) pause: BTreeMap<(u32, Option<u8>), Pauses>,
     pub(crate) ike_endpoints: BTreeMap<(Address, u16), ()>,
     /// Pairs of addresses that exchanged IKE, the smaller first.
     pub(crate) ike_pairs: BTreeMap<(Address, Address), ()>,
     /// Frames shorter than their outermost IP packet states.
-    pub(crate) sliced: Seen,
+    pub(crate) sliced: Listed,
     /// Frames with a header that cannot be read or that contradicts the one around it, by that header.
-    pub(crate) malformed: BTreeMap<LayerKind, Seen>,
+    pub(crate) malformed: BTreeMap<LayerKind, Listed>,
     pub(crate) tcp_continuations: Seen,
     pub(crate) too_deep: Seen,
     /// Frames that end in their CRC-32 though no FCS is declared, and frames with four octets more than they need that are none.
@@ -59,9 +60,9 @@ pub(crate) enum IkeKind {
 }
 
 /// PAUSE frames of one direction and class.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pauses {
-    pub(crate) seen: Seen,
+    pub(crate) seen: Listed,
     pub(crate) quanta: u64,
     /// Time stopped by all but the last: each until its quanta end or the next one comes.
     #[serde(serialize_with = "all_bits")]

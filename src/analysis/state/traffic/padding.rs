@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::remap;
-use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::listed::Listed;
 use crate::dissect::{LayerKind, Stack};
 use crate::model::report::Pattern;
 use crate::model::{FramePos, Shift};
@@ -37,7 +37,7 @@ pub(crate) struct EthernetPadding {
 /// Padding of one direction and pattern.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PadCell {
-    pub(crate) seen: Seen,
+    pub(crate) seen: Listed,
     pub(crate) shortest: u32,
     pub(crate) longest: u32,
     /// The first frames.

@@ -99,14 +99,16 @@ pub struct Station {
 }
 
 /// Findings by severity, worst first.
-fn marks(findings: &[Finding], exact: bool) -> Vec<TrustMark> {
+fn marks(findings: &[Finding], exact: bool, measured: bool) -> Vec<TrustMark> {
     let of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
     let mut marks: Vec<TrustMark> = [Severity::Error, Severity::Warning, Severity::Note]
         .into_iter()
         .filter(|severity| of(*severity) > 0)
         .map(|severity| TrustMark { severity: Some(severity), text: count(of(severity), severity.name()) })
         .collect();
-    if of(Severity::Error) == 0 {
+    if !measured {
+        marks.push(TrustMark { severity: Some(Severity::Warning), text: "nothing was measured".to_owned() });
+    } else if of(Severity::Error) == 0 {
         let text = if findings.is_empty() { "no findings" } else { "no errors" };
         marks.push(TrustMark { severity: None, text: text.to_owned() });
     }

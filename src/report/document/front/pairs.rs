@@ -17,7 +17,7 @@ pub(in crate::report::document) fn front(report: &MatchReport, view: &View) -> F
         date: date(first, &view.zone),
         author: String::new(),
         lede: lede(report, sized),
-        marks: marks(&report.findings, report.exactness == Exactness::Exact),
+        marks: marks(&report.findings, report.exactness == Exactness::Exact, true),
         merits: merits(report, sized),
         stations: stations(report),
         trust: trust::of_pairs(report),

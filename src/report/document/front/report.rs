@@ -16,7 +16,7 @@ pub(in crate::report::document) fn front(report: &Report, view: &View) -> Front 
         date: date(report.captures.iter().filter_map(|capture| capture.first_ns).min(), &view.zone),
         author: String::new(),
         lede: lede(report, sized),
-        marks: marks(&report.findings, report.exactness == Exactness::Exact),
+        marks: marks(&report.findings, report.exactness == Exactness::Exact, measured(report)),
         merits: merits(report, sized),
         stations: stations(report),
         trust: trust::of_report(report),
@@ -188,4 +188,9 @@ fn stations(report: &Report) -> Vec<Station> {
         (_, taps) if (2..=4).contains(&taps.len()) => taps.iter().map(tap).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Whether there was anything to judge: frames, or configurations alone.
+fn measured(report: &Report) -> bool {
+    report.captures.is_empty() || report.totals.frames > 0
 }

@@ -17,7 +17,7 @@ pub(in crate::report::document) fn front(report: &TrialsReport, answers: &[Strin
         date: date(captures.filter_map(|capture| capture.first_ns).min(), &view.zone),
         author: String::new(),
         lede: answers.iter().map(|answer| Sentence::default().then(answer)).collect(),
-        marks: marks(&report.findings, report.exactness == Exactness::Exact),
+        marks: marks(&report.findings, report.exactness == Exactness::Exact, !report.trials.is_empty()),
         merits: merits(report),
         stations: report
             .taps

@@ -23,7 +23,7 @@ pub(super) fn of_report(report: &Report) -> Rows {
     if report.sas.iter().any(|sa| sa.sequence.is_some()) {
         let sentence = "Lost means never seen at this tap. Whether a packet was dropped before the tap or not captured, the \
                         capture alone does not decide.";
-        say(&mut rows, "LossSum", sentence.to_owned());
+        say(&mut rows, "Loss", sentence.to_owned());
     }
     if report.rates.directions.iter().any(|rate| rate.l1_basis == LengthBasis::Assumed) {
         let sentence = "Lengths on the wire are assumed for some frames: the link is not Ethernet, segmentation offload made \
@@ -90,7 +90,7 @@ pub(super) fn of_pairs(report: &MatchReport) -> Rows {
     if report.pairs.unmatched_plain > 0 && open == 0 {
         let sentence = "Lost means not seen at the tap of the tunnel. Whether the gateway or its queue dropped a packet, \
                         captures alone do not decide.";
-        say(&mut rows, "LossSum", sentence.to_owned());
+        say(&mut rows, "Loss", sentence.to_owned());
     }
     rows
 }

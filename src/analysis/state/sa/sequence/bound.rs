@@ -17,6 +17,16 @@ impl SequenceState {
         self.runs.iter_mut().for_each(|run| run.keep_newest(kept.max(1)));
     }
 
+    /// Leaps and frames that are listed where at most one in 2^`level` of the usual number may be.
+    pub(crate) fn listed(&self, level: u32) -> u64 {
+        self.runs.iter().filter_map(|run| run.steps.as_ref()).map(|steps| steps.listed(level)).sum()
+    }
+
+    /// Keeps as many as that.
+    pub(crate) fn truncate_lists(&mut self, level: u32) {
+        self.runs.iter_mut().filter_map(|run| run.steps.as_mut()).for_each(|steps| steps.truncate(level));
+    }
+
     /// Frames that arrived where everything had become counters.
     pub(crate) fn beyond_horizon(&self) -> u64 {
         self.runs.iter().map(|run| run.folded.get().beyond_horizon).sum()

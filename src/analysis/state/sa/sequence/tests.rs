@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::analysis::limits::FIRST_STEPS;
 
 fn state(frames: &[(u32, i64)]) -> SequenceState {
     let mut state = SequenceState::default();
@@ -162,6 +163,33 @@ proptest! {
     }
 
     #[test]
+    fn the_history_has_all_that_the_figures_count(
+        steps in prop::collection::vec((prop_oneof![8 => Just(1i64), 3 => -20i64..40, 1 => -6000i64..5000, 1 => any::<i32>().prop_map(i64::from)], prop_oneof![20 => 0i64..50, 1 => 9_000i64..12_000]), 1..160),
+        start in prop_oneof![Just(1u32), Just(0xffff_fff0), any::<u32>()],
+    ) {
+        let (mut seq, mut ms) = (start, 0);
+        let frames: Vec<(u32, i64)> = steps.iter().map(|&(step, wait)| {
+            seq = seq.wrapping_add(step as u32);
+            ms += wait;
+            (seq, ms)
+        }).collect();
+        let state = state(&frames);
+        let (figures, history) = (state.finish(0).unwrap(), state.history());
+        prop_assert!(history.is_whole && history.is_whole_again);
+        let holes = || history.gaps.iter().flat_map(|gap| gap.missing.iter().flatten());
+        prop_assert_eq!(holes().map(|(from, to)| from.abs_diff(*to)).sum::<u64>(), figures.lost);
+        prop_assert_eq!(holes().map(|(from, to)| from.abs_diff(*to)).max().unwrap_or(0), figures.longest_gap);
+        prop_assert_eq!(holes().count() as u64, figures.gaps);
+        prop_assert_eq!(history.late.iter().map(|behind| behind.count).sum::<u64>(), figures.late);
+        prop_assert_eq!(history.again.iter().map(|behind| behind.count).sum::<u64>(), figures.duplicate);
+        for gap in &history.gaps {
+            let number = |mark: super::steps::Sighting| frames[mark.pos.number() as usize - 1].0;
+            prop_assert_eq!(number(gap.before).wrapping_add(1), gap.numbers.0 as u32);
+            prop_assert_eq!(number(gap.after), (gap.numbers.1 as u32).wrapping_add(1));
+        }
+    }
+
+    #[test]
     fn windows_drop_what_an_rfc_4303_receiver_would(
         steps in prop::collection::vec(prop_oneof![6 => Just(1i64), 3 => -100i64..120, 1 => -3000i64..3000], 1..300),
     ) {
@@ -258,4 +286,32 @@ fn numbers_behind_what_is_kept_are_beyond_the_horizon_of_a_merged_state_too() {
     let figures = own.finish(0).unwrap();
     assert_eq!((figures.lost, figures.gaps, figures.duplicate), (100, 100, 0));
     assert!(figures.degraded().is_some());
+}
+
+/// More steps than are listed, of pieces with and without shortened lists: the first and last ones are those of the whole.
+#[test]
+fn of_too_many_steps_the_first_and_the_last_are_listed_wherever_the_stream_is_cut() {
+    let lossy: Vec<(u32, i64)> = (0..5_000).map(|n| (10 + 3 * n, i64::from(n))).collect();
+    for frames in [lossy, ragged(7, 4_000)] {
+        for level in [0, 2, 6, 12] {
+            let mut whole = state(&frames);
+            whole.truncate_lists(level);
+            for cut in [1, 100, 300, 1_200, frames.len() - 20] {
+                let mut merged = state(&frames[..cut]);
+                let mut later = state(&frames[cut..]);
+                later.truncate_lists(level.min(3));
+                merged.truncate_lists(level.min(1));
+                merged.merge(later, Shift { captures: 0, frames: cut as u64 });
+                merged.truncate_lists(level);
+                assert_eq!(merged, whole, "level {level}, cut at {cut}");
+            }
+            let history = whole.history();
+            assert!(!history.is_whole);
+        }
+    }
+    let whole = state(&(0..5_000).map(|n| (10 + 3 * n, i64::from(n))).collect::<Vec<_>>()).history();
+    assert_eq!((whole.gaps.len(), whole.gaps[0].numbers), (FIRST_STEPS, (11, 12)));
+    let last = whole.last_gap.expect("the last of them is listed too");
+    assert_eq!((last.numbers, last.before.pos.number(), last.after.pos.number()), ((15_005, 15_006), 4_999, 5_000));
+    assert_eq!(last.filled_late(), Some(0));
 }
