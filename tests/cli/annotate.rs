@@ -56,7 +56,7 @@ fn comments(bytes: &[u8]) -> Vec<String> {
 /// 20 packets of which three are missing, one has no SPI and one comes twice.
 fn troubled() -> Vec<Out> {
     let packet = |at: u64, spi: u32, sequence: u32| {
-        let frame = esp([192, 168, 1, 1].into(), [192, 168, 1, 2].into(), spi, sequence, &[sequence as u8; 77]);
+        let frame = esp([192, 168, 1, 1].into(), [192, 168, 1, 2].into(), spi, sequence, &[sequence as u8; 76]);
         Out::whole(START + at * 1_000_000, frame)
     };
     let mut out: Vec<Out> = (1..=20).filter(|n| !(8..=10).contains(n)).map(|n| packet(u64::from(n), 1001, n)).collect();
@@ -129,7 +129,7 @@ fn blocks_without_comments_are_copied_and_options_stay() {
             longer += usize::from(new.len() > old.len());
         }
         // The section, the frame after the gap and the one with SPI 0 at least.
-        assert!((3..8).contains(&longer), "{longer} blocks with comments");
+        assert!((3..6).contains(&longer), "{longer} blocks with comments");
         // Comments of a first run are options that stay in a second.
         let again = dir.join("again.pcapng");
         annotate(&out, &[], &again).expect(0);
@@ -169,7 +169,7 @@ fn an_excerpt_has_the_neighbours_of_findings() {
         .iter()
         .map(|(_, time, ..)| all.iter().find(|(_, own, ..)| own == time).expect("one of the capture").0)
         .collect();
-    assert!(kept.len() < 10 && kept.ends_with(&[17, 18]) && kept.contains(&7) && kept.contains(&8), "{kept:?}");
+    assert!(kept.len() < 9 && kept.ends_with(&[17, 18]) && kept.contains(&7) && kept.contains(&8), "{kept:?}");
     let text = comments(&std::fs::read(&out).expect("written"));
     assert!(text.iter().any(|comment| comment.starts_with("frame 7 of ")), "{text:?}");
 }

@@ -25,28 +25,12 @@ impl Remarks {
         Self { comments: Comments::new(only), limit, beyond: 0 }
     }
 
-    /// The places of findings in the one capture of a report; of a finding that lists none, the first and the last frame.
+    /// The places of findings in the one capture of a report. What no single frame shows is in the summary alone.
     pub(super) fn findings(&mut self, findings: &[Finding]) {
         for finding in findings {
             for Occurrence { frame, what, .. } in &finding.occurrences {
                 self.add(*frame, &format!("spiglass {}: {what}", finding.code));
             }
-            if finding.occurrences.is_empty() {
-                self.ends(finding);
-            }
-        }
-    }
-
-    /// The first and the last frame of a finding.
-    fn ends(&mut self, finding: &Finding) {
-        let [first, last] = [finding.first_frame, finding.last_frame].map(|frame| frame.map(|frame| frame.frame));
-        let Some(first) = first else { return };
-        let only = last.is_none_or(|last| last == first);
-        let which = if only { "here" } else { "first" };
-        let of = if finding.count > 1 { format!(" of {}", grouped(finding.count)) } else { String::new() };
-        self.add(first, &format!("spiglass {}: {which}{of}", finding.code));
-        if let Some(last) = last.filter(|_| !only) {
-            self.add(last, &format!("spiglass {}: last{of}", finding.code));
         }
     }
 
