@@ -175,7 +175,7 @@ fn loss_is_a_warning_only_above_the_tolerated_share() {
     let evidence = text(&items(&said, "findings")[0], "evidence").to_owned();
     assert!(evidence.contains(": 5 of 2000 numbers never seen at this TAP ("), "{evidence}");
     assert!(evidence.contains("), 5 gaps, longest 1."), "{evidence}");
-    assert!(evidence.ends_with("First gap after sequence 100."), "{evidence}");
+    assert!(evidence.ends_with("First gap after sequence 100 (between frames 120 and 121)."), "{evidence}");
     assert_eq!(findings(&report(&five, &["--max-loss", "1"])), [("sequence-gap", "note", 5)]);
 }
 

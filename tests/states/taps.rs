@@ -31,6 +31,18 @@ fn analysis(mut report: Value) -> Value {
                 for name in ["captures", "first_frame", "last_frame", "frame", "examples", "evidence"] {
                     fields.remove(name);
                 }
+                // Occurrences and gaps: what is in words names frames too.
+                let occurrence = fields.contains_key("count") && fields.contains_key("time_ns");
+                for name in ["capture", "frame_before", "frame_after", "what"] {
+                    if occurrence || fields.contains_key("time_before_ns") {
+                        fields.remove(name);
+                    }
+                }
+                // By frames, a filter holds for one capture only.
+                fields.retain(|name, value| {
+                    let by_frames = value.as_str().is_none_or(|filter| filter.starts_with("frame.number"));
+                    name != "filter" || !by_frames
+                });
                 fields.values_mut().for_each(strip);
             }
             _ => {}

@@ -192,8 +192,8 @@ impl Bench {
                     continue;
                 }
                 tunnelled += 1;
-                let done = done + self.late.map_or(0, |(every, by)| if number % every == 0 { by } else { 0 });
-                let missed = self.missed.is_some_and(|every| number % every == 0);
+                let done = done + self.late.map_or(0, |(every, by)| if number.is_multiple_of(every) { by } else { 0 });
+                let missed = self.missed.is_some_and(|every| number.is_multiple_of(every));
                 for (i, octets) in self.outer(&packet, sequence, &mut noise).into_iter().enumerate() {
                     if !missed {
                         tunnel.push(Out::whole(done + i as u64, self.frame(&octets, 2)));

@@ -123,11 +123,15 @@ fn step(met: &[Met]) -> Option<(usize, i64)> {
             continue;
         }
         let after = least_after.get(k + 1).copied().unwrap_or(i64::MAX);
+        // A slow device makes every packet later by the time that it takes for one.
+        if by.abs() < PERIODS * usual(met, k) {
+            continue;
+        }
         let found = if by > 0 {
-            let silent = b.d - a.d >= by - by / 10;
+            let silent = b.d - a.d >= by - by / 10 && b.t - a.t <= by / 4;
             silent && after - least_before >= by - by / 5 && !drains(met, k + 1)
         } else {
-            let silent = b.t - a.t >= -by + by / 10;
+            let silent = b.t - a.t >= -by + by / 10 && b.d - a.d <= -by / 4;
             let next = met.get(k + 1..k + 1 + SETTLED).unwrap_or_default();
             silent && after < least_before + by - by / 5 && next.iter().all(|own| own.late() < least_before)
         };
@@ -136,6 +140,21 @@ fn step(met: &[Met]) -> Option<(usize, i64)> {
         }
     }
     None
+}
+
+/// A step is longer than so many gaps between packets.
+const PERIODS: i64 = 5;
+
+/// The usual gap between packets around one, at the tap where it is longer.
+fn usual(met: &[Met], k: usize) -> i64 {
+    let around = met.get((k + 1).saturating_sub(SETTLED)..(k + 1 + SETTLED).min(met.len())).unwrap_or_default();
+    let median = |time: fn(&Met) -> i64| {
+        let mut gaps: Vec<i64> =
+            around.windows(2).filter_map(|two| Some((time(two.last()?) - time(two.first()?)).abs())).collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+    };
+    median(|own| own.t).max(median(|own| own.d))
 }
 
 /// Whether packets leave faster than they came after a silence of the output.
@@ -161,6 +180,11 @@ mod tests {
         // What waited during a pause of 300 ms leaves one a millisecond.
         let stalled = met((0..400).map(|i| (2 * i, if i < 100 { 1 } else { (301 - (i - 100)).max(1) })));
         assert_eq!(step(&stalled), None);
+        // A device that takes 90 ms for a packet, and gets one each 75 ms.
+        let slow = met((0..60).map(|i| (75 * i, 1 + 15 * i)));
+        assert_eq!(step(&slow), None);
+        let bursts = met((0..60).map(|i| (75 * i, 1 + 30 * (i / 2))));
+        assert_eq!(step(&bursts), None);
         // A trial that ends before the queue has drained.
         let cut = met((0..160).map(|i| (2 * i, if i < 100 { 1 } else { 301 - (i - 100) })));
         assert_eq!(step(&cut), None);
