@@ -14,11 +14,11 @@ use crate::matching::measure::doubt;
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
-use crate::matching::measure::prefix::Prefix;
 use crate::matching::measure::quantiles::Quantiles;
 use crate::matching::measure::tally::{Pads, SaTally, frame};
 use crate::matching::packets::flows::Flows;
 use crate::matching::packets::ledger::{Lost, PairBasis};
+use crate::matching::packets::prefix::Prefix;
 use crate::model::pairs::{
     self, ByBasis, Direction, Ends, EndsWay, Latency, LossPlace, Outside, Padding, PaddingExample, Pairs, Times,
     TunnelWay, Undetermined,

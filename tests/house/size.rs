@@ -55,6 +55,7 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("policy/read/xfrm/state.rs", "line", 70, "a list of words and what they state"),
     ("report/explain/drops.rs", "said", 70, "a list of log lines and what they mean"),
     ("report/sample.rs", "report", 100, "a report for tests, member by member"),
+    ("report/sample/pairs.rs", "direction", 70, "a report for tests, member by member"),
     ("report/sample/pairs.rs", "report", 80, "a report for tests, member by member"),
     ("trials/figures/measure.rs", "measure", 150, "a row put together member by member"),
     ("trials/read/mod.rs", "tunnelled", 70, "the ways a tunnelled packet counts, in their order"),

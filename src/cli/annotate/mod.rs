@@ -16,7 +16,7 @@ use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies};
 use crate::capture::{About, CaptureReader, Source};
-use crate::engine::{self, Annotated, Input, Matched, Outcome, PairInputs, Settings};
+use crate::engine::{self, Annotated, Input, Outcome, PairInputs, Settings};
 use crate::matching::PairSettings;
 use crate::model::Error;
 use crate::report::words::escape::printable;
@@ -55,10 +55,10 @@ pub(super) struct AnnotateArgs {
     /// Most frames that get comments; more are counted
     #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = "Output")]
     limit: usize,
-    /// Write Wireshark's esp_sa table of the configurations' ESP SAs to FILE, with their keys, readable by its owner alone
+    /// Write Wireshark's esp_sa table of the configurations' ESP SAs to FILE, with keys, for its owner alone [default: none]
     #[arg(long, value_name = "FILE", requires = "config", value_hint = ValueHint::FilePath, help_heading = "Output")]
     esp_sa: Option<PathBuf>,
-    /// Write Wireshark's colouring rules for these comments to FILE
+    /// Write Wireshark's colouring rules for these comments to FILE [default: none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     colour_filters: Option<PathBuf>,
     /// A capture of the plaintext side, to be paired with this one; repeatable [default: none]
@@ -124,15 +124,7 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
     remarks.findings(&report.findings);
     if !plain.is_empty() {
         let inputs = PairInputs { plain, tunnel: vec![input.clone()], exit: Vec::new() };
-        let pairing = PairSettings { link_rate_bps: args.analysis.link_rate, ..PairSettings::default() };
-        // Comments are gathered in memory: there is nothing that could fail.
-        let mut add = |pair: &_| {
-            remarks.pair(pair);
-            Ok(())
-        };
-        if let Ok(Matched { errors, .. }) = engine::pair(&inputs, &settings, &pairing, Some(&mut add), &display) {
-            unread.extend(errors);
-        }
+        unread.extend(pairs(&inputs, &settings, args.analysis.link_rate, &mut remarks, &display));
     }
     verdict.errors(&unread);
     unread.iter().for_each(complain);
@@ -166,6 +158,24 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
         }
     }
     verdict
+}
+
+/// Gathers the pairs with the plaintext side; inputs that could not be read.
+fn pairs(
+    inputs: &PairInputs,
+    settings: &Settings,
+    link_rate_bps: Option<u64>,
+    remarks: &mut Remarks,
+    display: &Display,
+) -> Vec<Error> {
+    let pairing = PairSettings { link_rate_bps, ..PairSettings::default() };
+    // Comments are gathered in memory: there is nothing that could fail.
+    let mut add = |pair: &_| {
+        remarks.pair(pair);
+        Ok(())
+    };
+    engine::pair(inputs, settings, &pairing, Some(&mut add), display)
+        .map_or_else(|_| Vec::new(), |matched| matched.errors)
 }
 
 /// What was written, on standard error.

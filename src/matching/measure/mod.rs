@@ -6,7 +6,6 @@ pub(super) mod doubt;
 mod forwarding;
 pub(super) mod known;
 pub(super) mod losses;
-pub(super) mod prefix;
 pub(super) mod quantiles;
 pub(super) mod silence;
 pub(super) mod sizes;

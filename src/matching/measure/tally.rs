@@ -6,13 +6,13 @@ use foldhash::fast::FixedState;
 
 use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
-use super::prefix::Prefix;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
 use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
+use crate::matching::packets::prefix::Prefix;
 use crate::matching::{PairSettings, TunnelKey, id};
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::Pattern;

@@ -5,6 +5,7 @@ pub(super) mod ledger;
 pub(super) mod links;
 pub(super) mod mapping;
 pub(super) mod numbers;
+pub(super) mod prefix;
 pub(super) mod progress;
 pub(super) mod reach;
 pub(super) mod retire;

@@ -31,12 +31,12 @@ struct Run {
 
 /// Skips of all SAs, in the order in which they were seen; packets that came late are not missing.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Skipped {
+pub(crate) struct SkippedNumbers {
     runs: HashMap<u16, Run, FixedState>,
     found: Vec<Skip>,
 }
 
-impl Skipped {
+impl SkippedNumbers {
     /// Takes note of a frame.
     pub(crate) fn see(&mut self, sa: u16, t: i64, sequence: u32) {
         let raw = i64::from(sequence);
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn late_packets_are_not_missing_and_merged_skips_keep_their_sum() {
-        let mut skipped = Skipped::default();
+        let mut skipped = SkippedNumbers::default();
         for (t, sequence) in [(0, 1), (10, 2), (20, 5), (30, 3), (40, 6)] {
             skipped.see(7, t, sequence);
         }
         let all = skipped.of(&[true; 8], |t| t);
         assert_eq!(missing(&all, 0, 100), 1);
-        let mut many = Skipped::default();
+        let mut many = SkippedNumbers::default();
         for i in 0..(4 * MAX_SKIPS) as u32 {
             many.see(0, i64::from(i) * 1_000, 2 * i);
         }

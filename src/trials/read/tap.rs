@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::flows::Starts;
 use super::kept::{Kept, KeptRecord, Share};
-use super::skipped::Skipped;
+use super::skipped::SkippedNumbers;
 use crate::model::{Address, SaKey};
 use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, STEP_BACK_NS};
 
@@ -135,7 +135,7 @@ pub(crate) struct Tap {
     pub(crate) decrypted: u64,
     pub(crate) steps: Vec<ClockStep>,
     /// Sequence numbers that SAs skipped.
-    pub(crate) skipped: Skipped,
+    pub(crate) skipped: SkippedNumbers,
     /// Time of the latest frame, steps undone.
     pub(crate) latest: Option<i64>,
     /// Pairs of outer addresses: bunches, and which way each SA goes.
@@ -166,7 +166,7 @@ impl Tap {
             opaque: 0,
             decrypted: 0,
             steps: Vec::new(),
-            skipped: Skipped::default(),
+            skipped: SkippedNumbers::default(),
             latest: None,
             directions: Vec::new(),
             sas: Vec::new(),
