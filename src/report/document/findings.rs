@@ -40,7 +40,7 @@ pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
         let so_far = printed.entry(&*finding.code).or_default();
         *so_far += 1;
         if *so_far <= per_code {
-            section.blocks.push(Block::Finding(one(found, finding, n + 1, *so_far == 1)));
+            section.blocks.push(Block::Finding(Box::new(one(found, finding, n + 1, *so_far == 1))));
         }
         // Findings are sorted by severity and code, so the last of a code is followed by another code.
         let last = found.findings.get(n + 1).is_none_or(|next| next.code != finding.code);

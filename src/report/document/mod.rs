@@ -121,7 +121,7 @@ pub enum Block {
     /// A chart. Forms without charts leave it out: the tables have its figures.
     Figure(Box<Figure>),
     /// A finding with its evidence.
-    Finding(FindingBlock),
+    Finding(Box<FindingBlock>),
     /// How many findings of one code are not listed.
     MoreFindings(String),
 }
