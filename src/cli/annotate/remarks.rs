@@ -7,7 +7,7 @@ use crate::engine::Expectation;
 use crate::model::pairs::Pair;
 use crate::model::report::{Finding, Occurrence, Report};
 use crate::report::words::escape::printable;
-use crate::report::words::number::{count, duration, grouped};
+use crate::report::words::number::{count, duration};
 
 /// Most characters of the summary.
 const MAX_SUMMARY: usize = 8_000;
