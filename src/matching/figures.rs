@@ -184,6 +184,11 @@ impl Matcher {
         if sa.is_by_order() && proof.is_open() {
             return Some(doubt::unproved(proof.open, proof.pairs));
         }
+        // Where many pairs are guesses, what is left over is one, too.
+        let unsure = sa.guessed.saturating_mul(MOST_GUESSED) > sa.matched && (missed > 0 || sa.alone > 0);
+        if sa.is_by_order() && unsure {
+            return Some(doubt::guessed(sa.guessed, sa.matched));
+        }
         is_uncounted(sa, missing, missed).then(|| doubt::uncounted(missing, missed))
     }
 
@@ -320,6 +325,9 @@ impl Matcher {
         ways.into_iter().rev().filter_map(row).collect()
     }
 }
+
+/// Of so many pairs by order at most one may be a guess where packets are left over.
+const MOST_GUESSED: u64 = 8;
 
 /// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none. Where strangers are
 /// expected in the tunnel, those count that stand beside a plaintext packet without counterpart.

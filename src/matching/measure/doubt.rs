@@ -142,6 +142,19 @@ pub(in crate::matching) fn unproved(open: u64, pairs: u64) -> Undetermined {
     }
 }
 
+/// Pairs by order that are guesses.
+pub(in crate::matching) fn guessed(guessed: u64, pairs: u64) -> Undetermined {
+    Undetermined {
+        alignments: 2,
+        reason: format!(
+            "{guessed} of {pairs} pairs by order are guesses: other packets fit as well by length and time"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, captures without gaps, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Pairs of equal packets that no clock tells apart.
 pub(in crate::matching) fn timeless() -> Undetermined {
     Undetermined {

@@ -55,6 +55,8 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) name: Name,
     pub(in crate::matching) matched: u64,
     pub(in crate::matching) ambiguous: u64,
+    /// Pairs that are no more than guesses.
+    pub(in crate::matching) guessed: u64,
     pub(in crate::matching) alone: u64,
     pub(in crate::matching) uncovered: u64,
     pub(in crate::matching) repeated: u64,
@@ -120,6 +122,7 @@ impl Tally {
             name: id(key).into(),
             matched: 0,
             ambiguous: 0,
+            guessed: 0,
             alone: 0,
             uncovered: 0,
             repeated: 0,
@@ -266,6 +269,7 @@ impl Tally {
         }
         sa.confidence += f64::from(confidence);
         sa.ambiguous += u64::from(confidence < SURE);
+        sa.guessed += u64::from(confidence < TIMED);
         headers(&mut sa.header, packet, &plain);
         // Neighbours are mostly of one flow.
         if self.last_flow != Some((plain.flow, packet.sa)) {
