@@ -326,7 +326,7 @@ impl Matcher {
     }
 }
 
-/// Of so many pairs by order at most one may be a guess where packets are left over.
+/// Limit on guesses among pairs by order where packets are left over, as 1 in N.
 const MOST_GUESSED: u64 = 8;
 
 /// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none. Where strangers are

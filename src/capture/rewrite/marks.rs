@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct Comments {
     comments: BTreeMap<u64, Vec<String>>,
-    /// Only frames at most so many away from one with comments are written.
+    /// The largest distance, in frames, from one with comments at which frames are written; without it all are.
     context: Option<u64>,
 }
 
 impl Comments {
-    /// All frames are written, or, with `context`, those at most so many away from one with comments.
+    /// All frames are written, or, with `context`, those with comments and that number of frames on either side of each.
     #[must_use]
     pub fn new(context: Option<u64>) -> Self {
         Self { comments: BTreeMap::new(), context }

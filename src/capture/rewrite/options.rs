@@ -29,7 +29,7 @@ pub(super) fn with_comments(order: ByteOrder, block: &[u8], at: usize, comments:
     Some(new)
 }
 
-/// The beginning of a text, at most so many octets.
+/// The beginning of a text, at most `most` octets, ending between characters.
 pub(super) fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {

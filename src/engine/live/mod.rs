@@ -142,7 +142,7 @@ fn is_live(source: &Source) -> bool {
     }
 }
 
-/// Reads to the end, or until nobody wants more. Opening may wait as well: a named pipe waits for its writer.
+/// Reads to the end, or until the receiver is gone. Opening may wait as well: a named pipe waits for its writer.
 fn read(source: &Source, pieces: &SyncSender<io::Result<Vec<u8>>>) {
     let mut input = match source.open() {
         Ok(opened) => opened.input,
