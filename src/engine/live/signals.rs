@@ -1,7 +1,6 @@
 //! Signals: what the user or the system wants of a run.
 
 use std::io;
-use std::thread;
 
 /// What a signal asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +19,7 @@ pub enum Signal {
 pub fn on_signal(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
-    thread::Builder::new().name("signals".into()).spawn(move || {
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             handle(if signal == SIGUSR1 { Signal::Report } else { Signal::End });
         }
