@@ -71,7 +71,7 @@ fn remove_orphans(target: &Path) {
 }
 
 /// Refuses to write over what is read: a report in the place of its capture would be all that is left of it.
-fn keep_apart<'p>(output: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result<(), Error> {
+pub(super) fn keep_apart<'p>(output: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result<(), Error> {
     let place = |path: &Path| std::fs::canonicalize(path).ok().filter(|path| path.is_file());
     let Some(target) = place(output) else { return Ok(()) };
     match read.into_iter().find(|path| place(path).as_ref() == Some(&target)) {

@@ -203,6 +203,15 @@ fn what_cannot_be_done_is_said() {
     let _ = std::fs::remove_file(&out);
     annotate(&junk, &[], &out).expect(2);
     assert!(!out.exists());
+    // A table must not take the place of what is read.
+    let config = write_file(&dir, "r1.cfg", &std::fs::read(fixture("policy/lab-wrong-auth-key.txt")).expect("there"));
+    let before = std::fs::read(&config).expect("there");
+    let config = config.to_str().expect("text");
+    for more in [&["--config", config, "--esp-sa", config][..], &["--colour-filters", name]] {
+        let run = annotate(&path, more, &out).expect(2);
+        assert!(run.stderr.contains("written over"), "{run}");
+    }
+    assert!(std::fs::read(config).expect("there") == before, "the configuration is as it was");
     // A cut capture: what there is is written.
     let bytes = std::fs::read(&path).expect("there");
     let cut = write_file(&dir, "cut.pcap", &bytes[..bytes.len() - 9]);

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::args::{AnalysisArgs, FilterArgs, PolicyArgs, RunArgs};
 use super::progress::{Display, InterruptKey};
 use super::run::{complain, failed, warn_of_damaged, write};
-use super::sink::Sink;
+use super::sink::{Sink, keep_apart};
 use super::verdict::Verdict;
 use super::{options, policies};
 use crate::capture::{About, CaptureReader, Source};
@@ -101,6 +101,9 @@ fn prepare(args: &AnnotateArgs) -> Result<Prepared, Error> {
     let settings = options::settings(&args.filter, Some(&args.analysis))?;
     let input = Input::from(source);
     let all: Vec<Input> = std::iter::once(&input).chain(&plain).cloned().collect();
+    for table in [&args.esp_sa, &args.colour_filters].into_iter().flatten() {
+        keep_apart(table, options::read_paths(&all, &args.policy))?;
+    }
     let sink = Sink::open(Some(&args.output), options::read_paths(&all, &args.policy))?;
     Ok(Prepared { input, plain, settings, sink })
 }

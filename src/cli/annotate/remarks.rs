@@ -56,7 +56,7 @@ impl Remarks {
 
     fn add(&mut self, frame: u64, comment: &str) {
         if self.comments.frames() < self.limit {
-            // What stands in a capture or a configuration is text, never a control character.
+            // Control characters from a capture or a configuration are escaped.
             self.comments.add(frame, printable(comment).into_owned());
         } else {
             self.beyond += 1;

@@ -34,7 +34,7 @@ pub(super) fn tables(args: &AnnotateArgs, expectation: &Expectation, findings: &
     errors
 }
 
-/// Writes a file that nobody else may read, not even while it is written.
+/// Writes a file with permissions for its owner alone (0600), set before the first key is written.
 fn write_secretly(path: &Path, text: &str) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
