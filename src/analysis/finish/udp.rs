@@ -22,7 +22,7 @@ const MISFITS: u64 = 20;
 const ODD: u64 = 10;
 /// Odd steps that a short capture may have: a burst of loss, a restart.
 const FEW_ODD: u64 = 2;
-/// An SA of at most so many packets shows no behaviour.
+/// Largest number of packets of an SA that shows no behaviour.
 const FEW: u64 = 3;
 /// SPIs of few packets each that two endpoints do not have at once.
 const MANY_SPIS: usize = 16;

@@ -195,7 +195,7 @@ impl Asked {
         }
     }
 
-    /// A frame's length as the lengths of those that came in are told.
+    /// Length of a frame, comparable with the lengths of the frames that came in.
     fn told(&self, frame: &Sighted) -> u16 {
         if self.hidden && !self.open { frame.size } else { self.outside(frame.size) }
     }

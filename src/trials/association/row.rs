@@ -22,7 +22,7 @@ pub(crate) struct Sighted {
     /// IP length; the outer one where the packet is encrypted.
     pub(crate) size: u16,
     pub(crate) record: u32,
-    /// Frames that it stands for.
+    /// How many frames this record stands for.
     pub(crate) frames: u32,
     /// Flow or SA.
     pub(crate) stream: u16,

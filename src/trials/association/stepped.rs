@@ -60,7 +60,7 @@ pub(crate) fn forward(
     })
 }
 
-/// Packets of the same content, whatever their times.
+/// Pairs of packets with the same content; times are not compared.
 fn by_content(row: &FrameRow, raw_in: &[i64], (place, at): (Place, &At), clocks: &Clocks) -> Vec<Met> {
     let mut known: Vec<_> = row.key.iter().copied().zip(0_usize..).collect();
     known.sort_unstable();
@@ -142,7 +142,7 @@ fn step(met: &[Met]) -> Option<(usize, i64)> {
     None
 }
 
-/// A step is longer than so many gaps between packets.
+/// Least length of a clock step, in usual gaps between packets.
 const PERIODS: i64 = 5;
 
 /// The usual gap between packets around one, at the tap where it is longer.

@@ -155,7 +155,7 @@ pub(crate) struct TunnelWay {
 }
 
 impl Tap {
-    /// A tap with room for so many records; a longer silence than `gap` ends a bunch.
+    /// A tap that keeps at most `room` records; a silence longer than `gap` nanoseconds ends a bunch.
     pub(crate) fn new(room: usize, gap: i64) -> Self {
         Self {
             plain: Kept::new(room, gap),

@@ -86,7 +86,7 @@ impl Curve {
         low + (high - 1.0 - low).max(0.0) * (t - from) as f64 / (to - from).max(1) as f64
     }
 
-    /// When so many frames had passed.
+    /// Time at which `n` frames had passed.
     pub(super) fn when(&self, n: f64) -> Option<i64> {
         let next = self.n.partition_point(|own| *own < n - 1e-6).min(self.n.len().checked_sub(1)?);
         let (to, high) = (*self.t.get(next)?, *self.n.get(next)?);

@@ -527,7 +527,8 @@ impl Sas {
         }
     }
 
-    /// How often the number of frames that an SA lists was halved: as often as it takes, whatever the order of the frames and states.
+    /// How often the limit on frames listed per SA is halved until the lists of all SAs together fit. It follows from counts alone, so the order
+    /// of frames and states does not matter.
     pub(crate) fn listed_level(&self) -> u32 {
         let listed = |level| self.states.iter().map(|state| state.listed(level)).sum::<u64>();
         (0..MOST_HALVED).find(|&level| listed(level) <= MAX_TOTAL_LISTED).unwrap_or(MOST_HALVED)
