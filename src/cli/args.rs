@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::batch::damage::DamageArgs;
 use super::values::{self, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};
@@ -137,13 +138,16 @@ order and grouping, on any machine; the report is that of one run over all captu
 Examples:
   spiglass partial monday.pcap.gz -o monday.state
   spiglass partial --stream west --part 3 west-3.pcap > west-3.state
-  ls /captures/*.pcap | xargs -P 8 -I {} spiglass partial {} -o {}.state";
+  spiglass partial --state-dir night --files-from captures.txt
+  ssh tap3 'tcpdump -i eth1 -w - -c 100000' | spiglass partial - --name tap3.pcap -o tap3.state";
 
 const MERGE_EXAMPLES: &str = "\
 Examples:
   spiglass merge monday.state tuesday.state
   spiglass merge --format json -o week.json *.state
-  spiglass merge --state-out west.state west-*.state";
+  spiglass merge --state-dir night --format json -o night.json
+  spiglass merge --state-out west.state west-*.state
+  cat west-*.state | spiglass merge -";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -206,16 +210,27 @@ pub(super) struct PartialArgs {
     /// Number of this part of the stream: the same part with other content is then an error [default: none]
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(super) part: Option<u32>,
+    /// What standard input (`-`) is called in reports [default: `-`]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(super) name: Option<String>,
     /// Write the state to FILE; it appears when it is complete [default: standard output]
+    ///
+    /// What a run that is ended early had read by then is written to FILE.partial.
     #[arg(short, long, value_name = "STATE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
+    /// Keep a state of each capture in the folder DIR; captures that have one are skipped [default: one state of all]
+    ///
+    /// A state is named by the content of the capture, the settings and the version of the format. Runs may be ended at any time, begun again and
+    /// share the folder; --jobs captures are analysed at a time. `spiglass merge --state-dir DIR` merges what is there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["output", "part", "name", "tap"], help_heading = "Output")]
+    pub(super) state_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct MergeArgs {
-    /// States that `spiglass partial` wrote; `-` is standard input
+    /// States that `spiglass partial` wrote; `-` is standard input, which may hold many, one after the other
     #[arg(value_name = "STATE", value_hint = ValueHint::FilePath)]
     pub(super) states: Vec<OsString>,
     /// Names of further states, one a line; `-` is standard input
@@ -224,11 +239,16 @@ pub(super) struct MergeArgs {
     /// Names in --files-from end with NUL instead of a line end
     #[arg(short = '0', long = "null", requires = "files_from", help_heading = "Input")]
     pub(super) null: bool,
-    /// A capture cut in its last record is no reason for exit status 2
-    #[arg(long, help_heading = "Input")]
-    pub(super) accept_cut: bool,
+    #[command(flatten)]
+    pub(super) damage: DamageArgs,
     #[command(flatten)]
     pub(super) policy: PolicyArgs,
+    /// Merge the states of the folder DIR, as `partial --state-dir` keeps them [default: none]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["states", "files_from"], help_heading = "Input")]
+    pub(super) state_dir: Option<PathBuf>,
+    /// A capture that is in several states is no reason for exit status 2; it counts once in any case
+    #[arg(long, help_heading = "Input")]
+    pub(super) allow_duplicate: bool,
     /// Write the merged state to FILE; the report then goes only where --output says [default: no state]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) state_out: Option<PathBuf>,
@@ -274,9 +294,8 @@ pub(super) struct InputArgs {
     /// Names in --files-from end with NUL instead of a line end
     #[arg(short = '0', long = "null", requires = "files_from", help_heading = "Input")]
     pub(super) null: bool,
-    /// A capture cut in its last record is no reason for exit status 2
-    #[arg(long, help_heading = "Input")]
-    pub(super) accept_cut: bool,
+    #[command(flatten)]
+    pub(super) damage: DamageArgs,
 }
 
 #[derive(Debug, Default, Args)]

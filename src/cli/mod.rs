@@ -14,6 +14,7 @@ macro_rules! tell {
 
 mod annotate;
 mod args;
+mod batch;
 mod calc;
 mod options;
 mod pair;

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
+use super::batch::damage::DamageArgs;
 use super::progress::{Display, InterruptKey};
-use super::run::{complain, failed, say_unread, warn_of_damaged, write};
+use super::run::{complain, failed, say_unread, write};
 use super::sink::Sink;
 use super::values;
 use super::verdict::Verdict;
@@ -49,9 +50,8 @@ pub(super) struct MatchArgs {
     pub(super) exit: Vec<OsString>,
     #[command(flatten)]
     pub(super) policy: PolicyArgs,
-    /// A capture cut in its last record is no reason for exit status 2
-    #[arg(long, help_heading = "Input")]
-    pub(super) accept_cut: bool,
+    #[command(flatten)]
+    pub(super) damage: DamageArgs,
     /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Pairing")]
     pub(super) udp_port: Vec<u16>,
@@ -162,19 +162,21 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         }
     };
     verdict.interrupted(key.happened());
+    verdict.unread_configurations(&unread);
+    verdict.errors(&errors);
     unread.extend(errors);
-    verdict.errors(&unread);
     unread.iter().for_each(complain);
     say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
     let one = inputs.plain == inputs.tunnel;
     let sides = [Some(&report.plain).filter(|_| !one), Some(&report.tunnel), report.exit.as_ref()];
     for side in sides.into_iter().flatten() {
-        verdict.captures(&side.captures, args.accept_cut);
+        verdict.captures(&side.captures, args.damage.reactions());
         if !args.run.quiet {
-            warn_of_damaged(&side.captures);
+            args.damage.reactions().warn_of(&side.captures);
         }
     }
     verdict.findings(&report.findings, options::threshold(args.tell.fail_on));
+    report.run = verdict.run();
     report.exit_status = verdict.status();
     write(sink, &mut verdict, |sink| if rows { Ok(()) } else { show(&report, args, table, sink) });
     verdict

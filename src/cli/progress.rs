@@ -30,6 +30,14 @@ pub(super) struct InterruptKey(Arc<Interrupt>);
 
 /// The one that listens: a program has one handler.
 static LISTENING: OnceLock<InterruptKey> = OnceLock::new();
+/// Whether the system wanted the end, and not the user.
+static TERMINATED: AtomicBool = AtomicBool::new(false);
+
+/// The exit status of a run that was ended: 128 and the number of the signal, SIGINT or SIGTERM.
+pub(super) fn interrupted_status() -> u8 {
+    if TERMINATED.load(Ordering::Relaxed) { 143 } else { 130 }
+}
+
 /// Whether captures are being read.
 static READING: AtomicBool = AtomicBool::new(false);
 
@@ -45,10 +53,14 @@ impl InterruptKey {
                     interrupt.want_report();
                     return;
                 }
+                if signal == Signal::Terminate {
+                    TERMINATED.store(true, Ordering::Relaxed);
+                }
                 if !interrupt.ask() || !READING.load(Ordering::Relaxed) {
                     remove_unfinished();
-                    tell!("spiglass: exit status 130: interrupted");
-                    std::process::exit(130);
+                    let status = interrupted_status();
+                    tell!("spiglass: exit status {status}: interrupted");
+                    std::process::exit(status.into());
                 }
                 if interrupt.has_pipes() {
                     tell!(

@@ -2,23 +2,19 @@
 
 use std::io::{self, Write};
 
-use super::args::{
-    AnalysisArgs, Cli, Command, ExplainArgs, FilterArgs, Format, FramesArgs, InputArgs, MergeArgs, PartialArgs,
-    ReportArgs, RowsFormat,
-};
+use super::args::{Cli, Command, ExplainArgs, Format, FramesArgs, ReportArgs, RowsFormat};
 use super::progress::{Display, InterruptKey};
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies};
 use crate::analysis::finish::say_no_ipsec;
-use crate::capture::Source;
 use crate::engine;
 use crate::model::Error;
-use crate::model::report::{Capture, Exactness, Report};
+use crate::model::report::{Exactness, Report};
 use crate::report::csv::Table;
 use crate::report::frame_row::{FrameRows, RowFormat};
 use crate::report::words::escape::printable;
-use crate::report::words::number::{count, grouped};
+use crate::report::words::number::count;
 use crate::report::{csv, document, explain, html, json, markdown, schema, text};
 
 /// Runs what was asked for.
@@ -28,8 +24,8 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Report(args) => report(&Asked { args, findings_only: false }),
         Command::Check(args) => report(&Asked { args, findings_only: true }),
         Command::Frames(args) => frames(&args),
-        Command::Partial(args) => partial(&args),
-        Command::Merge(args) => merge(args),
+        Command::Partial(args) => super::batch::partial::partial(&args),
+        Command::Merge(args) => super::batch::merge::merge(args),
         Command::Match(args) => super::pair::pair(&args),
         Command::Trials(args) => super::trials::trials(&args),
         Command::Calc(args) => super::calc::calc(&args),
@@ -50,31 +46,9 @@ pub(super) fn run(cli: Cli) -> Verdict {
 }
 
 /// `report` and `check` differ in what they print.
-struct Asked {
-    args: ReportArgs,
-    findings_only: bool,
-}
-
-impl From<MergeArgs> for Asked {
-    fn from(args: MergeArgs) -> Self {
-        let MergeArgs {
-            states: _,
-            files_from: _,
-            null: _,
-            accept_cut,
-            policy,
-            state_out: _,
-            memory_limit: _,
-            tell,
-            run,
-        } = args;
-        let input = InputArgs { accept_cut, ..InputArgs::default() };
-        let (filter, analysis) = (FilterArgs::default(), AnalysisArgs::default());
-        Self {
-            args: ReportArgs { input, policy, filter, analysis, tell, expect_ipsec: false, run },
-            findings_only: false,
-        }
-    }
+pub(super) struct Asked {
+    pub(super) args: ReportArgs,
+    pub(super) findings_only: bool,
 }
 
 fn report(asked: &Asked) -> Verdict {
@@ -99,24 +73,26 @@ fn report(asked: &Asked) -> Verdict {
     display.finish();
     let mut verdict = Verdict::default();
     verdict.interrupted(key.happened());
-    unread.extend(errors);
-    verdict.errors(&unread);
-    unread.iter().for_each(complain);
+    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
+    verdict.unread_configurations(&unread);
+    verdict.told_in_report(&errors);
+    unread.iter().chain(&errors).for_each(complain);
     if *findings_only || args.expect_ipsec {
         say_no_ipsec(&mut report, args.expect_ipsec);
     }
-    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
     report.config = policies::unread(&settings.expectation);
     deliver(report, asked, table, sink, verdict)
 }
 
 /// Judges a report and writes it.
-fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verdict: Verdict) -> Verdict {
+pub(super) fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verdict: Verdict) -> Verdict {
     let args = &asked.args;
-    verdict.report(&report, args.input.accept_cut, options::threshold(args.tell.fail_on));
+    let on = args.input.damage.reactions();
+    verdict.report(&report, on, options::threshold(args.tell.fail_on));
+    report.run = verdict.run();
     report.exit_status = verdict.status();
     if !args.run.quiet {
-        warn_of_damage(&report);
+        on.warn_of(&report.captures);
     }
     if args.run.verbose {
         for capture in &report.captures {
@@ -130,111 +106,6 @@ fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verd
     }
     write(sink, &mut verdict, |sink| show(&report, asked, table, sink));
     verdict
-}
-
-/// Analyses captures and keeps the state.
-fn partial(args: &PartialArgs) -> Verdict {
-    let prepared = options::settings(&args.filter, Some(&args.analysis)).and_then(|settings| {
-        let inputs = options::inputs(&args.input, &args.policy, false)?;
-        let sink = Sink::open(args.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
-        Ok((settings, inputs, sink))
-    });
-    let (mut settings, inputs, sink) = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => return failed(&error),
-    };
-    let mut unread = Vec::new();
-    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
-    let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
-    let engine::Analysed { mut state, errors } =
-        engine::analyse(&inputs, &settings, options::jobs(args.run.jobs), &display);
-    display.finish();
-    state.label(args.stream.as_deref(), args.part);
-    state.lacks_inputs(&errors);
-    if key.happened() {
-        state.lacks(["The run that made a state was interrupted: what it had not read by then is missing.".to_owned()]);
-    }
-    let mut verdict = Verdict::default();
-    verdict.interrupted(key.happened());
-    unread.extend(errors);
-    verdict.errors(&unread);
-    unread.iter().for_each(complain);
-    write(sink, &mut verdict, |sink| state.write(sink));
-    let report = state.report().0;
-    verdict.report(&report, args.input.accept_cut, None);
-    if !args.run.quiet {
-        warn_of_damage(&report);
-    }
-    verdict
-}
-
-/// Merges states into a report, a state, or both.
-fn merge(args: MergeArgs) -> Verdict {
-    let prepared = options::table(&args.tell, Table::Sas).and_then(|table| {
-        let states = options::states(&args)?;
-        // A state may take the place of one that went into it.
-        let state_sink = args.state_out.as_deref().map(|path| Sink::open(Some(path), [])).transpose()?;
-        // With --state-out the state alone is asked for, unless the report has a place of its own.
-        let wanted = state_sink.is_none() || args.tell.output.output.is_some();
-        let read = states.iter().map(Source::name);
-        let sink = if wanted { Some(Sink::open(args.tell.output.output.as_deref(), read)?) } else { None };
-        Ok((table, states, state_sink, sink))
-    });
-    let (table, sources, state_sink, sink) = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => return failed(&error),
-    };
-    let mut state = engine::State::default();
-    state.limit_memory(args.memory_limit);
-    let mut errors = Vec::new();
-    for source in &sources {
-        if state.is_full() {
-            let what = "not merged: the states before it take all memory that --memory-limit allows".to_owned();
-            errors.push(Error::Format { path: source.name().into(), what });
-            continue;
-        }
-        match engine::State::open(source) {
-            // States that do not belong together make no report: nothing is merged.
-            Ok(read) => {
-                if let Err(what) = state.merge(read) {
-                    return failed(&Error::Format { path: source.name().into(), what });
-                }
-            }
-            // One that cannot be read is named, and the report of the others says that it is missing.
-            Err(error) => errors.push(error),
-        }
-    }
-    if errors.len() == sources.len() {
-        errors.iter().for_each(complain);
-        let mut verdict = Verdict::default();
-        verdict.errors(&errors);
-        return verdict;
-    }
-    let unreadable = state.unreadable();
-    state.lacks_inputs(&errors);
-    let expectation = policies::read(&args.policy.config, &args.run, &mut errors);
-    let config = policies::unread(&expectation);
-    if let Err(why) = state.expect(expectation) {
-        return failed(&Error::Usage(why));
-    }
-    state.settle();
-    let mut verdict = Verdict::default();
-    verdict.unreadable(unreadable);
-    if let Some(state_sink) = state_sink {
-        write(state_sink, &mut verdict, |sink| state.write(sink));
-    }
-    let (mut report, more) = state.report();
-    report.config = config;
-    say_unread(&mut report.exactness, &mut report.degraded_why, &more);
-    errors.extend(more);
-    verdict.errors(&errors);
-    errors.iter().for_each(complain);
-    let Some(sink) = sink else {
-        verdict.report(&report, args.accept_cut, options::threshold(args.tell.fail_on));
-        return verdict;
-    };
-    deliver(report, &Asked::from(args), table, sink, verdict)
 }
 
 /// The report in the form that was asked for.
@@ -259,32 +130,6 @@ pub(super) fn say_unread(exactness: &mut Exactness, why: &mut Vec<String>, unrea
     if !unread.is_empty() {
         *exactness = Exactness::Degraded;
     }
-}
-
-/// Damage is in the report too, but whoever reads only standard error must not miss it.
-fn warn_of_damage(report: &Report) {
-    warn_of_damaged(&report.captures);
-}
-
-/// The same for captures.
-pub(super) fn warn_of_damaged(captures: &[Capture]) {
-    for capture in captures {
-        if let Some(damage) = &capture.damage {
-            warn(&capture.path, damage.offset, damage.frame, &damage.what, damage.kind == "cut", capture.frames);
-        }
-    }
-}
-
-/// `trace.pcapng: byte 1048576 (frame 8123): the record claims ...; the file is damaged from here on. 8122 frames were read.`
-fn warn(path: &str, offset: u64, frame: u64, what: &str, cut: bool, frames: u64) {
-    let state = if cut { "the file is cut" } else { "the file is damaged from here on" };
-    let were = if frames == 1 { "frame was" } else { "frames were" };
-    tell!(
-        "{}: byte {offset} (frame {frame}): {}; {state}. {} {were} read.",
-        printable(path),
-        printable(what),
-        grouped(frames)
-    );
 }
 
 fn frames(args: &FramesArgs) -> Verdict {
@@ -328,13 +173,11 @@ fn frames(args: &FramesArgs) -> Verdict {
     unread.iter().for_each(complain);
     verdict.interrupted(key.happened());
     verdict.errors(&unread);
+    let on = args.input.damage.reactions();
     for info in &outcome.captures {
-        if let Some(damage) = &info.damage {
-            verdict.damage(damage, args.input.accept_cut);
-            if !args.run.quiet {
-                let cut = damage.kind == crate::model::DamageKind::Cut;
-                warn(&info.path.to_string_lossy(), damage.offset, damage.frame, &damage.what, cut, info.frames);
-            }
+        verdict.capture(info.damage.as_ref(), on);
+        if let Some(damage) = info.damage.as_ref().filter(|_| !args.run.quiet) {
+            on.warn_of_read(&info.path.to_string_lossy(), damage, info.frames);
         }
         if args.run.verbose {
             tell!("{}: {} read", printable(&info.path.to_string_lossy()), count(info.frames, "frame"));

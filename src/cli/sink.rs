@@ -108,6 +108,13 @@ impl Sink {
         Ok(Self::Replaced { target, temporary, file: BufWriter::new(file) })
     }
 
+    /// Gives a file another name than the one that was asked for: that one with `extension` behind it.
+    pub(super) fn rename_with(&mut self, extension: &str) {
+        if let Self::Replaced { target, .. } = self {
+            target.as_mut_os_string().push(format!(".{extension}"));
+        }
+    }
+
     /// Puts the file in place of the one that was asked for.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.flush()?;

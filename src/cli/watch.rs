@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{AnalysisArgs, ColorArgs, FilterArgs, PolicyArgs, RunArgs};
+use super::batch::damage::DamageArgs;
 use super::progress::{Display, InterruptKey};
-use super::run::{complain, failed, say_unread, warn_of_damaged, write};
+use super::run::{complain, failed, say_unread, write};
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies, values};
@@ -56,9 +57,8 @@ pub(super) struct WatchArgs {
     color: ColorArgs,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// A capture cut in its last record is no reason for exit status 2
-    #[arg(long, help_heading = "Input")]
-    accept_cut: bool,
+    #[command(flatten)]
+    damage: DamageArgs,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -161,15 +161,16 @@ pub(super) fn watch(args: &WatchArgs) -> Verdict {
     watch.display.finish();
     let mut verdict = Verdict::default();
     verdict.interrupted(key.happened());
-    unread.extend(errors);
-    verdict.errors(&unread);
-    unread.iter().for_each(complain);
     say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
+    verdict.unread_configurations(&unread);
+    verdict.told_in_report(&errors);
+    unread.iter().chain(&errors).for_each(complain);
     report.config = policies::unread(&settings.expectation);
-    verdict.report(&report, args.accept_cut, None);
+    verdict.report(&report, args.damage.reactions(), None);
+    report.run = verdict.run();
     report.exit_status = verdict.status();
     if !args.run.quiet {
-        warn_of_damaged(&report.captures);
+        args.damage.reactions().warn_of(&report.captures);
     }
     let look = options::look(args.color.color, false);
     let view = View { zone: options::zone(false), all: args.all };

@@ -24,5 +24,6 @@ pub use live::Interrupt;
 pub use live::signals::{Signal, on_signal};
 pub use pairing::{Matched, PairInputs, PairSink, pair};
 pub use run::{Analysed, analyse, cores, run, watch};
-pub use state::State;
+pub use state::dir::{Held, Item, ItemOutcome, StateDir};
+pub use state::{Repeat, State};
 pub use trials::{Benchmark, TrialsInputs, trials};

@@ -12,7 +12,7 @@ use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::engine::rotation::interleave::Interleave;
 use crate::matching::{self, Figures, Given, Matcher, PairSettings, Read, Side, Sight, Whole};
 use crate::model::pairs::{self, MatchReport, Pair};
-use crate::model::report::{Exactness, Tool};
+use crate::model::report::{Exactness, RunSummary, Tool};
 use crate::model::{Error, LinkType, Timestamp};
 
 /// The captures of a run.
@@ -279,6 +279,7 @@ impl<'r> Run<'r> {
             ends,
             lost,
             findings: Vec::new(),
+            run: RunSummary::default(),
             exit_status: 0,
         };
         report.findings = matching::report::findings(&report, &all, self.expectation, &checks, &packets, &silent);

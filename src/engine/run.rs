@@ -82,7 +82,8 @@ fn take_in(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
 /// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
 /// not depend on `jobs`.
 pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Progress) -> Outcome {
-    let Analysed { state, mut errors } = take_in(inputs, settings, jobs, progress, inputs.len() == 1);
+    let Analysed { mut state, mut errors } = take_in(inputs, settings, jobs, progress, inputs.len() == 1);
+    state.lacks_inputs(&errors);
     let (report, more) = state.report();
     errors.extend(more);
     Outcome { report, errors }
@@ -104,7 +105,9 @@ pub fn watch(input: &Input, settings: &Settings, progress: &dyn Progress) -> Out
     let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
     let mut errors = run.errors;
     let streams = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (report, more) = State::new(settings, streams).report();
+    let mut state = State::new(settings, streams);
+    state.lacks_inputs(&errors);
+    let (report, more) = state.report();
     errors.extend(more);
     Outcome { report, errors }
 }
@@ -372,6 +375,7 @@ pub(super) fn capture_facts(
                 what: d.what.clone(),
                 kind: d.kind.name().into(),
             }),
+            error: None,
         },
         damage: damage.map(|d| d.kind),
         further_damage: damage.map_or(0, |d| d.further),

@@ -1,31 +1,22 @@
-//! Partial states: what a run knows of its captures, as a file that merges with others.
+//! Partial states: what a run knows of its captures. As files they merge with others.
 //!
-//! A state file is a magic, a format version, a digest and a body. The body holds the streams of the run, because which
-//! captures are one tap is decided among all of them together: so the report of merged states is the report of one run over all
-//! captures, whatever the grouping and the order. Only files between which nothing else has room are folded into one.
+//! A state holds the streams of the run, because which captures are one tap is decided among all of them together: so the report of
+//! merged states is the report of one run over all captures, whatever the grouping and the order. Only files between which nothing
+//! else has room are folded into one.
+
+pub(super) mod dir;
+mod file;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::{self, Read, Write};
-use std::path::Path;
 
-use xxhash_rust::xxh3::xxh3_128;
+use serde::{Deserialize, Serialize};
 
 use super::rotation::assign;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
 use crate::analysis::{Expectation, Settings};
-use crate::capture::Source;
 use crate::engine::rotation::fold::Streams;
-use crate::engine::rotation::stream::Stream;
 use crate::model::Error;
-use crate::model::report::{Exactness, Report};
-
-const MAGIC: &[u8; 16] = b"spiglass state\r\n";
-/// Version of the body; other versions are refused.
-const VERSION: u32 = 9;
-/// What is said of an input that could not be read begins so.
-const NOT_READ: &str = "Not read: ";
-/// The largest body that is read, in octets.
-const LONGEST_BODY: u64 = 4 << 30;
+use crate::model::report::{Capture, Exactness, Report, RunSummary};
 
 /// The state of a run, or of several.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +25,30 @@ pub struct State {
     streams: Streams,
     /// What should be on the wire, where it was not given when the state was made.
     expectation: Option<Expectation>,
-    /// What the runs that made it could not read, in words.
-    unread: BTreeSet<String>,
+    /// What the runs that made it could not read.
+    unread: BTreeSet<Unread>,
+    /// What else is missing, in words.
+    missing: BTreeSet<String>,
+}
+
+/// A capture that is in two states.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Repeat {
+    /// As it was named when the later state was made.
+    pub path: String,
+    /// Digest of what is known of its frames.
+    pub digest: u128,
+    /// The tap that was named for it.
+    pub(super) tap: Option<String>,
+}
+
+/// An input that could not be read.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+struct Unread {
+    /// As it was named.
+    path: String,
+    /// The error, with its path.
+    error: String,
 }
 
 impl State {
@@ -75,7 +88,7 @@ impl State {
     /// Where the two were made with different settings, or a part of a stream is there twice with different content;
     /// nothing is taken in then.
     pub fn merge(&mut self, other: Self) -> Result<(), String> {
-        let Self { settings, streams, expectation: _, unread } = other;
+        let Self { settings, streams, expectation: _, unread, missing } = other;
         if let (Some(own), Some(theirs)) = (&self.settings, &settings)
             && let Some(difference) = own.difference(theirs)
         {
@@ -102,6 +115,7 @@ impl State {
         self.settings = self.settings.take().or(settings);
         streams.into_iter().for_each(|stream| self.streams.insert(stream));
         self.unread.extend(unread);
+        self.missing.extend(missing);
         Ok(())
     }
 
@@ -121,20 +135,51 @@ impl State {
         self.streams.settle();
     }
 
-    /// Inputs that the runs that made it could not read.
+    /// What it was asked for differently than another state, as an option; states that differ do not merge.
     #[must_use]
-    pub fn unreadable(&self) -> u64 {
-        self.unread.iter().filter(|what| what.starts_with(NOT_READ)).count() as u64
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        self.settings.as_ref().zip(other.settings.as_ref()).and_then(|(own, theirs)| own.difference(theirs))
     }
 
-    /// Keeps inputs that could not be read, for the reports of states that this one goes into.
+    /// The captures that another state holds and this one holds already.
+    #[must_use]
+    pub fn repeats(&self, other: &Self) -> Vec<Repeat> {
+        other.streams.iter().flat_map(|stream| self.streams.repeats(stream)).collect()
+    }
+
+    /// Says of a capture that came again, and counts once, that it did.
+    pub fn note(&mut self, repeat: &Repeat) {
+        self.streams.note(repeat);
+    }
+
+    /// The captures that it holds, in no order, and the inputs that could not be read.
+    #[must_use]
+    pub fn captures(&self) -> Vec<Capture> {
+        let read = self.streams.iter().flat_map(|stream| &stream.captures).map(|facts| facts.capture.clone());
+        read.chain(self.unread.iter().map(|one| Capture::unread(one.path.clone(), one.error.clone()))).collect()
+    }
+
+    /// Calls captures of one name by another.
+    pub fn rename_input(&mut self, old: &str, new: &str) {
+        for mut stream in std::mem::take(&mut self.streams).into_streams() {
+            let named = stream.captures.iter_mut().map(|facts| &mut facts.capture.path).filter(|path| *path == old);
+            named.for_each(|path| new.clone_into(path));
+            self.streams.insert(stream);
+        }
+        self.settle();
+    }
+
+    /// Keeps inputs that could not be read, for its report and those of states that it goes into.
     pub fn lacks_inputs(&mut self, errors: &[Error]) {
-        self.lacks(errors.iter().map(|error| format!("{NOT_READ}{error}.")));
+        self.unread.extend(errors.iter().map(|error| Unread {
+            path: error.path().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+            error: error.to_string(),
+        }));
     }
 
-    /// Keeps what a run could not read, for the reports of states that this one goes into.
+    /// Keeps in words what else a run did not read, for the reports of states that this one goes into.
     pub fn lacks(&mut self, what: impl IntoIterator<Item = String>) {
-        self.unread.extend(what);
+        self.missing.extend(what);
     }
 
     /// The report of everything in the state, and streams that could not be put together.
@@ -172,111 +217,18 @@ impl State {
             settings.expectation = expectation;
         }
         let mut report = finish(&states, &facts, &settings);
-        if !self.unread.is_empty() {
-            report.degraded_why.extend(self.unread);
+        let unplaced = errors.iter().map(ToString::to_string);
+        report.degraded_why.extend(
+            self.unread.iter().map(|one| one.error.clone()).chain(unplaced).map(|error| format!("Not read: {error}.")),
+        );
+        report.degraded_why.extend(self.missing);
+        if !report.degraded_why.is_empty() {
             report.exactness = Exactness::Degraded;
         }
+        // Behind all others, so that the references of frames stay what they are.
+        report.captures.extend(self.unread.into_iter().map(|one| Capture::unread(one.path, one.error)));
+        report.run = RunSummary::of(&report.captures, errors.len() as u64, &report.findings);
         (report, errors)
-    }
-
-    /// Writes the state.
-    ///
-    /// # Errors
-    /// What `out` answers.
-    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        let mut streams: Vec<Vec<u8>> = Vec::new();
-        for stream in self.streams.iter() {
-            streams.push(postcard::to_stdvec(stream).map_err(io::Error::other)?);
-        }
-        // The same state whatever the order in which it came together.
-        streams.sort_unstable();
-        let body = postcard::to_stdvec(&(&self.settings, streams, &self.unread)).map_err(io::Error::other)?;
-        out.write_all(MAGIC)?;
-        out.write_all(&VERSION.to_le_bytes())?;
-        out.write_all(&(body.len() as u64).to_le_bytes())?;
-        out.write_all(&xxh3_128(&body).to_le_bytes())?;
-        out.write_all(&body)?;
-        out.flush()
-    }
-
-    /// Reads the state in a file or on standard input.
-    ///
-    /// # Errors
-    /// As [`State::read`].
-    pub fn open(source: &Source) -> Result<Self, Error> {
-        let name = source.name();
-        let opened = source.open().map_err(|source| Error::Io { path: name.into(), source })?;
-        Self::read(name, opened.input)
-    }
-
-    /// Reads a state; `name` is what messages call it.
-    ///
-    /// # Errors
-    /// [`Error::Io`] or, where it is no sound state of this version, [`Error::Format`].
-    pub fn read(name: &Path, mut input: impl Read) -> Result<Self, Error> {
-        let io = |source| Error::Io { path: name.into(), source };
-        let wrong = |what: String| Error::Format { path: name.into(), what };
-        let mut head = [0u8; 44];
-        let mut filled = 0;
-        while filled < head.len() {
-            match input.read(head.get_mut(filled..).unwrap_or_default()) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(io(error)),
-            }
-        }
-        let (magic, rest) = head.split_at(MAGIC.len());
-        if filled < head.len() || magic != MAGIC {
-            return Err(wrong("this is not a partial state; `spiglass partial` writes them".into()));
-        }
-        let (version, rest) = rest.split_at(4);
-        let version = version.try_into().map_or(0, u32::from_le_bytes);
-        if version != VERSION {
-            return Err(wrong(format!(
-                "the state has format version {version}, this program reads version {VERSION}; make it again with this program"
-            )));
-        }
-        let (length, digest) = rest.split_at(8);
-        let length = length.try_into().map_or(0, u64::from_le_bytes);
-        if length > LONGEST_BODY {
-            return Err(wrong(format!("the state claims {length} bytes, the limit is {LONGEST_BODY}; it is damaged")));
-        }
-        let mut body = Vec::new();
-        input.by_ref().take(length).read_to_end(&mut body).map_err(io)?;
-        if body.len() as u64 != length {
-            return Err(wrong(format!(
-                "the state is cut: {length} bytes expected, {} there; make it again",
-                body.len()
-            )));
-        }
-        // States that were joined would otherwise pass for the first of them.
-        if input.take(1).read_to_end(&mut Vec::new()).map_err(io)? > 0 {
-            return Err(wrong(
-                "more data follows the state; name states one by one instead of joining their files".into(),
-            ));
-        }
-        if xxh3_128(&body).to_le_bytes() != digest {
-            return Err(wrong("the state is damaged: its digest does not fit its content; make it again".into()));
-        }
-        let unreadable = |error: postcard::Error| match error {
-            postcard::Error::SerdeDeCustom => {
-                wrong("the state holds figures that no capture makes; make it again".into())
-            }
-            error => wrong(format!("the state cannot be read: {error}; make it again")),
-        };
-        let (settings, bodies, unread): (Option<Settings>, Vec<&[u8]>, BTreeSet<String>) =
-            postcard::from_bytes(&body).map_err(unreadable)?;
-        let mut streams = Streams::default();
-        for body in bodies {
-            let stream: Stream = postcard::from_bytes(body).map_err(unreadable)?;
-            if !stream.is_sound() {
-                return Err(unreadable(postcard::Error::SerdeDeCustom));
-            }
-            streams.insert(stream);
-        }
-        streams.settle();
-        Ok(Self { settings, streams, expectation: None, unread })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::capture::CaptureReader;
 use crate::dissect::{Stack, dissect};
 use crate::engine::rotation::interleave::Interleave;
 use crate::matching::Sight;
-use crate::model::report::{Exactness, Tool};
+use crate::model::report::{Exactness, RunSummary, Tool};
 use crate::model::trials::{self, Bench, TrialsReport};
 use crate::model::vocabulary::TrialsSchema;
 use crate::model::{Error, Timestamp};
@@ -190,6 +190,7 @@ fn report(
         baseline: figured.baseline.clone(),
         segments: figured.segments.clone(),
         findings: Vec::new(),
+        run: RunSummary::default(),
         exit_status: 0,
     };
     report.findings = trial_findings(&report, &figured, &all, wrong_tap);

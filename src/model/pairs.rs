@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::report::{
-    Capture, Exactness, Finding, FrameRef, Name, Parts, Pattern, Rfc3339, SaMode, Tool, TransformBasis, TransformReport,
+    Capture, Exactness, Finding, FrameRef, Name, Parts, Pattern, Rfc3339, RunSummary, SaMode, Tool, TransformBasis,
+    TransformReport,
 };
 pub use super::vocabulary::{ClockBasis, EndsWay, LossPlace, MatchSchema, PairBasis, TunnelWay};
 
@@ -44,6 +45,9 @@ pub struct MatchReport {
     pub lost: Vec<Lost>,
     /// What is wrong or worth knowing, most severe first.
     pub findings: Vec<Finding>,
+    /// How the inputs were read and how many findings there are.
+    #[serde(default)]
+    pub run: RunSummary,
     /// The exit status the run ends with.
     pub exit_status: u8,
 }

@@ -4,6 +4,7 @@ mod finding;
 mod gaps;
 mod padding;
 mod rates;
+mod run;
 mod words;
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ pub use finding::{ConfigLine, Finding, Fix, Occurrence};
 pub use gaps::Gap;
 pub use padding::{AhPadding, EspPadding, EthernetPadding, Padding};
 pub use rates::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Rates};
+pub use run::RunSummary;
 pub use words::{Name, Rfc3339, Shown, When};
 
 pub use super::vocabulary::{
@@ -69,6 +71,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What was not understood of the configurations; null without any.
     pub config: Option<ConfigRead>,
+    /// How the inputs were read and how many findings there are.
+    #[serde(default)]
+    pub run: RunSummary,
     /// The exit status the run ends with (repeated on the last line of standard error).
     pub exit_status: u8,
 }
@@ -141,6 +146,34 @@ pub struct Capture {
     pub complete: bool,
     /// The first damage, if any.
     pub damage: Option<DamageReport>,
+    /// Why it could not be read at all, null where it could: then no figure holds anything of it. Of such an input, or state, nothing
+    /// is known but its path.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+impl Capture {
+    /// An input that could not be read.
+    #[must_use]
+    pub fn unread(path: String, error: String) -> Self {
+        Self {
+            path,
+            tap: String::new(),
+            format: "unknown".to_owned(),
+            compression: None,
+            link_types: Vec::new(),
+            interfaces: Vec::new(),
+            frames: 0,
+            bytes: 0,
+            first: None,
+            last: None,
+            first_ns: None,
+            last_ns: None,
+            complete: false,
+            damage: None,
+            error: Some(error),
+        }
+    }
 }
 
 /// One interface of a capture.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::model::pairs::{MatchReport, MatchSchema, Pairs};
-use crate::model::report::{Exactness, Report, ReportSchema, Tool};
+use crate::model::report::{Exactness, Report, ReportSchema, RunSummary, Tool};
 use crate::model::trials::{Bench, TrialsReport};
 use crate::report::changes::Change;
 use crate::report::words::harmless::Harmless;
@@ -55,10 +55,11 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
         pairs: &'r Pairs,
         carried_into_tunnel: bool,
         rewritten: bool,
+        run: RunSummary,
         exit_status: u8,
     }
     let mut out = Harmless(io::BufWriter::new(out));
-    let MatchReport { schema, tool, exactness, degraded_why, pairs, padding, exit_status, .. } = report;
+    let MatchReport { schema, tool, exactness, degraded_why, pairs, padding, run, exit_status, .. } = report;
     let head = Head {
         schema: *schema,
         tool,
@@ -67,6 +68,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
         pairs,
         carried_into_tunnel: padding.carried_into_tunnel,
         rewritten: padding.rewritten,
+        run: *run,
         exit_status: *exit_status,
     };
     line(&mut out, "match", &head)?;
@@ -108,12 +110,20 @@ pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Resu
         exactness: Exactness,
         degraded_why: &'r [String],
         bench: &'r Bench,
+        run: RunSummary,
         exit_status: u8,
     }
     let mut out = Harmless(io::BufWriter::new(out));
-    let TrialsReport { schema, tool, exactness, degraded_why, bench, exit_status, .. } = report;
-    let head =
-        Head { schema: schema.name(), tool, exactness: *exactness, degraded_why, bench, exit_status: *exit_status };
+    let TrialsReport { schema, tool, exactness, degraded_why, bench, run, exit_status, .. } = report;
+    let head = Head {
+        schema: schema.name(),
+        tool,
+        exactness: *exactness,
+        degraded_why,
+        bench,
+        run: *run,
+        exit_status: *exit_status,
+    };
     line(&mut out, "run", &head)?;
     lines(&mut out, "tap", &report.taps)?;
     lines(&mut out, "trial", &report.trials)?;
@@ -150,6 +160,7 @@ pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             bin_ns: report.rates.bin_ns,
             gaps_beyond: report.gaps_beyond,
             config: report.config.as_ref(),
+            run: report.run,
             exit_status: report.exit_status,
         },
     )?;
@@ -183,6 +194,7 @@ struct Head<'a> {
     bin_ns: u64,
     gaps_beyond: u64,
     config: Option<&'a crate::model::report::ConfigRead>,
+    run: crate::model::report::RunSummary,
     exit_status: u8,
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn capture(path: &str, tap: &str, frames: u64) -> Capture {
         last_ns: Some(START + 15_020_000_000),
         complete: true,
         damage: None,
+        error: None,
     }
 }
 
@@ -224,6 +225,7 @@ pub(crate) fn empty() -> Report {
         events: Vec::new(),
         findings: Vec::new(),
         config: None,
+        run: RunSummary::default(),
         exit_status: 0,
     }
 }

@@ -64,7 +64,11 @@ fn one_bad_input_gives_2_and_does_not_stop_the_others() {
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(json["exit_status"], 2);
     assert_eq!(json["findings"][0]["code"], "spi-zero");
-    assert_eq!(json["captures"].as_array().unwrap().len(), 1);
+    let errors: Vec<bool> = json["captures"].as_array().unwrap().iter().map(|c| c["error"].is_string()).collect();
+    assert_eq!(errors, [false, true, true], "what could not be read is listed behind the others: {}", json["captures"]);
+    let summary = "[inputs=3 read=1 cut=0 damaged=0 unreadable=2 findings_error=1 findings_warning=0]";
+    assert!(run.last_words().ends_with(summary), "for scripts: {}", run.stderr);
+    assert_eq!((&json["run"]["inputs"], &json["run"]["unreadable"]), (&3.into(), &2.into()));
 }
 
 #[test]

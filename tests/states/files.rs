@@ -19,7 +19,7 @@ fn report(captures: &[PathBuf], jobs: &str) -> Vec<u8> {
 }
 
 fn merge(states: &[PathBuf]) -> Vec<u8> {
-    let mut args = vec!["merge", "--format", "json"];
+    let mut args = vec!["merge", "--allow-duplicate", "--format", "json"];
     args.extend(states.iter().map(|s| path(s)));
     spiglass(&args).stdout
 }
@@ -179,4 +179,15 @@ fn what_could_not_be_read_is_missing_from_every_merge() {
     let why = report["degraded_why"].to_string();
     assert!(why.contains("junk.pcap") && why.contains("missing.pcap"), "{why}");
     assert_eq!((&report["exactness"], &report["exit_status"]), (&"degraded".into(), &2.into()));
+    let listed: Vec<(&str, bool)> = support::items(&report, "captures")
+        .iter()
+        .map(|capture| (capture["path"].as_str().expect("a path"), capture["error"].is_string()))
+        .collect();
+    assert_eq!(listed.len(), 3);
+    assert!(listed[0].0.ends_with("loss-before-tap-tunnel.pcap") && !listed[0].1, "{listed:?}");
+    assert!(listed[1].0.ends_with("junk.pcap") && listed[1].1 && listed[2].1, "{listed:?}");
+    // One run over the same inputs says the same, octet for octet.
+    let inputs = [path(&junk), path(&lost), path(&fixture("lab/loss-before-tap-tunnel.pcap"))].map(str::to_owned);
+    let once = spiglass(&["report", "--format", "json", &inputs[0], &inputs[1], &inputs[2]]).expect(2);
+    assert!(once.stdout == run.stdout, "{}", String::from_utf8_lossy(&once.stdout));
 }

@@ -5,6 +5,7 @@ mod support;
 
 mod files;
 mod merge_laws;
+mod nights;
 mod parts;
 mod rotations;
 mod taps;

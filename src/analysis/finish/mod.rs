@@ -129,6 +129,7 @@ fn blank(captures: &[CaptureFacts], settings: &Settings) -> Report {
         events: Vec::new(),
         findings: Vec::new(),
         config: None,
+        run: report::RunSummary::default(),
         exit_status: 0,
     }
 }

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{AnalysisArgs, FilterArgs, PolicyArgs, RunArgs};
+use super::batch::damage::DamageArgs;
 use super::progress::{Display, InterruptKey};
-use super::run::{complain, failed, warn_of_damaged, write};
+use super::run::{complain, failed, write};
 use super::sink::{Sink, keep_apart};
 use super::verdict::Verdict;
 use super::{options, policies};
@@ -66,9 +67,8 @@ pub(super) struct AnnotateArgs {
     plain: Vec<OsString>,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// A capture cut in its last record is no reason for exit status 2
-    #[arg(long, help_heading = "Input")]
-    accept_cut: bool,
+    #[command(flatten)]
+    damage: DamageArgs,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -153,9 +153,9 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
     });
     display.finish();
     verdict.interrupted(key.happened());
-    verdict.captures(&report.captures, args.accept_cut);
+    verdict.captures(&report.captures, args.damage.reactions());
     if !args.run.quiet {
-        warn_of_damaged(&report.captures);
+        args.damage.reactions().warn_of(&report.captures);
         if let Some(done) = done {
             tell_of(&done, &remarks);
         }

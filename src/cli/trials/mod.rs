@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
+use super::batch::damage::DamageArgs;
 use super::progress::{Display, InterruptKey};
-use super::run::{complain, failed, say_unread, warn_of_damaged, write};
+use super::run::{complain, failed, say_unread, write};
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies, values};
@@ -58,9 +59,8 @@ pub(super) struct TrialsArgs {
     output_side: Vec<OsString>,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// A capture cut in its last record is no reason for exit status 2
-    #[arg(long, hide_short_help = true, help_heading = "Input")]
-    accept_cut: bool,
+    #[command(flatten)]
+    damage: DamageArgs,
     /// JSON of a run without the tunnel, to compare latencies with [default: none]
     #[arg(long, value_name = "JSON", value_hint = ValueHint::FilePath, help_heading = "Input")]
     baseline: Option<PathBuf>,
@@ -254,18 +254,20 @@ pub(super) fn trials(args: &TrialsArgs) -> Verdict {
     }
     let mut verdict = Verdict::default();
     verdict.interrupted(key.happened());
+    verdict.unread_configurations(&unread);
+    verdict.errors(&errors);
     unread.extend(errors);
-    verdict.errors(&unread);
     unread.iter().for_each(complain);
     say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
     let one = inputs.plain == inputs.tunnel;
     for tap in report.taps.iter().filter(|tap| !(one && tap.name == "plain")) {
-        verdict.captures(&tap.captures, args.accept_cut);
+        verdict.captures(&tap.captures, args.damage.reactions());
         if !args.run.quiet {
-            warn_of_damaged(&tap.captures);
+            args.damage.reactions().warn_of(&tap.captures);
         }
     }
     verdict.findings(&report.findings, options::threshold(args.tell.fail_on));
+    report.run = verdict.run();
     report.exit_status = verdict.status();
     write(sink, &mut verdict, |sink| show(&report, args, table, sink));
     verdict

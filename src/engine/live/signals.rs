@@ -5,8 +5,10 @@ use std::io;
 /// What a signal asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// The end: SIGINT, SIGTERM, SIGHUP.
+    /// The end: SIGINT, SIGHUP.
     End,
+    /// The end, because the system wants it: SIGTERM.
+    Terminate,
     /// A report of what was read so far: SIGUSR1. Only Unix has it.
     Report,
 }
@@ -21,7 +23,11 @@ pub fn on_signal(mut handle: impl FnMut(Signal) + Send + 'static) -> io::Result<
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            handle(if signal == SIGUSR1 { Signal::Report } else { Signal::End });
+            handle(match signal {
+                SIGUSR1 => Signal::Report,
+                SIGTERM => Signal::Terminate,
+                _ => Signal::End,
+            });
         }
     })?;
     Ok(())

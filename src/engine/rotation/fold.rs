@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::names::CountedName;
 use super::stream::Stream;
 use crate::analysis::MEMORY_LIMIT;
+use crate::engine::state::Repeat;
 
 /// The tap that was named for a piece, and its digest.
 type PieceKey = (Option<String>, u128);
@@ -117,6 +118,28 @@ impl Streams {
         Known::Partly(shared.map_or_else(String::new, |((_, facts, _), _)| {
             facts.first().map_or_else(String::new, |facts| facts.capture.path.clone())
         }))
+    }
+
+    /// The captures of a stream that are here.
+    pub(in crate::engine) fn repeats(&self, stream: &Stream) -> Vec<Repeat> {
+        let pieces = stream.by_piece().filter(|(_, facts, _)| facts.iter().any(|facts| facts.capture.frames > 0));
+        let here = pieces.filter(|(digest, ..)| self.of_piece.contains_key(&(stream.tap.clone(), *digest)));
+        here.map(|(digest, facts, _)| Repeat {
+            path: facts.first().map_or_else(String::new, |facts| facts.capture.path.clone()),
+            digest,
+            tap: stream.tap.clone(),
+        })
+        .collect()
+    }
+
+    /// Notes that a capture that is here came again.
+    pub(in crate::engine) fn note(&mut self, repeat: &Repeat) {
+        let id = self.of_piece.get(&(repeat.tap.clone(), repeat.digest));
+        if let Some(held) = id.and_then(|id| self.held.get_mut(id))
+            && let Some(piece) = held.pieces.iter_mut().find(|piece| piece.digest == repeat.digest)
+        {
+            piece.again.insert(repeat.path.clone());
+        }
     }
 
     /// Takes in a stream that is not refused. Where a capture of the same path and content is here, it is harmless; under another path

@@ -16,7 +16,7 @@ pub use size::{BackToBack, Buffer, BufferOfSize, Limits, Loss, Model, Rates, Thr
 pub use trial::{OpenFigure, Trial};
 pub use words::{Basis, Bound, Direction, Figure, Fix, Kind, Limit, Phase, Reason, Slope, State, Unit, Ways};
 
-use super::report::{Capture, Exactness, Finding, Tool};
+use super::report::{Capture, Exactness, Finding, RunSummary, Tool};
 use super::vocabulary::TrialsSchema;
 
 /// What a benchmark run measured.
@@ -57,6 +57,9 @@ pub struct TrialsReport {
     pub segments: Vec<Segment>,
     /// What is wrong or worth knowing, most severe first.
     pub findings: Vec<Finding>,
+    /// How the inputs were read and how many findings there are.
+    #[serde(default)]
+    pub run: RunSummary,
     /// The exit status the run ends with.
     pub exit_status: u8,
 }

@@ -16,7 +16,7 @@ pub(super) fn sections(report: &Report, view: &View) -> Vec<Section> {
     let mut read = Section::default();
     let mut sums = None;
     if report.captures.len() <= LISTED || view.all {
-        for capture in &report.captures {
+        for capture in report.captures.iter().filter(|capture| capture.error.is_none()) {
             let tap = if report.taps.len() > 1 { format!("; tap {}", capture.tap) } else { String::new() };
             read.say(format!("{}: {}{tap}", capture.path, describe(&view.zone, capture)));
         }
@@ -25,6 +25,7 @@ pub(super) fn sections(report: &Report, view: &View) -> Vec<Section> {
     }
     let mut held = Section::default();
     let place = if sums.is_some() { &mut held } else { &mut read };
+    unread(place, report);
     damage(place, report);
     totals(place, report);
     if !report.filters.is_empty() {
@@ -38,6 +39,14 @@ pub(super) fn sections(report: &Report, view: &View) -> Vec<Section> {
 pub(super) fn exactness(section: &mut Section, exactness: Exactness, why: &[String]) {
     if exactness == Exactness::Degraded {
         section.say(format!("Not exact: {}", why.join(" ")));
+    }
+}
+
+/// Inputs of which nothing is in the report.
+fn unread(section: &mut Section, report: &Report) {
+    for error in report.captures.iter().filter_map(|capture| capture.error.as_deref()) {
+        let (severity, label) = (Severity::Error, "not read".to_owned());
+        section.blocks.push(Block::Alert { severity, label, text: format!("{error}.") });
     }
 }
 
@@ -137,7 +146,7 @@ fn totals(section: &mut Section, report: &Report) {
     if !parts.is_empty() {
         section.say(format!("{}: {}.", count(totals.frames, "frame"), parts.join(", ")));
     }
-    if report.captures.is_empty() && report.taps.is_empty() {
+    if report.taps.is_empty() && report.captures.iter().all(|capture| capture.error.is_some()) {
         let alone = report.exactness == Exactness::Exact;
         section.say(if alone { "No capture was read; configurations alone." } else { "No capture could be read." });
     } else if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {

@@ -4,7 +4,7 @@ use super::{A, B, START, capture, finding, sa_id};
 use crate::model::Protocol;
 use crate::model::pairs::*;
 use crate::model::report::{
-    Exactness, FrameRef, Parts, Pattern, Rfc3339, SaMode, Tool, TransformBasis, TransformReport,
+    Exactness, FrameRef, Parts, Pattern, Rfc3339, RunSummary, SaMode, Tool, TransformBasis, TransformReport,
 };
 
 fn side(path: &str, frames: u64) -> Side {
@@ -133,6 +133,7 @@ pub(crate) fn empty() -> MatchReport {
         ends: Vec::new(),
         lost: Vec::new(),
         findings: Vec::new(),
+        run: RunSummary::default(),
         exit_status: 0,
     }
 }

@@ -225,5 +225,6 @@ pub(in crate::report) const CAPTURES: Sheet<Capture> = Sheet {
         integer("damage_offset", |r| r.damage.as_ref().map(|damage| damage.offset).into()),
         integer("damage_frame", |r| r.damage.as_ref().map(|damage| damage.frame).into()),
         text("damage_what", |r| r.damage.as_ref().map(|damage| damage.what.as_str()).into()),
+        text("error", |r| r.error.as_deref().into()),
     ],
 };

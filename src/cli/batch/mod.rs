@@ -1,0 +1,5 @@
+//! Commands of nights of many captures, and what they have in common with the others: states, what damage means.
+
+pub(super) mod damage;
+pub(super) mod merge;
+pub(super) mod partial;

@@ -1,0 +1,151 @@
+//! `spiglass partial`: captures become states.
+
+use std::path::Path;
+
+use super::super::args::PartialArgs;
+use super::super::progress::{Display, InterruptKey};
+use super::super::run::{complain, failed, write};
+use super::super::sink::Sink;
+use super::super::verdict::Verdict;
+use super::super::{options, policies};
+use crate::capture::Source;
+use crate::engine::{self, Input, Item, ItemOutcome, StateDir};
+use crate::model::Error;
+use crate::model::report::Capture;
+use crate::report::words::escape::printable;
+use crate::report::words::number::count;
+
+/// Analyses captures and keeps the state, or a state of each.
+pub(in crate::cli) fn partial(args: &PartialArgs) -> Verdict {
+    match &args.state_dir {
+        Some(folder) => into_folder(args, folder),
+        None => into_one(args),
+    }
+}
+
+fn into_one(args: &PartialArgs) -> Verdict {
+    let prepared = options::settings(&args.filter, Some(&args.analysis)).and_then(|settings| {
+        let inputs = inputs(args)?;
+        let sink = Sink::open(args.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
+        Ok((settings, inputs, sink))
+    });
+    let (mut settings, inputs, mut sink) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let mut verdict = Verdict::default();
+    settings.expectation = expectation(args, &mut verdict);
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
+    let engine::Analysed { mut state, errors } =
+        engine::analyse(&inputs, &settings, options::jobs(args.run.jobs), &display);
+    display.finish();
+    if let Some(name) = &args.name {
+        state.rename_input("-", name);
+    }
+    state.label(args.stream.as_deref(), args.part);
+    state.lacks_inputs(&errors);
+    if key.happened() {
+        state.lacks(["The run that made a state was interrupted: what it had not read by then is missing.".to_owned()]);
+        // Whoever looks for the state must not take this one for it.
+        sink.rename_with("partial");
+    }
+    verdict.interrupted(key.happened());
+    errors.iter().for_each(complain);
+    write(sink, &mut verdict, |sink| state.write(sink));
+    judge(args, &mut verdict, &state.captures());
+    verdict
+}
+
+/// A state of each capture that has none in the folder.
+fn into_folder(args: &PartialArgs, folder: &Path) -> Verdict {
+    let mut verdict = Verdict::default();
+    let prepared = options::settings(&args.filter, Some(&args.analysis)).and_then(|mut settings| {
+        let inputs = inputs(args)?;
+        if inputs.iter().any(|input| input.source == Source::Stdin) {
+            let what = "--state-dir needs files, which it can read again; standard input is none";
+            return Err(Error::Usage(what.into()));
+        }
+        settings.expectation = expectation(args, &mut verdict);
+        let states = StateDir::open(folder, &settings, args.stream.as_deref())?;
+        Ok((inputs, states))
+    });
+    let (inputs, states) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(&error),
+    };
+    let key = InterruptKey::listen();
+    let display = Display::new(&args.run, key.clone());
+    let told = |item: &Item| {
+        if args.run.verbose {
+            let path = item.path.to_string_lossy();
+            tell!("{}: {}, {}", printable(&path), words(item.outcome), item.state.display());
+        }
+    };
+    let filled = states.fill(&inputs, options::jobs(args.run.jobs), &display, &told);
+    display.finish();
+    verdict.interrupted(key.happened());
+    let items = match filled {
+        Ok(items) => items,
+        Err(error) => {
+            complain(&error);
+            verdict.failed_output();
+            return verdict;
+        }
+    };
+    let captures: Vec<Capture> = items.iter().flat_map(|item| item.captures.clone()).collect();
+    for error in captures.iter().filter_map(|capture| capture.error.as_deref()) {
+        tell!("spiglass: {}", printable(error));
+    }
+    judge(args, &mut verdict, &captures);
+    if !args.run.quiet {
+        let of = |outcome| items.iter().filter(|item| item.outcome == outcome).count() as u64;
+        let outcomes = [
+            ItemOutcome::Analysed,
+            ItemOutcome::Skipped,
+            ItemOutcome::Copied,
+            ItemOutcome::Unreadable,
+            ItemOutcome::Interrupted,
+        ];
+        let said = outcomes.into_iter().filter(|outcome| of(*outcome) > 0);
+        let mut said: Vec<String> = said.map(|outcome| format!("{} {}", of(outcome), words(outcome))).collect();
+        let left = (inputs.len().saturating_sub(items.len())) as u64;
+        said.extend((left > 0).then(|| format!("{left} not begun")));
+        tell!("spiglass: {}: {}: {}", folder.display(), count(inputs.len() as u64, "capture"), said.join(", "));
+    }
+    verdict
+}
+
+const fn words(outcome: ItemOutcome) -> &'static str {
+    match outcome {
+        ItemOutcome::Analysed => "analysed",
+        ItemOutcome::Skipped => "skipped, the state is there",
+        ItemOutcome::Copied => "with the content of another capture",
+        ItemOutcome::Unreadable => "not readable",
+        ItemOutcome::Interrupted => "interrupted",
+    }
+}
+
+fn inputs(args: &PartialArgs) -> Result<Vec<Input>, Error> {
+    let inputs = options::inputs(&args.input, &args.policy, false)?;
+    if args.name.is_some() && !inputs.iter().any(|input| input.source == Source::Stdin) {
+        return Err(Error::Usage("--name is what standard input (`-`) is called; it is not read here".into()));
+    }
+    Ok(inputs)
+}
+
+fn expectation(args: &PartialArgs, verdict: &mut Verdict) -> engine::Expectation {
+    let mut unread = Vec::new();
+    let expectation = policies::read(&args.policy.config, &args.run, &mut unread);
+    unread.iter().for_each(complain);
+    verdict.unread_configurations(&unread);
+    expectation
+}
+
+fn judge(args: &PartialArgs, verdict: &mut Verdict, captures: &[Capture]) {
+    let on = args.input.damage.reactions();
+    verdict.captures(captures, on);
+    if !args.run.quiet {
+        on.warn_of(captures);
+    }
+}
