@@ -7,6 +7,8 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::batch::damage::DamageArgs;
+use super::batch::diff;
+use super::batch::judged::JudgeArgs;
 use super::values::{self, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};
@@ -89,11 +91,14 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// What is new, gone and changed between two reports in JSON
+    #[command(after_long_help = diff::EXAMPLES)]
+    Diff(diff::DiffArgs),
     /// The manual page, on standard output
     Man,
     /// The JSON Schema of an output, on standard output
     Schema {
-        /// report (also of check and merge), match, trials or calc
+        /// report (also of check and merge), match, trials, diff or calc
         #[arg(value_parser = crate::report::schema::ALL.map(|(name, _)| name))]
         name: String,
     },
@@ -172,6 +177,8 @@ pub(super) struct ReportArgs {
     /// A run that sees no IPsec is an error
     #[arg(long, help_heading = "Run", hide_short_help = true)]
     pub(super) expect_ipsec: bool,
+    #[command(flatten)]
+    pub(super) judge: JudgeArgs,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -259,6 +266,8 @@ pub(super) struct MergeArgs {
     pub(super) memory_limit: u64,
     #[command(flatten)]
     pub(super) tell: TellArgs<Table>,
+    #[command(flatten)]
+    pub(super) judge: JudgeArgs,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }

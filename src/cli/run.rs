@@ -30,6 +30,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Trials(args) => super::trials::trials(&args),
         Command::Calc(args) => super::calc::calc(&args),
         Command::Render(args) => super::render::render(&args),
+        Command::Diff(args) => super::batch::diff::diff(&args),
         Command::Annotate(args) => super::annotate::annotate(&args),
         Command::Watch(args) => super::watch::watch(&args),
         Command::Explain(args) => explain(&args),
@@ -58,9 +59,10 @@ fn report(asked: &Asked) -> Verdict {
         let settings = options::settings(&args.filter, Some(&args.analysis))?;
         let inputs = options::inputs(&args.input, &args.policy, *findings_only)?;
         let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
-        Ok((table, settings, inputs, sink))
+        let judge = args.judge.prepare(options::read_paths(&inputs, &args.policy))?;
+        Ok((table, settings, inputs, sink, judge))
     });
-    let (table, mut settings, inputs, sink) = match prepared {
+    let (table, mut settings, inputs, sink, judge) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
@@ -81,6 +83,7 @@ fn report(asked: &Asked) -> Verdict {
         say_no_ipsec(&mut report, args.expect_ipsec);
     }
     report.config = policies::unread(&settings.expectation);
+    judge.judge(&mut report, &mut verdict);
     deliver(report, asked, table, sink, verdict)
 }
 

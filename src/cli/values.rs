@@ -141,6 +141,14 @@ pub(super) fn per_cent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// 0 or more.
+pub(super) fn amount(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(amount) if amount >= 0.0 && amount.is_finite() => Ok(amount),
+        _ => Err("expected a number that is not negative".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -124,10 +124,15 @@ impl Verdict {
         let RunSummary { findings_error, findings_warning, .. } = RunSummary::of([], 0, findings);
         self.run = RunSummary { findings_error, findings_warning, ..self.run };
         if let Some(severity) = fail_on {
-            let severe = |finding: &&Finding| finding.severity >= severity;
+            let severe = |finding: &&Finding| finding.severity >= severity && finding.accepted.is_none();
             let n = findings.iter().filter(severe).count() as u64;
             self.findings = (n > 0).then_some((n, severity));
         }
+    }
+
+    /// New findings at or above a severity.
+    pub(super) fn new_findings(&mut self, severe: Option<(u64, Severity)>) {
+        self.findings = severe.filter(|(n, _)| *n > 0);
     }
 
     /// The exit status.

@@ -1,5 +1,7 @@
 //! The report as data: exactly what `--format json` prints. Names carry units; absent is `null`.
 
+mod accepted;
+pub mod diff;
 mod finding;
 mod gaps;
 mod padding;
@@ -12,6 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use accepted::{Accepted, AcceptedBy, BaselineOutcome, KnownFinding};
 pub use finding::{ConfigLine, Finding, Fix, Occurrence};
 pub use gaps::Gap;
 pub use padding::{AhPadding, EspPadding, EthernetPadding, Padding};
@@ -41,6 +44,9 @@ pub struct Report {
     pub captures: Vec<Capture>,
     /// The filters given, as options: no figure holds what they leave out.
     pub filters: Vec<String>,
+    /// The other settings that figures depend on, as options, where they are not the usual ones.
+    #[serde(default)]
+    pub settings: Vec<String>,
     /// The points on the wire.
     pub taps: Vec<Tap>,
     /// Sums over all frames of all taps.
@@ -69,6 +75,9 @@ pub struct Report {
     pub events: Vec<Event>,
     /// What is wrong or worth knowing, most severe first.
     pub findings: Vec<Finding>,
+    /// How the findings compare with those of `--baseline`; null without one.
+    #[serde(default)]
+    pub baseline: Option<BaselineOutcome>,
     /// What was not understood of the configurations; null without any.
     pub config: Option<ConfigRead>,
     /// How the inputs were read and how many findings there are.

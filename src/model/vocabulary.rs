@@ -53,6 +53,46 @@ vocabularies! {
         V1 = "spiglass.match/1",
     }
 
+    /// The name and version of the schema of two reports compared.
+    DiffSchema {
+        /// The first.
+        V1 = "spiglass.diff/1",
+    }
+
+    /// What became of a finding between two reports.
+    FindingChangeKind {
+        /// Only the later report has it.
+        Begun = "begun",
+        /// Both have it, with another count or severity.
+        Changed = "changed",
+        /// Only the earlier report has it.
+        Ended = "ended",
+    }
+
+    /// Which of two reports has an SA.
+    SaChangeKind {
+        /// Only the later one.
+        New = "new",
+        /// Only the earlier one.
+        Gone = "gone",
+    }
+
+    /// A figure of two reports.
+    FigureKind {
+        /// Mean overhead per packet, in octets.
+        OverheadMeanBytes = "overhead_mean_bytes",
+        /// Packets lost, in per cent.
+        LossPct = "loss_pct",
+        /// Frames per second.
+        FramesPerS = "frames_per_s",
+        /// Rate at layer 1, in bit/s.
+        L1Bps = "l1_bps",
+        /// Median latency, in nanoseconds.
+        LatencyP50Ns = "latency_p50_ns",
+        /// Latency that 99 of 100 packets do not exceed, in nanoseconds.
+        LatencyP99Ns = "latency_p99_ns",
+    }
+
     /// The name and version of the schema of a report of trials.
     TrialsSchema {
         /// The first.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::model::pairs::{MatchReport, MatchSchema, Pairs};
+use crate::model::report::diff::DiffReport;
 use crate::model::report::{Exactness, Report, ReportSchema, RunSummary, Tool};
 use crate::model::trials::{Bench, TrialsReport};
 use crate::report::changes::Change;
@@ -17,6 +18,17 @@ use crate::report::words::harmless::Harmless;
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut out = Harmless(io::BufWriter::new(out));
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Two reports compared, as one object, indented, with a line end.
+///
+/// # Errors
+/// Whatever `out` fails with.
+pub fn write_diff(diff: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = Harmless(io::BufWriter::new(out));
+    serde_json::to_writer_pretty(&mut out, diff).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
 }
@@ -159,6 +171,7 @@ pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             totals: &report.totals,
             bin_ns: report.rates.bin_ns,
             gaps_beyond: report.gaps_beyond,
+            baseline: report.baseline.as_ref(),
             config: report.config.as_ref(),
             run: report.run,
             exit_status: report.exit_status,
@@ -193,6 +206,7 @@ struct Head<'a> {
     totals: &'a crate::model::report::Totals,
     bin_ns: u64,
     gaps_beyond: u64,
+    baseline: Option<&'a crate::model::report::BaselineOutcome>,
     config: Option<&'a crate::model::report::ConfigRead>,
     run: crate::model::report::RunSummary,
     exit_status: u8,

@@ -5,11 +5,13 @@
 pub mod calc;
 pub mod changes;
 pub mod csv;
+pub mod diff;
 pub mod document;
 pub mod explain;
 pub mod frame_row;
 pub mod html;
 pub mod json;
+pub mod judge;
 pub mod markdown;
 pub mod read;
 pub mod schema;

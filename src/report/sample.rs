@@ -5,8 +5,7 @@ pub(crate) mod pairs;
 use std::collections::BTreeMap;
 
 use crate::model::report::*;
-use crate::model::{Address, Spi, Timestamp};
-use crate::model::{Encapsulation, Protocol};
+use crate::model::{Address, Encapsulation, Protocol, Spi, Timestamp};
 
 const START: i64 = 1_795_236_062_000_000_000;
 const A: &str = "192.168.1.1";
@@ -23,10 +22,8 @@ fn time(ns: i64) -> Option<String> {
 /// A capture of one tap.
 pub(crate) fn capture(path: &str, tap: &str, frames: u64) -> Capture {
     Capture {
-        path: path.into(),
         tap: tap.into(),
         format: "pcap".into(),
-        compression: None,
         link_types: vec!["ETHERNET".into()],
         interfaces: vec![Interface { name: None, link_type: "ETHERNET".into(), snaplen: Some(262_144), drops: None }],
         frames,
@@ -36,8 +33,8 @@ pub(crate) fn capture(path: &str, tap: &str, frames: u64) -> Capture {
         first_ns: Some(START),
         last_ns: Some(START + 15_020_000_000),
         complete: true,
-        damage: None,
         error: None,
+        ..Capture::unread(path.into(), String::new())
     }
 }
 
@@ -171,6 +168,7 @@ pub(crate) fn finding(code: &'static str, spi: u32) -> Finding {
         }],
         occurrences_total: Some(15),
         filter: Some("esp.spi == 0x000003e9 && esp.sequence >= 330 && esp.sequence <= 334".into()),
+        accepted: None,
         config: Vec::new(),
         fix: Vec::new(),
     }
@@ -211,6 +209,7 @@ pub(crate) fn empty() -> Report {
         degraded_why: Vec::new(),
         captures: vec![capture("plain.pcap", "plain", 120)],
         filters: Vec::new(),
+        settings: Vec::new(),
         taps: vec![Tap { name: "plain".into(), captures: vec![0], role: TapRole::Plain }],
         totals: Totals { frames: 120, ip_frames: 120, ..Totals::default() },
         layers: Vec::new(),
@@ -224,6 +223,7 @@ pub(crate) fn empty() -> Report {
         rates: Rates::default(),
         events: Vec::new(),
         findings: Vec::new(),
+        baseline: None,
         config: None,
         run: RunSummary::default(),
         exit_status: 0,
@@ -257,6 +257,7 @@ pub(crate) fn report() -> Report {
     Report {
         captures: vec![Capture { complete: false, damage: Some(cut), ..capture("tunnel.pcap", "tunnel", 1545) }],
         filters: Vec::new(),
+        settings: Vec::new(),
         taps: vec![Tap { name: "tunnel".into(), captures: vec![0], role: TapRole::Tunnel }],
         totals: Totals { frames: 1545, ipsec_frames: 1485, ip_frames: 1500, control_frames: 45, ..Totals::default() },
         layers: vec![Layer { tap: "tunnel".into(), stack: "eth/ipv4/esp".into(), frames: 1485, wire_bytes: 200_000 }],
@@ -381,9 +382,7 @@ pub(crate) fn hostile() -> Report {
             interface.name = Some(evil.into());
         }
     }
-    for tap in &mut report.taps {
-        tap.name = evil.into();
-    }
+    report.taps.iter_mut().for_each(|tap| tap.name = evil.into());
     for sa in &mut report.sas {
         sa.tap = evil.into();
         sa.transform.name = Some(evil.into());

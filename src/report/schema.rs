@@ -1,9 +1,10 @@
 //! JSON Schema (draft 2020-12) of each JSON output. The files are made from the model's types and their documentation, and committed.
 
 /// The schemas by the word that names them on the command line.
-pub const ALL: [(&str, &str); 6] = [
+pub const ALL: [(&str, &str); 7] = [
     ("report", include_str!("../../schema/report.json")),
     ("match", include_str!("../../schema/match.json")),
+    ("diff", include_str!("../../schema/diff.json")),
     ("trials", include_str!("../../schema/trials.json")),
     ("calc", include_str!("../../schema/calc.json")),
     ("calc-model", include_str!("../../schema/calc-model.json")),
@@ -18,8 +19,11 @@ mod tests {
     use super::ALL;
     use crate::model::pairs::MatchReport;
     use crate::model::report::Report;
+    use crate::model::report::diff::DiffReport;
     use crate::model::trials::{Device, Replay, TrialsReport};
-    use crate::model::vocabulary::{CalcSchema, DeviceSchema, MatchSchema, ReportSchema, SearchSchema, TrialsSchema};
+    use crate::model::vocabulary::{
+        CalcSchema, DeviceSchema, DiffSchema, MatchSchema, ReportSchema, SearchSchema, TrialsSchema,
+    };
     use crate::transform::calculation::Calculation;
 
     fn of<T: JsonSchema>(id: &str) -> String {
@@ -35,6 +39,7 @@ mod tests {
         let now = [
             of::<Report>(ReportSchema::V1.name()),
             of::<MatchReport>(MatchSchema::V1.name()),
+            of::<DiffReport>(DiffSchema::V1.name()),
             of::<TrialsReport>(TrialsSchema::V1.name()),
             of::<Calculation>(CalcSchema::V1.name()),
             of::<Device>(DeviceSchema::V1.name()),

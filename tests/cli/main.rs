@@ -10,4 +10,5 @@ mod faults;
 mod limits;
 mod live;
 mod outputs;
+mod quiet;
 mod runs;

@@ -115,6 +115,7 @@ fn blank(captures: &[CaptureFacts], settings: &Settings) -> Report {
         degraded_why: Vec::new(),
         captures: captures.iter().map(|facts| facts.capture.clone()).collect(),
         filters: filters(settings),
+        settings: others(settings),
         taps: Vec::new(),
         totals: Totals::default(),
         layers: Vec::new(),
@@ -128,6 +129,7 @@ fn blank(captures: &[CaptureFacts], settings: &Settings) -> Report {
         rates: report::Rates::default(),
         events: Vec::new(),
         findings: Vec::new(),
+        baseline: None,
         config: None,
         run: report::RunSummary::default(),
         exit_status: 0,
@@ -146,6 +148,20 @@ fn filters(settings: &Settings) -> Vec<String> {
         settings.spi.map(|spi| format!("--spi {spi}")),
     ];
     filters.into_iter().flatten().collect()
+}
+
+/// The settings besides filters that figures and findings depend on, where they are not the usual ones.
+fn others(settings: &Settings) -> Vec<String> {
+    let usual: Settings = Settings::default();
+    let ports = settings.udp_ports.iter().map(|port| Some(format!("--udp-port {port}")));
+    let others = [
+        settings.overlay.then(|| "--overlay".to_owned()),
+        (settings.bin_ns != usual.bin_ns).then(|| format!("--bin {}ns", settings.bin_ns)),
+        settings.link_rate_bps.map(|rate| format!("--link-rate {rate}")),
+        (settings.max_loss_pct != usual.max_loss_pct).then(|| format!("--max-loss {}", settings.max_loss_pct)),
+        settings.expectation.policies().is_some().then(|| "--config".to_owned()),
+    ];
+    ports.chain(others).flatten().collect()
 }
 
 /// Says that a run with captures saw no IPsec: a note, or an error where some was expected.

@@ -7,6 +7,7 @@ use super::super::run::{Asked, complain, deliver, failed, say_unread, write};
 use super::super::sink::Sink;
 use super::super::verdict::Verdict;
 use super::super::{options, policies};
+use super::judged::Judge;
 use crate::capture::Source;
 use crate::engine::{Held, Repeat, State, StateDir};
 use crate::model::Error;
@@ -24,6 +25,7 @@ impl From<MergeArgs> for Asked {
                 analysis,
                 tell: args.tell,
                 expect_ipsec: false,
+                judge: args.judge,
                 run: args.run,
             },
             findings_only: false,
@@ -40,6 +42,7 @@ struct Places {
     state_sink: Option<Sink>,
     /// Where the report goes, where one is wanted.
     sink: Option<Sink>,
+    judge: Judge,
 }
 
 impl Places {
@@ -50,15 +53,16 @@ impl Places {
         let state_sink = args.state_out.as_deref().map(|path| Sink::open(Some(path), [])).transpose()?;
         // With --state-out the state alone is asked for, unless the report has a place of its own.
         let wanted = state_sink.is_none() || args.tell.output.output.is_some();
-        let read = sources.iter().map(Source::name);
-        let sink = if wanted { Some(Sink::open(args.tell.output.output.as_deref(), read)?) } else { None };
-        Ok(Self { table, sources, missing, state_sink, sink })
+        let read = || sources.iter().map(Source::name);
+        let sink = if wanted { Some(Sink::open(args.tell.output.output.as_deref(), read())?) } else { None };
+        let judge = args.judge.prepare(read())?;
+        Ok(Self { table, sources, missing, state_sink, sink, judge })
     }
 }
 
 /// Merges states into a report, a state, or both.
 pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
-    let Places { table, sources, missing, state_sink, sink } = match Places::of(&args) {
+    let Places { table, sources, missing, state_sink, sink, judge } = match Places::of(&args) {
         Ok(places) => places,
         Err(error) => return failed(&error),
     };
@@ -97,6 +101,7 @@ pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
     unread.extend(unplaced);
     verdict.unread_configurations(&unread);
     unread.iter().for_each(complain);
+    judge.judge(&mut report, &mut verdict);
     let Some(sink) = sink else {
         verdict.report(&report, args.damage.reactions(), options::threshold(args.tell.fail_on));
         return verdict;

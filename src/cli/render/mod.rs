@@ -71,7 +71,7 @@ fn outputs(inputs: &[OsString]) -> Result<Vec<Output>, Error> {
     inputs.iter().map(|input| output(input)).collect()
 }
 
-fn output(input: &OsStr) -> Result<Output, Error> {
+pub(super) fn output(input: &OsStr) -> Result<Output, Error> {
     let mut json = Vec::new();
     let taken = if input == "-" {
         io::stdin().lock().read_to_end(&mut json).map(drop)

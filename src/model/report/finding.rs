@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FrameRef, Name, Severity};
+use super::{Accepted, FrameRef, Name, Severity};
 
 /// What is wrong or worth knowing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,6 +45,9 @@ pub struct Finding {
     /// A display filter of Wireshark 4 that shows these frames; null where none does.
     #[serde(default)]
     pub filter: Option<String>,
+    /// Why it does not count for the exit status; null where it does.
+    #[serde(default)]
+    pub accepted: Option<Accepted>,
     /// The likely cause.
     pub cause: String,
     /// What to do.

@@ -19,9 +19,9 @@ pub struct RunSummary {
     pub damaged: u64,
     /// Not read at all.
     pub unreadable: u64,
-    /// Findings of severity error.
+    /// Findings of severity error that nothing accepts.
     pub findings_error: u64,
-    /// Findings of severity warning.
+    /// Findings of severity warning that nothing accepts.
     pub findings_warning: u64,
 }
 
@@ -43,7 +43,7 @@ impl RunSummary {
             };
             *kind = kind.saturating_add(1);
         }
-        for finding in findings {
+        for finding in findings.into_iter().filter(|finding| finding.accepted.is_none()) {
             match finding.severity {
                 Severity::Error => run.findings_error = run.findings_error.saturating_add(1),
                 Severity::Warning => run.findings_warning = run.findings_warning.saturating_add(1),

@@ -36,6 +36,17 @@ impl Output {
         }
     }
 
+    /// Name of its schema.
+    #[must_use]
+    pub const fn schema(&self) -> &'static str {
+        match self {
+            Self::Report(report) => report.schema.name(),
+            Self::Match(report) => report.schema.name(),
+            Self::Trials(report) => report.schema.name(),
+            Self::Calculation(answer) => answer.schema.name(),
+        }
+    }
+
     const fn kind(&self) -> &'static str {
         match self {
             Self::Report(_) => "report",

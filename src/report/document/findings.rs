@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Block, FindingBlock, Section, Typed, View, at_tap};
-use crate::model::report::{Capture, Finding, FrameRef, Report, Sa, Severity};
+use crate::model::report::{AcceptedBy, Capture, Finding, FrameRef, KnownFinding, Report, Sa, Severity};
+use crate::report::judge;
 use crate::report::words::names;
 use crate::report::words::number::{count, grouped};
 
@@ -24,7 +25,33 @@ pub(super) struct Found<'r> {
 
 pub(super) fn of_report(report: &Report, view: &View) -> Section {
     let Report { findings, captures, sas, taps, .. } = report;
-    section(&Found { findings, captures, sas, several_taps: taps.len() > 1 }, view)
+    let counted: Vec<Finding> = findings.iter().filter(|one| view.all || one.accepted.is_none()).cloned().collect();
+    let mut section = section(&Found { findings: &counted, captures, sas, several_taps: taps.len() > 1 }, view);
+    accepted(&mut section, report);
+    section
+}
+
+/// Findings that do not count, by what accepts them; and what is gone since the baseline.
+fn accepted(section: &mut Section, report: &Report) {
+    let baseline = report.baseline.as_ref();
+    for (by, codes) in judge::accepted(&report.findings) {
+        let by = match by {
+            AcceptedBy::Baseline => {
+                baseline.map_or("Known".to_owned(), |baseline| format!("Known to {}", baseline.file))
+            }
+            AcceptedBy::Ignore => "Ignored".to_owned(),
+            AcceptedBy::Threshold => "Not above --threshold".to_owned(),
+        };
+        let codes: Vec<String> = codes.into_iter().map(|(code, n)| format!("{} {code}", grouped(n))).collect();
+        section.say(format!("{by}: {}.", codes.join(", ")));
+    }
+    let gone = |known: &KnownFinding| {
+        let of = known.sa.as_deref().map(|sa| format!(" {}", names::sa_title(sa))).unwrap_or_default();
+        format!("{}{of}", known.code)
+    };
+    if let Some(fixed) = baseline.map(|baseline| &baseline.fixed).filter(|fixed| !fixed.is_empty()) {
+        section.say(format!("Gone since the baseline: {}.", fixed.iter().map(gone).collect::<Vec<_>>().join(", ")));
+    }
 }
 
 /// The section.

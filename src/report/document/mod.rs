@@ -8,6 +8,7 @@ mod calc;
 mod captures;
 pub mod classes;
 pub mod combined;
+mod diff;
 mod events;
 pub mod figures;
 mod findings;
@@ -24,6 +25,7 @@ use jiff::tz::TimeZone;
 use std::borrow::Cow;
 
 use crate::model::pairs::MatchReport;
+use crate::model::report::diff::DiffReport;
 use crate::model::report::{Report, Severity};
 use crate::model::trials::TrialsReport;
 use crate::transform::calculation::Calculation;
@@ -259,6 +261,12 @@ pub fn pairs(report: &MatchReport, view: &View) -> Document {
 #[must_use]
 pub fn trials(report: &TrialsReport, view: &View) -> Document {
     trials::document(report, view)
+}
+
+/// The document of `diff`.
+#[must_use]
+pub fn diff(report: &DiffReport, view: &View) -> Document {
+    diff::document(report, view)
 }
 
 /// The document of `calc`.

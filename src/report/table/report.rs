@@ -28,6 +28,14 @@ pub(in crate::report) const FINDINGS: Sheet<Finding> = Sheet {
         text("remedy", |r| (&r.remedy).into()),
         integer("occurrences_total", |r| r.occurrences_total.into()),
         text("filter", |r| r.filter.as_deref().into()),
+        about(
+            "What accepts it, so that it does not count for the exit status; empty where it counts.",
+            text("accepted_by", |r| r.accepted.as_ref().map(|accepted| accepted.by.name()).into()),
+        ),
+        about(
+            "The reason that the baseline gives, or the option.",
+            text("accepted_why", |r| r.accepted.as_ref().map(|accepted| accepted.why.as_str()).into()),
+        ),
     ],
 };
 

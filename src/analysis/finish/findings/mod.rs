@@ -88,6 +88,7 @@ impl Draft {
                 occurrences: Vec::new(),
                 occurrences_total: None,
                 filter: None,
+                accepted: None,
                 cause: entry.map_or_else(String::new, |e| e.cause().to_owned()),
                 remedy: entry.map_or_else(String::new, catalogue::Entry::remedy_text),
                 config: Vec::new(),
