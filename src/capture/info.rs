@@ -95,12 +95,7 @@ impl CaptureInfo {
     /// What a limit left unread although the capture is sound, in words.
     #[must_use]
     pub fn unread(&self) -> Option<String> {
-        (self.unread_options > 0).then(|| {
-            format!(
-                "{} packets have more than {MAX_PACKET_OPTIONS} options; what further ones say was not read",
-                self.unread_options
-            )
-        })
+        unread_options(self.unread_options)
     }
 
     /// Takes back the last damage that was noted.
@@ -118,4 +113,11 @@ impl CaptureInfo {
             Some(first) => first.further += 1,
         }
     }
+}
+
+/// Packets whose options were not all looked at, in words.
+pub(crate) fn unread_options(packets: u64) -> Option<String> {
+    (packets > 0).then(|| {
+        format!("{packets} packets have more than {MAX_PACKET_OPTIONS} options; what further ones say was not read")
+    })
 }

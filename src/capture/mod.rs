@@ -57,6 +57,7 @@ pub use crate::capture::input::source::Source;
 pub use crate::capture::span::chunk::{Chunk, Frames};
 pub use crate::capture::span::parts::Part;
 pub use frame::Frame;
+pub(crate) use info::unread_options;
 pub use info::{CaptureInfo, InterfaceInfo};
 pub use reader::CaptureReader;
 pub use resolution::Resolution;

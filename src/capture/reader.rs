@@ -219,6 +219,16 @@ impl CaptureReader {
         }
     }
 
+    /// What records behind this point need to be read: the format, and the interfaces that were described.
+    pub(crate) fn described(&self) -> (impl Clone + PartialEq + use<>, Vec<InterfaceInfo>) {
+        (self.format.clone(), self.info.interfaces.clone())
+    }
+
+    /// Octet of the file behind the last record that was delivered.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.offset
+    }
+
     /// Whether everything was read, and what was read ends with a whole record.
     #[must_use]
     pub fn ended_whole(&self) -> bool {

@@ -7,9 +7,9 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::batch::damage::DamageArgs;
-use super::batch::diff;
+use super::batch::{diff, index};
 use super::batch::judged::JudgeArgs;
-use super::values::{self, TapArg};
+use super::values::{self, PartArg, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};
 use crate::report::csv::{PairTable, Table, TrialsTable};
@@ -60,6 +60,9 @@ pub(super) enum Command {
     /// Analyse captures and keep the mergeable state
     #[command(after_long_help = PARTIAL_EXAMPLES)]
     Partial(PartialArgs),
+    /// Where the records of one huge capture begin, to analyse it in parts
+    #[command(after_long_help = index::EXAMPLES)]
+    Index(index::IndexArgs),
     /// Merge states into a report
     #[command(after_long_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
@@ -214,9 +217,16 @@ pub(super) struct PartialArgs {
     /// Name of the tap that the captures are of [default: decided when states are merged]
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     pub(super) stream: Option<String>,
-    /// Number of this part of the stream: the same part with other content is then an error [default: none]
-    #[arg(long, value_name = "N", help_heading = "Output")]
-    pub(super) part: Option<u32>,
+    /// Number of this part of the stream; with --index K/N: part K of N of the one capture [default: none]
+    ///
+    /// The same part of a stream with other content is an error when states are merged.
+    #[arg(long, value_name = "N", value_parser = values::part, help_heading = "Output")]
+    pub(super) part: Option<PartArg>,
+    /// Analyse only the part K/N of one capture that --part says, by the index FILE [default: none]
+    ///
+    /// `spiglass index` writes FILE. The merged states of all parts are the state of the whole capture, whatever the order and the machine.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "part", conflicts_with_all = ["tap", "files_from", "name"], help_heading = "Input")]
+    pub(super) index: Option<PathBuf>,
     /// What standard input (`-`) is called in reports [default: `-`]
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub(super) name: Option<String>,
@@ -229,7 +239,7 @@ pub(super) struct PartialArgs {
     ///
     /// A state is named by the content of the capture, the settings and the version of the format. Runs may be ended at any time, begun again and
     /// share the folder; --jobs captures are analysed at a time. `spiglass merge --state-dir DIR` merges what is there.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["output", "part", "name", "tap"], help_heading = "Output")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["output", "part", "index", "name", "tap"], help_heading = "Output")]
     pub(super) state_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(super) run: RunArgs,

@@ -30,6 +30,7 @@ pub(super) fn run(cli: Cli) -> Verdict {
         Command::Trials(args) => super::trials::trials(&args),
         Command::Calc(args) => super::calc::calc(&args),
         Command::Render(args) => super::render::render(&args),
+        Command::Index(args) => super::batch::index::index(&args),
         Command::Diff(args) => super::batch::diff::diff(&args),
         Command::Annotate(args) => super::annotate::annotate(&args),
         Command::Watch(args) => super::watch::watch(&args),

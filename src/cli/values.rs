@@ -141,6 +141,28 @@ pub(super) fn per_cent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// The number of a part, and of how many where that was said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PartArg {
+    pub(super) number: u32,
+    pub(super) of: Option<u32>,
+}
+
+/// `3`, or `3/64`.
+pub(super) fn part(text: &str) -> Result<PartArg, String> {
+    let number = |word: &str| word.parse::<u32>().map_err(|_| format!("`{word}` is no number of a part"));
+    match text.split_once('/') {
+        None => Ok(PartArg { number: number(text)?, of: None }),
+        Some((part, of)) => {
+            let (part, of) = (number(part)?, number(of)?);
+            if part == 0 || part > of || of > 65_536 {
+                return Err("expected K/N with K from 1 to N, and N no more than 65536".into());
+            }
+            Ok(PartArg { number: part, of: Some(of) })
+        }
+    }
+}
+
 /// 0 or more.
 pub(super) fn amount(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

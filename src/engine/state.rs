@@ -6,11 +6,14 @@
 
 pub(super) mod dir;
 mod file;
+pub(super) mod index;
+mod slices;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use self::slices::{Slice, Slices};
 use super::rotation::assign;
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
 use crate::analysis::{Expectation, Settings};
@@ -23,6 +26,8 @@ use crate::model::report::{Capture, Exactness, Report, RunSummary};
 pub struct State {
     settings: Option<Settings>,
     streams: Streams,
+    /// Parts of files of which others are missing.
+    slices: Slices,
     /// What should be on the wire, where it was not given when the state was made.
     expectation: Option<Expectation>,
     /// What the runs that made it could not read.
@@ -77,9 +82,19 @@ impl State {
         }
     }
 
+    /// The state of a part of a file.
+    fn of_slice(settings: Settings, slice: Slice) -> Self {
+        let mut state = Self { settings: Some(settings), ..Self::default() };
+        state.slices.insert(slice);
+        state
+    }
+
     /// Names the stream of everything in the state, and the part of it that it is.
     pub fn label(&mut self, stream: Option<&str>, part: Option<u32>) {
         self.streams.label(stream, part);
+        if let Some(stream) = stream {
+            self.slices.label(stream);
+        }
     }
 
     /// Takes in another state. The same part twice counts once.
@@ -88,7 +103,7 @@ impl State {
     /// Where the two were made with different settings, or a part of a stream is there twice with different content;
     /// nothing is taken in then.
     pub fn merge(&mut self, other: Self) -> Result<(), String> {
-        let Self { settings, streams, expectation: _, unread, missing } = other;
+        let Self { settings, streams, slices, expectation: _, unread, missing } = other;
         if let (Some(own), Some(theirs)) = (&self.settings, &settings)
             && let Some(difference) = own.difference(theirs)
         {
@@ -114,6 +129,7 @@ impl State {
         }
         self.settings = self.settings.take().or(settings);
         streams.into_iter().for_each(|stream| self.streams.insert(stream));
+        slices.into_vec().into_iter().for_each(|slice| self.slices.insert(slice));
         self.unread.extend(unread);
         self.missing.extend(missing);
         Ok(())
@@ -132,6 +148,7 @@ impl State {
 
     /// Brings the states of what was merged into their normal form, as they are written.
     pub fn settle(&mut self) {
+        self.slices.take_whole().into_iter().for_each(|stream| self.streams.insert_read(stream));
         self.streams.settle();
     }
 
@@ -155,7 +172,8 @@ impl State {
     /// The captures that it holds, in no order, and the inputs that could not be read.
     #[must_use]
     pub fn captures(&self) -> Vec<Capture> {
-        let read = self.streams.iter().flat_map(|stream| &stream.captures).map(|facts| facts.capture.clone());
+        let slices = self.slices.iter().map(|slice| &slice.facts);
+        let read = self.streams.iter().flat_map(|stream| &stream.captures).chain(slices).map(|facts| facts.capture.clone());
         read.chain(self.unread.iter().map(|one| Capture::unread(one.path.clone(), one.error.clone()))).collect()
     }
 
@@ -184,8 +202,12 @@ impl State {
 
     /// The report of everything in the state, and streams that could not be put together.
     #[must_use]
-    pub fn report(self) -> (Report, Vec<Error>) {
+    pub fn report(mut self) -> (Report, Vec<Error>) {
         let mut errors = Vec::new();
+        self.settle();
+        let (beginnings, missing) = self.slices.take_beginnings();
+        beginnings.into_iter().for_each(|stream| self.streams.insert_read(stream));
+        self.unread.extend(missing);
         let taps = assign(self.streams.into_streams(), &mut errors);
         // Captures are listed by time, so that the order in which they were given or merged leaves no trace.
         let mut facts: Vec<(usize, usize, CaptureFacts)> = Vec::new();

@@ -229,3 +229,69 @@ fn damage_is_an_error_a_warning_or_nothing_as_asked() {
     spiglass(&["report", "--on-damage", "ignore", path(&dir.join("missing.pcap"))]).expect(2);
     fs::remove_dir_all(dir).expect("a scratch directory can be removed");
 }
+
+/// Acceptance: parts by an index, in any order and process, merge to the octets of the whole.
+#[test]
+fn parts_by_an_index_merge_to_the_whole_in_any_order() {
+    let dir = scratch("nights-index");
+    let records = oracle::read_capture(&fixture("lab/loss-before-tap-tunnel.pcap")).records;
+    let frames: Vec<Out> = (0..8_u64)
+        .flat_map(|round| {
+            records.iter().map(move |r| Out {
+                time_ns: r.time_ns.unsigned_abs() + round * 20_000_000_000,
+                data: r.data.clone(),
+                wire_bytes: r.wire_bytes as u32,
+            })
+        })
+        .collect();
+    let whole = plain_pcap(&frames);
+    let mut cut = whole.clone();
+    cut.truncate(whole.len() - 7);
+    for (name, octets) in [("whole.pcap", &whole), ("cut.pcap", &cut)] {
+        let file = support::write_file(&dir, name, octets);
+        let index = dir.join("f.idx");
+        spiglass(&["index", path(&file), "-o", path(&index)]).expect(0);
+        let expected = spiglass(&["report", "--format", "json", path(&file)]).stdout;
+        for of in [1, 2, 5, 16] {
+            let mut states: Vec<PathBuf> = (1..=of)
+                .map(|part| {
+                    let state = dir.join(format!("{part}-{of}.state"));
+                    let part = format!("{part}/{of}");
+                    spiglass(&["partial", path(&file), "--index", path(&index), "--part", &part, "-o", path(&state)]);
+                    state
+                })
+                .collect();
+            states.reverse();
+            let run = run(&["merge", "--format", "json"], &states);
+            assert!(run.stdout == expected, "{name} in {of} parts: {run}");
+            // By way of a merged state of some of them.
+            if let Some((last, rest)) = states.split_last().filter(|(_, rest)| !rest.is_empty()) {
+                let some = dir.join("some.state");
+                run_of(&["merge", "--state-out", path(&some)], rest);
+                let again = [some, last.clone()];
+                assert!(run_of(&["merge", "--format", "json"], &again).stdout == expected, "{name} by way of a state");
+                // A part that is missing is named, and nothing behind it is believed.
+                let report = run_of(&["merge", "--format", "json"], rest).json();
+                let error = items(&report, "captures").last().expect("a capture")["error"].to_string();
+                assert!(error.contains(&format!("of its {of} parts 1 are missing")), "{error}");
+                assert_eq!(report["totals"]["frames"], 0, "{}", report["totals"]);
+            }
+        }
+        // Another file of the same length is not taken for it.
+        let mut other = octets.clone();
+        let middle = other.len() / 2;
+        other[middle..middle + 40_000.min(octets.len() / 4)].fill(0);
+        let other = support::write_file(&dir, "other.pcap", &other);
+        let part = ["--index", path(&index), "--part", "2/3"];
+        let run = spiglass(&["partial", path(&other), part[0], part[1], part[2], part[3]]).expect(2);
+        assert!(run.stderr.contains("not the file that the index was made of"), "{run}");
+        let longer = support::write_file(&dir, "longer.pcap", &[octets.as_slice(), octets].concat());
+        spiglass(&["partial", path(&longer), part[0], part[1], part[2], part[3]]).expect(2);
+    }
+    spiglass(&["partial", path(&dir.join("whole.pcap")), "--part", "1/2"]).expect(2);
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}
+
+fn run_of(words: &[&str], files: &[PathBuf]) -> Run {
+    run(words, files)
+}

@@ -20,7 +20,7 @@ pub(crate) use rows::lengths::fill as fill_lengths;
 
 use super::settings::Settings;
 use super::{Partial, Succession};
-use crate::model::DamageKind;
+use crate::model::{DamageKind, Timestamp};
 use crate::model::report::{Capture, Exactness, Report, ReportSchema, Severity, Tap as TapReport, Tool, Totals};
 use crate::{dissect::stack_name, model::report};
 
@@ -56,6 +56,14 @@ pub struct CaptureFacts {
 }
 
 impl CaptureFacts {
+    /// Says from when to when its frames are.
+    pub(crate) fn span(&mut self, times: Option<(Timestamp, Timestamp)>) {
+        let (first, last) = times.unwrap_or((Timestamp::UNKNOWN, Timestamp::UNKNOWN));
+        let capture = &mut self.capture;
+        (capture.first, capture.last) = (rfc3339(first), rfc3339(last));
+        (capture.first_ns, capture.last_ns) = (first.ns(), last.ns());
+    }
+
     /// Which limits its reader hit, for the report.
     pub(crate) fn degraded(&self) -> Option<String> {
         self.unread.as_ref().map(|unread| format!("{}: {unread}", self.capture.path))

@@ -12,7 +12,7 @@ use super::chunk::Chunk;
 use crate::capture::info::InterfaceInfo;
 use crate::capture::input::source::{Opened, Source};
 use crate::capture::reader::{CaptureReader, Walker};
-use crate::model::Timestamp;
+use crate::model::{Error, Timestamp};
 
 /// Octets in which a part's beginning is looked for; no record begins in a window that one fills.
 const WINDOW_BYTES: usize = 1 << 20;
@@ -58,6 +58,17 @@ impl Part {
         }
         let ends = begins.iter().skip(1).copied().map(Some).chain([None]);
         begins.iter().zip(ends).map(|(&begin, end)| Self::open(source, &probe, begin, end).ok()).collect()
+    }
+
+    /// The part of a file between two octets at which records are known to begin, or its end.
+    ///
+    /// # Errors
+    /// Where it cannot be read or is no capture.
+    pub fn of_range(source: &Source, begin: u64, end: Option<u64>) -> Result<Self, Error> {
+        let mut probe = CaptureReader::open(source, 0)?;
+        // Interfaces are described before the first record.
+        probe.next_chunk(&mut Chunk::new());
+        Self::open(source, &probe, begin, end).map_err(|error| Error::Io { path: source.name().into(), source: error })
     }
 
     fn open(source: &Source, probe: &CaptureReader, begin: u64, end: Option<u64>) -> io::Result<Self> {

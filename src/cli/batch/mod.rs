@@ -2,6 +2,7 @@
 
 pub(super) mod damage;
 pub(super) mod diff;
+pub(super) mod index;
 pub(super) mod judged;
 pub(super) mod merge;
 pub(super) mod partial;

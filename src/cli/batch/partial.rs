@@ -6,10 +6,11 @@ use super::super::args::PartialArgs;
 use super::super::progress::{Display, InterruptKey};
 use super::super::run::{complain, failed, write};
 use super::super::sink::Sink;
+use super::super::values::PartArg;
 use super::super::verdict::Verdict;
 use super::super::{options, policies};
 use crate::capture::Source;
-use crate::engine::{self, Input, Item, ItemOutcome, StateDir};
+use crate::engine::{self, Analysed, Index, Input, Item, ItemOutcome, Settings, StateDir};
 use crate::model::Error;
 use crate::model::report::Capture;
 use crate::report::words::escape::printable;
@@ -26,10 +27,11 @@ pub(in crate::cli) fn partial(args: &PartialArgs) -> Verdict {
 fn into_one(args: &PartialArgs) -> Verdict {
     let prepared = options::settings(&args.filter, Some(&args.analysis)).and_then(|settings| {
         let inputs = inputs(args)?;
+        let part = part_of(args, &inputs)?;
         let sink = Sink::open(args.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
-        Ok((settings, inputs, sink))
+        Ok((settings, inputs, part, sink))
     });
-    let (mut settings, inputs, mut sink) = match prepared {
+    let (mut settings, inputs, part, mut sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
@@ -37,13 +39,21 @@ fn into_one(args: &PartialArgs) -> Verdict {
     settings.expectation = expectation(args, &mut verdict);
     let key = InterruptKey::listen();
     let display = Display::new(&args.run, key.clone());
-    let engine::Analysed { mut state, errors } =
-        engine::analyse(&inputs, &settings, options::jobs(args.run.jobs), &display);
+    let jobs = options::jobs(args.run.jobs);
+    let analysed = match &part {
+        Some(part) => part.analyse(&inputs, &settings, &display),
+        None => Ok(engine::analyse(&inputs, &settings, jobs, &display)),
+    };
     display.finish();
+    let Analysed { mut state, errors } = match analysed {
+        Ok(analysed) => analysed,
+        Err(error) => return failed(&error),
+    };
     if let Some(name) = &args.name {
         state.rename_input("-", name);
     }
-    state.label(args.stream.as_deref(), args.part);
+    let number = args.part.filter(|_| part.is_none()).map(|part| part.number);
+    state.label(args.stream.as_deref(), number);
     state.lacks_inputs(&errors);
     if key.happened() {
         state.lacks(["The run that made a state was interrupted: what it had not read by then is missing.".to_owned()]);
@@ -55,6 +65,37 @@ fn into_one(args: &PartialArgs) -> Verdict {
     write(sink, &mut verdict, |sink| state.write(sink));
     judge(args, &mut verdict, &state.captures());
     verdict
+}
+
+/// A part of one capture.
+struct PartOf {
+    index: Index,
+    part: (u32, u32),
+}
+
+/// The part that was asked for, where it is one of a capture and not of a stream.
+fn part_of(args: &PartialArgs, inputs: &[Input]) -> Result<Option<PartOf>, Error> {
+    match (&args.index, args.part) {
+        (Some(index), Some(PartArg { number, of: Some(of) })) => {
+            if !matches!(inputs, [Input { source: Source::Path(_), .. }]) {
+                return Err(Error::Usage("an index is of one capture, which is a file; name that one".into()));
+            }
+            Ok(Some(PartOf { index: Index::read(index)?, part: (number, of) }))
+        }
+        (Some(_), _) => Err(Error::Usage("with --index goes --part K/N: which part of how many".into())),
+        (None, Some(PartArg { of: Some(_), .. })) => {
+            Err(Error::Usage("--part K/N goes with --index FILE; `spiglass index` writes it".into()))
+        }
+        (None, _) => Ok(None),
+    }
+}
+
+impl PartOf {
+    fn analyse(&self, inputs: &[Input], settings: &Settings, progress: &Display) -> Result<Analysed, Error> {
+        let Some(input) = inputs.first() else { return Err(Error::Usage("an index is of one capture".into())) };
+        let state = self.index.analyse(input, self.part, settings, progress)?;
+        Ok(Analysed { state, errors: Vec::new() })
+    }
 }
 
 /// A state of each capture that has none in the folder.

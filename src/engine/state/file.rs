@@ -6,6 +6,7 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::slices::{Slice, Slices};
 use super::{State, Unread};
 use crate::analysis::Settings;
 use crate::capture::Source;
@@ -31,8 +32,9 @@ impl State {
         }
         // The same state whatever the order in which it came together.
         streams.sort_unstable();
+        let slices: Vec<&Slice> = self.slices.iter().collect();
         let body =
-            postcard::to_stdvec(&(&self.settings, streams, &self.unread, &self.missing)).map_err(io::Error::other)?;
+            postcard::to_stdvec(&(&self.settings, streams, &self.unread, &self.missing, slices)).map_err(io::Error::other)?;
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         out.write_all(&(body.len() as u64).to_le_bytes())?;
@@ -100,8 +102,8 @@ fn no_state(name: &Path) -> Error {
     wrong(name, "this is not a partial state; `spiglass partial` writes them")
 }
 
-/// What a body holds: settings, streams, inputs that could not be read, what else is missing.
-type Content<'b> = (Option<Settings>, Vec<&'b [u8]>, BTreeSet<Unread>, BTreeSet<String>);
+/// What a body holds: settings, streams, inputs that could not be read, what else is missing, parts of files.
+type Content<'b> = (Option<Settings>, Vec<&'b [u8]>, BTreeSet<Unread>, BTreeSet<String>, Vec<Slice>);
 
 /// The body of a state with the digest it should have.
 struct Body {
@@ -165,7 +167,7 @@ impl Body {
             }
             error => wrong(name, format!("the state cannot be read: {error}; make it again")),
         };
-        let (settings, bodies, unread, missing): Content<'_> =
+        let (settings, bodies, unread, missing, parts): Content<'_> =
             postcard::from_bytes(&self.octets).map_err(unreadable)?;
         let mut streams = Streams::default();
         for body in bodies {
@@ -176,6 +178,13 @@ impl Body {
             streams.insert(stream);
         }
         streams.settle();
-        Ok(State { settings, streams, expectation: None, unread, missing })
+        let mut slices = Slices::default();
+        for slice in parts {
+            if slice.part == 0 || slice.part > slice.of || slice.partial.captures().len() != 1 {
+                return Err(unreadable(postcard::Error::SerdeDeCustom));
+            }
+            slices.insert(slice);
+        }
+        Ok(State { settings, streams, slices, expectation: None, unread, missing })
     }
 }
