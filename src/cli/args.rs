@@ -7,8 +7,8 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::batch::damage::DamageArgs;
-use super::batch::{diff, index};
 use super::batch::judged::JudgeArgs;
+use super::batch::{diff, index};
 use super::values::{self, PartArg, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};

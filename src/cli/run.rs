@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::args::{Cli, Command, ExplainArgs, Format, FramesArgs, ReportArgs, RowsFormat};
+use super::batch::judged::Judge;
 use super::progress::{Display, InterruptKey};
 use super::sink::Sink;
 use super::verdict::Verdict;
@@ -63,7 +64,7 @@ fn report(asked: &Asked) -> Verdict {
         let judge = args.judge.prepare(options::read_paths(&inputs, &args.policy))?;
         Ok((table, settings, inputs, sink, judge))
     });
-    let (table, mut settings, inputs, sink, judge) = match prepared {
+    let (table, mut settings, inputs, sink, mut judge) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
@@ -85,11 +86,18 @@ fn report(asked: &Asked) -> Verdict {
     }
     report.config = policies::unread(&settings.expectation);
     judge.judge(&mut report, &mut verdict);
-    deliver(report, asked, table, sink, verdict)
+    deliver(report, asked, table, sink, judge, verdict)
 }
 
 /// Judges a report and writes it.
-pub(super) fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sink, mut verdict: Verdict) -> Verdict {
+pub(super) fn deliver(
+    mut report: Report,
+    asked: &Asked,
+    table: Table,
+    sink: Sink,
+    mut judge: Judge,
+    mut verdict: Verdict,
+) -> Verdict {
     let args = &asked.args;
     let on = args.input.damage.reactions();
     verdict.report(&report, on, options::threshold(args.tell.fail_on));
@@ -108,6 +116,7 @@ pub(super) fn deliver(mut report: Report, asked: &Asked, table: Table, sink: Sin
             );
         }
     }
+    judge.measure(&report, &mut verdict);
     write(sink, &mut verdict, |sink| show(&report, asked, table, sink));
     verdict
 }

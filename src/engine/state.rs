@@ -173,7 +173,8 @@ impl State {
     #[must_use]
     pub fn captures(&self) -> Vec<Capture> {
         let slices = self.slices.iter().map(|slice| &slice.facts);
-        let read = self.streams.iter().flat_map(|stream| &stream.captures).chain(slices).map(|facts| facts.capture.clone());
+        let read =
+            self.streams.iter().flat_map(|stream| &stream.captures).chain(slices).map(|facts| facts.capture.clone());
         read.chain(self.unread.iter().map(|one| Capture::unread(one.path.clone(), one.error.clone()))).collect()
     }
 

@@ -13,6 +13,7 @@ pub mod html;
 pub mod json;
 pub mod judge;
 pub mod markdown;
+pub mod metrics;
 pub mod read;
 pub mod schema;
 pub mod text;

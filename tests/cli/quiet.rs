@@ -140,3 +140,28 @@ fn reports_that_say_other_things_are_not_compared() {
     assert!(items(&diff, "figures").iter().any(|figure| figure["figure"] == "latency_p50_ns"), "{diff}");
     fs::remove_dir_all(dir).expect("a scratch directory can be removed");
 }
+
+/// The file appears whole, with what the run found; an old one is replaced.
+#[test]
+fn gauges_for_prometheus_are_written_beside_the_report() {
+    let dir = scratch("quiet-metrics");
+    let file = dir.join("spiglass.prom");
+    fs::write(&file, "old").expect("a file");
+    let cut = dir.join("cut.pcap");
+    let octets = fs::read(fixture(LOSS)).expect("a fixture");
+    fs::write(&cut, &octets[..octets.len() - 9]).expect("a capture");
+    let run = spiglass(&["report", "--metrics", path(&file), path(&cut), path(&dir.join("missing.pcap"))]).expect(2);
+    let text = fs::read_to_string(&file).expect("gauges");
+    for sample in [
+        "spiglass_inputs{outcome=\"cut\"} 1",
+        "spiglass_inputs{outcome=\"unreadable\"} 1",
+        "spiglass_exit_status 2",
+        "spiglass_report_exact 0",
+        "spiglass_findings{code=\"sequence-gap\",severity=\"warning\",accepted=\"false\"}",
+        "spiglass_tunnel_loss_ratio{tap=\"cut\",src=",
+    ] {
+        assert!(text.contains(sample), "{sample}\n{text}\n{run}");
+    }
+    assert!(!text.contains("spiglass_sa_"));
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}

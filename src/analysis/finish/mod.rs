@@ -20,8 +20,8 @@ pub(crate) use rows::lengths::fill as fill_lengths;
 
 use super::settings::Settings;
 use super::{Partial, Succession};
-use crate::model::{DamageKind, Timestamp};
 use crate::model::report::{Capture, Exactness, Report, ReportSchema, Severity, Tap as TapReport, Tool, Totals};
+use crate::model::{DamageKind, Timestamp};
 use crate::{dissect::stack_name, model::report};
 
 pub(crate) use tap::Tap;

@@ -11,6 +11,7 @@ use crate::model::Error;
 use crate::model::report::Report;
 use crate::report::judge::baseline::{self, FindingBaseline};
 use crate::report::judge::{Ignored, Rules, Threshold, judge};
+use crate::report::metrics::metrics;
 
 /// Findings that do not count for the exit status.
 #[derive(Debug, Default, Args)]
@@ -30,6 +31,12 @@ pub(in crate::cli) struct JudgeArgs {
     /// Write the findings to FILE, as a baseline for later runs [default: none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Run")]
     write_baseline: Option<PathBuf>,
+    /// Write gauges for Prometheus to FILE, in its text format; it appears when it is complete [default: none]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Output")]
+    metrics: Option<PathBuf>,
+    /// In --metrics, gauges of each SA too: with IKE, each rekeying begins new time series
+    #[arg(long, requires = "metrics", hide_short_help = true, help_heading = "Output")]
+    metrics_per_sa: bool,
 }
 
 /// The rules, and the place of the baseline that is to be written.
@@ -37,24 +44,36 @@ pub(in crate::cli) struct JudgeArgs {
 pub(in crate::cli) struct Judge {
     rules: Rules,
     sink: Option<Sink>,
+    metrics: Option<(Sink, bool)>,
 }
 
 impl JudgeArgs {
     /// Reads what is needed before hours of work. What is `read` is never written over.
     pub(in crate::cli) fn prepare<'p>(&self, read: impl IntoIterator<Item = &'p Path>) -> Result<Judge, Error> {
         let baseline = self.baseline.as_deref().map(read_baseline).transpose()?;
-        let sink = self.write_baseline.as_deref().map(|path| Sink::open(Some(path), read)).transpose()?;
+        let read: Vec<&Path> = read.into_iter().collect();
+        let open = |path: &PathBuf| Sink::open(Some(path), read.iter().copied());
+        let sink = self.write_baseline.as_ref().map(open).transpose()?;
+        let metrics = self.metrics.as_ref().map(open).transpose()?.map(|sink| (sink, self.metrics_per_sa));
         let rules = Rules { thresholds: self.threshold.clone(), ignored: self.ignore.clone(), baseline };
-        Ok(Judge { rules, sink })
+        Ok(Judge { rules, sink, metrics })
     }
 }
 
 impl Judge {
     /// Marks the findings that do not count, and writes the baseline that was asked for.
-    pub(in crate::cli) fn judge(self, report: &mut Report, verdict: &mut Verdict) {
+    pub(in crate::cli) fn judge(&mut self, report: &mut Report, verdict: &mut Verdict) {
         judge(report, &self.rules);
-        if let Some(sink) = self.sink {
+        if let Some(sink) = self.sink.take() {
             let text = baseline::write(report);
+            write(sink, verdict, |sink| std::io::Write::write_all(sink, text.as_bytes()));
+        }
+    }
+
+    /// Writes the gauges that were asked for, of a report that is complete.
+    pub(in crate::cli) fn measure(&mut self, report: &Report, verdict: &mut Verdict) {
+        if let Some((sink, per_sa)) = self.metrics.take() {
+            let text = metrics(report, per_sa);
             write(sink, verdict, |sink| std::io::Write::write_all(sink, text.as_bytes()));
         }
     }

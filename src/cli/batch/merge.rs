@@ -62,7 +62,7 @@ impl Places {
 
 /// Merges states into a report, a state, or both.
 pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
-    let Places { table, sources, missing, state_sink, sink, judge } = match Places::of(&args) {
+    let Places { table, sources, missing, state_sink, sink, mut judge } = match Places::of(&args) {
         Ok(places) => places,
         Err(error) => return failed(&error),
     };
@@ -104,9 +104,11 @@ pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
     judge.judge(&mut report, &mut verdict);
     let Some(sink) = sink else {
         verdict.report(&report, args.damage.reactions(), options::threshold(args.tell.fail_on));
+        (report.run, report.exit_status) = (verdict.run(), verdict.status());
+        judge.measure(&report, &mut verdict);
         return verdict;
     };
-    deliver(report, &Asked::from(args), table, sink, verdict)
+    deliver(report, &Asked::from(args), table, sink, judge, verdict)
 }
 
 /// Names captures that were in more than one state.

@@ -33,8 +33,8 @@ impl State {
         // The same state whatever the order in which it came together.
         streams.sort_unstable();
         let slices: Vec<&Slice> = self.slices.iter().collect();
-        let body =
-            postcard::to_stdvec(&(&self.settings, streams, &self.unread, &self.missing, slices)).map_err(io::Error::other)?;
+        let body = postcard::to_stdvec(&(&self.settings, streams, &self.unread, &self.missing, slices))
+            .map_err(io::Error::other)?;
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         out.write_all(&(body.len() as u64).to_le_bytes())?;

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::slices::Slice;
 use super::State;
+use super::slices::Slice;
 use crate::analysis::Partial;
 use crate::capture::{CaptureReader, Chunk, Part, Source};
 use crate::engine::run::capture_facts;
@@ -163,7 +163,11 @@ impl Index {
         }
         // What begins behind the last place is empty, as is what begins where it ends.
         let empty = part > 1 && (begin.is_none() || begin == end);
-        let range = if empty { (length, Some(length)) } else { (begin.map_or(0, |place| place.offset), end.map(|place| place.offset)) };
+        let range = if empty {
+            (length, Some(length))
+        } else {
+            (begin.map_or(0, |place| place.offset), end.map(|place| place.offset))
+        };
         let mut reader = Part::of_range(&input.source, range.0, range.1)?.reader;
         let mut chunk = Chunk::new();
         while !progress.interrupted() && reader.next_chunk(&mut chunk) {
@@ -199,9 +203,13 @@ mod tests {
         let places = [100, 200, 250, 900].map(|offset| Place { offset, mark: 0 }).to_vec();
         let index = Index { length: 1_000, places };
         for of in 1..20 {
-            let begins: Vec<Option<u64>> = (2..=of).map(|part| index.begin(part, of).map(|place| place.offset)).collect();
+            let begins: Vec<Option<u64>> =
+                (2..=of).map(|part| index.begin(part, of).map(|place| place.offset)).collect();
             let known: Vec<u64> = begins.iter().copied().flatten().collect();
-            assert!(known.is_sorted() && begins.iter().skip_while(|begin| begin.is_some()).all(Option::is_none), "{begins:?}");
+            assert!(
+                known.is_sorted() && begins.iter().skip_while(|begin| begin.is_some()).all(Option::is_none),
+                "{begins:?}"
+            );
         }
         assert_eq!(index.begin(2, 2).map(|place| place.offset), Some(900));
         assert_eq!(index.begin(2, 4).map(|place| place.offset), Some(250));

@@ -110,10 +110,8 @@ fn joined(parts: impl Iterator<Item = Slice>) -> Option<Stream> {
 
 /// What is known of a file after the part that `next` is of.
 fn follow(before: CaptureFacts, next: CaptureFacts, options: u64) -> CaptureFacts {
-    let moved = |damage: DamageReport| DamageReport {
-        frame: damage.frame.saturating_add(before.capture.frames),
-        ..damage
-    };
+    let moved =
+        |damage: DamageReport| DamageReport { frame: damage.frame.saturating_add(before.capture.frames), ..damage };
     let mut capture = next.capture;
     let later = capture.damage.take().map(moved);
     let both = before.damage.is_some() && next.damage.is_some();

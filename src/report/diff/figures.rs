@@ -6,6 +6,7 @@ use super::Allowed;
 use crate::model::pairs::MatchReport;
 use crate::model::report::Report;
 use crate::model::report::diff::{FigureChange, FigureKind};
+use crate::report::metrics::tunnels::carried;
 
 /// Tap, from, to, figure.
 type Figures = BTreeMap<(String, String, String, FigureKind), Option<f64>>;
@@ -20,40 +21,13 @@ pub(super) fn of_reports(old: &Report, new: &Report, allowed: &Allowed) -> Vec<F
     changes(&of_report(old, name(old)), &of_report(new, name(new)), allowed)
 }
 
-/// Numbers seen and lost, octets of overhead, and the frames that these are known of.
-#[derive(Default)]
-struct Sums {
-    seen: u64,
-    lost: u64,
-    numbered: bool,
-    overhead: f64,
-    known: u64,
-    frames: u64,
-}
-
 fn of_report(report: &Report, tap: Option<String>) -> Figures {
-    let mut sums = BTreeMap::<(String, String, String), Sums>::new();
-    for sa in &report.sas {
-        let tap = tap.clone().unwrap_or_else(|| sa.tap.to_string());
-        let sum = sums.entry((tap, sa.src.to_string(), sa.dst.to_string())).or_default();
-        if let Some(sequence) = &sa.sequence {
-            sum.numbered = true;
-            sum.seen = sum.seen.saturating_add(sa.frames);
-            sum.lost = sum.lost.saturating_add(sequence.lost);
-        }
-        sum.frames = sum.frames.saturating_add(sa.frames);
-        if let Some(mean) = sa.overhead.mean_bytes {
-            sum.known = sum.known.saturating_add(sa.frames);
-            sum.overhead += mean * sa.frames as f64;
-        }
-    }
     let mut figures = Figures::new();
-    for ((tap, from, to), sum) in sums {
+    for ((own, from, to), sum) in carried(report) {
+        let tap = tap.clone().unwrap_or(own);
         let mut put = |kind, value| figures.insert((tap.clone(), from.clone(), to.clone(), kind), value);
-        let numbers = sum.seen.saturating_add(sum.lost);
-        put(FigureKind::LossPct, (sum.numbered && numbers > 0).then(|| 100.0 * sum.lost as f64 / numbers as f64));
-        let whole = sum.known == sum.frames && sum.known > 0;
-        put(FigureKind::OverheadMeanBytes, whole.then(|| sum.overhead / sum.known as f64));
+        put(FigureKind::LossPct, sum.loss().map(|loss| 100.0 * loss));
+        put(FigureKind::OverheadMeanBytes, sum.overhead_bytes());
     }
     for rate in &report.rates.directions {
         let tap = tap.clone().unwrap_or_else(|| rate.tap.to_string());
