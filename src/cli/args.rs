@@ -373,7 +373,9 @@ pub(super) struct AnalysisArgs {
 /// How a report is told, with which tables for CSV, and when it is a failure.
 #[derive(Debug, Args)]
 pub(super) struct TellArgs<T: ValueEnum + Send + Sync + 'static> {
-    /// Form: text, json, csv, ndjson, markdown or html
+    /// Form: text, json, csv, ndjson, markdown or html; of report, check and merge also parquet
+    ///
+    /// Parquet writes all tables below the folder of --output, as TABLE/dt=DAY/stream=TAP/DIGEST.parquet; the columns are those of csv.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub(super) format: Format,
     /// Which table, for csv [default: sas]
@@ -442,6 +444,8 @@ pub(super) enum Format {
     Markdown,
     /// One page for a browser, without script
     Html,
+    /// All tables, for databases, in a folder
+    Parquet,
 }
 
 /// Forms of rows.

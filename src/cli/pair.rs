@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
 use super::batch::damage::DamageArgs;
+use super::batch::parquet;
 use super::progress::{Display, InterruptKey};
 use super::run::{complain, failed, say_unread, write};
 use super::sink::Sink;
@@ -95,6 +96,7 @@ pub(super) enum StampedAt {
 
 /// What was asked for, checked.
 fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sink), Error> {
+    parquet::refuse(args.tell.format)?;
     let table = options::table(&args.tell, PairTable::Pairs)?;
     let side = |names: &[OsString]| -> Vec<Input> {
         names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect()
@@ -190,6 +192,8 @@ fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink
         Format::Text => out.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => out.write_all(markdown::render(&document()).as_bytes()),
         Format::Html => out.write_all(html::render(&document()).as_bytes()),
+        // Refused before.
+        Format::Parquet => Ok(()),
         Format::Json => json::write_pairs(report, out),
         Format::Ndjson => json::write_pair_lines(report, out),
         Format::Csv => write_pairs(report, table, out),

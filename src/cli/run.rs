@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::args::{Cli, Command, ExplainArgs, Format, FramesArgs, ReportArgs, RowsFormat};
 use super::batch::judged::Judge;
+use super::batch::parquet;
 use super::progress::{Display, InterruptKey};
 use super::sink::Sink;
 use super::verdict::Verdict;
@@ -60,7 +61,7 @@ fn report(asked: &Asked) -> Verdict {
     let prepared = options::table(&args.tell, default_table).and_then(|table| {
         let settings = options::settings(&args.filter, Some(&args.analysis))?;
         let inputs = options::inputs(&args.input, &args.policy, *findings_only)?;
-        let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
+        let sink = parquet::open(&args.tell, options::read_paths(&inputs, &args.policy))?;
         let judge = args.judge.prepare(options::read_paths(&inputs, &args.policy))?;
         Ok((table, settings, inputs, sink, judge))
     });
@@ -134,6 +135,7 @@ fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Re
         Format::Text => sink.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => sink.write_all(markdown::render(&document()).as_bytes()),
         Format::Html => sink.write_all(html::render(&document()).as_bytes()),
+        Format::Parquet => parquet::write(report, sink),
     }
 }
 

@@ -13,6 +13,8 @@ use crate::model::Error;
 /// An open destination.
 pub(super) enum Sink {
     Stdout(io::Stdout),
+    /// A folder for files of their own.
+    Folder(PathBuf),
     /// A device or pipe that cannot be replaced.
     Direct(PathBuf, File),
     /// A file under a temporary name beside the one that was asked for.
@@ -133,7 +135,7 @@ impl Sink {
     pub(super) fn name(&self) -> PathBuf {
         match self {
             Self::Stdout(_) => PathBuf::from("standard output"),
-            Self::Direct(path, _) | Self::Replaced { target: path, .. } => path.clone(),
+            Self::Folder(path) | Self::Direct(path, _) | Self::Replaced { target: path, .. } => path.clone(),
         }
     }
 }
@@ -152,6 +154,7 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),
+            Self::Folder(_) => Err(io::ErrorKind::IsADirectory.into()),
             Self::Direct(_, file) => file.write(bytes),
             Self::Replaced { file, .. } => file.write(bytes),
         }
@@ -160,6 +163,7 @@ impl Write for Sink {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(out) => out.flush(),
+            Self::Folder(_) => Ok(()),
             Self::Direct(_, file) => file.flush(),
             Self::Replaced { file, .. } => file.flush(),
         }

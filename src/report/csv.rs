@@ -13,7 +13,7 @@ use crate::model::report::Report;
 use crate::report::table::padding::{PADDING, PaddingRow};
 use crate::report::table::report::{CAPTURES, FINDINGS, LAYERS, RATES, SAS, SIZES, TUNNELS};
 use crate::report::table::series::{BINS, BinRow, GAPS, OUTER_SIZES};
-use crate::report::table::write_csv;
+use crate::report::table::{Sheet, write_csv};
 
 /// The tables that CSV can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,24 +78,42 @@ impl Table {
     }
 }
 
+/// Who takes the rows of a table with its description.
+pub(super) trait SheetVisitor {
+    fn rows<'r, R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &'r R>) -> io::Result<()>;
+}
+
+/// Hands the rows of a table to `visitor`.
+pub(super) fn visit(report: &Report, table: Table, visitor: &mut impl SheetVisitor) -> io::Result<()> {
+    match table {
+        Table::Findings => visitor.rows(&FINDINGS, &mut report.findings.iter()),
+        Table::Sas => visitor.rows(&SAS, &mut report.sas.iter()),
+        Table::Tunnels => visitor.rows(&TUNNELS, &mut report.tunnels.iter()),
+        Table::Sizes => visitor.rows(&SIZES, &mut report.sizes.iter()),
+        Table::Padding => visitor.rows(&PADDING, &mut PaddingRow::all(&report.padding).iter()),
+        Table::Rates => visitor.rows(&RATES, &mut report.rates.directions.iter()),
+        Table::Layers => visitor.rows(&LAYERS, &mut report.layers.iter()),
+        Table::Captures => visitor.rows(&CAPTURES, &mut report.captures.iter()),
+        Table::Gaps => visitor.rows(&GAPS, &mut report.gaps.iter()),
+        Table::Bins => visitor.rows(&BINS, &mut BinRow::all(&report.rates).iter()),
+        Table::OuterSizes => visitor.rows(&OUTER_SIZES, &mut report.outer_sizes.iter()),
+    }
+}
+
+struct Csv<'o>(&'o mut dyn Write);
+
+impl SheetVisitor for Csv<'_> {
+    fn rows<'r, R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &'r R>) -> io::Result<()> {
+        write_csv(self.0, sheet, rows)
+    }
+}
+
 /// Writes one table.
 ///
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write(report: &Report, table: Table, out: &mut dyn Write) -> io::Result<()> {
-    match table {
-        Table::Findings => write_csv(out, &FINDINGS, &report.findings),
-        Table::Sas => write_csv(out, &SAS, &report.sas),
-        Table::Tunnels => write_csv(out, &TUNNELS, &report.tunnels),
-        Table::Sizes => write_csv(out, &SIZES, &report.sizes),
-        Table::Padding => write_csv(out, &PADDING, &PaddingRow::all(&report.padding)),
-        Table::Rates => write_csv(out, &RATES, &report.rates.directions),
-        Table::Layers => write_csv(out, &LAYERS, &report.layers),
-        Table::Captures => write_csv(out, &CAPTURES, &report.captures),
-        Table::Gaps => write_csv(out, &GAPS, &report.gaps),
-        Table::Bins => write_csv(out, &BINS, &BinRow::all(&report.rates)),
-        Table::OuterSizes => write_csv(out, &OUTER_SIZES, &report.outer_sizes),
-    }
+    visit(report, table, &mut Csv(out))
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub mod json;
 pub mod judge;
 pub mod markdown;
 pub mod metrics;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod read;
 pub mod schema;
 pub mod text;

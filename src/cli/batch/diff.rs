@@ -79,7 +79,7 @@ fn compared(args: &DiffArgs) -> Result<DiffReport, Error> {
     if args.old == "-" && args.new == "-" {
         return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
     }
-    if matches!(args.format, Format::Csv | Format::Ndjson) {
+    if matches!(args.format, Format::Csv | Format::Ndjson | Format::Parquet) {
         return Err(Error::Usage("the forms of diff are text, json, markdown and html".into()));
     }
     let (old, new) = (output(&args.old)?, output(&args.new)?);
@@ -97,7 +97,7 @@ fn compared(args: &DiffArgs) -> Result<DiffReport, Error> {
 fn show(diff: &DiffReport, args: &DiffArgs, out: &mut Sink) -> std::io::Result<()> {
     let document = || document::diff(diff, &options::view(&args.output));
     match args.format {
-        Format::Json | Format::Csv | Format::Ndjson => json::write_diff(diff, out),
+        Format::Json | Format::Csv | Format::Ndjson | Format::Parquet => json::write_diff(diff, out),
         Format::Text => out.write_all(text::render(&document(), &options::report_look(&args.output)).as_bytes()),
         Format::Markdown => out.write_all(markdown::render(&document()).as_bytes()),
         Format::Html => out.write_all(html::render(&document()).as_bytes()),

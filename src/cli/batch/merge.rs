@@ -8,6 +8,7 @@ use super::super::sink::Sink;
 use super::super::verdict::Verdict;
 use super::super::{options, policies};
 use super::judged::Judge;
+use super::parquet;
 use crate::capture::Source;
 use crate::engine::{Held, Repeat, State, StateDir};
 use crate::model::Error;
@@ -54,7 +55,7 @@ impl Places {
         // With --state-out the state alone is asked for, unless the report has a place of its own.
         let wanted = state_sink.is_none() || args.tell.output.output.is_some();
         let read = || sources.iter().map(Source::name);
-        let sink = if wanted { Some(Sink::open(args.tell.output.output.as_deref(), read())?) } else { None };
+        let sink = if wanted { Some(parquet::open(&args.tell, read())?) } else { None };
         let judge = args.judge.prepare(read())?;
         Ok(Self { table, sources, missing, state_sink, sink, judge })
     }

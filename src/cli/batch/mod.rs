@@ -5,4 +5,5 @@ pub(super) mod diff;
 pub(super) mod index;
 pub(super) mod judged;
 pub(super) mod merge;
+pub(super) mod parquet;
 pub(super) mod partial;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::args::{ColorArgs, Format};
+use super::batch::parquet;
 use super::options;
 use super::run::{failed, write};
 use super::sink::Sink;
@@ -167,6 +168,9 @@ fn lengths(text: &str) -> Result<Vec<u64>, String> {
 
 /// Runs the command.
 pub(super) fn calc(args: &CalcArgs) -> Verdict {
+    if let Err(error) = parquet::refuse(args.format) {
+        return failed(&error);
+    }
     if args.search || args.model.is_some() {
         return bench(args);
     }
@@ -190,6 +194,8 @@ pub(super) fn calc(args: &CalcArgs) -> Verdict {
         Format::Csv => calc::csv(&answer, table, sink),
         Format::Markdown => sink.write_all(markdown::render(&document::calculation(&answer)).as_bytes()),
         Format::Html => sink.write_all(html::render(&document::calculation(&answer)).as_bytes()),
+        // Refused before.
+        Format::Parquet => Ok(()),
     });
     verdict
 }
@@ -207,6 +213,8 @@ fn bench(args: &CalcArgs) -> Verdict {
         Format::Text => sink.write_all(text::render(&answer.document, &look).as_bytes()),
         Format::Markdown => sink.write_all(markdown::render(&answer.document).as_bytes()),
         Format::Html => sink.write_all(html::render(&answer.document).as_bytes()),
+        // Refused before.
+        Format::Parquet => Ok(()),
         Format::Csv => sink.write_all(answer.csv.as_bytes()),
         Format::Json => sink.write_all(format!("{:#}\n", answer.json).as_bytes()),
         Format::Ndjson => sink.write_all(format!("{}\n", answer.json).as_bytes()),

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
 use super::batch::damage::DamageArgs;
+use super::batch::parquet;
 use super::progress::{Display, InterruptKey};
 use super::run::{complain, failed, say_unread, write};
 use super::sink::Sink;
@@ -162,6 +163,7 @@ struct Asked {
 }
 
 fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
+    parquet::refuse(args.tell.format)?;
     let table = options::table(&args.tell, TrialsTable::Trials)?;
     let side = |names: &[OsString]| -> Vec<Input> {
         names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect()
@@ -281,6 +283,8 @@ fn show(report: &TrialsReport, args: &TrialsArgs, table: TrialsTable, out: &mut 
         Format::Text => out.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => out.write_all(markdown::render(&document()).as_bytes()),
         Format::Html => out.write_all(html::render(&document()).as_bytes()),
+        // Refused before.
+        Format::Parquet => Ok(()),
         Format::Json => json::write_trials(report, out),
         Format::Ndjson => json::write_trial_lines(report, out),
         Format::Csv => write_trials(report, table, out),
