@@ -136,6 +136,88 @@ fn a_growing_file_is_followed_over_a_rotation() {
     assert!(rest.contains("4 frames"), "{rest}");
 }
 
+/// The key reaches what writes the file as well, and that writes what it still holds: all of it is read.
+#[test]
+fn an_interrupt_reads_a_growing_file_to_its_end() {
+    let dir = scratch("live-drain");
+    let whole = plain_pcap(&(1..=40).map(|n| packet(1001, n)).collect::<Vec<_>>());
+    for (case, early) in [("all", whole.len()), ("half", HEADER + 20 * 134 + 7), ("header", HEADER), ("nothing", 0)] {
+        let path = dir.join(format!("{case}.pcap"));
+        std::fs::write(&path, &whole[..early]).expect("written");
+        let running = Running::begin(
+            &["watch", path.to_str().expect("text"), "--every", "100ms", "--format", "ndjson"],
+            Stdio::null(),
+        );
+        std::thread::sleep(Duration::from_millis(500));
+        running.signal("-INT");
+        running.wait_for(&["reading the file to its end"]);
+        // The writer takes its time, less than after which a file counts as ended, and writes in two pieces.
+        let middle = early.midpoint(whole.len());
+        for piece in [&whole[early..middle], &whole[middle..]] {
+            std::thread::sleep(Duration::from_millis(700));
+            append(&path, piece);
+        }
+        let (status, rest) = running.end();
+        assert_eq!(status, 130, "{rest}");
+        let rows = rest.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let report = rows.into_iter().find(|row| row["row"] == "report").expect("a report follows");
+        assert_eq!(report["totals"]["frames"], 40, "{case}: {rest}");
+    }
+}
+
+/// What another file of the name holds when the key is pressed belongs to the report as well.
+#[test]
+fn an_interrupt_reads_the_file_that_a_rotation_began() {
+    let dir = scratch("live-drain-rotation");
+    let path = dir.join("eth1.pcap");
+    std::fs::write(&path, plain_pcap(&[packet(1001, 1)])).expect("written");
+    let running = Running::begin(&["watch", path.to_str().expect("text"), "--every", "100ms"], Stdio::null());
+    running.wait_for(&["new SA", "0x000003e9"]);
+    running.signal("-INT");
+    running.wait_for(&["reading the file to its end"]);
+    std::fs::rename(&path, dir.join("eth1.pcap.1")).expect("it is renamed");
+    append(&path, &plain_pcap(&[packet(1001, 2), packet(1001, 3)]));
+    let (status, rest) = running.end();
+    assert_eq!(status, 130, "{rest}");
+    assert!(rest.contains("3 frames"), "{rest}");
+}
+
+#[test]
+fn a_second_interrupt_ends_a_growing_file_at_once() {
+    let dir = scratch("live-twice");
+    let path = dir.join("eth1.pcap");
+    std::fs::write(&path, plain_pcap(&[packet(1001, 1)])).expect("written");
+    let running = Running::begin(&["watch", path.to_str().expect("text"), "--every", "100ms"], Stdio::null());
+    running.wait_for(&["new SA"]);
+    running.signal("-INT");
+    running.wait_for(&["reading the file to its end"]);
+    running.signal("-INT");
+    let (status, rest) = running.end();
+    assert_eq!(status, 130, "{rest}");
+    assert!(!rest.contains("Security associations"), "{rest}");
+}
+
+/// A damaged file is read once; the one that takes its name is read next.
+#[test]
+fn a_damaged_file_is_read_once() {
+    let dir = scratch("live-damaged");
+    let path = dir.join("eth1.pcap");
+    let mut bytes = plain_pcap(&(1..=9).map(|n| packet(1001, n)).collect::<Vec<_>>());
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xff);
+    std::fs::write(&path, &bytes).expect("written");
+    let running = Running::begin(&["watch", path.to_str().expect("text"), "--every", "100ms"], Stdio::null());
+    running.wait_for(&["begins", "capture-damaged"]);
+    std::thread::sleep(Duration::from_millis(500));
+    std::fs::rename(&path, dir.join("eth1.pcap.1")).expect("it is renamed");
+    append(&path, &plain_pcap(&[packet(2002, 1)]));
+    running.wait_for(&["new SA", "0x000007d2"]);
+    running.signal("-INT");
+    let (status, rest) = running.end();
+    assert_eq!(status, 130, "{rest}");
+    assert!(!rest.contains("tap-layout"), "the same file was read twice: {rest}");
+}
+
 fn append(path: &Path, bytes: &[u8]) {
     std::fs::File::options().append(true).create(true).open(path).expect("it opens").write_all(bytes).expect("written");
 }

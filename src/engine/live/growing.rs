@@ -5,28 +5,33 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
+use std::time::Instant;
 
 use super::{Interrupt, PATIENCE};
 
 /// Reads a file, and at its end waits for more: until the run is to end, or another file has its name or its beginning is gone, as when
-/// captures are rotated.
+/// captures are rotated. After an interrupt it is read like a pipe, until it grows no more.
 pub(super) struct Growing {
     path: PathBuf,
     file: File,
     interrupt: Arc<Interrupt>,
     /// Octets that were read.
     at: u64,
+    /// When it last grew.
+    newest: Instant,
 }
 
 impl Growing {
     /// Opens a file; waits for it where it is not there yet.
     pub(super) fn open(path: &Path, interrupt: Arc<Interrupt>) -> io::Result<Self> {
+        let newest = Instant::now();
         loop {
+            let over = interrupt.is_over(newest, true);
             match File::open(path) {
-                Ok(file) if file.metadata()?.len() > 0 || interrupt.is_asked() => {
-                    return Ok(Self { path: path.to_owned(), file, interrupt, at: 0 });
+                Ok(file) if file.metadata()?.len() > 0 || over => {
+                    return Ok(Self { path: path.to_owned(), file, interrupt, at: 0, newest: Instant::now() });
                 }
-                Err(error) if error.kind() != io::ErrorKind::NotFound || interrupt.is_asked() => return Err(error),
+                Err(error) if error.kind() != io::ErrorKind::NotFound || over => return Err(error),
                 _ => sleep(PATIENCE),
             }
         }
@@ -38,6 +43,11 @@ impl Growing {
         let named = std::fs::metadata(&self.path);
         own.len() < self.at || named.is_ok_and(|named| !is_one(&own, &named))
     }
+}
+
+/// Whether another file has the name, or the file begins anew: `known` is what was known of it.
+pub(in crate::engine) fn is_replaced(path: &Path, known: &Metadata) -> bool {
+    std::fs::metadata(path).map_or(true, |named| !is_one(known, &named) || named.len() < known.len())
 }
 
 #[cfg(unix)]
@@ -58,9 +68,13 @@ impl Read for Growing {
             // Looked at before the read: what is written in between is read the next time.
             let left = self.is_left();
             let read = self.file.read(buffer)?;
-            self.at += read as u64;
-            if read > 0 || left || self.interrupt.is_asked() {
+            if read > 0 {
+                self.at += read as u64;
+                self.newest = Instant::now();
                 return Ok(read);
+            }
+            if left || self.interrupt.is_over(self.newest, true) {
+                return Ok(0);
             }
             self.interrupt.pause()?;
             sleep(PATIENCE);
