@@ -139,6 +139,20 @@ fn blocks_without_comments_are_copied_and_options_stay() {
     }
 }
 
+/// The interface of a pcap, which has no name for it, gets the name of the tap; names of a pcapng are in the report and stay.
+#[test]
+fn interfaces_have_names() {
+    let dir = scratch("annotate-interfaces");
+    let path = write_file(&dir, "wan-side.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    let out = dir.join("out.pcapng");
+    annotate(&path, &[], &out).expect(0);
+    let run = spiglass(&["report", out.to_str().expect("text")]).expect(0);
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(text.contains("pcapng, Ethernet, interface wan-side, "), "{text}");
+    let json = spiglass(&["report", "--format", "json", out.to_str().expect("text")]).expect(0).json();
+    assert_eq!(json["captures"][0]["interfaces"][0]["name"], "wan-side");
+}
+
 #[test]
 fn comments_stand_where_the_findings_are() {
     let dir = scratch("annotate-where");

@@ -14,8 +14,13 @@ use crate::support::writer::{Out, plain_pcap};
 const HEADER: usize = 24;
 
 fn packet(spi: u32, sequence: u32) -> Out {
+    packet_at(u64::from(sequence), spi, sequence)
+}
+
+/// A packet so many milliseconds after the first one.
+fn packet_at(ms: u64, spi: u32, sequence: u32) -> Out {
     let frame = esp([192, 168, 1, 1].into(), [192, 168, 1, 2].into(), spi, sequence, &[0xa5; 76]);
-    Out::whole(START + u64::from(sequence) * 1_000_000, frame)
+    Out::whole(START + ms * 1_000_000, frame)
 }
 
 /// Records of a pcap without its header.
@@ -93,6 +98,45 @@ fn a_slow_pipe_is_told_line_by_line() {
     let (status, rest) = running.end();
     assert_eq!(status, 0, "{rest}");
     assert!(rest.contains("Security associations"), "the report follows: {rest}");
+}
+
+/// A new SA of the same ends takes over; two in use side by side are no rekey, and neither is one that the old SA contradicts.
+#[test]
+fn a_rekey_is_told_once_the_old_sa_is_silent() {
+    let mut running = Running::begin(&["watch", "--every", "200ms", "--silent", "1s"], Stdio::piped());
+    let mut writer = running.child.stdin.take().expect("a pipe");
+    let old = (1..=50).map(|n| packet_at(u64::from(n) * 10, 1001, n));
+    writer.write_all(&plain_pcap(&old.collect::<Vec<_>>())).expect("it is read");
+    running.wait_for(&["new SA", "0x000003e9"]);
+    writer.write_all(&records((1..=50).map(|n| packet_at(500 + u64::from(n) * 10, 2002, n)))).expect("it is read");
+    running.wait_for(&["silent", "0x000003e9"]);
+    running.wait_for(&["  rekey  ", "ESP 0x000007d2", "took over from 0x000003e9"]);
+    writer.write_all(&records((51..=99).map(|n| packet_at(500 + u64::from(n) * 10, 1001, n)))).expect("it is read");
+    running.wait_for(&["no rekey", "0x000007d2", "0x000003e9"]);
+    drop(writer);
+    let (status, rest) = running.end();
+    assert_eq!(status, 0, "{rest}");
+    assert!(!rest.contains("took over"), "{rest}");
+}
+
+/// Nothing follows that could contradict it: a capture that ends says its rekeys.
+#[test]
+fn the_last_rekey_is_told_at_the_end() {
+    let dir = scratch("live-rekey");
+    let old = (1..=50).map(|n| packet_at(u64::from(n) * 10, 1001, n));
+    let new = (1..=50).map(|n| packet_at(500 + u64::from(n) * 10, 2002, n));
+    let path = crate::support::write_file(&dir, "rekey.pcap", &plain_pcap(&old.clone().chain(new).collect::<Vec<_>>()));
+    let input = Stdio::from(std::fs::File::open(path).expect("it opens"));
+    let (status, lines) = Running::begin(&["watch", "--format", "ndjson"], input).end();
+    assert_eq!(status, 0, "{lines}");
+    assert!(lines.contains(r#""event":"rekey""#) && lines.contains("took over from 0x000003e9"), "{lines}");
+    // Side by side: no rekey.
+    let mut beside: Vec<Out> = old.chain((1..=50).map(|n| packet_at(105 + u64::from(n) * 10, 2002, n))).collect();
+    beside.sort_by_key(|out| out.time_ns);
+    let path = crate::support::write_file(&dir, "beside.pcap", &plain_pcap(&beside));
+    let input = Stdio::from(std::fs::File::open(path).expect("it opens"));
+    let (_, lines) = Running::begin(&["watch", "--format", "ndjson"], input).end();
+    assert!(!lines.contains("took over"), "{lines}");
 }
 
 #[test]

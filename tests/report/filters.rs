@@ -36,23 +36,14 @@ fn tshark() -> bool {
     here
 }
 
-/// The numbers of the frames that a filter shows.
-fn shown(capture: &Path, filter: &str) -> Result<BTreeSet<u64>, String> {
+/// The numbers of the frames that a filter shows, with IP fragments reassembled or not.
+fn shown(capture: &Path, filter: &str, reassembly: bool) -> Result<BTreeSet<u64>, String> {
+    let wanted = if reassembly { "TRUE" } else { "FALSE" };
     let output = Command::new("tshark")
         .args(["-n", "-r"])
         .arg(capture)
-        .args([
-            "-o",
-            "ip.defragment:FALSE",
-            "-o",
-            "ipv6.defragment:FALSE",
-            "-Y",
-            filter,
-            "-T",
-            "fields",
-            "-e",
-            "frame.number",
-        ])
+        .args(["-o", &format!("ip.defragment:{wanted}"), "-o", &format!("ipv6.defragment:{wanted}")])
+        .args(["-Y", filter, "-T", "fields", "-e", "frame.number"])
         .output()
         .expect("tshark runs");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -82,8 +73,9 @@ fn check(capture: &Path, compared: &mut BTreeMap<String, u64>, wrong: &mut Vec<S
         return;
     }
     let report = run.json();
-    let mut known: BTreeMap<String, Result<BTreeSet<u64>, String>> = BTreeMap::new();
-    for finding in items(&report, "findings") {
+    let mut known: BTreeMap<(String, bool), Result<BTreeSet<u64>, String>> = BTreeMap::new();
+    let both = items(&report, "findings").iter().flat_map(|finding| [(finding, true), (finding, false)]);
+    for (finding, reassembly) in both {
         let (code, occurrences) = (text(finding, "code"), items(finding, "occurrences"));
         let Some(filter) = at(finding, "filter").as_str() else {
             if !occurrences.is_empty() {
@@ -92,7 +84,8 @@ fn check(capture: &Path, compared: &mut BTreeMap<String, u64>, wrong: &mut Vec<S
             continue;
         };
         let frames: BTreeSet<u64> = occurrences.iter().map(|one| number(one, "frame")).collect();
-        let shown = known.entry(filter.to_owned()).or_insert_with(|| shown(capture, filter));
+        let shown = known.entry((filter.to_owned(), reassembly));
+        let shown = shown.or_insert_with(|| self::shown(capture, filter, reassembly));
         match shown {
             Err(error) => wrong.push(format!("{name} {code}: tshark refuses {filter}: {error}")),
             Ok(shown) => {
@@ -105,9 +98,10 @@ fn check(capture: &Path, compared: &mut BTreeMap<String, u64>, wrong: &mut Vec<S
                 let whole = at(finding, "occurrences_total") == &Value::from(frames.len());
                 let said = DIFFERENCES.iter().any(|(of, _)| *of == code);
                 if !missing.is_empty() {
-                    wrong.push(format!("{name} {code}: {filter} does not show {missing:?}"));
+                    wrong.push(format!("{name} {code}: {filter} does not show {missing:?} (reassembly {reassembly})"));
                 } else if whole && besides > 0 && !said {
-                    wrong.push(format!("{name} {code}: {filter} shows {besides} frames besides {frames:?}"));
+                    let more = format!("{besides} frames besides {frames:?} (reassembly {reassembly})");
+                    wrong.push(format!("{name} {code}: {filter} shows {more}"));
                 }
             }
         }

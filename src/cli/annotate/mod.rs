@@ -143,7 +143,7 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
     let about = About {
         comment: Some(remarks::summary(&report)),
         names: remarks::gateways(&settings.expectation),
-        interface: None,
+        interface: report.taps.first().map(|tap| printable(&tap.name).into_owned()),
         excerpt_of: only.map(|_| printable(&input.source.name().to_string_lossy()).into_owned()),
     };
     let mut done = None;
