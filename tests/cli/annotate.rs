@@ -1,10 +1,11 @@
 //! `annotate`: the capture is the same capture, with comments where the report has findings.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::support::build::{START, esp};
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap, pcapng};
-use crate::support::{Run, fixture, scratch, shared, spiglass, write_file};
+use crate::support::{Run, fixture, installed, scratch, shared, spiglass, write_file};
 use spiglass::Source;
 use spiglass::capture::{CaptureReader, Chunk};
 
@@ -99,6 +100,96 @@ fn every_capture_stays_the_capture_it_was() {
         }
         let (before, after) = (frames(file), frames(&out));
         assert!(before == after, "{}: {} and {} frames", file.display(), before.len(), after.len());
+    }
+}
+
+/// Runs a program of Wireshark's; what it wrote on standard output, where it had no complaint.
+fn tool(program: &str, args: &[&str], paths: &[&Path]) -> Option<Vec<u8>> {
+    let output = Command::new(program).args(args).args(paths).output().expect("it runs");
+    output.status.success().then_some(output.stdout)
+}
+
+/// Magic and link type of a pcap, and the octets of its records. A pcapng has no snapshot length of the file, so editcap states its own.
+fn records(path: &Path) -> (Vec<u8>, Vec<u8>) {
+    let bytes = std::fs::read(path).expect("written");
+    ([&bytes[..4], &bytes[20..24]].concat(), bytes[24..].to_vec())
+}
+
+/// Wireshark's programs read the annotated capture as the original, and make the same pcap of both: of a pcap in this machine's order of
+/// octets the records that it had.
+#[test]
+fn an_annotated_capture_is_converted_back_to_the_octets_it_had() {
+    if !["editcap", "tshark"].iter().all(|tool| installed(tool, "conversion of annotated captures")) {
+        return;
+    }
+    let dir = scratch("annotate-back");
+    let [out, back, direct] = ["out.pcapng", "back.pcap", "direct.pcap"].map(|name| dir.join(name));
+    let frames_of = troubled();
+    let own = [
+        ("le-us.pcap", pcap(&frames_of, ETHERNET, Order::Little, Step::Micro)),
+        ("be-us.pcap", pcap(&frames_of, ETHERNET, Order::Big, Step::Micro)),
+        ("le-ns.pcap", pcap(&frames_of, ETHERNET, Order::Little, Step::Nano)),
+        ("be-ns.pcap", pcap(&frames_of, ETHERNET, Order::Big, Step::Nano)),
+        ("le.pcapng", pcapng(&frames_of, Order::Little)),
+        ("be.pcapng", pcapng(&frames_of, Order::Big)),
+    ];
+    let mut files: Vec<PathBuf> = own.iter().map(|(name, bytes)| write_file(&dir, name, bytes)).collect();
+    for folder in
+        [fixture("lab/loss-before-tap-tunnel.pcap").parent().map(Path::to_owned), shared("lab"), shared("corpus/ipsec")]
+            .into_iter()
+            .flatten()
+    {
+        let mut captures: Vec<PathBuf> = walk(&folder).into_iter().filter(|path| is_capture(path)).collect();
+        captures.sort();
+        files.extend(captures.into_iter().step_by(11));
+    }
+    let mut converted = 0;
+    for file in &files {
+        if annotate(file, &[], &out).status != 0 {
+            continue;
+        }
+        let listing = ["-n", "-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-r"];
+        let [before, after] = [file, &out].map(|path| tool("tshark", &listing, &[path]));
+        assert!(before.is_some() && after.is_some(), "{}: tshark complains", file.display());
+        assert!(before == after, "{}", file.display());
+        let bytes = std::fs::read(file).expect("there");
+        let nanoseconds = matches!(bytes.get(..4), Some([0x4d, 0x3c, 0xb2, 0xa1] | [0xa1, 0xb2, 0x3c, 0x4d]));
+        let format = ["-F", if nanoseconds || bytes.starts_with(&[0x0a]) { "nsecpcap" } else { "pcap" }];
+        // What has interfaces of several link types is no pcap, annotated or not.
+        let Some(_) = tool("editcap", &format, &[file, &direct]) else { continue };
+        assert!(tool("editcap", &format, &[&out, &back]).is_some(), "{}", file.display());
+        assert!(records(&back) == records(&direct), "{}", file.display());
+        assert!(frames(&back) == frames(file), "{}", file.display());
+        if matches!(bytes.get(..4), Some([0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1]))
+            && cfg!(target_endian = "little")
+        {
+            assert!(records(&back) == records(file), "{}", file.display());
+        }
+        converted += 1;
+    }
+    assert!(converted >= own.len(), "{converted} files");
+}
+
+/// `frame.comment` selects the frames of a finding.
+#[test]
+fn comments_are_found_by_the_code_of_the_finding_in_tshark() {
+    if !installed("tshark", "comments of annotated captures") {
+        return;
+    }
+    let dir = scratch("annotate-filter");
+    let path = write_file(&dir, "tap.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    let out = dir.join("out.pcapng");
+    annotate(&path, &[], &out).expect(0);
+    let report = spiglass(&["report", "--format", "json", path.to_str().expect("text")]).expect(0).json();
+    for code in ["sequence-gap", "spi-zero"] {
+        let findings = report["findings"].as_array().expect("findings");
+        let finding = findings.iter().find(|finding| finding["code"] == code).expect("it is found");
+        let frames: Vec<String> =
+            finding["occurrences"].as_array().expect("frames").iter().map(|one| one["frame"].to_string()).collect();
+        let filter = format!("frame.comment contains \"spiglass {code}:\"");
+        let shown = tool("tshark", &["-n", "-Y", &filter, "-T", "fields", "-e", "frame.number", "-r"], &[&out]);
+        let shown = String::from_utf8(shown.expect("a filter")).expect("numbers");
+        assert_eq!(shown.lines().collect::<Vec<_>>(), frames, "{code}");
     }
 }
 
