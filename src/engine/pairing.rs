@@ -10,6 +10,7 @@ use crate::analysis::{Expectation, Keyring};
 use crate::capture::{CaptureReader, Frame, Source};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::engine::rotation::interleave::Interleave;
+use crate::matching::occurrences::Named;
 use crate::matching::{self, Figures, Given, Matcher, PairSettings, Read, Side, Sight, Whole};
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, Tool};
@@ -245,8 +246,21 @@ impl<'r> Run<'r> {
             .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
         let checks = self.matcher.take_checks();
         let packets = self.matcher.packets();
-        let Figures { pairs, directions, outside, sizes, padding, ends, lost, mut degraded_why, silent, sides } =
-            self.matcher.figures(step);
+        let Figures {
+            pairs,
+            directions,
+            outside,
+            sizes,
+            padding,
+            ends,
+            lost,
+            lost_ways,
+            alone,
+            mut degraded_why,
+            silent,
+            sides,
+        } = self.matcher.figures(step);
+        let named = Named { lost_ways, alone };
         let [near, within, far] = sides;
         let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
         let all: Vec<CaptureFacts> = [near_captures, &tunnel.0, &exit.0].into_iter().flatten().cloned().collect();
@@ -281,7 +295,8 @@ impl<'r> Run<'r> {
             findings: Vec::new(),
             exit_status: 0,
         };
-        report.findings = matching::report::findings(&report, &all, self.expectation, &checks, &packets, &silent);
+        report.findings =
+            matching::report::findings(&report, &all, self.expectation, &checks, &packets, &silent, &named);
         Ok(Matched { report, errors: self.errors })
     }
 }

@@ -15,7 +15,7 @@ use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::quantiles::Quantiles;
-use crate::matching::measure::tally::{Pads, SaTally, frame};
+use crate::matching::measure::tally::{Alone, Pads, SaTally, frame};
 use crate::matching::packets::flows::Flows;
 use crate::matching::packets::ledger::{Lost, PairBasis};
 use crate::matching::packets::prefix::Prefix;
@@ -23,7 +23,7 @@ use crate::model::pairs::{
     self, ByBasis, Direction, Ends, EndsWay, Latency, LossPlace, Outside, Padding, PaddingExample, Pairs, Times,
     TunnelWay, Undetermined,
 };
-use crate::model::report::{FrameRef, Rfc3339};
+use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
 
@@ -37,6 +37,10 @@ pub(crate) struct Figures {
     pub(crate) padding: Padding,
     pub(crate) ends: Vec<Ends>,
     pub(crate) lost: Vec<pairs::Lost>,
+    /// The direction of each of them, where it is known.
+    pub(crate) lost_ways: Vec<Option<Name>>,
+    /// Frames of the tunnel that the plain tap did not show after decapsulation, by direction.
+    pub(crate) alone: Vec<(Name, Alone)>,
     pub(crate) degraded_why: Vec<String>,
     /// Silences of the taps in which packets are missing that were not lost, as far as is known.
     pub(crate) silent: Vec<Silent>,
@@ -113,7 +117,10 @@ impl Matcher {
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
+        let (lost, lost_ways): (Vec<_>, Vec<_>) = lost.into_iter().unzip();
         let before = hidden + lost.iter().filter(|lost| lost.verdict == LossPlace::BeforeTunnel).count() as u64;
+        let sas = self.tally.sas.iter_mut().filter(|sa| sa.encapsulated == Some(false));
+        let alone = sas.map(|sa| (sa.name.clone(), std::mem::take(&mut sa.alone_frames))).collect();
         let left_out = LeftOut {
             outside: more_outside,
             lost: losses.unmatched_plain.saturating_sub(before),
@@ -135,6 +142,8 @@ impl Matcher {
             padding: self.padding(),
             ends: self.ends(&losses),
             lost,
+            lost_ways,
+            alone,
             degraded_why: self.degraded(&left_out),
             silent: doubt
                 .silent
@@ -206,8 +215,13 @@ impl Matcher {
         })
     }
 
-    /// Lost packets, and how many are not named because it is not known which were lost.
-    fn lost(&self, flows: &Flows, losses: &Losses, doubtful: &BTreeSet<u32>) -> (Vec<pairs::Lost>, u64) {
+    /// Lost packets with their direction, and how many are not named because it is not known which were lost.
+    fn lost(
+        &self,
+        flows: &Flows,
+        losses: &Losses,
+        doubtful: &BTreeSet<u32>,
+    ) -> (Vec<(pairs::Lost, Option<Name>)>, u64) {
         let name = |sa: u32| Some(self.tally.sas.get(sa as usize)?.name.clone());
         let round = |confidence: f32| (f64::from(confidence) * 1_000.0).round() / 1_000.0;
         // A hole in the numbers names its packet, however many others are in doubt.
@@ -217,10 +231,11 @@ impl Matcher {
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let hidden = selected().filter(is_doubtful).count() as u64;
         let shown = selected().filter(|lost| !is_doubtful(lost));
-        let mut rows: Vec<pairs::Lost> = shown
+        let mut rows: Vec<(pairs::Lost, Option<Name>)> = shown
             .map(|lost| {
-                let Lost { pos, time, bytes, flow: _, hole, confidence, silence: _ } = *lost;
-                pairs::Lost {
+                let Lost { pos, time, bytes, flow, hole, confidence, silence: _ } = *lost;
+                let way = self.tally.flow_sa.get(&flow).and_then(|sa| name(*sa));
+                let lost = pairs::Lost {
                     frame: frame(pos),
                     time: time.ns().map(Rfc3339),
                     inner_bytes: bytes.into(),
@@ -228,15 +243,16 @@ impl Matcher {
                     sequence: hole.map(|(_, number)| number),
                     confidence: round(confidence),
                     verdict: LossPlace::BeforeTunnel,
-                }
+                };
+                (lost, way)
             })
             .collect();
         let key = |frame: FrameRef| (frame.capture, frame.frame);
-        let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|lost| key(lost.frame)).collect();
+        let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|(lost, _)| key(lost.frame)).collect();
         for (pos, ns, bytes, sa) in losses.ends.iter().flat_map(|ends| &ends.frames) {
             let paired = self.ledger.unpaired.as_ref().is_some_and(|unpaired| !unpaired.contains(pos));
             if !before.contains(&key(frame(*pos))) {
-                rows.push(pairs::Lost {
+                let lost = pairs::Lost {
                     frame: frame(*pos),
                     time: Some(Rfc3339(*ns)),
                     inner_bytes: (*bytes).into(),
@@ -244,10 +260,11 @@ impl Matcher {
                     sequence: None,
                     confidence: 1.0,
                     verdict: if paired { LossPlace::BehindTunnel } else { LossPlace::EndToEnd },
-                });
+                };
+                rows.push((lost, name(*sa)));
             }
         }
-        rows.sort_by_key(|lost| (lost.frame.capture, lost.frame.frame));
+        rows.sort_by_key(|(lost, _)| (lost.frame.capture, lost.frame.frame));
         (rows, hidden)
     }
 

@@ -18,6 +18,7 @@ mod figures;
 mod given;
 mod limits;
 mod measure;
+pub(crate) mod occurrences;
 mod order;
 mod packets;
 pub(crate) mod report;

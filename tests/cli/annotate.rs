@@ -293,6 +293,89 @@ fn pairs_are_told_in_the_tunnel() {
     assert!(text.iter().any(|comment| comment.contains("overhead") && comment.contains(" later")), "{text:?}");
 }
 
+/// The CSV of the pairs says of either side what `--plain` says of the tunnel.
+#[test]
+fn pairs_of_match_are_told_on_either_side() {
+    let dir = scratch("annotate-match");
+    let [plain, tunnel] = ["plain-a", "tunnel"].map(|side| fixture(&format!("lab/loss-before-tap-{side}.pcap")));
+    let [plain_name, tunnel_name] = [&plain, &tunnel].map(|path| path.to_str().expect("text"));
+    let sides = ["match", "-q", "--plain", plain_name, "--tunnel", tunnel_name];
+    let rows = spiglass(&[&sides[..], &["--table", "pairs", "--format", "csv"]].concat()).expect(0).stdout;
+    let pairs = write_file(&dir, "pairs.csv", &rows);
+    let (of_plain, of_pairs) = (dir.join("plain.pcapng"), dir.join("pairs.pcapng"));
+    annotate(&tunnel, &["--plain", plain_name], &of_plain).expect(0);
+    annotate(&tunnel, &["--match", pairs.to_str().expect("text")], &of_pairs).expect(0);
+    let [of_plain, of_pairs] = [of_plain, of_pairs].map(|path| std::fs::read(path).expect("written"));
+    assert!(of_plain == of_pairs, "the same comments");
+    // The plain side: its packets say their tunnelled ones, and the JSON says which were lost.
+    let json = spiglass(&[&sides[..], &["--format", "json"]].concat()).expect(0);
+    let lost: Vec<u64> = json.json()["lost"]
+        .as_array()
+        .expect("lost")
+        .iter()
+        .map(|lost| lost["frame"]["frame"].as_u64().expect("a frame"))
+        .collect();
+    assert_eq!(lost.len(), 10);
+    let json = write_file(&dir, "match.json", &json.stdout);
+    let out = dir.join("lan.pcapng");
+    let both = ["--match", pairs.to_str().expect("text"), "--match", json.to_str().expect("text")];
+    annotate(&plain, &both, &out).expect(0);
+    let packets: Vec<Vec<String>> = blocks(&std::fs::read(&out).expect("written"), Order::Little)
+        .into_iter()
+        .filter(|(kind, _)| *kind == 6)
+        .map(|(_, body)| comments(&body))
+        .collect();
+    for (frame, told) in (1..).zip(&packets) {
+        let is_lost = told.iter().any(|comment| comment.starts_with("match-loss: not seen at the tunnel tap; number "));
+        let is_pair = told.iter().any(|comment| comment.starts_with("pair: tunnel frame "));
+        assert_eq!(is_lost, lost.contains(&frame), "frame {frame}: {told:?}");
+        assert!(!(is_lost && is_pair), "frame {frame}: {told:?}");
+    }
+    // All but the two that are guesses.
+    assert_eq!(packets.iter().filter(|told| told.iter().any(|one| one.starts_with("pair: "))).count(), 1_248);
+}
+
+#[test]
+fn outputs_of_match_that_say_nothing_of_the_capture_are_refused() {
+    let dir = scratch("annotate-match-refused");
+    let [plain, tunnel] = ["plain-a", "tunnel"].map(|side| fixture(&format!("lab/loss-before-tap-{side}.pcap")));
+    let name = |path: &Path| path.to_str().expect("text").to_owned();
+    let run = |more: &[&str]| {
+        let sides = ["match", "-q", "--plain", &name(&plain), "--tunnel", &name(&tunnel)];
+        spiglass(&[&sides[..], more].concat()).expect(0).stdout
+    };
+    let pairs = write_file(&dir, "pairs.csv", &run(&["--table", "pairs", "--format", "csv"]));
+    let sizes = write_file(&dir, "sizes.csv", &run(&["--table", "sizes", "--format", "csv"]));
+    let lines = write_file(&dir, "lines.json", &run(&["--format", "ndjson"]));
+    let json = write_file(&dir, "match.json", &run(&["--format", "json"]));
+    let report = spiglass(&["report", "--format", "json", &name(&tunnel)]).expect(0).stdout;
+    let report = write_file(&dir, "report.json", &report);
+    let other = write_file(&dir, "other.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    // The same name, another capture.
+    let elsewhere = scratch("annotate-match-elsewhere");
+    let alike = write_file(&elsewhere, "loss-before-tap-tunnel.pcap", &std::fs::read(&other).expect("there"));
+    let alike_plain = write_file(&elsewhere, "loss-before-tap-plain-a.pcap", &std::fs::read(&other).expect("there"));
+    for (capture, file, words) in [
+        (&tunnel, &json, "--table pairs --format csv"),
+        (&tunnel, &sizes, "no row of `match --table pairs --format csv`"),
+        (&plain, &lines, "not rows of --format ndjson"),
+        (&plain, &report, "no output of `match`"),
+        (&other, &pairs, "of other captures"),
+        (&other, &json, "of other captures"),
+        (&alike, &pairs, "it is of another capture"),
+        (&alike_plain, &json, "it is of another capture"),
+    ] {
+        let out = dir.join("refused.pcapng");
+        let told = annotate(capture, &["--match", &name(file)], &out).expect(2);
+        assert!(told.stderr.contains(words) && !out.exists(), "{told}");
+    }
+    // A copy elsewhere is the same capture.
+    let copy = write_file(&elsewhere, "loss-before-tap-tunnel.pcap", &std::fs::read(&tunnel).expect("there"));
+    annotate(&copy, &["--match", &name(&pairs)], &dir.join("copy.pcapng")).expect(0);
+    // It must not be written over.
+    annotate(&tunnel, &["--match", &name(&pairs)], &pairs).expect(2);
+}
+
 #[test]
 fn what_cannot_be_done_is_said() {
     let dir = scratch("annotate-errors");

@@ -8,6 +8,7 @@ use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
+use crate::analysis::limits::FIRST_LISTED;
 use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
@@ -17,7 +18,7 @@ use crate::matching::{PairSettings, TunnelKey, id};
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::Pattern;
 use crate::model::report::{FrameRef, Name};
-use crate::model::{Address, FramePos};
+use crate::model::{Address, FramePos, Timestamp};
 
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
@@ -58,6 +59,8 @@ pub(in crate::matching) struct SaTally {
     /// Pairs that are no more than guesses.
     pub(in crate::matching) guessed: u64,
     pub(in crate::matching) alone: u64,
+    /// Which these are.
+    pub(in crate::matching) alone_frames: Alone,
     pub(in crate::matching) uncovered: u64,
     pub(in crate::matching) repeated: u64,
     pub(in crate::matching) basis: [u64; 3],
@@ -81,6 +84,27 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) mapping: Option<Mapping>,
     pub(in crate::matching) ah_bytes: Option<u16>,
     pub(in crate::matching) transport: Option<bool>,
+}
+
+/// Packets of the tunnel that have no plaintext packet: the first ones and the last one.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Alone {
+    pub(crate) first: Vec<AloneFrame>,
+    pub(crate) last: Option<AloneFrame>,
+}
+
+/// One of them: its frame, its time, its number.
+pub(crate) type AloneFrame = (FramePos, Timestamp, Option<u32>);
+
+impl Alone {
+    fn add(&mut self, packet: &Tunnelled) {
+        let frame = (packet.pos, packet.time, packet.sequence);
+        if self.first.len() < FIRST_LISTED {
+            self.first.push(frame);
+        } else {
+            self.last = Some(frame);
+        }
+    }
 }
 
 /// Padding of a pair.
@@ -124,6 +148,7 @@ impl Tally {
             ambiguous: 0,
             guessed: 0,
             alone: 0,
+            alone_frames: Alone::default(),
             uncovered: 0,
             repeated: 0,
             basis: [0; 3],
@@ -225,6 +250,7 @@ impl Tally {
             }
             TunnelledFate::Alone => {
                 sa.alone += 1;
+                sa.alone_frames.add(packet);
                 return None;
             }
             TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
