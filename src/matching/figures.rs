@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
+use super::bins::buckets;
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::limits::MAX_OUTSIDE;
@@ -33,6 +34,8 @@ pub(crate) struct Figures {
     pub(crate) pairs: Pairs,
     pub(crate) directions: Vec<Direction>,
     pub(crate) outside: Vec<Outside>,
+    pub(crate) bin_ns: Option<u64>,
+    pub(crate) bins: Vec<pairs::SpreadBin>,
     pub(crate) sizes: Vec<pairs::Size>,
     pub(crate) padding: Padding,
     pub(crate) ends: Vec<Ends>,
@@ -94,7 +97,7 @@ impl Matcher {
         let mut doubtful: BTreeSet<u32> = BTreeSet::new();
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
-        for at in order {
+        for at in order.iter().copied() {
             let Some(sa) = self.tally.sas.get(at) else { continue };
             let (missing, unseen) = self.missing(at as u32, &doubt);
             let open = self.open(at as u32, sa, missing);
@@ -114,6 +117,7 @@ impl Matcher {
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
         fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
+        let (bin_ns, bins) = self.bins(&mut directions, &order, &flows);
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
@@ -138,6 +142,8 @@ impl Matcher {
             pairs,
             directions,
             outside,
+            bin_ns,
+            bins,
             sizes,
             padding: self.padding(),
             ends: self.ends(&losses),
@@ -472,6 +478,8 @@ fn direction(
         },
         latency_sf_ns: times(&sa.store_and_forward),
         latency_ct_ns: times(&sa.cut_through),
+        latency_buckets: buckets(&sa.times),
+        bins_why: None,
         header: sa.header,
     }
 }

@@ -11,6 +11,7 @@
               128 bits; lengths are those of IP packets, unwrapped numbers those of 32 bits, and confidences and worths are floats"
 )]
 
+mod bins;
 mod by_size;
 mod content;
 mod degraded;

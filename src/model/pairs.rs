@@ -34,6 +34,12 @@ pub struct MatchReport {
     pub directions: Vec<Direction>,
     /// Plaintext traffic that does not go through the tunnel.
     pub outside: Vec<Outside>,
+    /// Width of a bin of `bins`; null without bins.
+    #[serde(default)]
+    pub bin_ns: Option<u64>,
+    /// What each direction was offered and carried over time; bins without packets are left out.
+    #[serde(default)]
+    pub bins: Vec<SpreadBin>,
     /// Overhead by packet size.
     pub sizes: Vec<Size>,
     /// Ethernet padding on both sides, and what becomes of it.
@@ -179,6 +185,12 @@ pub struct Direction {
     pub latency_sf_ns: Option<Times>,
     /// Bit forwarding (RFC 1242 section 3.8): first bit in to first bit out; null without the rate of the link.
     pub latency_ct_ns: Option<Times>,
+    /// The times of `latency_ns` as a histogram, shortest first, occupied buckets alone; null without times.
+    #[serde(default)]
+    pub latency_buckets: Option<Vec<LatencyBucket>>,
+    /// Why `bins` does not say what was offered and lost in this direction; null where it does.
+    #[serde(default)]
+    pub bins_why: Option<Name>,
     /// What the outer header takes over of the inner one.
     pub header: HeaderCopy,
 }
@@ -470,6 +482,50 @@ pub struct Pair {
     pub basis: PairBasis,
     /// 0 to 1.
     pub confidence: f64,
+    /// Time of the plaintext frame, by the clock of its tap.
+    #[serde(default)]
+    pub plain_time_ns: Option<i64>,
+    /// Time of the tunnel's frame, by the clock of its tap.
+    #[serde(default)]
+    pub tunnel_time_ns: Option<i64>,
+}
+
+/// What a direction carried in one bin of time. A packet counts in the bin of its time at the first tap it passes, by that tap's clock; so
+/// what was offered and not carried was lost. Only packets of times that the captures of both taps cover count.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpreadBin {
+    /// Index into `directions`.
+    pub direction: u32,
+    /// Where it starts: a multiple of `bin_ns` since the epoch.
+    pub start_ns: i64,
+    /// Packets at the first tap: plaintext where they are encapsulated, tunnelled where they are decapsulated. Null where the direction's
+    /// `bins_why` says why.
+    pub offered_frames: Option<u64>,
+    /// Their IP bytes; null where one is not known, too.
+    pub offered_bytes: Option<u64>,
+    /// Of these, packets that the second tap showed.
+    pub carried_frames: u64,
+    /// Their IP bytes at the second tap; null where one is not known.
+    pub carried_bytes: Option<u64>,
+    /// Offered less carried packets.
+    pub lost_frames: Option<u64>,
+    /// Median time between the taps, as in `latency_ns`; null without times.
+    pub latency_p50_ns: Option<i64>,
+    /// Longest time between the taps.
+    pub latency_max_ns: Option<i64>,
+}
+
+/// How many pairs took how long from tap to tap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LatencyBucket {
+    /// Shortest time in it, in nanoseconds.
+    pub from_ns: i64,
+    /// Shortest time beyond it: at most a sixteenth of its values further, so that its middle is within 3.2 % of each value.
+    pub to_ns: i64,
+    /// Pairs.
+    pub count: u64,
 }
 
 /// An empty transform.

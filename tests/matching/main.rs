@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bins;
 mod clocks;
 mod contract;
 mod lab;
@@ -21,7 +22,7 @@ use truth::Score;
 
 /// The header row of the pairs.
 pub const HEADER: &str = "plain_capture,plain_frame,tunnel_capture,tunnel_frame,sa,sequence,inner_bytes,outer_bytes,overhead_bytes,\
-delay_ns,basis,confidence";
+delay_ns,basis,confidence,plain_time_ns,tunnel_time_ns";
 
 pub fn word(path: &Path) -> &str {
     path.to_str().expect("a path of text")

@@ -8,6 +8,7 @@ use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
+use super::spread::Spread;
 use crate::analysis::limits::FIRST_LISTED;
 use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use crate::matching::packets::flows::FlowId;
@@ -133,6 +134,8 @@ pub(in crate::matching) struct Tally {
     pub(in crate::matching) carried_known: u64,
     pub(in crate::matching) examples: Vec<PadExample>,
     pairs: u64,
+    /// Pairs over time.
+    pub(in crate::matching) spread: Spread,
 }
 
 impl Tally {
@@ -251,6 +254,12 @@ impl Tally {
             TunnelledFate::Alone => {
                 sa.alone += 1;
                 sa.alone_frames.add(packet);
+                if sa.encapsulated == Some(false)
+                    && let Some(bin) = packet.time.ns().and_then(|ns| self.spread.at(packet.sa, ns))
+                {
+                    bin.alone += 1;
+                    bin.alone_bytes += u64::from(packet.outer_bytes);
+                }
                 return None;
             }
             TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
@@ -332,6 +341,19 @@ impl Tally {
             }
         }
         let outer = u64::from(packet.outer_bytes);
+        let encapsulated = sa.encapsulated != Some(false);
+        let sent = if encapsulated { plain.time } else { packet.time };
+        if let Some(bin) = sent.ns().and_then(|ns| self.spread.at(packet.sa, ns)) {
+            let (near, far) = (u64::from(plain.bytes), outer);
+            let (first, second) = if encapsulated { (near, far) } else { (far, near) };
+            bin.pairs += 1;
+            bin.sent_bytes += first;
+            bin.carried_bytes += second;
+            bin.unsized_pairs += u64::from(!known);
+            if let Some(delay) = timed_delay {
+                bin.times.add(both(delay, packet, &plain, settings, encapsulated).1);
+            }
+        }
         Some(Pair {
             plain: frame(plain.pos),
             tunnel: frame(packet.pos),
@@ -343,6 +365,8 @@ impl Tally {
             delay_ns: delay,
             basis,
             confidence: (f64::from(confidence) * 1_000.0).round() / 1_000.0,
+            plain_time_ns: plain.time.ns(),
+            tunnel_time_ns: packet.time.ns(),
         })
     }
 

@@ -33,6 +33,10 @@ struct Columns {
     delay_ns: Option<i64>,
     basis: PairBasis,
     confidence: f64,
+    #[serde(default)]
+    plain_time_ns: Option<i64>,
+    #[serde(default)]
+    tunnel_time_ns: Option<i64>,
 }
 
 /// Reads rows one after the other.
@@ -62,6 +66,8 @@ impl From<Columns> for PairRow {
                 delay_ns: row.delay_ns,
                 basis: row.basis,
                 confidence: row.confidence,
+                plain_time_ns: row.plain_time_ns,
+                tunnel_time_ns: row.tunnel_time_ns,
             },
         }
     }
