@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::quantiles::Quantiles;
-use crate::matching::limits::MAX_SPREAD_BINS;
+use crate::matching::limits::{MAX_BINS_OF_ONE, MAX_SPREAD_BINS};
 
 /// Widths of bins in nanoseconds; each divides the next.
 const WIDTHS: [i64; 9] = [
@@ -58,6 +58,8 @@ pub(in crate::matching) struct Spread {
     /// Index into [`WIDTHS`].
     width: usize,
     bins: BTreeMap<(u32, i64), SpreadTally>,
+    /// How many bins each SA has.
+    counts: BTreeMap<u32, usize>,
     /// SAs that found no room: theirs are not whole.
     beyond: BTreeSet<u32>,
 }
@@ -75,14 +77,20 @@ impl Spread {
         }
         loop {
             let key = (sa, ns.div_euclid(self.width_ns()));
-            if self.bins.len() < MAX_SPREAD_BINS || self.bins.contains_key(&key) {
-                return Some(self.bins.entry(key).or_default());
+            if !self.bins.contains_key(&key) {
+                let own = self.counts.get(&sa).copied().unwrap_or(0);
+                let is_full = self.bins.len() >= MAX_SPREAD_BINS || own >= MAX_BINS_OF_ONE;
+                if is_full && self.widen() {
+                    continue;
+                }
+                if is_full {
+                    self.beyond.insert(sa);
+                    self.bins.retain(|(own, _), _| *own != sa);
+                    return None;
+                }
+                *self.counts.entry(sa).or_default() += 1;
             }
-            if !self.widen() {
-                self.beyond.insert(sa);
-                self.bins.retain(|(own, _), _| *own != sa);
-                return None;
-            }
+            return Some(self.bins.entry(key).or_default());
         }
     }
 
@@ -90,8 +98,13 @@ impl Spread {
     fn widen(&mut self) -> bool {
         let Some(next) = WIDTHS.get(self.width + 1) else { return false };
         let factor = next / self.width_ns();
+        self.counts.clear();
         for ((sa, at), bin) in std::mem::take(&mut self.bins) {
-            self.bins.entry((sa, at.div_euclid(factor))).or_default().merge(&bin);
+            let wider = self.bins.entry((sa, at.div_euclid(factor))).or_insert_with(|| {
+                *self.counts.entry(sa).or_default() += 1;
+                SpreadTally::default()
+            });
+            wider.merge(&bin);
         }
         self.width += 1;
         true
