@@ -198,6 +198,9 @@ fn rate(from: &str, to: &str) -> DirectionRate {
         peak: Some(Peak { start_ns: START, l1_bps: 11.0e6, frames_per_s: 8700.0 }),
         l1_basis: LengthBasis::Measured,
         basis: TimeBasis::CaptureClock,
+        sas: vec![sa_id(Protocol::Esp, 1001)],
+        sas_total: Some(1),
+        endpoints: vec![direction(A, B)],
     }
 }
 
