@@ -9,7 +9,6 @@ use std::thread;
 
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
 use super::live;
-use super::live::growing::is_replaced;
 use super::pipeline;
 use super::rotation::Named;
 use super::start::start_of;
@@ -191,20 +190,13 @@ impl Run<'_> {
     /// Analyses the files that have a name one after another. What stands after damage is no capture: the next file is waited for.
     fn follow(&mut self, input: &Input, path: &Path) {
         let _drained = self.progress.interrupt().map(live::Drained::growing);
-        loop {
-            let begun = std::fs::metadata(path).ok();
-            let damaged = self.one(input);
-            if !self.errors.is_empty() {
-                return;
-            }
-            let read = std::fs::metadata(path).ok().filter(|_| damaged);
-            let known = if begun.is_some() { read.and(begun) } else { read };
-            while !self.progress.interrupted() && known.as_ref().is_some_and(|known| !is_replaced(path, known)) {
-                self.interim(None);
-                thread::sleep(live::PATIENCE);
-            }
-            if self.progress.interrupted() {
-                return;
+        while !self.progress.interrupted() && self.errors.is_empty() {
+            let begun = live::growing::FollowedName::new(path);
+            if self.one(input) {
+                begun.wait_for_next(|| {
+                    self.interim(None);
+                    self.progress.interrupted()
+                });
             }
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::Matcher;
 use super::limits::MAX_LOST;
 use crate::matching::measure::quantiles::Quantiles;
-use crate::matching::measure::spread::SpreadTally;
 use crate::matching::packets::flows::Flows;
+use crate::matching::spread::SpreadTally;
 use crate::model::pairs::{Direction, LatencyBucket, SpreadBin, TunnelWay};
 
 /// Packets that were lost on the way into the tunnel, by bin: how many, and their bytes.

@@ -16,7 +16,8 @@ use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::quantiles::Quantiles;
-use crate::matching::measure::tally::{Alone, Pads, SaTally, frame};
+use crate::matching::measure::tally::{Pads, SaTally, frame};
+use crate::matching::occurrences::NamedFrames;
 use crate::matching::packets::flows::Flows;
 use crate::matching::packets::ledger::{Lost, PairBasis};
 use crate::matching::packets::prefix::Prefix;
@@ -40,10 +41,8 @@ pub(crate) struct Figures {
     pub(crate) padding: Padding,
     pub(crate) ends: Vec<Ends>,
     pub(crate) lost: Vec<pairs::Lost>,
-    /// The direction of each of them, where it is known.
-    pub(crate) lost_ways: Vec<Option<Name>>,
-    /// Frames of the tunnel that the plain tap did not show after decapsulation, by direction.
-    pub(crate) alone: Vec<(Name, Alone)>,
+    /// Packets that findings name.
+    pub(crate) named: NamedFrames,
     pub(crate) degraded_why: Vec<String>,
     /// Silences of the taps in which packets are missing that were not lost, as far as is known.
     pub(crate) silent: Vec<Silent>,
@@ -148,8 +147,7 @@ impl Matcher {
             padding: self.padding(),
             ends: self.ends(&losses),
             lost,
-            lost_ways,
-            alone,
+            named: NamedFrames { lost_ways, alone },
             degraded_why: self.degraded(&left_out),
             silent: doubt
                 .silent

@@ -23,6 +23,7 @@ pub(crate) mod occurrences;
 mod order;
 mod packets;
 pub(crate) mod report;
+mod spread;
 
 use std::collections::BTreeMap;
 
@@ -47,7 +48,7 @@ use crate::matching::packets::trains::Trains;
 pub(crate) use crate::matching::packets::trains::Whole;
 pub(crate) use crate::matching::packets::tunnel::Role;
 pub(crate) use crate::matching::packets::tunnel::Sight;
-pub(crate) use figures::{Figures, Read};
+pub(crate) use figures::Read;
 pub(crate) use given::Given;
 use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS};
 

@@ -9,14 +9,14 @@ use crate::model::{FramePos, Timestamp};
 
 /// Packets of a run that findings name.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedFrames {
     /// The direction of each lost packet of the report, where it is known.
     pub(crate) lost_ways: Vec<Option<Name>>,
     /// Frames of the tunnel that the plain tap did not show after decapsulation, by direction.
     pub(crate) alone: Vec<(Name, Alone)>,
 }
 
-impl Named {
+impl NamedFrames {
     /// Plaintext packets of a direction that were lost at a place. None where they are more than were counted: some of them were not lost.
     pub(crate) fn lost(&self, report: &MatchReport, sa: &Name, place: LossPlace, count: u64) -> Vec<Occurrence> {
         let of_it = report

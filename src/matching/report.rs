@@ -6,7 +6,7 @@ use crate::analysis::Expectation;
 use crate::analysis::finish::CaptureFacts;
 use crate::analysis::finish::expected::keys;
 use crate::analysis::finish::findings::{Draft, Listed, capture, filter, percent, plural, sort};
-use crate::matching::occurrences::{self, Named};
+use crate::matching::occurrences::{self, NamedFrames};
 use crate::matching::{Checks, Silent};
 use crate::model::SaKey;
 use crate::model::pairs::{Direction, EndsWay, LossPlace, MatchReport, PairBasis, TunnelWay, Undetermined};
@@ -20,7 +20,7 @@ pub(crate) fn findings(
     checks: &Checks,
     packets: &BTreeMap<SaKey, u64>,
     silent: &[Silent],
-    named: &Named,
+    named: &NamedFrames,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     capture::add(&mut findings, captures);
@@ -51,7 +51,7 @@ pub(crate) fn findings(
 }
 
 /// Packets that the later of two taps did not show.
-fn loss(report: &MatchReport, direction: &Direction, named: &Named) -> Option<Finding> {
+fn loss(report: &MatchReport, direction: &Direction, named: &NamedFrames) -> Option<Finding> {
     let decapsulated = direction.way == TunnelWay::Decapsulated;
     if let Some(open) = direction.undetermined.as_ref().filter(|_| direction.matched == 0) {
         return numbers(direction, open);
@@ -119,7 +119,7 @@ fn numbers(direction: &Direction, open: &Undetermined) -> Option<Finding> {
 }
 
 /// Packets that the tunnel's tap saw and the exit tap did not.
-fn behind(report: &MatchReport, direction: &Direction, named: &Named) -> Option<Finding> {
+fn behind(report: &MatchReport, direction: &Direction, named: &NamedFrames) -> Option<Finding> {
     let lost = direction.lost_behind_tunnel.filter(|lost| *lost > 0 && direction.way == TunnelWay::Encapsulated)?;
     let evidence = format!(
         "{} of {} that the tunnel tap saw ({}) did not reach the exit tap.{}",

@@ -45,9 +45,26 @@ impl Growing {
     }
 }
 
-/// Whether another file has the name, or the file begins anew: `known` is what was known of it.
-pub(in crate::engine) fn is_replaced(path: &Path, known: &Metadata) -> bool {
-    std::fs::metadata(path).map_or(true, |named| !is_one(known, &named) || named.len() < known.len())
+/// A name, and the file that had it.
+pub(in crate::engine) struct FollowedName<'p> {
+    path: &'p Path,
+    begun: Option<Metadata>,
+}
+
+impl<'p> FollowedName<'p> {
+    /// The file that has the name now.
+    pub(in crate::engine) fn new(path: &'p Path) -> Self {
+        Self { path, begun: std::fs::metadata(path).ok() }
+    }
+
+    /// Waits until another file has the name or the file begins anew, or until `over`.
+    pub(in crate::engine) fn wait_for_next(self, mut over: impl FnMut() -> bool) {
+        let Some(known) = self.begun.or_else(|| std::fs::metadata(self.path).ok()) else { return };
+        let replaced = |named: Metadata| !is_one(&known, &named) || named.len() < known.len();
+        while !over() && !std::fs::metadata(self.path).map_or(true, replaced) {
+            sleep(PATIENCE);
+        }
+    }
 }
 
 #[cfg(unix)]

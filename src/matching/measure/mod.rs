@@ -9,6 +9,5 @@ pub(super) mod losses;
 pub(super) mod quantiles;
 pub(super) mod silence;
 pub(super) mod sizes;
-pub(super) mod spread;
 pub(super) mod tally;
 pub(super) mod watch;

@@ -8,13 +8,13 @@ use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
-use super::spread::Spread;
 use crate::analysis::limits::FIRST_LISTED;
 use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
 use crate::matching::packets::prefix::Prefix;
+use crate::matching::spread::TimeSpread;
 use crate::matching::{PairSettings, TunnelKey, id};
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::Pattern;
@@ -135,7 +135,7 @@ pub(in crate::matching) struct Tally {
     pub(in crate::matching) examples: Vec<PadExample>,
     pairs: u64,
     /// Pairs over time.
-    pub(in crate::matching) spread: Spread,
+    pub(in crate::matching) spread: TimeSpread,
 }
 
 impl Tally {
@@ -254,11 +254,8 @@ impl Tally {
             TunnelledFate::Alone => {
                 sa.alone += 1;
                 sa.alone_frames.add(packet);
-                if sa.encapsulated == Some(false)
-                    && let Some(bin) = packet.time.ns().and_then(|ns| self.spread.at(packet.sa, ns))
-                {
-                    bin.alone += 1;
-                    bin.alone_bytes += u64::from(packet.outer_bytes);
+                if sa.encapsulated == Some(false) {
+                    self.spread.alone(packet);
                 }
                 return None;
             }
@@ -342,18 +339,8 @@ impl Tally {
         }
         let outer = u64::from(packet.outer_bytes);
         let encapsulated = sa.encapsulated != Some(false);
-        let sent = if encapsulated { plain.time } else { packet.time };
-        if let Some(bin) = sent.ns().and_then(|ns| self.spread.at(packet.sa, ns)) {
-            let (near, far) = (u64::from(plain.bytes), outer);
-            let (first, second) = if encapsulated { (near, far) } else { (far, near) };
-            bin.pairs += 1;
-            bin.sent_bytes += first;
-            bin.carried_bytes += second;
-            bin.unsized_pairs += u64::from(!known);
-            if let Some(delay) = timed_delay {
-                bin.times.add(both(delay, packet, &plain, settings, encapsulated).1);
-            }
-        }
+        let latency = timed_delay.map(|delay| both(delay, packet, &plain, settings, encapsulated).1);
+        self.spread.pair(packet, &plain, encapsulated, known, latency);
         Some(Pair {
             plain: frame(plain.pos),
             tunnel: frame(packet.pos),

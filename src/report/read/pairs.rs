@@ -9,7 +9,7 @@ use crate::model::report::FrameRef;
 
 /// One row: a pair, and the captures of its frames as `match` was told them.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PairRow {
+pub struct PairRecord {
     /// The plaintext capture.
     pub plain: String,
     /// The tunnel's capture.
@@ -43,14 +43,14 @@ struct Columns {
 ///
 /// # Errors
 /// One sentence each, where a row is none or columns are missing.
-pub fn rows(input: impl Read) -> impl Iterator<Item = Result<PairRow, String>> {
+pub fn rows(input: impl Read) -> impl Iterator<Item = Result<PairRecord, String>> {
     let reader = csv::ReaderBuilder::new().from_reader(input);
     reader
         .into_deserialize()
-        .map(|row: Result<Columns, csv::Error>| row.map(PairRow::from).map_err(|error| said(&error)))
+        .map(|row: Result<Columns, csv::Error>| row.map(PairRecord::from).map_err(|error| said(&error)))
 }
 
-impl From<Columns> for PairRow {
+impl From<Columns> for PairRecord {
     fn from(row: Columns) -> Self {
         Self {
             plain: named(&row.plain_capture),
@@ -100,7 +100,7 @@ mod tests {
     fn rows_are_pairs() {
         let text =
             format!("{HEADER},later_column\n'=a.pcap,4,\"b,c.pcap\",7,esp/a/b/0x1,9,100,152,52,-300,content,1.0,x\n");
-        let rows: Vec<PairRow> = rows(text.as_bytes()).collect::<Result<_, _>>().expect("rows");
+        let rows: Vec<PairRecord> = rows(text.as_bytes()).collect::<Result<_, _>>().expect("rows");
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.plain.as_str(), row.tunnel.as_str()), ("=a.pcap", "b,c.pcap"));
         assert_eq!((row.pair.plain.frame, row.pair.tunnel.frame, row.pair.delay_ns), (4, 7, Some(-300)));

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::quantiles::Quantiles;
-use crate::matching::limits::{MAX_BINS_OF_ONE, MAX_SPREAD_BINS};
+use super::limits::{MAX_BINS_OF_ONE, MAX_SPREAD_BINS};
+use super::measure::quantiles::Quantiles;
+use super::packets::ledger::{Plain, Tunnelled};
 
 /// Widths of bins in nanoseconds; each divides the next.
 const WIDTHS: [i64; 9] = [
@@ -54,7 +55,7 @@ impl SpreadTally {
 
 /// Bins of all directions, by SA and place.
 #[derive(Clone, Debug, Default)]
-pub(in crate::matching) struct Spread {
+pub(in crate::matching) struct TimeSpread {
     /// Index into [`WIDTHS`].
     width: usize,
     bins: BTreeMap<(u32, i64), SpreadTally>,
@@ -64,14 +65,44 @@ pub(in crate::matching) struct Spread {
     beyond: BTreeSet<u32>,
 }
 
-impl Spread {
+impl TimeSpread {
     /// Width of a bin.
     pub(in crate::matching) fn width_ns(&self) -> i64 {
         WIDTHS.get(self.width).copied().unwrap_or(i64::MAX)
     }
 
+    /// Adds a pair: packets of which the lengths are `known`, and the time between the taps where that is.
+    pub(in crate::matching) fn pair(
+        &mut self,
+        packet: &Tunnelled,
+        plain: &Plain,
+        encapsulated: bool,
+        known: bool,
+        latency: Option<i64>,
+    ) {
+        let sent = if encapsulated { plain.time } else { packet.time };
+        let Some(bin) = sent.ns().and_then(|ns| self.at(packet.sa, ns)) else { return };
+        let (near, far) = (u64::from(plain.bytes), u64::from(packet.outer_bytes));
+        let (first, second) = if encapsulated { (near, far) } else { (far, near) };
+        bin.pairs += 1;
+        bin.sent_bytes += first;
+        bin.carried_bytes += second;
+        bin.unsized_pairs += u64::from(!known);
+        if let Some(latency) = latency {
+            bin.times.add(latency);
+        }
+    }
+
+    /// Adds a packet of the tunnel that was to come out of it and has no plaintext packet.
+    pub(in crate::matching) fn alone(&mut self, packet: &Tunnelled) {
+        if let Some(bin) = packet.time.ns().and_then(|ns| self.at(packet.sa, ns)) {
+            bin.alone += 1;
+            bin.alone_bytes += u64::from(packet.outer_bytes);
+        }
+    }
+
     /// The bin of an SA at a time; `None` where there is no room.
-    pub(in crate::matching) fn at(&mut self, sa: u32, ns: i64) -> Option<&mut SpreadTally> {
+    fn at(&mut self, sa: u32, ns: i64) -> Option<&mut SpreadTally> {
         if self.beyond.contains(&sa) {
             return None;
         }
@@ -131,8 +162,8 @@ impl Spread {
 mod tests {
     use super::*;
 
-    fn spread(of: impl Iterator<Item = (u32, i64)>) -> Spread {
-        let mut spread = Spread::default();
+    fn spread(of: impl Iterator<Item = (u32, i64)>) -> TimeSpread {
+        let mut spread = TimeSpread::default();
         for (sa, ns) in of {
             if let Some(bin) = spread.at(sa, ns) {
                 bin.pairs += 1;
@@ -147,7 +178,7 @@ mod tests {
     #[test]
     fn the_order_of_packets_changes_nothing() {
         let packets = |n: i64| (n as u32 % 3, n * n * 1_700_000 - 40_000_000_000);
-        let shown = |spread: &Spread| -> Vec<_> {
+        let shown = |spread: &TimeSpread| -> Vec<_> {
             let rows = (0..3).flat_map(|sa| spread.of(sa).map(move |(start, bin)| (sa, start, bin)));
             rows.map(|(sa, start, bin)| (sa, start, bin.pairs, bin.sent_bytes, bin.times.ranges())).collect()
         };
