@@ -239,19 +239,15 @@ impl<'r> Run<'r> {
             (facts, step)
         });
         let plain = if one { tunnel.clone() } else { plain };
-        let step = [plain.1, tunnel.1]
-            .into_iter()
-            .flatten()
-            .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
+        let step = [plain.1, tunnel.1].into_iter().flatten().reduce(f64::max);
         let checks = self.matcher.take_checks();
         let packets = self.matcher.packets();
         let mut figures = self.matcher.figures(step);
         let [near, within, far] = figures.sides;
         let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
         let all: Vec<CaptureFacts> = [near_captures, &tunnel.0, &exit.0].into_iter().flatten().cloned().collect();
-        let left_out = self.expectation.left_out();
         let unread = all.iter().filter_map(CaptureFacts::degraded);
-        figures.degraded_why.extend(unread.chain(left_out).map(|why| why + "."));
+        figures.degraded_why.extend(unread.chain(self.expectation.left_out()).map(|why| why + "."));
         let side = |(facts, step): (Vec<CaptureFacts>, Option<f64>), read: Read| pairs::Side {
             captures: facts.into_iter().map(|facts| facts.capture).collect(),
             frames: read.frames,

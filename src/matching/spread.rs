@@ -76,10 +76,11 @@ impl TimeSpread {
         &mut self,
         packet: &Tunnelled,
         plain: &Plain,
-        encapsulated: bool,
+        encapsulated: Option<bool>,
         known: bool,
         latency: Option<i64>,
     ) {
+        let encapsulated = encapsulated != Some(false);
         let sent = if encapsulated { plain.time } else { packet.time };
         let Some(bin) = sent.ns().and_then(|ns| self.at(packet.sa, ns)) else { return };
         let (near, far) = (u64::from(plain.bytes), u64::from(packet.outer_bytes));
@@ -93,9 +94,10 @@ impl TimeSpread {
         }
     }
 
-    /// Adds a packet of the tunnel that was to come out of it and has no plaintext packet.
-    pub(in crate::matching) fn alone(&mut self, packet: &Tunnelled) {
-        if let Some(bin) = packet.time.ns().and_then(|ns| self.at(packet.sa, ns)) {
+    /// Adds a packet of the tunnel that has no plaintext packet, where it was to come out of it.
+    pub(in crate::matching) fn alone(&mut self, packet: &Tunnelled, encapsulated: Option<bool>) {
+        let out = packet.time.ns().filter(|_| encapsulated == Some(false));
+        if let Some(bin) = out.and_then(|ns| self.at(packet.sa, ns)) {
             bin.alone += 1;
             bin.alone_bytes += u64::from(packet.outer_bytes);
         }

@@ -254,9 +254,7 @@ impl Tally {
             TunnelledFate::Alone => {
                 sa.alone += 1;
                 sa.alone_frames.add(packet);
-                if sa.encapsulated == Some(false) {
-                    self.spread.alone(packet);
-                }
+                self.spread.alone(packet, sa.encapsulated);
                 return None;
             }
             TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
@@ -289,8 +287,8 @@ impl Tally {
         let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
         let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
         let timed_delay = delay.filter(|_| confidence >= TIMED);
-        if let Some(delay) = timed_delay {
-            let (first, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
+        let latency = timed_delay.map(|delay| both(delay, packet, &plain, settings, sa.encapsulated != Some(false)));
+        if let Some((first, last)) = latency {
             sa.times.add(last);
             if let Some(first) = first {
                 sa.cut_through.add(first);
@@ -328,8 +326,7 @@ impl Tally {
                 let timed = self.sizes <= MAX_TIMED_SIZES;
                 let size = sa.sizes.entry(plain.bytes).or_insert_with(|| SizeTally::new(timed));
                 size.add(packet, plain.bytes, basis, mapping, carried);
-                if let Some(delay) = timed_delay {
-                    let (_, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
+                if let Some((_, last)) = latency {
                     match &mut size.times {
                         Some(times) => times.add(last),
                         None => self.untimed += 1,
@@ -338,9 +335,7 @@ impl Tally {
             }
         }
         let outer = u64::from(packet.outer_bytes);
-        let encapsulated = sa.encapsulated != Some(false);
-        let latency = timed_delay.map(|delay| both(delay, packet, &plain, settings, encapsulated).1);
-        self.spread.pair(packet, &plain, encapsulated, known, latency);
+        self.spread.pair(packet, &plain, sa.encapsulated, known, latency.map(|(_, last)| last));
         Some(Pair {
             plain: frame(plain.pos),
             tunnel: frame(packet.pos),
