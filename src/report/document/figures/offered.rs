@@ -11,11 +11,11 @@ const HEIGHT: u16 = 220;
 /// Directions that are drawn, one below the other.
 const DIRECTIONS: usize = 4;
 
-/// Bins that are drawn: more are merged.
-const BINS: usize = 600;
+/// Bins that are drawn: more are merged. Each has several points in each of up to four panels, and the page is to stay small.
+const BINS: usize = 120;
 
 /// Bins in the table of a figure.
-const ROWS: usize = 60;
+const ROWS: usize = 30;
 
 /// Marks of single packets; of more the area says it.
 const MARKS: usize = 400;
@@ -157,8 +157,7 @@ fn panel(
     (span, most): (Span, f64),
     several: bool,
 ) -> Option<Panel> {
-    let ends = |n: usize| [span.seconds(n), span.seconds(n + 1)];
-    let steps = || rates.iter().enumerate().flat_map(|(n, rate)| ends(n).map(|x| (x, *rate)));
+    let steps = || steps(rates, span).into_iter();
     let mut layers = vec![Layer::Area(Ink::Carried, steps().map(|(x, (_, carried))| (x, carried)).collect())];
     if one.lost > 0 {
         layers
@@ -179,6 +178,18 @@ fn panel(
         grouped(one.lost)
     );
     Some(Panel { caption: if several { whose } else { String::new() }, message, chart })
+}
+
+/// Both ends of every stretch of bins with the same rates, in seconds, and what was offered and carried.
+fn steps(rates: &[(f64, f64)], span: Span) -> Vec<(f64, (f64, f64))> {
+    let mut steps: Vec<(f64, (f64, f64))> = Vec::new();
+    for (n, rate) in rates.iter().enumerate() {
+        match steps.last_mut() {
+            Some((end, before)) if before == rate => *end = span.seconds(n + 1),
+            _ => steps.extend([(span.seconds(n), *rate), (span.seconds(n + 1), *rate)]),
+        }
+    }
+    steps
 }
 
 /// `1 250 packets offered, 10 lost`: of the directions that are drawn.
