@@ -62,9 +62,10 @@ impl InterruptKey {
                     tell!("spiglass: exit status {status}: interrupted");
                     std::process::exit(status.into());
                 }
-                if interrupt.has_pipes() {
+                let read = [(interrupt.has_pipes(), "pipe"), (interrupt.has_growing(), "file")];
+                if let Some((_, what)) = read.iter().find(|(is_read, _)| *is_read) {
                     tell!(
-                        "spiglass: interrupted; reading the pipe to its end (interrupt again to end without a report)"
+                        "spiglass: interrupted; reading the {what} to its end (interrupt again to end without a report)"
                     );
                 }
             });

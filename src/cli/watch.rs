@@ -24,8 +24,8 @@ use crate::report::words::escape::printable;
 use crate::report::{document, json, text};
 
 pub(super) const EXAMPLES: &str = "\
-One line for each change: a new SA, an SA that falls silent or is seen again, a finding that begins, grows or
-ends. The whole report follows at the end: of the pipe, or at the interrupt key. A file is read on as it grows,
+One line for each change: a new SA, an SA that falls silent or is seen again, a rekey (once the replaced SA is
+silent), a finding that begins, grows or ends. The whole report follows at the end: of the pipe, or at the interrupt key. A file is read on as it grows,
 and where another file gets its name (rotation), that one is read next.
 
 Examples:
@@ -85,11 +85,17 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn print(&self, report: &Report) {
+    /// Prints what is different; `last`: nothing more comes.
+    fn print(&self, report: &Report, last: bool) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (known, printed) = &mut *changes;
-        let new = known.take(report, now_ns, self.args.silent, self.args.rates);
+        let (silent, rates) = (self.args.silent, self.args.rates);
+        let new = if last {
+            known.take_last(report, now_ns, silent, rates)
+        } else {
+            known.take(report, now_ns, silent, rates)
+        };
         if printed.is_ok() {
             *printed = self.lines(&new);
         }
@@ -134,7 +140,7 @@ impl Progress for Watch<'_> {
     }
 
     fn interim(&self, report: Report) {
-        self.print(&report);
+        self.print(&report, false);
     }
 }
 
@@ -157,7 +163,7 @@ pub(super) fn watch(args: &WatchArgs) -> Verdict {
     let changes = Mutex::new((Changes::default(), Ok(())));
     let watch = Watch { args, display, began: Instant::now(), changes };
     let Outcome { mut report, errors } = engine::watch(&Input::from(source), &settings, &watch);
-    watch.print(&report);
+    watch.print(&report, true);
     watch.display.finish();
     let mut verdict = Verdict::default();
     verdict.interrupted(key.happened());

@@ -10,7 +10,7 @@ use crate::analysis::{Expectation, Keyring};
 use crate::capture::{CaptureReader, Frame, Source};
 use crate::dissect::{DissectOptions, Stack, dissect};
 use crate::engine::rotation::interleave::Interleave;
-use crate::matching::{self, Figures, Given, Matcher, PairSettings, Read, Side, Sight, Whole};
+use crate::matching::{self, Given, Matcher, PairSettings, Read, Side, Sight, Whole};
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, RunSummary, Tool};
 use crate::model::{Error, LinkType, Timestamp};
@@ -239,20 +239,15 @@ impl<'r> Run<'r> {
             (facts, step)
         });
         let plain = if one { tunnel.clone() } else { plain };
-        let step = [plain.1, tunnel.1]
-            .into_iter()
-            .flatten()
-            .fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
+        let step = [plain.1, tunnel.1].into_iter().flatten().reduce(f64::max);
         let checks = self.matcher.take_checks();
         let packets = self.matcher.packets();
-        let Figures { pairs, directions, outside, sizes, padding, ends, lost, mut degraded_why, silent, sides } =
-            self.matcher.figures(step);
-        let [near, within, far] = sides;
+        let mut figures = self.matcher.figures(step);
+        let [near, within, far] = figures.sides;
         let near_captures: &[CaptureFacts] = if one { &[] } else { &plain.0 };
         let all: Vec<CaptureFacts> = [near_captures, &tunnel.0, &exit.0].into_iter().flatten().cloned().collect();
-        let left_out = self.expectation.left_out();
         let unread = all.iter().filter_map(CaptureFacts::degraded);
-        degraded_why.extend(unread.chain(left_out).map(|why| why + "."));
+        figures.degraded_why.extend(unread.chain(self.expectation.left_out()).map(|why| why + "."));
         let side = |(facts, step): (Vec<CaptureFacts>, Option<f64>), read: Read| pairs::Side {
             captures: facts.into_iter().map(|facts| facts.capture).collect(),
             frames: read.frames,
@@ -266,23 +261,33 @@ impl<'r> Run<'r> {
         let mut report = MatchReport {
             schema: pairs::MatchSchema::V1,
             tool: Tool::this(),
-            exactness: if degraded_why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
-            degraded_why,
+            exactness: if figures.degraded_why.is_empty() { Exactness::Exact } else { Exactness::Degraded },
+            degraded_why: figures.degraded_why,
             plain: side(plain, near),
             tunnel: side(tunnel, within),
             exit: has_exit.then(|| side(exit, far)),
-            pairs,
-            directions,
-            outside,
-            sizes,
-            padding,
-            ends,
-            lost,
+            pairs: figures.pairs,
+            directions: figures.directions,
+            outside: figures.outside,
+            bin_ns: figures.bin_ns,
+            bins: figures.bins,
+            sizes: figures.sizes,
+            padding: figures.padding,
+            ends: figures.ends,
+            lost: figures.lost,
             findings: Vec::new(),
             run: RunSummary::default(),
             exit_status: 0,
         };
-        report.findings = matching::report::findings(&report, &all, self.expectation, &checks, &packets, &silent);
+        report.findings = matching::report::findings(
+            &report,
+            &all,
+            self.expectation,
+            &checks,
+            &packets,
+            &figures.silent,
+            &figures.named,
+        );
         Ok(Matched { report, errors: self.errors })
     }
 }

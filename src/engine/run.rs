@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
+use super::live;
 use super::pipeline;
 use super::rotation::Named;
 use super::start::start_of;
@@ -95,11 +96,10 @@ pub fn watch(input: &Input, settings: &Settings, progress: &dyn Progress) -> Out
     let streams = Mutex::new(Streams::with_limit(settings.memory_limit));
     let (alone, errors) = (false, Vec::new());
     let mut run = Run { resolved: None, settings, jobs: 1, progress, alone, errors, streams: &streams };
-    let again = progress.follows() && matches!(input.source, Source::Path(_));
-    loop {
-        run.one(input);
-        if !again || progress.interrupted() || !run.errors.is_empty() {
-            break;
+    match &input.source {
+        Source::Path(path) if progress.follows() => run.follow(input, path),
+        _ => {
+            run.one(input);
         }
     }
     let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
@@ -132,7 +132,9 @@ impl Run<'_> {
                 break;
             }
             match named {
-                Named::Alone(input) => self.one(input),
+                Named::Alone(input) => {
+                    self.one(input);
+                }
                 Named::Tap(name, inputs) => self.merged(name, inputs),
             }
         }
@@ -188,15 +190,29 @@ impl Run<'_> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).room()
     }
 
-    /// Analyses a capture that no `--tap` names.
-    fn one(&mut self, input: &Input) {
-        let mut reader = match super::live::open(&input.source, 0, self.progress) {
+    /// Analyses the files that have a name one after another. What stands after damage is no capture: the next file is waited for.
+    fn follow(&mut self, input: &Input, path: &Path) {
+        let _drained = self.progress.interrupt().map(live::Drained::growing);
+        while !self.progress.interrupted() && self.errors.is_empty() {
+            let begun = live::growing::FollowedName::new(path);
+            if self.one(input) {
+                begun.wait_for_next(|| {
+                    self.interim(None);
+                    self.progress.interrupted()
+                });
+            }
+        }
+    }
+
+    /// Analyses a capture that no `--tap` names; whether it is damaged.
+    fn one(&mut self, input: &Input) -> bool {
+        let mut reader = match live::open(&input.source, 0, self.progress) {
             Ok(reader) => reader,
             // A pipe that had not said anything yet is no error.
-            Err(_) if self.progress.interrupted() => return,
+            Err(_) if self.progress.interrupted() => return false,
             Err(error) => {
                 self.errors.push(error);
-                return;
+                return false;
             }
         };
         let (bytes, compressed) = (reader.info().bytes_total, reader.info().compression.is_some());
@@ -229,6 +245,7 @@ impl Run<'_> {
             reader.forgive_cut();
         }
         self.keep(None, partial, &[&reader]);
+        reader.info().damage.is_some()
     }
 
     /// Reads and observes on this thread; `None` for a capture without frames.
@@ -248,7 +265,7 @@ impl Run<'_> {
             };
             chunk.frames().for_each(|frame| partial.observe(&frame));
             self.tell(reader);
-            self.interim(partial, reader.info());
+            self.interim(Some((partial, reader.info())));
         }
         partial
     }
@@ -275,7 +292,7 @@ impl Run<'_> {
                 frames: seen.frames,
             });
             info.frames = seen.frames;
-            self.interim(partial, &info);
+            self.interim(Some((partial, &info)));
             !progress.interrupted()
         });
         (reader, partial)
@@ -302,16 +319,17 @@ impl Run<'_> {
         self.keep(Some(name.to_owned()), partial, &readers.iter().collect::<Vec<_>>());
     }
 
-    /// Reports what was read so far, where that is wanted now.
-    fn interim(&self, partial: &Partial, info: &CaptureInfo) {
+    /// Reports what was read so far, of a capture that is being read too, where that is wanted now.
+    fn interim(&self, reading: Option<(&Partial, &CaptureInfo)>) {
         let Some(interrupt) = self.progress.interrupt().filter(|interrupt| interrupt.is_report_due()) else { return };
-        let mut partial = partial.clone();
-        partial.declare_captures(1);
-        partial.settle();
-        let times = partial.captures().first().and_then(|span| span.times);
-        let stream = Stream::new(None, vec![capture_facts(info, true, times)], partial, self.alone);
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        streams.insert_read(stream);
+        if let Some((partial, info)) = reading {
+            let mut partial = partial.clone();
+            partial.declare_captures(1);
+            partial.settle();
+            let times = partial.captures().first().and_then(|span| span.times);
+            streams.insert_read(Stream::new(None, vec![capture_facts(info, true, times)], partial, self.alone));
+        }
         let settings = self.resolved.clone().unwrap_or_else(|| self.settings.resolve(Timestamp::UNKNOWN));
         self.progress.interim(State::new(settings, streams).report().0);
         interrupt.reported();

@@ -3,7 +3,7 @@
 use super::Matcher;
 use super::limits::{
     MAX_ALIKE, MAX_COLOURS, MAX_FLOWS, MAX_HOLES, MAX_HOLES_AT_ONCE, MAX_KEPT, MAX_LINKS, MAX_LOST, MAX_OUTSIDE,
-    MAX_PIECES, MAX_SAS, MAX_SIZES, MAX_TIMED_SIZES, MAX_TRAINS, MAX_WAITING,
+    MAX_PIECES, MAX_SAS, MAX_SIZES, MAX_SPREAD_BINS, MAX_TIMED_SIZES, MAX_TRAINS, MAX_WAITING,
 };
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::content::index::Index;
@@ -86,6 +86,10 @@ impl Matcher {
             format!(
                 "pairs were of sizes beyond the {MAX_TIMED_SIZES} whose times are kept apart; their rows of sizes have no latency"
             ),
+        );
+        say(
+            tally.spread.beyond(),
+            format!("directions came when the {MAX_SPREAD_BINS} time bins were taken; they are in no bin"),
         );
         let (late, jumped) = self.order.late_and_jumped();
         say(

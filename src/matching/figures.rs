@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
+use super::bins::buckets;
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::limits::MAX_OUTSIDE;
@@ -16,6 +17,7 @@ use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::quantiles::Quantiles;
 use crate::matching::measure::tally::{Pads, SaTally, frame};
+use crate::matching::occurrences::NamedFrames;
 use crate::matching::packets::flows::Flows;
 use crate::matching::packets::ledger::{Lost, PairBasis};
 use crate::matching::packets::prefix::Prefix;
@@ -23,7 +25,7 @@ use crate::model::pairs::{
     self, ByBasis, Direction, Ends, EndsWay, Latency, LossPlace, Outside, Padding, PaddingExample, Pairs, Times,
     TunnelWay, Undetermined,
 };
-use crate::model::report::{FrameRef, Rfc3339};
+use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
 
@@ -33,10 +35,14 @@ pub(crate) struct Figures {
     pub(crate) pairs: Pairs,
     pub(crate) directions: Vec<Direction>,
     pub(crate) outside: Vec<Outside>,
+    pub(crate) bin_ns: Option<u64>,
+    pub(crate) bins: Vec<pairs::SpreadBin>,
     pub(crate) sizes: Vec<pairs::Size>,
     pub(crate) padding: Padding,
     pub(crate) ends: Vec<Ends>,
     pub(crate) lost: Vec<pairs::Lost>,
+    /// Packets that findings name.
+    pub(crate) named: NamedFrames,
     pub(crate) degraded_why: Vec<String>,
     /// Silences of the taps in which packets are missing that were not lost, as far as is known.
     pub(crate) silent: Vec<Silent>,
@@ -90,7 +96,7 @@ impl Matcher {
         let mut doubtful: BTreeSet<u32> = BTreeSet::new();
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
-        for at in order {
+        for at in order.iter().copied() {
             let Some(sa) = self.tally.sas.get(at) else { continue };
             let (missing, unseen) = self.missing(at as u32, &doubt);
             let open = self.open(at as u32, sa, missing);
@@ -110,10 +116,14 @@ impl Matcher {
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
         fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
+        let (bin_ns, bins) = self.bins(&mut directions, &order, &flows);
         let (outside, outside_plain, more_outside) = outside(&flows);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
+        let (lost, lost_ways): (Vec<_>, Vec<_>) = lost.into_iter().unzip();
         let before = hidden + lost.iter().filter(|lost| lost.verdict == LossPlace::BeforeTunnel).count() as u64;
+        let sas = self.tally.sas.iter_mut().filter(|sa| sa.encapsulated == Some(false));
+        let alone = sas.map(|sa| (sa.name.clone(), std::mem::take(&mut sa.alone_frames))).collect();
         let left_out = LeftOut {
             outside: more_outside,
             lost: losses.unmatched_plain.saturating_sub(before),
@@ -131,10 +141,13 @@ impl Matcher {
             pairs,
             directions,
             outside,
+            bin_ns,
+            bins,
             sizes,
             padding: self.padding(),
             ends: self.ends(&losses),
             lost,
+            named: NamedFrames { lost_ways, alone },
             degraded_why: self.degraded(&left_out),
             silent: doubt
                 .silent
@@ -206,8 +219,13 @@ impl Matcher {
         })
     }
 
-    /// Lost packets, and how many are not named because it is not known which were lost.
-    fn lost(&self, flows: &Flows, losses: &Losses, doubtful: &BTreeSet<u32>) -> (Vec<pairs::Lost>, u64) {
+    /// Lost packets with their direction, and how many are not named because it is not known which were lost.
+    fn lost(
+        &self,
+        flows: &Flows,
+        losses: &Losses,
+        doubtful: &BTreeSet<u32>,
+    ) -> (Vec<(pairs::Lost, Option<Name>)>, u64) {
         let name = |sa: u32| Some(self.tally.sas.get(sa as usize)?.name.clone());
         let round = |confidence: f32| (f64::from(confidence) * 1_000.0).round() / 1_000.0;
         // A hole in the numbers names its packet, however many others are in doubt.
@@ -217,10 +235,11 @@ impl Matcher {
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let hidden = selected().filter(is_doubtful).count() as u64;
         let shown = selected().filter(|lost| !is_doubtful(lost));
-        let mut rows: Vec<pairs::Lost> = shown
+        let mut rows: Vec<(pairs::Lost, Option<Name>)> = shown
             .map(|lost| {
-                let Lost { pos, time, bytes, flow: _, hole, confidence, silence: _ } = *lost;
-                pairs::Lost {
+                let Lost { pos, time, bytes, flow, hole, confidence, silence: _ } = *lost;
+                let way = self.tally.flow_sa.get(&flow).and_then(|sa| name(*sa));
+                let lost = pairs::Lost {
                     frame: frame(pos),
                     time: time.ns().map(Rfc3339),
                     inner_bytes: bytes.into(),
@@ -228,15 +247,16 @@ impl Matcher {
                     sequence: hole.map(|(_, number)| number),
                     confidence: round(confidence),
                     verdict: LossPlace::BeforeTunnel,
-                }
+                };
+                (lost, way)
             })
             .collect();
         let key = |frame: FrameRef| (frame.capture, frame.frame);
-        let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|lost| key(lost.frame)).collect();
+        let before: HashSet<(u32, u64), FixedState> = rows.iter().map(|(lost, _)| key(lost.frame)).collect();
         for (pos, ns, bytes, sa) in losses.ends.iter().flat_map(|ends| &ends.frames) {
             let paired = self.ledger.unpaired.as_ref().is_some_and(|unpaired| !unpaired.contains(pos));
             if !before.contains(&key(frame(*pos))) {
-                rows.push(pairs::Lost {
+                let lost = pairs::Lost {
                     frame: frame(*pos),
                     time: Some(Rfc3339(*ns)),
                     inner_bytes: (*bytes).into(),
@@ -244,10 +264,11 @@ impl Matcher {
                     sequence: None,
                     confidence: 1.0,
                     verdict: if paired { LossPlace::BehindTunnel } else { LossPlace::EndToEnd },
-                });
+                };
+                rows.push((lost, name(*sa)));
             }
         }
-        rows.sort_by_key(|lost| (lost.frame.capture, lost.frame.frame));
+        rows.sort_by_key(|(lost, _)| (lost.frame.capture, lost.frame.frame));
         (rows, hidden)
     }
 
@@ -455,6 +476,8 @@ fn direction(
         },
         latency_sf_ns: times(&sa.store_and_forward),
         latency_ct_ns: times(&sa.cut_through),
+        latency_buckets: buckets(&sa.times),
+        bins_why: None,
         header: sa.header,
     }
 }

@@ -23,6 +23,10 @@ pub(super) const MAX_SIZES: usize = 1 << 16;
 pub(super) const MAX_TIMED_SIZES: usize = 4_096;
 /// Lost packets that are named.
 pub(super) const MAX_LOST: usize = 10_000;
+/// Time bins of all directions; narrower ones are joined. Each holds a distribution of times.
+pub(super) const MAX_SPREAD_BINS: usize = 2_048;
+/// Time bins of one direction.
+pub(super) const MAX_BINS_OF_ONE: usize = 300;
 /// Missing numbers among the packets that are looked at together; what an alignment takes grows with them. Larger gaps are jumps.
 pub(super) const MAX_HOLES_AT_ONCE: i64 = 1_024;
 /// Holes of one direction whose plaintext packet is remembered, in case the packet arrives late.

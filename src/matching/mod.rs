@@ -11,6 +11,7 @@
               128 bits; lengths are those of IP packets, unwrapped numbers those of 32 bits, and confidences and worths are floats"
 )]
 
+mod bins;
 mod by_size;
 mod content;
 mod degraded;
@@ -18,9 +19,11 @@ mod figures;
 mod given;
 mod limits;
 mod measure;
+pub(crate) mod occurrences;
 mod order;
 mod packets;
 pub(crate) mod report;
+mod spread;
 
 use std::collections::BTreeMap;
 
@@ -45,7 +48,7 @@ use crate::matching::packets::trains::Trains;
 pub(crate) use crate::matching::packets::trains::Whole;
 pub(crate) use crate::matching::packets::tunnel::Role;
 pub(crate) use crate::matching::packets::tunnel::Sight;
-pub(crate) use figures::{Figures, Read};
+pub(crate) use figures::Read;
 pub(crate) use given::Given;
 use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS};
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use crate::analysis::Expectation;
 use crate::analysis::finish::CaptureFacts;
 use crate::analysis::finish::expected::keys;
-use crate::analysis::finish::findings::{Draft, capture, percent, plural, sort};
+use crate::analysis::finish::findings::{Draft, Listed, capture, filter, percent, plural, sort};
+use crate::matching::occurrences::{self, NamedFrames};
 use crate::matching::{Checks, Silent};
 use crate::model::SaKey;
-use crate::model::pairs::{Direction, EndsWay, MatchReport, PairBasis, TunnelWay, Undetermined};
+use crate::model::pairs::{Direction, EndsWay, LossPlace, MatchReport, PairBasis, TunnelWay, Undetermined};
 use crate::model::report::{Finding, Rfc3339};
 
 /// What is wrong or worth knowing.
@@ -19,11 +20,13 @@ pub(crate) fn findings(
     checks: &Checks,
     packets: &BTreeMap<SaKey, u64>,
     silent: &[Silent],
+    named: &NamedFrames,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     capture::add(&mut findings, captures);
     if let Some(policies) = expectation.policies() {
-        findings.extend(keys::of_checks(expectation.locks(), policies, &checks.sas, packets));
+        let frames = |listed: &Listed, what: &str| occurrences::of_tunnel(report, listed, what);
+        findings.extend(keys::of_checks(expectation.locks(), policies, &checks.sas, packets, &frames));
     }
     for (sa, count) in packets.iter().filter(|(sa, _)| sa.spi.is_zero()) {
         let evidence = format!(
@@ -35,19 +38,20 @@ pub(crate) fn findings(
         findings.push(Draft::new("spi-zero", evidence).of(sa.to_string()).count(*count).done());
     }
     for direction in &report.directions {
-        findings.extend(loss(report, direction));
-        findings.extend(behind(direction));
+        findings.extend(loss(report, direction, named));
+        findings.extend(behind(report, direction, named));
         findings.extend(undetermined(direction));
     }
     findings.extend(holes(silent));
     findings.extend(ends(report));
     findings.extend(nothing(report));
     sort(&mut findings);
+    filter::by_frames(&mut findings);
     findings
 }
 
 /// Packets that the later of two taps did not show.
-fn loss(report: &MatchReport, direction: &Direction) -> Option<Finding> {
+fn loss(report: &MatchReport, direction: &Direction, named: &NamedFrames) -> Option<Finding> {
     let decapsulated = direction.way == TunnelWay::Decapsulated;
     if let Some(open) = direction.undetermined.as_ref().filter(|_| direction.matched == 0) {
         return numbers(direction, open);
@@ -66,7 +70,16 @@ fn loss(report: &MatchReport, direction: &Direction) -> Option<Finding> {
     );
     evidence += &too_big(report, direction);
     evidence += &caveat(direction);
-    Some(Draft::new("match-loss", evidence).of(direction.sa.clone()).count(lost).done())
+    // Packets that are paired by their order and left over are one of several.
+    let sure = direction.confidence.is_some_and(|mean| mean >= 0.9);
+    let frames = if decapsulated && !sure {
+        Vec::new()
+    } else if decapsulated {
+        named.not_out(report, &direction.sa, direction.unmatched_tunnel, lost)
+    } else {
+        named.lost(report, &direction.sa, LossPlace::BeforeTunnel, lost)
+    };
+    Some(Draft::new("match-loss", evidence).of(direction.sa.clone()).count(lost).named(frames, lost).done())
 }
 
 /// Lost sizes that ICMP errors explain.
@@ -106,7 +119,7 @@ fn numbers(direction: &Direction, open: &Undetermined) -> Option<Finding> {
 }
 
 /// Packets that the tunnel's tap saw and the exit tap did not.
-fn behind(direction: &Direction) -> Option<Finding> {
+fn behind(report: &MatchReport, direction: &Direction, named: &NamedFrames) -> Option<Finding> {
     let lost = direction.lost_behind_tunnel.filter(|lost| *lost > 0 && direction.way == TunnelWay::Encapsulated)?;
     let evidence = format!(
         "{} of {} that the tunnel tap saw ({}) did not reach the exit tap.{}",
@@ -115,7 +128,8 @@ fn behind(direction: &Direction) -> Option<Finding> {
         percent(lost, direction.matched),
         caveat(direction)
     );
-    Some(Draft::new("match-loss-behind", evidence).of(direction.sa.clone()).count(lost).done())
+    let frames = named.lost(report, &direction.sa, LossPlace::BehindTunnel, lost);
+    Some(Draft::new("match-loss-behind", evidence).of(direction.sa.clone()).count(lost).named(frames, lost).done())
 }
 
 /// Packets that were lost from the exit to the plain side before the tunnel's tap, or wherever where pairs do not tell.

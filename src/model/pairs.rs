@@ -1,5 +1,7 @@
 //! What `spiglass match` found, as data: exactly what its `--format json` prints. Names carry units; absent is `null`.
 
+mod series;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -9,6 +11,8 @@ use super::report::{
     Capture, Exactness, Finding, FrameRef, Name, Parts, Pattern, Rfc3339, RunSummary, SaMode, Tool, TransformBasis,
     TransformReport,
 };
+pub use series::{LatencyBucket, Pair, SpreadBin};
+
 pub use super::vocabulary::{ClockBasis, EndsWay, LossPlace, MatchSchema, PairBasis, TunnelWay};
 
 /// Which plaintext packet became which tunnelled packet, and what it cost.
@@ -35,6 +39,12 @@ pub struct MatchReport {
     pub directions: Vec<Direction>,
     /// Plaintext traffic that does not go through the tunnel.
     pub outside: Vec<Outside>,
+    /// Width of a bin of `bins`; null without bins.
+    #[serde(default)]
+    pub bin_ns: Option<u64>,
+    /// What each direction was offered and carried over time; bins without packets are left out.
+    #[serde(default)]
+    pub bins: Vec<SpreadBin>,
     /// Overhead by packet size.
     pub sizes: Vec<Size>,
     /// Ethernet padding on both sides, and what becomes of it.
@@ -183,6 +193,12 @@ pub struct Direction {
     pub latency_sf_ns: Option<Times>,
     /// Bit forwarding (RFC 1242 section 3.8): first bit in to first bit out; null without the rate of the link.
     pub latency_ct_ns: Option<Times>,
+    /// The times of `latency_ns` as a histogram, shortest first, occupied buckets alone; null without times.
+    #[serde(default)]
+    pub latency_buckets: Option<Vec<LatencyBucket>>,
+    /// Why `bins` does not say what was offered and lost in this direction; null where it does.
+    #[serde(default)]
+    pub bins_why: Option<Name>,
     /// What the outer header takes over of the inner one.
     pub header: HeaderCopy,
 }
@@ -448,32 +464,6 @@ pub struct Lost {
     pub confidence: f64,
     /// Where it was lost.
     pub verdict: LossPlace,
-}
-
-/// One pair: a row of `--table pairs`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Pair {
-    /// The plaintext frame.
-    pub plain: FrameRef,
-    /// The tunnel's frame; of several fragments the first.
-    pub tunnel: FrameRef,
-    /// Id of the SA or tunnel.
-    pub sa: Name,
-    /// Sequence number, where there is one.
-    pub sequence: Option<u32>,
-    /// IP length of the plaintext packet.
-    pub inner_bytes: u64,
-    /// IP length of the tunnelled packet, fragments summed; absent where fragments are missing.
-    pub outer_bytes: Option<u64>,
-    /// Outer less inner.
-    pub overhead_bytes: Option<i64>,
-    /// Time between the taps, clocks compared.
-    pub delay_ns: Option<i64>,
-    /// How it is known.
-    pub basis: PairBasis,
-    /// 0 to 1.
-    pub confidence: f64,
 }
 
 /// An empty transform.

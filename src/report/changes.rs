@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::report::{Finding, Report, Sa};
-use crate::report::words::names::sa_title;
+use crate::model::report::{EventKind, Finding, Report, Rfc3339, Sa};
+use crate::report::words::names::{sa_parts, sa_title};
 use crate::report::words::number::{RateUnit, count, decimal, duration, grouped};
 
 /// One thing that became different.
@@ -37,6 +37,10 @@ pub enum ChangeKind {
     FindingGrows,
     /// A finding is no longer there: what was seen since contradicts it.
     FindingEnds,
+    /// An SA took over from another one between the same ends, which is silent.
+    Rekey,
+    /// The SA that was thought replaced carries frames again.
+    RekeyEnds,
     /// What an SA carried since the report before.
     Rate,
 }
@@ -52,6 +56,8 @@ impl ChangeKind {
             Self::FindingBegins => "begins",
             Self::FindingGrows => "grows",
             Self::FindingEnds => "ends",
+            Self::Rekey => "rekey",
+            Self::RekeyEnds => "no rekey",
             Self::Rate => "rate",
         }
     }
@@ -62,6 +68,8 @@ impl ChangeKind {
 pub struct Changes {
     sas: BTreeMap<(String, String), SeenSa>,
     findings: BTreeMap<(String, String, String), u64>,
+    /// SAs that took over, by tap and SA: the one each took over from.
+    rekeys: BTreeMap<(String, String), String>,
     /// When the report before was made, in nanoseconds on any clock that only goes forward.
     before_ns: Option<u64>,
 }
@@ -79,13 +87,49 @@ impl Changes {
     /// What is different from the report before. `now_ns`: when the report was made, on a clock that only goes forward; an SA that has no new
     /// frames for `silent_ns` is silent; `rates`: what each SA carried is said too.
     pub fn take(&mut self, report: &Report, now_ns: u64, silent_ns: u64, rates: bool) -> Vec<Change> {
+        self.compare(report, now_ns, silent_ns, rates, false)
+    }
+
+    /// The same of the last report. No packet of an SA can follow any more that would contradict a rekey.
+    pub fn take_last(&mut self, report: &Report, now_ns: u64, silent_ns: u64, rates: bool) -> Vec<Change> {
+        self.compare(report, now_ns, silent_ns, rates, true)
+    }
+
+    fn compare(&mut self, report: &Report, now_ns: u64, silent_ns: u64, rates: bool, last: bool) -> Vec<Change> {
         let mut changes = Vec::new();
         let since = self.before_ns.replace(now_ns).map(|before| now_ns.saturating_sub(before));
         for sa in &report.sas {
             self.sa(sa, report, now_ns, silent_ns, since.filter(|_| rates), &mut changes);
         }
+        self.rekey(report, last, &mut changes);
         self.finding(report, &mut changes);
         changes
+    }
+
+    /// Rekeys of the report's events. While more may come an SA counts as replaced when it is silent: two SAs in use side by side look like
+    /// a rekey until the older one sends again.
+    fn rekey(&mut self, report: &Report, last: bool, changes: &mut Vec<Change>) {
+        let mut gone = std::mem::take(&mut self.rekeys);
+        for event in report.events.iter().filter(|event| event.what == EventKind::Rekey) {
+            let Some(old) = event.from_sa.as_deref() else { continue };
+            let (new, tap) = (event.sa.to_string(), event.tap.to_string());
+            let known = gone.remove(&(tap.clone(), new.clone())).is_some_and(|from| from == old);
+            let silent = self.sas.get(&(tap.clone(), old.to_owned())).is_some_and(|old| old.silent);
+            if !known && !silent && !last {
+                continue;
+            }
+            if !known {
+                let time = event.when.0.ns().map(|ns| Rfc3339(ns).to_string());
+                let text = format!("{} took over from {}", sa_title(&new), spi(old));
+                changes.push(Change { time, event: ChangeKind::Rekey, subject: new.clone(), text });
+            }
+            self.rekeys.insert((tap, new), old.to_owned());
+        }
+        for ((_, new), old) in gone {
+            let new_title = sa_title(&new);
+            let text = format!("{new_title} did not take over from {}: what was seen since contradicts it", spi(&old));
+            changes.push(Change { time: None, event: ChangeKind::RekeyEnds, subject: new, text });
+        }
     }
 
     fn sa(
@@ -163,6 +207,11 @@ impl Changes {
             say(ChangeKind::FindingEnds, None, &code, format!("{code}{of}: what was seen since contradicts it"));
         }
     }
+}
+
+/// The SPI of an SA's id, where its ends are known from another one.
+fn spi(id: &str) -> &str {
+    sa_parts(id).map_or(id, |(_, spi, _)| spi)
 }
 
 /// What makes a finding the same one: code, tap, SA.

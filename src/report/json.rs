@@ -53,7 +53,7 @@ pub fn write_pairs(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// A report of pairs, one object per line: first `{"row":"match",...}` with the counts of pairs, then every row of every table with
-/// `row` saying which: `capture`, `direction`, `size`, `padding`, `end`, `outside`, `lost`, `finding`.
+/// `row` saying which: `capture`, `direction`, `bin`, `size`, `padding`, `end`, `outside`, `lost`, `finding`.
 ///
 /// # Errors
 /// Whatever `out` fails with.
@@ -65,19 +65,21 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
         exactness: Exactness,
         degraded_why: &'r [String],
         pairs: &'r Pairs,
+        bin_ns: Option<u64>,
         carried_into_tunnel: bool,
         rewritten: bool,
         run: RunSummary,
         exit_status: u8,
     }
     let mut out = Harmless(io::BufWriter::new(out));
-    let MatchReport { schema, tool, exactness, degraded_why, pairs, padding, run, exit_status, .. } = report;
+    let MatchReport { schema, tool, exactness, degraded_why, pairs, bin_ns, padding, run, exit_status, .. } = report;
     let head = Head {
         schema: *schema,
         tool,
         exactness: *exactness,
         degraded_why,
         pairs,
+        bin_ns: *bin_ns,
         carried_into_tunnel: padding.carried_into_tunnel,
         rewritten: padding.rewritten,
         run: *run,
@@ -88,6 +90,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
         lines(&mut out, "capture", &side.captures)?;
     }
     lines(&mut out, "direction", &report.directions)?;
+    lines(&mut out, "bin", &report.bins)?;
     lines(&mut out, "size", &report.sizes)?;
     lines(&mut out, "padding", &padding.examples)?;
     lines(&mut out, "end", &report.ends)?;

@@ -1,5 +1,7 @@
 //! The JSON outputs of this program, read back.
 
+pub mod pairs;
+
 use serde::Deserialize;
 
 use crate::model::report::ReportSchema;

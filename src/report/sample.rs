@@ -1,11 +1,13 @@
 //! Reports made by hand, for the tests of the renderers.
 
 pub(crate) mod pairs;
+mod rates;
 
 use std::collections::BTreeMap;
 
 use crate::model::report::*;
 use crate::model::{Address, Encapsulation, Protocol, Spi, Timestamp};
+use rates::rate;
 
 const START: i64 = 1_795_236_062_000_000_000;
 const A: &str = "192.168.1.1";
@@ -171,32 +173,6 @@ pub(crate) fn finding(code: &'static str, spi: u32) -> Finding {
         accepted: None,
         config: Vec::new(),
         fix: Vec::new(),
-    }
-}
-
-fn rate(from: &str, to: &str) -> DirectionRate {
-    DirectionRate {
-        tap: "tunnel".into(),
-        direction: direction(from, to),
-        from: from.into(),
-        to: to.into(),
-        seconds: Some(15.02),
-        frames: 127_519,
-        frames_per_s: Some(8490.0),
-        l1_bps: Some(10.73e6),
-        l1_with_control_bps: Some(68.9e6),
-        l2_bps: Some(9.3e6),
-        l3_bps: Some(8.15e6),
-        goodput_bps: Some(4.35e6),
-        goodput_min_bps: None,
-        goodput_max_bps: None,
-        if_no_tfc: Some(GoodputRange { goodput_min_bps: Some(4.1e6), goodput_max_bps: Some(4.5e6) }),
-        clear_bps: Some(0.0),
-        control_l1_bps: Some(58.2e6),
-        utilisation_pct: Some(68.9),
-        peak: Some(Peak { start_ns: START, l1_bps: 11.0e6, frames_per_s: 8700.0 }),
-        l1_basis: LengthBasis::Measured,
-        basis: TimeBasis::CaptureClock,
     }
 }
 

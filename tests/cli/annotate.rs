@@ -1,10 +1,11 @@
 //! `annotate`: the capture is the same capture, with comments where the report has findings.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::support::build::{START, esp};
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap, pcapng};
-use crate::support::{Run, fixture, scratch, shared, spiglass, write_file};
+use crate::support::{Run, fixture, installed, scratch, shared, spiglass, write_file};
 use spiglass::Source;
 use spiglass::capture::{CaptureReader, Chunk};
 
@@ -102,6 +103,96 @@ fn every_capture_stays_the_capture_it_was() {
     }
 }
 
+/// Runs a program of Wireshark's; what it wrote on standard output, where it had no complaint.
+fn tool(program: &str, args: &[&str], paths: &[&Path]) -> Option<Vec<u8>> {
+    let output = Command::new(program).args(args).args(paths).output().expect("it runs");
+    output.status.success().then_some(output.stdout)
+}
+
+/// Magic and link type of a pcap, and the octets of its records. A pcapng has no snapshot length of the file, so editcap states its own.
+fn records(path: &Path) -> (Vec<u8>, Vec<u8>) {
+    let bytes = std::fs::read(path).expect("written");
+    ([&bytes[..4], &bytes[20..24]].concat(), bytes[24..].to_vec())
+}
+
+/// Wireshark's programs read the annotated capture as the original, and make the same pcap of both: of a pcap in this machine's order of
+/// octets the records that it had.
+#[test]
+fn an_annotated_capture_is_converted_back_to_the_octets_it_had() {
+    if !["editcap", "tshark"].iter().all(|tool| installed(tool, "conversion of annotated captures")) {
+        return;
+    }
+    let dir = scratch("annotate-back");
+    let [out, back, direct] = ["out.pcapng", "back.pcap", "direct.pcap"].map(|name| dir.join(name));
+    let frames_of = troubled();
+    let own = [
+        ("le-us.pcap", pcap(&frames_of, ETHERNET, Order::Little, Step::Micro)),
+        ("be-us.pcap", pcap(&frames_of, ETHERNET, Order::Big, Step::Micro)),
+        ("le-ns.pcap", pcap(&frames_of, ETHERNET, Order::Little, Step::Nano)),
+        ("be-ns.pcap", pcap(&frames_of, ETHERNET, Order::Big, Step::Nano)),
+        ("le.pcapng", pcapng(&frames_of, Order::Little)),
+        ("be.pcapng", pcapng(&frames_of, Order::Big)),
+    ];
+    let mut files: Vec<PathBuf> = own.iter().map(|(name, bytes)| write_file(&dir, name, bytes)).collect();
+    for folder in
+        [fixture("lab/loss-before-tap-tunnel.pcap").parent().map(Path::to_owned), shared("lab"), shared("corpus/ipsec")]
+            .into_iter()
+            .flatten()
+    {
+        let mut captures: Vec<PathBuf> = walk(&folder).into_iter().filter(|path| is_capture(path)).collect();
+        captures.sort();
+        files.extend(captures.into_iter().step_by(11));
+    }
+    let mut converted = 0;
+    for file in &files {
+        if annotate(file, &[], &out).status != 0 {
+            continue;
+        }
+        let listing = ["-n", "-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-r"];
+        let [before, after] = [file, &out].map(|path| tool("tshark", &listing, &[path]));
+        assert!(before.is_some() && after.is_some(), "{}: tshark complains", file.display());
+        assert!(before == after, "{}", file.display());
+        let bytes = std::fs::read(file).expect("there");
+        let nanoseconds = matches!(bytes.get(..4), Some([0x4d, 0x3c, 0xb2, 0xa1] | [0xa1, 0xb2, 0x3c, 0x4d]));
+        let format = ["-F", if nanoseconds || bytes.starts_with(&[0x0a]) { "nsecpcap" } else { "pcap" }];
+        // What has interfaces of several link types is no pcap, annotated or not.
+        let Some(_) = tool("editcap", &format, &[file, &direct]) else { continue };
+        assert!(tool("editcap", &format, &[&out, &back]).is_some(), "{}", file.display());
+        assert!(records(&back) == records(&direct), "{}", file.display());
+        assert!(frames(&back) == frames(file), "{}", file.display());
+        if matches!(bytes.get(..4), Some([0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1]))
+            && cfg!(target_endian = "little")
+        {
+            assert!(records(&back) == records(file), "{}", file.display());
+        }
+        converted += 1;
+    }
+    assert!(converted >= own.len(), "{converted} files");
+}
+
+/// `frame.comment` selects the frames of a finding.
+#[test]
+fn comments_are_found_by_the_code_of_the_finding_in_tshark() {
+    if !installed("tshark", "comments of annotated captures") {
+        return;
+    }
+    let dir = scratch("annotate-filter");
+    let path = write_file(&dir, "tap.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    let out = dir.join("out.pcapng");
+    annotate(&path, &[], &out).expect(0);
+    let report = spiglass(&["report", "--format", "json", path.to_str().expect("text")]).expect(0).json();
+    for code in ["sequence-gap", "spi-zero"] {
+        let findings = report["findings"].as_array().expect("findings");
+        let finding = findings.iter().find(|finding| finding["code"] == code).expect("it is found");
+        let frames: Vec<String> =
+            finding["occurrences"].as_array().expect("frames").iter().map(|one| one["frame"].to_string()).collect();
+        let filter = format!("frame.comment contains \"spiglass {code}:\"");
+        let shown = tool("tshark", &["-n", "-Y", &filter, "-T", "fields", "-e", "frame.number", "-r"], &[&out]);
+        let shown = String::from_utf8(shown.expect("a filter")).expect("numbers");
+        assert_eq!(shown.lines().collect::<Vec<_>>(), frames, "{code}");
+    }
+}
+
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.flat_map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { vec![entry.path()] }).collect()
@@ -137,6 +228,20 @@ fn blocks_without_comments_are_copied_and_options_stay() {
         assert_eq!(comments(&twice).len(), 2 * comments(&once).len());
         assert_eq!(frames(&again), frames(&path));
     }
+}
+
+/// The interface of a pcap, which has no name for it, gets the name of the tap; names of a pcapng are in the report and stay.
+#[test]
+fn interfaces_have_names() {
+    let dir = scratch("annotate-interfaces");
+    let path = write_file(&dir, "wan-side.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    let out = dir.join("out.pcapng");
+    annotate(&path, &[], &out).expect(0);
+    let run = spiglass(&["report", out.to_str().expect("text")]).expect(0);
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(text.contains("pcapng, Ethernet, interface wan-side, "), "{text}");
+    let json = spiglass(&["report", "--format", "json", out.to_str().expect("text")]).expect(0).json();
+    assert_eq!(json["captures"][0]["interfaces"][0]["name"], "wan-side");
 }
 
 #[test]
@@ -186,6 +291,89 @@ fn pairs_are_told_in_the_tunnel() {
     let pairs = text.iter().filter(|comment| comment.starts_with("pair: plain frame ")).count();
     assert!(pairs > 1_000, "{pairs}");
     assert!(text.iter().any(|comment| comment.contains("overhead") && comment.contains(" later")), "{text:?}");
+}
+
+/// The CSV of the pairs says of either side what `--plain` says of the tunnel.
+#[test]
+fn pairs_of_match_are_told_on_either_side() {
+    let dir = scratch("annotate-match");
+    let [plain, tunnel] = ["plain-a", "tunnel"].map(|side| fixture(&format!("lab/loss-before-tap-{side}.pcap")));
+    let [plain_name, tunnel_name] = [&plain, &tunnel].map(|path| path.to_str().expect("text"));
+    let sides = ["match", "-q", "--plain", plain_name, "--tunnel", tunnel_name];
+    let rows = spiglass(&[&sides[..], &["--table", "pairs", "--format", "csv"]].concat()).expect(0).stdout;
+    let pairs = write_file(&dir, "pairs.csv", &rows);
+    let (of_plain, of_pairs) = (dir.join("plain.pcapng"), dir.join("pairs.pcapng"));
+    annotate(&tunnel, &["--plain", plain_name], &of_plain).expect(0);
+    annotate(&tunnel, &["--match", pairs.to_str().expect("text")], &of_pairs).expect(0);
+    let [of_plain, of_pairs] = [of_plain, of_pairs].map(|path| std::fs::read(path).expect("written"));
+    assert!(of_plain == of_pairs, "the same comments");
+    // The plain side: its packets say their tunnelled ones, and the JSON says which were lost.
+    let json = spiglass(&[&sides[..], &["--format", "json"]].concat()).expect(0);
+    let lost: Vec<u64> = json.json()["lost"]
+        .as_array()
+        .expect("lost")
+        .iter()
+        .map(|lost| lost["frame"]["frame"].as_u64().expect("a frame"))
+        .collect();
+    assert_eq!(lost.len(), 10);
+    let json = write_file(&dir, "match.json", &json.stdout);
+    let out = dir.join("lan.pcapng");
+    let both = ["--match", pairs.to_str().expect("text"), "--match", json.to_str().expect("text")];
+    annotate(&plain, &both, &out).expect(0);
+    let packets: Vec<Vec<String>> = blocks(&std::fs::read(&out).expect("written"), Order::Little)
+        .into_iter()
+        .filter(|(kind, _)| *kind == 6)
+        .map(|(_, body)| comments(&body))
+        .collect();
+    for (frame, told) in (1..).zip(&packets) {
+        let is_lost = told.iter().any(|comment| comment.starts_with("match-loss: not seen at the tunnel tap; number "));
+        let is_pair = told.iter().any(|comment| comment.starts_with("pair: tunnel frame "));
+        assert_eq!(is_lost, lost.contains(&frame), "frame {frame}: {told:?}");
+        assert!(!(is_lost && is_pair), "frame {frame}: {told:?}");
+    }
+    // All but the two that are guesses.
+    assert_eq!(packets.iter().filter(|told| told.iter().any(|one| one.starts_with("pair: "))).count(), 1_248);
+}
+
+#[test]
+fn outputs_of_match_that_say_nothing_of_the_capture_are_refused() {
+    let dir = scratch("annotate-match-refused");
+    let [plain, tunnel] = ["plain-a", "tunnel"].map(|side| fixture(&format!("lab/loss-before-tap-{side}.pcap")));
+    let name = |path: &Path| path.to_str().expect("text").to_owned();
+    let run = |more: &[&str]| {
+        let sides = ["match", "-q", "--plain", &name(&plain), "--tunnel", &name(&tunnel)];
+        spiglass(&[&sides[..], more].concat()).expect(0).stdout
+    };
+    let pairs = write_file(&dir, "pairs.csv", &run(&["--table", "pairs", "--format", "csv"]));
+    let sizes = write_file(&dir, "sizes.csv", &run(&["--table", "sizes", "--format", "csv"]));
+    let lines = write_file(&dir, "lines.json", &run(&["--format", "ndjson"]));
+    let json = write_file(&dir, "match.json", &run(&["--format", "json"]));
+    let report = spiglass(&["report", "--format", "json", &name(&tunnel)]).expect(0).stdout;
+    let report = write_file(&dir, "report.json", &report);
+    let other = write_file(&dir, "other.pcap", &pcap(&troubled(), ETHERNET, Order::Little, Step::Nano));
+    // The same name, another capture.
+    let elsewhere = scratch("annotate-match-elsewhere");
+    let alike = write_file(&elsewhere, "loss-before-tap-tunnel.pcap", &std::fs::read(&other).expect("there"));
+    let alike_plain = write_file(&elsewhere, "loss-before-tap-plain-a.pcap", &std::fs::read(&other).expect("there"));
+    for (capture, file, words) in [
+        (&tunnel, &json, "--table pairs --format csv"),
+        (&tunnel, &sizes, "no row of `match --table pairs --format csv`"),
+        (&plain, &lines, "not rows of --format ndjson"),
+        (&plain, &report, "no output of `match`"),
+        (&other, &pairs, "of other captures"),
+        (&other, &json, "of other captures"),
+        (&alike, &pairs, "it is of another capture"),
+        (&alike_plain, &json, "it is of another capture"),
+    ] {
+        let out = dir.join("refused.pcapng");
+        let told = annotate(capture, &["--match", &name(file)], &out).expect(2);
+        assert!(told.stderr.contains(words) && !out.exists(), "{told}");
+    }
+    // A copy elsewhere is the same capture.
+    let copy = write_file(&elsewhere, "loss-before-tap-tunnel.pcap", &std::fs::read(&tunnel).expect("there"));
+    annotate(&copy, &["--match", &name(&pairs)], &dir.join("copy.pcapng")).expect(0);
+    // It must not be written over.
+    annotate(&tunnel, &["--match", &name(&pairs)], &pairs).expect(2);
 }
 
 #[test]

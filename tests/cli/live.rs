@@ -14,8 +14,13 @@ use crate::support::writer::{Out, plain_pcap};
 const HEADER: usize = 24;
 
 fn packet(spi: u32, sequence: u32) -> Out {
+    packet_at(u64::from(sequence), spi, sequence)
+}
+
+/// A packet so many milliseconds after the first one.
+fn packet_at(ms: u64, spi: u32, sequence: u32) -> Out {
     let frame = esp([192, 168, 1, 1].into(), [192, 168, 1, 2].into(), spi, sequence, &[0xa5; 76]);
-    Out::whole(START + u64::from(sequence) * 1_000_000, frame)
+    Out::whole(START + ms * 1_000_000, frame)
 }
 
 /// Records of a pcap without its header.
@@ -95,6 +100,45 @@ fn a_slow_pipe_is_told_line_by_line() {
     assert!(rest.contains("Security associations"), "the report follows: {rest}");
 }
 
+/// A new SA of the same ends takes over; two in use side by side are no rekey, and neither is one that the old SA contradicts.
+#[test]
+fn a_rekey_is_told_once_the_old_sa_is_silent() {
+    let mut running = Running::begin(&["watch", "--every", "200ms", "--silent", "1s"], Stdio::piped());
+    let mut writer = running.child.stdin.take().expect("a pipe");
+    let old = (1..=50).map(|n| packet_at(u64::from(n) * 10, 1001, n));
+    writer.write_all(&plain_pcap(&old.collect::<Vec<_>>())).expect("it is read");
+    running.wait_for(&["new SA", "0x000003e9"]);
+    writer.write_all(&records((1..=50).map(|n| packet_at(500 + u64::from(n) * 10, 2002, n)))).expect("it is read");
+    running.wait_for(&["silent", "0x000003e9"]);
+    running.wait_for(&["  rekey  ", "ESP 0x000007d2", "took over from 0x000003e9"]);
+    writer.write_all(&records((51..=99).map(|n| packet_at(500 + u64::from(n) * 10, 1001, n)))).expect("it is read");
+    running.wait_for(&["no rekey", "0x000007d2", "0x000003e9"]);
+    drop(writer);
+    let (status, rest) = running.end();
+    assert_eq!(status, 0, "{rest}");
+    assert!(!rest.contains("took over"), "{rest}");
+}
+
+/// Nothing follows that could contradict it: a capture that ends says its rekeys.
+#[test]
+fn the_last_rekey_is_told_at_the_end() {
+    let dir = scratch("live-rekey");
+    let old = (1..=50).map(|n| packet_at(u64::from(n) * 10, 1001, n));
+    let new = (1..=50).map(|n| packet_at(500 + u64::from(n) * 10, 2002, n));
+    let path = crate::support::write_file(&dir, "rekey.pcap", &plain_pcap(&old.clone().chain(new).collect::<Vec<_>>()));
+    let input = Stdio::from(std::fs::File::open(path).expect("it opens"));
+    let (status, lines) = Running::begin(&["watch", "--format", "ndjson"], input).end();
+    assert_eq!(status, 0, "{lines}");
+    assert!(lines.contains(r#""event":"rekey""#) && lines.contains("took over from 0x000003e9"), "{lines}");
+    // Side by side: no rekey.
+    let mut beside: Vec<Out> = old.chain((1..=50).map(|n| packet_at(105 + u64::from(n) * 10, 2002, n))).collect();
+    beside.sort_by_key(|out| out.time_ns);
+    let path = crate::support::write_file(&dir, "beside.pcap", &plain_pcap(&beside));
+    let input = Stdio::from(std::fs::File::open(path).expect("it opens"));
+    let (_, lines) = Running::begin(&["watch", "--format", "ndjson"], input).end();
+    assert!(!lines.contains("took over"), "{lines}");
+}
+
 #[test]
 fn lines_of_json_are_objects() {
     let mut running = Running::begin(&["watch", "-", "--every", "100ms", "--format", "ndjson"], Stdio::piped());
@@ -134,6 +178,88 @@ fn a_growing_file_is_followed_over_a_rotation() {
     let (status, rest) = running.end();
     assert_eq!(status, 130, "{rest}");
     assert!(rest.contains("4 frames"), "{rest}");
+}
+
+/// The key reaches what writes the file as well, and that writes what it still holds: all of it is read.
+#[test]
+fn an_interrupt_reads_a_growing_file_to_its_end() {
+    let dir = scratch("live-drain");
+    let whole = plain_pcap(&(1..=40).map(|n| packet(1001, n)).collect::<Vec<_>>());
+    for (case, early) in [("all", whole.len()), ("half", HEADER + 20 * 134 + 7), ("header", HEADER), ("nothing", 0)] {
+        let path = dir.join(format!("{case}.pcap"));
+        std::fs::write(&path, &whole[..early]).expect("written");
+        let running = Running::begin(
+            &["watch", path.to_str().expect("text"), "--every", "100ms", "--format", "ndjson"],
+            Stdio::null(),
+        );
+        std::thread::sleep(Duration::from_millis(500));
+        running.signal("-INT");
+        running.wait_for(&["reading the file to its end"]);
+        // The writer takes its time, less than after which a file counts as ended, and writes in two pieces.
+        let middle = early.midpoint(whole.len());
+        for piece in [&whole[early..middle], &whole[middle..]] {
+            std::thread::sleep(Duration::from_millis(700));
+            append(&path, piece);
+        }
+        let (status, rest) = running.end();
+        assert_eq!(status, 130, "{rest}");
+        let rows = rest.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let report = rows.into_iter().find(|row| row["row"] == "report").expect("a report follows");
+        assert_eq!(report["totals"]["frames"], 40, "{case}: {rest}");
+    }
+}
+
+/// What another file of the name holds when the key is pressed belongs to the report as well.
+#[test]
+fn an_interrupt_reads_the_file_that_a_rotation_began() {
+    let dir = scratch("live-drain-rotation");
+    let path = dir.join("eth1.pcap");
+    std::fs::write(&path, plain_pcap(&[packet(1001, 1)])).expect("written");
+    let running = Running::begin(&["watch", path.to_str().expect("text"), "--every", "100ms"], Stdio::null());
+    running.wait_for(&["new SA", "0x000003e9"]);
+    running.signal("-INT");
+    running.wait_for(&["reading the file to its end"]);
+    std::fs::rename(&path, dir.join("eth1.pcap.1")).expect("it is renamed");
+    append(&path, &plain_pcap(&[packet(1001, 2), packet(1001, 3)]));
+    let (status, rest) = running.end();
+    assert_eq!(status, 130, "{rest}");
+    assert!(rest.contains("3 frames"), "{rest}");
+}
+
+#[test]
+fn a_second_interrupt_ends_a_growing_file_at_once() {
+    let dir = scratch("live-twice");
+    let path = dir.join("eth1.pcap");
+    std::fs::write(&path, plain_pcap(&[packet(1001, 1)])).expect("written");
+    let running = Running::begin(&["watch", path.to_str().expect("text"), "--every", "100ms"], Stdio::null());
+    running.wait_for(&["new SA"]);
+    running.signal("-INT");
+    running.wait_for(&["reading the file to its end"]);
+    running.signal("-INT");
+    let (status, rest) = running.end();
+    assert_eq!(status, 130, "{rest}");
+    assert!(!rest.contains("Security associations"), "{rest}");
+}
+
+/// A damaged file is read once; the one that takes its name is read next.
+#[test]
+fn a_damaged_file_is_read_once() {
+    let dir = scratch("live-damaged");
+    let path = dir.join("eth1.pcap");
+    let mut bytes = plain_pcap(&(1..=9).map(|n| packet(1001, n)).collect::<Vec<_>>());
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xff);
+    std::fs::write(&path, &bytes).expect("written");
+    let running = Running::begin(&["watch", path.to_str().expect("text"), "--every", "100ms"], Stdio::null());
+    running.wait_for(&["begins", "capture-damaged"]);
+    std::thread::sleep(Duration::from_millis(500));
+    std::fs::rename(&path, dir.join("eth1.pcap.1")).expect("it is renamed");
+    append(&path, &plain_pcap(&[packet(2002, 1)]));
+    running.wait_for(&["new SA", "0x000007d2"]);
+    running.signal("-INT");
+    let (status, rest) = running.end();
+    assert_eq!(status, 130, "{rest}");
+    assert!(!rest.contains("tap-layout"), "the same file was read twice: {rest}");
 }
 
 fn append(path: &Path, bytes: &[u8]) {

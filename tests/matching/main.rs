@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bins;
 mod clocks;
 mod contract;
 mod lab;
@@ -21,7 +22,7 @@ use truth::Score;
 
 /// The header row of the pairs.
 pub const HEADER: &str = "plain_capture,plain_frame,tunnel_capture,tunnel_frame,sa,sequence,inner_bytes,outer_bytes,overhead_bytes,\
-delay_ns,basis,confidence";
+delay_ns,basis,confidence,plain_time_ns,tunnel_time_ns";
 
 pub fn word(path: &Path) -> &str {
     path.to_str().expect("a path of text")
@@ -100,6 +101,49 @@ fn lost_packets_are_the_lost_ones() {
     }
     let report = json(&plain, &tunnel, &[]);
     assert_eq!((&report["pairs"]["matched"], &report["pairs"]["unmatched_plain"]), (&1250.into(), &10.into()));
+}
+
+/// The finding names the frames of the plain capture; that which says where packets went is the list of lost ones.
+#[test]
+fn findings_of_lost_packets_name_their_frames() {
+    let (plain, tunnel) = bundled("loss-before-tap");
+    let report = json(&plain, &tunnel, &[]);
+    let findings = items(&report, "findings");
+    let finding = findings.iter().find(|finding| finding["code"] == "match-loss").expect("packets were lost");
+    let place = |one: &Value| (number(one, "capture"), number(one, "frame"));
+    let named: Vec<(u64, u64)> = items(finding, "occurrences").iter().map(place).collect();
+    let lost: Vec<(u64, u64)> = items(&report, "lost").iter().map(|lost| place(&lost["frame"])).collect();
+    assert_eq!((named.len(), &named), (10, &lost));
+    assert_eq!((&finding["occurrences_total"], &finding["count"]), (&10.into(), &10.into()));
+    assert_eq!(place(&finding["first_frame"]), named[0]);
+    assert_eq!(place(&finding["last_frame"]), named[9]);
+    assert!(finding["filter"].as_str().is_some_and(|filter| filter.starts_with("frame.number in {")), "{finding:#}");
+}
+
+/// Packets that came out of the tunnel's tap and not out of the gateway: the frames are of the tunnel's capture.
+#[test]
+fn packets_lost_after_decapsulation_are_frames_of_the_tunnel() {
+    let dir = scratch("matching-not-out");
+    let inner =
+        |n: u32| build::udp([10, 0, 2, 7].into(), [10, 0, 1, 7].into(), (9, 9), n as u16, &n.to_be_bytes().repeat(20));
+    let outer = |n: u32| build::ipv4(build::R2, build::R1, 4, n as u16, &inner(n)[14..]);
+    let at = |n: u32, us: u64| START + u64::from(n) * 1_000_000 + us * 1_000;
+    let within: Vec<Out> = (1..=200).map(|n| Out::whole(at(n, 0), outer(n))).collect();
+    let lost = [31, 32, 77];
+    // One hop further: the packets went out of the tunnel.
+    let out =
+        (1..=200).filter(|n| !lost.contains(n)).map(|n| Out::whole(at(n, 300), build::one_hop_further(&inner(n))));
+    let tunnel = write_file(&dir, "tunnel.pcap", &plain_pcap(&within));
+    let plain = write_file(&dir, "plain.pcap", &plain_pcap(&out.collect::<Vec<_>>()));
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    let findings = items(&report, "findings");
+    let finding =
+        findings.iter().find(|finding| finding["code"] == "match-loss").unwrap_or_else(|| panic!("{report:#}"));
+    let frames: Vec<(u64, u64)> =
+        items(finding, "occurrences").iter().map(|one| (number(one, "capture"), number(one, "frame"))).collect();
+    // Captures are counted plain side first.
+    assert_eq!(frames, lost.map(|n| (1, u64::from(n))), "{finding:#}");
+    assert!(finding["evidence"].as_str().is_some_and(|text| text.contains("3 packets of 200")), "{finding:#}");
 }
 
 /// What decryption shows is what the RFCs say it costs: AES-CBC has an IV and blocks of sixteen octets (RFC 3602), HMAC-SHA-1-96 an ICV of twelve.

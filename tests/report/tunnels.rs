@@ -186,3 +186,34 @@ fn what_turns_out_to_be_esp_in_udp_is_no_clear_traffic() {
         assert_eq!(only(&report["rates"], "directions")["clear_bps"].as_f64(), Some(0.0));
     }
 }
+
+/// A direction of MAC addresses says which SAs it carries, by the ids of `sas`, and between which addresses.
+#[test]
+fn directions_name_their_sas_and_endpoints() {
+    use crate::support::build::{R1, R2, START, esp, ipv4, udp};
+    use crate::support::writer::{Out, plain_pcap};
+    let there = (1..=30).map(|n| esp(R1, R2, 1001, n, &[0xa5; 76]));
+    let more = (1..=50).map(|n| esp(R1, R2, 2002, n, &[0xa5; 76]));
+    let back = (1..=20)
+        .map(|n| ipv4(R2, R1, 4, n, &udp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), (9, 9), n, &[0; 30])[14..]));
+    let frames: Vec<Out> =
+        (0..).zip(there.chain(more).chain(back)).map(|(at, frame)| Out::whole(START + at * 1_000_000, frame)).collect();
+    let path = support::write_file(&support::scratch("report-endpoints"), "two.pcap", &plain_pcap(&frames));
+    let report = support::report(&[&path]).json();
+    let ids: Vec<&str> = items(&report, "sas").iter().map(|sa| text(sa, "id")).collect();
+    for direction in items(&report, "rates.directions") {
+        let own: Vec<&str> = items(direction, "sas").iter().filter_map(|sa| sa.as_str()).collect();
+        assert!(own.iter().all(|sa| ids.contains(sa)), "{direction:#}");
+        assert_eq!(direction["sas_total"], own.len());
+        if text(direction, "from") == "02:00:c0:a8:01:01" {
+            assert_eq!(own, ["esp/192.168.1.1/192.168.1.2/0x000007d2", "esp/192.168.1.1/192.168.1.2/0x000003e9"]);
+            assert_eq!(items(direction, "endpoints"), ["192.168.1.1 > 192.168.1.2"]);
+        } else {
+            assert!(own.is_empty());
+            assert_eq!(items(direction, "endpoints"), ["192.168.1.2 > 192.168.1.1"]);
+        }
+    }
+    let shown = support::spiglass(&["report", path.to_str().expect("text")]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("192.168.1.2 > 192.168.1.1"), "{shown}");
+}

@@ -61,6 +61,20 @@ pub fn one_hop_further(frame: &[u8]) -> Vec<u8> {
     next
 }
 
+/// The same packet in two fragments, the first with so many octets behind the IP header.
+pub fn in_fragments(frame: &[u8], first: usize) -> [Vec<u8>; 2] {
+    let piece = |payload: &[u8], offset: usize, more: bool| {
+        let mut piece = [&frame[..34], payload].concat();
+        piece[16..18].copy_from_slice(&u16::try_from(20 + payload.len()).expect("an IPv4 packet").to_be_bytes());
+        let field = u16::try_from(offset / 8).expect("an offset") | (u16::from(more) << 13);
+        piece[20..22].copy_from_slice(&field.to_be_bytes());
+        set_checksum(&mut piece);
+        piece
+    };
+    let (one, other) = frame[34..].split_at(first);
+    [piece(one, 0, true), piece(other, first, false)]
+}
+
 /// Fills in the IPv4 header checksum.
 fn set_checksum(frame: &mut [u8]) {
     frame[24..26].fill(0);

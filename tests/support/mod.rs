@@ -125,6 +125,18 @@ pub fn spiglass_with_input<S: AsRef<std::ffi::OsStr>>(args: &[S], input: Option<
     }
 }
 
+/// Whether a program of Wireshark's is there. In CI it must be: `what` must not go untested.
+pub fn installed(program: &str, what: &str) -> bool {
+    let version = std::process::Command::new(program).arg("--version").output();
+    let here = version.is_ok_and(|output| output.status.success());
+    let in_ci = std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    assert!(here || !in_ci, "CI is set and {program} is not installed: {what} must not go untested");
+    if !here {
+        eprintln!("{program} is not installed: NOT TESTED: {what}");
+    }
+    here
+}
+
 /// Reads a pipe to its end beside the test.
 fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {

@@ -1,5 +1,6 @@
 //! `annotate`: what was found, in the capture itself.
 
+mod matched;
 mod remarks;
 mod wireshark;
 
@@ -35,6 +36,8 @@ same options; a finding that has more than 101 places lists the first hundred an
 Examples:
   spiglass annotate tunnel.pcap -o tunnel-annotated.pcapng
   spiglass annotate tunnel.pcap --plain lan.pcap -o pairs.pcapng
+  spiglass match --plain lan.pcap --tunnel tunnel.pcap --table pairs --format csv > pairs.csv
+  spiglass annotate lan.pcap --match pairs.csv -o lan-pairs.pcapng
   spiglass annotate tunnel.pcapng --only findings --context 5 -o excerpt.pcapng
   spiglass annotate tunnel.pcap --config r1.cfg --config r2.cfg -o named.pcapng --esp-sa esp_sa
   tshark -r named.pcapng -Y 'frame.comment contains \"spi-\"'";
@@ -65,6 +68,9 @@ pub(super) struct AnnotateArgs {
     /// A capture of the plaintext side, to be paired with this one; repeatable [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     plain: Vec<OsString>,
+    /// What `match` wrote of this capture, whichever side it is: the CSV of its pairs, its JSON; repeatable [default: none]
+    #[arg(long = "match", value_name = "FILE", conflicts_with = "plain", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    matched: Vec<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
     #[command(flatten)]
@@ -101,10 +107,11 @@ fn prepare(args: &AnnotateArgs) -> Result<Prepared, Error> {
     let settings = options::settings(&args.filter, Some(&args.analysis))?;
     let input = Input::from(source);
     let all: Vec<Input> = std::iter::once(&input).chain(&plain).cloned().collect();
+    let read = || options::read_paths(&all, &args.policy).chain(args.matched.iter().map(PathBuf::as_path));
     for table in [&args.esp_sa, &args.colour_filters].into_iter().flatten() {
-        keep_apart(table, options::read_paths(&all, &args.policy))?;
+        keep_apart(table, read())?;
     }
-    let sink = Sink::open(Some(&args.output), options::read_paths(&all, &args.policy))?;
+    let sink = Sink::open(Some(&args.output), read())?;
     Ok(Prepared { input, plain, settings, sink })
 }
 
@@ -129,6 +136,11 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
         let inputs = PairInputs { plain, tunnel: vec![input.clone()], exit: Vec::new() };
         unread.extend(pairs(&inputs, &settings, args.analysis.link_rate, &mut remarks, &display));
     }
+    // A file without the comments that were asked for would be taken for whole.
+    let told = args.matched.iter().filter_map(|path| matched::add(path, report.captures.first()?, &mut remarks).err());
+    if let Some(error) = told.into_iter().next() {
+        return failed(&error);
+    }
     verdict.errors(&unread);
     unread.iter().for_each(complain);
     for error in wireshark::tables(args, &settings.expectation, &report.findings) {
@@ -143,7 +155,7 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
     let about = About {
         comment: Some(remarks::summary(&report)),
         names: remarks::gateways(&settings.expectation),
-        interface: None,
+        interface: report.taps.first().map(|tap| printable(&tap.name).into_owned()),
         excerpt_of: only.map(|_| printable(&input.source.name().to_string_lossy()).into_owned()),
     };
     let mut done = None;
@@ -174,7 +186,7 @@ fn pairs(
     let pairing = PairSettings { link_rate_bps, ..PairSettings::default() };
     // Comments are gathered in memory: there is nothing that could fail.
     let mut add = |pair: &_| {
-        remarks.pair(pair);
+        remarks.pair(pair, remarks::Ends::Tunnel);
         Ok(())
     };
     engine::pair(inputs, settings, &pairing, Some(&mut add), display)

@@ -20,6 +20,15 @@ pub(super) struct Remarks {
     pub(super) beyond: u64,
 }
 
+/// Which packet of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ends {
+    /// The plaintext packet.
+    Plain,
+    /// The tunnelled one.
+    Tunnel,
+}
+
 impl Remarks {
     pub(super) fn new(only: Option<u64>, limit: usize) -> Self {
         Self { comments: Comments::new(only), limit, beyond: 0 }
@@ -34,12 +43,16 @@ impl Remarks {
         }
     }
 
-    /// What became of a plaintext packet. Pairs that are guesses are left out.
-    pub(super) fn pair(&mut self, pair: &Pair) {
+    /// The other packet of a pair, at the frame of one end. Pairs that are guesses are left out.
+    pub(super) fn pair(&mut self, pair: &Pair, at: Ends) {
         if pair.confidence <= GUESS {
             return;
         }
-        let mut comment = format!("spiglass pair: plain frame {}", pair.plain.frame);
+        let (own, other, of) = match at {
+            Ends::Tunnel => (pair.tunnel, pair.plain, "plain"),
+            Ends::Plain => (pair.plain, pair.tunnel, "tunnel"),
+        };
+        let mut comment = format!("spiglass pair: {of} frame {}", other.frame);
         if let Some(delay) = pair.delay_ns {
             let when = if delay < 0 { "earlier" } else { "later" };
             comment += &format!(", {} {when}", duration(delay.unsigned_abs()));
@@ -51,10 +64,11 @@ impl Remarks {
             _ => format!(", {} B in", pair.inner_bytes),
         };
         comment += &format!("; by {}, confidence {:.2}", pair.basis, pair.confidence);
-        self.add(pair.tunnel.frame, &comment);
+        self.add(own.frame, &comment);
     }
 
-    fn add(&mut self, frame: u64, comment: &str) {
+    /// Adds a comment to a frame.
+    pub(super) fn add(&mut self, frame: u64, comment: &str) {
         if self.comments.frames() < self.limit {
             // Control characters from a capture or a configuration are escaped.
             self.comments.add(frame, printable(comment).into_owned());

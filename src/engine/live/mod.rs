@@ -1,10 +1,11 @@
 //! Captures that come while they are read: pipes and standard input, which may have nothing to say for hours.
 //!
 //! A read that waits cannot be called off. So a thread of its own reads, and the reader that waits for it looks every few
-//! milliseconds whether the run is to end. The key that interrupts a run interrupts what writes to the pipe as well, and that writes
-//! what it still holds before it ends: a pipe is read to its end, as long as something comes. The thread is left to its read.
+//! milliseconds whether the run is to end. The key that interrupts a run interrupts what writes to the pipe or the growing file as well,
+//! and that writes what it still holds before it ends: both are read to their end, as long as something comes. The thread is left to
+//! its read.
 
-mod growing;
+pub(super) mod growing;
 #[cfg(feature = "cli")]
 pub(super) mod signals;
 
@@ -25,20 +26,23 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 const PIECE: usize = 1 << 16;
 /// Reads that may wait to be taken.
 const WAITING: usize = 4;
-/// How long a pipe may say nothing after an interrupt before it counts as ended.
+/// How long a pipe or a growing file may say nothing after an interrupt before it counts as ended.
 const QUIET: Duration = Duration::from_secs(2);
-/// How long a pipe is read after an interrupt if what writes to it does not end.
+/// How long either is read after an interrupt if what writes to it does not end.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The user's request to end a run and report what was read.
 ///
-/// Files are left where they are being read; pipes are read to their end, unless they say nothing for two seconds or go on for ten.
+/// Files are left where they are being read; pipes and growing files are read to their end, unless they say nothing for two seconds or go
+/// on for ten.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     asked: OnceLock<Instant>,
     /// Pipes that are being read.
     pipes: AtomicUsize,
-    /// A pipe said nothing more, and is left.
+    /// Growing files that are being read.
+    growing: AtomicUsize,
+    /// One of them said nothing more, and is left.
     left: AtomicBool,
     /// A report of what was read so far is wanted now.
     wanted: AtomicBool,
@@ -106,12 +110,58 @@ impl Interrupt {
         self.pipes.load(Ordering::SeqCst) > 0
     }
 
+    /// Whether files are read while they grow.
+    #[must_use]
+    pub fn has_growing(&self) -> bool {
+        self.growing.load(Ordering::SeqCst) > 0
+    }
+
     /// Whether the run should end now.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        let over =
-            |asked: &Instant| asked.elapsed() >= LONGEST || self.left.load(Ordering::SeqCst) || !self.has_pipes();
+        let over = |asked: &Instant| {
+            let drained = !self.has_pipes() && !self.has_growing();
+            asked.elapsed() >= LONGEST || self.left.load(Ordering::SeqCst) || drained
+        };
         self.asked.get().is_some_and(over)
+    }
+
+    /// Whether an input that last brought something at `newest` is to be left although it has not ended; `quiet` where nothing waits to be
+    /// taken.
+    fn is_over(&self, newest: Instant, quiet: bool) -> bool {
+        let Some(asked) = self.asked.get() else { return false };
+        if quiet && newest.max(*asked).elapsed() >= QUIET {
+            self.left.store(true, Ordering::SeqCst);
+        }
+        self.is_due()
+    }
+}
+
+/// An input that an interrupt reads to its end, for as long as this is kept.
+pub(super) struct Drained {
+    interrupt: Arc<Interrupt>,
+    of: fn(&Interrupt) -> &AtomicUsize,
+}
+
+impl Drained {
+    fn new(interrupt: Arc<Interrupt>, of: fn(&Interrupt) -> &AtomicUsize) -> Self {
+        of(&interrupt).fetch_add(1, Ordering::SeqCst);
+        Self { interrupt, of }
+    }
+
+    fn pipe(interrupt: Arc<Interrupt>) -> Self {
+        Self::new(interrupt, |interrupt| &interrupt.pipes)
+    }
+
+    /// A name whose files are followed as they grow and are replaced.
+    pub(super) fn growing(interrupt: Arc<Interrupt>) -> Self {
+        Self::new(interrupt, |interrupt| &interrupt.growing)
+    }
+}
+
+impl Drop for Drained {
+    fn drop(&mut self) {
+        (self.of)(&self.interrupt).fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -129,8 +179,8 @@ pub(super) fn open(source: &Source, capture: CaptureId, progress: &dyn Progress)
     let (pieces, taken) = sync_channel(WAITING);
     let from = source.clone();
     thread::spawn(move || read(&from, &pieces));
-    interrupt.pipes.fetch_add(1, Ordering::SeqCst);
-    let waiting = Waiting { pieces: taken, interrupt, counts: true, newest: Instant::now(), piece: Vec::new(), at: 0 };
+    let drained = Some(Drained::pipe(Arc::clone(&interrupt)));
+    let waiting = Waiting { pieces: taken, interrupt, drained, newest: Instant::now(), piece: Vec::new(), at: 0 };
     CaptureReader::from_reader(source.name(), Box::new(waiting), capture)
 }
 
@@ -174,36 +224,19 @@ fn read(source: &Source, pieces: &SyncSender<io::Result<Vec<u8>>>) {
 struct Waiting {
     pieces: Receiver<io::Result<Vec<u8>>>,
     interrupt: Arc<Interrupt>,
-    /// Whether the pipe is counted as one that is being read.
-    counts: bool,
+    /// The pipe as one that is being read.
+    drained: Option<Drained>,
     /// When the last piece came.
     newest: Instant,
     piece: Vec<u8>,
     at: usize,
 }
 
-impl Waiting {
-    /// Whether the pipe is to be left although it has not ended; `quiet` where nothing waits to be taken.
-    fn is_over(&self, quiet: bool) -> bool {
-        let Some(asked) = self.interrupt.asked.get() else { return false };
-        if quiet && self.newest.max(*asked).elapsed() >= QUIET {
-            self.interrupt.left.store(true, Ordering::SeqCst);
-        }
-        self.interrupt.is_due()
-    }
-
-    fn leave(&mut self) {
-        if std::mem::take(&mut self.counts) {
-            self.interrupt.pipes.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-}
-
 impl Read for Waiting {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut quiet = false;
         while self.at >= self.piece.len() {
-            if self.is_over(quiet) {
+            if self.interrupt.is_over(self.newest, quiet) {
                 return Ok(0);
             }
             match self.pieces.recv_timeout(PATIENCE) {
@@ -219,7 +252,7 @@ impl Read for Waiting {
                 Err(RecvTimeoutError::Disconnected) => {
                     // After an interrupt it counts until all of it has been observed and the reader is dropped.
                     if !self.interrupt.is_asked() {
-                        self.leave();
+                        self.drained = None;
                     }
                     return Ok(0);
                 }
@@ -230,11 +263,5 @@ impl Read for Waiting {
         buffer.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         self.at += count;
         Ok(count)
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.leave();
     }
 }

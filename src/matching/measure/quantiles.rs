@@ -15,6 +15,9 @@ pub(in crate::matching) struct Quantiles {
     counts: Vec<u32>,
 }
 
+/// Buckets that a range of the report joins.
+const JOINED: i32 = 8;
+
 /// Buckets that one distribution has: thirty octaves. What lies outside counts at the edge.
 const WIDEST: usize = 4_096;
 
@@ -65,6 +68,52 @@ impl Quantiles {
         usize::try_from(i64::from(bucket) - i64::from(self.base)).unwrap_or(0)
     }
 
+    /// Takes in another distribution.
+    pub(in crate::matching) fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        (self.least, self.most) = if self.count == 0 {
+            (other.least, other.most)
+        } else {
+            (self.least.min(other.least), self.most.max(other.most))
+        };
+        self.count += other.count;
+        self.sum += other.sum;
+        for (bucket, more) in (other.base..).zip(&other.counts).filter(|(_, more)| **more > 0) {
+            let at = self.place(bucket);
+            if let Some(count) = self.counts.get_mut(at) {
+                *count = count.saturating_add(*more);
+            }
+        }
+    }
+
+    /// How many values lie in which range, ranges in order and without gaps between neighbours: from the first figure on, below the second.
+    /// A range is at most a sixteenth of its values wide.
+    pub(in crate::matching) fn ranges(&self) -> Vec<(i64, i64, u64)> {
+        let mut ranges: Vec<(i32, u64)> = Vec::new();
+        for (bucket, count) in (self.base..).zip(&self.counts).filter(|(_, count)| **count > 0) {
+            let range = bucket.div_euclid(JOINED);
+            match ranges.last_mut() {
+                Some((last, sum)) if *last == range => *sum += u64::from(*count),
+                _ => ranges.push((range, u64::from(*count))),
+            }
+        }
+        let shown = |(range, count): &(i32, u64)| {
+            let first = range.saturating_mul(JOINED);
+            (edge(first), edge(first.saturating_add(JOINED)), *count)
+        };
+        let mut ranges: Vec<(i64, i64, u64)> = ranges.iter().map(shown).collect();
+        // What lies beyond the widest distribution counts at its edges.
+        if let Some((from, ..)) = ranges.first_mut() {
+            *from = (*from).min(self.least);
+        }
+        if let Some((_, to, _)) = ranges.last_mut() {
+            *to = (*to).max(self.most.saturating_add(1));
+        }
+        ranges
+    }
+
     pub(in crate::matching) const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -103,6 +152,16 @@ fn bucket(ns: i64) -> i32 {
     if ns < 0 { -bucket } else { bucket }
 }
 
+/// The least value of a bucket.
+fn edge(bucket: i32) -> i64 {
+    let least = |bucket: u32| {
+        let octave = (bucket >> STEPS).saturating_sub(1);
+        let value = u64::from(bucket - (octave << STEPS)).checked_shl(octave).unwrap_or(u64::MAX);
+        i64::try_from(value).unwrap_or(i64::MAX)
+    };
+    if bucket < 0 { 1 - least(bucket.unsigned_abs() + 1) } else { least(bucket.unsigned_abs()) }
+}
+
 /// The value in the middle of a bucket.
 fn middle(bucket: i32) -> i64 {
     let size = bucket.unsigned_abs();
@@ -137,6 +196,27 @@ mod tests {
             let shown = times.at(share);
             assert!((shown - ms * 1_000_000).abs() <= ms * 1_000_000 / 250, "{share}: {shown}");
         }
+    }
+
+    /// Ranges hold the values that fall into them, and the sum of two distributions is that of all values.
+    #[test]
+    fn ranges_hold_their_values() {
+        let values: Vec<i64> = (-300..300).map(|n: i64| n.pow(3) / 7).collect();
+        let mut all = Quantiles::default();
+        values.iter().for_each(|ns| all.add(*ns));
+        let ranges = all.ranges();
+        assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{ranges:?}");
+        for (from, to, count) in &ranges {
+            let held = values.iter().filter(|ns| (*from..*to).contains(ns)).count() as u64;
+            assert_eq!(held, *count, "{from} to {to}");
+            let size = from.abs().min((to - 1).abs());
+            assert!(size < 128 || to - from <= size / 16 + 1, "{from} to {to}");
+        }
+        let (mut one, mut other) = (Quantiles::default(), Quantiles::default());
+        values.iter().for_each(|ns| if ns % 3 == 0 { one.add(*ns) } else { other.add(*ns) });
+        one.merge(&other);
+        assert_eq!((one.ranges(), one.least(), one.most(), one.mean()), (ranges, all.least(), all.most(), all.mean()));
+        assert_eq!(one.at(0.5), all.at(0.5));
     }
 
     /// Room is made where a value has none, above and below.

@@ -8,16 +8,18 @@ use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
+use crate::analysis::limits::FIRST_LISTED;
 use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
 use crate::matching::packets::prefix::Prefix;
+use crate::matching::spread::TimeSpread;
 use crate::matching::{PairSettings, TunnelKey, id};
 use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
 use crate::model::report::Pattern;
 use crate::model::report::{FrameRef, Name};
-use crate::model::{Address, FramePos};
+use crate::model::{Address, FramePos, Timestamp};
 
 /// A pair that is less sure is ambiguous.
 const SURE: f32 = 0.9;
@@ -58,6 +60,8 @@ pub(in crate::matching) struct SaTally {
     /// Pairs that are no more than guesses.
     pub(in crate::matching) guessed: u64,
     pub(in crate::matching) alone: u64,
+    /// Which these are.
+    pub(in crate::matching) alone_frames: Alone,
     pub(in crate::matching) uncovered: u64,
     pub(in crate::matching) repeated: u64,
     pub(in crate::matching) basis: [u64; 3],
@@ -81,6 +85,27 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) mapping: Option<Mapping>,
     pub(in crate::matching) ah_bytes: Option<u16>,
     pub(in crate::matching) transport: Option<bool>,
+}
+
+/// Packets of the tunnel that have no plaintext packet: the first ones and the last one.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Alone {
+    pub(crate) first: Vec<AloneFrame>,
+    pub(crate) last: Option<AloneFrame>,
+}
+
+/// One of them: its frame, its time, its number.
+pub(crate) type AloneFrame = (FramePos, Timestamp, Option<u32>);
+
+impl Alone {
+    fn add(&mut self, packet: &Tunnelled) {
+        let frame = (packet.pos, packet.time, packet.sequence);
+        if self.first.len() < FIRST_LISTED {
+            self.first.push(frame);
+        } else {
+            self.last = Some(frame);
+        }
+    }
 }
 
 /// Padding of a pair.
@@ -109,6 +134,8 @@ pub(in crate::matching) struct Tally {
     pub(in crate::matching) carried_known: u64,
     pub(in crate::matching) examples: Vec<PadExample>,
     pairs: u64,
+    /// Pairs over time.
+    pub(in crate::matching) spread: TimeSpread,
 }
 
 impl Tally {
@@ -124,6 +151,7 @@ impl Tally {
             ambiguous: 0,
             guessed: 0,
             alone: 0,
+            alone_frames: Alone::default(),
             uncovered: 0,
             repeated: 0,
             basis: [0; 3],
@@ -225,6 +253,8 @@ impl Tally {
             }
             TunnelledFate::Alone => {
                 sa.alone += 1;
+                sa.alone_frames.add(packet);
+                self.spread.alone(packet, sa.encapsulated);
                 return None;
             }
             TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
@@ -257,8 +287,8 @@ impl Tally {
         let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
         let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
         let timed_delay = delay.filter(|_| confidence >= TIMED);
-        if let Some(delay) = timed_delay {
-            let (first, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
+        let latency = timed_delay.map(|delay| both(delay, packet, &plain, settings, sa.encapsulated != Some(false)));
+        if let Some((first, last)) = latency {
             sa.times.add(last);
             if let Some(first) = first {
                 sa.cut_through.add(first);
@@ -296,8 +326,7 @@ impl Tally {
                 let timed = self.sizes <= MAX_TIMED_SIZES;
                 let size = sa.sizes.entry(plain.bytes).or_insert_with(|| SizeTally::new(timed));
                 size.add(packet, plain.bytes, basis, mapping, carried);
-                if let Some(delay) = timed_delay {
-                    let (_, last) = both(delay, packet, &plain, settings, sa.encapsulated != Some(false));
+                if let Some((_, last)) = latency {
                     match &mut size.times {
                         Some(times) => times.add(last),
                         None => self.untimed += 1,
@@ -306,6 +335,7 @@ impl Tally {
             }
         }
         let outer = u64::from(packet.outer_bytes);
+        self.spread.pair(packet, &plain, sa.encapsulated, known, latency.map(|(_, last)| last));
         Some(Pair {
             plain: frame(plain.pos),
             tunnel: frame(packet.pos),
@@ -317,6 +347,8 @@ impl Tally {
             delay_ns: delay,
             basis,
             confidence: (f64::from(confidence) * 1_000.0).round() / 1_000.0,
+            plain_time_ns: plain.time.ns(),
+            tunnel_time_ns: packet.time.ns(),
         })
     }
 

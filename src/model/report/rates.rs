@@ -64,6 +64,16 @@ pub struct DirectionRate {
     pub l1_basis: LengthBasis,
     /// What `seconds` and the rates over them are measured by.
     pub basis: TimeBasis,
+    /// Ids of the SAs seen in it, those with the most frames first, the first hundred. They say which direction of another tap, and which
+    /// of `match`, carries the same traffic.
+    #[serde(default)]
+    pub sas: Vec<Name>,
+    /// How many there are; null where that is not kept: in the 65th direction of a tap and later ones.
+    #[serde(default)]
+    pub sas_total: Option<u64>,
+    /// Outer IP addresses of tunnelled packets, `from > to`, those of the SAs with the most frames first, the first sixteen.
+    #[serde(default)]
+    pub endpoints: Vec<String>,
 }
 
 /// Goodput at least and at most.

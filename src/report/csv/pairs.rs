@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::model::pairs::{MatchReport, Pair};
 use crate::model::report::Name;
-use crate::report::table::pairs::{DIRECTIONS, ENDS, LOST, OUTSIDE, PADDING, PAIRS, PairRow, SIZES};
+use crate::report::table::pairs::{DIRECTIONS, ENDS, LOST, OUTSIDE, PADDING, PAIRS, PairRow, SIZES, SPREAD, SpreadRow};
 use crate::report::table::report::{CAPTURES, FINDINGS};
 use crate::report::table::{CsvTable, write_csv};
 
@@ -30,6 +30,8 @@ pub enum PairTable {
     Findings,
     /// `captures[]` of all sides
     Captures,
+    /// `bins[]`
+    Bins,
 }
 
 impl PairTable {
@@ -44,6 +46,7 @@ impl PairTable {
         Self::Ends,
         Self::Findings,
         Self::Captures,
+        Self::Bins,
     ];
 
     /// The word for it.
@@ -59,6 +62,7 @@ impl PairTable {
             Self::Ends => "ends",
             Self::Findings => "findings",
             Self::Captures => "captures",
+            Self::Bins => "bins",
         }
     }
 }
@@ -77,6 +81,7 @@ pub fn write_pairs(report: &MatchReport, table: PairTable, out: &mut dyn Write) 
         PairTable::Outside => write_csv(out, &OUTSIDE, &report.outside),
         PairTable::Ends => write_csv(out, &ENDS, &report.ends),
         PairTable::Findings => write_csv(out, &FINDINGS, &report.findings),
+        PairTable::Bins => write_csv(out, &SPREAD, &SpreadRow::all(report)),
         PairTable::Captures => {
             let sides = [Some(&report.plain), Some(&report.tunnel), report.exit.as_ref()];
             write_csv(out, &CAPTURES, sides.into_iter().flatten().flat_map(|side| &side.captures))

@@ -75,13 +75,30 @@ pub(super) fn describe(zone: &TimeZone, capture: &Capture) -> String {
     let mut parts = vec![capture.format.to_string()];
     parts.extend(capture.compression.as_ref().map(ToString::to_string));
     parts.extend(capture.link_types.iter().map(|name| names::link_type(name)));
-    if capture.interfaces.len() > 1 {
-        parts.push(count(capture.interfaces.len() as u64, "interface"));
-    }
+    parts.extend(interfaces(capture));
     let span = span(zone, capture.first_ns, capture.last_ns);
     parts.push(count(capture.frames, "frame") + &span);
     parts.push(if capture.complete { "complete".to_owned() } else { "not complete".to_owned() });
     parts.join(", ")
+}
+
+/// Most names of interfaces that are listed.
+const NAMED: usize = 4;
+
+/// `interface eth1`, `3 interfaces (eth0, eth1)`: what the capture names, where it names any or has several.
+fn interfaces(capture: &Capture) -> Option<String> {
+    let names = || capture.interfaces.iter().filter_map(|own| own.name.as_deref()).filter(|name| !name.is_empty());
+    let (all, named) = (capture.interfaces.len(), names().count());
+    match (all, named) {
+        (0 | 1, 0) => None,
+        (1, _) => names().next().map(|name| format!("interface {name}")),
+        (_, 0) => Some(count(all as u64, "interface")),
+        _ => {
+            let more = named.checked_sub(NAMED + 1).map(|more| format!(" and {} more", more + 1)).unwrap_or_default();
+            let listed = names().take(NAMED).collect::<Vec<_>>().join(", ");
+            Some(format!("{} ({listed}{more})", count(all as u64, "interface")))
+        }
+    }
 }
 
 /// ` in 15.02 s from 2026-11-21 04:41:02 UTC`, or nothing where no time is known.

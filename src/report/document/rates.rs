@@ -66,12 +66,23 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
     section
 }
 
-/// `peak at 04:41:02.000000 with 8 700 frames/s`
+/// `192.168.1.1 > 192.168.1.2; peak at 04:41:02.000000 with 8 700 frames/s`
 fn remark(view: &View, direction: &DirectionRate) -> String {
-    direction.peak.map_or_else(String::new, |peak| {
+    let peak = direction.peak.map(|peak| {
         let at = names::time_of_day(peak.start_ns, &view.zone);
         format!("peak at {at} with {} frames/s", decimal(peak.frames_per_s, 0))
-    })
+    });
+    [endpoints(direction), peak].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// `192.168.1.1 > 192.168.1.2`, `192.168.1.1 > 192.168.1.2 and 3 more`: who sends IP packets to whom in a direction of MAC addresses.
+pub(super) fn endpoints(direction: &DirectionRate) -> Option<String> {
+    let own = direction.endpoints.iter().filter(|ends| **ends != direction.direction).collect::<Vec<_>>();
+    match own.as_slice() {
+        [] => None,
+        [one] => Some((*one).clone()),
+        [first, more @ ..] => Some(format!("{first} and {} more", more.len())),
+    }
 }
 
 /// Exact, or the range that a transform allows.

@@ -73,6 +73,8 @@ pub(crate) fn direction(spi: u32, way: TunnelWay) -> Direction {
         },
         latency_sf_ns: Some(times(-4_900)),
         latency_ct_ns: Some(times(-1_200)),
+        latency_buckets: Some(vec![LatencyBucket { from_ns: 9_728, to_ns: 10_240, count: 1190 }]),
+        bins_why: None,
         header: HeaderCopy {
             dscp_same: 1190,
             dscp_marked: 12,
@@ -128,6 +130,8 @@ pub(crate) fn empty() -> MatchReport {
         pairs: Pairs::default(),
         directions: Vec::new(),
         outside: Vec::new(),
+        bin_ns: None,
+        bins: Vec::new(),
         sizes: Vec::new(),
         padding: Padding::default(),
         ends: Vec::new(),

@@ -1,7 +1,9 @@
 //! The tables of a report of pairs.
 
 use super::{Sheet, Value, about, integer, list, real, text, time, truth};
-use crate::model::pairs::{Direction, Ends, Lost, Outside, PaddingExample, Pair, PairBasis, Size};
+use crate::model::pairs::{
+    Direction, Ends, Lost, MatchReport, Outside, PaddingExample, Pair, PairBasis, Size, SpreadBin, TunnelWay,
+};
 use crate::model::report::{Name, Pattern};
 
 /// A pair with the names of its captures.
@@ -32,6 +34,47 @@ pub(in crate::report) const PAIRS: Sheet<PairRow> = Sheet {
         integer("delay_ns", |r| r.pair.delay_ns.into()),
         text("basis", |r| r.pair.basis.name().into()),
         real("confidence", |r| r.pair.confidence.into()),
+        integer("plain_time_ns", |r| r.pair.plain_time_ns.into()),
+        integer("tunnel_time_ns", |r| r.pair.tunnel_time_ns.into()),
+    ],
+};
+
+/// A bin of time with the direction that it is of.
+pub(in crate::report) struct SpreadRow {
+    bin: SpreadBin,
+    sa: Name,
+    way: TunnelWay,
+    bin_ns: u64,
+}
+
+impl SpreadRow {
+    /// The bins of all directions.
+    pub(in crate::report) fn all(report: &MatchReport) -> Vec<Self> {
+        let row = |bin: &SpreadBin| {
+            let of = report.directions.get(bin.direction as usize)?;
+            Some(Self { bin: *bin, sa: of.sa.clone(), way: of.way, bin_ns: report.bin_ns? })
+        };
+        report.bins.iter().filter_map(row).collect()
+    }
+}
+
+/// Pairs over time.
+pub(in crate::report) const SPREAD: Sheet<SpreadRow> = Sheet {
+    name: "bins",
+    about: "What each direction was offered and carried, time bin by time bin; bins without packets are left out.",
+    rows: &["SpreadBin"],
+    fields: &[
+        about("Id of the SA or tunnel.", text("sa", |r| (&r.sa).into())),
+        about("Which way its packets go.", text("way", |r| r.way.name().into())),
+        integer("start_ns", |r| r.bin.start_ns.into()),
+        about("Width of the bin.", integer("bin_ns", |r| r.bin_ns.into())),
+        integer("offered_frames", |r| r.bin.offered_frames.into()),
+        integer("offered_bytes", |r| r.bin.offered_bytes.into()),
+        integer("carried_frames", |r| r.bin.carried_frames.into()),
+        integer("carried_bytes", |r| r.bin.carried_bytes.into()),
+        integer("lost_frames", |r| r.bin.lost_frames.into()),
+        integer("latency_p50_ns", |r| r.bin.latency_p50_ns.into()),
+        integer("latency_max_ns", |r| r.bin.latency_max_ns.into()),
     ],
 };
 
@@ -104,6 +147,7 @@ pub(in crate::report) const DIRECTIONS: Sheet<Direction> = Sheet {
         integer("header_ttl_own", |r| r.header.ttl_own.into()),
         integer("header_outer_ttl_min", |r| r.header.outer_ttl_min.into()),
         integer("header_outer_ttl_max", |r| r.header.outer_ttl_max.into()),
+        text("bins_why", |r| r.bins_why.as_deref().into()),
     ],
 };
 

@@ -171,6 +171,7 @@ fn page() -> String {
     table(&mut page, &of_match, &PAIRS);
     table(&mut page, &of_match, &DIRECTIONS);
     table(&mut page, &of_match, &pairs::SIZES);
+    table(&mut page, &of_match, &pairs::SPREAD);
     table(&mut page, &of_match, &pairs::PADDING);
     table(&mut page, &of_match, &LOST);
     table(&mut page, &of_match, &OUTSIDE);

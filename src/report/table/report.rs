@@ -192,6 +192,9 @@ pub(in crate::report) const RATES: Sheet<DirectionRate> = Sheet {
         text("basis", |r| r.basis.name().into()),
         real("if_no_tfc_goodput_min_bps", |r| r.if_no_tfc.and_then(|range| range.goodput_min_bps).into()),
         real("if_no_tfc_goodput_max_bps", |r| r.if_no_tfc.and_then(|range| range.goodput_max_bps).into()),
+        list("sas", |r| Value::texts(&r.sas)),
+        integer("sas_total", |r| r.sas_total.into()),
+        list("endpoints", |r| Value::made(r.endpoints.iter().cloned())),
     ],
 };
 

@@ -18,7 +18,7 @@ use serde_json::Value;
 use traffic::{Made, Seen, Truth, ahead, make};
 
 const HEADER: &str = "plain_capture,plain_frame,tunnel_capture,tunnel_frame,sa,sequence,inner_bytes,outer_bytes,overhead_bytes,\
-delay_ns,basis,confidence";
+delay_ns,basis,confidence,plain_time_ns,tunnel_time_ns";
 
 /// Scenarios with a trouble in which a few pairs next to the place where the order was lost are still wrong above 0.9: one size or IMIX at a
 /// random pace, whose jitter is near the distance of packets.

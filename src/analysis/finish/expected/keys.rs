@@ -8,12 +8,16 @@ use super::super::tap::{SaView, Tap};
 use super::verdict::{Key, Tried, Verdict};
 use super::{Expected, figures, on_the_wire};
 use crate::analysis::settings::Settings;
+use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::sa::keyed::Keyed;
 use crate::keys::{Fit, Locks, Unusable};
-use crate::model::report::{ConfigLine, Finding, MinMax, Report, TransformBasis, TransformReport};
+use crate::model::report::{ConfigLine, Finding, MinMax, Occurrence, Report, TransformBasis, TransformReport};
 use crate::model::{Protocol, SaKey};
 use crate::policy::{Policies, config_line};
 use crate::transform::algorithm::integrity::INTEGRITIES;
+
+/// What shows that a key is not the packet's.
+const FAILED: &str = "the ICV does not verify";
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Settings, expected: &Expected<'_>) {
     let locks = settings.expectation.locks();
@@ -65,11 +69,7 @@ fn put(
         findings.retain(|old| !(old.code == code && old.tap == tap.name && old.sa.as_deref() == Some(&*sa.name)));
     }
     let mut draft = Draft::new(code, evidence).about(tap, sa).caused_by(lines, Vec::new());
-    draft = if of_failed {
-        draft.listed(tap, &keyed.failed, "the ICV does not verify").unfiltered()
-    } else {
-        draft.count(count)
-    };
+    draft = if of_failed { draft.listed(tap, &keyed.failed, FAILED).unfiltered() } else { draft.count(count) };
     if let Some(severity) = severity {
         draft = draft.severity(severity);
     }
@@ -86,6 +86,7 @@ pub(crate) fn of_checks(
     policies: &Policies,
     sas: &BTreeMap<SaKey, Keyed>,
     unchecked: &BTreeMap<SaKey, u64>,
+    frames: &dyn Fn(&Listed, &str) -> Vec<Occurrence>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let tried = Tried { locks, sas: sas.iter().map(|(sa, keyed)| (*sa, keyed)).collect() };
@@ -95,7 +96,10 @@ pub(crate) fn of_checks(
             if verdict.code == "icv-invalid" {
                 verdict.evidence.push_str(&unused(locks, sa));
             }
-            let draft = Draft::new(verdict.code, verdict.evidence).of(sa.to_string()).count(verdict.count);
+            let mut draft = Draft::new(verdict.code, verdict.evidence).of(sa.to_string()).count(verdict.count);
+            if verdict.of_failed {
+                draft = draft.named(frames(&keyed.failed, FAILED), keyed.failed.count);
+            }
             let mut finding = draft.caused_by(judged.lines(policies), Vec::new()).done();
             finding.severity = verdict.severity.unwrap_or(finding.severity);
             if let Some(cause) = verdict.cause {

@@ -16,6 +16,7 @@ use super::CaptureFacts;
 use super::tap::{SaView, Tap};
 use super::time::rfc3339;
 use crate::analysis::settings::Settings;
+pub(crate) use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::catalogue;
 use crate::model::Timestamp;

@@ -42,6 +42,15 @@ impl Draft {
         self.frames(tap, flows.clear_firsts.frames(), clear, "IP in clear")
     }
 
+    /// Lists frames, and the first and the last of them.
+    pub(crate) fn named(self, occurrences: Vec<Occurrence>, total: u64) -> Self {
+        let (Some(first), Some(last)) = (occurrences.first(), occurrences.last()) else { return self };
+        let place = |one: &Occurrence| FrameRef { capture: one.capture, frame: one.frame };
+        let time = |one: &Occurrence| one.time_ns.map_or(Timestamp::UNKNOWN, Timestamp::from_ns);
+        let (first, last) = ((place(first), time(first)), (place(last), time(last)));
+        self.between(first.0, first.1, last.0, last.1).occurring(occurrences, Some(total))
+    }
+
     /// Lists what was seen, and how often it occurred in all.
     pub(crate) fn occurring(mut self, occurrences: Vec<Occurrence>, total: Option<u64>) -> Self {
         self.finding.occurrences = occurrences;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::padding;
 use super::sizes::null_cells;
+use super::{carried, padding};
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, per_second};
 use crate::analysis::limits::REPORTED_DIRECTIONS;
@@ -33,7 +33,8 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
     let width = tap.partial.rates.bin_ns();
     for direction in folded(tap) {
         let index = report.rates.directions.len() as u32;
-        let row = rate_row(tap, &direction, settings, width);
+        let mut row = rate_row(tap, &direction, settings, width);
+        carried::state(&mut row, tap, &direction.ids);
         let visible = row.goodput_bps.is_some() || row.seconds.is_none();
         report.rates.directions.push(row);
         // The verdict on ESP-NULL comes after the bins were filled: their goodput is complete only without such SAs.
@@ -221,6 +222,9 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         },
         basis: if tap.clock.stepped(&direction.seen) { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },
         l1_basis: if direction.assumed > 0 || direction.trailed { LengthBasis::Assumed } else { LengthBasis::Measured },
+        sas: Vec::new(),
+        sas_total: None,
+        endpoints: Vec::new(),
     }
 }
 

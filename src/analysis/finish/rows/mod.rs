@@ -1,5 +1,6 @@
 //! The rows of a report's tables.
 
+mod carried;
 pub(super) mod directions;
 pub(super) mod events;
 pub(super) mod fragmented;

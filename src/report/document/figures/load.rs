@@ -3,6 +3,7 @@
 use super::scale::{Tick, step};
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Table};
 use crate::model::report::{DirectionRate, LengthBasis, Report, Sa, Severity};
+use crate::report::document::rates::endpoints;
 use crate::report::words::number::{RateUnit, duration};
 
 const HEIGHT: u16 = 220;
@@ -167,7 +168,8 @@ fn panel(
     several: bool,
 ) -> Option<Panel> {
     let tap = if report.taps.len() > 1 { format!(", tap {}", one.rate.tap) } else { String::new() };
-    let whose = format!("{}{tap}", one.rate.direction);
+    let ends = endpoints(one.rate).map(|ends| format!(" ({ends})")).unwrap_or_default();
+    let whose = format!("{}{ends}{tap}", one.rate.direction);
     let points = steps(rates, span);
     let mut layers = vec![Layer::Area(Ink::Carried, points.clone()), Layer::Line(Ink::Carried, points)];
     layers.extend(flags.into_iter().map(|(x, number)| Layer::Flag { x, number }));

@@ -2,6 +2,7 @@
 
 pub mod load;
 pub mod losses;
+pub mod offered;
 pub mod overhead;
 pub mod parts;
 pub mod scale;

@@ -1,7 +1,7 @@
 //! What each SA or tunnel carries, how its packets compare, and what its outer header takes over.
 
 use super::super::table::{Cell, Column, Priority, Table};
-use super::super::{Block, Section, View};
+use super::super::{Block, Section, View, figures};
 use super::words::short;
 use crate::model::pairs::{Direction, HeaderCopy, MatchReport, TunnelWay};
 use crate::model::report::{SaMode, TransformBasis};
@@ -30,6 +30,7 @@ pub(super) fn section(report: &MatchReport, view: &View) -> Section {
     for direction in report.directions.iter().take(view.shown(report.directions.len())) {
         table.row(row(direction));
     }
+    section.figure(figures::offered::figure(report));
     section.table(table);
     section.more(view, report.directions.len(), "directions", "--format csv --table directions");
     let has = |way: TunnelWay| report.directions.iter().any(|direction| direction.way == way);

@@ -1,0 +1,205 @@
+//! Pairs over time: what was sent past the first tap and what the second one showed, in bins of absolute time.
+//!
+//! A packet counts in the bin of its time at the first tap it passes, by that tap's clock, at both taps: so what was sent and not carried was
+//! lost. Bins begin at multiples of their width since the epoch, and widths divide each other: wider bins are sums of narrower ones,
+//! whenever they were joined.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::limits::{MAX_BINS_OF_ONE, MAX_SPREAD_BINS};
+use super::measure::quantiles::Quantiles;
+use super::packets::ledger::{Plain, Tunnelled};
+
+/// Widths of bins in nanoseconds; each divides the next.
+const WIDTHS: [i64; 9] = [
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+    10_000_000_000,
+    60_000_000_000,
+    600_000_000_000,
+    3_600_000_000_000,
+    86_400_000_000_000,
+];
+
+/// What one direction carried in one bin.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matching) struct SpreadTally {
+    /// Pairs.
+    pub(in crate::matching) pairs: u64,
+    /// IP lengths of their packets at the first tap and at the second.
+    pub(in crate::matching) sent_bytes: u64,
+    pub(in crate::matching) carried_bytes: u64,
+    /// Pairs of which a length is not known.
+    pub(in crate::matching) unsized_pairs: u64,
+    /// Packets of the first tap without a pair, where that is the tunnel's, and their IP lengths.
+    pub(in crate::matching) alone: u64,
+    pub(in crate::matching) alone_bytes: u64,
+    /// Latencies.
+    pub(in crate::matching) times: Quantiles,
+}
+
+impl SpreadTally {
+    fn merge(&mut self, other: &Self) {
+        let Self { pairs, sent_bytes, carried_bytes, unsized_pairs, alone, alone_bytes, times } = other;
+        self.pairs += pairs;
+        self.sent_bytes += sent_bytes;
+        self.carried_bytes += carried_bytes;
+        self.unsized_pairs += unsized_pairs;
+        self.alone += alone;
+        self.alone_bytes += alone_bytes;
+        self.times.merge(times);
+    }
+}
+
+/// Bins of all directions, by SA and place.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matching) struct TimeSpread {
+    /// Index into [`WIDTHS`].
+    width: usize,
+    bins: BTreeMap<(u32, i64), SpreadTally>,
+    /// How many bins each SA has.
+    counts: BTreeMap<u32, usize>,
+    /// SAs that found no room: theirs are not whole.
+    beyond: BTreeSet<u32>,
+}
+
+impl TimeSpread {
+    /// Width of a bin.
+    pub(in crate::matching) fn width_ns(&self) -> i64 {
+        WIDTHS.get(self.width).copied().unwrap_or(i64::MAX)
+    }
+
+    /// Adds a pair: packets of which the lengths are `known`, and the time between the taps where that is.
+    pub(in crate::matching) fn pair(
+        &mut self,
+        packet: &Tunnelled,
+        plain: &Plain,
+        encapsulated: Option<bool>,
+        known: bool,
+        latency: Option<i64>,
+    ) {
+        let encapsulated = encapsulated != Some(false);
+        let sent = if encapsulated { plain.time } else { packet.time };
+        let Some(bin) = sent.ns().and_then(|ns| self.at(packet.sa, ns)) else { return };
+        let (near, far) = (u64::from(plain.bytes), u64::from(packet.outer_bytes));
+        let (first, second) = if encapsulated { (near, far) } else { (far, near) };
+        bin.pairs += 1;
+        bin.sent_bytes += first;
+        bin.carried_bytes += second;
+        bin.unsized_pairs += u64::from(!known);
+        if let Some(latency) = latency {
+            bin.times.add(latency);
+        }
+    }
+
+    /// Adds a packet of the tunnel that has no plaintext packet, where it was to come out of it.
+    pub(in crate::matching) fn alone(&mut self, packet: &Tunnelled, encapsulated: Option<bool>) {
+        let out = packet.time.ns().filter(|_| encapsulated == Some(false));
+        if let Some(bin) = out.and_then(|ns| self.at(packet.sa, ns)) {
+            bin.alone += 1;
+            bin.alone_bytes += u64::from(packet.outer_bytes);
+        }
+    }
+
+    /// The bin of an SA at a time; `None` where there is no room.
+    fn at(&mut self, sa: u32, ns: i64) -> Option<&mut SpreadTally> {
+        if self.beyond.contains(&sa) {
+            return None;
+        }
+        loop {
+            let key = (sa, ns.div_euclid(self.width_ns()));
+            if !self.bins.contains_key(&key) {
+                let own = self.counts.get(&sa).copied().unwrap_or(0);
+                let is_full = self.bins.len() >= MAX_SPREAD_BINS || own >= MAX_BINS_OF_ONE;
+                if is_full && self.widen() {
+                    continue;
+                }
+                if is_full {
+                    self.beyond.insert(sa);
+                    self.bins.retain(|(own, _), _| *own != sa);
+                    return None;
+                }
+                *self.counts.entry(sa).or_default() += 1;
+            }
+            return Some(self.bins.entry(key).or_default());
+        }
+    }
+
+    /// Joins bins to those of the next width; whether there is one.
+    fn widen(&mut self) -> bool {
+        let Some(next) = WIDTHS.get(self.width + 1) else { return false };
+        let factor = next / self.width_ns();
+        self.counts.clear();
+        for ((sa, at), bin) in std::mem::take(&mut self.bins) {
+            let wider = self.bins.entry((sa, at.div_euclid(factor))).or_insert_with(|| {
+                *self.counts.entry(sa).or_default() += 1;
+                SpreadTally::default()
+            });
+            wider.merge(&bin);
+        }
+        self.width += 1;
+        true
+    }
+
+    /// Bins of an SA by where they start, in order.
+    pub(in crate::matching) fn of(&self, sa: u32) -> impl Iterator<Item = (i64, &SpreadTally)> {
+        let width = self.width_ns();
+        self.bins.range((sa, i64::MIN)..=(sa, i64::MAX)).map(move |((_, at), bin)| (at.saturating_mul(width), bin))
+    }
+
+    /// Whether the bins of an SA found no room.
+    pub(in crate::matching) fn is_beyond(&self, sa: u32) -> bool {
+        self.beyond.contains(&sa)
+    }
+
+    /// SAs whose bins found no room.
+    pub(in crate::matching) fn beyond(&self) -> u64 {
+        self.beyond.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(of: impl Iterator<Item = (u32, i64)>) -> TimeSpread {
+        let mut spread = TimeSpread::default();
+        for (sa, ns) in of {
+            if let Some(bin) = spread.at(sa, ns) {
+                bin.pairs += 1;
+                bin.sent_bytes += 100;
+                bin.times.add(ns % 1_000);
+            }
+        }
+        spread
+    }
+
+    /// Half a year, packets far apart and close together: the sums are the same in any order, and bins begin at multiples of the width.
+    #[test]
+    fn the_order_of_packets_changes_nothing() {
+        let packets = |n: i64| (n as u32 % 3, n * n * 1_700_000 - 40_000_000_000);
+        let shown = |spread: &TimeSpread| -> Vec<_> {
+            let rows = (0..3).flat_map(|sa| spread.of(sa).map(move |(start, bin)| (sa, start, bin)));
+            rows.map(|(sa, start, bin)| (sa, start, bin.pairs, bin.sent_bytes, bin.times.ranges())).collect()
+        };
+        let rising = spread((0..3_000).map(packets));
+        assert_eq!(shown(&spread((0..3_000).rev().map(packets))), shown(&rising));
+        assert_eq!(shown(&spread((0..3_000).map(|n| packets(n * 1_409 % 3_000)))), shown(&rising));
+        assert!(rising.width > 0 && rising.bins.len() <= MAX_SPREAD_BINS);
+        let all: u64 = (0..3).flat_map(|sa| rising.of(sa)).map(|(_, bin)| bin.pairs).sum();
+        assert_eq!((all, rising.beyond()), (3_000, 0));
+        for sa in 0..3 {
+            assert!(rising.of(sa).all(|(start, _)| start % rising.width_ns() == 0));
+        }
+    }
+
+    #[test]
+    fn more_directions_than_bins_are_counted() {
+        let many = MAX_SPREAD_BINS as u32 + 5;
+        let spread = spread((0..many).map(|sa| (sa, i64::from(sa))));
+        assert_eq!((spread.beyond(), spread.bins.len()), (5, MAX_SPREAD_BINS));
+        assert!(spread.is_beyond(many - 1) && !spread.is_beyond(0));
+    }
+}
