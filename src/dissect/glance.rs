@@ -5,7 +5,7 @@
 
 use super::digest;
 use crate::capture::Frame;
-use crate::dissect::ipsec::null;
+use crate::dissect::ipsec::look;
 use crate::model::{Address, LinkType};
 
 const IP_AT: usize = 14;
@@ -65,7 +65,7 @@ pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
     }
     let whole = data.len() == wire;
     let payload = data.get(PAYLOAD_AT..)?;
-    if null::worth_a_look(payload, whole) {
+    if look::worth_a_look(payload, whole) {
         return None;
     }
     let [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, ..] = *head;
