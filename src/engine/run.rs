@@ -243,7 +243,7 @@ impl Run<'_> {
                     partial.insert(self.begin(first.unwrap_or(Timestamp::UNKNOWN)))
                 }
             };
-            chunk.frames().for_each(|frame| partial.observe(&frame));
+            partial.observe_all(chunk.frames());
             self.tell(reader);
             self.interim(partial, reader.info());
         }

@@ -411,6 +411,6 @@ mod tests {
         let outer = *stack.outer().expect("an IP header");
         let glance = glance(&frame).expect("this frame is of the kind");
         assert_eq!(packet_digest(&frame, &stack, &outer), glance.digest);
-        assert_eq!(stack.null_checked(&stack.sas[0]), glance.null_checked);
+        assert_eq!(stack.null_checked(&stack.sas[0]), glance.form.is_null_checked());
     }
 }
