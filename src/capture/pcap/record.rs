@@ -19,6 +19,22 @@ impl Record {
     #[inline(always)]
     fn read(header: &Header, bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.first_chunk::<16>()?;
+        if header.is_usual() { Some(Self::read_usual(*bytes)) } else { Self::read_any(header, bytes) }
+    }
+
+    /// A record of the kind that almost all captures have: the octet of least weight first, the captured length before the original.
+    #[inline(always)]
+    const fn read_usual([s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3]: [u8; 16]) -> Self {
+        Self {
+            seconds: u32::from_le_bytes([s0, s1, s2, s3]),
+            fraction: u32::from_le_bytes([f0, f1, f2, f3]),
+            captured: u32::from_le_bytes([c0, c1, c2, c3]),
+            original: u32::from_le_bytes([o0, o1, o2, o3]),
+        }
+    }
+
+    #[inline(never)]
+    fn read_any(header: &Header, bytes: &[u8; 16]) -> Option<Self> {
         let order = header.order;
         let (first, second) = (order.u32_at(bytes, 8)?, order.u32_at(bytes, 12)?);
         let swapped = match header.lengths {
