@@ -20,6 +20,8 @@ struct Stream {
     sizes: &'static [usize],
     disturbed: usize,
     snaplen: usize,
+    /// Frames bear a VLAN tag.
+    tagged: bool,
     numbers: Vec<u32>,
     time: i64,
     frames: Vec<Owned>,
@@ -37,11 +39,26 @@ impl Stream {
         let firsts = [1, 40_000, u32::MAX - 700, u32::MAX - (1 << 17) - 200, 0x8000_0000];
         let numbers = (0..sas).map(|_| firsts[random.below(firsts.len())]).collect();
         let snaplen = [usize::MAX, usize::MAX, 96, 60][random.below(4)];
-        let time = START as i64;
-        Self { random, noise: Noise(seed), sas, gaps, sizes, disturbed, snaplen, numbers, time, frames: Vec::new() }
+        let (time, tagged) = (START as i64, random.below(3) == 0);
+        Self {
+            random,
+            noise: Noise(seed),
+            sas,
+            gaps,
+            sizes,
+            disturbed,
+            snaplen,
+            tagged,
+            numbers,
+            time,
+            frames: Vec::new(),
+        }
     }
 
     fn push(&mut self, time: i64, mut data: Vec<u8>) {
+        if self.tagged {
+            data.splice(12..12, [0x81, 0x00, 0x00, 0x05]);
+        }
         let wire_bytes = data.len() as u32;
         data.truncate(self.snaplen);
         self.frames.push(Owned {
@@ -65,7 +82,7 @@ impl Stream {
     }
 
     fn disturb(&mut self, sa: usize) {
-        match self.random.below(13) {
+        match self.random.below(14) {
             0 => self.numbers[sa] = self.numbers[sa].wrapping_add(1 + self.random.below(3) as u32),
             1 => self.numbers[sa] = self.numbers[sa].wrapping_add(3_000_000),
             2 => self.numbers[sa] = 1,
@@ -108,7 +125,8 @@ impl Stream {
             }
             9 => self.time -= self.random.below(9) as i64 * MS,
             10 => self.time -= 40 * MS,
-            11 => self.time += [90 * MS, 2_500 * MS, 12_000 * MS][self.random.below(3)],
+            11 => self.tagged = !self.tagged,
+            12 => self.time += [90 * MS, 2_500 * MS, 12_000 * MS][self.random.below(3)],
             _ => {
                 let packet = self.packet(sa);
                 self.push(i64::MIN, packet);

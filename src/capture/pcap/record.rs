@@ -160,7 +160,7 @@ impl<'a> Records<'a> {
 impl<'a> Iterator for Records<'a> {
     type Item = Frame<'a>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Frame<'a>> {
         let record = Record::read(&self.header, self.rest)?;
         let (_, rest) = self.rest.split_at_checked(self.header.record_header)?;

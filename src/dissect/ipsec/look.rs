@@ -37,7 +37,10 @@ const NEXT_HEADERS: [usize; NULL_ICVS.len()] = [34, 22, 18, 10, 2];
     reason = "`tail` has 35 octets and is asked for 34 at most; PLAUSIBLE has an entry for every octet"
 )]
 pub(in crate::dissect) fn may_be_worth_a_look(payload: &[u8], whole: bool) -> bool {
-    let Some(tail) = payload.last_chunk::<TAIL>().filter(|_| whole) else { return true };
+    if !whole {
+        return true;
+    }
+    let Some(tail) = payload.last_chunk::<TAIL>() else { return true };
     // Without a branch for each: one that goes wrong for a quarter of random payloads costs more than all of this.
     NEXT_HEADERS.iter().fold(NOTHING, |found, &at| found | PLAUSIBLE[usize::from(tail[at])]) != NOTHING
 }
@@ -62,13 +65,14 @@ pub(in crate::dissect) fn worth_a_second_look(payload: &[u8], whole: bool) -> bo
     let Some(tail) = payload.last_chunk::<TAIL>() else {
         return NULL_ICVS.into_iter().any(|icv| trailer_plausible(payload, icv.into(), tunnel));
     };
-    let tunnel = u8::from(tunnel) * TUNNEL;
-    let at = |index: usize| {
-        let (last, pad_bytes) = (tail[index - 2], tail[index - 1]);
-        let padded = u8::from(pad_bytes == 0) | u8::from(last == pad_bytes) | u8::from(last == 0);
-        PLAUSIBLE[usize::from(tail[index])] & ((padded * TRANSPORT) | tunnel)
-    };
-    NEXT_HEADERS.iter().fold(NOTHING, |found, &index| found | at(index)) != NOTHING
+    NEXT_HEADERS.iter().any(|&at| match PLAUSIBLE[usize::from(tail[at])] {
+        TUNNEL => tunnel,
+        TRANSPORT => {
+            let (last, pad_bytes) = (tail[at - 2], tail[at - 1]);
+            pad_bytes == 0 || last == pad_bytes || last == 0
+        }
+        _ => false,
+    })
 }
 
 const fn ip_version(octet: u8) -> bool {

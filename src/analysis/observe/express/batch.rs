@@ -43,9 +43,17 @@ impl<'a> Brief<'a> {
         lane: NONE,
     };
 
-    #[inline(always)]
+    #[inline]
     pub(super) const fn new(frame: Frame<'a>, glance: &Glance, lane: u32) -> Self {
-        Self { frame, digest: glance.digest, form: glance.form, sequence: glance.sequence, lane }
+        let mut brief = Self { frame, ..Self::VACANT };
+        brief.note(glance, lane);
+        brief
+    }
+
+    #[inline(always)]
+    const fn note(&mut self, glance: &Glance, lane: u32) {
+        (self.digest, self.form, self.sequence) = (glance.digest, glance.form, glance.sequence);
+        self.lane = lane;
     }
 }
 
@@ -65,13 +73,13 @@ impl Express {
             brief.lane = NONE;
             if let Some((glance, doubt)) = first_look(&frame) {
                 doubtful |= u64::from(doubt) << (count % BATCH);
-                *brief = Brief::new(frame, &glance, self.find(&glance));
+                brief.note(&glance, self.find(&glance));
             }
             count += 1;
         }
         while doubtful != 0 {
             if let Some(brief) = briefs.get_mut(doubtful.trailing_zeros() as usize)
-                && worth_dissecting(&brief.frame)
+                && worth_dissecting(&brief.frame, brief.form)
             {
                 brief.lane = NONE;
             }
@@ -91,8 +99,7 @@ impl Express {
         for brief in briefs.iter().take(copies.room()) {
             let Some(lane) = self.lanes.get_mut(brief.lane as usize) else { break };
             let time = brief.frame.time.raw();
-            // A lane with nothing that was counted does not know where its first frame is.
-            if !lane.goes_on_with(brief) || lane.sized == 0 || time < passage.last || time >= end {
+            if !lane.simply_goes_on_with(brief) || time < passage.last || time >= end {
                 break;
             }
             let Some(sum) = self.directions.get_mut(lane.direction) else { break };
@@ -101,9 +108,10 @@ impl Express {
             }
             copies.pass(brief.digest, time);
             lane.count(brief);
-            passage.add(time);
+            passage.go_on_at(time);
             count += 1;
         }
+        passage.frames += count as u64;
         self.passage = passage;
         count
     }

@@ -9,9 +9,6 @@ use crate::dissect::Form;
 use crate::model::{FramePos, Timestamp};
 use crate::transform::size::ethernet;
 
-/// IP packets shorter than this are padded by Ethernet.
-pub(super) const LEAST_UNPADDED: u32 = ethernet::MINIMUM_WITHOUT_FCS - ethernet::HEADER;
-
 /// All directions, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DirectionSums {
@@ -33,24 +30,25 @@ pub(super) struct DirectionSum {
     /// The other frames.
     told: u64,
     l3_bytes: u64,
-    /// Octets of Ethernet padding.
-    padding: u64,
+    /// Octets of Ethernet headers and of the padding that short frames need.
+    around_bytes: u64,
     first: (FramePos, Timestamp),
     last: (FramePos, Timestamp),
 }
 
 const IDLE: DirectionSum =
-    DirectionSum { place: 0, fresh: 0, lane: 0, told: 0, l3_bytes: 0, padding: 0, first: NOWHERE, last: NOWHERE };
+    DirectionSum { place: 0, fresh: 0, lane: 0, told: 0, l3_bytes: 0, around_bytes: 0, first: NOWHERE, last: NOWHERE };
 
 impl DirectionSum {
-    /// Adds a frame that goes on where others were, and needs no padding; false where it is the first, and nothing was done.
+    /// Adds a frame that Ethernet does not pad; false where it is the first since the flows were told, and nothing was done.
     #[inline(always)]
     pub(super) fn go_on(&mut self, lane: u32, form: Form) -> bool {
-        if self.fresh == 0 || form.total_bytes() < LEAST_UNPADDED {
+        if self.fresh == 0 {
             return false;
         }
         self.fresh += 1;
         self.l3_bytes += u64::from(form.total_bytes());
+        self.around_bytes += u64::from(form.link_bytes());
         self.lane = lane;
         true
     }
@@ -86,7 +84,8 @@ impl DirectionSums {
         }
         sum.fresh += 1;
         sum.l3_bytes += u64::from(form.total_bytes());
-        sum.padding += u64::from(LEAST_UNPADDED.saturating_sub(form.total_bytes()));
+        let padding = ethernet::MINIMUM_WITHOUT_FCS.saturating_sub(form.wire_bytes());
+        sum.around_bytes += u64::from(form.link_bytes() + padding);
         sum.lane = lane;
     }
 
@@ -108,10 +107,10 @@ impl DirectionSums {
     pub(super) fn add_bin(&mut self, start: i64, parts: &mut Parts<'_>) {
         for direction in self.busy.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
-            let DirectionSum { told: frames, l3_bytes, padding, first, last, .. } = *sum;
+            let DirectionSum { told: frames, l3_bytes, around_bytes, first, last, .. } = *sum;
             *sum = DirectionSum { place: sum.place, ..IDLE };
             let seen = Seen::between(frames, first, last);
-            let l2_bytes = l3_bytes + padding + frames * u64::from(ethernet::HEADER + ethernet::FCS);
+            let l2_bytes = l3_bytes + around_bytes + frames * u64::from(ethernet::FCS);
             let l1_bytes = l2_bytes + frames * ethernet::PREAMBLE_AND_IFG;
             let sums = Sums { frames, l1_bytes, l2_bytes, l3_bytes, ..Sums::default() };
             parts.rates.add_many(direction, &seen, &sums, start);

@@ -14,9 +14,16 @@ use crate::transform::size::ethernet;
 pub(super) const FULL: u32 = 1 << 15;
 /// Numbers behind this one have no lane: before a lane is asked again, it cannot come to the end of the numbers.
 pub(super) const LAST: u32 = u32::MAX - 4 * FULL;
-/// Marks of a lane's form, which no frame's form bears: closed, and waiting for IVs. The frames of such lanes are looked at one by one.
+/// Marks of a lane's form, which no frame's form bears: closed, waiting for IVs, and of frames that Ethernet pads. The frames of such
+/// lanes are looked at one by one.
 const CLOSED: u64 = 1 << 63;
 const YOUNG: u64 = 1 << 62;
+const SHORT: u64 = 1 << 61;
+
+/// The mark that a lane of frames of this form has.
+const fn mark(form: Form) -> u64 {
+    if form.wire_bytes() < ethernet::MINIMUM_WITHOUT_FCS { SHORT } else { 0 }
+}
 
 /// What every frame of an SA touches: a cache line.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +78,7 @@ impl EspLane {
             macs: glance.macs,
             macs_end: glance.macs_end,
             spi: glance.spi,
-            form: glance.form.word() | if young > 0 { YOUNG } else { 0 },
+            form: glance.form.word() | mark(glance.form) | if young > 0 { YOUNG } else { 0 },
             raw: glance.sequence,
             direction,
             sized: 0,
@@ -92,8 +99,18 @@ impl EspLane {
     /// Whether a frame goes on from the last one and is like it, and there is room for it.
     #[inline(always)]
     pub(super) fn goes_on_with(&self, brief: &Brief<'_>) -> bool {
-        let differs = (self.form ^ brief.form.word()) | u64::from(self.raw.wrapping_add(1) ^ brief.sequence);
-        differs == 0 && self.sized < FULL
+        self.differs(brief) == 0 && self.sized < FULL
+    }
+
+    /// Whether that is so, and the lane has counted others like it: it knows which was the first.
+    #[inline(always)]
+    pub(super) const fn simply_goes_on_with(&self, brief: &Brief<'_>) -> bool {
+        self.differs(brief) == 0 && self.sized.wrapping_sub(1) < FULL - 1
+    }
+
+    #[inline(always)]
+    const fn differs(&self, brief: &Brief<'_>) -> u64 {
+        (self.form ^ brief.form.word()) | (self.raw.wrapping_add(1) ^ brief.sequence) as u64
     }
 
     /// Makes the lane ready for a frame that is not quite like the one before it; false where it cannot be.
@@ -103,14 +120,17 @@ impl EspLane {
             return false;
         }
         let (own, form) = (Form::of_word(self.form), brief.form);
+        if own.link_bytes() != form.link_bytes() {
+            return false;
+        }
         if own.is_cut() != form.is_cut() || own.is_null_checked() != form.is_null_checked() {
             self.add(rest, parts);
         } else if own != form {
             self.add_sized(rest, parts);
         }
-        self.form = form.word() | (self.form & YOUNG);
+        self.form = form.word() | mark(form) | (self.form & YOUNG);
         if rest.young > 0 {
-            parts.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data));
+            parts.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data, brief.form));
             rest.young -= 1;
             if rest.young == 0 {
                 self.form &= !YOUNG;
@@ -143,7 +163,8 @@ impl EspLane {
         let sums = totals::Sums {
             frames: count,
             captured_bytes,
-            wire_bytes: l3_bytes + count * u64::from(ethernet::HEADER),
+            // Behind a tag or not, all frames of a lane are alike.
+            wire_bytes: l3_bytes + count * u64::from(form.link_bytes()),
             l1_bytes,
             ip_frames: count,
             ipsec_frames: count,
@@ -162,7 +183,7 @@ impl EspLane {
         let form = Form::of_word(self.form);
         let l3_bytes = form.total_bytes();
         // A glance is only of frames that end where their IP packet ends.
-        let l2_bytes = u64::from((l3_bytes + ethernet::HEADER).max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS);
+        let l2_bytes = u64::from(form.wire_bytes().max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS);
         let frames = u64::from(count);
         let seen = Seen::between(frames, rest.sized_first, self.last);
         let key = OpaqueKey { sa: rest.sa, outer_bytes: l3_bytes, fragments: 1 };

@@ -73,30 +73,38 @@ impl Express {
         self.generation
     }
 
-    /// The number of the lane of an SA that `is_wanted`; [`NONE`] without one.
+    /// The lane that is noted in a place of the index, with its number.
     #[inline(always)]
-    fn probe(&self, addresses: u64, spi: u32, is_wanted: impl Fn(&EspLane) -> bool) -> u32 {
-        let first = hash(addresses, spi);
-        for step in 0..PROBES {
-            let place = (first + step) & self.index.len().wrapping_sub(1);
-            let Some(&id) = self.index.get(place) else { break };
-            // A vacant place is beyond all lanes.
-            let Some(lane) = self.lanes.get(id as usize) else { break };
-            if is_wanted(lane) {
-                return id;
-            }
-        }
-        NONE
+    fn noted(&self, place: usize) -> Option<(u32, &EspLane)> {
+        let id = *self.index.get(place & self.index.len().wrapping_sub(1))?;
+        // A vacant place is beyond all lanes.
+        self.lanes.get(id as usize).map(|lane| (id, lane))
     }
 
     /// The number of the lane that a frame is in; [`NONE`] without one.
     #[inline(always)]
     fn find(&self, glance: &Glance) -> u32 {
+        match self.noted(hash(glance.addresses, glance.spi)) {
+            Some((id, lane)) if lane.is_of(glance) => id,
+            Some(_) => self.find_further(glance),
+            None => NONE,
+        }
+    }
+
+    #[inline(never)]
+    fn find_further(&self, glance: &Glance) -> u32 {
         self.probe(glance.addresses, glance.spi, |lane| lane.is_of(glance))
     }
 
     fn find_sa(&self, addresses: u64, spi: u32) -> u32 {
         self.probe(addresses, spi, |lane| lane.addresses == addresses && lane.spi == spi)
+    }
+
+    /// The number of the lane of an SA that `is_wanted`; [`NONE`] without one.
+    fn probe(&self, addresses: u64, spi: u32, is_wanted: impl Fn(&EspLane) -> bool) -> u32 {
+        let first = hash(addresses, spi);
+        let mut noted = (first..first + PROBES).map_while(|place| self.noted(place));
+        noted.find(|(_, lane)| is_wanted(lane)).map_or(NONE, |(id, _)| id)
     }
 
     /// A frame with the lane that it is in.
@@ -122,7 +130,8 @@ impl Express {
         }
         self.directions.add(lane.direction, brief.lane, brief.form, here);
         lane.count(brief);
-        self.passage.add(frame.time.raw());
+        self.passage.go_on_at(frame.time.raw());
+        self.passage.frames += 1;
         parts.copies.pass(brief.digest, frame.time.raw());
         true
     }

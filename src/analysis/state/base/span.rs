@@ -56,10 +56,9 @@ impl Passage {
         Self { frames: 0, capture, first: time, last_but_one: time, last: time, longest_pause_ns: 0 }
     }
 
-    /// Counts a frame, which is no earlier than the last.
+    /// Takes in the time of a frame, which is no earlier than the last; [`Passage::frames`] counts it.
     #[inline(always)]
-    pub(in crate::analysis) fn add(&mut self, time: i64) {
-        self.frames += 1;
+    pub(in crate::analysis) fn go_on_at(&mut self, time: i64) {
         self.longest_pause_ns = self.longest_pause_ns.max(time.wrapping_sub(self.last));
         (self.last_but_one, self.last) = (self.last, time);
     }
