@@ -154,21 +154,33 @@ impl Partial {
     }
 
     /// Takes in the next frames of the stream: many take half the time that they take one by one.
-    pub fn observe_all<'a>(&mut self, mut frames: impl Iterator<Item = Frame<'a>>) {
+    pub fn observe_all<'a>(&mut self, frames: impl Iterator<Item = Frame<'a>>) {
         if self.interleaved {
             frames.for_each(|frame| self.observe(&frame));
             return;
         }
         let mut briefs = [Brief::VACANT; BATCH];
-        loop {
-            let count = self.express.look(&mut frames, &mut briefs);
-            let Some(batch) = briefs.get(..count).filter(|batch| !batch.is_empty()) else { return };
-            self.observe_batch(batch);
-        }
+        // A bit for each frame whose payload may lie in clear: asked about together, they cost no branch here.
+        let (mut count, mut doubtful) = (0, 0_u64);
+        // From within, as the frames' own loop: each kind of capture has one, and needs no memory for where it is.
+        frames.for_each(|frame| {
+            if let Some(brief) = briefs.get_mut(count) {
+                doubtful |= u64::from(self.express.look(frame, brief)) << (count % BATCH);
+                count += 1;
+            }
+            if count == BATCH {
+                self.observe_batch(&mut briefs, doubtful);
+                (count, doubtful) = (0, 0);
+            }
+        });
+        self.observe_batch(briefs.get_mut(..count).unwrap_or_default(), doubtful);
     }
 
     /// Takes in frames that were looked at together.
-    fn observe_batch(&mut self, mut rest: &[Brief<'_>]) {
+    #[inline(never)]
+    fn observe_batch(&mut self, briefs: &mut [Brief<'_>], doubtful: u64) {
+        Express::doubt(briefs, doubtful);
+        let mut rest = &*briefs;
         let generation = self.express.generation();
         loop {
             let counted = self.express.step(rest, &mut self.copies);

@@ -8,14 +8,14 @@ use crate::model::pairs::{MatchReport, MatchSchema, Pairs};
 use crate::model::report::{Exactness, Report, ReportSchema, Tool};
 use crate::model::trials::{Bench, TrialsReport};
 use crate::report::changes::Change;
-use crate::report::words::harmless::Harmless;
+use crate::report::words::harmless::{Harmless, harmless};
 
 /// The whole report as one object, indented, with a line end.
 ///
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -34,7 +34,7 @@ pub fn write_change(change: &Change, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_pairs(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -57,7 +57,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
         rewritten: bool,
         exit_status: u8,
     }
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     let MatchReport { schema, tool, exactness, degraded_why, pairs, padding, exit_status, .. } = report;
     let head = Head {
         schema: *schema,
@@ -88,7 +88,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_trials(report: &TrialsReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -110,7 +110,7 @@ pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Resu
         bench: &'r Bench,
         exit_status: u8,
     }
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     let TrialsReport { schema, tool, exactness, degraded_why, bench, exit_status, .. } = report;
     let head =
         Head { schema: schema.name(), tool, exactness: *exactness, degraded_why, bench, exit_status: *exit_status };
@@ -137,7 +137,7 @@ pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Resu
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     line(
         &mut out,
         "report",

@@ -146,14 +146,14 @@ fn no_record(rest: &[u8], size: usize, at_end: bool) -> Option<End> {
 pub(crate) struct Records<'a> {
     header: Header,
     rest: &'a [u8],
-    capture: CaptureId,
-    number: u64,
+    /// Of the next frame.
+    pos: FramePos,
 }
 
 impl<'a> Records<'a> {
     /// The frames of `bytes`, the first of which has `number`.
     pub(crate) fn new(header: Header, bytes: &'a [u8], capture: CaptureId, number: u64) -> Self {
-        Self { header, rest: bytes, capture, number }
+        Self { header, rest: bytes, pos: FramePos::new(capture, number) }
     }
 }
 
@@ -166,8 +166,8 @@ impl<'a> Iterator for Records<'a> {
         let (_, rest) = self.rest.split_at_checked(self.header.record_header)?;
         let (data, rest) = rest.split_at_checked(record.captured as usize)?;
         self.rest = rest;
-        let pos = FramePos::new(self.capture, self.number);
-        self.number += 1;
+        let pos = self.pos;
+        self.pos = pos.following();
         Some(Frame {
             pos,
             time: record.time(self.header.nanoseconds),

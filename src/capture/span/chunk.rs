@@ -137,12 +137,12 @@ enum Kind<'a> {
 impl<'a> Iterator for Frames<'a> {
     type Item = Frame<'a>;
 
-    #[inline(always)]
+    #[inline]
     fn next(&mut self) -> Option<Frame<'a>> {
         match &mut self.0 {
             Kind::Empty => None,
             Kind::Pcap(records) => records.next(),
-            Kind::Pcapng(packets) => next_packet(packets),
+            Kind::Pcapng(packets) => packets.next(),
         }
     }
 
@@ -155,12 +155,6 @@ impl<'a> Iterator for Frames<'a> {
             Kind::Pcapng(packets) => packets.fold(init, f),
         }
     }
-}
-
-/// The next packet of a pcapng: out of line, so that the short way for records stays short wherever frames are read.
-#[inline(never)]
-fn next_packet<'a>(packets: &mut Packets<'a>) -> Option<Frame<'a>> {
-    packets.next()
 }
 
 #[cfg(test)]

@@ -58,25 +58,21 @@ impl<'a> Brief<'a> {
 }
 
 impl Express {
-    /// Takes a first look at the next frames; how many there were.
-    #[inline(never)]
-    pub(in crate::analysis) fn look<'a>(
-        &self,
-        frames: &mut impl Iterator<Item = Frame<'a>>,
-        briefs: &mut [Brief<'a>; BATCH],
-    ) -> usize {
-        // A bit for each frame whose payload may lie in clear: asked about together, they cost no branch here.
-        let (mut count, mut doubtful) = (0, 0_u64);
-        for brief in briefs.iter_mut() {
-            let Some(frame) = frames.next() else { break };
-            brief.frame = frame;
+    /// Takes a first look at a frame; whether its payload may lie in clear, so that [`Express::doubt`] must be asked about it.
+    #[inline(always)]
+    pub(in crate::analysis) fn look<'a>(&self, frame: Frame<'a>, brief: &mut Brief<'a>) -> bool {
+        brief.frame = frame;
+        let Some((glance, doubt)) = first_look(&frame) else {
             brief.lane = NONE;
-            if let Some((glance, doubt)) = first_look(&frame) {
-                doubtful |= u64::from(doubt) << (count % BATCH);
-                brief.note(&glance, self.find(&glance));
-            }
-            count += 1;
-        }
+            return false;
+        };
+        brief.note(&glance, self.find(&glance));
+        doubt
+    }
+
+    /// Takes the lanes from those of the `doubtful` frames, a bit for each, whose payload may lie in clear.
+    #[inline]
+    pub(in crate::analysis) fn doubt(briefs: &mut [Brief<'_>], mut doubtful: u64) {
         while doubtful != 0 {
             if let Some(brief) = briefs.get_mut(doubtful.trailing_zeros() as usize)
                 && worth_dissecting(&brief.frame, brief.form)
@@ -85,7 +81,6 @@ impl Express {
             }
             doubtful &= doubtful - 1;
         }
-        count
     }
 
     /// Counts frames as long as each is the next of its lane and like the one before it; how many.
@@ -96,7 +91,7 @@ impl Express {
             return 0;
         }
         let mut count = 0;
-        for brief in briefs.iter().take(copies.room()) {
+        for (brief, entry) in briefs.iter().zip(copies.room()) {
             let Some(lane) = self.lanes.get_mut(brief.lane as usize) else { break };
             let time = brief.frame.time.raw();
             if !lane.simply_goes_on_with(brief) || time < passage.last || time >= end {
@@ -106,11 +101,12 @@ impl Express {
             if !sum.go_on(brief.lane, brief.form) {
                 break;
             }
-            copies.pass(brief.digest, time);
+            entry.set(brief.digest, time);
             lane.count(brief);
             passage.go_on_at(time);
             count += 1;
         }
+        copies.fill(count);
         passage.frames += count as u64;
         self.passage = passage;
         count

@@ -74,9 +74,17 @@ pub(crate) struct CopyWindow {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-struct Entry {
+pub(crate) struct Entry {
     digest: u64,
     time: i64,
+}
+
+impl Entry {
+    /// Notes a frame.
+    #[inline(always)]
+    pub(crate) const fn set(&mut self, digest: u64, time: i64) {
+        (self.digest, self.time) = (digest, time);
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -308,10 +316,16 @@ impl CopyWindow {
         }
     }
 
-    /// How many frames can be passed at once.
+    /// Where the next frames can be noted that are passed; [`CopyWindow::fill`] says how many of them are.
     #[inline]
-    pub(crate) const fn room(&self) -> usize {
+    pub(crate) fn room(&mut self) -> &mut [Entry] {
         self.recent.room()
+    }
+
+    /// Passes the frames that were noted in the first places of [`CopyWindow::room`].
+    #[inline]
+    pub(crate) fn fill(&mut self, count: usize) {
+        self.recent.fill(count);
     }
 
     /// Notes the time of the last frame that was passed.

@@ -43,10 +43,16 @@ impl Recent {
         }
     }
 
-    /// How many entries [`Recent::push`] adds.
+    /// Where entries can be written that [`Recent::fill`] then adds.
     #[inline]
-    pub(super) const fn room(&self) -> usize {
-        self.room.saturating_sub(self.used)
+    pub(super) fn room(&mut self) -> &mut [Entry] {
+        self.fresh.get_mut(self.used..self.room).unwrap_or_default()
+    }
+
+    /// Adds so many entries, which were written into [`Recent::room`].
+    #[inline]
+    pub(super) fn fill(&mut self, count: usize) {
+        self.used = (self.used + count).min(self.room);
     }
 
     /// Adds an entry where [`Recent::push`] would not: lets those go that are older than `oldest`, and the oldest where still as many
@@ -54,9 +60,8 @@ impl Recent {
     #[cold]
     pub(super) fn push_out(&mut self, entry: Entry, oldest: i64, most: usize) -> bool {
         self.gather();
-        while self.waiting.front().is_some_and(|front| front.time < oldest) {
-            self.waiting.pop_front();
-        }
+        let old = self.waiting.iter().take_while(|waiting| waiting.time < oldest).count();
+        self.waiting.drain(..old);
         let full = self.waiting.len() >= most;
         if full {
             self.waiting.pop_front();
