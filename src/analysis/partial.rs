@@ -162,8 +162,7 @@ impl Partial {
         let mut briefs = [Brief::VACANT; BATCH];
         // A bit for each frame whose payload may lie in clear: asked about together, they cost no branch here.
         let (mut count, mut doubtful) = (0, 0_u64);
-        // From within, as the frames' own loop: each kind of capture has one, and needs no memory for where it is.
-        frames.for_each(|frame| {
+        for frame in frames {
             if let Some(brief) = briefs.get_mut(count) {
                 doubtful |= u64::from(self.express.look(frame, brief)) << (count % BATCH);
                 count += 1;
@@ -172,7 +171,7 @@ impl Partial {
                 self.observe_batch(&mut briefs, doubtful);
                 (count, doubtful) = (0, 0);
             }
-        });
+        }
         self.observe_batch(briefs.get_mut(..count).unwrap_or_default(), doubtful);
     }
 

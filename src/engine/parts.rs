@@ -79,7 +79,7 @@ fn observe(
     let reader = &mut part.reader;
     let mut consumed = 0;
     while !progress.interrupted() && reader.next_chunk(&mut chunk) {
-        partial.observe_all(chunk.frames());
+        super::observe::observe_chunk(&mut partial, &chunk);
         let bytes = reader.info().bytes_consumed;
         done.tell(reader, bytes - consumed, chunk.frame_count(), progress);
         consumed = bytes;

@@ -243,7 +243,7 @@ impl Run<'_> {
                     partial.insert(self.begin(first.unwrap_or(Timestamp::UNKNOWN)))
                 }
             };
-            partial.observe_all(chunk.frames());
+            super::observe::observe_chunk(partial, &chunk);
             self.tell(reader);
             self.interim(partial, reader.info());
         }
