@@ -6,7 +6,6 @@ mod annotate;
 mod frames;
 mod input;
 mod live;
-mod observe;
 mod pairing;
 mod parts;
 mod pipeline;

@@ -243,7 +243,7 @@ impl Run<'_> {
                     partial.insert(self.begin(first.unwrap_or(Timestamp::UNKNOWN)))
                 }
             };
-            super::observe::observe_chunk(partial, &chunk);
+            super::parts::observe_chunk(partial, &chunk);
             self.tell(reader);
             self.interim(partial, reader.info());
         }
