@@ -77,6 +77,8 @@ macro_rules! parts {
     };
 }
 
+mod batches;
+
 /// Reused between frames; no part of the state.
 #[derive(Clone, Debug)]
 struct Scratch {
@@ -115,7 +117,7 @@ impl Partial {
             flows: Flows::default(),
             fragments: Fragments::default(),
             candidates: Candidates::default(),
-            express: Express::default(),
+            express: Express::new(settings),
             interleaved: false,
             look_in: LOOK_EVERY,
             room: settings.memory_limit,
@@ -129,7 +131,7 @@ impl Partial {
         &self.settings
     }
 
-    /// The captures of the span, in the order that positions count them.
+    /// The captures of the span, in the order that positions count them: all of them once the state is settled.
     #[must_use]
     pub fn captures(&self) -> &[CaptureSpan] {
         &self.span.captures
@@ -148,30 +150,32 @@ impl Partial {
     }
 
     /// Takes in the next frame of the stream.
-    #[inline(always)]
+    #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) {
         self.observe_glanced(frame, glance(frame).as_ref());
     }
 
     /// Takes in the next frame of the stream, at which [`glance`] has looked already.
-    #[inline(always)]
+    #[inline]
     pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
-        self.span.count(frame);
-        if !self.settings.admits_time(frame.time) {
-            return;
+        let glance = glance.filter(|_| !self.interleaved);
+        if let Some(glance) = glance {
+            let brief = self.express.brief(frame, glance);
+            if self.express.take(&brief, &mut parts!(self)) {
+                return;
+            }
         }
-        if let Some(glance) = glance
-            && !self.interleaved
-            && self.express.take(frame, glance, &mut parts!(self))
-        {
-            return;
-        }
-        self.observe_at_length(frame, glance.filter(|_| !self.interleaved));
+        self.observe_at_length(frame, glance);
     }
 
     /// Takes in a frame that no express lane takes.
     #[inline(never)]
     fn observe_at_length(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
+        self.express.tell(&mut parts!(self));
+        self.span.count(frame);
+        if !self.settings.admits_time(frame.time) {
+            return;
+        }
         self.look_after(1);
         dissect(frame, &self.options, &mut self.scratch.stack);
         if self.scratch.stack.flags.fcs_found {
@@ -200,8 +204,8 @@ impl Partial {
         }
         let o = observe(frame, stack, octets, &mut self.tables, sights);
         for sight in sights.iter() {
-            if let Some((addresses, spi)) = self.tables.sas.get(sight.sa).and_then(lane_key) {
-                self.express.give_way(&mut parts!(self), addresses, spi);
+            if let Some(key) = self.tables.sas.get(sight.sa).and_then(lane_key) {
+                self.express.give_way(&mut parts!(self), key);
             }
         }
         for sight in sights.iter() {
@@ -357,7 +361,7 @@ impl Partial {
     /// Brings the state into the one form that equal streams share: nothing half-done is left in caches.
     pub fn settle(&mut self) {
         self.flush();
-        self.express = Express::default();
+        self.express = Express::new(&self.settings);
         self.bound();
         self.tables.settle();
         self.sas.settle();

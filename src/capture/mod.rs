@@ -54,7 +54,7 @@ mod span;
 
 pub use crate::capture::input::memory::MemoryCapture;
 pub use crate::capture::input::source::Source;
-pub use crate::capture::span::chunk::{Chunk, Frames};
+pub use crate::capture::span::chunk::{Chunk, FrameTaker, Frames};
 pub use crate::capture::span::parts::Part;
 pub use frame::Frame;
 pub(crate) use info::unread_options;

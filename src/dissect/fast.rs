@@ -6,7 +6,7 @@
 
 use super::layer::LayerKind;
 use super::stack::{Costs, IpHeader, Layer, SaHeader, Shape, Span, Stack};
-use crate::dissect::ipsec::null;
+use crate::dissect::ipsec::look;
 use crate::model::{Address, Encapsulation, Protocol, Spi};
 
 const IP_AT: usize = 14;
@@ -43,7 +43,7 @@ pub(super) fn ethernet_ipv4_esp(data: &[u8], wire: usize, stack: &mut Stack) -> 
         return false;
     }
     let payload = data.get(PAYLOAD_AT..end.min(data.len())).unwrap_or_default();
-    if null::worth_a_look(payload, end <= data.len()) {
+    if look::worth_a_look(payload, end <= data.len()) {
         return false;
     }
     let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, ..] = *head;

@@ -1,5 +1,6 @@
 //! AH, ESP, IPComp and WESP.
 
+pub(super) mod look;
 pub(super) mod null;
 pub(super) mod upper;
 
@@ -122,7 +123,7 @@ pub(super) fn esp(
         return Next::Ip(opened.next_header);
     }
     let payload = walk.bytes();
-    if !null::worth_a_look(payload, walk.captured()) {
+    if !look::worth_a_look(payload, walk.captured()) {
         return Next::Done;
     }
     match check_null(walk, index, payload, declared) {
@@ -187,7 +188,7 @@ pub(super) fn esp_message(walk: &mut Walk<'_, '_>, bytes: usize, ports: (u16, u1
     walk.end = end.min(start + bytes);
     walk.pos += Esp::BYTES;
     let payload = walk.bytes();
-    if null::worth_a_look(payload, walk.captured()) {
+    if look::worth_a_look(payload, walk.captured()) {
         check_null(walk, index, payload, None);
     }
     walk.pos = start;

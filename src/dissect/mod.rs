@@ -29,8 +29,8 @@ mod walk;
 
 pub(crate) use crate::dissect::ipsec::null::NULL_LENGTH_BITS;
 pub use crate::dissect::ipsec::null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
-pub(crate) use glance::behind_esp;
-pub use glance::{Glance, glance};
+pub use glance::{Form, Glance, glance};
+pub(crate) use glance::{behind_esp, first_look, worth_dissecting};
 pub use layer::LayerKind;
 pub use name::stack_name;
 pub use stack::{

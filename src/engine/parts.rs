@@ -8,7 +8,7 @@ use std::thread;
 
 use super::input::{Progress, ProgressUpdate};
 use crate::analysis::{Partial, Settings};
-use crate::capture::{CaptureReader, Chunk, Part, Source};
+use crate::capture::{CaptureReader, Chunk, Frame, FrameTaker, Part, Source};
 
 /// A part shorter than this many octets is not worth a thread: the first milliseconds of each part are observed at length,
 /// because they may hold copies of frames before it.
@@ -64,6 +64,20 @@ impl Done {
     }
 }
 
+/// The state that takes the frames of a chunk.
+struct Observer<'p>(&'p mut Partial);
+
+impl FrameTaker for Observer<'_> {
+    fn take<'a>(&mut self, frames: impl Iterator<Item = Frame<'a>>) {
+        self.0.observe_all(frames);
+    }
+}
+
+/// Takes in all frames of a chunk.
+pub(super) fn observe_chunk(partial: &mut Partial, chunk: &Chunk) {
+    chunk.frames().hand_to(&mut Observer(partial));
+}
+
 fn observe(
     mut part: Part,
     continues: bool,
@@ -79,7 +93,7 @@ fn observe(
     let reader = &mut part.reader;
     let mut consumed = 0;
     while !progress.interrupted() && reader.next_chunk(&mut chunk) {
-        chunk.frames().for_each(|frame| partial.observe(&frame));
+        observe_chunk(&mut partial, &chunk);
         let bytes = reader.info().bytes_consumed;
         done.tell(reader, bytes - consumed, chunk.frame_count(), progress);
         consumed = bytes;

@@ -263,7 +263,7 @@ impl Run<'_> {
                     partial.insert(self.begin(first.unwrap_or(Timestamp::UNKNOWN)))
                 }
             };
-            chunk.frames().for_each(|frame| partial.observe(&frame));
+            super::parts::observe_chunk(partial, &chunk);
             self.tell(reader);
             self.interim(Some((partial, reader.info())));
         }

@@ -42,6 +42,13 @@ impl FramePos {
         self.0 & FRAME_MASK
     }
 
+    /// The position of the next frame of its capture.
+    #[inline]
+    #[must_use]
+    pub const fn following(self) -> Self {
+        if self.number() == FRAME_MASK { self } else { Self(self.0.wrapping_add(1)) }
+    }
+
     /// The same frame seen from a span that begins earlier by `shift`.
     #[must_use]
     pub const fn shifted(self, shift: Shift) -> Self {

@@ -9,14 +9,14 @@ use crate::model::report::diff::DiffReport;
 use crate::model::report::{Exactness, Report, ReportSchema, RunSummary, Tool};
 use crate::model::trials::{Bench, TrialsReport};
 use crate::report::changes::Change;
-use crate::report::words::harmless::Harmless;
+use crate::report::words::harmless::{Harmless, harmless};
 
 /// The whole report as one object, indented, with a line end.
 ///
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -27,7 +27,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_diff(diff: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     serde_json::to_writer_pretty(&mut out, diff).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -46,7 +46,7 @@ pub fn write_change(change: &Change, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_pairs(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -71,7 +71,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
         run: RunSummary,
         exit_status: u8,
     }
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     let MatchReport { schema, tool, exactness, degraded_why, pairs, bin_ns, padding, run, exit_status, .. } = report;
     let head = Head {
         schema: *schema,
@@ -105,7 +105,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_trials(report: &TrialsReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()
@@ -128,7 +128,7 @@ pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Resu
         run: RunSummary,
         exit_status: u8,
     }
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     let TrialsReport { schema, tool, exactness, degraded_why, bench, run, exit_status, .. } = report;
     let head = Head {
         schema: schema.name(),
@@ -162,7 +162,7 @@ pub fn write_trial_lines(report: &TrialsReport, out: &mut dyn Write) -> io::Resu
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = Harmless(io::BufWriter::new(out));
+    let mut out = harmless(out);
     line(
         &mut out,
         "report",

@@ -4,6 +4,7 @@
 mod support;
 
 mod files;
+mod lanes;
 mod merge_laws;
 mod nights;
 mod parts;

@@ -10,13 +10,13 @@ use spiglass::model::{FramePos, LinkType, Timestamp};
 use spiglass::policy::Policies;
 
 /// A frame that outlives its chunk.
-struct Owned {
-    time: Timestamp,
-    wire_bytes: u32,
-    data: Vec<u8>,
-    link: LinkType,
-    interface: u32,
-    fcs_bytes: u8,
+pub(crate) struct Owned {
+    pub(crate) time: Timestamp,
+    pub(crate) wire_bytes: u32,
+    pub(crate) data: Vec<u8>,
+    pub(crate) link: LinkType,
+    pub(crate) interface: u32,
+    pub(crate) fcs_bytes: u8,
 }
 
 fn read(path: &std::path::Path) -> Vec<Owned> {
@@ -37,27 +37,26 @@ fn read(path: &std::path::Path) -> Vec<Owned> {
 }
 
 /// The state of a piece; `continues` where the stream's beginning lies in an earlier piece.
-fn state(settings: &Settings, frames: &[Owned], continues: bool) -> Partial {
+pub(crate) fn state(settings: &Settings, frames: &[Owned], continues: bool) -> Partial {
     let mut partial = Partial::new(settings);
     if continues {
         partial.continue_capture();
     }
-    observe(&mut partial, frames);
+    partial.observe_all(numbered(frames, 1));
     partial
 }
 
-fn observe(partial: &mut Partial, frames: &[Owned]) {
-    for (at, f) in frames.iter().enumerate() {
-        partial.observe(&Frame {
-            pos: FramePos::new(0, at as u64 + 1),
-            time: f.time,
-            wire_bytes: f.wire_bytes,
-            data: &f.data,
-            link: f.link,
-            interface: f.interface,
-            fcs_bytes: f.fcs_bytes,
-        });
-    }
+/// Frames as a capture has them, numbered from `first` on.
+pub(crate) fn numbered(frames: &[Owned], first: u64) -> impl Iterator<Item = Frame<'_>> {
+    (first..).zip(frames).map(|(number, f)| Frame {
+        pos: FramePos::new(0, number),
+        time: f.time,
+        wire_bytes: f.wire_bytes,
+        data: &f.data,
+        link: f.link,
+        interface: f.interface,
+        fcs_bytes: f.fcs_bytes,
+    })
 }
 
 /// Cuts the stream at `cuts` and merges the pieces in a tree that `random` picks.
@@ -78,10 +77,10 @@ fn merged(settings: &Settings, frames: &[Owned], cuts: &[usize], random: &mut Ra
 }
 
 /// A small deterministic generator (xorshift64*), so that a failure can be repeated.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -90,16 +89,21 @@ impl Random {
 }
 
 /// Checks the law on one stream; false where it is not promised, because the stream's state is not exact.
-fn check(settings: &Settings, name: &str, frames: &[Owned]) -> bool {
+pub(crate) fn check(settings: &Settings, name: &str, frames: &[Owned]) -> bool {
     let mut random = Random(0x5eed_0000 + frames.len() as u64);
     let mut whole = state(settings, frames, false);
     whole.settle();
     // Frame by frame, without the short way for streams in flow: the same state.
     let mut at_length = Partial::new(whole.settings());
     at_length.interleave_captures();
-    observe(&mut at_length, frames);
+    at_length.observe_all(numbered(frames, 1));
     at_length.settle();
     assert_eq!(at_length.difference(&whole), None, "{name}: the short way differs from the long one");
+    // One by one, as a reader hands them on that looked at them before.
+    let mut one_by_one = Partial::new(whole.settings());
+    numbered(frames, 1).for_each(|frame| one_by_one.observe(&frame));
+    one_by_one.settle();
+    assert_eq!(one_by_one.difference(&whole), None, "{name}: frames one by one differ from frames in batches");
     if !whole.is_exact() {
         return false;
     }
@@ -123,7 +127,7 @@ fn check_cut(name: &str, frames: &[Owned], cuts: &[usize], random: &mut Random, 
     assert!(difference.is_none(), "{name}: {difference:?} differ when cut at {cuts:?} of {}", frames.len());
 }
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings { link_rate_bps: Some(1_000_000_000), ..Settings::default() }
 }
 

@@ -120,6 +120,12 @@ impl Header {
         })
     }
 
+    /// Whether the records are of the kind that almost all captures have.
+    #[inline(always)]
+    pub(crate) const fn is_usual(&self) -> bool {
+        matches!((self.order, self.lengths), (ByteOrder::Little, Lengths::CapturedFirst))
+    }
+
     /// Length of a timestamp's tick.
     pub(crate) const fn resolution(&self) -> Resolution {
         if self.nanoseconds { Resolution::NANOSECONDS } else { Resolution::MICROSECONDS }
@@ -180,6 +186,16 @@ mod tests {
             assert_eq!(big.header_bytes(), file_header);
         }
         assert_eq!(Magic::sniff(&0xa12b_3c4d_u32.to_le_bytes()), None);
+    }
+
+    #[test]
+    fn the_usual_kind_is_little_endian_with_the_captured_length_first() {
+        assert!(header(0xa1b2_c3d4, (2, 4), 1).unwrap().is_usual());
+        assert!(header(0xa1b2_3c4d, (2, 4), 1).unwrap().is_usual());
+        assert!(!header(0xa1b2_c3d4, (2, 3), 1).unwrap().is_usual());
+        assert!(!header(0xa1b2_c3d4, (2, 1), 1).unwrap().is_usual());
+        let big = Header { order: ByteOrder::Big, ..header(0xa1b2_c3d4, (2, 4), 1).unwrap() };
+        assert!(!big.is_usual());
     }
 
     #[test]

@@ -19,6 +19,22 @@ impl Record {
     #[inline(always)]
     fn read(header: &Header, bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.first_chunk::<16>()?;
+        if header.is_usual() { Some(Self::read_usual(*bytes)) } else { Self::read_any(header, bytes) }
+    }
+
+    /// A record of the kind that almost all captures have: the octet of least weight first, the captured length before the original.
+    #[inline(always)]
+    const fn read_usual([s0, s1, s2, s3, f0, f1, f2, f3, c0, c1, c2, c3, o0, o1, o2, o3]: [u8; 16]) -> Self {
+        Self {
+            seconds: u32::from_le_bytes([s0, s1, s2, s3]),
+            fraction: u32::from_le_bytes([f0, f1, f2, f3]),
+            captured: u32::from_le_bytes([c0, c1, c2, c3]),
+            original: u32::from_le_bytes([o0, o1, o2, o3]),
+        }
+    }
+
+    #[inline(never)]
+    fn read_any(header: &Header, bytes: &[u8; 16]) -> Option<Self> {
         let order = header.order;
         let (first, second) = (order.u32_at(bytes, 8)?, order.u32_at(bytes, 12)?);
         let swapped = match header.lengths {
@@ -130,28 +146,28 @@ fn no_record(rest: &[u8], size: usize, at_end: bool) -> Option<End> {
 pub(crate) struct Records<'a> {
     header: Header,
     rest: &'a [u8],
-    capture: CaptureId,
-    number: u64,
+    /// Of the next frame.
+    pos: FramePos,
 }
 
 impl<'a> Records<'a> {
     /// The frames of `bytes`, the first of which has `number`.
     pub(crate) fn new(header: Header, bytes: &'a [u8], capture: CaptureId, number: u64) -> Self {
-        Self { header, rest: bytes, capture, number }
+        Self { header, rest: bytes, pos: FramePos::new(capture, number) }
     }
 }
 
 impl<'a> Iterator for Records<'a> {
     type Item = Frame<'a>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Frame<'a>> {
         let record = Record::read(&self.header, self.rest)?;
         let (_, rest) = self.rest.split_at_checked(self.header.record_header)?;
         let (data, rest) = rest.split_at_checked(record.captured as usize)?;
         self.rest = rest;
-        let pos = FramePos::new(self.capture, self.number);
-        self.number += 1;
+        let pos = self.pos;
+        self.pos = pos.following();
         Some(Frame {
             pos,
             time: record.time(self.header.nanoseconds),

@@ -134,6 +134,23 @@ enum Kind<'a> {
     Pcapng(Packets<'a>),
 }
 
+/// Who takes the frames of a chunk from an iterator of the one kind they are.
+pub trait FrameTaker {
+    /// Takes all of them.
+    fn take<'a>(&mut self, frames: impl Iterator<Item = Frame<'a>>);
+}
+
+impl Frames<'_> {
+    /// Hands all frames on: a loop over records alone is shorter than one that asks each time what they are.
+    pub fn hand_to(self, taker: &mut impl FrameTaker) {
+        match self.0 {
+            Kind::Empty => {}
+            Kind::Pcap(records) => taker.take(records),
+            Kind::Pcapng(packets) => taker.take(packets),
+        }
+    }
+}
+
 impl<'a> Iterator for Frames<'a> {
     type Item = Frame<'a>;
 

@@ -3,7 +3,7 @@
 //! Votes are bits of evidence: a support of n bits is one that random octets would give with a probability of at most
 //! 2^-n. Candidates are pairs of ICV (0, 12, 16, 24 or 32 octets) and IV (0, or 8 for NULL-AUTH-AES-GMAC, RFC 4543).
 //! Where the trailer of a candidate has to be is known, so each candidate is one look at pad length and next header;
-//! [`worth_a_look`] sends almost all encrypted frames away after a handful of octets.
+//! [`super::look`] sends almost all encrypted frames away after a handful of octets.
 //!
 //! One frame alone decides ([`NULL_DECISIVE`]) only where a checksum over it verifies; everything else stays below and adds
 //! up per SA, where every checked frame without support counts against a candidate.
@@ -30,24 +30,6 @@ const CONTRADICTED: u8 = 32;
 const LEAST: u8 = 12;
 /// Monotonic padding counts up to this many octets.
 const PAD_CAP: usize = 4;
-
-/// What a next header would mean: nothing, an upper layer or a dummy, or an IP packet.
-const NOTHING: u8 = 0;
-const TRANSPORT: u8 = 1;
-const TUNNEL: u8 = 2;
-
-#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse it")]
-const PLAUSIBLE: [u8; 256] = {
-    let mut table = [NOTHING; 256];
-    let mut number = 0;
-    while number < 256 {
-        if plausible(number as u8) {
-            table[number] = if matches!(number, 4 | 41) { TUNNEL } else { TRANSPORT };
-        }
-        number += 1;
-    }
-    table
-};
 
 /// What a WESP header says about the ESP packet behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,52 +77,6 @@ fn settle(notes: &mut Vec<Note>, first: usize) -> Option<NullSupport> {
         });
     }
     supports(notes)
-}
-
-const fn ip_version(octet: u8) -> bool {
-    (octet.wrapping_sub(0x45) <= 0x0a) | (octet >> 4 == 6)
-}
-
-/// Whether a payload (everything behind the sequence number) could be in clear at all, by a few single octets.
-/// `whole`: its end was captured.
-#[inline]
-#[expect(
-    clippy::indexing_slicing,
-    reason = "`tail` has 35 bytes and is asked for 34 at most and 2 at least; PLAUSIBLE has an entry for every byte"
-)]
-pub(in crate::dissect) fn worth_a_look(payload: &[u8], whole: bool) -> bool {
-    if !whole {
-        let at = |index: usize| payload.get(index).is_some_and(|octet| ip_version(*octet));
-        return at(0) || at(8);
-    }
-    let Some(tail) = payload.last_chunk::<35>() else { return trailers_plausible(payload) };
-    let tunnel =
-        payload.iter().step_by(8).take(2).fold(0, |found, octet| found | (u8::from(ip_version(*octet)) * TUNNEL));
-    // Masks and no branches: one that goes wrong for a quarter of random payloads costs more than all of this.
-    let at = |index: usize| {
-        let (last, pad_bytes) = (tail[index - 2], tail[index - 1]);
-        let padded = u8::from(pad_bytes == 0) | u8::from(last == pad_bytes) | u8::from(last == 0);
-        PLAUSIBLE[usize::from(tail[index])] & ((padded * TRANSPORT) | tunnel)
-    };
-    at(34) | at(22) | at(18) | at(10) | at(2) != 0
-}
-
-/// The same look at a payload shorter than a trailer with the longest ICV.
-fn trailers_plausible(payload: &[u8]) -> bool {
-    let tunnel = [0, 8].into_iter().any(|index| payload.get(index).is_some_and(|octet| ip_version(*octet)));
-    NULL_ICVS.into_iter().any(|icv| trailer_plausible(payload, icv.into(), tunnel))
-}
-
-/// Whether, with an ICV of `icv` octets, a trailer stands in front of it: a next header that fits a payload that
-/// begins like IP or not, and padding whose last octet is its number, or zero.
-fn trailer_plausible(payload: &[u8], icv: usize, tunnel: bool) -> bool {
-    let Some(end) = payload.len().checked_sub(icv) else { return false };
-    let Some(&[ref rest @ .., pad_bytes, next_header]) = payload.get(..end) else { return false };
-    if matches!(next_header, 4 | 41) {
-        return tunnel && usize::from(pad_bytes) <= rest.len();
-    }
-    let padded = pad_bytes == 0 || rest.last().is_some_and(|last| *last == pad_bytes || *last == 0);
-    plausible(next_header) && padded && usize::from(pad_bytes) <= rest.len()
 }
 
 /// One ESP payload to be checked.

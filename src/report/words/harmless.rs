@@ -8,9 +8,18 @@ use super::escape::is_unsafe;
 /// Takes what a serializer of JSON writes, each string or piece of one at once.
 pub(in crate::report) struct Harmless<W>(pub(in crate::report) W);
 
+/// Octets that are looked at together.
+const BLOCK: usize = 1 << 16;
+
+/// What a serializer writes in small pieces, made harmless in blocks of whole pieces: none is divided, so none ends within a character.
+pub(in crate::report) fn harmless<W: Write>(out: W) -> io::BufWriter<Harmless<W>> {
+    io::BufWriter::with_capacity(BLOCK, Harmless(out))
+}
+
 impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.iter().all(|byte| *byte < 0x7f) {
+        // Without a branch for each octet, so that many are looked at in one step.
+        if bytes.iter().fold(0, |most, byte| most.max(*byte)) < 0x7f {
             return self.0.write(bytes);
         }
         let Ok(text) = std::str::from_utf8(bytes) else { return self.0.write(bytes) };
@@ -41,6 +50,19 @@ fn unsafe_in_json(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_are_whole_wherever_a_block_ends() {
+        let strings: Vec<String> = (0..BLOCK).map(|at| format!("{}\u{202e}ü{}", "x".repeat(at % 7), at)).collect();
+        let mut text = Vec::new();
+        let mut out = harmless(&mut text);
+        serde_json::to_writer(&mut out, &strings).unwrap();
+        out.flush().unwrap();
+        drop(out);
+        let text = String::from_utf8(text).unwrap();
+        assert!(!text.contains('\u{202e}') && text.contains('ü'));
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), strings);
+    }
 
     #[test]
     fn strings_are_the_same_to_who_reads_json() {

@@ -8,7 +8,7 @@ use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::traffic::copies::stepped_back;
 use crate::capture::Frame;
 use crate::dissect::digest::content;
-use crate::model::{FramePos, Shift, Timestamp, all_bits};
+use crate::model::{CaptureId, FramePos, Shift, Timestamp, all_bits};
 
 /// What stretch of which captures a state covers.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -34,6 +34,34 @@ pub(crate) struct Span {
     /// The first steps back beyond what the windows tolerate, and how many more there are.
     pub(crate) steps: Vec<BackStep>,
     pub(crate) more_steps: u64,
+}
+
+/// Frames of one capture that follow each other, none earlier than the one before it: as many as lanes have counted at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::analysis) struct Passage {
+    pub(in crate::analysis) frames: u64,
+    pub(in crate::analysis) capture: CaptureId,
+    /// Times in nanoseconds.
+    first: i64,
+    last_but_one: i64,
+    pub(in crate::analysis) last: i64,
+    longest_pause_ns: i64,
+}
+
+impl Passage {
+    /// The passage that begins with a frame, which is not counted yet.
+    pub(in crate::analysis) const fn begin(frame: &Frame<'_>) -> Self {
+        let time = frame.time.raw();
+        let capture = frame.pos.capture();
+        Self { frames: 0, capture, first: time, last_but_one: time, last: time, longest_pause_ns: 0 }
+    }
+
+    /// Takes in the time of a frame, which is no earlier than the last; [`Passage::frames`] counts it.
+    #[inline(always)]
+    pub(in crate::analysis) fn go_on_at(&mut self, time: i64) {
+        self.longest_pause_ns = self.longest_pause_ns.max(time.wrapping_sub(self.last));
+        (self.last_but_one, self.last) = (self.last, time);
+    }
 }
 
 /// A step back of the clock, with the times of the frames around it.
@@ -198,21 +226,38 @@ impl Span {
         }
     }
 
-    /// Whether a frame of this time comes no earlier than the one before it.
-    #[inline]
-    pub(in crate::analysis) fn admits(&self, time: Timestamp) -> bool {
+    /// Whether a frame comes no earlier than the one before it, and nothing else about its time is worth a note.
+    pub(in crate::analysis) fn admits(&self, frame: &Frame<'_>) -> bool {
+        let time = frame.time;
         time != Timestamp::UNKNOWN
             && self.last.is_some_and(|last| time >= last)
+            && self.captures.get(frame.pos.capture() as usize).is_some_and(|capture| capture.ends.is_some())
             && self.second.is_some()
             && self.steps.last().is_none_or(|step| step.next.is_some())
     }
 
-    /// Takes in a time that [`Span::admits`].
-    #[inline]
-    pub(in crate::analysis) fn pass(&mut self, time: Timestamp) {
-        self.divide(time);
-        self.last_but_one = self.last;
-        self.last = Some(time);
+    /// Whether a time that is no whole second was seen: then later times need not be looked at for that.
+    pub(in crate::analysis) const fn has_fractions(&self) -> bool {
+        self.fractions
+    }
+
+    /// Takes in frames, the first of which it [`Span::admits`]: counts them, and notes their times.
+    pub(in crate::analysis) fn pass(&mut self, passage: &Passage) {
+        let time = Timestamp::from_ns;
+        let (first, last) = (time(passage.first), time(passage.last));
+        self.divide(first);
+        self.last_but_one = if passage.frames > 1 { Some(time(passage.last_but_one)) } else { self.last };
+        self.last = Some(last);
+        let Some(span) = self.captures.get_mut(passage.capture as usize) else { return };
+        span.frames += passage.frames;
+        span.longest_pause_ns = span.longest_pause_ns.max(passage.longest_pause_ns);
+        if let Some((begin, end)) = span.ends {
+            span.pause(end, first);
+            span.ends = Some((begin, last));
+        }
+        if let Some((earliest, latest)) = span.times {
+            span.times = Some((earliest.min(first), latest.max(last)));
+        }
     }
 
     pub(in crate::analysis) fn merge(&mut self, later: Self) -> Shift {

@@ -11,11 +11,12 @@
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
 //! steps, each tolerated; where they add up to more than one may have, the frames are counted (`adrift`).
 
+mod recent;
 mod written;
 
 use serde::{Deserialize, Serialize};
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
 use crate::analysis::observe::observation::{Observation, SaSight};
@@ -23,6 +24,8 @@ use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Costs, Note};
 use crate::model::{Shift, Timestamp};
+
+use self::recent::Recent;
 
 /// How far behind its first frame a span's chains can begin and continue one of the span before: the window and a backward step at
 /// the border.
@@ -48,7 +51,7 @@ const RECENT: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct CopyWindow {
     /// Frames that were no copies for certain, latest last: they reach the table only when something may be a copy.
-    recent: VecDeque<Entry>,
+    recent: Recent,
     /// Set-associative: a digest lives in one bucket.
     buckets: Vec<Bucket>,
     /// Of digests that were seen more than once: the earlier times of their chain, latest first.
@@ -71,9 +74,17 @@ pub(crate) struct CopyWindow {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-struct Entry {
+pub(crate) struct Entry {
     digest: u64,
     time: i64,
+}
+
+impl Entry {
+    /// Notes a frame.
+    #[inline(always)]
+    pub(crate) const fn set(&mut self, digest: u64, time: i64) {
+        (self.digest, self.time) = (digest, time);
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -187,7 +198,7 @@ impl Chain {
 impl Default for CopyWindow {
     fn default() -> Self {
         Self {
-            recent: VecDeque::new(),
+            recent: Recent::default(),
             buckets: Vec::new(),
             older: HashMap::new(),
             newest: VACANT,
@@ -286,7 +297,7 @@ impl CopyWindow {
     /// earlier span can hold what it is a copy of.
     #[inline]
     pub(crate) fn admits(&self, time: i64) -> bool {
-        self.previous.is_some_and(|previous| time >= previous) && self.is_past_head(time)
+        self.previous.is_some_and(|previous| time >= previous) && self.is_past_head(time) && !self.is_adrift(time)
     }
 
     /// Whether frames of this time on can no longer be copies of an earlier span's.
@@ -294,13 +305,33 @@ impl CopyWindow {
         !self.first_epoch || self.first.is_some_and(|first| time > first.saturating_add(HEAD_NS))
     }
 
-    /// Remembers a frame that bears a new sequence number, past the head, not earlier than the frame before it.
-    #[inline]
+    /// Remembers a frame that bears a new sequence number, behind frames that were passed and one that the window [admits](Self::admits).
+    /// [`CopyWindow::passed`] must follow before anything else is asked of it.
+    #[inline(always)]
     pub(crate) fn pass(&mut self, digest: u64, time: i64) {
+        let entry = Entry { digest, time };
+        if !self.recent.push(entry) {
+            self.newest = self.newest.max(time);
+            self.remember(entry);
+        }
+    }
+
+    /// Where the next frames can be noted that are passed; [`CopyWindow::fill`] says how many of them are.
+    #[inline]
+    pub(crate) fn room(&mut self) -> &mut [Entry] {
+        self.recent.room()
+    }
+
+    /// Passes the frames that were noted in the first places of [`CopyWindow::room`].
+    #[inline]
+    pub(crate) fn fill(&mut self, count: usize) {
+        self.recent.fill(count);
+    }
+
+    /// Notes the time of the last frame that was passed.
+    pub(crate) fn passed(&mut self, time: i64) {
         self.previous = Some(time);
         self.newest = self.newest.max(time);
-        self.adrift += u64::from(self.is_adrift(time));
-        self.remember(Entry { digest, time });
     }
 
     #[cold]
@@ -322,17 +353,12 @@ impl CopyWindow {
     }
 
     /// Keeps a digest for later, without a look at the table.
-    #[inline(always)]
+    #[inline]
     fn remember(&mut self, entry: Entry) {
-        let oldest = self.oldest_kept();
-        while self.recent.front().is_some_and(|front| front.time < oldest) {
-            self.recent.pop_front();
+        if !self.recent.push(entry) {
+            let full = self.recent.push_out(entry, self.oldest_kept(), MAX_COPY_WINDOW);
+            self.dropped += u64::from(full);
         }
-        if self.recent.len() >= MAX_COPY_WINDOW {
-            self.recent.pop_front();
-            self.dropped += 1;
-        }
-        self.recent.push_back(entry);
     }
 
     /// Records a digest; the time it was last seen, if that is not forgotten.

@@ -1,0 +1,123 @@
+//! Frames that are looked at together, and then counted one after the other.
+//!
+//! Looking finds the lane of each frame; no look depends on another, so that what the cache lacks of many lanes is fetched at once.
+//! Counting goes in order, and only where the frame is the next of its lane; it finds the lanes in the cache.
+
+use super::Express;
+use super::lane::EspLane;
+use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::traffic::copies::CopyWindow;
+use crate::capture::Frame;
+use crate::dissect::{Form, Glance, first_look, worth_dissecting};
+use crate::model::{FramePos, LinkType, Timestamp};
+
+/// Frames of a batch: as many as a word has bits.
+pub(in crate::analysis) const BATCH: usize = 64;
+
+/// A frame with what counting it takes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::analysis) struct Brief<'a> {
+    pub(in crate::analysis) frame: Frame<'a>,
+    pub(super) digest: u64,
+    pub(super) form: Form,
+    pub(super) sequence: u32,
+    /// Its lane; [`NONE`] if it has none, or may not be counted there.
+    pub(super) lane: u32,
+}
+
+impl<'a> Brief<'a> {
+    /// A place in a batch.
+    pub(in crate::analysis) const VACANT: Self = Self {
+        frame: Frame {
+            pos: FramePos::new(0, 0),
+            time: Timestamp::UNKNOWN,
+            wire_bytes: 0,
+            data: &[],
+            link: LinkType::ETHERNET,
+            interface: 0,
+            fcs_bytes: 0,
+        },
+        digest: 0,
+        form: Form::of_word(0),
+        sequence: 0,
+        lane: NONE,
+    };
+
+    #[inline]
+    pub(super) const fn new(frame: Frame<'a>, glance: &Glance, lane: u32) -> Self {
+        let mut brief = Self { frame, ..Self::VACANT };
+        brief.note(glance, lane);
+        brief
+    }
+
+    #[inline(always)]
+    const fn note(&mut self, glance: &Glance, lane: u32) {
+        (self.digest, self.form, self.sequence) = (glance.digest, glance.form, glance.sequence);
+        self.lane = lane;
+    }
+}
+
+impl Express {
+    /// Takes a first look at a frame; whether its payload may lie in clear, so that [`Express::doubt`] must be asked about it.
+    #[inline(always)]
+    pub(in crate::analysis) fn look<'a>(&self, frame: Frame<'a>, brief: &mut Brief<'a>) -> bool {
+        brief.frame = frame;
+        let Some((glance, doubt)) = first_look(&frame) else {
+            brief.lane = NONE;
+            return false;
+        };
+        brief.note(&glance, self.find(&glance));
+        doubt
+    }
+
+    /// Takes the lanes from those of the `doubtful` frames, a bit for each, whose payload may lie in clear.
+    #[inline]
+    pub(in crate::analysis) fn doubt(briefs: &mut [Brief<'_>], mut doubtful: u64) {
+        while doubtful != 0 {
+            if let Some(brief) = briefs.get_mut(doubtful.trailing_zeros() as usize)
+                && worth_dissecting(&brief.frame, brief.form)
+            {
+                brief.lane = NONE;
+            }
+            doubtful &= doubtful - 1;
+        }
+    }
+
+    /// Counts frames as long as each is the next of its lane and like the one before it; how many.
+    #[inline(never)]
+    pub(in crate::analysis) fn step(&mut self, briefs: &[Brief<'_>], copies: &mut CopyWindow) -> usize {
+        let (mut passage, end) = (self.passage, self.end);
+        if briefs.first().is_none_or(|brief| brief.frame.pos.capture() != passage.capture) {
+            return 0;
+        }
+        let mut count = 0;
+        for (brief, entry) in briefs.iter().zip(copies.room()) {
+            let Some(lane) = self.lanes.get_mut(brief.lane as usize) else { break };
+            let time = brief.frame.time.raw();
+            if !lane.simply_goes_on_with(brief) || time < passage.last || time >= end {
+                break;
+            }
+            let Some(sum) = self.directions.get_mut(lane.direction) else { break };
+            if !sum.go_on(brief.lane, brief.form) {
+                break;
+            }
+            entry.set(brief.digest, time);
+            lane.count(brief);
+            passage.go_on_at(time);
+            count += 1;
+        }
+        copies.fill(count);
+        passage.frames += count as u64;
+        self.passage = passage;
+        count
+    }
+}
+
+impl EspLane {
+    #[inline(always)]
+    pub(super) fn count(&mut self, brief: &Brief<'_>) {
+        self.raw = brief.sequence;
+        self.sized += 1;
+        self.last = (brief.frame.pos, brief.frame.time);
+    }
+}

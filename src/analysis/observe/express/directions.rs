@@ -1,0 +1,119 @@
+//! The directions that lanes go, and what their frames sum up to in a time bin.
+
+use super::NOWHERE;
+use super::lane::{EspLane, LaneRest};
+use crate::analysis::partial::Parts;
+use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::traffic::rates::Sums;
+use crate::dissect::Form;
+use crate::model::{FramePos, Timestamp};
+use crate::transform::size::ethernet;
+
+/// All directions, by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DirectionSums {
+    sums: Vec<DirectionSum>,
+    /// Those with frames that the flows have not been told of.
+    awake: Vec<u32>,
+    /// Those with frames in the time bin.
+    busy: Vec<u32>,
+}
+
+/// The frames of one direction in the time bin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DirectionSum {
+    /// Where its neighbours are looked for.
+    place: u32,
+    /// Frames that the flows have not been told of, and the lane of the last of them.
+    fresh: u64,
+    lane: u32,
+    /// The other frames.
+    told: u64,
+    l3_bytes: u64,
+    /// Octets of Ethernet headers and of the padding that short frames need.
+    around_bytes: u64,
+    first: (FramePos, Timestamp),
+    last: (FramePos, Timestamp),
+}
+
+const IDLE: DirectionSum =
+    DirectionSum { place: 0, fresh: 0, lane: 0, told: 0, l3_bytes: 0, around_bytes: 0, first: NOWHERE, last: NOWHERE };
+
+impl DirectionSum {
+    /// Adds a frame that Ethernet does not pad; false where it is the first since the flows were told, and nothing was done.
+    #[inline(always)]
+    pub(super) fn go_on(&mut self, lane: u32, form: Form) -> bool {
+        if self.fresh == 0 {
+            return false;
+        }
+        self.fresh += 1;
+        self.l3_bytes += u64::from(form.total_bytes());
+        self.around_bytes += u64::from(form.link_bytes());
+        self.lane = lane;
+        true
+    }
+}
+
+impl DirectionSums {
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, direction: u32) -> Option<&mut DirectionSum> {
+        self.sums.get_mut(direction as usize)
+    }
+
+    /// Makes room for a direction, whose neighbours are looked for in `place`.
+    pub(super) fn open(&mut self, direction: u32, place: u32) {
+        let at = direction as usize;
+        if at >= self.sums.len() {
+            self.sums.resize(at + 1, IDLE);
+        }
+        if let Some(sum) = self.sums.get_mut(at) {
+            sum.place = place;
+        }
+    }
+
+    /// Adds any frame of a lane.
+    #[inline]
+    pub(super) fn add(&mut self, direction: u32, lane: u32, form: Form, here: (FramePos, Timestamp)) {
+        let Some(sum) = self.sums.get_mut(direction as usize) else { return };
+        if sum.fresh == 0 {
+            self.awake.push(direction);
+            if sum.told == 0 {
+                sum.first = here;
+                self.busy.push(direction);
+            }
+        }
+        sum.fresh += 1;
+        sum.l3_bytes += u64::from(form.total_bytes());
+        let padding = ethernet::MINIMUM_WITHOUT_FCS.saturating_sub(form.wire_bytes());
+        sum.around_bytes += u64::from(form.link_bytes() + padding);
+        sum.lane = lane;
+    }
+
+    /// Tells the flows of the last frame of each direction.
+    pub(super) fn tell(&mut self, lanes: &[EspLane], rests: &[LaneRest], parts: &mut Parts<'_>) {
+        for direction in self.awake.drain(..) {
+            let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
+            sum.told += std::mem::replace(&mut sum.fresh, 0);
+            let at = sum.lane as usize;
+            if let (Some(lane), Some(rest)) = (lanes.get(at), rests.get(at)) {
+                sum.last = lane.last;
+                let l3_bytes = Form::of_word(lane.form).total_bytes();
+                parts.flows.pass(sum.place, rest.sa, l3_bytes, lane.last.0, lane.last.1);
+            }
+        }
+    }
+
+    /// Adds what the directions had in the time bin that begins at `start`; the flows have been told of it.
+    pub(super) fn add_bin(&mut self, start: i64, parts: &mut Parts<'_>) {
+        for direction in self.busy.drain(..) {
+            let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
+            let DirectionSum { told: frames, l3_bytes, around_bytes, first, last, .. } = *sum;
+            *sum = DirectionSum { place: sum.place, ..IDLE };
+            let seen = Seen::between(frames, first, last);
+            let l2_bytes = l3_bytes + around_bytes + frames * u64::from(ethernet::FCS);
+            let l1_bytes = l2_bytes + frames * ethernet::PREAMBLE_AND_IFG;
+            let sums = Sums { frames, l1_bytes, l2_bytes, l3_bytes, ..Sums::default() };
+            parts.rates.add_many(direction, &seen, &sums, start);
+        }
+    }
+}

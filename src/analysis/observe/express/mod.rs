@@ -1,0 +1,281 @@
+//! A short way for the stream that captures of IPsec are made of: opaque ESP, number after number.
+//!
+//! Each SA in full flow has a lane that knows the numbers (of SA, stack, direction) a frame of it stands for. A frame
+//! that is exactly the next of its lane is counted in the lane; the sums reach the accumulators when anything about the
+//! stream changes. What is added then is what frame-by-frame observation would have added: merge and finish never see a
+//! difference, and the test of the merge law holds both together on every capture.
+
+mod batch;
+mod directions;
+mod lane;
+
+pub(in crate::analysis) use batch::{BATCH, Brief};
+
+use self::directions::DirectionSums;
+use self::lane::{EspLane, LAST, LaneRest, NOTHING};
+use super::observation::{Observation, SaSight};
+use crate::analysis::partial::Parts;
+use crate::analysis::settings::Settings;
+use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::base::span::Passage;
+use crate::capture::Frame;
+use crate::dissect::Glance;
+use crate::model::{Address, FramePos, Protocol, SaKey, Timestamp};
+
+/// Lanes at the most. With all of them taken, all are given up and the SAs in flow open theirs anew.
+const MOST: usize = 1 << 17;
+/// Places of the index for each lane: so many that a lane is found within [`PROBES`].
+const SPREAD: usize = 4;
+/// Places looked at for a lane. Crafted SPIs that crowd them cost their SAs the lane, nothing more.
+const PROBES: usize = 8;
+
+const NOWHERE: (FramePos, Timestamp) = (FramePos::new(0, 0), Timestamp::UNKNOWN);
+
+/// The lanes of a span.
+#[derive(Clone, Debug)]
+pub(in crate::analysis) struct Express {
+    /// Numbers of lanes, by address pair and SPI; [`NONE`] where vacant.
+    index: Vec<u32>,
+    lanes: Vec<EspLane>,
+    /// What of each lane only some frames touch.
+    rests: Vec<LaneRest>,
+    directions: DirectionSums,
+    /// First and end of the time bin that everything of the directions lies in, in nanoseconds.
+    bin: (i64, i64),
+    /// Times that are wanted, and their end.
+    limits: (i64, i64),
+    /// The frames that were counted since the accumulators that look at neighbours were told of them.
+    passage: Passage,
+    /// Times from here on are no part of the passage; the least of all times, where there is none.
+    end: i64,
+    /// Changes when a lane becomes another SA's or changes its stations: what was found before is void.
+    generation: u32,
+}
+
+impl Express {
+    pub(in crate::analysis) fn new(settings: &Settings) -> Self {
+        let limit = |time: Option<Timestamp>, none: i64| time.map_or(none, Timestamp::raw);
+        Self {
+            index: vec![NONE; 64],
+            lanes: Vec::new(),
+            rests: Vec::new(),
+            directions: DirectionSums::default(),
+            // An empty bin: the first frame of a lane asks for the real one.
+            bin: (0, 0),
+            limits: (limit(settings.from, i64::MIN), limit(settings.to, i64::MAX)),
+            passage: Passage::default(),
+            end: i64::MIN,
+            generation: 0,
+        }
+    }
+
+    pub(in crate::analysis) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The lane that is noted in a place of the index, with its number.
+    #[inline(always)]
+    fn noted(&self, place: usize) -> Option<(u32, &EspLane)> {
+        let id = *self.index.get(place & self.index.len().wrapping_sub(1))?;
+        // A vacant place is beyond all lanes.
+        self.lanes.get(id as usize).map(|lane| (id, lane))
+    }
+
+    /// The number of the lane that a frame is in; [`NONE`] without one.
+    #[inline(always)]
+    fn find(&self, glance: &Glance) -> u32 {
+        match self.noted(hash(glance.addresses, glance.spi)) {
+            Some((id, lane)) if lane.is_of(glance) => id,
+            Some(_) => self.find_further(glance),
+            None => NONE,
+        }
+    }
+
+    #[inline(never)]
+    fn find_further(&self, glance: &Glance) -> u32 {
+        self.probe(glance.addresses, glance.spi, |lane| lane.is_of(glance))
+    }
+
+    fn find_sa(&self, addresses: u64, spi: u32) -> u32 {
+        self.probe(addresses, spi, |lane| lane.addresses == addresses && lane.spi == spi)
+    }
+
+    /// The number of the lane of an SA that `is_wanted`; [`NONE`] without one.
+    fn probe(&self, addresses: u64, spi: u32, is_wanted: impl Fn(&EspLane) -> bool) -> u32 {
+        let first = hash(addresses, spi);
+        let mut noted = (first..first + PROBES).map_while(|place| self.noted(place));
+        noted.find(|(_, lane)| is_wanted(lane)).map_or(NONE, |(id, _)| id)
+    }
+
+    /// A frame with the lane that it is in.
+    #[inline]
+    pub(in crate::analysis) fn brief<'a>(&self, frame: &Frame<'a>, glance: &Glance) -> Brief<'a> {
+        Brief::new(*frame, glance, self.find(glance))
+    }
+
+    /// Counts a frame that is the next of its lane; false if it is not, and nothing was done.
+    #[inline(never)]
+    pub(in crate::analysis) fn take(&mut self, brief: &Brief<'_>, parts: &mut Parts<'_>) -> bool {
+        let (frame, at) = (&brief.frame, brief.lane as usize);
+        if at >= self.lanes.len() || !(self.goes_on_at(frame) || self.ask(frame, parts)) {
+            return false;
+        }
+        let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) else { return false };
+        if !lane.goes_on_with(brief) && !lane.adapt(rest, brief, parts) {
+            return false;
+        }
+        let here = (frame.pos, frame.time);
+        if lane.sized == 0 {
+            rest.sized_first = here;
+        }
+        self.directions.add(lane.direction, brief.lane, brief.form, here);
+        lane.count(brief);
+        self.passage.go_on_at(frame.time.raw());
+        self.passage.frames += 1;
+        parts.copies.pass(brief.digest, frame.time.raw());
+        true
+    }
+
+    /// Whether the passage goes on at a frame's time.
+    #[inline]
+    fn goes_on_at(&self, frame: &Frame<'_>) -> bool {
+        let time = frame.time.raw();
+        self.passage.last <= time && time < self.end && self.passage.capture == frame.pos.capture()
+    }
+
+    /// Whether lanes may take a frame of this time; then a passage begins with it.
+    #[cold]
+    fn ask(&mut self, frame: &Frame<'_>, parts: &mut Parts<'_>) -> bool {
+        self.tell(parts);
+        let time = frame.time.raw();
+        let (from, to) = self.limits;
+        if !(from..to).contains(&time) || !parts.span.admits(frame) || !parts.copies.admits(time) {
+            return false;
+        }
+        if !(self.bin.0..self.bin.1).contains(&time) {
+            self.directions.add_bin(self.bin.0, parts);
+            self.bin = parts.rates.bin_of(time);
+        }
+        // Without fractions of a second so far, each other time is looked at.
+        let end = if parts.span.has_fractions() { self.bin.1 } else { time.saturating_add(1) };
+        self.end = end.min(to);
+        self.passage = Passage::begin(frame);
+        true
+    }
+
+    /// Ends the passage: tells the accumulators that look at neighbours what was counted.
+    #[inline]
+    pub(in crate::analysis) fn tell(&mut self, parts: &mut Parts<'_>) {
+        self.end = i64::MIN;
+        if self.passage.frames > 0 {
+            parts.span.pass(&self.passage);
+            parts.copies.passed(self.passage.last);
+            self.directions.tell(&self.lanes, &self.rests, parts);
+            self.passage.frames = 0;
+        }
+    }
+
+    /// Adds what is pending of an SA, before a frame of it goes the long way, and closes its lane.
+    pub(in crate::analysis) fn give_way(&mut self, parts: &mut Parts<'_>, (addresses, spi): (u64, u32)) {
+        let at = self.find_sa(addresses, spi) as usize;
+        if let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
+            lane.close(rest, parts);
+        }
+    }
+
+    /// Opens the lane of an SA behind a frame of it that went the long way.
+    pub(in crate::analysis) fn open(
+        &mut self,
+        glance: &Glance,
+        o: &Observation,
+        sight: &SaSight,
+        parts: &mut Parts<'_>,
+    ) {
+        let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
+            return;
+        };
+        let Some(known) = parts.sas.get(sight.sa) else { return };
+        let last = known.sequence.extendable(o.time);
+        let young = known.evidence.wanted();
+        if last != Some(glance.sequence)
+            || glance.sequence > LAST
+            || !parts.copies.is_past_head(time)
+            || known.wants_listing()
+        {
+            return;
+        }
+        self.directions.open(o.direction, o.lane);
+        let lane = EspLane::behind(glance, o.direction, young);
+        let rest = LaneRest { sa: sight.sa, stack: o.stack, young, sized_first: NOWHERE, pending: NOTHING };
+        let at = self.find_sa(glance.addresses, glance.spi) as usize;
+        if let (Some(own), Some(own_rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
+            own.add(own_rest, parts);
+            self.generation = self.generation.wrapping_add(u32::from(!own.is_of(glance)));
+            (*own, *own_rest) = (lane, rest);
+        } else {
+            self.insert(lane, rest, parts);
+        }
+    }
+
+    fn insert(&mut self, lane: EspLane, rest: LaneRest, parts: &mut Parts<'_>) {
+        if self.lanes.len() >= MOST {
+            self.flush(parts);
+            self.generation = self.generation.wrapping_add(1);
+            self.lanes.clear();
+            self.rests.clear();
+            self.index.fill(NONE);
+        } else if self.lanes.len() * SPREAD >= self.index.len() {
+            self.grow();
+        }
+        if self.note(lane.addresses, lane.spi, self.lanes.len() as u32) {
+            self.lanes.push(lane);
+            self.rests.push(rest);
+        }
+    }
+
+    /// Notes a lane's number in the index; false where there is no place for it.
+    fn note(&mut self, addresses: u64, spi: u32, id: u32) -> bool {
+        let (first, mask) = (hash(addresses, spi), self.index.len().wrapping_sub(1));
+        let mut places = (0..PROBES).map(|step| (first + step) & mask);
+        let vacant = places.find(|&place| self.index.get(place) == Some(&NONE));
+        let slot = vacant.and_then(|place| self.index.get_mut(place));
+        slot.map(|slot| *slot = id).is_some()
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.index = vec![NONE; self.index.len() * 2];
+        for id in 0..self.lanes.len() {
+            if let Some((addresses, spi)) = self.lanes.get(id).map(|lane| (lane.addresses, lane.spi)) {
+                // The index has become sparser, so there is a place again; without one the lane would only stay unused.
+                self.note(addresses, spi, id as u32);
+            }
+        }
+    }
+
+    /// Adds all that is pending and closes all lanes.
+    pub(in crate::analysis) fn flush(&mut self, parts: &mut Parts<'_>) {
+        self.tell(parts);
+        for (lane, rest) in self.lanes.iter_mut().zip(&mut self.rests) {
+            lane.close(rest, parts);
+        }
+        self.directions.add_bin(self.bin.0, parts);
+    }
+}
+
+/// Where in the index the lane of an SA is looked for first.
+#[inline(always)]
+fn hash(addresses: u64, spi: u32) -> usize {
+    let word = addresses ^ u64::from(spi.swap_bytes()).rotate_left(20);
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36) as usize
+}
+
+/// Where the lane of an SA is looked for: addresses and SPI as a [`Glance`] has them; `None` for what has no lane.
+pub(in crate::analysis) fn lane_key(key: &SaKey) -> Option<(u64, u32)> {
+    let word = |address: Address| address.words().1 as u32;
+    if key.protocol != Protocol::Esp || !key.src.is_v4() || !key.dst.is_v4() {
+        return None;
+    }
+    let addresses = u64::from(word(key.src)) << 32 | u64::from(word(key.dst));
+    Some((addresses.swap_bytes(), key.spi.0.swap_bytes()))
+}

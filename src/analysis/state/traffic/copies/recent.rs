@@ -1,0 +1,102 @@
+//! The latest digests of a window of copies, in the order in which they came.
+
+use std::collections::VecDeque;
+
+use super::{Entry, VACANT};
+
+/// Entries that wait in front of the others: so few that they stay in the nearest cache, so many that moving them costs nothing.
+const FRESH: usize = 256;
+
+/// Entries at most so many, oldest first. Those that are too old go when room is needed, or later.
+#[derive(Clone, Debug)]
+pub(super) struct Recent {
+    waiting: VecDeque<Entry>,
+    /// What came behind all that waits: the first `used` of them.
+    fresh: Box<[Entry; FRESH]>,
+    used: usize,
+    /// How many may be fresh, so that all together are no more than allowed.
+    room: usize,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            fresh: Box::new([Entry { digest: 0, time: VACANT }; FRESH]),
+            used: 0,
+            room: FRESH,
+        }
+    }
+}
+
+impl Recent {
+    /// Adds an entry, where there is room at once; false if there is not, and nothing was done.
+    #[inline(always)]
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
+        match self.fresh.get_mut(self.used) {
+            Some(slot) if self.used < self.room => {
+                *slot = entry;
+                self.used += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Where entries can be written that [`Recent::fill`] then adds.
+    #[inline]
+    pub(super) fn room(&mut self) -> &mut [Entry] {
+        self.fresh.get_mut(self.used..self.room).unwrap_or_default()
+    }
+
+    /// Adds so many entries, which were written into [`Recent::room`].
+    #[inline]
+    pub(super) fn fill(&mut self, count: usize) {
+        self.used = (self.used + count).min(self.room);
+    }
+
+    /// Adds an entry where [`Recent::push`] would not: lets those go that are older than `oldest`, and the oldest where still as many
+    /// as `most` are left. Answers whether that was so.
+    #[cold]
+    pub(super) fn push_out(&mut self, entry: Entry, oldest: i64, most: usize) -> bool {
+        self.gather();
+        let old = self.waiting.iter().take_while(|waiting| waiting.time < oldest).count();
+        self.waiting.drain(..old);
+        let full = self.waiting.len() >= most;
+        if full {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(entry);
+        self.room = most.saturating_sub(self.waiting.len()).min(FRESH);
+        full
+    }
+
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.waiting.iter().chain(self.fresh.get(..self.used).into_iter().flatten())
+    }
+
+    /// Takes the oldest entry out.
+    pub(super) fn pop_front(&mut self) -> Option<Entry> {
+        self.gather();
+        self.waiting.pop_front()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+        (self.used, self.room) = (0, FRESH);
+    }
+
+    /// Puts the fresh ones behind what waits.
+    #[inline]
+    fn gather(&mut self) {
+        if self.used > 0 {
+            self.waiting.extend(self.fresh.get(..self.used).unwrap_or_default());
+            self.used = 0;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len() + self.used
+    }
+}
