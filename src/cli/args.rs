@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::batch::damage::DamageArgs;
 use super::batch::judged::JudgeArgs;
-use super::batch::{diff, index};
+use super::batch::{diff, index, merge, partial};
 use super::values::{self, PartArg, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};
@@ -58,13 +58,13 @@ pub(super) enum Command {
     #[command(after_long_help = FRAMES_EXAMPLES)]
     Frames(FramesArgs),
     /// Analyse captures and keep the mergeable state
-    #[command(after_long_help = PARTIAL_EXAMPLES)]
+    #[command(after_long_help = partial::EXAMPLES)]
     Partial(PartialArgs),
     /// Where the records of one huge capture begin, to analyse it in parts
     #[command(after_long_help = index::EXAMPLES)]
     Index(index::IndexArgs),
     /// Merge states into a report
-    #[command(after_long_help = MERGE_EXAMPLES)]
+    #[command(after_long_help = merge::EXAMPLES)]
     Merge(MergeArgs),
     /// Which plaintext packet became which tunnelled packet: overhead, loss and latency of a device
     #[command(after_long_help = super::pair::EXAMPLES)]
@@ -138,24 +138,6 @@ Columns:
 Examples:
   spiglass frames tunnel.pcap > frames.csv
   spiglass frames --format ndjson --spi 1002 tunnel.pcap | jq .esp_sequence";
-
-const PARTIAL_EXAMPLES: &str = "\
-A state holds what `report` would know of the captures, a few kilobytes an SA. States are merged in any
-order and grouping, on any machine; the report is that of one run over all captures.
-
-Examples:
-  spiglass partial monday.pcap.gz -o monday.state
-  spiglass partial --stream west --part 3 west-3.pcap > west-3.state
-  spiglass partial --state-dir night --files-from captures.txt
-  ssh tap3 'tcpdump -i eth1 -w - -c 100000' | spiglass partial - --name tap3.pcap -o tap3.state";
-
-const MERGE_EXAMPLES: &str = "\
-Examples:
-  spiglass merge monday.state tuesday.state
-  spiglass merge --format json -o week.json *.state
-  spiglass merge --state-dir night --format json -o night.json
-  spiglass merge --state-out west.state west-*.state
-  cat west-*.state | spiglass merge -";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:

@@ -25,6 +25,6 @@ pub use live::signals::{Signal, on_signal};
 pub use pairing::{Matched, PairInputs, PairSink, pair};
 pub use run::{Analysed, analyse, cores, run, watch};
 pub use state::dir::{Held, Item, ItemOutcome, StateDir};
-pub use state::index::Index;
+pub use state::index::RecordIndex;
 pub use state::{Repeat, State};
 pub use trials::{Benchmark, TrialsInputs, trials};

@@ -221,8 +221,7 @@ impl<'r> Run<'r> {
 
     fn finish(mut self, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<Matched> {
         deliver(&mut self.matcher, sink)?;
-        let interrupted = self.progress.interrupted();
-        let one = self.one;
+        let (interrupted, one) = (self.progress.interrupted(), self.one);
         let [plain, tunnel, exit] = self.streams.map(|stream| {
             let Stream { captures, times } = stream;
             let mut readers = captures.into_readers();

@@ -13,7 +13,7 @@ use super::pipeline;
 use super::rotation::Named;
 use super::start::start_of;
 use super::state::State;
-use crate::analysis::finish::{CaptureFacts, rfc3339};
+use crate::analysis::finish::CaptureFacts;
 use crate::analysis::{self, Partial};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk, Source};
 use crate::engine::rotation::fold::Streams;
@@ -358,12 +358,9 @@ pub(super) fn capture_facts(
     interrupted: bool,
     times: Option<(Timestamp, Timestamp)>,
 ) -> CaptureFacts {
-    let (first, last) = times.unwrap_or((Timestamp::UNKNOWN, Timestamp::UNKNOWN));
     let damage = info.damage.as_ref();
-    CaptureFacts {
+    let mut facts = CaptureFacts {
         capture: Capture {
-            path: info.path.to_string_lossy().into_owned(),
-            tap: String::new(),
             format: info.format.to_owned(),
             compression: info.compression.map(str::to_owned),
             link_types: info.link_types.iter().map(ToString::to_string).collect(),
@@ -382,10 +379,6 @@ pub(super) fn capture_facts(
                 .collect(),
             frames: info.frames,
             bytes: info.bytes_read,
-            first: rfc3339(first),
-            last: rfc3339(last),
-            first_ns: first.ns(),
-            last_ns: last.ns(),
             complete: damage.is_none() && !interrupted,
             damage: damage.map(|d| DamageReport {
                 offset: d.offset,
@@ -394,9 +387,12 @@ pub(super) fn capture_facts(
                 kind: d.kind.name().into(),
             }),
             error: None,
+            ..Capture::unread(info.path.to_string_lossy().into_owned(), String::new())
         },
         damage: damage.map(|d| d.kind),
         further_damage: damage.map_or(0, |d| d.further),
         unread: info.unread(),
-    }
+    };
+    facts.span(times);
+    facts
 }

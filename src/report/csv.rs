@@ -80,7 +80,7 @@ impl Table {
 
 /// Who takes the rows of a table with its description.
 pub(super) trait SheetVisitor {
-    fn rows<'r, R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &'r R>) -> io::Result<()>;
+    fn rows<R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &R>) -> io::Result<()>;
 }
 
 /// Hands the rows of a table to `visitor`.
@@ -103,7 +103,7 @@ pub(super) fn visit(report: &Report, table: Table, visitor: &mut impl SheetVisit
 struct Csv<'o>(&'o mut dyn Write);
 
 impl SheetVisitor for Csv<'_> {
-    fn rows<'r, R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &'r R>) -> io::Result<()> {
+    fn rows<R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &R>) -> io::Result<()> {
         write_csv(self.0, sheet, rows)
     }
 }

@@ -10,7 +10,7 @@ use super::super::progress::{Display, InterruptKey};
 use super::super::run::{failed, write};
 use super::super::sink::Sink;
 use super::super::verdict::Verdict;
-use crate::engine::Index;
+use crate::engine::RecordIndex;
 use crate::report::words::number::count;
 
 pub(in crate::cli) const EXAMPLES: &str = "\
@@ -43,7 +43,7 @@ pub(in crate::cli) fn index(args: &IndexArgs) -> Verdict {
     };
     let key = InterruptKey::listen();
     let display = Display::new(&args.run, key.clone());
-    let index = Index::of(path, &display);
+    let index = RecordIndex::of(path, &display);
     display.finish();
     let mut verdict = Verdict::default();
     verdict.interrupted(key.happened());

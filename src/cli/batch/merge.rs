@@ -14,6 +14,14 @@ use crate::engine::{Held, Repeat, State, StateDir};
 use crate::model::Error;
 use crate::report::csv::Table;
 
+pub(in crate::cli) const EXAMPLES: &str = "\
+Examples:
+  spiglass merge monday.state tuesday.state
+  spiglass merge --format json -o week.json *.state
+  spiglass merge --state-dir night --format json -o night.json
+  spiglass merge --state-out west.state west-*.state
+  cat west-*.state | spiglass merge -";
+
 impl From<MergeArgs> for Asked {
     fn from(args: MergeArgs) -> Self {
         let input = InputArgs { damage: args.damage, ..InputArgs::default() };

@@ -10,11 +10,21 @@ use super::super::values::PartArg;
 use super::super::verdict::Verdict;
 use super::super::{options, policies};
 use crate::capture::Source;
-use crate::engine::{self, Analysed, Index, Input, Item, ItemOutcome, Settings, StateDir};
+use crate::engine::{self, Analysed, Input, Item, ItemOutcome, RecordIndex, Settings, StateDir};
 use crate::model::Error;
 use crate::model::report::Capture;
 use crate::report::words::escape::printable;
 use crate::report::words::number::count;
+
+pub(in crate::cli) const EXAMPLES: &str = "\
+A state holds what `report` would know of the captures, a few kilobytes an SA. States are merged in any
+order and grouping, on any machine; the report is that of one run over all captures.
+
+Examples:
+  spiglass partial monday.pcap.gz -o monday.state
+  spiglass partial --stream west --part 3 west-3.pcap > west-3.state
+  spiglass partial --state-dir night --files-from captures.txt
+  ssh tap3 'tcpdump -i eth1 -w - -c 100000' | spiglass partial - --name tap3.pcap -o tap3.state";
 
 /// Analyses captures and keeps the state, or a state of each.
 pub(in crate::cli) fn partial(args: &PartialArgs) -> Verdict {
@@ -69,7 +79,7 @@ fn into_one(args: &PartialArgs) -> Verdict {
 
 /// A part of one capture.
 struct PartOf {
-    index: Index,
+    index: RecordIndex,
     part: (u32, u32),
 }
 
@@ -80,7 +90,7 @@ fn part_of(args: &PartialArgs, inputs: &[Input]) -> Result<Option<PartOf>, Error
             if !matches!(inputs, [Input { source: Source::Path(_), .. }]) {
                 return Err(Error::Usage("an index is of one capture, which is a file; name that one".into()));
             }
-            Ok(Some(PartOf { index: Index::read(index)?, part: (number, of) }))
+            Ok(Some(PartOf { index: RecordIndex::read(index)?, part: (number, of) }))
         }
         (Some(_), _) => Err(Error::Usage("with --index goes --part K/N: which part of how many".into())),
         (None, Some(PartArg { of: Some(_), .. })) => {

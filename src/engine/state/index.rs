@@ -25,7 +25,7 @@ const MARK: usize = 256;
 
 /// Places in a file where a record begins and everything that later records need was said before the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Index {
+pub struct RecordIndex {
     /// Length of the file in octets.
     length: u64,
     places: Vec<Place>,
@@ -38,7 +38,7 @@ struct Place {
     mark: u64,
 }
 
-impl Index {
+impl RecordIndex {
     /// Walks over the records of a file. A compressed file, and what is behind a later description of interfaces, is one part.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn every_octet_is_in_one_part() {
         let places = [100, 200, 250, 900].map(|offset| Place { offset, mark: 0 }).to_vec();
-        let index = Index { length: 1_000, places };
+        let index = RecordIndex { length: 1_000, places };
         for of in 1..20 {
             let begins: Vec<Option<u64>> =
                 (2..=of).map(|part| index.begin(part, of).map(|place| place.offset)).collect();
@@ -219,19 +219,20 @@ mod tests {
     fn nothing_but_an_index_is_read_as_one() {
         let dir = std::env::temp_dir().join(format!("spiglass-index-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let index = Index { length: 1_000, places: vec![Place { offset: 100, mark: 7 }] };
+        let index = RecordIndex { length: 1_000, places: vec![Place { offset: 100, mark: 7 }] };
         let mut written = Vec::new();
         index.write(&mut written).unwrap();
         let read = |octets: &[u8]| {
             let path = dir.join("f.idx");
             std::fs::write(&path, octets).unwrap();
-            Index::read(&path)
+            RecordIndex::read(&path)
         };
         assert_eq!(read(&written).unwrap(), index);
         for cut in 0..written.len() {
             assert!(read(&written[..cut]).is_err(), "{cut}");
         }
-        let backwards = Index { length: 1_000, places: [200, 100].map(|offset| Place { offset, mark: 0 }).to_vec() };
+        let backwards =
+            RecordIndex { length: 1_000, places: [200, 100].map(|offset| Place { offset, mark: 0 }).to_vec() };
         let mut octets = Vec::new();
         backwards.write(&mut octets).unwrap();
         assert!(read(&octets).is_err());

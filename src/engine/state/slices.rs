@@ -59,9 +59,11 @@ impl Slices {
 
     /// Takes out the files of which all parts are here.
     pub(super) fn take_whole(&mut self) -> Vec<Stream> {
-        let whole = |divided: &Divided, parts: &BTreeMap<u32, Slice>| parts.len() as u64 == u64::from(divided.1);
-        let files = self.0.extract_if(.., |divided, parts| whole(divided, parts));
-        files.filter_map(|(_, parts)| joined(parts.into_values())).collect()
+        let is_whole = |(divided, parts): &(Divided, BTreeMap<u32, Slice>)| parts.len() as u64 == u64::from(divided.1);
+        let (whole, rest) = std::mem::take(&mut self.0).into_iter().partition(is_whole);
+        self.0 = rest;
+        let whole: BTreeMap<Divided, BTreeMap<u32, Slice>> = whole;
+        whole.into_values().filter_map(|parts| joined(parts.into_values())).collect()
     }
 
     /// Takes out of the other files what is before their first missing part: the frames behind it have no numbers. Which parts are

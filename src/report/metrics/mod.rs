@@ -77,7 +77,7 @@ fn of_findings(text: &mut String, report: &Report) {
 
 fn of_tunnels(text: &mut String, report: &Report) {
     let all = tunnels::carried(report);
-    let mut each = |name: &str, help: &str, value: &dyn Fn(&tunnels::Carried) -> Option<f64>| {
+    let mut each = |name: &str, help: &str, value: &dyn Fn(&tunnels::TunnelSums) -> Option<f64>| {
         let samples = all.iter().filter_map(|((tap, src, dst), sum)| {
             Some((vec![("tap", tap.as_str()), ("src", src.as_str()), ("dst", dst.as_str())], value(sum)?))
         });
@@ -85,9 +85,9 @@ fn of_tunnels(text: &mut String, report: &Report) {
     };
     each("tunnel_frames", "Frames of all SAs from one address to another.", &|sum| Some(sum.frames as f64));
     each("tunnel_lost_packets", "Sequence numbers that this tap never saw.", &|sum| sum.lost.map(|lost| lost as f64));
-    each("tunnel_loss_ratio", "The same of all numbers, from 0 to 1.", &tunnels::Carried::loss);
+    each("tunnel_loss_ratio", "The same of all numbers, from 0 to 1.", &tunnels::TunnelSums::loss);
     let help = "Mean overhead of a packet, where it is known of all.";
-    each("tunnel_overhead_mean_bytes", help, &tunnels::Carried::overhead_bytes);
+    each("tunnel_overhead_mean_bytes", help, &tunnels::TunnelSums::overhead_bytes);
 }
 
 fn of_directions(text: &mut String, report: &Report) {

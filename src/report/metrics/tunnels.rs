@@ -9,7 +9,7 @@ pub(in crate::report) type Ends = (String, String, String);
 
 /// Figures of the SAs from one address to another.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(in crate::report) struct Carried {
+pub(in crate::report) struct TunnelSums {
     pub(in crate::report) frames: u64,
     /// Numbers that were never seen; `None` where no SA has numbers.
     pub(in crate::report) lost: Option<u64>,
@@ -18,7 +18,7 @@ pub(in crate::report) struct Carried {
     known: u64,
 }
 
-impl Carried {
+impl TunnelSums {
     /// The part of the numbers that was never seen, from 0 to 1.
     pub(in crate::report) fn loss(&self) -> Option<f64> {
         let lost = self.lost?;
@@ -33,8 +33,8 @@ impl Carried {
 }
 
 /// By tap, source and destination.
-pub(in crate::report) fn carried(report: &Report) -> BTreeMap<Ends, Carried> {
-    let mut all = BTreeMap::<Ends, Carried>::new();
+pub(in crate::report) fn carried(report: &Report) -> BTreeMap<Ends, TunnelSums> {
+    let mut all = BTreeMap::<Ends, TunnelSums>::new();
     for sa in &report.sas {
         let sum = all.entry((sa.tap.to_string(), sa.src.to_string(), sa.dst.to_string())).or_default();
         sum.frames = sum.frames.saturating_add(sa.frames);

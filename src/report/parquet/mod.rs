@@ -68,9 +68,9 @@ where
     O: FnMut(&Partition) -> io::Result<W>,
     D: FnMut(W) -> io::Result<()>,
 {
-    fn rows<'r, R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &'r R>) -> io::Result<()> {
+    fn rows<R: 'static>(&mut self, sheet: &Sheet<R>, rows: &mut dyn Iterator<Item = &R>) -> io::Result<()> {
         let tap = sheet.fields.iter().find(|field| field.name == "tap");
-        let mut of_tap = BTreeMap::<String, Vec<&'r R>>::new();
+        let mut of_tap = BTreeMap::<String, Vec<&R>>::new();
         for row in rows {
             let name = match tap.map(|field| (field.value)(row)) {
                 Some(Value::Text(name)) => name.into_owned(),
