@@ -110,11 +110,11 @@ impl Taps {
         let Some(tap) = self.open.get_mut(at) else { return };
         let overlaps = tap.last.zip(first).is_some_and(|(last, first)| last > first);
         if tap.name.is_some() && overlaps && !tap.goes_on_with(&stream) {
-            errors.push(Error::Usage(format!(
-                "{}: overlaps in time with what is there of tap {}; analyse these captures in one run. It was left out.",
-                stream.path(),
+            let what = format!(
+                "overlaps in time with what is there of tap {}; analyse these captures in one run. It was left out",
                 tap.name.as_deref().unwrap_or_default()
-            )));
+            );
+            errors.push(Error::Format { path: stream.path().into(), what });
             return;
         }
         tap.assume(&stream);

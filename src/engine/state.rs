@@ -185,6 +185,12 @@ impl State {
             named.for_each(|path| new.clone_into(path));
             self.streams.insert(stream);
         }
+        // An error begins with the name of its input.
+        let renamed = |one: Unread| match one.error.strip_prefix(&format!("{old}: ")) {
+            Some(what) if one.path == old => Unread { path: new.to_owned(), error: format!("{new}: {what}") },
+            _ => one,
+        };
+        self.unread = std::mem::take(&mut self.unread).into_iter().map(renamed).collect();
         self.settle();
     }
 
@@ -241,6 +247,8 @@ impl State {
         }
         let mut report = finish(&states, &facts, &settings);
         let unplaced = errors.iter().map(ToString::to_string);
+        let left_out = errors.iter().filter_map(|error| Some((error.path()?, error.to_string())));
+        let left_out = left_out.map(|(path, error)| Capture::unread(path.to_string_lossy().into_owned(), error));
         report.degraded_why.extend(
             self.unread.iter().map(|one| one.error.clone()).chain(unplaced).map(|error| format!("Not read: {error}.")),
         );
@@ -249,8 +257,8 @@ impl State {
             report.exactness = Exactness::Degraded;
         }
         // Behind all others, so that the references of frames stay what they are.
-        report.captures.extend(self.unread.into_iter().map(|one| Capture::unread(one.path, one.error)));
-        report.run = RunSummary::of(&report.captures, errors.len() as u64, &report.findings);
+        report.captures.extend(self.unread.into_iter().map(|one| Capture::unread(one.path, one.error)).chain(left_out));
+        report.run = RunSummary::of(&report.captures, 0, &report.findings);
         (report, errors)
     }
 }

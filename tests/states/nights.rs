@@ -200,6 +200,10 @@ fn standard_input_has_the_name_that_it_is_given() {
     let report =
         support::spiglass_with_input(&["merge", "--format", "json", "-"], Some(&named.stdout)).expect(0).json();
     assert_eq!((&report["captures"][0]["path"], &report["taps"][0]["name"]), (&"tap3.pcap".into(), &"tap3".into()));
+    let junk = support::spiglass_with_input(&["partial", "--name", "tap4.pcap", "-"], Some(b"no capture")).expect(2);
+    let report = support::spiglass_with_input(&["merge", "--format", "json", "-"], Some(&junk.stdout)).expect(2).json();
+    let error = report["captures"][0]["error"].as_str().expect("an error");
+    assert!(report["captures"][0]["path"] == "tap4.pcap" && error.starts_with("tap4.pcap: "), "{error}");
     spiglass(&["partial", "--name", "x", path(&fixture("lab/ah-sha256-tunnel.pcap"))]).expect(2);
 }
 

@@ -28,7 +28,7 @@ fn analysis(mut report: Value) -> Value {
         match value {
             Value::Array(items) => items.iter_mut().for_each(strip),
             Value::Object(fields) => {
-                for name in ["captures", "first_frame", "last_frame", "frame", "examples", "evidence"] {
+                for name in ["captures", "run", "first_frame", "last_frame", "frame", "examples", "evidence"] {
                     fields.remove(name);
                 }
                 // Occurrences and gaps: what is in words names frames too.

@@ -107,9 +107,9 @@ pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
     let (mut report, unplaced) = state.report();
     report.config = config;
     say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
-    unread.extend(unplaced);
     verdict.unread_configurations(&unread);
-    unread.iter().for_each(complain);
+    verdict.told_in_report(&unplaced);
+    unread.iter().chain(&unplaced).for_each(complain);
     judge.judge(&mut report, &mut verdict);
     let Some(sink) = sink else {
         verdict.report(&report, args.damage.reactions(), options::threshold(args.tell.fail_on));

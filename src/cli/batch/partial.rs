@@ -59,12 +59,12 @@ fn into_one(args: &PartialArgs) -> Verdict {
         Ok(analysed) => analysed,
         Err(error) => return failed(&error),
     };
-    if let Some(name) = &args.name {
-        state.rename_input("-", name);
-    }
     let number = args.part.filter(|_| part.is_none()).map(|part| part.number);
     state.label(args.stream.as_deref(), number);
     state.lacks_inputs(&errors);
+    if let Some(name) = &args.name {
+        state.rename_input("-", name);
+    }
     if key.happened() {
         state.lacks(["The run that made a state was interrupted: what it had not read by then is missing.".to_owned()]);
         // Whoever looks for the state must not take this one for it.
