@@ -31,7 +31,7 @@ Exit status:
   1    the captures were read; there are findings at or above --fail-on, or the report that
        it judges is not exact
   2    an input could not be read, is damaged or cut, or the command line is wrong
-  130  interrupted; what was read so far is reported
+  130  interrupted; what was read so far is reported (143 where SIGTERM ended the run)
 
 Examples:
   spiglass report tunnel.pcap

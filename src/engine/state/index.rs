@@ -11,6 +11,7 @@ use super::State;
 use super::slices::Slice;
 use crate::analysis::Partial;
 use crate::capture::{CaptureReader, Chunk, Part, Source};
+use crate::engine::parts::observe_chunk;
 use crate::engine::run::capture_facts;
 use crate::engine::start::start_of;
 use crate::engine::{Input, Progress, ProgressUpdate, Settings};
@@ -171,7 +172,7 @@ impl RecordIndex {
         let mut reader = Part::of_range(&input.source, range.0, range.1)?.reader;
         let mut chunk = Chunk::new();
         while !progress.interrupted() && reader.next_chunk(&mut chunk) {
-            chunk.frames().for_each(|frame| partial.observe(&frame));
+            observe_chunk(&mut partial, &chunk);
             progress.update(&ProgressUpdate::of(reader.info()));
         }
         if end.is_some() && !empty && !progress.interrupted() && !reader.ended_whole() {
