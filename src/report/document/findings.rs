@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Block, FindingBlock, Section, Typed, View, at_tap};
-use crate::model::report::{AcceptedBy, Capture, Finding, FrameRef, KnownFinding, Report, Sa, Severity};
+use crate::model::report::{AcceptedBy, Capture, Exactness, Finding, FrameRef, KnownFinding, Report, Sa, Severity};
 use crate::report::judge;
 use crate::report::words::names;
 use crate::report::words::number::{count, grouped};
@@ -50,7 +50,12 @@ fn accepted(section: &mut Section, report: &Report) {
         format!("{}{of}", known.code)
     };
     if let Some(fixed) = baseline.map(|baseline| &baseline.fixed).filter(|fixed| !fixed.is_empty()) {
-        section.say(format!("Gone since the baseline: {}.", fixed.iter().map(gone).collect::<Vec<_>>().join(", ")));
+        // What a report lacks is not gone.
+        let what = match report.exactness {
+            Exactness::Exact => "Gone since the baseline",
+            Exactness::Degraded => "Known to the baseline and not seen in this report, which is not exact",
+        };
+        section.say(format!("{what}: {}.", fixed.iter().map(gone).collect::<Vec<_>>().join(", ")));
     }
 }
 

@@ -112,7 +112,10 @@ fn share_pct(finding: &Finding, report: &Report) -> Option<f64> {
         None => report.totals.frames,
         Some(None) => return None,
         Some(Some(sa)) if finding.code == "sequence-gap" => {
-            sa.frames.saturating_add(sa.sequence.as_ref().map_or(0, |sequence| sequence.lost))
+            // Seen and lost, as the evidence of the finding counts them.
+            sa.sequence
+                .as_ref()
+                .map_or(sa.frames, |numbers| sa.frames.saturating_sub(numbers.duplicate).saturating_add(numbers.lost))
         }
         Some(Some(sa)) => sa.frames,
     };

@@ -39,7 +39,7 @@ pub(in crate::report) fn carried(report: &Report) -> BTreeMap<Ends, TunnelSums> 
         let sum = all.entry((sa.tap.to_string(), sa.src.to_string(), sa.dst.to_string())).or_default();
         sum.frames = sum.frames.saturating_add(sa.frames);
         if let Some(sequence) = &sa.sequence {
-            sum.seen = sum.seen.saturating_add(sa.frames);
+            sum.seen = sum.seen.saturating_add(sa.frames.saturating_sub(sequence.duplicate));
             sum.lost = Some(sum.lost.unwrap_or(0).saturating_add(sequence.lost));
         }
         if let Some(mean) = sa.overhead.mean_bytes {

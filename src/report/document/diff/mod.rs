@@ -25,6 +25,9 @@ pub(in crate::report::document) fn document(diff: &DiffReport, view: &View) -> D
     if diff.new.exactness == Exactness::Degraded {
         read.say("The new report is not exact: what seems gone may be missing from it.");
     }
+    if diff.old.exactness == Exactness::Degraded {
+        read.say("The old report is not exact: what seems new may be missing from it.");
+    }
     document.push(read);
     document.push(findings(diff));
     document.push(sas(diff, view));
