@@ -152,11 +152,14 @@ impl StateDir {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(input) = inputs.get(at) else { return done };
                 let ended = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-                if progress.interrupted() || ended() {
+                let ends = progress.interrupted() || ended();
+                let content =
+                    if ends { Err(io::ErrorKind::Interrupted.into()) } else { digest_of(input.source.name()) };
+                // Also where this run ends: threads with later captures wait for this one's turn to pass.
+                let first = claim(&claims, at, content.as_ref().ok().copied());
+                if ends {
                     return done;
                 }
-                let content = digest_of(input.source.name());
-                let first = claim(&claims, at, content.as_ref().ok().copied());
                 let first = first.filter(|first| *first != at).and_then(|first| inputs.get(first));
                 match self.item(input, content, first, progress) {
                     Ok(Made { at: state, outcome, content }) => {

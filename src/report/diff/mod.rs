@@ -2,7 +2,7 @@
 
 mod figures;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::pairs::MatchReport;
 use crate::model::report::diff::{
@@ -113,6 +113,11 @@ fn keyed<'r>(findings: &'r [Finding], by_tap: bool) -> BTreeMap<Key<'r>, &'r Fin
     keyed
 }
 
+/// The taps that findings name.
+fn taps(findings: &[Finding]) -> BTreeSet<&str> {
+    findings.iter().map(|finding| &*finding.tap).collect()
+}
+
 /// Whether a report names a code and SA at several taps.
 fn has_twins(findings: &[Finding]) -> bool {
     let mut taps = BTreeMap::new();
@@ -123,7 +128,8 @@ fn has_twins(findings: &[Finding]) -> bool {
 }
 
 fn findings(old: &[Finding], new: &[Finding]) -> Vec<FindingChange> {
-    let by_tap = has_twins(old) || has_twins(new);
+    // Other names of taps would make every finding another one.
+    let by_tap = (has_twins(old) || has_twins(new)) && taps(old) == taps(new);
     let (old, new) = (keyed(old, by_tap), keyed(new, by_tap));
     let change = |change, now: &Finding, before: Option<&Finding>, ended: bool| FindingChange {
         change,
