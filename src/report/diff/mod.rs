@@ -241,3 +241,24 @@ impl DiffReport {
         self.figures.iter().filter(|one| one.beyond)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    /// Taps that are named after files have other names the next night; taps that keep their names are told apart.
+    #[test]
+    fn findings_are_the_same_where_taps_have_other_names() {
+        let one = sample::report().findings.remove(0);
+        let night = |taps: [&str; 2], counts: [u64; 2]| -> Vec<Finding> {
+            let at = |(tap, count): (&str, u64)| Finding { tap: tap.into(), count, ..one.clone() };
+            taps.into_iter().zip(counts).map(at).collect()
+        };
+        let monday = night(["east-1", "west-1"], [3, 5]);
+        assert!(findings(&monday, &night(["east-2", "west-2"], [3, 5])).is_empty());
+        let swapped = findings(&night(["east", "west"], [3, 5]), &night(["west", "east"], [3, 5]));
+        assert_eq!(swapped.len(), 2, "{swapped:?}");
+        assert!(swapped.iter().all(|one| one.change == FindingChangeKind::Changed));
+    }
+}

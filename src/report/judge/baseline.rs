@@ -124,7 +124,8 @@ impl FindingBaseline {
 pub fn write(report: &Report) -> String {
     let mut text = String::from(
         "# Findings that are known to spiglass: they do not raise the exit status. One line stands for one finding; `*` in `tap` and `sa`\n\
-         # stands for any characters, and in `sa` the line for any number of SAs. A finding of a higher severity is new.\n\
+         # stands for any characters, and in `sa` the line for any number of SAs. A finding of a higher severity is new. A tap is named\n\
+         # only where several show the same: give taps names (--tap, --stream) that stay the same every night.\n\
          baseline = 1\n\
          known = [\n",
     );

@@ -10,7 +10,7 @@ use crate::dissect::{Form, Glance, behind_esp};
 use crate::model::{FramePos, Timestamp};
 use crate::transform::size::ethernet;
 
-/// From so many frames on, those of a lane are added: then it is asked again whether its numbers come near their end.
+/// After this many frames the sums of a lane are added to the accumulators, and the lane checks whether its sequence numbers come near 2^32.
 pub(super) const FULL: u32 = 1 << 15;
 /// Numbers behind this one have no lane: before a lane is asked again, it cannot come to the end of the numbers.
 pub(super) const LAST: u32 = u32::MAX - 4 * FULL;

@@ -1,6 +1,6 @@
 //! A short way for the stream that captures of IPsec are made of: opaque ESP, number after number.
 //!
-//! Each SA in full flow has a lane that knows the numbers (of SA, stack, direction) a frame of it stands for. A frame
+//! Each SA that sends number after number has a lane, which holds the table numbers of its SA, stack and direction. A frame
 //! that is exactly the next of its lane is counted in the lane; the sums reach the accumulators when anything about the
 //! stream changes. What is added then is what frame-by-frame observation would have added: merge and finish never see a
 //! difference, and the test of the merge law holds both together on every capture.
@@ -24,7 +24,7 @@ use crate::model::{Address, FramePos, Protocol, SaKey, Timestamp};
 
 /// Lanes at the most. With all of them taken, all are given up and the SAs in flow open theirs anew.
 const MOST: usize = 1 << 17;
-/// Places of the index for each lane: so many that a lane is found within [`PROBES`].
+/// Index slots per lane. With four, a lane is nearly always found within [`PROBES`] slots.
 const SPREAD: usize = 4;
 /// Places looked at for a lane. Crafted SPIs that crowd them cost their SAs the lane, nothing more.
 const PROBES: usize = 8;

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use super::{Entry, VACANT};
 
-/// Entries that wait in front of the others: so few that they stay in the nearest cache, so many that moving them costs nothing.
+/// Size of the buffer for new entries: small enough for the first-level cache, large enough that moving it to the ring is cheap per entry.
 const FRESH: usize = 256;
 
-/// Entries at most so many, oldest first. Those that are too old go when room is needed, or later.
+/// A bounded queue of entries, oldest first. Entries that are too old are removed when room is needed, or later.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     waiting: VecDeque<Entry>,
-    /// What came behind all that waits: the first `used` of them.
+    /// Buffer for new entries, later than all in the queue; the first `used` are filled.
     fresh: Box<[Entry; FRESH]>,
     used: usize,
     /// How many may be fresh, so that all together are no more than allowed.
@@ -49,7 +49,7 @@ impl Recent {
         self.fresh.get_mut(self.used..self.room).unwrap_or_default()
     }
 
-    /// Adds so many entries, which were written into [`Recent::room`].
+    /// Adds the first `count` entries that were written into [`Recent::room`].
     #[inline]
     pub(super) fn fill(&mut self, count: usize) {
         self.used = (self.used + count).min(self.room);
