@@ -7,27 +7,27 @@ mod support;
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use spiglass::analysis::{Partial, Settings};
+use spiglass::analysis::{Observer, Settings, StreamState};
 
 use support::Stream;
 
 const FRAMES: u64 = 65_536;
 
 /// Frames that a state of one capture stands for.
-fn frames(partial: &Partial) -> u64 {
-    partial.captures().iter().map(|capture| capture.frames).sum()
+fn frames(state: &StreamState) -> u64 {
+    state.captures().iter().map(|capture| capture.frames).sum()
 }
 
 /// The state of a stretch of the stream.
-fn state(stream: &Stream, from: usize, to: usize) -> Partial {
-    let mut partial = Partial::new(&Settings::default());
+fn state(stream: &Stream, from: usize, to: usize) -> StreamState {
+    let mut observer = Observer::new(&Settings::default());
     if from > 0 {
-        partial.continue_capture();
+        observer.continue_capture();
     }
     for frame in stream.frames(from, to) {
-        partial.observe(black_box(&frame));
+        observer.observe(black_box(&frame));
     }
-    partial
+    observer.finish(1)
 }
 
 fn observe(c: &mut Criterion) {
@@ -37,10 +37,9 @@ fn observe(c: &mut Criterion) {
         group.throughput(stream.throughput());
         group.bench_function(format!("esp-134-{sas}-sas"), |b| {
             b.iter(|| {
-                let mut partial = state(&stream, 0, stream.len());
-                partial.settle();
-                assert_eq!(frames(&partial), FRAMES);
-                partial
+                let state = state(&stream, 0, stream.len());
+                assert_eq!(frames(&state), FRAMES);
+                state
             });
         });
     }
@@ -53,8 +52,7 @@ fn merge(c: &mut Criterion) {
         let stream = Stream::esp(FRAMES, sas);
         let half = stream.len() / 2;
         let (earlier, later) = (state(&stream, 0, half), state(&stream, half, stream.len()));
-        let mut whole = state(&stream, 0, stream.len());
-        whole.settle();
+        let whole = state(&stream, 0, stream.len());
         let mut merged = earlier.clone().merge(later.clone()).expect("two parts of one stream merge");
         merged.settle();
         assert_eq!(merged.difference(&whole), None, "the merge of the halves is the state of the whole");

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use spiglass::analysis::{self, Partial};
+use spiglass::analysis::{self, Observer, StreamState};
 use spiglass::capture::{CaptureReader, Chunk, Source};
 use spiglass::engine::{Input, Quiet, Settings, TimeBound, run};
 use spiglass::report::frame_row::{FrameRows, RowFormat};
@@ -50,17 +50,17 @@ fn fits(data: &[u8]) -> Option<usize> {
 }
 
 /// The states of the frames from each of `bounds` to the next, merged and settled, and rows of all frames.
-fn observed(data: &[u8], bounds: &[usize]) -> Option<(Partial, Vec<u8>)> {
+fn observed(data: &[u8], bounds: &[usize]) -> Option<(StreamState, Vec<u8>)> {
     let settings = analysis::Settings { bin_ns: 1_000_000, ..analysis::Settings::default() };
     let mut reader = CaptureReader::from_reader(Path::new("f"), Box::new(Cursor::new(data.to_vec())), 0).ok()?;
     let (mut chunk, mut stack, mut written) = (Chunk::new(), spiglass::dissect::Stack::default(), Vec::new());
     let mut rows = FrameRows::new(&mut written, RowFormat::Ndjson);
-    let mut pieces = vec![Partial::new(&settings)];
+    let mut pieces = vec![Observer::new(&settings)];
     while reader.next_chunk(&mut chunk) {
         for frame in chunk.frames() {
             let mut frame = frame;
             if bounds.contains(&(frame.pos.number() as usize)) {
-                let mut piece = Partial::new(&settings);
+                let mut piece = Observer::new(&settings);
                 piece.continue_capture();
                 pieces.push(piece);
             }
@@ -75,7 +75,7 @@ fn observed(data: &[u8], bounds: &[usize]) -> Option<(Partial, Vec<u8>)> {
     }
     rows.flush().unwrap();
     drop(rows);
-    let mut whole = pieces.into_iter().reduce(|a, b| a.merge(b).unwrap()).unwrap();
+    let mut whole = pieces.into_iter().map(|piece| piece.finish(1)).reduce(|a, b| a.merge(b).unwrap()).unwrap();
     whole.settle();
     Some((whole, written))
 }

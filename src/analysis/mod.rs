@@ -20,7 +20,6 @@
 pub mod finish;
 pub(crate) mod limits;
 mod observe;
-mod partial;
 mod settings;
 pub(crate) mod state;
 
@@ -29,5 +28,6 @@ pub use crate::analysis::state::base::succession::{Border, Succession};
 pub use crate::keys::Keyring;
 pub use crate::keys::expectation::Expectation;
 pub use limits::MEMORY_LIMIT;
-pub use partial::{MergeError, Partial};
+pub use observe::observer::Observer;
 pub use settings::Settings;
+pub use state::stream::{MergeError, StreamState};

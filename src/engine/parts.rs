@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use super::input::{Progress, ProgressUpdate};
-use crate::analysis::{Partial, Settings};
-use crate::capture::{CaptureReader, Chunk, Frame, FrameTaker, Part, Source};
+use crate::analysis::{Observer, Settings, StreamState};
+use crate::capture::{CaptureReader, Chunk, Part, Source};
 
 /// A part shorter than this many octets is not worth a thread: the first milliseconds of each part are observed at length,
 /// because they may hold copies of frames before it.
@@ -29,11 +29,11 @@ pub(super) fn analyse(
     threads: usize,
     settings: &Settings,
     progress: &dyn Progress,
-) -> Option<(CaptureReader, Partial)> {
+) -> Option<(CaptureReader, StreamState)> {
     let mut parts = Part::split(source, threads)?.into_iter();
     let first = parts.next()?;
     let done = Done::default();
-    let read: Vec<(Part, Partial)> = thread::scope(|scope| {
+    let read: Vec<(Part, StreamState)> = thread::scope(|scope| {
         let done = &done;
         let workers: Vec<_> =
             parts.map(|part| scope.spawn(move || observe(part, true, settings, done, progress))).collect();
@@ -64,59 +64,44 @@ impl Done {
     }
 }
 
-/// The state that takes the frames of a chunk.
-struct Observer<'p>(&'p mut Partial);
-
-impl FrameTaker for Observer<'_> {
-    fn take<'a>(&mut self, frames: impl Iterator<Item = Frame<'a>>) {
-        self.0.observe_all(frames);
-    }
-}
-
-/// Takes in all frames of a chunk.
-pub(super) fn observe_chunk(partial: &mut Partial, chunk: &Chunk) {
-    chunk.frames().hand_to(&mut Observer(partial));
-}
-
 fn observe(
     mut part: Part,
     continues: bool,
     settings: &Settings,
     done: &Done,
     progress: &dyn Progress,
-) -> (Part, Partial) {
+) -> (Part, StreamState) {
     let mut chunk = Chunk::new();
-    let mut partial = Partial::new(settings);
+    let mut observer = Observer::new(settings);
     if continues {
-        partial.continue_capture();
+        observer.continue_capture();
     }
     let reader = &mut part.reader;
     let mut consumed = 0;
     while !progress.interrupted() && reader.next_chunk(&mut chunk) {
-        observe_chunk(&mut partial, &chunk);
+        chunk.frames().hand_to(&mut observer);
         let bytes = reader.info().bytes_consumed;
         done.tell(reader, bytes - consumed, chunk.frame_count(), progress);
         consumed = bytes;
     }
-    partial.settle();
-    (part, partial)
+    (part, observer.finish(1))
 }
 
 /// Merges the parts in order, up to where one reader would have ended.
-fn join(parts: Vec<(Part, Partial)>, interrupted: bool) -> Option<(CaptureReader, Partial)> {
+fn join(parts: Vec<(Part, StreamState)>, interrupted: bool) -> Option<(CaptureReader, StreamState)> {
     // A limit was hit: what it refused depends on where the parts began.
-    if parts.iter().any(|(_, partial)| !partial.is_exact()) {
+    if parts.iter().any(|(_, state)| !state.is_exact()) {
         return None;
     }
-    let mut joined: Option<(CaptureReader, Partial)> = None;
+    let mut joined: Option<(CaptureReader, StreamState)> = None;
     let last = parts.len().saturating_sub(1);
-    for (place, (part, partial)) in parts.into_iter().enumerate() {
+    for (place, (part, state)) in parts.into_iter().enumerate() {
         let (mut reader, state) = match joined {
-            None => (part.reader, partial),
-            Some((before, state)) if part.follows(&before) => {
+            None => (part.reader, state),
+            Some((before, earlier)) if part.follows(&before) => {
                 let mut reader = part.reader;
                 reader.continue_from(&before);
-                (reader, state.merge(partial).ok()?)
+                (reader, earlier.merge(state).ok()?)
             }
             Some(before) => return interrupted.then_some(before),
         };
@@ -152,16 +137,15 @@ mod tests {
         let source = Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into());
         let settings = Settings::default();
         let mut reader = CaptureReader::open(&source, 0).unwrap();
-        let (mut chunk, mut whole) = (Chunk::new(), Partial::new(&settings));
+        let (mut chunk, mut observer) = (Chunk::new(), Observer::new(&settings));
         while reader.next_chunk(&mut chunk) {
-            chunk.frames().for_each(|frame| whole.observe(&frame));
+            chunk.frames().for_each(|frame| observer.observe(&frame));
         }
-        whole.settle();
+        let whole = observer.finish(1);
         for threads in [2, 3, 5] {
-            let (read, mut partial) =
-                analyse(&source, threads, &settings, &super::super::Quiet).expect("it is divided");
-            partial.settle();
-            assert_eq!(partial.difference(&whole), None, "{threads} threads");
+            let (read, mut state) = analyse(&source, threads, &settings, &super::super::Quiet).expect("it is divided");
+            state.settle();
+            assert_eq!(state.difference(&whole), None, "{threads} threads");
             assert_eq!((read.info().frames, read.ended_whole()), (1_250, true));
         }
     }

@@ -14,7 +14,7 @@ use super::rotation::Named;
 use super::start::start_of;
 use super::state::State;
 use crate::analysis::finish::CaptureFacts;
-use crate::analysis::{self, Partial};
+use crate::analysis::{self, Observer, StreamState};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk, Source};
 use crate::engine::rotation::fold::Streams;
 use crate::engine::rotation::names::CountedName;
@@ -179,11 +179,11 @@ impl Run<'_> {
         self.resolved.get_or_insert_with(|| self.settings.resolve(first)).clone()
     }
 
-    /// The state of a capture that begins at `first`, with the memory that is left.
-    fn begin(&mut self, first: Timestamp) -> Partial {
-        let mut partial = Partial::new(&self.settings_from(first));
-        partial.limit_memory(self.room());
-        partial
+    /// The observer of a capture that begins at `first`, with the memory that is left.
+    fn begin(&mut self, first: Timestamp) -> Observer {
+        let mut observer = Observer::new(&self.settings_from(first));
+        observer.limit_memory(self.room());
+        observer
     }
 
     fn room(&self) -> u64 {
@@ -227,64 +227,62 @@ impl Run<'_> {
             }
             _ => None,
         };
-        let partial = match in_parts {
-            Some((read, partial)) => {
+        let state = match in_parts {
+            Some((read, state)) => {
                 reader = read;
-                Some(partial)
+                state
             }
             None if self.jobs > 1 && bytes.is_none_or(|bytes| bytes >= WORTH_THREADS) => {
-                let (read, partial) = self.on_threads(reader);
+                let (read, state) = self.on_threads(reader);
                 reader = read;
-                partial
+                state
             }
             None => self.on_one(&mut reader),
         };
-        let mut partial = partial.unwrap_or_else(|| self.begin(Timestamp::UNKNOWN));
-        partial.declare_captures(1);
         if self.progress.interrupted() {
             reader.forgive_cut();
         }
-        self.keep(None, partial, &[&reader]);
+        self.keep(None, state, &[&reader]);
         reader.info().damage.is_some()
     }
 
-    /// Reads and observes on this thread; `None` for a capture without frames.
-    fn on_one(&mut self, reader: &mut CaptureReader) -> Option<Partial> {
+    /// Reads and observes on this thread.
+    fn on_one(&mut self, reader: &mut CaptureReader) -> StreamState {
         let mut chunk = Chunk::new();
-        let mut partial: Option<Partial> = None;
+        let mut begun: Option<Observer> = None;
         while !self.progress.interrupted() && reader.next_chunk(&mut chunk) {
-            if chunk.frame_count() == 0 && partial.is_none() {
+            if chunk.frame_count() == 0 && begun.is_none() {
                 continue;
             }
-            let partial = match &mut partial {
-                Some(partial) => partial,
+            let observer = match &mut begun {
+                Some(observer) => observer,
                 None => {
                     let first = chunk.frames().map(|f| f.time).find(|t| *t != Timestamp::UNKNOWN);
-                    partial.insert(self.begin(first.unwrap_or(Timestamp::UNKNOWN)))
+                    begun.insert(self.begin(first.unwrap_or(Timestamp::UNKNOWN)))
                 }
             };
-            super::parts::observe_chunk(partial, &chunk);
+            chunk.frames().hand_to(observer);
             self.tell(reader);
-            self.interim(Some((partial, reader.info())));
+            self.interim(Some((observer, reader.info())));
         }
-        partial
+        begun.unwrap_or_else(|| self.begin(Timestamp::UNKNOWN)).finish(1)
     }
 
     /// Observes on this thread what others read.
-    fn on_threads(&mut self, reader: CaptureReader) -> (CaptureReader, Option<Partial>) {
-        let mut partial: Option<Partial> = None;
+    fn on_threads(&mut self, reader: CaptureReader) -> (CaptureReader, StreamState) {
+        let mut begun: Option<Observer> = None;
         let (path, bytes_total) = (reader.info().path.clone(), reader.info().bytes_total);
         let (jobs, progress) = (self.jobs, self.progress);
         let mut info = reader.info().clone();
         let reader = pipeline::read(reader, jobs, |batch, seen| {
-            if batch.is_empty() && partial.is_none() {
+            if batch.is_empty() && begun.is_none() {
                 return !progress.interrupted();
             }
-            let partial = match &mut partial {
-                Some(partial) => partial,
-                None => partial.insert(self.begin(batch.first_time().unwrap_or(Timestamp::UNKNOWN))),
+            let observer = match &mut begun {
+                Some(observer) => observer,
+                None => begun.insert(self.begin(batch.first_time().unwrap_or(Timestamp::UNKNOWN))),
             };
-            batch.each(|frame, glance| partial.observe_glanced(frame, glance));
+            batch.each(|frame, glance| observer.observe_glanced(frame, glance));
             progress.update(&ProgressUpdate {
                 path: &path,
                 bytes_done: seen.bytes_consumed,
@@ -292,10 +290,10 @@ impl Run<'_> {
                 frames: seen.frames,
             });
             info.frames = seen.frames;
-            self.interim(Some((partial, &info)));
+            self.interim(Some((observer, &info)));
             !progress.interrupted()
         });
-        (reader, partial)
+        (reader, begun.unwrap_or_else(|| self.begin(Timestamp::UNKNOWN)).finish(1))
     }
 
     /// Analyses the captures of a named tap as one stream, frame by frame in time order.
@@ -304,9 +302,9 @@ impl Run<'_> {
         if merge.is_empty() {
             return;
         }
-        let mut partial = self.begin(merge.first_time());
-        partial.interleave_captures();
-        while !self.progress.interrupted() && merge.next(&mut self.errors, |frame| partial.observe(frame)) {
+        let mut observer = self.begin(merge.first_time());
+        observer.interleave_captures();
+        while !self.progress.interrupted() && merge.next(&mut self.errors, |frame| observer.observe(frame)) {
             if let Some(reader) = merge.current() {
                 self.tell(reader);
             }
@@ -315,20 +313,18 @@ impl Run<'_> {
         if self.progress.interrupted() {
             readers.iter_mut().for_each(CaptureReader::forgive_cut);
         }
-        partial.declare_captures(readers.len());
-        self.keep(Some(name.to_owned()), partial, &readers.iter().collect::<Vec<_>>());
+        let state = observer.finish(readers.len());
+        self.keep(Some(name.to_owned()), state, &readers.iter().collect::<Vec<_>>());
     }
 
     /// Reports what was read so far, of a capture that is being read too, where that is wanted now.
-    fn interim(&self, reading: Option<(&Partial, &CaptureInfo)>) {
+    fn interim(&self, reading: Option<(&Observer, &CaptureInfo)>) {
         let Some(interrupt) = self.progress.interrupt().filter(|interrupt| interrupt.is_report_due()) else { return };
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((partial, info)) = reading {
-            let mut partial = partial.clone();
-            partial.declare_captures(1);
-            partial.settle();
-            let times = partial.captures().first().and_then(|span| span.times);
-            streams.insert_read(Stream::new(None, vec![capture_facts(info, true, times)], partial, self.alone));
+        if let Some((observer, info)) = reading {
+            let state = observer.clone().finish(1);
+            let times = state.captures().first().and_then(|span| span.times);
+            streams.insert_read(Stream::new(None, vec![capture_facts(info, true, times)], state, self.alone));
         }
         let settings = self.resolved.clone().unwrap_or_else(|| self.settings.resolve(Timestamp::UNKNOWN));
         self.progress.interim(State::new(settings, streams).report().0);
@@ -340,15 +336,14 @@ impl Run<'_> {
         self.progress.update(&ProgressUpdate::of(info));
     }
 
-    fn keep(&mut self, tap: Option<String>, mut partial: Partial, readers: &[&CaptureReader]) {
-        partial.settle();
+    fn keep(&mut self, tap: Option<String>, state: StreamState, readers: &[&CaptureReader]) {
         let interrupted = self.progress.interrupted();
         let captures = readers
             .iter()
-            .zip(partial.captures())
+            .zip(state.captures())
             .map(|(reader, span)| capture_facts(reader.info(), interrupted, span.times))
             .collect();
-        let stream = Stream::new(tap, captures, partial, self.alone);
+        let stream = Stream::new(tap, captures, state, self.alone);
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert_read(stream);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::merge_laws::{Owned, Random, check, numbered, settings, state};
 use crate::support::build::{Noise, START, esp, udp};
-use spiglass::analysis::{Partial, Settings};
+use spiglass::analysis::{Observer, Settings};
 use spiglass::model::{LinkType, Timestamp};
 use std::net::Ipv4Addr;
 
@@ -199,16 +199,12 @@ fn many_associations_in_turn_have_lanes() {
 #[test]
 fn a_state_that_is_settled_in_between_is_the_same() {
     let frames = Stream::new(5, 6, &[50 * US], &[92, 572], 300).run(3_000);
-    let whole = {
-        let mut whole = state(&settings(), &frames, false);
-        whole.settle();
-        whole
-    };
-    let mut asked = Partial::new(&settings());
+    let whole = state(&settings(), &frames, false);
+    let mut asked = Observer::new(&settings());
     for (at, piece) in (0..).step_by(700).zip(frames.chunks(700)) {
         asked.observe_all(numbered(piece, at + 1));
-        asked.clone().settle();
+        let so_far = asked.clone().finish(0);
+        assert_eq!(so_far.captures()[0].frames, (at as usize + piece.len()) as u64);
     }
-    asked.settle();
-    assert_eq!(asked.difference(&whole), None);
+    assert_eq!(asked.finish(0).difference(&whole), None);
 }

@@ -4,7 +4,7 @@
 
 use crate::support;
 use crate::support::build::{R1, R2, START};
-use spiglass::analysis::{Expectation, Partial, Settings};
+use spiglass::analysis::{Expectation, Observer, Settings, StreamState};
 use spiglass::capture::{CaptureReader, Chunk, Frame, Source};
 use spiglass::model::{FramePos, LinkType, Timestamp};
 use spiglass::policy::Policies;
@@ -37,13 +37,13 @@ fn read(path: &std::path::Path) -> Vec<Owned> {
 }
 
 /// The state of a piece; `continues` where the stream's beginning lies in an earlier piece.
-pub(crate) fn state(settings: &Settings, frames: &[Owned], continues: bool) -> Partial {
-    let mut partial = Partial::new(settings);
+pub(crate) fn state(settings: &Settings, frames: &[Owned], continues: bool) -> StreamState {
+    let mut observer = Observer::new(settings);
     if continues {
-        partial.continue_capture();
+        observer.continue_capture();
     }
-    partial.observe_all(numbered(frames, 1));
-    partial
+    observer.observe_all(numbered(frames, 1));
+    observer.finish(0)
 }
 
 /// Frames as a capture has them, numbered from `first` on.
@@ -60,10 +60,10 @@ pub(crate) fn numbered(frames: &[Owned], first: u64) -> impl Iterator<Item = Fra
 }
 
 /// Cuts the stream at `cuts` and merges the pieces in a tree that `random` picks.
-fn merged(settings: &Settings, frames: &[Owned], cuts: &[usize], random: &mut Random) -> Partial {
+fn merged(settings: &Settings, frames: &[Owned], cuts: &[usize], random: &mut Random) -> StreamState {
     let mut bounds: Vec<usize> = cuts.iter().copied().chain([0, frames.len()]).collect();
     bounds.sort_unstable();
-    let mut pieces: Vec<Partial> =
+    let mut pieces: Vec<StreamState> =
         bounds.windows(2).map(|pair| state(settings, &frames[pair[0]..pair[1]], pair[0] > 0)).collect();
     while pieces.len() > 1 {
         let at = random.below(pieces.len() - 1);
@@ -91,19 +91,20 @@ impl Random {
 /// Checks the law on one stream; false where it is not promised, because the stream's state is not exact.
 pub(crate) fn check(settings: &Settings, name: &str, frames: &[Owned]) -> bool {
     let mut random = Random(0x5eed_0000 + frames.len() as u64);
-    let mut whole = state(settings, frames, false);
-    whole.settle();
+    let whole = state(settings, frames, false);
     // Frame by frame, without the short way for streams in flow: the same state.
-    let mut at_length = Partial::new(whole.settings());
+    let mut at_length = Observer::new(whole.settings());
     at_length.interleave_captures();
     at_length.observe_all(numbered(frames, 1));
-    at_length.settle();
-    assert_eq!(at_length.difference(&whole), None, "{name}: the short way differs from the long one");
+    assert_eq!(at_length.finish(0).difference(&whole), None, "{name}: the short way differs from the long one");
     // One by one, as a reader hands them on that looked at them before.
-    let mut one_by_one = Partial::new(whole.settings());
+    let mut one_by_one = Observer::new(whole.settings());
     numbered(frames, 1).for_each(|frame| one_by_one.observe(&frame));
-    one_by_one.settle();
-    assert_eq!(one_by_one.difference(&whole), None, "{name}: frames one by one differ from frames in batches");
+    assert_eq!(
+        one_by_one.finish(0).difference(&whole),
+        None,
+        "{name}: frames one by one differ from frames in batches"
+    );
     if !whole.is_exact() {
         return false;
     }
@@ -122,7 +123,7 @@ pub(crate) fn check(settings: &Settings, name: &str, frames: &[Owned]) -> bool {
     true
 }
 
-fn check_cut(name: &str, frames: &[Owned], cuts: &[usize], random: &mut Random, whole: &Partial) {
+fn check_cut(name: &str, frames: &[Owned], cuts: &[usize], random: &mut Random, whole: &StreamState) {
     let difference = merged(whole.settings(), frames, cuts, random).difference(whole);
     assert!(difference.is_none(), "{name}: {difference:?} differ when cut at {cuts:?} of {}", frames.len());
 }
@@ -226,10 +227,9 @@ fn the_empty_state_changes_nothing_on_either_side() {
         })
         .collect();
     let settings = settings();
-    let mut whole = state(&settings, &frames, false);
-    whole.settle();
-    let mut left = Partial::new(whole.settings()).merge(state(&settings, &frames, false)).expect("same settings");
-    let mut right = state(&settings, &frames, false).merge(Partial::new(whole.settings())).expect("same settings");
+    let whole = state(&settings, &frames, false);
+    let mut left = StreamState::new(whole.settings()).merge(state(&settings, &frames, false)).expect("same settings");
+    let mut right = state(&settings, &frames, false).merge(StreamState::new(whole.settings())).expect("same settings");
     left.settle();
     right.settle();
     assert!(left == whole && right == whole);
@@ -237,8 +237,8 @@ fn the_empty_state_changes_nothing_on_either_side() {
 
 #[test]
 fn states_of_different_settings_do_not_merge() {
-    let a = Partial::new(&Settings::default());
-    let b = Partial::new(&Settings { bin_ns: 1, ..Settings::default() });
+    let a = StreamState::new(&Settings::default());
+    let b = StreamState::new(&Settings { bin_ns: 1, ..Settings::default() });
     let error = a.merge(b).expect_err("the bins differ");
     assert!(error.to_string().contains("--bin"), "{error}");
 }
@@ -302,8 +302,7 @@ fn copies_are_found_wherever_a_stream_with_backward_steps_is_cut() {
                 }
             })
             .collect();
-        let mut whole = state(&settings, &frames, false);
-        whole.settle();
+        let whole = state(&settings, &frames, false);
         if check(&settings, &name, &frames) {
             for cut in 1..frames.len() {
                 check_cut(&name, &frames, &[cut], &mut random, &whole);
@@ -387,8 +386,7 @@ fn trains_runs_and_chains_are_the_same_wherever_a_stream_is_cut() {
             }
         }
         if check(&settings, &format!("seed {seed}"), &frames) {
-            let mut whole = state(&settings, &frames, false);
-            whole.settle();
+            let whole = state(&settings, &frames, false);
             for cut in 1..frames.len() {
                 check_cut(&format!("seed {seed}"), &frames, &[cut], &mut random, &whole);
             }
@@ -414,8 +412,7 @@ fn trains_runs_and_chains_are_the_same_wherever_a_stream_is_cut() {
                 }
             })
             .collect();
-        let mut whole = state(&settings, &frames, false);
-        whole.settle();
+        let whole = state(&settings, &frames, false);
         for cut in 1..frames.len() {
             check_cut(&format!("clock {seed}"), &frames, &[cut], &mut random, &whole);
         }

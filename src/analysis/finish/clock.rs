@@ -1,6 +1,6 @@
 //! How long something lasted, where the clock of the capture stepped back meanwhile.
 
-use crate::analysis::Partial;
+use crate::analysis::StreamState;
 use crate::analysis::state::base::seen::Seen;
 use crate::model::FramePos;
 
@@ -16,7 +16,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn of(partial: &Partial) -> Self {
+    pub(crate) fn of(partial: &StreamState) -> Self {
         let span = &partial.span;
         let steps: Vec<_> = span.steps.iter().filter_map(|step| Some((step.pos, step.set_back_ns()?))).collect();
         // Frames of captures that overlap were merged by time, and their positions are in no order.

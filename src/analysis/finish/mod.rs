@@ -19,7 +19,7 @@ mod udp;
 pub(crate) use rows::lengths::fill as fill_lengths;
 
 use super::settings::Settings;
-use super::{Partial, Succession};
+use super::{StreamState, Succession};
 use crate::model::report::{Capture, Exactness, Report, ReportSchema, Severity, Tap as TapReport, Tool, Totals};
 use crate::model::{DamageKind, Timestamp};
 use crate::{dissect::stack_name, model::report};
@@ -35,7 +35,7 @@ pub struct TapState<'a> {
     /// The run's captures that the state's spans are, in order: indices into the captures given to [`finish`].
     pub captures: Vec<u32>,
     /// The settled state.
-    pub partial: &'a Partial,
+    pub partial: &'a StreamState,
     /// How each of the captures goes on from the one before it, where that was looked at.
     pub borders: Vec<Option<Succession>>,
     /// What was assumed about which captures belong together, in words.

@@ -21,7 +21,7 @@ use crate::analysis::state::sa::sequence::history::History;
 use crate::analysis::state::sa::sizes::{Cell, Cells, OpaqueKey, Sizes};
 use crate::analysis::state::traffic::fragments::FragmentSums;
 use crate::analysis::state::traffic::rates::{Again, Direction, Sums};
-use crate::analysis::{Partial, Succession};
+use crate::analysis::{StreamState, Succession};
 use crate::dissect::MAX_LAYERS;
 use crate::model::report::{FrameRef, Name, TapRole};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
@@ -46,7 +46,7 @@ const DECAPSULATED: u64 = 10;
 pub(crate) struct Tap<'a> {
     pub(crate) name: Name,
     pub(crate) captures: Vec<u32>,
-    pub(crate) partial: &'a Partial,
+    pub(crate) partial: &'a StreamState,
     /// Copies are so many that the TAP or SPAN makes them: figures leave them out.
     pub(crate) copying: bool,
     /// How each capture goes on from the one before it.
@@ -92,7 +92,7 @@ pub(crate) struct SaView<'a> {
 
 /// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction
 /// shows nothing but copies, as a second interface does. A generator that sends bursts of equal packets does neither.
-fn are_of_a_tap(partial: &Partial, frames: u64) -> bool {
+fn are_of_a_tap(partial: &StreamState, frames: u64) -> bool {
     let states = || partial.tables.sas.iter().filter_map(|(id, _)| partial.sas.get(id));
     let (numbered, copied): (u64, u64) =
         states().fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames));

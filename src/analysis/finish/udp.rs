@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tap::SaView;
-use crate::analysis::Partial;
+use crate::analysis::StreamState;
 use crate::analysis::state::sa::candidates::{Candidate, FlowKey, Suspect};
 use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sizes::{Cells, OpaqueKey};
@@ -117,7 +117,7 @@ fn is_esp(ways: &[Way]) -> bool {
 /// Takes SAs in UDP out that are none. What IKE between the endpoints, a policy, a key or a readable payload shows is one.
 pub(super) fn take_foreign<'a>(
     sas: &mut Vec<SaView<'a>>,
-    partial: &Partial,
+    partial: &StreamState,
     stated: &BTreeSet<SaKey>,
 ) -> Vec<SaView<'a>> {
     let ordered = |key: &SaKey| (key.src.min(key.dst), key.src.max(key.dst));
@@ -157,7 +157,7 @@ pub(crate) struct Found<'a> {
 }
 
 /// The SAs of flows on unusual ports.
-pub(super) fn found(partial: &Partial) -> Vec<Found<'_>> {
+pub(super) fn found(partial: &StreamState) -> Vec<Found<'_>> {
     let candidates = &partial.candidates;
     let flows = candidates.flows();
     let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));

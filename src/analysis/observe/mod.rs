@@ -2,3 +2,4 @@
 
 pub(super) mod express;
 pub(super) mod observation;
+pub(super) mod observer;

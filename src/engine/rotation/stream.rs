@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::names::CountedName;
 use crate::analysis::finish::CaptureFacts;
-use crate::analysis::{Border, CaptureSpan, MergeError, Partial, Succession};
+use crate::analysis::{Border, CaptureSpan, MergeError, StreamState, Succession};
 use crate::model::Timestamp;
 
 /// The longest pause between files whose names count on.
@@ -28,7 +28,7 @@ pub(in crate::engine) struct Stream {
     pub(in crate::engine) captures: Vec<CaptureFacts>,
     /// How each capture goes on from the one before it, where that was looked at.
     pub(in crate::engine) borders: Vec<Option<Succession>>,
-    pub(in crate::engine) partial: Partial,
+    pub(in crate::engine) partial: StreamState,
     /// The numbers at the beginning of the first piece and at the end of the last, where there are several.
     edges: Option<Box<Edges>>,
 }
@@ -55,7 +55,7 @@ impl Stream {
     pub(in crate::engine) fn new(
         tap: Option<String>,
         captures: Vec<CaptureFacts>,
-        partial: Partial,
+        partial: StreamState,
         alone: bool,
     ) -> Self {
         let has_frames = partial.captures().iter().any(|capture| capture.frames > 0);
@@ -153,7 +153,7 @@ impl Stream {
     /// Appends the stream that follows as `succession` says. The state should be settled afterwards.
     ///
     /// # Errors
-    /// As [`Partial::merge`].
+    /// As [`StreamState::merge`].
     pub(in crate::engine) fn append(self, next: Self, succession: Succession) -> Result<Self, MergeError> {
         let Self { tap, part, mut pieces, mut captures, mut borders, partial, edges } = self;
         let head = edges.map_or_else(|| Border::head(&partial), |edges| edges.head);
@@ -238,7 +238,7 @@ impl Write for Digest {
 }
 
 /// The digest of a settled state.
-fn digest_of(partial: &Partial) -> Option<u128> {
+fn digest_of(partial: &StreamState) -> Option<u128> {
     let mut written = postcard::to_io(partial, BufWriter::new(Digest::default())).ok()?;
     written.flush().ok()?;
     Some(written.get_ref().0.digest128())

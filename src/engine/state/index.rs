@@ -9,9 +9,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::State;
 use super::slices::Slice;
-use crate::analysis::Partial;
+use crate::analysis::Observer;
 use crate::capture::{CaptureReader, Chunk, Part, Source};
-use crate::engine::parts::observe_chunk;
 use crate::engine::run::capture_facts;
 use crate::engine::start::start_of;
 use crate::engine::{Input, Progress, ProgressUpdate, Settings};
@@ -158,9 +157,9 @@ impl RecordIndex {
             }
         }
         let resolved = settings.resolve(start_of(std::slice::from_ref(input), settings));
-        let mut partial = Partial::new(&resolved);
+        let mut observer = Observer::new(&resolved);
         if part > 1 {
-            partial.continue_capture();
+            observer.continue_capture();
         }
         // What begins behind the last place is empty, as is what begins where it ends.
         let empty = part > 1 && (begin.is_none() || begin == end);
@@ -172,14 +171,13 @@ impl RecordIndex {
         let mut reader = Part::of_range(&input.source, range.0, range.1)?.reader;
         let mut chunk = Chunk::new();
         while !progress.interrupted() && reader.next_chunk(&mut chunk) {
-            observe_chunk(&mut partial, &chunk);
+            chunk.frames().hand_to(&mut observer);
             progress.update(&ProgressUpdate::of(reader.info()));
         }
         if end.is_some() && !empty && !progress.interrupted() && !reader.ended_whole() {
             return Err(changed());
         }
-        partial.declare_captures(1);
-        partial.settle();
+        let partial = observer.finish(1);
         let times = partial.captures().first().and_then(|span| span.times);
         let unread_options = reader.info().unread_options;
         let facts = capture_facts(reader.info(), progress.interrupted(), times);

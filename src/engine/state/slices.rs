@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Unread;
-use crate::analysis::Partial;
+use crate::analysis::StreamState;
 use crate::analysis::finish::CaptureFacts;
 use crate::capture::unread_options;
 use crate::engine::rotation::stream::Stream;
@@ -24,7 +24,7 @@ pub(super) struct Slice {
     pub(super) tap: Option<String>,
     pub(super) facts: CaptureFacts,
     pub(super) unread_options: u64,
-    pub(super) partial: Partial,
+    pub(super) partial: StreamState,
 }
 
 /// Which file, divided into how many parts, of which tap.

@@ -2,8 +2,8 @@
 
 use super::NOWHERE;
 use super::lane::{EspLane, LaneRest};
-use crate::analysis::partial::Parts;
 use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::stream::StreamState;
 use crate::analysis::state::traffic::rates::Sums;
 use crate::dissect::Form;
 use crate::model::{FramePos, Timestamp};
@@ -90,7 +90,7 @@ impl DirectionSums {
     }
 
     /// Tells the flows of the last frame of each direction.
-    pub(super) fn tell(&mut self, lanes: &[EspLane], rests: &[LaneRest], parts: &mut Parts<'_>) {
+    pub(super) fn tell(&mut self, lanes: &[EspLane], rests: &[LaneRest], state: &mut StreamState) {
         for direction in self.awake.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
             sum.told += std::mem::replace(&mut sum.fresh, 0);
@@ -98,13 +98,13 @@ impl DirectionSums {
             if let (Some(lane), Some(rest)) = (lanes.get(at), rests.get(at)) {
                 sum.last = lane.last;
                 let l3_bytes = Form::of_word(lane.form).total_bytes();
-                parts.flows.pass(sum.place, rest.sa, l3_bytes, lane.last.0, lane.last.1);
+                state.flows.pass(sum.place, rest.sa, l3_bytes, lane.last.0, lane.last.1);
             }
         }
     }
 
     /// Adds what the directions had in the time bin that begins at `start`; the flows have been told of it.
-    pub(super) fn add_bin(&mut self, start: i64, parts: &mut Parts<'_>) {
+    pub(super) fn add_bin(&mut self, start: i64, state: &mut StreamState) {
         for direction in self.busy.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
             let DirectionSum { told: frames, l3_bytes, around_bytes, first, last, .. } = *sum;
@@ -113,7 +113,7 @@ impl DirectionSums {
             let l2_bytes = l3_bytes + around_bytes + frames * u64::from(ethernet::FCS);
             let l1_bytes = l2_bytes + frames * ethernet::PREAMBLE_AND_IFG;
             let sums = Sums { frames, l1_bytes, l2_bytes, l3_bytes, ..Sums::default() };
-            parts.rates.add_many(direction, &seen, &sums, start);
+            state.rates.add_many(direction, &seen, &sums, start);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::NOWHERE;
 use super::batch::Brief;
-use crate::analysis::partial::Parts;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::sa::sizes::OpaqueKey;
+use crate::analysis::state::stream::StreamState;
 use crate::analysis::state::traffic::totals;
 use crate::dissect::{Form, Glance, behind_esp};
 use crate::model::{FramePos, Timestamp};
@@ -115,7 +115,7 @@ impl EspLane {
 
     /// Makes the lane ready for a frame that is not quite like the one before it; false where it cannot be.
     #[inline(never)]
-    pub(super) fn adapt(&mut self, rest: &mut LaneRest, brief: &Brief<'_>, parts: &mut Parts<'_>) -> bool {
+    pub(super) fn adapt(&mut self, rest: &mut LaneRest, brief: &Brief<'_>, state: &mut StreamState) -> bool {
         if self.form & CLOSED != 0 || brief.sequence != self.raw.wrapping_add(1) || brief.sequence > LAST {
             return false;
         }
@@ -124,42 +124,42 @@ impl EspLane {
             return false;
         }
         if own.is_cut() != form.is_cut() || own.is_null_checked() != form.is_null_checked() {
-            self.add(rest, parts);
+            self.add(rest, state);
         } else if own != form {
-            self.add_sized(rest, parts);
+            self.add_sized(rest, state);
         }
         self.form = form.word() | mark(form) | (self.form & YOUNG);
         if rest.young > 0 {
-            parts.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data, brief.form));
+            state.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data, brief.form));
             rest.young -= 1;
             if rest.young == 0 {
                 self.form &= !YOUNG;
             }
         }
         if self.sized + rest.pending.count >= FULL {
-            self.add(rest, parts);
+            self.add(rest, state);
         }
         true
     }
 
     /// Adds what is pending; frames of its SA go another way until it is opened again.
-    pub(super) fn close(&mut self, rest: &mut LaneRest, parts: &mut Parts<'_>) {
-        self.add(rest, parts);
+    pub(super) fn close(&mut self, rest: &mut LaneRest, state: &mut StreamState) {
+        self.add(rest, state);
         self.form |= CLOSED;
     }
 
     /// Adds the pending frames to the accumulators.
-    pub(super) fn add(&mut self, rest: &mut LaneRest, parts: &mut Parts<'_>) {
+    pub(super) fn add(&mut self, rest: &mut LaneRest, state: &mut StreamState) {
         if self.sized + rest.pending.count == 0 {
             return;
         }
-        self.add_sized(rest, parts);
+        self.add_sized(rest, state);
         let Pending { count, captured_bytes, l2_bytes, l3_bytes, first } =
             std::mem::replace(&mut rest.pending, NOTHING);
         let form = Form::of_word(self.form);
         let (count, seen) = (u64::from(count), Seen::between(count.into(), first, self.last));
         let l1_bytes = l2_bytes + count * ethernet::PREAMBLE_AND_IFG;
-        parts.sas.add_many(rest.sa, &seen, self.last, l3_bytes, l1_bytes, form.is_null_checked());
+        state.sas.add_many(rest.sa, &seen, self.last, l3_bytes, l1_bytes, form.is_null_checked());
         let sums = totals::Sums {
             frames: count,
             captured_bytes,
@@ -171,11 +171,11 @@ impl EspLane {
             control_frames: 0,
             fragments: 0,
         };
-        parts.totals.add_many(&seen, &sums, rest.stack, form.is_cut());
+        state.totals.add_many(&seen, &sums, rest.stack, form.is_cut());
     }
 
     /// Moves the frames of one size to the pending, and adds them to their size.
-    fn add_sized(&mut self, rest: &mut LaneRest, parts: &mut Parts<'_>) {
+    fn add_sized(&mut self, rest: &mut LaneRest, state: &mut StreamState) {
         if self.sized == 0 {
             return;
         }
@@ -187,7 +187,7 @@ impl EspLane {
         let frames = u64::from(count);
         let seen = Seen::between(frames, rest.sized_first, self.last);
         let key = OpaqueKey { sa: rest.sa, outer_bytes: l3_bytes, fragments: 1 };
-        parts.sizes.opaque.add_many(key, &seen, frames * (l2_bytes + ethernet::PREAMBLE_AND_IFG));
+        state.sizes.opaque.add_many(key, &seen, frames * (l2_bytes + ethernet::PREAMBLE_AND_IFG));
         let pending = &mut rest.pending;
         if pending.count == 0 {
             pending.first = rest.sized_first;

@@ -14,10 +14,10 @@ pub(in crate::analysis) use batch::{BATCH, Brief};
 use self::directions::DirectionSums;
 use self::lane::{EspLane, LAST, LaneRest, NOTHING};
 use super::observation::{Observation, SaSight};
-use crate::analysis::partial::Parts;
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::span::Passage;
+use crate::analysis::state::stream::StreamState;
 use crate::capture::Frame;
 use crate::dissect::Glance;
 use crate::model::{Address, FramePos, Protocol, SaKey, Timestamp};
@@ -115,13 +115,13 @@ impl Express {
 
     /// Counts a frame that is the next of its lane; false if it is not, and nothing was done.
     #[inline(never)]
-    pub(in crate::analysis) fn take(&mut self, brief: &Brief<'_>, parts: &mut Parts<'_>) -> bool {
+    pub(in crate::analysis) fn take(&mut self, brief: &Brief<'_>, state: &mut StreamState) -> bool {
         let (frame, at) = (&brief.frame, brief.lane as usize);
-        if at >= self.lanes.len() || !(self.goes_on_at(frame) || self.ask(frame, parts)) {
+        if at >= self.lanes.len() || !(self.goes_on_at(frame) || self.ask(frame, state)) {
             return false;
         }
         let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) else { return false };
-        if !lane.goes_on_with(brief) && !lane.adapt(rest, brief, parts) {
+        if !lane.goes_on_with(brief) && !lane.adapt(rest, brief, state) {
             return false;
         }
         let here = (frame.pos, frame.time);
@@ -132,7 +132,7 @@ impl Express {
         lane.count(brief);
         self.passage.go_on_at(frame.time.raw());
         self.passage.frames += 1;
-        parts.copies.pass(brief.digest, frame.time.raw());
+        state.copies.pass(brief.digest, frame.time.raw());
         true
     }
 
@@ -145,19 +145,19 @@ impl Express {
 
     /// Whether lanes may take a frame of this time; then a passage begins with it.
     #[cold]
-    fn ask(&mut self, frame: &Frame<'_>, parts: &mut Parts<'_>) -> bool {
-        self.tell(parts);
+    fn ask(&mut self, frame: &Frame<'_>, state: &mut StreamState) -> bool {
+        self.tell(state);
         let time = frame.time.raw();
         let (from, to) = self.limits;
-        if !(from..to).contains(&time) || !parts.span.admits(frame) || !parts.copies.admits(time) {
+        if !(from..to).contains(&time) || !state.span.admits(frame) || !state.copies.admits(time) {
             return false;
         }
         if !(self.bin.0..self.bin.1).contains(&time) {
-            self.directions.add_bin(self.bin.0, parts);
-            self.bin = parts.rates.bin_of(time);
+            self.directions.add_bin(self.bin.0, state);
+            self.bin = state.rates.bin_of(time);
         }
         // Without fractions of a second so far, each other time is looked at.
-        let end = if parts.span.has_fractions() { self.bin.1 } else { time.saturating_add(1) };
+        let end = if state.span.has_fractions() { self.bin.1 } else { time.saturating_add(1) };
         self.end = end.min(to);
         self.passage = Passage::begin(frame);
         true
@@ -165,21 +165,21 @@ impl Express {
 
     /// Ends the passage: tells the accumulators that look at neighbours what was counted.
     #[inline]
-    pub(in crate::analysis) fn tell(&mut self, parts: &mut Parts<'_>) {
+    pub(in crate::analysis) fn tell(&mut self, state: &mut StreamState) {
         self.end = i64::MIN;
         if self.passage.frames > 0 {
-            parts.span.pass(&self.passage);
-            parts.copies.passed(self.passage.last);
-            self.directions.tell(&self.lanes, &self.rests, parts);
+            state.span.pass(&self.passage);
+            state.copies.passed(self.passage.last);
+            self.directions.tell(&self.lanes, &self.rests, state);
             self.passage.frames = 0;
         }
     }
 
     /// Adds what is pending of an SA, before a frame of it goes the long way, and closes its lane.
-    pub(in crate::analysis) fn give_way(&mut self, parts: &mut Parts<'_>, (addresses, spi): (u64, u32)) {
+    pub(in crate::analysis) fn give_way(&mut self, state: &mut StreamState, (addresses, spi): (u64, u32)) {
         let at = self.find_sa(addresses, spi) as usize;
         if let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
-            lane.close(rest, parts);
+            lane.close(rest, state);
         }
     }
 
@@ -189,17 +189,17 @@ impl Express {
         glance: &Glance,
         o: &Observation,
         sight: &SaSight,
-        parts: &mut Parts<'_>,
+        state: &mut StreamState,
     ) {
         let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
             return;
         };
-        let Some(known) = parts.sas.get(sight.sa) else { return };
+        let Some(known) = state.sas.get(sight.sa) else { return };
         let last = known.sequence.extendable(o.time);
         let young = known.evidence.wanted();
         if last != Some(glance.sequence)
             || glance.sequence > LAST
-            || !parts.copies.is_past_head(time)
+            || !state.copies.is_past_head(time)
             || known.wants_listing()
         {
             return;
@@ -209,17 +209,17 @@ impl Express {
         let rest = LaneRest { sa: sight.sa, stack: o.stack, young, sized_first: NOWHERE, pending: NOTHING };
         let at = self.find_sa(glance.addresses, glance.spi) as usize;
         if let (Some(own), Some(own_rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
-            own.add(own_rest, parts);
+            own.add(own_rest, state);
             self.generation = self.generation.wrapping_add(u32::from(!own.is_of(glance)));
             (*own, *own_rest) = (lane, rest);
         } else {
-            self.insert(lane, rest, parts);
+            self.insert(lane, rest, state);
         }
     }
 
-    fn insert(&mut self, lane: EspLane, rest: LaneRest, parts: &mut Parts<'_>) {
+    fn insert(&mut self, lane: EspLane, rest: LaneRest, state: &mut StreamState) {
         if self.lanes.len() >= MOST {
-            self.flush(parts);
+            self.flush(state);
             self.generation = self.generation.wrapping_add(1);
             self.lanes.clear();
             self.rests.clear();
@@ -254,12 +254,12 @@ impl Express {
     }
 
     /// Adds all that is pending and closes all lanes.
-    pub(in crate::analysis) fn flush(&mut self, parts: &mut Parts<'_>) {
-        self.tell(parts);
+    pub(in crate::analysis) fn flush(&mut self, state: &mut StreamState) {
+        self.tell(state);
         for (lane, rest) in self.lanes.iter_mut().zip(&mut self.rests) {
-            lane.close(rest, parts);
+            lane.close(rest, state);
         }
-        self.directions.add_bin(self.bin.0, parts);
+        self.directions.add_bin(self.bin.0, state);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::analysis::partial::Partial;
-use crate::analysis::state::file::sound::check;
 use crate::analysis::state::sa::sequence::SequenceState;
+use crate::analysis::state::sound::check;
+use crate::analysis::state::stream::StreamState;
 use crate::model::SaKey;
 
 /// The sequence numbers of all SAs at one end of a capture, in the order of their keys.
@@ -16,17 +16,17 @@ pub struct Border {
 impl Border {
     /// The numbers that a state begins with.
     #[must_use]
-    pub fn head(state: &Partial) -> Self {
+    pub fn head(state: &StreamState) -> Self {
         Self::of(state, SequenceState::head)
     }
 
     /// The numbers that a state ends with.
     #[must_use]
-    pub fn tail(state: &Partial) -> Self {
+    pub fn tail(state: &StreamState) -> Self {
         Self::of(state, SequenceState::tail)
     }
 
-    fn of(state: &Partial, end: impl Fn(&SequenceState) -> Option<SequenceState>) -> Self {
+    fn of(state: &StreamState, end: impl Fn(&SequenceState) -> Option<SequenceState>) -> Self {
         let known = state.tables.sas.iter().filter_map(|(id, key)| Some((*key, state.sas.get(id)?)));
         let mut sas: Vec<_> = known.filter_map(|(key, sa)| Some((key, end(&sa.sequence)?))).collect();
         sas.sort_unstable_by_key(|(key, _)| *key);

@@ -163,6 +163,12 @@ impl BinSums {
     }
 }
 
+impl Default for Rates {
+    fn default() -> Self {
+        Self::new(Settings::<()>::default().bin_ns)
+    }
+}
+
 impl Rates {
     pub(crate) fn new(bin_ns: u64) -> Self {
         Self { width: i64::try_from(bin_ns).unwrap_or(i64::MAX).max(1), joined: 1, directions: Vec::new(), bins: 0 }

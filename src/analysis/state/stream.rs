@@ -1,0 +1,306 @@
+//! The mergeable state of a span of frames of one stream.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::base::span::{CaptureSpan, Span};
+use super::base::tables::Tables;
+use super::sa::candidates::Candidates;
+use super::sa::sas::Sas;
+use super::sa::sizes::Sizes;
+use super::sound;
+use super::traffic::copies::{CopyWindow, HeadFrame};
+use super::traffic::flows::Flows;
+use super::traffic::fragments::Fragments;
+use super::traffic::notices::Notices;
+use super::traffic::padding::EthernetPadding;
+use super::traffic::rates::Rates;
+use super::traffic::totals::Totals;
+use crate::analysis::limits::{CLOCK_TOLERANCE_NS, ENTRY_BYTES, LOOK_EVERY, MAX_UDP_CANDIDATES, STATE_BYTES};
+use crate::analysis::settings::Settings;
+use crate::model::all_bits;
+
+/// Declares what a state is made of, besides its settings. A new accumulator is a line here, one in [`StreamState::merge`] and one where
+/// the observer hands it a frame: the empty state, the file and the comparison follow.
+macro_rules! made_of {
+    ($($part:ident: $kind:ty,)*) => {
+        /// What an analysis knows of a span of frames of one stream, in capture order: made by an [`Observer`](crate::analysis::Observer).
+        ///
+        /// `state(a ++ b) == state(a).merge(state(b))` for every way of cutting a stream in two: the law that threads, rotated files and
+        /// partial states of many machines rest on. Figures are computed from it in `finish`, never kept in it.
+        #[derive(Clone, Debug, Default, Serialize)]
+        pub struct StreamState {
+            #[serde(serialize_with = "all_bits")]
+            settings: Settings,
+            $(pub(crate) $part: $kind,)*
+            #[serde(skip)]
+            upkeep: Upkeep,
+        }
+
+        /// A state as a file has it, of which nothing is known yet.
+        #[derive(Deserialize)]
+        struct Unchecked {
+            settings: Settings,
+            $($part: $kind,)*
+        }
+
+        impl Unchecked {
+            fn into_state(self) -> StreamState {
+                StreamState { upkeep: Upkeep::of(&self.settings), settings: self.settings, $($part: self.$part,)* }
+            }
+        }
+
+        impl StreamState {
+            /// The empty state: the identity of [`StreamState::merge`].
+            #[must_use]
+            pub fn new(settings: &Settings) -> Self {
+                Self {
+                    settings: settings.clone(),
+                    upkeep: Upkeep::of(settings),
+                    rates: Rates::new(settings.bin_ns),
+                    ..Self::default()
+                }
+            }
+
+            /// Which part of two settled states differs, `None` where they are equal.
+            #[must_use]
+            pub fn difference(&self, other: &Self) -> Option<&'static str> {
+                if self.settings.difference(&other.settings).is_some() {
+                    return Some("settings");
+                }
+                $(if self.$part != other.$part {
+                    return Some(stringify!($part));
+                })*
+                None
+            }
+        }
+    };
+}
+
+made_of! {
+    span: Span,
+    tables: Tables,
+    totals: Totals,
+    sas: Sas,
+    sizes: Sizes,
+    rates: Rates,
+    padding: EthernetPadding,
+    copies: CopyWindow,
+    notices: Notices,
+    flows: Flows,
+    fragments: Fragments,
+    candidates: Candidates,
+}
+
+/// When the memory is looked at, and how much there may be; no part of what is known of the stream.
+#[derive(Clone, Debug, Default)]
+struct Upkeep {
+    /// Frames and SAs until it is looked at again.
+    look_in: usize,
+    /// Octets of memory that the state may take.
+    room: u64,
+}
+
+impl Upkeep {
+    fn of(settings: &Settings) -> Self {
+        Self { look_in: LOOK_EVERY, room: settings.memory_limit }
+    }
+}
+
+/// Why two states cannot be merged.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// They were made with different settings.
+    #[error("the states were made with different settings: {0}; make one of them again. Nothing was merged.")]
+    Settings(String),
+}
+
+impl StreamState {
+    /// The settings the state was made with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The captures of the span, in the order that positions count them.
+    #[must_use]
+    pub fn captures(&self) -> &[CaptureSpan] {
+        &self.span.captures
+    }
+
+    /// Adds a frame of the state that turned out to be a copy, or takes back one that turned out to be none.
+    fn recount_copy(&mut self, frame: &HeadFrame) {
+        let (o, copy) = (&frame.observation, frame.copy);
+        self.sas.count_copy(o, &frame.sights, copy);
+        self.sizes.count_copy(o, &frame.sights, &frame.notes, frame.costs, copy);
+        self.rates.count_copy(o, copy);
+        if let Some(flow) = self.tables.flows.get(o.flow) {
+            self.candidates.count_copy(o, &frame.notes, (flow.src, flow.dst), copy);
+        }
+    }
+
+    /// Appends the state of the span that follows. What comes of several merges should be settled once.
+    ///
+    /// # Errors
+    /// [`MergeError`] if the two do not belong together; nothing is merged then.
+    pub fn merge(mut self, later: Self) -> Result<Self, MergeError> {
+        if let Some(difference) = self.settings.difference(&later.settings) {
+            return Err(MergeError::Settings(difference));
+        }
+        let Self {
+            settings: _,
+            span,
+            tables,
+            totals,
+            sas,
+            sizes,
+            rates,
+            padding,
+            copies,
+            notices,
+            flows,
+            fragments,
+            candidates,
+            upkeep: _,
+        } = later;
+        let more = sas.len();
+        let shift = self.span.merge(span);
+        let map = self.tables.absorb(&tables);
+        self.totals.merge(totals, shift, &map);
+        self.sas.merge(sas, shift, &map);
+        self.sizes.merge(sizes, shift, &map);
+        self.rates.merge(rates, shift, &map.directions);
+        self.padding.merge(padding, shift, &map.directions);
+        self.notices.merge(notices, shift, &map.directions, self.settings.link_rate_bps);
+        for again in self.flows.merge(flows, shift, &map) {
+            self.rates.count_again(&again);
+        }
+        self.candidates.merge(candidates, shift, &map);
+        let recounted = self.copies.merge(copies, shift, &map);
+        recounted.iter().for_each(|frame| self.recount_copy(frame));
+        self.fragments.merge(fragments, shift, &map, &recounted, &mut self.sizes);
+        self.look_after(more);
+        Ok(self)
+    }
+
+    /// Looks at the memory when there may be much more of it.
+    #[inline]
+    pub(in crate::analysis) fn look_after(&mut self, more: usize) {
+        self.upkeep.look_in = self.upkeep.look_in.saturating_sub(more);
+        if self.upkeep.look_in == 0 {
+            self.bound();
+        }
+    }
+
+    /// Keeps the state within its limits on sequence numbers and on memory.
+    #[cold]
+    fn bound(&mut self) {
+        self.upkeep.look_in = LOOK_EVERY.max(self.sas.len());
+        let intervals = self.sas.bound();
+        self.sas.bound_lists();
+        if self.weight_with(intervals) > self.upkeep.room {
+            self.close();
+        }
+    }
+
+    /// Takes in no new keys: what is new is summed.
+    fn close(&mut self) {
+        self.tables.close(self.settings.memory_limit);
+        self.sizes.close();
+    }
+
+    fn weight_with(&self, intervals: usize) -> u64 {
+        let entries = self.tables.len() + self.sizes.len() + self.rates.bins();
+        self.sas.weight(intervals) + (STATE_BYTES + entries * ENTRY_BYTES) as u64
+    }
+
+    /// Octets of memory that the settled state takes, about.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        self.weight_with(self.sas.intervals())
+    }
+
+    /// Sets the memory that this state may take of what the settings allow for all, in octets.
+    pub fn limit_memory(&mut self, room: u64) {
+        self.upkeep.room = room;
+        if self.weight() > room {
+            self.close();
+        }
+    }
+
+    /// Brings the state into the one form that equal streams share, after merges.
+    pub fn settle(&mut self) {
+        self.bound();
+        self.tables.settle();
+        self.sas.settle();
+        self.rates.flush();
+        self.fragments.sweep(&mut self.sizes);
+        self.sizes.settle();
+    }
+
+    /// Whether no limit was hit.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        // Directions beyond the limit are summed as such, in a row of their own.
+        self.tables.directions.refused == 0 && self.degraded().is_empty() && self.sas.is_exact()
+    }
+
+    /// Which limits were hit, one sentence each.
+    pub(crate) fn degraded(&self) -> Vec<String> {
+        let mut why = self.tables.refusals();
+        why.extend(self.sizes.refusals());
+        why.extend(self.sas.degraded());
+        why.extend(self.rates.degraded());
+        if self.notices.refused > 0 {
+            why.push(format!("{} ICMP or IKE notices beyond the limit were not kept", self.notices.refused));
+        }
+        if self.fragments.refused > 0 {
+            why.push(format!("{} fragments beyond the limit on groups were not put together", self.fragments.refused));
+        }
+        if self.fragments.behind > 0 {
+            why.push(format!(
+                "{} fragments come after the clock stepped back by more than {} ms; packets around the step may be called incomplete",
+                self.fragments.behind,
+                CLOCK_TOLERANCE_NS / 1_000_000
+            ));
+        }
+        if self.candidates.refused > 0 {
+            why.push(format!(
+                "{} packets of UDP flows beyond {MAX_UDP_CANDIDATES} on unusual ports were not looked at for ESP",
+                self.candidates.refused
+            ));
+        }
+        if self.copies.dropped > 0 {
+            why.push(format!("{} frames found no room in the window that recognises copies", self.copies.dropped));
+        }
+        if self.copies.adrift > 0 {
+            why.push(format!(
+                "{} frames come after small backward steps of the clock that add up to more than {} ms; copies there may not be recognised",
+                self.copies.adrift,
+                CLOCK_TOLERANCE_NS / 1_000_000
+            ));
+        }
+        why
+    }
+}
+
+impl PartialEq for StreamState {
+    fn eq(&self, other: &Self) -> bool {
+        self.difference(other).is_none()
+    }
+}
+
+impl<'de> Deserialize<'de> for StreamState {
+    /// Refuses what no capture makes.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = Unchecked::deserialize(deserializer)?.into_state();
+        sound::check(&read).map_err(serde::de::Error::custom)?;
+        if !read.rates.is_sound(&read.settings) {
+            return Err(serde::de::Error::custom("its time bins are not those of its settings"));
+        }
+        // Merging into an empty state gives tables and maps their room back, and changes nothing else.
+        let mut whole = Self::new(&read.settings).merge(read).map_err(serde::de::Error::custom)?;
+        whole.settle();
+        Ok(whole)
+    }
+}
