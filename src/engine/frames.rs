@@ -5,9 +5,10 @@ use std::io;
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
 use super::start::start_of;
-use crate::analysis::{self, Keyring};
+use crate::analysis;
 use crate::capture::{CaptureInfo, CaptureReader, Chunk, Frame};
-use crate::dissect::{DissectOptions, Stack, dissect};
+use crate::dissect::Stack;
+use crate::keys::Dissector;
 use crate::model::{CaptureId, Error, Timestamp};
 
 /// Who takes the frames that the filters admit.
@@ -55,13 +56,10 @@ pub fn frames(
 ) -> io::Result<FramesOutcome> {
     let mut outcome = FramesOutcome::default();
     let start = start_of(inputs, settings);
-    let options = settings.dissect_options();
     let mut pass = Pass {
         filter: resolved(settings, start),
         pending: settings.clone(),
-        keyring: Keyring::new(&settings.expectation, &options),
-        options,
-        stack: Stack::default(),
+        dissector: Dissector::new(&settings.expectation, settings.dissect_options()),
         sink,
         taken: 0,
     };
@@ -79,9 +77,7 @@ struct Pass<'s, S: FrameSink> {
     /// `None` until the first frame's time is known, where a limit counts from it.
     filter: Option<analysis::Settings>,
     pending: Settings,
-    options: DissectOptions,
-    stack: Stack,
-    keyring: Keyring,
+    dissector: Dissector,
     sink: &'s mut S,
     taken: u64,
 }
@@ -136,15 +132,12 @@ impl<S: FrameSink> Pass<'_, S> {
         if !filter.admits_time(frame.time) {
             return Ok(());
         }
-        dissect(frame, &self.options, &mut self.stack);
-        let unlocked = self.keyring.open(frame, &self.stack);
-        let opened = unlocked.and_then(|unlocked| Some((unlocked.frame(frame)?, unlocked.stack()?)));
-        let (frame, stack) = opened.as_ref().map_or((frame, &self.stack), |(frame, stack)| (frame, *stack));
-        if !filter.admits(stack) {
+        let sight = self.dissector.open(frame);
+        if !filter.admits(sight.stack) {
             return Ok(());
         }
         self.taken += 1;
-        self.sink.frame(frame, stack)
+        self.sink.frame(&sight.in_clear(), sight.stack)
     }
 }
 

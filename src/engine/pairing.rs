@@ -5,12 +5,13 @@ use std::io;
 use super::input::{Input, Progress, ProgressUpdate, Settings};
 use super::run::capture_facts;
 use super::start::first_time;
+use crate::analysis::Expectation;
 use crate::analysis::finish::CaptureFacts;
-use crate::analysis::{Expectation, Keyring};
 use crate::capture::{CaptureReader, Frame, Source};
-use crate::dissect::{DissectOptions, Stack, dissect};
+
 use crate::engine::rotation::interleave::Interleave;
-use crate::matching::{self, Given, Matcher, PairSettings, Read, Side, Sight, Whole};
+use crate::keys::Dissector;
+use crate::matching::{self, Given, Matcher, PairSettings, Read, Side, Whole};
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, RunSummary, Tool};
 use crate::model::{Error, LinkType, Timestamp};
@@ -93,8 +94,8 @@ struct Run<'r> {
     matcher: Matcher,
     streams: [Stream<'r>; 3],
     errors: Vec<Error>,
-    options: DissectOptions,
-    keyring: Keyring,
+
+    dissector: Dissector,
     expectation: &'r Expectation,
     progress: &'r dyn Progress,
     /// Whether one capture serves as both sides.
@@ -141,22 +142,20 @@ impl<'r> Run<'r> {
         progress: &'r dyn Progress,
     ) -> Self {
         let mut errors = Vec::new();
-        let options = settings.dissect_options();
-        let keyring = Keyring::new(&settings.expectation, &options);
+        let dissector = Dissector::new(&settings.expectation, settings.dissect_options());
         let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
         let streams = sides.map(|side| Stream::open(side, &mut errors, progress));
         let mut matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
         let transform = pairing.transform.as_ref().map(|(esp, mode)| (esp, *mode));
         matcher.expect(Given::new(settings.expectation.policies(), transform));
-        if !keyring.is_empty() {
+        if dissector.has_keys() {
             matcher.keep_fragments();
         }
-        Self { matcher, streams, errors, options, keyring, expectation: &settings.expectation, progress, one }
+        Self { matcher, streams, errors, dissector, expectation: &settings.expectation, progress, one }
     }
 
     /// Reads until all sides end, or, where there is another beginning to try, until this one is hopeless.
     fn read(&mut self, may_give_up: bool, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<()> {
-        let mut stack = Stack::default();
         let one = self.one;
         if one {
             self.matcher.end(Side::Plain);
@@ -165,16 +164,8 @@ impl<'r> Run<'r> {
             if self.progress.interrupted() || (may_give_up && self.matcher.is_hopeless()) {
                 break;
             }
-            let Self {
-                matcher,
-                streams: [plain, tunnel, exit],
-                errors,
-                options,
-                keyring,
-                progress,
-                expectation: _,
-                one: _,
-            } = self;
+            let Self { matcher, streams: [plain, tunnel, exit], errors, dissector, progress, expectation: _, one: _ } =
+                self;
             let stream = match side {
                 Side::Plain => plain,
                 Side::Tunnel => tunnel,
@@ -183,15 +174,8 @@ impl<'r> Run<'r> {
             let Stream { captures, times } = stream;
             let more = captures.next(errors, |frame| {
                 note(times, frame);
-                dissect(frame, options, &mut stack);
-                let opened = if side == Side::Tunnel { keyring.open(frame, &stack) } else { None };
-                if let Some(unlocked) = opened {
-                    matcher.checked(frame, unlocked.checks(), unlocked.stack());
-                }
-                let sight = match opened.and_then(|unlocked| Some((unlocked.octets(), unlocked.stack()?))) {
-                    Some((octets, stack)) => Sight { frame, octets, stack, decrypted: true },
-                    None => Sight { frame, octets: frame.data, stack: &stack, decrypted: false },
-                };
+                let sight = if side == Side::Tunnel { dissector.open(frame) } else { dissector.look(frame) };
+                matcher.checked(&sight);
                 match side {
                     Side::Plain => matcher.plain(sight),
                     Side::Tunnel if one => matcher.both(sight),
@@ -199,7 +183,7 @@ impl<'r> Run<'r> {
                     Side::Exit => matcher.exit(sight),
                 }
                 if side == Side::Tunnel {
-                    open_whole(matcher, keyring, options, frame);
+                    open_whole(matcher, dissector, frame);
                 }
             });
             if let Some(reader) = captures.current() {
@@ -292,21 +276,16 @@ impl<'r> Run<'r> {
 }
 
 /// Opens the packets that were in fragments and are whole now.
-fn open_whole(matcher: &mut Matcher, keyring: &mut Keyring, options: &DissectOptions, last: &Frame<'_>) {
+fn open_whole(matcher: &mut Matcher, dissector: &mut Dissector, last: &Frame<'_>) {
     for whole in matcher.take_whole() {
         let Whole { serial, octets, pos, time } = whole;
         let wire_bytes = u32::try_from(octets.len()).unwrap_or(u32::MAX);
         let frame = Frame { pos, time, wire_bytes, data: &octets, link: LinkType::RAW, fcs_bytes: 0, ..*last };
-        let mut stack = Stack::default();
-        dissect(&frame, options, &mut stack);
+        let sight = dissector.open(&frame);
+        matcher.checked(&sight);
         // Without encryption it shows what it carries once it is whole.
-        if stack.encapsulated.is_some() || stack.null.is_some() {
-            matcher.opened(serial, Sight { frame: &frame, octets: &octets, stack: &stack, decrypted: false });
-        } else if let Some(unlocked) = keyring.open(&frame, &stack) {
-            matcher.checked(&frame, unlocked.checks(), unlocked.stack());
-            if let Some(stack) = unlocked.stack() {
-                matcher.opened(serial, Sight { frame: &frame, octets: unlocked.octets(), stack, decrypted: true });
-            }
+        if sight.decrypted || sight.stack.encapsulated.is_some() || sight.stack.null.is_some() {
+            matcher.opened(serial, sight);
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
 use super::run::capture_facts;
+use crate::analysis::Expectation;
 use crate::analysis::finish::CaptureFacts;
-use crate::analysis::{Expectation, Keyring};
 use crate::capture::CaptureReader;
-use crate::dissect::{Stack, dissect};
 use crate::engine::rotation::interleave::Interleave;
-use crate::matching::Sight;
+use crate::keys::Dissector;
 use crate::model::report::{Exactness, RunSummary, Tool};
 use crate::model::trials::{self, Bench, TrialsReport};
 use crate::model::vocabulary::TrialsSchema;
@@ -97,9 +96,7 @@ fn read(
     errors: &mut Vec<Error>,
     progress: &dyn Progress,
 ) {
-    let options = settings.dissect_options();
-    let mut keyring = Keyring::new(&settings.expectation, &options);
-    let mut stack = Stack::default();
+    let mut dissector = Dissector::new(&settings.expectation, settings.dissect_options());
     let places = [Place::Near, Place::Middle, Place::Far];
     loop {
         let open = places.into_iter().zip(streams.iter_mut()).filter(|(_, stream)| !stream.ended);
@@ -110,12 +107,7 @@ fn read(
         let Stream { captures, times, ended } = stream;
         let more = captures.next(errors, |frame| {
             super::pairing::note(times, frame);
-            dissect(frame, &options, &mut stack);
-            let opened = if place == Place::Middle { keyring.open(frame, &stack) } else { None };
-            let sight = match opened.and_then(|unlocked| Some((unlocked.octets(), unlocked.stack()?))) {
-                Some((octets, stack)) => Sight { frame, octets, stack, decrypted: true },
-                None => Sight { frame, octets: frame.data, stack: &stack, decrypted: false },
-            };
+            let sight = if place == Place::Middle { dissector.open(frame) } else { dissector.look(frame) };
             let place = if one && sight.is_plain() { Place::Near } else { place };
             taps.see(place, sight);
         });

@@ -19,6 +19,7 @@
 
 mod alternatives;
 mod attempt;
+mod dissector;
 pub(crate) mod expectation;
 mod holder;
 mod limits;
@@ -33,6 +34,7 @@ pub use attempt::{Fit, Hint};
 pub use holder::{Ends, Holder, Unusable};
 pub use unlocked::{Check, InnerPacket, Unlocked};
 
+pub(crate) use dissector::{Dissector, Sight};
 pub(crate) use unlocked::transported;
 
 use crate::capture::Frame;

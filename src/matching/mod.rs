@@ -47,14 +47,12 @@ use crate::matching::packets::reach::Reach;
 use crate::matching::packets::trains::Trains;
 pub(crate) use crate::matching::packets::trains::Whole;
 pub(crate) use crate::matching::packets::tunnel::Role;
-pub(crate) use crate::matching::packets::tunnel::Sight;
 pub(crate) use figures::Read;
 pub(crate) use given::Given;
 use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS};
 
-use crate::capture::Frame;
 use crate::dissect::{Note, Stack};
-use crate::keys::Check;
+use crate::keys::Sight;
 use crate::model::pairs::Pair;
 use crate::model::{Address, SaKey};
 use crate::transform::Esp;
@@ -508,8 +506,8 @@ impl Matcher {
     }
 
     /// Takes in what came of the ICVs of a frame, of which `stack` is the dissection with what was opened.
-    pub(crate) fn checked(&mut self, frame: &Frame<'_>, checks: &[Check], stack: Option<&Stack>) {
-        self.checks.add(frame.pos, frame.time, checks, stack);
+    pub(crate) fn checked(&mut self, sight: &Sight<'_>) {
+        self.checks.add(sight.frame.pos, sight.frame.time, sight.checks, sight.decrypted());
     }
 
     /// What came of all ICVs.

@@ -26,7 +26,6 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("decrypt/algorithm/vectors.rs", "integrity_algorithms", 70, "published vectors"),
     ("dissect/ipsec/upper.rs", "upper_layer", 100, "one decision by protocol number"),
     ("engine/pairing.rs", "finish", 70, "a report put together member by member"),
-    ("engine/pairing.rs", "read", 70, "one loop over the captures of all sides"),
     ("engine/pipeline.rs", "read", 80, "threads share what is borrowed here"),
     ("matching/degraded.rs", "degraded", 110, "a sentence for each limit"),
     ("matching/figures.rs", "direction", 80, "a row put together member by member"),

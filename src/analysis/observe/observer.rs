@@ -5,43 +5,32 @@ use super::observation::{SaSight, observe};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::span::CaptureSpan;
 use crate::analysis::state::stream::StreamState;
-use crate::analysis::state::traffic::fragments::Fragment;
 use crate::capture::{Frame, FrameTaker};
-use crate::dissect::{DissectOptions, Glance, Stack, dissect, glance};
-use crate::keys::{Keyring, Unlocked};
-use crate::transform::size::ethernet;
+use crate::dissect::{Glance, glance};
+use crate::keys::Dissector;
 
 /// What takes in the frames of a span of one stream, in capture order: the state with the caches that make that quick.
 #[derive(Clone, Debug)]
 pub struct Observer {
     state: StreamState,
-    options: DissectOptions,
     express: Express,
     /// Whether positions are not in the order of the stream: several captures of one tap, frame by frame.
     interleaved: bool,
+    dissector: Dissector,
     /// Reused between frames.
-    scratch: Scratch,
-}
-
-#[derive(Clone, Debug)]
-struct Scratch {
-    stack: Stack,
     sights: Vec<SaSight>,
-    keyring: Keyring,
 }
 
 impl Observer {
     /// An observer that has seen nothing.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        let options = settings.dissect_options();
-        let keyring = Keyring::new(&settings.expectation, &options);
         Self {
             state: StreamState::new(settings),
-            options,
             express: Express::new(settings),
             interleaved: false,
-            scratch: Scratch { stack: Stack::default(), sights: Vec::new(), keyring },
+            dissector: Dissector::new(&settings.expectation, settings.dissect_options()),
+            sights: Vec::new(),
         }
     }
 
@@ -141,72 +130,22 @@ impl Observer {
             return;
         }
         self.state.look_after(1);
-        dissect(frame, &self.options, &mut self.scratch.stack);
-        if self.scratch.stack.flags.fcs_found {
-            self.take_in(&Frame { fcs_bytes: ethernet::FCS as u8, ..*frame }, glance);
-        } else {
-            self.take_in(frame, glance);
-        }
-    }
-
-    #[inline]
-    fn take_in(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
-        let Scratch { stack, sights, keyring } = &mut self.scratch;
-        let unlocked = keyring.open(frame, stack);
+        let Self { state, dissector, sights, express, .. } = self;
         // What a key opens is seen like what lies in clear, by the filters too.
-        let (stack, octets) = match unlocked.and_then(|unlocked| Some((unlocked.stack()?, unlocked.octets()))) {
-            Some(opened) => opened,
-            None => (&*stack, frame.data),
-        };
-        if !self.state.settings().admits(stack) {
+        let packet = dissector.open(frame);
+        if !state.settings().admits(packet.stack) {
             return;
         }
-        let o = observe(frame, stack, octets, &mut self.state.tables, sights);
+        let o = observe(&packet.frame, packet.stack, packet.octets, &mut state.tables, sights);
         for sight in sights.iter() {
-            if let Some(key) = self.state.tables.sas.get(sight.sa).and_then(lane_key) {
-                self.express.give_way(&mut self.state, key);
+            if let Some(key) = state.tables.sas.get(sight.sa).and_then(lane_key) {
+                express.give_way(state, key);
             }
         }
-        for sight in sights.iter() {
-            if self.state.tables.sas.get(sight.sa).is_some_and(|key| self.state.settings().expectation.is_suspect(key))
-            {
-                self.state.sas.list(sight.sa);
-            }
-        }
-        self.state.span.time(&o);
-        self.state.totals.observe(&o);
-        let first_sighting = self.state.sas.observe(&o, sights, &stack.notes);
-        self.state.sas.observe_opaque(&o, frame.data, stack, sights);
-        let checks = unlocked.map(Unlocked::checks).unwrap_or_default();
-        self.state.sas.observe_checks(&o, stack, sights, checks);
-        self.state.sizes.observe(&o, sights, &stack.notes, stack.costs);
-        self.state.rates.observe(&o);
-        self.state.padding.observe(&o, stack, frame.data);
-        self.state.notices.observe(&o, stack, self.state.settings().link_rate_bps);
-        if let Some(again) = self.state.flows.observe(&o, sights) {
-            self.state.rates.count_again(&again);
-        }
-        if !stack.notes.is_empty() {
-            self.state.candidates.observe(&o, stack, frame.data);
-        }
-        let copy = self.state.copies.observe(&o, sights, &stack.notes, stack.costs, first_sighting);
-        if copy {
-            self.state.sas.count_copy(&o, sights, true);
-            self.state.sizes.count_copy(&o, sights, &stack.notes, stack.costs, true);
-            self.state.rates.count_copy(&o, true);
-            if let Some(flow) = self.state.tables.flows.get(o.flow).filter(|_| !stack.notes.is_empty()) {
-                self.state.candidates.count_copy(&o, &stack.notes, (flow.src, flow.dst), true);
-            }
-        }
-        if o.class.fragment
-            && let Some(outer) = stack.outer()
-        {
-            let fragment = Fragment { outer, costs: stack.costs, sights, peeks: &stack.peeks, copy };
-            self.state.fragments.observe(&o, &fragment, &mut self.state.sizes);
-        }
+        state.take(&o, &packet, sights);
         // Packets of an SA that has a key are checked one by one: it has no lane.
-        if let (Some(glance), [sight], []) = (glance, sights.as_slice(), checks) {
-            self.express.open(glance, &o, sight, &mut self.state);
+        if let (Some(glance), [sight], []) = (glance, sights.as_slice(), packet.checks) {
+            express.open(glance, &o, sight, state);
         }
     }
 }

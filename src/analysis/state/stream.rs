@@ -10,13 +10,17 @@ use super::sa::sizes::Sizes;
 use super::sound;
 use super::traffic::copies::{CopyWindow, HeadFrame};
 use super::traffic::flows::Flows;
-use super::traffic::fragments::Fragments;
+use super::traffic::fragments::{Fragment, Fragments};
 use super::traffic::notices::Notices;
 use super::traffic::padding::EthernetPadding;
 use super::traffic::rates::Rates;
 use super::traffic::totals::Totals;
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, ENTRY_BYTES, LOOK_EVERY, MAX_UDP_CANDIDATES, STATE_BYTES};
+use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::settings::Settings;
+use crate::capture::Frame;
+use crate::dissect::{Costs, Note};
+use crate::keys::Sight;
 use crate::model::all_bits;
 
 /// Declares what a state is made of, besides its settings. A new accumulator is a line here, one in [`StreamState::merge`] and one where
@@ -128,14 +132,49 @@ impl StreamState {
         &self.span.captures
     }
 
-    /// Adds a frame of the state that turned out to be a copy, or takes back one that turned out to be none.
-    fn recount_copy(&mut self, frame: &HeadFrame) {
-        let (o, copy) = (&frame.observation, frame.copy);
-        self.sas.count_copy(o, &frame.sights, copy);
-        self.sizes.count_copy(o, &frame.sights, &frame.notes, frame.costs, copy);
+    /// Takes in a packet that was observed, with what was seen of its SAs.
+    #[inline]
+    pub(in crate::analysis) fn take(&mut self, o: &Observation, packet: &Sight<'_>, sights: &[SaSight]) {
+        let Sight { frame: Frame { data, .. }, stack, checks, .. } = *packet;
+        for sight in sights {
+            if self.tables.sas.get(sight.sa).is_some_and(|key| self.settings.expectation.is_suspect(key)) {
+                self.sas.list(sight.sa);
+            }
+        }
+        self.span.time(o);
+        self.totals.observe(o);
+        let first_sighting = self.sas.observe(o, sights, &stack.notes);
+        self.sas.observe_opaque(o, data, stack, sights);
+        self.sas.observe_checks(o, stack, sights, checks);
+        self.sizes.observe(o, sights, &stack.notes, stack.costs);
+        self.rates.observe(o);
+        self.padding.observe(o, stack, data);
+        self.notices.observe(o, stack, self.settings.link_rate_bps);
+        if let Some(again) = self.flows.observe(o, sights) {
+            self.rates.count_again(&again);
+        }
+        if !stack.notes.is_empty() {
+            self.candidates.observe(o, stack, data);
+        }
+        let copy = self.copies.observe(o, sights, &stack.notes, stack.costs, first_sighting);
+        if copy {
+            self.count_copy(o, sights, &stack.notes, stack.costs, true);
+        }
+        if o.class.fragment
+            && let Some(outer) = stack.outer()
+        {
+            let fragment = Fragment { outer, costs: stack.costs, sights, peeks: &stack.peeks, copy };
+            self.fragments.observe(o, &fragment, &mut self.sizes);
+        }
+    }
+
+    /// Counts a frame as a copy, or takes back that it is one.
+    fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs, copy: bool) {
+        self.sas.count_copy(o, sights, copy);
+        self.sizes.count_copy(o, sights, notes, costs, copy);
         self.rates.count_copy(o, copy);
-        if let Some(flow) = self.tables.flows.get(o.flow) {
-            self.candidates.count_copy(o, &frame.notes, (flow.src, flow.dst), copy);
+        if let Some(flow) = self.tables.flows.get(o.flow).filter(|_| !notes.is_empty()) {
+            self.candidates.count_copy(o, notes, (flow.src, flow.dst), copy);
         }
     }
 
@@ -177,7 +216,9 @@ impl StreamState {
         }
         self.candidates.merge(candidates, shift, &map);
         let recounted = self.copies.merge(copies, shift, &map);
-        recounted.iter().for_each(|frame| self.recount_copy(frame));
+        for HeadFrame { observation, sights, notes, costs, copy, .. } in &recounted {
+            self.count_copy(observation, sights, notes, *costs, *copy);
+        }
         self.fragments.merge(fragments, shift, &map, &recounted, &mut self.sizes);
         self.look_after(more);
         Ok(self)

@@ -28,7 +28,7 @@ const OF: usize = 32;
 const MORE: usize = 3;
 
 /// A packet in the tunnel by its length, and the lengths of the plaintext packets that it may be by its time.
-struct Sight {
+struct TimedLengths {
     esp: u32,
     near: Vec<u32>,
 }
@@ -86,14 +86,14 @@ pub(in crate::matching) fn refit(lane: &mut Lane, plain: &[PlainItem], search: &
 }
 
 /// How many of the packets a mapping makes out of one that they may be by their time.
-fn explained(mapping: &Mapping, sights: &[Sight]) -> usize {
-    let made = |sight: &&Sight| sight.near.iter().any(|bytes| mapping.esp(*bytes) == Some(sight.esp));
+fn explained(mapping: &Mapping, sights: &[TimedLengths]) -> usize {
+    let made = |sight: &&TimedLengths| sight.near.iter().any(|bytes| mapping.esp(*bytes) == Some(sight.esp));
     sights.iter().filter(made).count()
 }
 
 /// The packets of each SA that can be paired by time.
-fn sights(lane: &Lane, plain: &[PlainItem], ledger: &Ledger, delay: Delay) -> BTreeMap<u32, Vec<Sight>> {
-    let mut sights: BTreeMap<u32, Vec<Sight>> = BTreeMap::new();
+fn sights(lane: &Lane, plain: &[PlainItem], ledger: &Ledger, delay: Delay) -> BTreeMap<u32, Vec<TimedLengths>> {
+    let mut sights: BTreeMap<u32, Vec<TimedLengths>> = BTreeMap::new();
     let Some(base) = delay.base.map(|base| base as i64) else { return sights };
     let (first, last) = (plain.first().map_or(i64::MAX, |item| item.ns), plain.last().map_or(i64::MIN, |item| item.ns));
     for TunnelItem { serial, ns, sa, .. } in lane.tunnelled() {
@@ -112,7 +112,7 @@ fn sights(lane: &Lane, plain: &[PlainItem], ledger: &Ledger, delay: Delay) -> BT
         // Where many may be it, any mapping finds one.
         let own = sights.entry(*sa).or_default();
         if !near.is_empty() && near.len() <= NEAR && own.len() < PACKETS {
-            own.push(Sight { esp, near });
+            own.push(TimedLengths { esp, near });
         }
     }
     sights

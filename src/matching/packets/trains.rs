@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::ledger::{Ledger, Serial, Tunnelled};
-use super::tunnel::Sight;
 use crate::dissect::IpHeader;
+use crate::keys::Sight;
 use crate::matching::content::identity;
 use crate::matching::limits::{MAX_KEPT, MAX_PIECES, MAX_TRAINS, SWEEP_NS, TRAIN_NS};
 use crate::model::{FramePos, Timestamp};

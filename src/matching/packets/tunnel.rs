@@ -3,23 +3,11 @@
 use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
 use crate::capture::Frame;
 use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
+use crate::keys::Sight;
 use crate::matching::content::identity;
 use crate::matching::content::identity::Identity;
 use crate::model::report::Pattern;
 use crate::model::{Address, LinkType, Protocol};
-
-/// A frame with its dissection. Where packets were decrypted, `octets` and `stack` are those of the frame with the plaintext in place.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sight<'f> {
-    /// The frame as it was captured.
-    pub(crate) frame: &'f Frame<'f>,
-    /// Its octets.
-    pub(crate) octets: &'f [u8],
-    /// Its dissection.
-    pub(crate) stack: &'f Stack,
-    /// Whether something was decrypted.
-    pub(crate) decrypted: bool,
-}
 
 /// What a frame is to pairing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,7 +185,7 @@ impl Sight<'_> {
                 wire_bytes: octets.len() as u32,
                 link: LinkType::RAW,
                 fcs_bytes: 0,
-                ..*self.frame
+                ..self.frame
             };
             let mut stack = Stack::default();
             dissect(&frame, &DissectOptions::default(), &mut stack);

@@ -17,7 +17,8 @@ use transfers::{Connections, TcpSegment};
 use super::association::stepped::Forward;
 use super::limits::{BUSY_LANES, MAX_SAS, MAX_STARTS, MAX_TRAINS};
 use crate::dissect::{IpHeader, Stack};
-use crate::matching::{Role, Sight};
+use crate::keys::Sight;
+use crate::matching::Role;
 use crate::model::{Address, SaKey};
 use crate::transform::size::ethernet::{FCS, MINIMUM_WITHOUT_FCS, PREAMBLE_AND_IFG};
 
