@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::figures::times;
+use super::direction::times;
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::sizes::SizeTally;

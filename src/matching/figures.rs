@@ -4,26 +4,22 @@ use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
-use super::bins::buckets;
+use super::Matcher;
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
+use super::direction::{Found, direction, times};
 use super::limits::MAX_OUTSIDE;
-use super::{Matcher, PairSettings, TunnelKey};
 use crate::analysis::finish::fill_lengths;
-use crate::matching::measure::clock::{Basis, Clock};
-use crate::matching::measure::doubt;
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
-use crate::matching::measure::quantiles::Quantiles;
 use crate::matching::measure::tally::{Pads, SaTally, frame};
 use crate::matching::occurrences::NamedFrames;
 use crate::matching::packets::flows::Flows;
-use crate::matching::packets::ledger::{Lost, PairBasis};
+use crate::matching::packets::ledger::Lost;
 use crate::matching::packets::prefix::Prefix;
 use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, EndsWay, Latency, LossPlace, Outside, Padding, PaddingExample, Pairs, Times,
-    TunnelWay, Undetermined,
+    self, ByBasis, Direction, Ends, EndsWay, LossPlace, Outside, Padding, PaddingExample, Pairs,
 };
 use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
@@ -68,6 +64,7 @@ impl Matcher {
             ends.read(self.plain, self.exit);
             ends.end();
         }
+        self.ledger.judge_edges();
         let doubt = self.judge();
         let clock = self.clock();
         let contradicted = self.contradicted(&clock);
@@ -102,7 +99,7 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let reason = self.unsettled(at as u32, sa, missing, &losses, contradicted, clock.basis);
+            let reason = self.unsettled(at as u32, sa, missing, &losses, contradicted, clock.basis, &doubt);
             let doubted = doubt.is_open(at as u32) || reason.is_some();
             if doubted {
                 doubtful.insert(at as u32);
@@ -156,67 +153,6 @@ impl Matcher {
                 .collect(),
             sides: [progress(&self.plain), progress(&self.tunnel), progress(&self.exit)],
         }
-    }
-
-    /// Whether as many plaintext packets were sent as the tunnel shows and misses, by one clock: then the missing numbers are all that was
-    /// lost, whichever packets they are.
-    fn is_counted(&self, at: usize, sa: &SaTally, missing: u64) -> bool {
-        /// Packets that may be on their way at either end.
-        const ON_THEIR_WAY: u64 = 2;
-        let seen = sa.alone + sa.uncovered + missing;
-        missing > 0 && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= ON_THEIR_WAY)
-    }
-
-    /// Why it is not known how many packets of a direction were lost, as far as its pairs say so themselves.
-    fn unsettled(
-        &self,
-        at: u32,
-        sa: &SaTally,
-        missing: u64,
-        losses: &Losses,
-        contradicted: bool,
-        basis: Basis,
-    ) -> Option<Undetermined> {
-        let missed = losses.missed.get(&at).copied().unwrap_or(0);
-        if (contradicted || sa.is_untimely()) && sa.is_by_order() {
-            return Some(doubt::untimely());
-        }
-        // Packets without counterpart on both sides: the order was lost.
-        if sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at)) {
-            return Some(doubt::adrift(missed, sa.alone));
-        }
-        let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
-        if let Some((plain, tunnelled)) = torn {
-            return Some(doubt::adrift(plain, tunnelled));
-        }
-        // Windows cannot be compared without a clock.
-        if basis == Basis::Unknown && sa.matched > 0 && (missed > 0 || sa.alone > 0) {
-            return Some(doubt::timeless());
-        }
-        let proof = self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
-        if sa.is_by_order() && proof.is_open() {
-            return Some(doubt::unproved(proof.open, proof.pairs));
-        }
-        // Where many pairs are guesses, what is left over is one, too.
-        let unsure = sa.guessed.saturating_mul(MOST_GUESSED) > sa.matched && (missed > 0 || sa.alone > 0);
-        if sa.is_by_order() && unsure {
-            return Some(doubt::guessed(sa.guessed, sa.matched));
-        }
-        is_uncounted(sa, missing, missed).then(|| doubt::uncounted(missing, missed))
-    }
-
-    /// Why an SA has no pairs, where there are several ways to make them.
-    fn open(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
-        let alignments = self.order.open_of(at);
-        (alignments > 0 && sa.matched == 0).then(|| Undetermined {
-            alignments: alignments as u64,
-            reason: format!(
-                "packets of equal length at an even pace: at least {alignments} alignments explain lengths, numbers and times equally well"
-            )
-            .into(),
-            decide: "packets of different sizes in the load, one marker packet, uneven gaps between packets, or the keys (--config)".into(),
-            missing_numbers: missing,
-        })
     }
 
     /// Lost packets with their direction, and how many are not named because it is not known which were lost.
@@ -347,47 +283,6 @@ impl Matcher {
     }
 }
 
-/// Limit on guesses among pairs by order where packets are left over, as 1 in N.
-const MOST_GUESSED: u64 = 8;
-
-/// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none. Where strangers are
-/// expected in the tunnel, those count that stand beside a plaintext packet without counterpart.
-fn is_adrift(sa: &SaTally, missed: u64, (partial, crossed): (bool, u64)) -> bool {
-    /// Limits on unmatched packets: a number, and a share of the pairs as 1 in N.
-    const FEW: u64 = 8;
-    const OF: u64 = 24;
-    /// The same of strangers beside lost packets, in lost packets.
-    const BESIDE: u64 = 2;
-    const OF_LOST: u64 = 10;
-    let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };
-    let many =
-        if partial { crossed > BESIDE && crossed * OF_LOST > lost } else { strangers > FEW.max(sa.matched / OF) };
-    lost > 0 && many
-}
-
-/// Whether more numbers are missing than plaintext packets although each packet in the tunnel has its plaintext one: packets that were
-/// encrypted and lost must be among the plaintext packets that are taken for others, or for outside the tunnel's time.
-fn is_uncounted(sa: &SaTally, missing: u64, missed: u64) -> bool {
-    /// By how much they may differ at the ends: a number, and a share as 1 in N.
-    const FEW: u64 = 2;
-    const OF: u64 = 10;
-    let all_paired = sa.encapsulated == Some(true) && sa.matched > 0 && sa.uncovered == 0 && sa.alone == 0;
-    all_paired && missing > missed + FEW.max(missing / OF)
-}
-
-/// What is known of an SA besides its pairs.
-struct Found<'l> {
-    losses: &'l Losses,
-    /// Numbers that the tunnel's tap did not see.
-    missing: u64,
-    open: Option<Undetermined>,
-    /// Nothing but the missing numbers was lost.
-    counted: bool,
-    /// Packets are missing in a silence that may have been a hole in a capture or an outage.
-    doubted: bool,
-    at: u32,
-}
-
 impl Pairs {
     fn add(&mut self, sa: &SaTally, open: bool) {
         self.matched += sa.matched;
@@ -401,95 +296,6 @@ impl Pairs {
         *d += decrypted;
         *o += order;
     }
-}
-
-fn direction(
-    sa: &SaTally,
-    found: Found<'_>,
-    clock: &Clock,
-    settings: &PairSettings,
-    step: Option<f64>,
-    known: &Known,
-) -> Direction {
-    let (src, dst) = match sa.key {
-        TunnelKey::Sa(key) => (key.src, key.dst),
-        TunnelKey::Bare(_, src, dst) => (src, dst),
-    };
-    let Found { losses, missing, open, counted, doubted, at } = found;
-    let missed = losses.missed.get(&at).copied().unwrap_or(0);
-    let paired = sa.matched > 0;
-    let lost = match sa.encapsulated {
-        // Plaintext packets of its traffic without a tunnelled one came through the tunnel too: these were not lost.
-        Some(false) => sa.alone.saturating_sub(missed),
-        // As many packets that have no plaintext one are among those that were missed, unless other networks send into the tunnel.
-        _ if sa.alone * 20 < sa.matched => missed.saturating_sub(sa.alone),
-        _ => missed,
-    };
-    let loss_pct = if counted {
-        Some(missing as f64 * 100.0 / (sa.alone + sa.uncovered + missing).max(1) as f64)
-    } else {
-        (paired && !doubted).then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
-    };
-    let (before, behind, ends) = match sa.encapsulated {
-        Some(false) => (Some(missing), (paired && !doubted).then_some(lost), losses.behind(at, None, None).0),
-        Some(true) => {
-            let before = (paired && !doubted).then_some(lost);
-            let (ends, behind) = losses.behind(at, None, before);
-            (before, behind, ends)
-        }
-        None => (counted.then_some(missing), None, losses.behind(at, None, None).0),
-    };
-    Direction {
-        sa: sa.name.clone(),
-        src: src.to_string(),
-        dst: dst.to_string(),
-        inner_src: sa.src.map(|prefix| prefix.show()),
-        inner_dst: sa.dst.map(|prefix| prefix.show()),
-        way: match sa.encapsulated {
-            Some(true) => TunnelWay::Encapsulated,
-            Some(false) => TunnelWay::Decapsulated,
-            None => TunnelWay::Unknown,
-        },
-        matched: sa.matched,
-        ambiguous: sa.ambiguous,
-        unmatched_plain: missed,
-        unmatched_tunnel: if paired || open.is_none() { sa.alone } else { 0 },
-        repeated_tunnel: sa.repeated,
-        uncovered_plain: losses.uncovered.get(&at).copied().unwrap_or(0),
-        uncovered_tunnel: sa.uncovered,
-        lost_before_tunnel: before,
-        lost_behind_tunnel: behind,
-        lost_end_to_end: ends,
-        undetermined: open,
-        loss_pct,
-        reordered: sa.reordered,
-        confidence: (sa.matched > 0).then(|| (sa.confidence / sa.matched as f64 * 1_000.0).round() / 1_000.0),
-        basis: PairBasis::of_most(&sa.basis),
-        transform: known.report.clone(),
-        mode: known.mode,
-        clock: clock.report(),
-        latency_ns: Latency {
-            definition: definition(sa, settings, step).into(),
-            depends_on_offset: clock.basis != Basis::OneClock,
-            times: times(&sa.times),
-            cut_through: times(&sa.cut_through),
-        },
-        latency_sf_ns: times(&sa.store_and_forward),
-        latency_ct_ns: times(&sa.cut_through),
-        latency_buckets: buckets(&sa.times),
-        bins_why: None,
-        header: sa.header,
-    }
-}
-
-fn definition(sa: &SaTally, settings: &PairSettings, step: Option<f64>) -> String {
-    let (from, to) = if sa.encapsulated == Some(false) { ("tunnel", "plain") } else { ("plain", "tunnel") };
-    let bits = match (settings.stamped_at_start, settings.link_rate_bps) {
-        (true, None) => "first bit to first bit",
-        _ => "last bit to last bit",
-    };
-    let step = step.map_or(String::new(), |ns| format!(", timestamps in steps of {} us", ns / 1_000.0));
-    format!("{bits}, from the {from} tap to the {to} tap{step}")
 }
 
 /// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row.
@@ -519,29 +325,4 @@ fn outside(flows: &Flows) -> (Vec<Outside>, u64, u64) {
     let more = rows.len().saturating_sub(MAX_OUTSIDE) as u64;
     rows.truncate(MAX_OUTSIDE);
     (rows, all, more)
-}
-
-impl Clock {
-    fn report(&self) -> pairs::Clock {
-        let known = self.basis != Basis::Unknown;
-        pairs::Clock {
-            offset_ns: known.then(|| self.offset_ns.round() as i64),
-            drift_ppm: (known && self.drift_uncertainty.is_some()).then_some(self.drift * 1e6),
-            uncertainty_ns: self.uncertainty_ns.map(|ns| ns.round() as i64),
-            drift_uncertainty_ppm: self.drift_uncertainty.map(|ppm| ppm * 1e6),
-            basis: self.basis,
-        }
-    }
-}
-
-/// A distribution in the words of the report.
-pub(super) fn times(times: &Quantiles) -> Option<Times> {
-    (!times.is_empty()).then(|| Times {
-        min: times.least(),
-        p50: times.at(0.5),
-        p90: times.at(0.9),
-        p99: times.at(0.99),
-        max: times.most(),
-        mean: times.mean(),
-    })
 }

@@ -15,6 +15,7 @@ mod bins;
 mod by_size;
 mod content;
 mod degraded;
+mod direction;
 mod figures;
 mod given;
 mod limits;
@@ -24,9 +25,11 @@ mod order;
 mod packets;
 pub(crate) mod report;
 mod spread;
+mod unsettled;
 
 use std::collections::BTreeMap;
 
+use crate::matching::content::alike::Usual;
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::content::index::Index;
 use crate::matching::content::queue::Queue;
@@ -119,8 +122,8 @@ pub(crate) struct Matcher {
     watches: Vec<Watch>,
     /// Numbers that SAs skip over silences of the tunnel's tap.
     jumps: Jumps,
-    /// Of each SA, the usual difference of the timestamps of pairs that content makes, and how much it varies.
-    usual: Vec<Option<(i64, i64)>>,
+    /// Of each SA, the usual difference of the timestamps of pairs that content makes.
+    usual: Vec<Option<Usual>>,
     /// Which pairs by order are proved, by lane.
     proofs: [Proof; 2],
     /// Rows of pairs that are ready, where they are wanted.
@@ -455,6 +458,7 @@ impl Matcher {
         let mut held = std::mem::take(&mut self.held);
         self.tally.decide(self.settings.one_clock);
         self.prove(&mut held);
+        self.doubt_alike(&mut held);
         for packet in &held {
             if let Some(difference) = self.tally.difference(packet) {
                 self.differences.add(difference);
@@ -463,7 +467,7 @@ impl Matcher {
         let clock = self.clock();
         let contradicted = self.contradicted(&clock);
         for packet in &mut held {
-            let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(ns));
+            let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(packet.sa, ns));
             if out && matches!(packet.fate, TunnelledFate::Alone) {
                 packet.fate = TunnelledFate::Uncovered;
             } else if matches!(packet.fate, TunnelledFate::Alone)

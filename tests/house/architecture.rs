@@ -160,7 +160,6 @@ const LONG: &[(&str, usize)] = &[
     ("cli/args.rs", 500),
     ("decrypt/algorithm/vectors.rs", 600),
     ("dissect/stack.rs", 600),
-    ("matching/figures.rs", 600),
     ("matching/measure/silence.rs", 500),
     ("matching/measure/tally.rs", 500),
     ("matching/mod.rs", 600),

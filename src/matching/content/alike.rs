@@ -1,13 +1,29 @@
 //! Pairs by content, also of packets that are equal byte for byte: as many belong together as there are, and their times say which.
 
+use std::collections::BTreeMap;
+
 use super::identity::Identity;
 use crate::matching::Matcher;
 use crate::matching::content::index::Index;
-use crate::matching::packets::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
+use crate::matching::order::delay::median;
+use crate::matching::packets::ledger::{PairBasis, Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
 
 /// How sure a pair of packets is that have equals, where their times tell them apart, and where nothing does.
 const ALIKE: f32 = 0.8;
 const GUESSED: f32 = 0.4;
+
+/// Pairs that are sure, by which those of packets that have equals are timed.
+const ANCHORS: u32 = 3;
+
+/// The usual difference of the timestamps of an SA's pairs.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matching) struct Usual {
+    base: i64,
+    /// How much it varies.
+    varies: i64,
+    /// Pairs that are sure.
+    anchors: u32,
+}
 
 /// The longest that equal packets are taken to be apart by one clock, in nanoseconds, until their delay is known.
 const FARTHEST_ALIKE: u64 = 50_000_000;
@@ -93,7 +109,7 @@ impl Matcher {
     /// The usual difference of the timestamps of an SA's pairs; of one clock it begins with none.
     fn base(&self, sa: u32) -> Option<i64> {
         let usual = self.usual.get(sa as usize).copied().flatten();
-        usual.map(|(base, _)| base).or_else(|| self.settings.one_clock.then_some(0))
+        usual.map(|usual| usual.base).or_else(|| self.settings.one_clock.then_some(0))
     }
 
     /// Whether two packets that are alike are as far apart as pairs of their SA usually are.
@@ -104,7 +120,7 @@ impl Matcher {
         if usual.is_none() && self.settings.one_clock {
             return misfit <= FARTHEST_ALIKE;
         }
-        usual.is_none_or(|(_, varies)| misfit <= varies.saturating_mul(8).max(LEAST).unsigned_abs())
+        usual.is_none_or(|usual| misfit <= usual.varies.saturating_mul(8).max(LEAST).unsigned_abs())
     }
 
     /// What a packet costs: before the delay is known, of those that are near the first is it.
@@ -120,15 +136,24 @@ impl Matcher {
         !self.settings.one_clock || self.misfit(p, t, 0) <= FARTHEST_ALIKE
     }
 
+    /// Whether the times of packets that have equals tell which of them are a pair: by one clock, or where pairs that are sure tell the usual
+    /// difference.
+    fn is_anchored(&self, sa: u32) -> bool {
+        let usual = self.usual.get(sa as usize).copied().flatten();
+        self.settings.one_clock || usual.is_some_and(|usual| usual.anchors >= ANCHORS)
+    }
+
     /// Learns from a pair how far apart those of its SA are.
-    fn learn(&mut self, sa: u32, difference: i64) {
+    fn learn(&mut self, sa: u32, difference: i64, sure: bool) {
         /// How much they vary before anything is known, in nanoseconds.
         const VARIES: i64 = 250_000;
         if let Some(usual) = self.usual.get_mut(sa as usize) {
-            let (base, varies) = usual.unwrap_or((difference, VARIES));
+            let Usual { base, varies, anchors } =
+                usual.unwrap_or(Usual { base: difference, varies: VARIES, anchors: 0 });
             let off = difference.saturating_sub(base);
             let more = off.saturating_abs().saturating_sub(varies) / 8;
-            *usual = Some((base.saturating_add(off / 4), varies.saturating_add(more)));
+            let (base, varies) = (base.saturating_add(off / 4), varies.saturating_add(more));
+            *usual = Some(Usual { base, varies, anchors: anchors.saturating_add(u32::from(sure)) });
         }
     }
 
@@ -160,16 +185,21 @@ impl Matcher {
         let whole = p.identity.zip(t.identity).is_some_and(|(p, t)| p.is_whole(t));
         let basis = t.basis();
         let difference = p.time.ns().zip(t.time.ns()).map(|(p, t)| t.saturating_sub(p));
+        // Its equals may have passed where no tap saw them.
+        let stray = !more
+            && self.has_repeats()
+            && self.base(t.sa).is_some_and(|base| !self.is_near(t.sa, self.misfit(p, t, base)));
         let confidence = match (more, whole) {
+            _ if stray => GUESSED,
             (false, true) => 1.0,
             (false, false) => 0.98,
             // Which of packets that are alike it is, only their times tell.
-            (true, _) if timed && self.base(t.sa).is_some() => ALIKE,
+            (true, _) if timed && self.is_anchored(t.sa) => ALIKE,
             (true, _) => GUESSED,
         };
         let (p_identity, t_identity, sa) = (p.identity, t.identity, t.sa);
         if let Some(difference) = difference.filter(|_| confidence >= ALIKE) {
-            self.learn(sa, difference);
+            self.learn(sa, difference, !more);
             if !self.settings.one_clock {
                 self.ahead = Some(difference);
             }
@@ -180,6 +210,62 @@ impl Matcher {
         }
         if let Some(identity) = t_identity {
             self.tunnel_index.remove(identity, tunnelled);
+        }
+    }
+
+    /// Whether any packets are alike.
+    fn has_repeats(&self) -> bool {
+        self.tunnel_index.has_repeats() || self.plain_index.as_ref().is_some_and(Index::has_repeats)
+    }
+
+    /// Where packets are alike, one that seems to be the only one may have equals that no tap shows: pairs whose times are far from those of
+    /// the others are such.
+    pub(in crate::matching) fn doubt_alike(&self, held: &mut [Tunnelled]) {
+        /// Pairs that tell what is usual.
+        const PAIRS: usize = 16;
+        /// Nanoseconds, and usual deviations, that are no reason for doubt.
+        const LEAST: u64 = 1_000_000;
+        const TIMES: u64 = 64;
+        /// Steps of timestamps that tell no order of packets.
+        const COARSE: i64 = 100_000_000;
+        const DOUBTED: f32 = 0.6;
+        if !self.has_repeats() {
+            return;
+        }
+        let difference = |packet: &Tunnelled| match packet.fate {
+            TunnelledFate::Paired(pairing) if pairing.basis != PairBasis::Order => {
+                let apart = packet.time.ns()?.saturating_sub(pairing.plain.time.ns()?);
+                Some((apart, pairing.confidence)).filter(|(_, confidence)| *confidence >= ALIKE)
+            }
+            _ => None,
+        };
+        let mut by_sa: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        for packet in held.iter() {
+            let sure = difference(packet).filter(|(_, confidence)| *confidence > ALIKE);
+            by_sa.entry(packet.sa).or_default().extend(sure.map(|(apart, _)| apart));
+        }
+        let usual: BTreeMap<u32, (i64, u64)> = by_sa
+            .into_iter()
+            .filter(|(_, differences)| differences.len() >= PAIRS)
+            .filter_map(|(sa, differences)| {
+                let middle = median(differences.clone())?;
+                let apart = differences.iter().map(|own| own.saturating_sub(middle).saturating_abs()).collect();
+                Some((sa, (middle, median(apart)?.unsigned_abs().saturating_mul(TIMES).max(LEAST))))
+            })
+            .collect();
+        // Timestamps that tell no order of packets tell no equal ones apart.
+        let coarse = self.plain.coarseness().min(self.tunnel.coarseness()) >= COARSE;
+        for packet in held {
+            let Some((own, _)) = difference(packet) else { continue };
+            let most = usual.get(&packet.sa);
+            let far = most.is_some_and(|(middle, most)| own.saturating_sub(*middle).unsigned_abs() > *most);
+            if let TunnelledFate::Paired(pairing) = &mut packet.fate {
+                pairing.confidence = match (far, coarse) {
+                    (true, _) => GUESSED,
+                    (false, true) => pairing.confidence.min(DOUBTED),
+                    (false, false) => pairing.confidence,
+                };
+            }
         }
     }
 }

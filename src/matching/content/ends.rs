@@ -162,7 +162,7 @@ impl EndToEnd {
     fn pair(&mut self, plain: Waiting, exit: Waiting) {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
-        self.reach.add(later_ns);
+        self.reach.add(later_ns, true);
         if let Some(way) = match plain.ttl.cmp(&exit.ttl) {
             std::cmp::Ordering::Greater => Some(0),
             std::cmp::Ordering::Less => Some(1),
@@ -174,7 +174,7 @@ impl EndToEnd {
         }
         if let Some((_, flow)) = self.flow(&plain) {
             flow.matched += 1;
-            flow.reach.add(later_ns);
+            flow.reach.add(later_ns, true);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
         }
         let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };

@@ -131,6 +131,11 @@ impl Index {
         }
     }
 
+    /// Whether any packets were alike.
+    pub(in crate::matching) fn has_repeats(&self) -> bool {
+        !self.again.is_empty()
+    }
+
     /// Packets for which none was found among those compared, while there were more.
     pub(in crate::matching) fn missed(&self) -> u64 {
         self.missed.get()

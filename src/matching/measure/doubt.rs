@@ -155,6 +155,20 @@ pub(in crate::matching) fn guessed(guessed: u64, pairs: u64) -> Undetermined {
     }
 }
 
+/// Packets without counterpart right behind a silence of the plain tap.
+pub(in crate::matching) fn behind_silence(count: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} of {missed} plaintext packets without counterpart directly follow a silence of the plain capture: pairing by order may have \
+             been lost there"
+        )
+        .into(),
+        decide: "captures without gaps, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Pairs of equal packets that no clock tells apart.
 pub(in crate::matching) fn timeless() -> Undetermined {
     Undetermined {

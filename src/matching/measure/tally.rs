@@ -372,6 +372,20 @@ impl SaTally {
         order > content + decrypted
     }
 
+    /// Whether most packets have equals.
+    pub(in crate::matching) const fn is_alike(&self) -> bool {
+        self.ambiguous.saturating_mul(2) > self.matched
+    }
+
+    /// Whether pairs that are sure say how the clocks differ, where others of packets that are alike do not.
+    pub(in crate::matching) const fn is_anchored(&self) -> bool {
+        /// Pairs, and a share of all as 1 in N.
+        const FEW: u64 = 8;
+        const OF: u64 = 16;
+        let sure = self.matched.saturating_sub(self.ambiguous);
+        self.is_by_order() || sure >= FEW || sure.saturating_mul(OF) >= self.matched && sure > 2
+    }
+
     /// Whether more than a few pairs have times that contradict them.
     pub(in crate::matching) const fn is_untimely(&self) -> bool {
         self.backwards * STRAY > self.matched

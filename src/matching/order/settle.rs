@@ -52,7 +52,7 @@ impl Lane {
             ns: self.plain.front().map_or(0, |item| item.ns),
         });
         if let Some(base) = delay.base {
-            ledger.reaches(base as i64);
+            ledger.reaches(base as i64, false);
         }
         ledger.flows.first_look(&flows);
         if pairs.is_empty() {

@@ -260,8 +260,9 @@ impl Default for Ledger {
     }
 }
 
-/// A pair as sure as this says how long packets are on their way.
+/// A pair as sure as this says how long packets are on their way, and one as sure as that alone.
 const REACHES: f32 = 0.7;
+const SURELY: f32 = 0.9;
 /// The list of lost packets is searched for room again after this many packets found it full.
 const UNLISTED: u64 = 1_024;
 
@@ -320,8 +321,8 @@ impl Ledger {
     }
 
     /// Takes note of how long packets of a direction are on their way.
-    pub(in crate::matching) fn reaches(&mut self, difference: i64) {
-        self.reach.add(difference);
+    pub(in crate::matching) fn reaches(&mut self, difference: i64, sure: bool) {
+        self.reach.add(difference, sure);
     }
 
     /// When the tunnel's tap should show a plaintext packet.
@@ -350,22 +351,24 @@ impl Ledger {
 
     /// Whether the tunnel's capture shows what the plain one does at this time: both were recording, however long the packet was on its
     /// way. `numbered`: a later number was seen.
-    pub(in crate::matching) fn covers_plain(&self, ns: i64, numbered: bool) -> bool {
-        let Some((least, most)) = self.reach.ever() else { return true };
+    fn covers_plain(&self, flow: FlowId, ns: i64, numbered: bool) -> bool {
+        let own = Some(self.flows.get(flow).reach).filter(Reach::is_proved).unwrap_or(self.reach);
+        let Some((least, most)) = own.ever() else { return true };
         let [_, (from, to)] = self.recorded;
         ns.saturating_add(least) >= from && (numbered || ns.saturating_add(most) <= to)
     }
 
     /// Whether an ICMP error says that packets of this length are dropped: these are lost whatever the captures cover.
-    fn is_refused(&self, plain: &Plain) -> bool {
-        let key = self.flows.key(plain.flow).filter(|_| !self.too_big.is_empty());
+    fn is_refused(&self, flow: FlowId, bytes: u32) -> bool {
+        let key = self.flows.key(flow).filter(|_| !self.too_big.is_empty());
         let mtu = key.and_then(|key| self.too_big.get(&(key.src, key.dst)));
-        mtu.is_some_and(|mtu| plain.bytes > *mtu)
+        mtu.is_some_and(|mtu| bytes > *mtu)
     }
 
     /// Whether the plain capture shows what the tunnel's does at this time.
-    pub(in crate::matching) fn covers_tunnel(&self, ns: i64) -> bool {
-        let Some((least, most)) = self.reach.ever() else { return true };
+    pub(in crate::matching) fn covers_tunnel(&self, sa: u32, ns: i64) -> bool {
+        let own = self.sas.get(sa as usize).map(|(reach, _)| *reach).filter(Reach::is_proved).unwrap_or(self.reach);
+        let Some((least, most)) = own.ever() else { return true };
         let [(from, to), _] = self.recorded;
         ns.saturating_sub(most) >= from && ns.saturating_sub(least) <= to
     }
@@ -389,13 +392,13 @@ impl Ledger {
         if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
             && confidence >= REACHES
         {
-            let (sa, difference) = (t_sa, t.saturating_sub(p));
-            self.reaches(difference);
+            let (sa, difference, sure) = (t_sa, t.saturating_sub(p), confidence >= SURELY);
+            self.reaches(difference, sure);
             if let Some(flow) = self.flows.get_mut(p_flow) {
-                flow.reach.add(difference);
+                flow.reach.add(difference, sure);
             }
             if let Some((reach, way)) = self.sas.get_mut(sa as usize) {
-                reach.add(difference);
+                reach.add(difference, sure);
                 let [plain, tunnel] = &mut self.silences;
                 plain.pair(*way, p);
                 tunnel.pair(*way, t);
@@ -413,7 +416,9 @@ impl Ledger {
         p.fate = PlainFate::Settled;
         let p = *p;
         self.not_in_tunnel(p.pos);
-        if p.time.ns().is_some_and(|ns| !self.covers_plain(ns, hole.is_some())) && !self.is_refused(&p) {
+        if p.time.ns().is_some_and(|ns| !self.covers_plain(p.flow, ns, hole.is_some()))
+            && !self.is_refused(p.flow, p.bytes)
+        {
             self.uncovered += 1;
             if let Some(flow) = self.flows.get_mut(p.flow) {
                 flow.uncovered += 1;
@@ -421,7 +426,7 @@ impl Ledger {
             return;
         }
         let Plain { pos, time, bytes, flow, .. } = p;
-        let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(&p));
+        let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(p.flow, p.bytes));
         let [_, tunnel] = &mut self.silences;
         let silence = expected.and_then(|expected| tunnel.miss(flow, bytes, expected));
         if silence.is_none() {
@@ -436,6 +441,25 @@ impl Ledger {
             self.lost.push(Lost { pos, time, bytes, flow, hole, confidence, silence });
         } else {
             self.unlisted += 1;
+        }
+    }
+
+    /// Looks once more at the packets that are taken for lost, now that all pairs say how long packets are on their way: near the edges
+    /// of a capture that was not known when they were given up.
+    pub(in crate::matching) fn judge_edges(&mut self) {
+        let mut lost = std::mem::take(&mut self.lost);
+        let is_covered = |own: &Lost| {
+            self.is_refused(own.flow, own.bytes)
+                || own.time.ns().is_none_or(|ns| self.covers_plain(own.flow, ns, own.hole.is_some()))
+        };
+        let outside: Vec<Lost> = lost.extract_if(.., |own| !is_covered(own)).collect();
+        self.lost = lost;
+        for Lost { flow, bytes, silence, .. } in outside {
+            self.uncovered += 1;
+            if let Some(own) = self.flows.get_mut(flow) {
+                own.uncovered += 1;
+            }
+            self.was_not_missed(flow, bytes, silence);
         }
     }
 
@@ -464,8 +488,11 @@ impl Ledger {
         if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
             p.fate = PlainFate::Settled;
             self.uncovered += 1;
-            let pos = p.pos;
+            let (pos, flow) = (p.pos, p.flow);
             self.not_in_tunnel(pos);
+            if let Some(flow) = self.flows.get_mut(flow) {
+                flow.uncovered += 1;
+            }
         }
     }
 
@@ -528,13 +555,20 @@ impl Ledger {
         }
         let Some(flow) = self.flows.get_mut(plain.flow) else { return };
         flow.matched += 1;
-        if let Some(silence) = lost.and_then(|lost| lost.silence) {
+        self.was_not_missed(plain.flow, plain.bytes, lost.and_then(|lost| lost.silence));
+    }
+
+    /// Takes back that a plaintext packet was missed in the tunnel, in a silence of its tap or not.
+    fn was_not_missed(&mut self, flow: FlowId, bytes: u32, silence: Option<i64>) {
+        if let Some(silence) = silence {
             let [_, tunnel] = &mut self.silences;
-            tunnel.came(silence, plain.flow, plain.bytes);
+            tunnel.came(silence, flow, bytes);
             return;
         }
-        flow.unmatched = flow.unmatched.saturating_sub(1);
-        if let Some(missed) = self.missed.get_mut(&(plain.flow, plain.bytes)) {
+        if let Some(flow) = self.flows.get_mut(flow) {
+            flow.unmatched = flow.unmatched.saturating_sub(1);
+        }
+        if let Some(missed) = self.missed.get_mut(&(flow, bytes)) {
             *missed = missed.saturating_sub(1);
         }
     }

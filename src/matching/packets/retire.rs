@@ -8,8 +8,11 @@ use crate::matching::limits::{HORIZON_NS, MAX_WAITING};
 impl Matcher {
     /// From when to when each capture was recorded.
     pub(in crate::matching) fn cover(&mut self) {
+        // By coarse timestamps what is near an edge lies on either side of it.
+        let edge = self.plain.coarseness().min(self.tunnel.coarseness());
         let span = |side: &Progress| {
-            (side.first.unwrap_or(i64::MIN), if side.ended && side.frames > 0 { side.latest } else { i64::MAX })
+            let last = if side.ended && side.frames > 0 { side.latest.saturating_sub(edge) } else { i64::MAX };
+            (side.first.map_or(i64::MIN, |first| first.saturating_add(edge)), last)
         };
         self.ledger.recorded = [span(&self.plain), span(&self.tunnel)];
     }

@@ -141,7 +141,8 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
             wrong.push(format!("{way}: {behind} lost behind, {} of {} are", truth.lost_behind, truth.passed));
         }
     }
-    let lossless = made.truth.values().all(|truth| truth.lost == 0 && truth.edge == 0);
+    let drops = scenario.lost_before + scenario.lost_after + scenario.lost_behind > 0 || scenario.outage.is_some();
+    let lossless = !drops && made.truth.values().all(|truth| truth.lost == 0 && truth.edge == 0);
     let findings = items(report, "findings").iter().filter(|finding| finding["code"] == "match-loss");
     wrong.extend(findings.filter(|_| lossless).map(|finding| text(finding, "evidence").to_owned()));
     wrong

@@ -211,7 +211,14 @@ fn esp(scenario: &Scenario, noise: &mut Noise, there: bool, spi: u32, number: u3
     }
 }
 
-fn direction(scenario: &Scenario, noise: &mut Noise, there: bool, span: u64, times: &[u64], made: &mut Made) {
+fn direction(
+    scenario: &Scenario,
+    noise: &mut Noise,
+    there: bool,
+    span: u64,
+    times: &[u64],
+    made: &mut Made,
+) -> Vec<Trip> {
     let way = if there { 1 } else { 2 };
     let v6 = scenario.inner_v6;
     let (from, to) = if there { (NEAR, FAR) } else { (FAR, NEAR) };
@@ -254,8 +261,9 @@ fn direction(scenario: &Scenario, noise: &mut Noise, there: bool, span: u64, tim
         }
         // There: plain tap, gateway (drops before it numbers), wire (drops after), tunnel tap, exit. Back: exit, tunnel tap, gateway, plain.
         let far = out + late + 500_000;
+        // What is overtaken before the gateway is late behind it too.
         let (plain, tunnel, exit) =
-            if there { (clock, out + late, far) } else { (out, clock + late, clock.saturating_sub(500_000)) };
+            if there { (clock, out + late, far) } else { (out + late, clock + late, clock.saturating_sub(500_000)) };
         let trip = if there {
             let on_tunnel = !(before || after);
             Trip { way, plain, tunnel, exit, on_plain: true, on_tunnel, on_exit: on_tunnel && !behind }
@@ -286,16 +294,16 @@ fn direction(scenario: &Scenario, noise: &mut Noise, there: bool, span: u64, tim
         }
         trips.push(trip);
     }
-    made.truth.insert(way, truth(scenario, span, &trips));
+    trips
 }
 
-/// What was lost among the packets that the first tap showed while the next one was recording.
-fn truth(scenario: &Scenario, span: u64, trips: &[Trip]) -> Truth {
+/// What was lost among the packets that the first tap showed while the next one was recording, as far as its frames show that it was.
+fn truth(scenario: &Scenario, span: u64, trips: &[Trip], shown: &[(u64, u64); 3]) -> Truth {
     let mut truth = Truth::default();
     // Near an edge latency decides, which differs from packet to packet.
     let slack = scenario.jitter_ns + 60_000 + scenario.step_ns + 2 * scenario.delay_ns;
     let sure = |side: usize, ns: u64| {
-        let inside = START + slack <= ns && ns + slack <= START + span;
+        let inside = shown[side].0 + slack <= ns && ns + slack <= shown[side].1;
         inside && [ns - slack, ns, ns + slack].iter().all(|ns| records(scenario, span, side, *ns))
     };
     for trip in trips {
@@ -325,11 +333,11 @@ pub fn make(scenario: &Scenario) -> Made {
     let (there, back) = (times(scenario, &mut noise, false), times(scenario, &mut noise, true));
     let span = there.last().max(back.last()).map_or(1, |last| last - START);
     made.span = span;
-    if scenario.there > 0 {
-        direction(scenario, &mut noise, true, span, &there, &mut made);
-    }
-    if scenario.back > 0 {
-        direction(scenario, &mut noise, false, span, &back, &mut made);
+    let mut trips: Vec<Vec<Trip>> = Vec::new();
+    for (there, share, times) in [(true, scenario.there, &there), (false, scenario.back, &back)] {
+        if share > 0 {
+            trips.push(direction(scenario, &mut noise, there, span, times, &mut made));
+        }
     }
     if let Some(every) = scenario.others_ns {
         let mut ns = START + noise.below(every);
@@ -345,6 +353,13 @@ pub fn make(scenario: &Scenario) -> Made {
         }
     }
     [&mut made.plain, &mut made.tunnel, &mut made.exit].into_iter().for_each(|side| side.sort_by_key(|seen| seen.ns));
+    let shown = [&made.plain, &made.tunnel, &made.exit]
+        .map(|side| (side.first().map_or(u64::MAX, |seen| seen.ns), side.last().map_or(0, |seen| seen.ns)));
+    for trips in trips {
+        if let Some(trip) = trips.first() {
+            made.truth.insert(trip.way, truth(scenario, span, &trips, &shown));
+        }
+    }
     made
 }
 

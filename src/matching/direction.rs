@@ -1,0 +1,140 @@
+//! The figures of one direction, from sums to ratios and words.
+
+use super::bins::buckets;
+use super::{PairSettings, TunnelKey};
+use crate::matching::measure::clock::{Basis, Clock};
+use crate::matching::measure::known::Known;
+use crate::matching::measure::losses::Losses;
+use crate::matching::measure::quantiles::Quantiles;
+use crate::matching::measure::tally::SaTally;
+use crate::matching::packets::ledger::PairBasis;
+use crate::model::pairs::{self, Direction, Latency, Times, TunnelWay, Undetermined};
+
+/// What is known of an SA besides its pairs.
+pub(super) struct Found<'l> {
+    pub(super) losses: &'l Losses,
+    /// Numbers that the tunnel's tap did not see.
+    pub(super) missing: u64,
+    pub(super) open: Option<Undetermined>,
+    /// Nothing but the missing numbers was lost.
+    pub(super) counted: bool,
+    /// Packets are missing in a silence that may have been a hole in a capture or an outage.
+    pub(super) doubted: bool,
+    pub(super) at: u32,
+}
+
+pub(super) fn direction(
+    sa: &SaTally,
+    found: Found<'_>,
+    clock: &Clock,
+    settings: &PairSettings,
+    step: Option<f64>,
+    known: &Known,
+) -> Direction {
+    let (src, dst) = match sa.key {
+        TunnelKey::Sa(key) => (key.src, key.dst),
+        TunnelKey::Bare(_, src, dst) => (src, dst),
+    };
+    let Found { losses, missing, open, counted, doubted, at } = found;
+    let missed = losses.missed.get(&at).copied().unwrap_or(0);
+    let paired = sa.matched > 0;
+    let lost = match sa.encapsulated {
+        // By order, and of packets that are alike, plaintext packets of its traffic without a tunnelled one came through the tunnel too: these
+        // were not lost.
+        Some(false) if sa.is_by_order() || sa.is_alike() => sa.alone.saturating_sub(missed),
+        Some(false) => sa.alone,
+        // As many packets that have no plaintext one are among those that were missed, unless other networks send into the tunnel.
+        _ if sa.alone * 20 < sa.matched => missed.saturating_sub(sa.alone),
+        _ => missed,
+    };
+    let loss_pct = if counted {
+        Some(missing as f64 * 100.0 / (sa.alone + sa.uncovered + missing).max(1) as f64)
+    } else {
+        (paired && !doubted).then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
+    };
+    let (before, behind, ends) = match sa.encapsulated {
+        Some(false) => (Some(missing), (paired && !doubted).then_some(lost), losses.behind(at, None, None).0),
+        Some(true) => {
+            let before = (paired && !doubted).then_some(lost);
+            let (ends, behind) = losses.behind(at, None, before);
+            (before, behind, ends)
+        }
+        None => (counted.then_some(missing), None, losses.behind(at, None, None).0),
+    };
+    Direction {
+        sa: sa.name.clone(),
+        src: src.to_string(),
+        dst: dst.to_string(),
+        inner_src: sa.src.map(|prefix| prefix.show()),
+        inner_dst: sa.dst.map(|prefix| prefix.show()),
+        way: match sa.encapsulated {
+            Some(true) => TunnelWay::Encapsulated,
+            Some(false) => TunnelWay::Decapsulated,
+            None => TunnelWay::Unknown,
+        },
+        matched: sa.matched,
+        ambiguous: sa.ambiguous,
+        unmatched_plain: missed,
+        unmatched_tunnel: if paired || open.is_none() { sa.alone } else { 0 },
+        repeated_tunnel: sa.repeated,
+        uncovered_plain: losses.uncovered.get(&at).copied().unwrap_or(0),
+        uncovered_tunnel: sa.uncovered,
+        lost_before_tunnel: before,
+        lost_behind_tunnel: behind,
+        lost_end_to_end: ends,
+        undetermined: open,
+        loss_pct,
+        reordered: sa.reordered,
+        confidence: (sa.matched > 0).then(|| (sa.confidence / sa.matched as f64 * 1_000.0).round() / 1_000.0),
+        basis: PairBasis::of_most(&sa.basis),
+        transform: known.report.clone(),
+        mode: known.mode,
+        clock: clock.report(),
+        latency_ns: Latency {
+            definition: definition(sa, settings, step).into(),
+            depends_on_offset: clock.basis != Basis::OneClock,
+            times: times(&sa.times),
+            cut_through: times(&sa.cut_through),
+        },
+        latency_sf_ns: times(&sa.store_and_forward),
+        latency_ct_ns: times(&sa.cut_through),
+        latency_buckets: buckets(&sa.times),
+        bins_why: None,
+        header: sa.header,
+    }
+}
+
+fn definition(sa: &SaTally, settings: &PairSettings, step: Option<f64>) -> String {
+    let (from, to) = if sa.encapsulated == Some(false) { ("tunnel", "plain") } else { ("plain", "tunnel") };
+    let bits = match (settings.stamped_at_start, settings.link_rate_bps) {
+        (true, None) => "first bit to first bit",
+        _ => "last bit to last bit",
+    };
+    let step = step.map_or(String::new(), |ns| format!(", timestamps in steps of {} us", ns / 1_000.0));
+    format!("{bits}, from the {from} tap to the {to} tap{step}")
+}
+
+impl Clock {
+    fn report(&self) -> pairs::Clock {
+        let known = self.basis != Basis::Unknown;
+        pairs::Clock {
+            offset_ns: known.then(|| self.offset_ns.round() as i64),
+            drift_ppm: (known && self.drift_uncertainty.is_some()).then_some(self.drift * 1e6),
+            uncertainty_ns: self.uncertainty_ns.map(|ns| ns.round() as i64),
+            drift_uncertainty_ppm: self.drift_uncertainty.map(|ppm| ppm * 1e6),
+            basis: self.basis,
+        }
+    }
+}
+
+/// A distribution in the words of the report.
+pub(super) fn times(times: &Quantiles) -> Option<Times> {
+    (!times.is_empty()).then(|| Times {
+        min: times.least(),
+        p50: times.at(0.5),
+        p90: times.at(0.9),
+        p99: times.at(0.99),
+        max: times.most(),
+        mean: times.mean(),
+    })
+}

@@ -1,0 +1,137 @@
+//! Why a direction's loss is not known, where its pairs say so themselves.
+
+use crate::matching::Matcher;
+use crate::matching::measure::clock::Basis;
+use crate::matching::measure::doubt;
+use crate::matching::measure::doubt::Doubt;
+use crate::matching::measure::losses::Losses;
+use crate::matching::measure::tally::SaTally;
+use crate::model::pairs::Undetermined;
+
+/// Limit on guesses among pairs by order where packets are left over, as 1 in N.
+const MOST_GUESSED: u64 = 8;
+/// The same of pairs that may be others, where packets of both sides are left over.
+const MOST_AMBIGUOUS: u64 = 4;
+
+/// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none. Where strangers are
+/// expected in the tunnel, those count that stand beside a plaintext packet without counterpart.
+fn is_adrift(sa: &SaTally, missed: u64, (partial, crossed): (bool, u64)) -> bool {
+    /// Limits on unmatched packets: a number, and a share of the pairs as 1 in N.
+    const FEW: u64 = 8;
+    const OF: u64 = 24;
+    /// The same of strangers beside lost packets, in lost packets.
+    const BESIDE: u64 = 2;
+    const OF_LOST: u64 = 10;
+    /// A share of the pairs, as 1 in N, that is many on both sides whoever sends.
+    const OF_BOTH: u64 = 10;
+    let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };
+    let many =
+        if partial { crossed > BESIDE && crossed * OF_LOST > lost } else { strangers > FEW.max(sa.matched / OF) };
+    let both = strangers.min(lost).saturating_mul(OF_BOTH) > sa.matched && lost > FEW;
+    lost > 0 && (many || both)
+}
+
+/// Whether more numbers are missing than plaintext packets although each packet in the tunnel has its plaintext one: packets that were
+/// encrypted and lost must be among the plaintext packets that are taken for others, or for outside the tunnel's time.
+fn is_uncounted(sa: &SaTally, missing: u64, missed: u64) -> bool {
+    /// By how much they may differ at the ends: a number, and a share as 1 in N.
+    const FEW: u64 = 2;
+    const OF: u64 = 10;
+    let all_paired = sa.encapsulated == Some(true) && sa.matched > 0 && sa.uncovered == 0 && sa.alone == 0;
+    all_paired && missing > missed + FEW.max(missing / OF)
+}
+
+impl Matcher {
+    /// Whether as many plaintext packets were sent as the tunnel shows and misses, by one clock: then the missing numbers are all that was
+    /// lost, whichever packets they are.
+    pub(super) fn is_counted(&self, at: usize, sa: &SaTally, missing: u64) -> bool {
+        /// Packets that may be on their way at either end.
+        const ON_THEIR_WAY: u64 = 2;
+        let seen = sa.alone + sa.uncovered + missing;
+        missing > 0 && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= ON_THEIR_WAY)
+    }
+
+    /// Why it is not known how many packets of a direction were lost, as far as its pairs say so themselves.
+    pub(super) fn unsettled(
+        &self,
+        at: u32,
+        sa: &SaTally,
+        missing: u64,
+        losses: &Losses,
+        contradicted: bool,
+        basis: Basis,
+        doubt: &Doubt,
+    ) -> Option<Undetermined> {
+        let missed = losses.missed.get(&at).copied().unwrap_or(0);
+        if (contradicted || sa.is_untimely()) && sa.is_by_order() {
+            return Some(doubt::untimely());
+        }
+        // Packets without counterpart on both sides: the order was lost.
+        if sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at)) {
+            return Some(doubt::adrift(missed, sa.alone));
+        }
+        let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
+        if let Some((plain, tunnelled)) = torn {
+            return Some(doubt::adrift(plain, tunnelled));
+        }
+        // Windows cannot be compared without a clock.
+        let uncovered = losses.uncovered.get(&at).copied().unwrap_or(0) + sa.uncovered;
+        let left_over = missed > 0 || sa.alone > 0 || uncovered > 0;
+        let timed = basis == Basis::OneClock || (basis != Basis::Unknown && sa.is_anchored());
+        if !timed && sa.matched > 0 && left_over {
+            return Some(doubt::timeless());
+        }
+        let proof = self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
+        if sa.is_by_order() && proof.is_open() {
+            return Some(doubt::unproved(proof.open, proof.pairs));
+        }
+        // Where many pairs are guesses, what is left over is one, too; most of all where packets of both sides are.
+        let unsure = sa.guessed.saturating_mul(MOST_GUESSED) > sa.matched && (missed > 0 || sa.alone > 0)
+            || sa.ambiguous.saturating_mul(MOST_AMBIGUOUS) > sa.matched && missed > 0 && sa.alone > 0;
+        if sa.is_by_order() && unsure {
+            return Some(doubt::guessed(sa.guessed.max(sa.ambiguous), sa.matched));
+        }
+        if sa.is_by_order()
+            && let Some(count) = self.lost_behind_silence(at, sa, missed, doubt)
+        {
+            return Some(doubt::behind_silence(count, missed));
+        }
+        is_uncounted(sa, missing, missed).then(|| doubt::uncounted(missing, missed))
+    }
+
+    /// Why an SA has no pairs, where there are several ways to make them.
+    pub(super) fn open(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
+        let alignments = self.order.open_of(at);
+        (alignments > 0 && sa.matched == 0).then(|| Undetermined {
+            alignments: alignments as u64,
+            reason: format!(
+                "packets of equal length at an even pace: at least {alignments} alignments explain lengths, numbers and times equally well"
+            )
+            .into(),
+            decide: "packets of different sizes in the load, one marker packet, uneven gaps between packets, or the keys (--config)".into(),
+            missing_numbers: missing,
+        })
+    }
+
+    /// Packets by order that were lost right behind a silence of the plain tap, where these are many more than elsewhere: what belongs
+    /// together was not found again at once.
+    fn lost_behind_silence(&self, at: u32, sa: &SaTally, missed: u64, doubt: &Doubt) -> Option<u64> {
+        /// Packets that it may take to find it again, and lost ones that are no chance.
+        const PACKETS: i64 = 64;
+        const FEW: u64 = 4;
+        const TIMES: u64 = 4;
+        let [(from, to), _] = self.ledger.recorded;
+        let span = to.saturating_sub(from).max(1);
+        let pairs = i64::try_from(sa.matched).unwrap_or(i64::MAX).max(1);
+        let near = (span / pairs).saturating_mul(PACKETS).min(span);
+        let behind = |ns: i64| {
+            let mut ends = doubt.silent.iter().filter(|silent| silent.tap == "plain").map(|silent| silent.to_ns);
+            ends.any(|end| (end..end.saturating_add(near)).contains(&ns))
+        };
+        let own = self.ledger.lost.iter().filter(|lost| self.tally.flow_sa.get(&lost.flow) == Some(&at));
+        let count = own.filter(|lost| lost.hole.is_none() && lost.time.ns().is_some_and(behind)).count() as u64;
+        let elsewhere = missed.saturating_sub(count);
+        let share = (near as f64 / span.saturating_sub(near).max(1) as f64).min(1.0);
+        (count >= FEW && count as f64 > (TIMES * elsewhere) as f64 * share + FEW as f64).then_some(count)
+    }
+}
