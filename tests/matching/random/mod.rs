@@ -26,6 +26,11 @@ const OPEN: [u64; 3] = [15, 23, 105];
 /// Troubles of a scenario, unless `SPIGLASS_TROUBLES` says how many.
 const TROUBLES: usize = 1;
 
+/// Scenarios beyond the usual ones, each of which brought a false claim once: equal packets seen by two clocks, timestamps of whole seconds,
+/// the beginning of a direction that is not known yet, holes in the plain capture.
+const ONCE_FALSE: [u64; 15] =
+    [10052, 10098, 10212, 10355, 10534, 10602, 10704, 10716, 20069, 20171, 20189, 20272, 20325, 30012, 30204];
+
 /// Scenarios that were written.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
@@ -205,7 +210,8 @@ fn random_loads_bring_no_false_claim() {
     let troubles = std::env::var("SPIGLASS_TROUBLES").ok().and_then(|count| count.parse().ok()).unwrap_or(TROUBLES);
     let (mut rows, mut wrong, mut silent) = (Rows::default(), Vec::new(), BTreeSet::new());
     let mut clear_cut = 0_u64;
-    for seed in first..first + scenarios {
+    let once_false = ONCE_FALSE.into_iter().filter(|_| first == 1);
+    for seed in (first..first + scenarios).chain(once_false) {
         let scenario = Scenario::random(seed, troubles);
         let made = make(&scenario);
         let files = write(&scenario, &made);
