@@ -451,9 +451,18 @@ impl SequenceState {
                         let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
                         own.append(run.clone(), by);
                     }
-                    _ => runs.push(run.clone()),
+                    _ => match own.rises_to(run) {
+                        Some(by) => own.append(run.clone(), by),
+                        None => runs.push(run.clone()),
+                    },
                 },
                 None => runs.push(run.clone()),
+            }
+        }
+        for at in 1..runs.len() {
+            let (before, rest) = runs.split_at_mut(at);
+            if let (Some(before), Some(run)) = (before.last(), rest.first_mut()) {
+                run.leave_repeated(before);
             }
         }
         (runs, outliers)
@@ -764,6 +773,7 @@ const FURTHEST_ACROSS: u32 = 1 << 24;
 
 mod bound;
 pub(crate) mod history;
+mod joined;
 pub(crate) mod steps;
 
 #[cfg(test)]
