@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 99] = [
+static ENTRIES: [Entry; 100] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -91,6 +91,7 @@ static ENTRIES: [Entry; 99] = [
     sequence::LATE,
     sequence::RESTART,
     sequence::JUMP,
+    sequence::OUTLIER,
     sequence::WRAP,
     capture::TAP_COPIES,
     transform::MISMATCH,

@@ -230,13 +230,17 @@ pub(super) const LAYOUT: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "Which captures are one tap was assumed",
-    meaning: "Captures that overlap a little in time are files of one rotation or of two taps, and no SA in both decides which; or two captures \
+    meaning: "Captures that overlap in time are files of one rotation or of two taps, and no SA in both decides which; or two captures \
               hold the same frames. The evidence says what was assumed.",
     causes: &[
         "The clock of the capturing host was adjusted while one file ended and the next began.",
+        "Two taps on links that share the traffic (ECMP, a port channel): each sees a part of the numbers of an SA.",
         "The same capture was given twice, perhaps once compressed.",
     ],
-    remedy: &["Say it outright: `--tap NAME=FILE,FILE` for the files of one tap, one --tap for each."],
+    remedy: &[
+        "Name the taps: `--tap NAME=FILE,FILE` for the files of one tap, one --tap for each. Files of one --tap are merged by time.",
+        "If a clock was set back between two files, correct the times of one first: `editcap -t SECONDS IN OUT`.",
+    ],
     lines: &[],
     references: &[],
 };

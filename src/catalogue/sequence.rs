@@ -34,6 +34,7 @@ pub(super) const DUPLICATE: Entry = Entry {
     causes: &[
         "The network duplicates packets: a layer 2 loop, a switch that floods, redundant links without duplicate removal.",
         "Captured packets are being replayed.",
+        "The sender's counter began anew: by fewer than 4096 numbers, or within 10 s, that is not told from repeated numbers. The payloads differ.",
         "The capture point sees some packets twice, but fewer than a copying TAP would (that is tap-copies).",
     ],
     remedy: &[
@@ -72,7 +73,7 @@ pub(super) const RESTART: Entry = Entry {
     code: "sequence-restart",
     severity: Severity::Warning,
     severity_note: "",
-    title: "The sequence number started again on the same SPI",
+    title: "The sequence number fell back on the same SPI",
     meaning: "The counter of an SA fell back, after a pause or by more than any anti-replay window, and counts up again with the same SPI. IKE would have made a new SPI. A receiver \
               with anti-replay drops everything until the counter has passed the highest number it had seen.",
     causes: &[
@@ -106,6 +107,25 @@ pub(super) const JUMP: Entry = Entry {
     ],
     lines: &[],
     references: &["RFC 6311 section 5 (sequence numbers after a failover)", "RFC 4303 section 3.3.3"],
+};
+
+pub(super) const OUTLIER: Entry = Entry {
+    code: "sequence-outlier",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Sequence numbers far from those before and after them",
+    meaning: "Single packets of an SA have a number more than a million away from those of the packets before and after. They are not part \
+              of the count: they make no loss, no restart and no jump.",
+    causes: &[
+        "A damaged header, or a test tool that sends packets with any number.",
+        "Where most packets are so: what is in them is not ESP or AH, or several senders use one SPI.",
+    ],
+    remedy: &[
+        "Look at the packets: a bad ICV at the receiver (`#pkts verify failed`, `XfrmInStateProtoError`) points to damage.",
+        "Give the keys with --config: then the ICV decides whether the sender made them.",
+    ],
+    lines: &[],
+    references: &["RFC 4303 section 2.2", "RFC 4302 section 2.5"],
 };
 
 pub(super) const WRAP: Entry = Entry {

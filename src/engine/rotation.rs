@@ -3,7 +3,8 @@
 //! Captures that `--tap` names together are one stream. Of the others, those whose time spans do not overlap are one
 //! tap in rotation, in order of first timestamp; those that overlap are taps of their own. Clocks step a little where one file ends and
 //! the next begins: files that overlap by less than [`LEAST_OVERLAP_NS`], or a hundredth of the shorter one, are still one tap, unless
-//! both hold the same sequence numbers.
+//! both hold the same sequence numbers. Files that overlap by more are one tap where the numbers of the SAs in both go on from one to the
+//! other: the clock was set back between them. Where these SAs have no number in both and do not go on either, it is said.
 
 pub(super) mod fold;
 pub(super) mod interleave;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use super::input::Input;
-use crate::analysis::CaptureSpan;
+use crate::analysis::{CaptureSpan, MergeError, Succession};
 use crate::engine::rotation::stream::{Stream, times};
 use crate::model::{Error, Timestamp};
 
@@ -27,6 +28,9 @@ pub(super) struct MergedTap {
 
 /// Files of a rotation overlap by no more than this, or a hundredth of the shorter one.
 const LEAST_OVERLAP_NS: i64 = 10_000_000;
+
+/// Of the taps that end later than a file begins, so many are looked at for numbers that go on in the file.
+const LOOKED_AT: usize = 16;
 
 /// Inputs as they are to be read.
 pub(super) enum Named<'i> {
@@ -75,7 +79,15 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
     let mut taps = Taps::default();
     streams.into_iter().for_each(|stream| taps.take(stream, errors));
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    let open = taps.open.into_iter().filter_map(|open| Some((open.name, open.path, open.stream?, open.assumed)));
+    let mut whole: Vec<_> = Vec::with_capacity(taps.open.len());
+    for open in taps.open {
+        match in_order(open.set_aside.into_iter().chain(open.stream).collect()) {
+            Ok(Some(stream)) => whole.push((open.name, open.path, stream, open.assumed)),
+            Ok(None) => {}
+            Err(error) => errors.push(Error::Usage(error.to_string())),
+        }
+    }
+    let open = whole.into_iter();
     open.map(|(name, path, mut stream, mut assumed)| {
         stream.partial.settle();
         let twice = stream.twice();
@@ -88,6 +100,36 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
         MergedTap { name: unique(name.unwrap_or_else(|| stem(&path)), &path, &mut names), stream, assumed }
     })
     .collect()
+}
+
+/// Streams of one tap, which follow each other by their times, as one: the one whose numbers go on in another one comes before that one.
+fn in_order(mut streams: Vec<Stream>) -> Result<Option<Stream>, MergeError> {
+    while let Some((first, next, how)) = neighbours(&streams) {
+        let later = streams.remove(next);
+        let place = first - usize::from(next < first);
+        let own = streams.remove(place);
+        streams.insert(place.min(next), own.append(later, how)?);
+    }
+    let mut whole: Option<Stream> = None;
+    for next in streams {
+        whole = Some(match whole {
+            Some(own) => {
+                let how = own.succession(&next);
+                own.append(next, how)?
+            }
+            None => next,
+        });
+    }
+    Ok(whole)
+}
+
+/// Two of these streams of which the second goes on where the first ends.
+fn neighbours(streams: &[Stream]) -> Option<(usize, usize, Succession)> {
+    let pairs = (0..streams.len()).flat_map(|first| (0..streams.len()).map(move |next| (first, next)));
+    let mut known = pairs
+        .filter(|(first, next)| first != next)
+        .filter_map(|(first, next)| Some((first, next, streams.get(first)?.succession(streams.get(next)?))));
+    known.find(|(_, _, how)| how.is_close())
 }
 
 /// Taps that may still grow.
@@ -125,14 +167,17 @@ impl Taps {
         {
             self.by_end.insert((after, at));
         }
-        let joined = tap.stream.take().map(|own| {
-            let succession = own.succession(&stream);
-            own.append(stream, succession)
-        });
-        match joined {
-            Some(Ok(whole)) => tap.stream = Some(whole),
-            Some(Err(error)) => errors.push(Error::Usage(error.to_string())),
-            None => {}
+        let Some(own) = tap.stream.take() else { return };
+        let succession = own.succession(&stream);
+        // By its numbers it may be of the time before, which the clock was set back to.
+        if tap.name.is_none() && succession.turns_back() && tap.set_aside.len() < LOOKED_AT {
+            tap.set_aside.push(own);
+            tap.stream = Some(stream);
+            return;
+        }
+        match own.append(stream, succession) {
+            Ok(whole) => tap.stream = Some(whole),
+            Err(error) => errors.push(Error::Usage(error.to_string())),
         }
     }
 
@@ -143,22 +188,44 @@ impl Taps {
         let slack = LEAST_OVERLAP_NS.max(lasts(stream.partial.captures()) / 100);
         let latest = Timestamp::from_ns(first.ns()?.saturating_add(slack));
         let ended = self.by_end.range(..=(latest, usize::MAX)).filter_map(|(_, at)| Some((*at, self.open.get(*at)?)));
-        ended
+        let follows = ended
             .filter(|(_, tap)| tap.goes_on_with(stream))
             // Where several taps could go on with this file, its name decides, then nearness.
             .max_by_key(|(_, tap)| (common_prefix(&tap.path, stream.path()), tap.last))
-            .map(|(at, _)| at)
+            .map(|(at, _)| at);
+        follows.or_else(|| self.overlapping(stream).find(|(_, how)| how.is_close()).map(|(at, _)| at))
+    }
+
+    /// Taps without a name that end later than a stream begins, and how it goes on from them.
+    fn overlapping(&self, stream: &Stream) -> impl Iterator<Item = (usize, Succession)> {
+        let first = stream.times().0;
+        let later = first.map(|first| self.by_end.range((first, 0)..).take(LOOKED_AT)).into_iter().flatten();
+        later.filter_map(move |(_, at)| Some((*at, self.open.get(*at)?.stream.as_ref()?.succession(stream))))
+    }
+
+    /// What is said of a stream that begins before a tap ends and has none of the numbers of their SAs in common with it.
+    fn divided(&self, stream: &Stream) -> Option<String> {
+        let (at, how) = self.overlapping(stream).find(|(_, how)| how.goes_on())?;
+        let path = self.open.get(at)?.stream.as_ref()?.last_path();
+        Some(format!(
+            "{} begins before {path} ends, and each SA of both (there {}) has other sequence numbers in either: two taps that share \
+             the traffic, or files of one tap whose clock was set back between them. They are taken for two taps: numbers that are \
+             never seen at one may be in the other",
+            stream.path(),
+            if how.shared == 1 { "is 1".to_owned() } else { format!("are {}", how.shared) }
+        ))
     }
 
     fn begin(&mut self, stream: Stream) {
         let (at, (_, last)) = (self.open.len(), stream.times());
+        let assumed = if stream.tap.is_none() { self.divided(&stream).into_iter().collect() } else { Vec::new() };
         match (&stream.tap, last) {
             (Some(name), _) => drop(self.by_name.insert(name.clone(), at)),
             (None, Some(last)) => drop(self.by_end.insert((last, at))),
             (None, None) => {}
         }
         let (name, path) = (stream.tap.clone(), stream.path().to_owned());
-        self.open.push(Open { name, path, last, stream: Some(stream), assumed: Vec::new() });
+        self.open.push(Open { name, path, last, stream: Some(stream), set_aside: Vec::new(), assumed });
     }
 }
 
@@ -168,6 +235,8 @@ struct Open {
     path: String,
     last: Option<Timestamp>,
     stream: Option<Stream>,
+    /// What came before it by its times, where no number of it goes on in the stream.
+    set_aside: Vec<Stream>,
     assumed: Vec<String>,
 }
 

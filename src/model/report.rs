@@ -4,6 +4,7 @@ mod accepted;
 pub mod diff;
 mod finding;
 mod gaps;
+mod hidden;
 mod padding;
 mod rates;
 mod run;

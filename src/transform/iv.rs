@@ -23,7 +23,8 @@ pub enum IvPattern {
     Counter,
     /// No two alike, no order: an IV for CBC, or no IV at all and ciphertext from the start.
     Random,
-    /// Packets with different sequence numbers share one: broken in any mode.
+    /// Packets with different sequence numbers share these octets: one IV for both, which is broken in any mode; or the first half of a
+    /// longer IV that counts in its last octets, or no encryption.
     Repeated,
 }
 
@@ -91,7 +92,9 @@ impl IvPattern {
             Self::SequenceXor => "the IV is a constant XOR the sequence number: a counter mode",
             Self::Counter => "the IV counts: a counter mode",
             Self::Random => "the first bytes are random: CBC, or no explicit IV",
-            Self::Repeated => "packets share an IV: broken in any mode",
+            Self::Repeated => {
+                "packets share the first 8 bytes: an IV that repeats or counts in its last bytes, or no encryption"
+            }
         }
     }
 }

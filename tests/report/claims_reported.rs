@@ -84,6 +84,21 @@ fn a_mirror_with_its_own_addresses_shows_both_directions() {
     assert!(codes(&report).contains(&"capture-one-direction"), "{:?}", codes(&report));
 }
 
+/// With HSRP or VRRP the gateway sends to a virtual MAC address, and is sent to from the router's own.
+#[test]
+fn answers_from_another_mac_address_are_answers() {
+    let frames = tunnel(|_| 104).into_iter().map(|mut frame| {
+        if frame[11] == 1 {
+            frame[..6].copy_from_slice(&[0, 0, 0x5e, 0, 1, 1]);
+        }
+        frame
+    });
+    let path = written("virtual-router.pcap", &timed(frames.collect(), MILLISECOND), ETHERNET);
+    let report = run("report", &[], &path);
+    assert_eq!(items(&report, "rates.directions").len(), 2);
+    assert_eq!(codes(&report), <[&str; 0]>::default());
+}
+
 #[test]
 fn a_filter_is_told_and_what_it_leaves_out_is_no_finding() {
     let path = written("filter.pcap", &timed(tunnel(|_| 104), MILLISECOND), ETHERNET);
@@ -127,6 +142,20 @@ fn bursts_of_equal_packets_beside_a_tunnel_are_no_copies() {
     let frames = timed(tunnel(|_| 104), MILLISECOND).into_iter().flat_map(twice).collect::<Vec<_>>();
     let report = run("report", &[], &written("span.pcap", &frames, ETHERNET));
     assert!(codes(&report).contains(&"tap-copies"), "{:?}", codes(&report));
+    assert!(!text(&report, "findings.0.evidence").contains("network"), "{}", at(&report, "findings.0"));
+}
+
+/// Where a part of the packets comes twice, a network that duplicates looks as a TAP does.
+#[test]
+fn copies_of_some_packets_may_be_of_the_network() {
+    let some = |(n, frame): (usize, Out)| {
+        let again = (n % 5 < 2).then(|| Out::whole(frame.time_ns + 300_000, frame.data.clone()));
+        std::iter::once(frame).chain(again)
+    };
+    let frames = timed(tunnel(|_| 104), MILLISECOND).into_iter().enumerate().flat_map(some).collect::<Vec<_>>();
+    let report = run("report", &[], &written("some-twice.pcap", &frames, ETHERNET));
+    assert_eq!(codes(&report), ["tap-copies"]);
+    assert!(text(&report, "findings.0.evidence").contains("the network may have"), "{}", at(&report, "findings.0"));
 }
 
 #[test]
@@ -188,4 +217,71 @@ fn check_says_that_it_saw_no_ipsec() {
     assert!(!codes(&run("report", &[], &path)).contains(&"no-ipsec"), "a report is not a check");
     let tunnel = written("tunnel.pcap", &timed(tunnel(|_| 104), MILLISECOND), ETHERNET);
     assert!(!codes(&run("check", &["--expect-ipsec"], &tunnel)).contains(&"no-ipsec"));
+}
+
+/// What MACsec encrypts and GTP-U carries nobody read: that no IPsec was seen does not say that there is none.
+#[test]
+fn packets_that_nobody_read_are_told_where_no_ipsec_was_seen() {
+    let mut noise = Noise(8);
+    let esp = build::esp([10, 1, 0, 1].into(), [10, 2, 0, 1].into(), 0x3001, 1, &noise.bytes(88));
+    let gtp = [&[0x30, 255, 0, (esp.len() - 14) as u8, 0, 0, 0, 5][..], &esp[14..]].concat();
+    let macsec = [&esp[..12], &[0x88, 0xe5, 0x2c, 0, 0, 0, 0, 9], &noise.bytes(80)].concat();
+    for (name, frame) in [("gtpu", build::udp(R1, R2, (2_152, 2_152), 1, &gtp)), ("macsec", macsec)] {
+        let path = written("hidden.pcap", &timed(vec![frame; 3], SECOND), ETHERNET);
+        let said = run("check", &["--expect-ipsec"], &path);
+        let evidence = text(&said, "findings.0.evidence");
+        assert!(evidence.ends_with(&format!("Packets inside of {name} (3) were not read.")), "{evidence}");
+        let text = support::spiglass(&["report", "-q", path.to_str().expect("UTF-8")]).text().to_owned();
+        assert!(text.contains(&format!("packets inside of {name} (3) were not read")), "{text}");
+    }
+}
+
+/// AH in front of ESP: what tunnel mode of the two carries is inside of ESP, and nothing of it shows.
+#[test]
+fn the_mode_of_ah_in_front_of_esp_is_not_seen() {
+    let mut noise = Noise(9);
+    let bundle = |n: u32| {
+        let esp = [&0x3001_u32.to_be_bytes()[..], &n.to_be_bytes(), &noise.bytes(96)].concat();
+        let ah = [&[50, 4, 0, 0][..], &0x1001_u32.to_be_bytes(), &n.to_be_bytes(), &[0xa5; 12], &esp].concat();
+        build::ipv4(R1, R2, 51, n as u16, &ah)
+    };
+    let path = written("bundle.pcap", &timed((1..40).map(bundle).collect(), MILLISECOND), ETHERNET);
+    let sa = |protocol: &str, spi: u32| {
+        format!("[[sa]]\nprotocol = \"{protocol}\"\nsrc = \"{R1}\"\ndst = \"{R2}\"\nspi = {spi}\nmode = \"tunnel\"\n")
+    };
+    let stated = format!("{}{}", sa("ah", 0x1001), sa("esp", 0x3001));
+    let config = support::write_file(&support::scratch("reported"), "bundle.toml", stated.as_bytes());
+    let report = run("report", &["--config", config.to_str().expect("UTF-8")], &path);
+    assert!(!codes(&report).contains(&"mode-mismatch"), "{}", at(&report, "findings"));
+    assert_eq!(items(&report, "sas").len(), 2);
+}
+
+/// Child SAs side by side: a new one replaced the one that ended as it began, and where two did, nobody knows which.
+#[test]
+fn a_rekey_names_the_replaced_sa_only_where_one_could_be() {
+    let lives = |lives: &[(u32, u64, u64)]| {
+        let packets = |&(spi, from, to): &(u32, u64, u64)| {
+            let mut noise = Noise(spi.into());
+            (0..(to - from) / 20).map(move |n| {
+                let frame = build::esp(R1, R2, spi, n as u32 + 1, &noise.bytes(104));
+                Out::whole(START + (from + n * 20) * MILLISECOND + u64::from(spi), frame)
+            })
+        };
+        let mut frames: Vec<Out> = lives.iter().flat_map(packets).collect();
+        frames.sort_by_key(|frame| frame.time_ns);
+        let report = run("report", &[], &written("rekeys.pcap", &frames, ETHERNET));
+        let of = |id: &Value| id.as_str().map(|id| id[id.len() - 4..].to_owned());
+        let rekeys = items(&report, "events").iter().filter(|event| text(event, "what") == "rekey");
+        rekeys.filter_map(|event| Some((of(&event["from_sa"])?, of(&event["sa"])?))).collect::<Vec<_>>()
+    };
+    let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    assert_eq!(lives(&[(0x1001, 0, 10_000), (0x2001, 9_500, 20_000)]), [pair("1001", "2001")]);
+    // Two that end together, and one that begins.
+    assert_eq!(lives(&[(0x1001, 0, 10_000), (0x1002, 0, 10_000), (0x2001, 9_500, 20_000)]), []);
+    // Two pairs, two seconds apart.
+    let apart = [(0x1001, 0, 10_000), (0x1002, 0, 13_000), (0x2001, 9_900, 30_000), (0x2002, 12_900, 30_000)];
+    assert_eq!(lives(&apart), [pair("1001", "2001"), pair("1002", "2002")]);
+    // One after the other.
+    let row = [(0x1001, 0, 10_000), (0x1002, 9_900, 20_000), (0x1003, 19_900, 30_000)];
+    assert_eq!(lives(&row), [pair("1001", "1002"), pair("1002", "1003")]);
 }

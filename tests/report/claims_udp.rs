@@ -111,6 +111,28 @@ fn game(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
     .concat()
 }
 
+fn milliseconds(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    // A constant word and a time in milliseconds, of a packet every ten milliseconds.
+    [&[0x77, 0x66, 0x55, 0x44][..], &(n * 10).to_be_bytes(), &noise.bytes(64)].concat()
+}
+
+fn turn(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    // Channel data around RTP: the channel, and a length that never changes.
+    let rtp =
+        [&[0x80, 96][..], &[0, (n & 0xff) as u8], &(n * 160).to_be_bytes(), &[1, 2, 3, 4], &noise.bytes(160)].concat();
+    [&[0x40, 1][..], &u16::try_from(rtp.len()).expect("16 bits").to_be_bytes(), &rtp].concat()
+}
+
+fn ipfix(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    // Version, length, time of export in seconds, number of records: one message a second.
+    [&[0, 10, 1, 0x90][..], &(1_700_000_000 + n).to_be_bytes(), &(n * 20).to_be_bytes(), &noise.bytes(388)].concat()
+}
+
+fn openvpn_words(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
+    let bytes = usize::try_from(16 * (3 + noise.below(70))).expect("a length");
+    [&[0x48, 0, 0, u8::from(from_r1)][..], &(n + 1).to_be_bytes(), &noise.bytes(bytes)].concat()
+}
+
 fn ticks(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
     // A constant word and a time in milliseconds that several packets share, in whole words.
     [&[0x47, 0x41, 0x4d, 0x45][..], &(n / 2 * 16).to_be_bytes(), &noise.bytes(64)].concat()
@@ -133,7 +155,11 @@ fn many_sas_that_have_just_begun_on_the_port_of_esp_are_sas() {
 
 #[test]
 fn protocols_that_look_like_esp_are_none() {
-    let all: [(&str, Make); 10] = [
+    let all: [(&str, Make); 14] = [
+        ("milliseconds", milliseconds),
+        ("turn", turn),
+        ("ipfix", ipfix),
+        ("openvpn-words", openvpn_words),
         ("rtp-video", rtp_video),
         ("rtp-voice", rtp_voice),
         ("quic", quic),
@@ -175,6 +201,31 @@ fn a_counter_before_constant_octets_is_none() {
         (true, 20_000, 40_000, payload)
     });
     no_esp(&report("constant-iv", datagrams), "a counter");
+}
+
+/// Mosh: a counter of 64 bits whose first bit tells the direction, so that only one way could be ESP.
+#[test]
+fn a_counter_whose_answers_cannot_be_esp_is_none() {
+    let mut noise = Noise(11);
+    let datagrams = (0..400_u32).map(|n| {
+        let (first, bytes) = (if n % 2 == 0 { 0 } else { 0x8000_0000_u32 }, 16 + 4 * noise.below(30) as usize);
+        (n % 2 == 0, 40_000, 60_001, [&first.to_be_bytes()[..], &(n / 2).to_be_bytes(), &noise.bytes(bytes)].concat())
+    });
+    no_esp(&report("mosh", datagrams.collect::<Vec<_>>()), "mosh");
+}
+
+#[test]
+fn load_sharing_and_a_stray_answer_leave_esp_what_it_is() {
+    let mut noise = Noise(12);
+    for ports in [(4500, 4500), (14_500, 33_000)] {
+        // Every second packet takes another link.
+        let every_second: Vec<_> =
+            (0..200_u32).map(|n| (true, ports.0, ports.1, esp(&mut noise, 0xc0de_0001, 2 * n + 1, 88))).collect();
+        assert_eq!(sas(&report("shared", every_second.clone())), [(0xc0de_0001, 200)], "{ports:?}");
+        // One way, and a short message of something else back.
+        let stray = std::iter::once((false, ports.0, ports.1, vec![0, 0, 0, 9, 1]));
+        assert_eq!(sas(&report("stray", every_second.into_iter().chain(stray))), [(0xc0de_0001, 200)], "{ports:?}");
+    }
 }
 
 #[test]

@@ -445,7 +445,9 @@ fn expected(scenario: &Scenario, made: &Made) -> (BTreeSet<&'static str>, BTreeS
     allow("weak-transform", scenario.transform.name.contains("DES") || scenario.transform.null);
     allow("udp-not-esp", scenario.alike.is_some());
     allow("tfc-padding", scenario.tfc > 0);
-    allow("sequence-late", scenario.again > 0);
+    // The header is in the fragment that comes last: meanwhile the next packet may have come.
+    let overtaken = scenario.fragments.is_some_and(|(_, _, reverse, _)| reverse) && !scenario.even;
+    allow("sequence-late", scenario.again > 0 || overtaken);
     let short = |seen: &Seen| seen.data.len() < 60;
     allow("ethernet-padding-leak", scenario.tail == Tail::Leak && made.frames.iter().any(short));
     (wanted, allowed)
@@ -578,12 +580,15 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
     wrong
 }
 
+/// Seeds whose scenario once brought a false claim: a copy from before a jump of the number that came after it.
+const ONCE_FALSE: [u64; 1] = [5_478];
+
 #[test]
 fn random_traffic_brings_no_false_claim() {
     let scenarios = std::env::var("SPIGLASS_SCENARIOS").ok().and_then(|count| count.parse().ok()).unwrap_or(100);
     let first = std::env::var("SPIGLASS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let (mut wrong, mut sas, mut decided, mut bounded) = (Vec::new(), 0, 0, 0);
-    for seed in first..first + scenarios {
+    for seed in (first..first + scenarios).chain(ONCE_FALSE) {
         let scenario = Scenario::random(seed);
         let made = make(&scenario);
         let path = write(&scenario, &made);

@@ -96,7 +96,7 @@ fn a_jump_is_no_loss_and_says_whether_it_fits_the_pause() {
         let jump = finding(&report, "sequence-jump").expect("it is said");
         assert_eq!((jump.count, jump.severity), (1, Severity::Warning));
         assert!(
-            jump.evidence.contains("only 1 packets") && jump.evidence.contains(&by.to_string()),
+            jump.evidence.contains("only 1 packet fits") && jump.evidence.contains(&by.to_string()),
             "{}",
             jump.evidence
         );
@@ -115,6 +115,35 @@ fn a_jump_is_no_loss_and_says_whether_it_fits_the_pause() {
     let report = self::report("outlier.pcap", &numbered((1..100).chain([4_000_000]).chain(100..200), MS));
     assert_eq!(lost(&report.sas[0]), 0);
     silent(&report, &["sequence-jump", "sequence-restart", "sequence-gap"]);
+    let outlier = finding(&report, "sequence-outlier").expect("it is said");
+    assert_eq!((outlier.count, outlier.severity), (1, Severity::Note));
+}
+
+/// Numbers without any order are no count that lost nothing: it is said.
+#[test]
+fn numbers_without_order_are_told() {
+    let mut noise = Noise(17);
+    let numbers: Vec<u32> = (0..200).map(|_| noise.word() as u32).collect();
+    let report = report("no-order.pcap", &numbered(numbers, MS));
+    let outlier = finding(&report, "sequence-outlier").expect("it is said");
+    assert!(outlier.count > 150 && outlier.evidence.contains("of 200 with"), "{}", outlier.evidence);
+}
+
+/// A counter that goes to and fro between two ranges does not begin anew, and past 2^32 the first number need not be 0.
+#[test]
+fn what_a_counter_did_is_told_as_it_was() {
+    let back = numbered((1..300).chain(1 << 27..(1 << 27) + 40).chain(300..600), 10 * MS);
+    let report = report("to-and-fro.pcap", &back);
+    let fell = finding(&report, "sequence-restart").expect("it is said");
+    assert!(
+        fell.evidence.contains("first from 300 (frame 340)") && !fell.evidence.contains("anew"),
+        "{}",
+        fell.evidence
+    );
+    let past = numbered((0xffff_ff00..=0xffff_ffff).chain(1..300), 10 * MS);
+    let report = self::report("past.pcap", &past);
+    let wrap = finding(&report, "sequence-wrap").expect("it is said");
+    assert!(!wrap.evidence.contains("to 0 "), "{}", wrap.evidence);
 }
 
 /// One UDP packet that a generator sends over and over.

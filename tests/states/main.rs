@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clock_steps;
 mod files;
 mod lanes;
 mod merge_laws;

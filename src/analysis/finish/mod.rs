@@ -178,12 +178,17 @@ pub fn say_no_ipsec(report: &mut Report, expected: bool) {
         return;
     }
     let filtered = if report.filters.is_empty() { "" } else { " that the filters leave" };
-    let evidence = format!(
+    let mut evidence = format!(
         "No AH, ESP or IPComp in {} {}{filtered}, {} of them IP.",
         report.totals.frames,
         if report.totals.frames == 1 { "frame" } else { "frames" },
         report.totals.ip_frames
     );
+    let hidden = report.hidden_frames();
+    if !hidden.is_empty() {
+        let named: Vec<String> = hidden.iter().map(|(name, frames)| format!("{name} ({frames})")).collect();
+        evidence.push_str(&format!(" Packets inside of {} were not read.", named.join(", ")));
+    }
     let severity = if expected { Severity::Error } else { Severity::Note };
     report.findings.push(findings::Draft::new("no-ipsec", evidence).count(0).severity(severity).done());
     findings::sort(&mut report.findings);

@@ -207,13 +207,20 @@ impl<'a> Tap<'a> {
             key => Some(key),
         });
         let one = matches!((pairs.next(), pairs.next()), (Some(DirectionKey::Mac(..)), None));
+        one && self.has_answers()
+    }
+
+    /// Whether IP packets run both ways between two endpoints, whatever MAC addresses they bear: with a virtual router (HSRP, VRRP)
+    /// frames go to an address that none comes from.
+    pub(crate) fn has_answers(&self) -> bool {
+        let tables = &self.partial.tables;
         let answered = |sa: &SaView<'_>| {
             let back = SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
             self.sas_between(&back).next().is_some()
         };
         let flows = || tables.flows.iter().filter(|(_, flow)| !flow.inner);
         let back = |flow: &tables::FlowKey| tables::FlowKey { src: flow.dst, dst: flow.src, inner: false };
-        one && (self.sas.iter().any(answered) || flows().any(|(_, flow)| tables.flows.find(&back(flow)).is_some()))
+        self.sas.iter().any(answered) || flows().any(|(_, flow)| tables.flows.find(&back(flow)).is_some())
     }
 
     /// Where in `sas` an SA number is.

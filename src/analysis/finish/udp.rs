@@ -48,6 +48,7 @@ fn conduct(state: &SaState) -> Conduct {
     let total = steps.packets.saturating_sub(1).saturating_sub(copies);
     let odd = total.saturating_sub(steps.small);
     let irregular = state.bad_lengths().saturating_mul(MISFITS) > state.seen.count
+        || strides(state)
         || still.saturating_mul(4) > total
         || steps.far.saturating_mul(ODD) > total
         || odd.saturating_mul(ODD) > total && odd > FEW_ODD;
@@ -56,6 +57,22 @@ fn conduct(state: &SaState) -> Conduct {
         total if total < FEW => Conduct::Few,
         _ => Conduct::Regular,
     }
+}
+
+/// Whether more than half of the numbers are followed by a gap, and gaps are longer than the packets that load sharing sends elsewhere: a
+/// time or an amount of data counts so.
+fn strides(state: &SaState) -> bool {
+    /// Links that share the packets of an SA, at most.
+    const LINKS: u64 = 8;
+    /// Fewer gaps show no habit.
+    const LEAST: u64 = 8;
+    let copies = state.copies.get().frames;
+    state.sequence.finish(copies).is_some_and(|figures| {
+        let numbers = state.seen.count.saturating_sub(copies).saturating_sub(figures.duplicate);
+        figures.gaps >= LEAST
+            && figures.gaps.saturating_mul(2) > numbers
+            && figures.lost >= figures.gaps.saturating_mul(LINKS)
+    })
 }
 
 /// Whether all numbers are among the first of an SA: of protocols that have something else there, one packet in 2^26 is so.
@@ -83,10 +100,15 @@ struct Way {
     few: Vec<Spi>,
     /// Of these, SAs that began just before: their numbers are the first ones.
     begun: usize,
+    /// All SPIs, and those that are first words of OpenVPN.
+    spis: usize,
+    openvpn: usize,
 }
 
 impl Way {
     fn add(&mut self, spi: Spi, state: &SaState) {
+        self.spis += 1;
+        self.openvpn += usize::from(is_openvpn(spi));
         match conduct(state) {
             Conduct::Regular => self.regular += state.seen.count,
             Conduct::Irregular => self.irregular += state.seen.count,
@@ -109,6 +131,10 @@ impl Way {
 
 /// Whether packets of one pair of endpoints, on the ports of ESP in UDP, are ESP.
 fn is_esp(ways: &[Way]) -> bool {
+    // One random SPI in 8,192 is such a word; two of two are none by chance.
+    if ways.iter().all(|way| way.spis > 0 && way.spis == way.openvpn) {
+        return false;
+    }
     let regular: u64 = ways.iter().map(|way| way.regular).sum();
     let irregular: u64 = ways.iter().map(|way| way.irregular).sum();
     if regular > 0 { regular >= irregular } else { irregular == 0 && !ways.iter().any(Way::is_a_field) }
@@ -161,14 +187,19 @@ pub(super) fn found(partial: &StreamState) -> Vec<Found<'_>> {
     let candidates = &partial.candidates;
     let flows = candidates.flows();
     let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
-    let clean = |key: &FlowKey| {
-        let packets: u64 = flows.get(key).into_iter().flat_map(|c| c.sas.values()).map(|s| s.state.seen.count).sum();
-        candidates.misfits(key).saturating_mul(MISFITS) <= packets
+    let packets = |key: &FlowKey| -> u64 {
+        flows.get(key).into_iter().flat_map(|c| c.sas.values()).map(|s| s.state.seen.count).sum()
+    };
+    let clean = |key: &FlowKey| candidates.misfits(key).saturating_mul(MISFITS) <= packets(key);
+    // Answers that cannot be ESP speak against both ways, also where no answer could be.
+    let answered = |key: &FlowKey| {
+        candidates.misfits(&key.reverse()).saturating_mul(MISFITS)
+            <= packets(&key.reverse()).saturating_add(packets(key))
     };
     let accepted = |key: &FlowKey, candidate: &Candidate| {
         let back = flows.get(&key.reverse());
         let ike = speaks_ike(key.src, key.ports.0) || speaks_ike(key.dst, key.ports.1);
-        let fits = clean(key) && (back.is_none() || clean(&key.reverse())) && !candidate.mixed;
+        let fits = clean(key) && answered(key) && !candidate.mixed;
         fits && (ike || behaves(candidate, back.copied()))
     };
     let mut sas: BTreeMap<SaKey, Vec<(FlowKey, &Suspect)>> = BTreeMap::new();

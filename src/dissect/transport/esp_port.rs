@@ -12,6 +12,8 @@ use crate::wire::ike::Header;
 use crate::wire::ipsec::Wesp;
 
 const UDP_BYTES: u16 = 8;
+/// The shortest ESP: its header, and a trailer that ends at a word (RFC 4303 section 2.4).
+const ESP_LEAST: usize = 12;
 /// Four zero octets in front of IKE, where ESP has its SPI (RFC 3948 section 2.2).
 pub(in crate::dissect) const MARKER: [u8; 4] = [0; 4];
 const MARKER_BYTES: usize = MARKER.len();
@@ -42,7 +44,11 @@ pub(in crate::dissect) fn datagram(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -
     } else {
         kind(bytes, wire, walk.fragmented)
     };
-    let kind = if kind == Kind::Esp && !walk.fragmented && is_foreign(bytes, wire) { Kind::Foreign } else { kind };
+    let kind = match kind {
+        Kind::Esp if !walk.fragmented && is_foreign(bytes, wire) => Kind::Foreign,
+        Kind::Esp if !walk.fragmented && wire < ESP_LEAST => Kind::Unclear,
+        kind => kind,
+    };
     match kind {
         Kind::Keepalive => {
             walk.stack.flags.control = true;

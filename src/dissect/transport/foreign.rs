@@ -3,9 +3,14 @@
 //! Each signature fits a random ESP header at most once in a million packets. Protocols without one (RTP, QUIC short headers, OpenVPN,
 //! games) show themselves only over many packets; `analysis` decides about them.
 
-/// Whether a payload of `wire` octets is DTLS, QUIC with a long header, STUN, RTCP or WireGuard.
+/// Whether a payload of `wire` octets is DTLS, QUIC with a long header, STUN, TURN, RTCP, WireGuard or IPFIX.
 pub(in crate::dissect) fn is_foreign(bytes: &[u8], wire: usize) -> bool {
-    is_wireguard(bytes, wire) || is_dtls(bytes, wire) || is_quic(bytes) || is_stun(bytes, wire) || is_rtcp(bytes, wire)
+    is_wireguard(bytes, wire)
+        || is_dtls(bytes, wire)
+        || is_quic(bytes)
+        || is_stun(bytes, wire)
+        || is_rtcp(bytes, wire)
+        || has_length(bytes, wire)
 }
 
 /// WireGuard: a type of one octet, three reserved zeros, and the length that belongs to the type.
@@ -46,6 +51,15 @@ fn is_stun(bytes: &[u8], wire: usize) -> bool {
     kind & 0xc0 == 0 && HEADER + usize::from(u16::from_be_bytes([l0, l1])) == wire
 }
 
+/// What has its exact length in the third and fourth octet: TURN channel data (RFC 8656 section 12.4, channels 0x4000 to 0x4fff, without
+/// padding) and IPFIX (RFC 7011 section 3.1, version 10).
+fn has_length(bytes: &[u8], wire: usize) -> bool {
+    const CHANNEL_HEADER: usize = 4;
+    let Some(&[high, low, l0, l1]) = bytes.first_chunk::<4>() else { return false };
+    let length = usize::from(u16::from_be_bytes([l0, l1]));
+    high >> 4 == 4 && length + CHANNEL_HEADER == wire || (high, low) == (0, 10) && length == wire
+}
+
 /// RTCP (RFC 3550 section 6.4): packets of version 2 whose lengths add up to the datagram.
 fn is_rtcp(bytes: &[u8], wire: usize) -> bool {
     let mut rest = bytes;
@@ -82,6 +96,7 @@ mod tests {
         assert!(foreign(&padded(&[23, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 9, 0, 51], 64)));
         assert!(foreign(&padded(&[0xc3, 0, 0, 0, 1, 8], 1200)));
         assert!(foreign(&padded(&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42], 28)));
+        assert!(foreign(&padded(&[0x40, 1, 0, 172], 176)) && foreign(&padded(&[0, 10, 1, 0x90], 400)));
         let report = [&[0x80, 200, 0, 6][..], &[7; 24], &[0x81, 202, 0, 2], &[7; 8]].concat();
         assert!(foreign(&report));
     }
@@ -89,7 +104,16 @@ mod tests {
     #[test]
     fn esp_is_none_of_them() {
         // SPIs that begin like the others, with numbers and lengths that do not go with them.
-        for spi in [[1, 0, 0, 0], [4, 0, 0, 0], [23, 0xfe, 0xfd, 0], [0xc3, 0, 0, 0], [0, 1, 0, 8], [0x80, 200, 0, 6]] {
+        for spi in [
+            [0x40, 1, 0, 100],
+            [0, 10, 0, 96],
+            [1, 0, 0, 0],
+            [4, 0, 0, 0],
+            [23, 0xfe, 0xfd, 0],
+            [0xc3, 0, 0, 0],
+            [0, 1, 0, 8],
+            [0x80, 200, 0, 6],
+        ] {
             let mut esp = spi.to_vec();
             esp.extend([0, 0, 0x30, 1]);
             assert!(!foreign(&padded(&esp, 100)), "{spi:02x?}");

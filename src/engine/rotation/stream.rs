@@ -135,19 +135,20 @@ impl Stream {
 
     /// How `next` goes on, if it is the next file of the same rotation for certain, whatever else is given: its name comes after this
     /// one's, it begins where this one ends, with no longer a pause than within the two, and hardly an SA misses a number, so that nothing
-    /// has room between them; or its name is the next one, within a second. It is a rule over the two files at the border alone, so
-    /// that it holds or not whatever was folded before.
+    /// has room between them; or its name is the next one, within a second; or its name is the next one and the numbers go on, whatever
+    /// the clock did between them. It is a rule over the two files at the border alone, so that it holds or not whatever was folded
+    /// before.
     pub(in crate::engine) fn followed_by(&self, next: &Self) -> Option<Succession> {
         let ((own_name, own), (next_name, later)) = (self.end(true)?, next.end(false)?);
         let ((_, last), (first, _)) = (own.times?, later.times?);
         let counts = own_name.counts_on_to(&next_name);
         let usual = own.longest_pause_ns().max(later.longest_pause_ns()).max(if counts { COUNTED_PAUSE_NS } else { 0 });
         let near = first.since(last).is_some_and(|pause| (0..=usual).contains(&pause));
-        if self.tap != next.tap || own_name.text != next_name.text || own_name >= next_name || !near {
+        if self.tap != next.tap || own_name.text != next_name.text || own_name >= next_name || !near && !counts {
             return None;
         }
         let succession = self.succession(next);
-        (succession.is_close() || succession.parallel == 0 && counts).then_some(succession)
+        (succession.is_close() || near && succession.parallel == 0 && counts).then_some(succession)
     }
 
     /// Appends the stream that follows as `succession` says. The state should be settled afterwards.

@@ -167,6 +167,13 @@ fn totals(section: &mut Section, report: &Report) {
         let alone = report.exactness == Exactness::Exact;
         section.say(if alone { "No capture was read; configurations alone." } else { "No capture could be read." });
     } else if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
-        section.say(format!("No IPsec or IP tunnel seen in {}.", count(totals.frames, "frame")));
+        let hidden = report.hidden_frames();
+        let named: Vec<String> = hidden.iter().map(|(name, n)| format!("{name} ({})", grouped(*n))).collect();
+        let but = if named.is_empty() {
+            String::new()
+        } else {
+            format!("; packets inside of {} were not read", named.join(", "))
+        };
+        section.say(format!("No IPsec or IP tunnel seen in {}{but}.", count(totals.frames, "frame")));
     }
 }

@@ -196,8 +196,8 @@ fn mode_finding(
         .iter()
         .find(|one| one.mode.is_some_and(|mode| mode.name() != seen.name()))
         .filter(|_| seen != SaMode::Unknown)?;
-    // In a bundle the mode is that of the whole: AH stands in front of ESP, and behind ESP comes the packet.
-    if sa.key.protocol == Protocol::Ah && one.suite.is_some_and(|suite| suite.esp.is_some()) {
+    // In a bundle the mode is that of the whole: AH stands in front of ESP, which hides the packet, whether or not one statement has both.
+    if sa.key.protocol == Protocol::Ah && (sa.is_opaque() || one.suite.is_some_and(|suite| suite.esp.is_some())) {
         return None;
     }
     let mode = one.mode?;

@@ -7,7 +7,8 @@ use crate::model::report::{Capture, Finding, FrameRef, Occurrence, Report};
 use crate::model::{DamageKind, Timestamp};
 
 /// A pause between the files of a rotation that is longer than this, than ten times the average and twice the longest pause within
-/// the files is a hole, unless the sequence numbers go on without a gap.
+/// the files is a hole, unless the sequence numbers go on without a gap. Where numbers are missing a shorter pause is one, too: files
+/// of a fast link last less than a second.
 const HOLE_NS: i64 = 1_000_000_000;
 
 /// From so many frames on an FCS is a property of the capture.
@@ -129,7 +130,8 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
         let Some(steps) = before.frames.checked_sub(1).filter(|steps| *steps > 0) else { continue };
         let hole = first.saturating_sub(last);
         let usual = last.saturating_sub(begin) / i64::try_from(steps).unwrap_or(i64::MAX);
-        if hole < HOLE_NS || hole < usual.saturating_mul(10) || hole < longest.saturating_mul(2) {
+        let least = if border.missing > 0 { 0 } else { HOLE_NS };
+        if hole < least || hole < usual.saturating_mul(10) || hole < longest.saturating_mul(2) {
             continue;
         }
         let mut evidence = format!(

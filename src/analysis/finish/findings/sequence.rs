@@ -3,7 +3,7 @@
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
-use crate::analysis::limits::FIRST_LISTED;
+use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
@@ -35,6 +35,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         findings.extend((figures.late > 0).then(|| own.late()));
         findings.extend(own.restarts());
         findings.extend(own.jumps());
+        findings.extend((figures.outliers > 0).then(|| own.outliers()));
         findings.extend((figures.wraps > 0).then(|| own.wraps()));
     }
 }
@@ -133,10 +134,9 @@ impl Numbered<'_> {
         let Self { tap, sa, figures, who, .. } = self;
         let first = figures.restarts().first()?;
         let last = figures.restarts().last().unwrap_or(first);
-        let begun =
-            of_edges(tap, figures.restarts().iter(), |edge| format!("the counter begins anew with {}", edge.raw));
+        let begun = of_edges(tap, figures.restarts().iter(), |edge| format!("the number falls back to {}", edge.raw));
         let evidence = format!(
-            "{who}: the counter began anew {} on the same SPI, first with number {} (frame {}).",
+            "{who}: the number fell back {} on the same SPI and counted on from there, first from {} (frame {}).",
             if figures.restarts().len() == 1 { "once".into() } else { format!("{} times", figures.restarts().len()) },
             first.raw,
             tap.frame(first.pos).frame
@@ -172,13 +172,24 @@ impl Numbered<'_> {
         )
     }
 
+    /// Numbers that belong to no count.
+    fn outliers(&self) -> Finding {
+        let Self { tap, sa, figures, who, frames, .. } = self;
+        let evidence = format!(
+            "{who}: {} of {frames} with a sequence number more than {JUMP_STEP} away from the one before and the one after. They make \
+             no loss.",
+            plural(figures.outliers, "frame")
+        );
+        Draft::new("sequence-outlier", evidence).about(tap, sa).count(figures.outliers).done()
+    }
+
     /// Numbers that go past 2^32.
     fn wraps(&self) -> Finding {
         let Self { tap, sa, figures, who, .. } = self;
         let lasted =
             tap.clock.duration_ns(&sa.state.seen).map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
         let evidence = format!(
-            "{who}: the number went from 0xffffffff to 0 {}{lasted}. With extended sequence numbers (ESN) that is normal; \
+            "{who}: the number passed 0xffffffff {}{lasted}. With extended sequence numbers (ESN) that is normal; \
              without them a sender must stop. The wire does not show which it is.",
             if figures.wraps == 1 { "once".into() } else { format!("{} times", figures.wraps) },
         );
@@ -215,6 +226,7 @@ fn jumped(tap: &Tap<'_>, jumps: &[Jump], first: &Jump) -> String {
         Some(room) if room.saturating_mul(2) >= first.skipped => {
             format!("; at the rate before, {room} packets fit into that time: they may have been lost")
         }
+        Some(1) => "; at the rate before, only 1 packet fits into that time: they were not sent".into(),
         Some(room) => format!("; at the rate before, only {room} packets fit into that time: they were not sent"),
         None => String::new(),
     };

@@ -65,7 +65,7 @@ fn runs_one_way(tap: &Tap<'_>) -> Option<Seen> {
         DirectionKey::Ip(src, dst) => keys.contains(&DirectionKey::Ip(dst, src)),
         _ => true,
     });
-    (!answered && seen.count >= ENOUGH && !tap.has_one_mac_pair()).then_some(seen)
+    (!answered && seen.count >= ENOUGH && !tap.has_answers()).then_some(seen)
 }
 
 /// Traffic of one protocol between two endpoints, both ways.
@@ -154,12 +154,26 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         return;
     }
     let (copies, frames) = (tap.partial.copies.copies, tap.partial.totals.sums.frames);
-    let evidence = format!(
+    let mut evidence = format!(
         "{copies} of {frames} frames ({}) repeat a packet seen within the last 10 ms. Sequence figures, sizes, rates and overhead \
          are given without them; totals count them.",
         percent(copies, frames)
     );
+    if !copies_whole_directions(tap) {
+        evidence.push_str(
+            " In no direction do four of five packets come twice, as a TAP makes it: the network may have duplicated them.",
+        );
+    }
     findings.push(Draft::new("tap-copies", evidence).at(tap).count(copies).done());
+}
+
+/// Whether in some direction nearly every packet has copies, or there is nothing but copies.
+fn copies_whole_directions(tap: &Tap<'_>) -> bool {
+    tap.partial.rates.iter().any(|(_, direction)| {
+        let copies = direction.copies.frames;
+        let packets = direction.sums.frames.saturating_sub(copies);
+        copies > 0 && copies.saturating_mul(5) >= packets.saturating_mul(4)
+    })
 }
 
 /// A gateway's own capture shows what it decapsulates right behind the ESP packet; true if this is one.

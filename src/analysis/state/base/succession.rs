@@ -108,6 +108,12 @@ impl Succession {
         self.goes_on() && self.joined > 0 && self.joined.saturating_mul(10) >= self.shared.saturating_mul(9)
     }
 
+    /// Whether no SA goes on: the numbers of all of them begin anew, or the later capture comes before the other.
+    #[must_use]
+    pub fn turns_back(&self) -> bool {
+        self.goes_on() && self.joined == 0 && self.missing == 0
+    }
+
     /// Whether no number is missing between the two.
     #[must_use]
     pub fn is_seamless(&self) -> bool {
@@ -117,18 +123,25 @@ impl Succession {
 
 /// Numbers that are out of order around a border, at the most.
 const REORDERED: u64 = 4_096;
+/// So many may be, however few numbers there are on either side; of more, no more than half of those on each side.
+const FEW_REORDERED: u64 = 32;
 
 fn step(own: &SequenceState, later: &SequenceState) -> Option<Step> {
-    let ((_, own_high), (later_low, later_high)) = (own.last_range()?, later.first_range()?);
+    let ((own_low, own_high), (later_low, later_high)) = (own.last_range()?, later.first_range()?);
     let ahead = later_low.wrapping_sub(own_high);
     if ahead > 0 && ahead < 1 << 31 {
         return Some(Step::On(u64::from(ahead) - 1));
     }
     let overlap = u64::from(own_high.wrapping_sub(later_low)) + 1;
-    let later_numbers = u64::from(later_high.wrapping_sub(later_low)) + 1;
+    let numbers = |low: u32, high: u32| u64::from(high.wrapping_sub(low)) + 1;
+    let (own_numbers, later_numbers) = (numbers(own_low, own_high), numbers(later_low, later_high));
+    // Numbers that all come before, or go on side by side, are not out of order around a border.
+    let is_after = |a: u32, b: u32| (b.wrapping_sub(a) as i32) > 0;
+    let around = is_after(own_low, later_low)
+        && is_after(own_high, later_high)
+        && overlap <= (own_numbers.min(later_numbers) / 2).clamp(FEW_REORDERED, REORDERED);
     Some(match own.common(later) {
-        // Around the border packets come out of order.
-        common if overlap <= REORDERED && common.saturating_mul(2) < later_numbers => Step::On(0),
+        common if around && common.saturating_mul(2) < later_numbers => Step::On(0),
         0 => Step::Anew,
         _ => Step::Same,
     })

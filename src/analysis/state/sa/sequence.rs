@@ -327,7 +327,7 @@ impl SequenceState {
     pub(crate) fn finish(&self, copies: u64) -> Option<SequenceFigures> {
         let first = self.runs.first()?.first.raw;
         let last = self.fallen.as_ref().map_or(self.runs.last()?.last.raw, |fallen| fallen.raw);
-        let (runs, outliers) = self.joined();
+        let (runs, outliers, again) = self.joined();
         let mut figures = SequenceFigures {
             first,
             last,
@@ -335,7 +335,7 @@ impl SequenceState {
             lost: 0,
             gaps: 0,
             longest_gap: 0,
-            duplicate: 0,
+            duplicate: again,
             late: 0,
             wraps: 0,
             outliers,
@@ -412,7 +412,7 @@ impl SequenceState {
 
     /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
-        let (runs, _) = self.joined();
+        let (runs, ..) = self.joined();
         runs.iter().find_map(|run| {
             let mut counted = run.counted();
             let (_, end) = counted.next()?;
@@ -420,10 +420,11 @@ impl SequenceState {
         })
     }
 
-    /// Runs without outliers: one frame far from both neighbours is none of the SA's numbers (a damaged header), and
+    /// Runs without outliers: one number far from both neighbours is none of the SA's numbers (a damaged header), and
     /// the runs on its two sides are one if they would have been adjacent. A run that fell back and then goes on where the run
     /// before it had stopped is no new count either, but packets that were sent again.
-    fn joined(&self) -> (Vec<Run>, u64) {
+    /// Beside them the numbers that are outliers, and how many frames repeat one of these.
+    fn joined(&self) -> (Vec<Run>, u64, u64) {
         let mut own_runs = Cow::Borrowed(&self.runs);
         if let (Some(fallen), Some(_)) = (&self.fallen, self.runs.last()) {
             let Fallen { pos, time, raw } = **fallen;
@@ -432,17 +433,19 @@ impl SequenceState {
             own_runs = Cow::Owned(state.runs);
         }
         let mut runs: Vec<Run> = Vec::with_capacity(own_runs.len());
-        let mut outliers = 0;
+        let (mut outliers, mut again) = (0, 0);
         for (at, run) in own_runs.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|i| own_runs.get(i));
             let after = own_runs.get(at + 1);
             let far = |a: u32, b: u32| (b.wrapping_sub(a) as i32).unsigned_abs() > JUMP_STEP.unsigned_abs();
-            if run.frames == 1
+            if run.coverage.len() == 1
+                && run.folded.get().below.is_none()
                 && let (Some(before), Some(after)) = (before, after)
                 && far(before.last.raw, run.first.raw)
                 && far(run.first.raw, after.first.raw)
             {
                 outliers += 1;
+                again += run.frames - 1;
                 continue;
             }
             match runs.last_mut() {
@@ -451,12 +454,21 @@ impl SequenceState {
                         let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
                         own.append(run.clone(), by);
                     }
-                    _ => runs.push(run.clone()),
+                    _ => match own.rises_to(run) {
+                        Some(by) => own.append(run.clone(), by),
+                        None => runs.push(run.clone()),
+                    },
                 },
                 None => runs.push(run.clone()),
             }
         }
-        (runs, outliers)
+        for at in 1..runs.len() {
+            let (before, rest) = runs.split_at_mut(at);
+            if let (Some(before), Some(run)) = (before.last(), rest.first_mut()) {
+                run.leave_repeated(before);
+            }
+        }
+        (runs, outliers, again)
     }
 }
 
@@ -764,6 +776,7 @@ const FURTHEST_ACROSS: u32 = 1 << 24;
 
 mod bound;
 pub(crate) mod history;
+mod joined;
 pub(crate) mod steps;
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl SequenceState {
     pub(crate) fn history(&self) -> History {
         let exact = self.refused == 0;
         let mut history = History { is_whole: exact, is_whole_again: exact, ..History::default() };
-        let (runs, _) = self.joined();
+        let (runs, ..) = self.joined();
         for run in &runs {
             let (gaps, late, again) = (history.gaps.len(), history.late.len(), history.again.len());
             let whole = run.steps.as_deref().is_none_or(Leaps::is_whole) && run.late_before.get()[0] == 0;

@@ -114,6 +114,22 @@ fn a_step_back_after_silence_is_a_restart_and_without_it_a_replay() {
 fn one_far_number_is_an_outlier_that_loses_nothing() {
     let f = numbers(&[1, 2, 3, 0x8000_0000, 4, 5, 7]);
     assert_eq!((f.lost, f.outliers, f.restarts().len(), f.highest), (1, 1, 0, 7));
+    // Nor are the copies of a TAP another count.
+    let f = numbers(&[1, 1, 2, 2, 0x8000_0000, 0x8000_0000, 3, 3, 4, 4]);
+    assert_eq!((f.lost, f.outliers, f.restarts().len(), f.jumps().len(), f.duplicate), (0, 1, 0, 0, 5));
+}
+
+/// A TAP's copy of the last packet before a jump comes after the first packet behind it.
+#[test]
+fn a_copy_from_before_a_jump_is_not_late() {
+    let far = 1 << 21;
+    let mut seqs: Vec<u32> = (1..100).flat_map(|n| [n, n]).collect();
+    let last = seqs.len() - 1;
+    seqs.insert(last, far);
+    seqs.extend([far, far + 1, far + 1, far + 2, far + 2]);
+    let f = numbers(&seqs);
+    assert_eq!((f.late, f.lost, f.duplicate, f.outliers), (0, 0, 102, 0));
+    assert_eq!((f.jumps().len(), f.restarts().len()), (1, 0));
 }
 
 /// Every second number comes one frame late: as many late numbers as there are pairs, however long the capture is.

@@ -1,0 +1,22 @@
+//! Frames that carry packets which nobody read: IPsec may be in them.
+
+use std::collections::BTreeMap;
+
+use super::Report;
+
+/// Layers that hide or hold packets, as they end a stack: encrypted by MACsec, or carried by GTP-U, which is named only.
+const HIDING: [&str; 2] = ["macsec", "gtpu"];
+
+impl Report {
+    /// Frames whose packet inside was not read, by the layer that holds it.
+    pub(crate) fn hidden_frames(&self) -> BTreeMap<&'static str, u64> {
+        let mut hidden = BTreeMap::new();
+        for layer in &self.layers {
+            let last = layer.stack.rsplit('/').next();
+            if let Some(name) = HIDING.into_iter().find(|name| last == Some(*name)) {
+                *hidden.entry(name).or_default() += layer.frames;
+            }
+        }
+        hidden
+    }
+}
