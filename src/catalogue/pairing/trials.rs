@@ -49,14 +49,14 @@ pub(in crate::catalogue) const LOSSY: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "Packets are missing although no queue was seen",
-    meaning: "Packets of the trial did not reach the last tap, but those that did had not waited: no queue grew, and none was full. Either the \
-              loss does not come from the load, and throughput without loss (RFC 1242) measures its cause and not the device, or the \
-              device has room for hardly any packet. A second load that is higher by 5 % or more tells: if no more comes out of it, the \
-              device is at its limit, and the trials are listed as overloaded.",
+    meaning: "Packets of the trial did not reach the last tap, but most of those that did had hardly waited: no queue grew. Either the loss \
+              does not come from the load, and throughput without loss (RFC 1242) measures its cause and not the device, or the device has \
+              room for so few packets that bursts of the load fill it. A second load that is higher by 5 % or more tells: if no more comes \
+              out of it, the device is at its limit, and the trials are listed as overloaded.",
     causes: &[
         "A link with bit errors, or a duplex mismatch.",
         "A policer that drops above a rate without a queue.",
-        "A device with room for hardly any packet, at its limit.",
+        "A device with room for few packets, at its limit, or below it with a load that comes in bursts.",
         "The last tap missed frames: what is missing behind the tunnel's tap may have been lost on the way to the last one, or there.",
     ],
     remedy: &[

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::pair::{AskedLengths, Span, leaving};
 use super::row::{At, FrameRow, MISSING, Sighted, Unclear};
-use super::tail_drop::{Paced, by_length, paced, subset, tail_drop};
+use super::tail_drop::{Paced, by_length, paced, subset, tail_drop, within_latency};
 use crate::model::trials::Basis;
 use crate::trials::limits::{MAX_CELLS, TAPS_APART};
 use crate::trials::read::Place;
@@ -37,11 +37,18 @@ struct Assigned<'f> {
     unclear: bool,
 }
 
-/// Least times on the way of packets that all came out, by their lengths: from the first tap, and from the tap before.
+/// Time on the way of packets of trials that lost none: the least, and the least and greatest of the trial in which it varied least.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct OnTheWay {
+    least: i64,
+    quiet: (i64, i64),
+}
+
+/// The same by the lengths of the packets: from the first tap, and from the tap before.
 #[derive(Default)]
 struct Idle<'a> {
-    way: BTreeMap<&'a [u16], i64>,
-    hop: BTreeMap<&'a [u16], i64>,
+    way: BTreeMap<&'a [u16], OnTheWay>,
+    hop: BTreeMap<&'a [u16], OnTheWay>,
 }
 
 /// Frames by order, within each span. `slack`: by how much departures may seem to precede arrivals.
@@ -68,10 +75,10 @@ pub(super) fn by_order<'f>(
         .collect();
     let mut idle = Idle::default();
     for own in all.iter().filter(|own| own.left.len() == own.came.len()) {
-        put(&mut idle.way, &own.asked.made, own.came.iter().zip(&own.left).map(|(t, (_, d))| d - t).min());
+        put(&mut idle.way, &own.asked.made, own.came.iter().zip(&own.left).map(|(t, (_, d))| d - t));
     }
     for own in all.iter().filter(|own| own.left.len() == own.wire.len()) {
-        put(&mut idle.hop, &own.asked.made, own.wire.iter().zip(&own.left).map(|((t, _), (_, d))| d - t).min());
+        put(&mut idle.hop, &own.asked.made, own.wire.iter().zip(&own.left).map(|((t, _), (_, d))| d - t));
     }
     let mut found =
         Found { frames: vec![None; row.t.len()], basis: Vec::with_capacity(spans.len()), unclear: Vec::new() };
@@ -91,10 +98,12 @@ pub(super) fn by_order<'f>(
     found
 }
 
-fn put<'a>(least: &mut BTreeMap<&'a [u16], i64>, made: &'a [u16], value: Option<i64>) {
-    if let Some(value) = value {
-        let own = least.entry(made).or_insert(value);
-        *own = (*own).min(value);
+fn put<'a>(known: &mut BTreeMap<&'a [u16], OnTheWay>, made: &'a [u16], times: impl Iterator<Item = i64> + Clone) {
+    let (Some(least), Some(most)) = (times.clone().min(), times.max()) else { return };
+    let own = known.entry(made).or_insert(OnTheWay { least, quiet: (least, most) });
+    own.least = own.least.min(least);
+    if most - least < own.quiet.1 - own.quiet.0 {
+        own.quiet = (least, most);
     }
 }
 
@@ -129,7 +138,7 @@ impl<'f> Leaving<'_, 'f> {
             let times: Vec<i64> = self.left.iter().map(|(_, t)| *t).collect();
             // Of more frames than packets it is not known which ones are others'.
             let more = self.left.len() > self.came.len();
-            let met = if more { subset(self.came, &times, way, slack) } else { None };
+            let met = if more { subset(self.came, &times, way.map(|way| way.least), slack) } else { None };
             let row = whole(met.as_deref().unwrap_or(&all));
             return Assigned { chosen: self.settle(&all, &row), basis, unclear: more && met.is_none() };
         }
@@ -140,19 +149,26 @@ impl<'f> Leaving<'_, 'f> {
             let all: Vec<usize> = (0..self.came.len()).collect();
             return Assigned { chosen: self.settle(&all, &row), basis, unclear: false };
         }
-        let (chosen, unclear) = match paced(self.came, &times, way) {
-            Paced::One(chosen) => (chosen, false),
-            Paced::Several(chosen) => (chosen, true),
-            Paced::No => {
-                // Times of several clocks agree less well.
-                let exact = if slack > 0 { TAPS_APART / 5 } else { 1_000 };
-                let least = way.map_or(-slack, |way| way - (way.abs() / 20).max(exact));
-                let chosen = tail_drop(self.came, &times, least);
-                let contradicted = way.is_some_and(|way| self.is_early(&chosen, &times, way));
-                (chosen, contradicted)
-            }
-        };
+        let (chosen, unclear) = self.of_fewer(&times, way, slack);
         Assigned { chosen: self.settle(&chosen, &row), basis, unclear }
+    }
+
+    /// Which packets came out where not all did, and whether others may have.
+    fn of_fewer(&self, times: &[i64], way: Option<OnTheWay>, slack: i64) -> (Vec<usize>, bool) {
+        match paced(self.came, times, way.map(|way| way.least)) {
+            Paced::One(chosen) => return (chosen, false),
+            Paced::Several(chosen) => return (chosen, true),
+            Paced::No => {}
+        }
+        if let Some(chosen) = way.and_then(|way| within_latency(self.came, times, way.quiet)) {
+            return (chosen, false);
+        }
+        // Times of several clocks agree less well.
+        let exact = if slack > 0 { TAPS_APART / 5 } else { 1_000 };
+        let least = way.map_or(-slack, |way| way.least - (way.least.abs() / 20).max(exact));
+        let chosen = tail_drop(self.came, times, least);
+        let contradicted = way.is_some_and(|way| self.is_early(&chosen, times, way.least));
+        (chosen, contradicted)
     }
 
     /// Whether most of the chosen packets would be faster than any packet of a trial that lost none.
@@ -164,14 +180,14 @@ impl<'f> Leaving<'_, 'f> {
 
     /// What left the tap before in some order left this one in that order: a device may number packets in another one than it sends them
     /// in, and what overtook before has overtaken.
-    fn through(&self, hop: Option<i64>, slack: i64) -> Option<Vec<(usize, &'f Sighted)>> {
+    fn through(&self, hop: Option<OnTheWay>, slack: i64) -> Option<Vec<(usize, &'f Sighted)>> {
         let (wire, left): (Vec<i64>, Vec<i64>) =
             (self.wire.iter().map(|(t, _)| *t).collect(), self.left.iter().map(|(_, t)| *t).collect());
         let passed: Vec<usize> = match wire.len().checked_sub(left.len())? {
             0 => (0..left.len()).collect(),
-            _ => match paced(&wire, &left, hop) {
+            _ => match paced(&wire, &left, hop.map(|hop| hop.least)) {
                 Paced::One(passed) => passed,
-                Paced::Several(_) | Paced::No => return None,
+                Paced::Several(_) | Paced::No => within_latency(&wire, &left, hop?.quiet)?,
             },
         };
         // A clock that was set at one of the taps makes nonsense of the other's.

@@ -88,6 +88,28 @@ pub(crate) fn subset(arrivals: &[i64], departures: &[i64], least: Option<i64>, s
     fitting.next().is_none().then_some(chosen)
 }
 
+/// Places of the arrivals that left, where each departure comes as late after one as trials that lost none show: between the least and
+/// the greatest latency of the quietest of them. Times need not be even, but no two arrivals may be that close to each other as a rule.
+pub(crate) fn within_latency(arrivals: &[i64], departures: &[i64], (least, most): (i64, i64)) -> Option<Vec<usize>> {
+    if (most - least).saturating_mul(2) > median_gap(arrivals)? {
+        return None;
+    }
+    let mut next = 0;
+    let mut chosen = Vec::with_capacity(departures.len());
+    for d in departures {
+        while arrivals.get(next).is_some_and(|t| d - t > most + EXACT_NS) {
+            next += 1;
+        }
+        arrivals.get(next).filter(|t| d - *t >= least - EXACT_NS)?;
+        chosen.push(next);
+        next += 1;
+    }
+    Some(chosen)
+}
+
+/// Times are rounded to microseconds, in nanoseconds.
+const EXACT_NS: i64 = 1_000;
+
 /// The arrivals that departures follow as the first departure follows arrival `first`.
 fn following(arrivals: &[i64], departures: &[i64], first: usize, period: i64) -> Option<Vec<usize>> {
     let late = departures.first()? - arrivals.get(first)?;
@@ -202,6 +224,20 @@ mod tests {
         // One hundredth more than is served: the queue is full, and departures slip against arrivals.
         let slower: Vec<i64> = (0..90).map(|i| 300 + i * 1_010).collect();
         assert_eq!(paced(&arrivals, &slower, None), Paced::No);
+    }
+
+    #[test]
+    fn uneven_arrivals_are_told_by_their_latency() {
+        let arrivals: Vec<i64> = (0..100).map(|i| i * 50_000 + (i * i % 7) * 4_000).collect();
+        let kept: Vec<usize> = (0..100).filter(|i| i % 9 != 4).collect();
+        let left: Vec<i64> =
+            kept.iter().filter_map(|i| Some(arrivals.get(*i)? + 130_000 + (*i as i64 % 3) * 500)).collect();
+        assert_eq!(within_latency(&arrivals, &left, (130_000, 131_000)), Some(kept));
+        // A queue that grows is later.
+        let queued: Vec<i64> = (0..90).map(|i| 130_000 + i * 55_000).collect();
+        assert_eq!(within_latency(&arrivals, &queued, (130_000, 131_000)), None);
+        // Latencies that vary by as much as packets are apart say nothing.
+        assert_eq!(within_latency(&arrivals, &left, (130_000, 190_000)), None);
     }
 
     #[test]
