@@ -166,9 +166,9 @@ impl<'f> Leaving<'_, 'f> {
         // Times of several clocks agree less well.
         let exact = if slack > 0 { TAPS_APART / 5 } else { 1_000 };
         let least = way.map_or(-slack, |way| way.least - (way.least.abs() / 20).max(exact));
-        let chosen = tail_drop(self.came, times, least);
-        let contradicted = way.is_some_and(|way| self.is_early(&chosen, times, way.least));
-        (chosen, contradicted)
+        let (chosen, all) = tail_drop(self.came, times, least);
+        let early = way.is_some_and(|way| self.is_early(&chosen, times, way.least));
+        (chosen, early || !all)
     }
 
     /// Whether most of the chosen packets would be faster than any packet of a trial that lost none.

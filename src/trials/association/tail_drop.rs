@@ -16,8 +16,9 @@ fn admitted(arrivals: &[i64], departures: &[i64], room: usize, least: i64) -> Ve
     inside
 }
 
-/// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out.
-pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> Vec<usize> {
+/// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out. And whether all
+/// of them can have taken `least` or longer.
+pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> (Vec<usize>, bool) {
     // Where not all that left can have taken so long, nothing is known of it.
     let all = admitted(arrivals, departures, arrivals.len(), least).len() >= departures.len();
     let least = if all { least } else { i64::MIN / 2 };
@@ -30,7 +31,7 @@ pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> Vec
             low = middle + 1;
         }
     }
-    admitted(arrivals, departures, low, least)
+    (admitted(arrivals, departures, low, least), all)
 }
 
 /// Places of arrivals that departures follow at their pace.
@@ -203,10 +204,14 @@ mod tests {
         // One packet per 10, served one per 20: the queue fills and every second packet is dropped.
         let arrivals: Vec<i64> = (0..10).map(|i| i * 10).collect();
         let departures = [25, 45, 65, 85, 105, 125];
-        let in_ = tail_drop(&arrivals, &departures, 0);
+        let (in_, all) = tail_drop(&arrivals, &departures, 0);
+        assert!(all);
         assert_eq!(in_.len(), departures.len());
         assert!(in_.iter().zip(departures).all(|(at, d)| arrivals[*at] < d), "{in_:?}");
-        assert_eq!(tail_drop(&[], &[], 0), Vec::<usize>::new());
+        assert_eq!(tail_drop(&[], &[], 0), (Vec::new(), true));
+        // More left by a time than had come.
+        let (in_, all) = tail_drop(&[0, 100, 200, 300], &[10, 20, 310], 0);
+        assert_eq!((in_.len(), all), (3, false));
     }
 
     #[test]
