@@ -1,19 +1,20 @@
 //! Everything that follows when all taps are read.
 
-use super::association::row::At;
+use super::association::row::{At, Unclear};
 use super::association::stepped::{self, Forward};
-use super::association::{Clocks, FrameRow, Span, pair, row};
+use super::association::{Clocks, FrameRow, Span, from_last, pair, row};
 use super::figures::judge;
 use super::figures::load::Headers;
+use super::left_out::{self, AtEnd};
 use super::limits::{DRAIN_NS, MAX_FORWARD, SLACK_NS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
-use super::segments::{self, Cuts, Stretch, find, given};
+use super::segments::{self, Cuts, Stretch, find, given, silences};
 use super::settings::TrialsSettings;
 use super::sizes::baseline::ClearTrial;
 use super::sizes::{Circuit, back_to_back, baseline, buffers, loss, model, search, throughput};
 use super::transfers::transfers;
-use super::{left_out, trial};
+use super::trial;
 use crate::model::trials::{
     BackToBack, Baseline, Basis, Buffer, Direction, Flow, Kind, Loss, Model, Search, Segment, Throughput, Transfer,
     Trial,
@@ -93,11 +94,12 @@ fn set_forward(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) ->
     let both = seen(taps, &ways, settings, known);
     let clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
     both.iter().enumerate().find_map(|(way, seen)| {
-        let Load { row, raw, spans, .. } = load(taps, seen, way, &clocks, settings);
-        let (chained, _) = chains(&row.t, &spans, wide(settings.gap_ns));
+        let Load { row, raw, .. } = load(taps, seen, way, &clocks, settings);
+        let chained = chains(&row.t, wide(settings.gap_ns));
         let mut later: Vec<&(Place, At)> = seen.iter().skip(1).collect();
         later.reverse();
-        later.into_iter().find_map(|(place, at)| stepped::forward(&row, &raw, (*place, at), &clocks, &chained))
+        let rules = stepped::ShiftRules { gap: wide(settings.gap_ns), one_clock: settings.one_clock };
+        later.into_iter().find_map(|(place, at)| stepped::forward(&row, &raw, (*place, at), &clocks, &chained, rules))
     })
 }
 
@@ -120,17 +122,27 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     let mut found: Vec<Found> = Vec::new();
     for (way, seen) in both.iter().enumerate() {
         let (row, own) = direction(taps, seen, way, &clocks, settings);
-        out.swapped.extend(left_out::swapped(&row, seen));
+        out.swapped.extend(left_out::swapped(&row, seen, &clocks));
         out.flows.extend(left_out::flows(taps, &row));
         found.extend(own);
         rows.push(row);
     }
     let until = left_out::cut_at(taps, &clocks, known.cut, wide(settings.gap_ns));
-    let is_cut = |found: &Found| until.is_some_and(|until| found.end >= until);
-    let (kept, left): (Vec<Found>, Vec<Found>) =
-        found.into_iter().partition(|found| found.stretch.kind != Kind::Stray && !is_cut(found));
+    let is_cut = |found: &Found| {
+        if until.is_some_and(|until| found.end >= until) {
+            return Some("The capture ends in the middle of a record during or right after it.".to_owned());
+        }
+        let row = rows.get(found.way)?;
+        left_out::uncovered(taps, &clocks, row.last()?, row, found).or_else(|| {
+            let AtEnd::NotUsed(why) = left_out::at_end(taps, &clocks, row, found)? else { return None };
+            Some(why)
+        })
+    };
+    let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
+    let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
     out.segments = left_out::segments(taps, &rows, &left, is_cut);
     let kept = number(kept);
+    open_queues(taps, &mut rows, &kept, &clocks);
     out.carried_in = left_out::carried_in(&rows, &kept);
     let measured =
         kept.iter().filter_map(|found| trial::measured(taps, rows.get(found.way)?, found, &clocks, settings));
@@ -148,6 +160,16 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
         out.search = search::searches(&out.trials, asked, settings.rate_layer, settings.equal, headers);
     }
     out
+}
+
+/// Takes note of trials of which the end of the captures leaves open how long the queue was.
+fn open_queues(taps: &Taps, rows: &mut [FrameRow], kept: &[Found], clocks: &Clocks) {
+    for own in kept {
+        let Some(row) = rows.get_mut(own.way) else { continue };
+        let open = matches!(left_out::at_end(taps, clocks, row, own), Some(AtEnd::QueueOpen));
+        let (from, to) = (own.stretch.from, own.stretch.to);
+        row.unclear.extend(row.last().filter(|_| open).map(|place| Unclear { place, from, to, more: false }));
+    }
 }
 
 /// The load of one direction.
@@ -215,17 +237,25 @@ fn direction(
     // A clock that was set is put right to about one frame.
     let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
     let slack = if settings.one_clock && !set { 0 } else { SLACK_NS };
-    let (chained, chain_of) = chains(&row.t, &spans, wide(settings.gap_ns));
+    let chained = chains(&row.t, wide(settings.gap_ns));
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
         let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, &chained, slack);
         if row.last() == Some(*place) {
-            let of = |chain: &usize| bases.get(*chain).copied().unwrap_or(Basis::None);
-            for (found, basis) in found.iter_mut().zip(chain_of.iter().map(of)) {
+            let of = |found: &Found| {
+                let chain = chained.partition_point(|span| span.to <= found.stretch.from);
+                bases.get(chain).copied().unwrap_or(Basis::None)
+            };
+            for found in &mut found {
+                let basis = of(found);
                 let decrypted = basis == Basis::Content && at.tunnel && tap.decrypted > 0;
                 found.basis = if decrypted { Basis::Decrypted } else { basis };
             }
         }
+    }
+    if let [_, (middle, wire), (last, exit)] = seen {
+        let records = &taps.place(*middle).tunnelled.records;
+        from_last(&mut row, (*middle, wire), (*last, exit), records, clocks, &chained, slack);
     }
     if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
         row.skips = taps.place(*place).skipped.of(&at.sas, |t| clocks.map(*place, t));
@@ -241,22 +271,18 @@ fn wide(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// Trials that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as
-/// one span. The spans, and which one each trial is in.
-fn chains(times: &[i64], spans: &[Span], gap: i64) -> (Vec<Span>, Vec<usize>) {
-    let mut chained: Vec<Span> = Vec::new();
-    let mut of = Vec::with_capacity(spans.len());
-    for span in spans {
-        let end = |span: &Span| times.get(span.to.wrapping_sub(1)).copied().unwrap_or(0);
-        match chained.last_mut() {
-            Some(last) if span.from == last.to && span.begin - end(last) <= gap => {
-                (last.to, last.following) = (span.to, span.following);
-            }
-            _ => chained.push(*span),
-        }
-        of.push(chained.len() - 1);
-    }
-    (chained, of)
+/// Loads that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as one
+/// span, whatever trials are made of them.
+fn chains(times: &[i64], gap: i64) -> Vec<Span> {
+    let time = |i: usize| times.get(i).copied().unwrap_or(0);
+    let silences = silences(times, gap);
+    let next = silences.iter().skip(1).map(|(from, _)| time(*from));
+    let followings = next.chain(silences.last().map(|(_, to)| time(to - 1).saturating_add(DRAIN_NS)));
+    silences
+        .iter()
+        .zip(followings)
+        .map(|((from, to), following)| Span { from: *from, to: *to, begin: time(*from), following })
+        .collect()
 }
 
 /// Numbers the trials in order of time. Directions that overlap by half of the shorter are one trial.

@@ -1,13 +1,13 @@
 //! What is no trial, and what the report must say beside the trials.
 
-use super::association::row::At;
+use super::association::row::{At, Sighted};
 use super::association::{Clocks, FrameRow, MISSING};
 use super::finish::Found;
-use super::limits::{APART_NS, FEWEST, MAX_LISTED};
+use super::limits::{APART_NS, FEWEST, MAX_LISTED, STALL_FRAMES, STALL_NS};
 use super::read::tap::ContentDigest;
 use super::read::{Place, Taps};
 use crate::model::report::Rfc3339;
-use crate::model::trials::{Direction, Flow, Kind, Segment};
+use crate::model::trials::{Basis, Direction, Flow, Kind, Segment};
 
 /// Flows that are listed of each direction.
 const LISTED_FLOWS: usize = 16;
@@ -17,17 +17,17 @@ pub(super) fn segments(
     taps: &Taps,
     rows: &[FrameRow],
     left: &[Found],
-    is_cut: impl Fn(&Found) -> bool,
+    is_cut: impl Fn(&Found) -> Option<String>,
 ) -> Vec<Segment> {
     let mut segments: Vec<Segment> = left
         .iter()
         .filter_map(|found| {
             let row = rows.get(found.way)?;
             let frames = row.count(found.stretch.from, found.stretch.to);
-            let why = if is_cut(found) && found.stretch.kind != Kind::Stray {
-                "The capture ends in the middle of a record during or right after it.".to_owned()
-            } else {
-                format!("{frames} frames: fewer than {FEWEST} are learning frames.")
+            let why = match found.stretch.kind {
+                Kind::Stray => format!("{frames} frames: fewer than {FEWEST} are learning frames."),
+                Kind::Ramp => ramp(row, found),
+                Kind::Trial | Kind::Burst => is_cut(found)?,
             };
             let start = row.first().map_or(found.begin, |first| taps.place(first).raw(found.begin));
             Some(Segment {
@@ -56,16 +56,103 @@ pub(super) fn cut_at(taps: &Taps, clocks: &Clocks, cut: [bool; 3], gap: i64) -> 
     ends.min()
 }
 
+/// Why a trial is not used where the capture at a tap, the last one, does not reach over it: frames that are not in a capture are not lost.
+pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameRow, found: &Found) -> Option<String> {
+    let tap = taps.place(place);
+    let (first, last) = (clocks.map(place, tap.earliest?), clocks.map(place, tap.latest?));
+    let t = row.t.get(found.stretch.from..found.stretch.to)?;
+    let frames = |from: usize, to: usize| row.count(found.stretch.from + from, found.stretch.from + to);
+    // Of a device that lets nothing through its silence is seen.
+    let out = row.out.get(found.stretch.from..found.stretch.to).unwrap_or_default();
+    let some = out.iter().any(|d| *d != MISSING);
+    let before = t.partition_point(|t| *t < first.saturating_sub(STALL_NS));
+    if some && frames(0, before) >= STALL_FRAMES as u64 {
+        let seconds = (first - found.begin) as f64 / 1e9;
+        return Some(format!(
+            "The last tap shows no frame at all in the first {seconds:.3} s of it: its capture may have begun later."
+        ));
+    }
+    let behind = t.partition_point(|t| *t <= last.saturating_add(STALL_NS));
+    let seconds = (found.end - last.max(found.begin)) as f64 / 1e9;
+    (some && frames(behind, t.len()) >= STALL_FRAMES as u64).then(|| {
+        format!(
+            "The last tap shows no frame at all in the last {seconds:.3} s of it, nor later: its capture may have ended."
+        )
+    })
+}
+
+/// So many packets in a row are hardly lost one by one.
+const MANY: usize = 8;
+
+/// What the end of the captures leaves open of a trial.
+pub(super) enum AtEnd {
+    /// All that did not come out may have been inside: why it is not used.
+    NotUsed(String),
+    /// More is missing than a queue holds, but how long that was is open.
+    QueueOpen,
+}
+
+/// What is open of a trial at whose end the captures end: packets that had not come out by then may have been inside.
+pub(super) fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<AtEnd> {
+    let last = row.last()?;
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let (t, out) = (row.t.get(from..to)?, row.out.get(from..to)?);
+    let late = || t.iter().zip(out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t);
+    let (least, most) = (late().min()?, late().max()?);
+    let end = clocks.map(last, taps.place(last).latest?);
+    let lost = out.iter().filter(|d| **d == MISSING).count();
+    if lost == 0 || end >= found.end.saturating_add(least) || row.unclear(last, (from, to)).is_some() {
+        return None;
+    }
+    let behind = out.iter().rev().take_while(|d| **d == MISSING).count();
+    // Packets that came in too late to have come out.
+    let too_late = t.len() - t.partition_point(|t| t.saturating_add(least) <= end);
+    let told = matches!(found.basis, Basis::Content | Basis::Decrypted);
+    // Those behind the last that came out may be as late as that one was.
+    let (waiting, came_out) = (t.len() - behind, t.len() - behind - 1);
+    let last_late = out.get(came_out)? - t.get(came_out)?;
+    let in_time = t.get(waiting).is_some_and(|first| end - first <= last_late + last_late / 2);
+    let inside = if told { in_time && (behind == lost || behind >= MANY) } else { lost <= too_late + 1 };
+    if inside {
+        let why = "The captures end when it does: packets that had not come out by then may have been inside.";
+        return Some(AtEnd::NotUsed(why.to_owned()));
+    }
+    // Where all are as late, none waited.
+    let period = (found.end - found.begin) / (t.len() as i64).max(1);
+    (!told && most - least > period / 2).then_some(AtEnd::QueueOpen)
+}
+
+/// What makes a stretch a ramp.
+fn ramp(row: &FrameRow, found: &Found) -> String {
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let third = (to - from) / 3;
+    let rate = |from: usize, to: usize| {
+        let time = |i: usize| row.t.get(i).copied().unwrap_or(0);
+        let seconds = (time(to - 1) - time(from)) as f64 / 1e9;
+        row.count(from, to).saturating_sub(1) as f64 / seconds.max(1e-9)
+    };
+    format!(
+        "The load never stays: {:.1}/s in the first third of its frames, {:.1}/s in the last. Only a steady load is a trial.",
+        rate(from, from + third.max(2)),
+        rate(to - third.max(2), to)
+    )
+}
+
 /// More packets out than in: the direction, in, out. Only where both are in clear: a tunnel carries other packets, too, and packets may be
 /// replayed in it.
-pub(super) fn swapped(row: &FrameRow, seen: &[(Place, At)]) -> Option<(Direction, u64, u64)> {
+pub(super) fn swapped(row: &FrameRow, seen: &[(Place, At)], clocks: &Clocks) -> Option<(Direction, u64, u64)> {
     let (_, came) = seen.first().filter(|(_, at)| !at.tunnel)?;
-    let (_, left) = seen.last().filter(|(_, at)| seen.len() > 1 && !at.tunnel)?;
+    let (place, left) = seen.last().filter(|(_, at)| seen.len() > 1 && !at.tunnel)?;
     let sum = |at: &At| at.frames.iter().map(|frame| u64::from(frame.frames)).sum();
     let (mut came_in, mut out): (u64, u64) = (sum(came), sum(left));
+    // A capture that begins later or ends earlier shows fewer.
+    if let (Some(first), Some(last)) = (row.t.first(), row.t.last()) {
+        let within = |frame: &&Sighted| (*first..=*last).contains(&clocks.map(*place, frame.t));
+        out = left.frames.iter().filter(within).map(|frame| u64::from(frame.frames)).sum();
+    }
     // A tap that shows each packet twice shows no more packets.
     if let (Some(once), Some(left)) = (distinct(came), distinct(left)) {
-        (came_in, out) = (once, left);
+        (came_in, out) = (once, out.min(left));
     }
     let came = came_in;
     (came >= FEWEST as u64 && out > came + came / 20 + 20).then_some((row.direction, came, out))

@@ -39,6 +39,10 @@ pub(super) const FORWARD_NS: i64 = 20_000_000;
 pub(super) const SETTLED: usize = 20;
 /// Steps of clocks that are undone, at most.
 pub(super) const MAX_FORWARD: usize = 8;
+/// Two equal frames of a tap that are closer may be one frame that it shows twice, in nanoseconds.
+pub(super) const COPY_NS: i64 = 5_000_000;
+/// By how much times of different taps on one clock may contradict each other, in nanoseconds.
+pub(super) const TAPS_APART: i64 = 100_000;
 /// A flow whose busiest second has less of the busiest flow's is background.
 pub(super) const BACKGROUND: f64 = 0.05;
 
@@ -58,6 +62,10 @@ pub(super) const LEVELS: f64 = 0.02;
 pub(super) const SIDE: usize = 4;
 /// A part of this length is no ramp, in nanoseconds.
 pub(super) const RAMP_NS: i64 = 1_000_000_000;
+/// A part whose rate changes by this share of its mean, all along, is a ramp.
+pub(super) const RAMP: f64 = 0.25;
+/// Standard errors beyond which a rate changes within a part.
+pub(super) const SLOPED: f64 = 3.0;
 /// Fewer frames are learning frames.
 pub(super) const FEWEST: usize = 20;
 /// How far behind a capture's last trial its queue may drain, in nanoseconds.

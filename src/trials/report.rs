@@ -114,9 +114,19 @@ fn stalled(trial: &Trial) -> Finding {
     of(trial, "trial-stalled", evidence)
 }
 
+/// On which side of the tunnel's tap packets were lost, where both sides were seen.
+fn lost_where(trial: &Trial) -> String {
+    match (trial.lost_before_tunnel, trial.lost_behind_tunnel) {
+        (Some(0), Some(_)) => ", all of them behind the tunnel's tap".to_owned(),
+        (Some(_), Some(0)) => ", all of them before the tunnel's tap".to_owned(),
+        (Some(before), Some(behind)) => format!(", {before} of them before the tunnel's tap, {behind} behind it"),
+        _ => String::new(),
+    }
+}
+
 fn lossy(trial: &Trial) -> Finding {
     let evidence = format!(
-        "Trial {} ({}, {}, {:.1}/s): {} of {} lost ({}), {:.1} packets waited by the median.",
+        "Trial {} ({}, {}, {:.1}/s): {} of {} lost ({}){}, {:.1} packets waited by the median.",
         trial.trial,
         class(&trial.size_class),
         trial.direction.name(),
@@ -124,6 +134,7 @@ fn lossy(trial: &Trial) -> Finding {
         trial.lost,
         plural(trial.sent, "packet"),
         percent(trial.lost, trial.sent),
+        lost_where(trial),
         trial.waiting_frames.unwrap_or(0.0)
     );
     of(trial, "trial-lossy", evidence)

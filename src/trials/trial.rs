@@ -4,6 +4,7 @@ use super::association::{Clocks, FrameRow, MISSING};
 use super::figures::load::Headers;
 use super::figures::{Measured, Sample, measure};
 use super::finish::Found;
+use super::left_out;
 use super::read::skipped::missing;
 use super::read::{Place, Taps};
 use super::settings::TrialsSettings;
@@ -41,9 +42,6 @@ pub(super) fn measured(
     let l2_of = |i: usize| tunnel.get(i).map_or(0, |(_, l1)| u32::from(*l1).saturating_sub(PREAMBLE_AND_IFG as u32));
     let skipped = missing(&row.skips, found.begin, found.following);
     let sequenced = taps.is_tunnel(Place::Middle) && taps.place(Place::Middle).sas.iter().any(|sa| sa.key.is_some());
-    let during = |(at, ..): &&(i64, u32, u64)| (found.begin..=found.end).contains(&clocks.map(first, *at));
-    let control = taps.place(first).control.iter().filter(during);
-    let control = control.fold((0, 0), |(n, l1), (_, more, octets)| (n + u64::from(*more), l1 + octets));
     let sample = Sample {
         number: found.number,
         direction: row.direction,
@@ -60,9 +58,12 @@ pub(super) fn measured(
         steady: if found.stretch.kind == Kind::Trial { found.stretch.steady } else { found.begin },
         basis: found.basis,
         sequence_lost: sequenced.then_some(skipped),
-        control,
+        control: control(taps, first, found, clocks),
         link_rate: settings.link_rate_bps,
         no_latency: no_latency(taps, row, found, clocks),
+        met_idle: row.out.get(..from).unwrap_or_default().iter().all(|d| *d <= found.begin),
+        more_out: last.and_then(|last| row.unclear(last, (from, to))).is_some_and(|own| own.more),
+        no_tunnel: no_tunnel(taps, row, found, clocks),
         opaque: row.opaque,
         thin: row.thin.as_ref().map(|thin| ThinSample {
             from,
@@ -83,11 +84,28 @@ pub(super) fn measured(
     Some(measured)
 }
 
+/// Control frames during a trial where its packets come in, and their octets at layer 1.
+fn control(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> (u64, u64) {
+    let during = |(at, ..): &&(i64, u32, u64)| (found.begin..=found.end).contains(&clocks.map(first, *at));
+    let frames = taps.place(first).control.iter().filter(during);
+    frames.fold((0, 0), |(n, l1), (_, more, octets)| (n + u64::from(*more), l1 + octets))
+}
+
 /// Time of the first frame as its capture states it.
 fn start(taps: &Taps, first: Place, found: &Found, clocks: &Clocks) -> i64 {
     let offset = clocks.get(first).map_or(0, |clock| clock.offset);
     let own = found.begin.saturating_add(offset);
     if offset == 0 { taps.place(first).raw(found.begin) } else { own }
+}
+
+/// Why the tunnel tap says nothing of a trial although there is one.
+fn no_tunnel(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Option<Reason> {
+    let place = row.places.iter().copied().skip(1).find(|place| *place == Place::Middle)?;
+    if left_out::uncovered(taps, clocks, place, row, found).is_some() {
+        return Some(Reason::CaptureCut);
+    }
+    let unclear = row.unclear(place, (found.stretch.from, found.stretch.to));
+    unclear.filter(|own| own.more).map(|_| Reason::AssociationUnclear)
 }
 
 /// Why a trial has no latency although its packets were seen at both ends.
@@ -103,7 +121,10 @@ fn no_latency(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Op
         return Some(Reason::ClockStep);
     }
     let known = |place: Option<Place>| place.is_some_and(|place| clocks.get(place).is_some());
-    (!known(row.first()) || !known(Some(last))).then_some(Reason::NoAnchor)
+    if !known(row.first()) || !known(Some(last)) {
+        return Some(Reason::NoAnchor);
+    }
+    row.unclear(last, (found.stretch.from, found.stretch.to)).map(|_| Reason::AssociationUnclear)
 }
 
 /// With the tunnel tap alone: packets that are missing were offered.

@@ -19,6 +19,8 @@ pub enum Carrier {
     NatT,
     /// AH alone: the packet is visible.
     Ah,
+    /// IP in IP: the packet is visible, and nothing has a number.
+    Ipip,
 }
 
 /// A load: packets per second from a time on, for some seconds.
@@ -61,10 +63,26 @@ pub struct Bench {
     /// From this time on the clock of the exit tap is ahead by that much; and that of the plain tap.
     pub forward: Option<(f64, u64)>,
     pub forward_in: Option<(f64, u64)>,
-    /// Of so many frames the tunnel tap misses one.
-    pub missed: Option<u64>,
-    /// The exit tap shows each frame twice.
-    pub twice: bool,
+    /// Of so many frames each tap misses one.
+    pub missed: [Option<u64>; 3],
+    /// Taps that show each frame twice.
+    pub twice: [bool; 3],
+    /// From when to when each tap captures.
+    pub captured: [Option<(f64, f64)>; 3],
+    /// Octets that are captured of a frame.
+    pub snap: Option<usize>,
+    /// By how much the clocks of the tunnel tap and of the exit are ahead.
+    pub offsets: [i64; 2],
+    /// Rates rise from this share of the load to the load.
+    pub ramp: Option<f64>,
+    /// By how much a packet may come earlier or later, in nanoseconds.
+    pub jitter: u64,
+    /// With so many packets inside, the device takes that many times as long for each.
+    pub collapse: Option<(usize, u64)>,
+    /// From this time on another SA is used.
+    pub rekey: Option<f64>,
+    /// So many packets a second of another SA, as long as the load's first one.
+    pub other_sa: Option<f64>,
     /// Every so many packets one leaves the device later by that much.
     pub late: Option<(u64, u64)>,
     /// What comes between these times is dropped before the device.
@@ -95,8 +113,16 @@ impl Default for Bench {
             micro: false,
             forward: None,
             forward_in: None,
-            missed: None,
-            twice: false,
+            missed: [None; 3],
+            twice: [false; 3],
+            captured: [None; 3],
+            snap: None,
+            offsets: [0; 2],
+            ramp: None,
+            jitter: 0,
+            collapse: None,
+            rekey: None,
+            other_sa: None,
             late: None,
             outage: None,
             protocol: 17,
@@ -154,87 +180,158 @@ impl Made {
     }
 }
 
+/// Frames of the three taps as they passed, and the truth.
+type Passed = ([Vec<Out>; 3], Vec<Truth>);
+
+/// A time since the start.
+const fn since(at: f64) -> u64 {
+    START + (at * 1e9) as u64
+}
+
 impl Bench {
     pub fn make(&self, name: &str) -> Made {
-        let dir = scratch(name);
+        let (taps, truth) = self.passed();
+        self.written(name, taps, truth)
+    }
+
+    /// This bench and another one at the same time on the same links.
+    pub fn with(&self, other: &Self, name: &str) -> (Made, Vec<Truth>) {
+        let (mut taps, truth) = self.passed();
+        let (more, others) = other.passed();
+        taps.iter_mut().zip(more).for_each(|(tap, more)| tap.extend(more));
+        (self.written(name, taps, truth), others)
+    }
+
+    /// Times at which the packets of a load come in.
+    fn arrivals(&self, load: &Load, noise: &mut Noise) -> Vec<u64> {
+        let n = (load.fps * load.seconds * self.ramp.map_or(1.0, |from| f64::midpoint(from, 1.0))).round() as u64;
+        let at = |k: u64| match self.ramp {
+            // So many packets have come by then: from x t + (1 - from) x t^2 / 2 T.
+            Some(from) => {
+                let (slope, want) = ((1.0 - from) / load.seconds, k as f64 / load.fps);
+                ((from * from + 2.0 * slope * want).sqrt() - from) / slope
+            }
+            None => k as f64 / load.fps,
+        };
+        let mut times: Vec<u64> = (0..n).map(|k| since(load.at) + (at(k) * 1e9).round() as u64).collect();
+        if self.jitter > 0 {
+            times.iter_mut().for_each(|t| *t = *t + noise.below(2 * self.jitter) - self.jitter);
+            times.sort_unstable();
+        }
+        times
+    }
+
+    fn passed(&self) -> Passed {
         let mut noise = Noise(7);
-        let (mut plain, mut tunnel, mut exit) = (Vec::new(), Vec::new(), Vec::new());
+        let mut taps = [const { Vec::new() }; 3];
         let (mut sequence, mut free) = (0_u32, 0_u64);
         let mut inside: std::collections::VecDeque<u64> = std::collections::VecDeque::new();
         let mut truth = Vec::new();
         let mut number = 0_u64;
+        let mut spi = 0x1001;
+        let (entry, exit) = if self.reverse { (2, 0) } else { (0, 2) };
         for load in &self.loads {
-            let n = (load.fps * load.seconds).round() as u64;
             let mut lates = Vec::new();
             let (mut tunnelled, mut received) = (0, 0);
-            for k in 0..n {
-                let t = START + (load.at * 1e9) as u64 + (k as f64 * 1e9 / load.fps).round() as u64;
+            let arrivals = self.arrivals(load, &mut noise);
+            for (k, t) in arrivals.iter().copied().enumerate() {
                 number += 1;
                 let packet = self.packet(number, load.size, &mut noise);
-                let since = |at: f64| START + (at * 1e9) as u64;
-                let ahead =
-                    |step: Option<(f64, u64)>, t: u64| step.map_or(0, |(at, by)| if t >= since(at) { by } else { 0 });
-                let entry = if self.reverse { &mut exit } else { &mut plain };
-                entry.push(Out::whole(t + ahead(self.forward_in, t), self.frame(&packet, 1)));
+                taps[entry].push(Out::whole(t, self.frame(&packet, 1)));
                 while inside.front().is_some_and(|gone| *gone <= t) {
                     inside.pop_front();
                 }
+                let k = k as u64;
                 let policed = self.policer.is_some_and(|(rate, every)| load.fps > rate && k % every == every - 1);
                 let out_of_order = self.outage.is_some_and(|(from, to)| (since(from)..since(to)).contains(&t));
                 if policed || out_of_order || inside.len() >= self.room {
                     continue;
                 }
-                let done = t.max(free) + self.per_packet + self.per_octet * load.size as u64;
+                let slower = self.collapse.map_or(1, |(most, by)| if inside.len() >= most { by } else { 1 });
+                let done = t.max(free) + slower * (self.per_packet + self.per_octet * load.size as u64);
                 free = done;
                 inside.push_back(done);
+                if spi == 0x1001 && self.rekey.is_some_and(|at| t >= since(at)) {
+                    (spi, sequence) = (0x3003, 0);
+                }
                 sequence += 1;
                 if self.link_loss.is_some_and(|every| u64::from(sequence) % every == 0) {
                     continue;
                 }
                 tunnelled += 1;
                 let done = done + self.late.map_or(0, |(every, by)| if number.is_multiple_of(every) { by } else { 0 });
-                let missed = self.missed.is_some_and(|every| number.is_multiple_of(every));
-                for (i, octets) in self.outer(&packet, sequence, &mut noise).into_iter().enumerate() {
-                    if !missed {
-                        tunnel.push(Out::whole(done + i as u64, self.frame(&octets, 2)));
-                    }
+                for (i, octets) in self.outer(&packet, (spi, sequence), &mut noise).into_iter().enumerate() {
+                    taps[1].push(Out::whole(done + i as u64, self.frame(&octets, 2)));
                 }
                 received += 1;
                 let out = done + self.delay;
                 lates.push((out - t) as f64);
-                let stamped = match self.step {
-                    Some((at, back)) if out >= START + (at * 1e9) as u64 => out - back,
-                    _ => out + ahead(self.forward, out),
-                };
-                let leave = if self.reverse { &mut plain } else { &mut exit };
-                for copy in 0..1 + u64::from(self.twice) {
-                    leave.push(Out::whole(stamped + 700 * copy, self.frame(&packet, 3)));
-                }
+                taps[exit].push(Out::whole(out, self.frame(&packet, 3)));
             }
             lates.sort_by(f64::total_cmp);
             let p50 = lates.get(lates.len().div_ceil(2).max(1) - 1).copied().unwrap_or(0.0);
             let max = lates.last().copied().unwrap_or(0.0);
-            truth.push(Truth { sent: n, tunnelled, received, fps: load.fps, p50, max });
+            let sent = arrivals.len() as u64;
+            truth.push(Truth { sent, tunnelled, received, fps: load.fps, p50, max });
         }
+        self.beside(&mut taps, &mut noise);
+        (taps, truth)
+    }
+
+    /// Traffic that is no test load.
+    fn beside(&self, taps: &mut [Vec<Out>; 3], noise: &mut Noise) {
+        let end = self.loads.iter().map(|load| load.at + load.seconds).fold(0.0, f64::max);
         if self.background {
-            let end = self.loads.iter().map(|load| load.at + load.seconds).fold(0.0, f64::max);
             for second in 0..end as u64 {
                 let t = START + second * 1_000_000_000 + 123_456_789;
                 let packet = ipv4([10, 9, 0, 1], [10, 9, 1, 1], 1, second as u16, &[8, 0, 0, 0, 1, 2, 3, 4]);
-                plain.push(Out::whole(t, self.frame(&packet, 1)));
-                exit.push(Out::whole(t + 900_000, self.frame(&packet, 3)));
+                taps[0].push(Out::whole(t, self.frame(&packet, 1)));
+                taps[2].push(Out::whole(t + 900_000, self.frame(&packet, 3)));
             }
         }
-        let write = |name: &str, mut frames: Vec<Out>| {
-            if self.step.is_none() {
-                frames.sort_by_key(|frame| frame.time_ns);
+        if let (Some(fps), Some(load)) = (self.other_sa, self.loads.first()) {
+            for k in 0..(fps * end) as u32 {
+                let t = START + (f64::from(k) * 1e9 / fps) as u64 + 77_777;
+                let inner = vec![0; load.size];
+                for octets in self.outer(&inner, (0x7007, k + 1), noise) {
+                    taps[1].push(Out::whole(t, self.frame(&octets, 2)));
+                }
+            }
+        }
+    }
+
+    /// What the taps wrote of what passed them.
+    fn written(&self, name: &str, taps: [Vec<Out>; 3], truth: Vec<Truth>) -> Made {
+        let dir = scratch(name);
+        let ahead = |step: Option<(f64, u64)>, t: u64| step.map_or(0, |(at, by)| if t >= since(at) { by } else { 0 });
+        let files = ["plain.pcap", "tunnel.pcap", "exit.pcap"];
+        let write = |tap: usize, mut frames: Vec<Out>| {
+            frames.sort_by_key(|frame| frame.time_ns);
+            let window = self.captured[tap].map_or((0, u64::MAX), |(from, to)| (since(from), since(to)));
+            let mut kept = Vec::new();
+            for (number, frame) in frames.into_iter().enumerate() {
+                let t = frame.time_ns;
+                let missed = self.missed[tap].is_some_and(|every| number as u64 % every == every / 2);
+                if missed || !(window.0..=window.1).contains(&t) {
+                    continue;
+                }
+                let stamped = match (tap, self.step) {
+                    (0, _) => t + ahead(self.forward_in, t),
+                    (2, Some((at, back))) if t >= since(at) => t - back,
+                    (2, _) => (t + ahead(self.forward, t)).wrapping_add_signed(self.offsets[1]),
+                    _ => t.wrapping_add_signed(self.offsets[0]),
+                };
+                for copy in 0..1 + u64::from(self.twice[tap]) {
+                    let mut frame = Out { time_ns: stamped + 700 * copy, ..frame.clone() };
+                    frame.data.truncate(self.snap.unwrap_or(usize::MAX));
+                    kept.push(frame);
+                }
             }
             let step = if self.micro { Step::Micro } else { Step::Nano };
-            write_file(&dir, name, &pcap(&frames, 1, Order::Little, step))
+            write_file(&dir, files[tap], &pcap(&kept, 1, Order::Little, step))
         };
-        let plain = write("plain.pcap", plain);
-        let tunnel = write("tunnel.pcap", tunnel);
-        let exit = write("exit.pcap", exit);
+        let [plain, tunnel, exit] = taps;
+        let (plain, tunnel, exit) = (write(0, plain), write(1, tunnel), write(2, exit));
         Made { plain, tunnel, exit, truth, dir }
     }
 
@@ -252,15 +349,18 @@ impl Bench {
         if self.carrier == Carrier::Esp6 {
             ipv6(2, 17, &udp)
         } else {
-            ipv4([10, 0, 1, 1], [10, 0, 2, 1], self.protocol, id, &udp)
+            let (near, far) = ([10, 0, 1, 1], [10, 0, 2, 1]);
+            let (src, dst) = if self.reverse { (far, near) } else { (near, far) };
+            ipv4(src, dst, self.protocol, id, &udp)
         }
     }
 
     /// The packet in its tunnel, perhaps in fragments.
-    fn outer(&self, inner: &[u8], sequence: u32, noise: &mut Noise) -> Vec<Vec<u8>> {
-        let gates = ([192, 168, 1, 1], [192, 168, 1, 2]);
+    fn outer(&self, inner: &[u8], (spi, sequence): (u32, u32), noise: &mut Noise) -> Vec<Vec<u8>> {
+        let (near, far) = ([192, 168, 1, 1], [192, 168, 1, 2]);
+        let gates = if self.reverse { (far, near) } else { (near, far) };
         let mut esp = Vec::new();
-        esp.extend(0x1001_u32.to_be_bytes());
+        esp.extend(spi.to_be_bytes());
         esp.extend(sequence.to_be_bytes());
         esp.extend(noise.bytes(16 + (inner.len() + 2).next_multiple_of(16) + 12));
         let ah = |next: u8, what: &[u8]| {
@@ -275,6 +375,7 @@ impl Bench {
             Carrier::Esp => ipv4(gates.0, gates.1, 50, sequence as u16, &esp),
             Carrier::Esp6 => ipv6(1, 50, &esp),
             Carrier::AhEsp => ipv4(gates.0, gates.1, 51, sequence as u16, &ah(50, &esp)),
+            Carrier::Ipip => ipv4(gates.0, gates.1, 4, sequence as u16, inner),
             Carrier::Ah => ipv4(gates.0, gates.1, 51, sequence as u16, &ah(4, inner)),
             Carrier::NatT => {
                 let mut udp = Vec::new();
@@ -305,12 +406,19 @@ impl Bench {
 
     /// An Ethernet frame. Routers lower the time to live on the way.
     fn frame(&self, packet: &[u8], tap: u8) -> Vec<u8> {
-        let mut frame = vec![2, 0, 0, 0, tap, 2, 2, 0, 0, 0, tap, 1];
+        let left = tap == 3;
+        let (tap, [to, from]) = if self.reverse { (4 - tap, [1, 2]) } else { (tap, [2, 1]) };
+        let mut frame = vec![2, 0, 0, 0, tap, to, 2, 0, 0, 0, tap, from];
         if self.vlan {
             frame.extend([0x81, 0x00, 0x00, 0x07]);
         }
         frame.extend(if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [0x08, 0x00] });
+        let begin = frame.len();
         frame.extend(packet);
+        if left && packet[0] >> 4 == 4 {
+            frame[begin + 8] -= 1;
+            checksum(&mut frame[begin..]);
+        }
         frame.resize(frame.len().max(60), 0);
         frame
     }

@@ -140,15 +140,27 @@ fn losses_of_rit_figure_13() {
 /// Table 7 sets the increases of table 4 beside the shares of table 6: an increase of 0.9 % beside one of 875 %.
 #[test]
 fn latencies_of_rit_table_7() {
-    let increases: Vec<f64> = rows("rit-ethernet-and-ipsec")
+    let rows = rows("rit-ethernet-and-ipsec");
+    let of = |row: &std::collections::HashMap<String, String>, column: &str| number(row, column).expect("a figure");
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    // Its column of IPsec is made of table 6, to the printed digit, and so is the mean; what it prints as increases are shares.
+    let shares: Vec<f64> = rows
         .iter()
-        .map(|row| {
-            let of = |column: &str| number(row, column).expect("a figure");
-            100.0 * (of("table6_ipsec_latency_ns") / of("table6_baseline_latency_ns") - 1.0)
-        })
-        .map(|increase| (10.0 * increase).round() / 10.0)
+        .map(|row| 100.0 * of(row, "table6_ipsec_latency_ns") / of(row, "table6_baseline_latency_ns"))
         .collect();
+    let printed = [975.0, 992.0, 864.0, 831.0, 685.0, 676.0, 694.0];
+    assert_eq!(shares.iter().map(|share| share.round()).collect::<Vec<_>>(), printed);
+    assert_eq!(mean(&shares).round(), 817.0);
+    let increases: Vec<f64> = shares.iter().map(|share| (10.0 * (share - 100.0)).round() / 10.0).collect();
     assert_eq!(increases, [874.9, 892.5, 763.6, 731.4, 584.8, 576.3, 594.2]);
+    // Its column of Ethernet is that of table 4, whose printed times make another figure at every size.
+    let ethernet: Vec<f64> = rows.iter().map(|row| of(row, "table4_pct_increase")).collect();
+    assert_eq!(ethernet, [0.93, 0.72, 0.95, 1.0, 1.08, 0.92, 0.89]);
+    assert_eq!((100.0 * mean(&ethernet)).round() / 100.0, 0.93);
+    let base = |row| of(row, "table4_baseline_latency_us");
+    let made = rows.iter().map(|row| 100.0 * (of(row, "table4_see_encryption_us") / base(row) - 1.0));
+    let made: Vec<f64> = made.map(|increase| (100.0 * increase).round() / 100.0).collect();
+    assert_eq!(made, [0.9, 0.71, 1.02, 0.94, 1.09, 0.93, 0.85]);
 }
 
 /// Table I: the longer the trial, the fewer packets beyond what the device forwards fit into its buffer; the equilibrium does not move.

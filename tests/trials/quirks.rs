@@ -44,7 +44,7 @@ fn clocks_that_are_set_forward() {
 #[test]
 fn a_tunnel_tap_that_misses_frames_loses_no_packets() {
     for constant in [false, true] {
-        let bench = Bench { loads: steps(), constant, missed: Some(97), ..Bench::default() };
+        let bench = Bench { loads: steps(), constant, missed: [None, Some(97), None], ..Bench::default() };
         let made = bench.make(&format!("trials-missed-{constant}"));
         let report = json(&made.all(), &[]);
         agree(&report, "fwd", &made.truth);
@@ -58,7 +58,7 @@ fn a_tunnel_tap_that_misses_frames_loses_no_packets() {
 
 #[test]
 fn a_tap_that_shows_frames_twice_is_not_swapped() {
-    let made = Bench { loads: steps(), twice: true, ..Bench::default() }.make("trials-twice");
+    let made = Bench { loads: steps(), twice: [false, false, true], ..Bench::default() }.make("trials-twice");
     let report = json(&made.all(), &[]);
     agree(&report, "fwd", &made.truth);
     assert!(codes(&report).is_empty(), "{:?}", codes(&report));

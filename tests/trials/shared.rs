@@ -103,3 +103,52 @@ fn the_time_in_the_device_lies_within_the_latency() {
     }
     assert!(seen > 50 && open > 0, "{seen} times in a device, {open} contradicted");
 }
+
+/// 20 of the packets into the tunnel are longer than what fits, and were answered with ICMP: they are the ones that are missing before it.
+#[test]
+fn packets_that_do_not_fit_are_lost_before_the_tunnel() {
+    let Some(folder) = shared("lab/frag-outer-nopmtudisc") else { return };
+    let observed = read_json(&folder.join("observed.json"));
+    let report = lab(&folder, &[]);
+    for direction in ["fwd", "rev"] {
+        let delivery = &observed["delivery"][direction];
+        let of = |figure: &str| -> u64 {
+            let all = items(&report, "trials").iter().filter(|trial| trial["direction"] == direction);
+            all.filter_map(|trial| trial[figure].as_u64()).sum()
+        };
+        assert_eq!(Some(of("sent")), delivery["entered"].as_u64(), "{direction}");
+        assert_eq!(Some(of("lost_before_tunnel")), delivery["missing"].as_u64(), "{direction}");
+        assert_eq!((of("lost_behind_tunnel"), of("sequence_lost")), (0, 0), "{direction}");
+    }
+}
+
+/// The sender's kernel counted its repetitions: eight segments that were too long for the path, and a last one.
+#[test]
+fn repeated_segments_are_those_of_the_kernel() {
+    let Some(folder) = shared("lab/tcp-transfer") else { return };
+    let truth = read_json(&folder.join("truth.json"));
+    let transfer = &lab(&folder, &[])["transfers"][0];
+    assert_eq!(transfer["retransmitted_segments"], truth["traffic"]["total_retrans"]);
+    assert_eq!(transfer["payload_bytes"], truth["traffic"]["bytes"]);
+}
+
+/// Frames that were sent again in the tunnel say nothing of its clock.
+#[test]
+fn a_replay_moves_no_clock() {
+    let Some(folder) = shared("lab/replay") else { return };
+    let name = |file: &str| folder.join(file).to_str().expect("text").to_owned();
+    let (plain, tunnel, exit) = (name("plain-a.pcap"), name("tunnel.pcap"), name("plain-b.pcap"));
+    let args = ["trials", "--format", "json", "--plain", &plain, "--tunnel", &tunnel, "--exit", &exit];
+    for one_clock in [true, false] {
+        let mut args = args.to_vec();
+        args.extend(one_clock.then_some("--one-clock"));
+        let report = spiglass(&args).expect(0).json();
+        for tap in items(&report, "taps") {
+            assert!(tap["clock_offset_ns"].as_i64().is_some_and(|ns| ns.abs() < 1_000_000), "{tap}");
+        }
+        for trial in items(&report, "trials") {
+            assert!(trial["device_latency_p50_ns"].as_i64().is_some_and(|ns| (0..100_000).contains(&ns)), "{trial}");
+            assert_eq!(trial["tunnelled"], trial["sent"], "{trial}");
+        }
+    }
+}

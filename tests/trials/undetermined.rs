@@ -1,6 +1,6 @@
 //! Figures that the data do not determine are null, with the reason.
 
-use crate::bench::{Bench, Load, Made};
+use crate::bench::{Bench, Carrier, Load, Made};
 use crate::support::build::START;
 use crate::support::writer::{Order, Out, Step, pcap};
 use crate::support::{items, scratch, write_file};
@@ -109,6 +109,32 @@ fn clocks_that_nothing_compares() {
     assert_eq!(report["bench"]["depends_on_offset"], true);
     let trial = &report["trials"][0];
     assert_eq!(trial["latency_min_ns"], 0, "the least latency is taken for zero: {trial}");
+}
+
+/// Where not one packet was seen at the exit, nothing compares its clock.
+#[test]
+fn clocks_without_any_packet() {
+    let made =
+        Bench { policer: Some((1.0, 1)), background: true, ..bench(&[(0.0, 500.0, 2.5)]) }.make("trials-open-anchor");
+    let mut args = made.all();
+    args.retain(|arg| arg != "--one-clock");
+    let report = json(&args, &[]);
+    assert_eq!(open(&report, "trials", "latency"), "no-anchor");
+    assert_eq!(open(&report, "trials", "ratio"), "no-anchor");
+    let trial = &report["trials"][0];
+    assert!(trial["latency_p50_ns"].is_null() && trial["ratio"].is_null() && trial["received"] == 0, "{trial}");
+}
+
+#[test]
+fn a_tunnel_without_numbers() {
+    let made = Bench { carrier: Carrier::Ipip, ..bench(&[(0.0, 500.0, 1.0)]) }.make("trials-open-numbers");
+    let report = json(&made.all(), &[]);
+    assert_eq!(open(&report, "trials", "sequence_lost"), "no-sequence");
+    let trial = &report["trials"][0];
+    assert!(
+        trial["sequence_lost"].is_null() && trial["tunnelled"] == 500 && trial["tunnel_fps"].is_number(),
+        "{trial}"
+    );
 }
 
 #[test]

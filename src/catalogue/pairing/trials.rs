@@ -13,7 +13,8 @@ pub(in crate::catalogue) const SWAPPED: Entry = Entry {
               mean nothing.",
     causes: &[
         "The captures were named in the wrong order.",
-        "The first capture began later, ended earlier or lost frames.",
+        "The first capture lost frames, or the last one shows frames twice.",
+        "The clocks of the captures differ although `--one-clock` was given: what leaves seems to come in.",
     ],
     remedy: &[
         "Exchange the captures of `--plain` and `--tunnel`, of `--plain` and `--exit`, or of `--in` and `--out`.",
@@ -47,13 +48,16 @@ pub(in crate::catalogue) const LOSSY: Entry = Entry {
     code: "trial-lossy",
     severity: Severity::Warning,
     severity_note: "",
-    title: "Packets were lost although the device was not overloaded",
-    meaning: "Packets of the trial are missing, but no queue grew and none was full: the loss does not come from the load. Throughput without \
-              loss (RFC 1242) then measures the cause of the loss, not the device.",
+    title: "Packets are missing although no queue was seen",
+    meaning: "Packets of the trial did not reach the last tap, but most of those that did had hardly waited: no queue grew. Either the loss \
+              does not come from the load, and throughput without loss (RFC 1242) measures its cause and not the device, or the device has \
+              room for so few packets that bursts of the load fill it. A second load that is higher by 5 % or more tells: if no more comes \
+              out of it, the device is at its limit, and the trials are listed as overloaded.",
     causes: &[
         "A link with bit errors, or a duplex mismatch.",
         "A policer that drops above a rate without a queue.",
-        "The capture itself lost frames.",
+        "A device with room for few packets, at its limit, or below it with a load that comes in bursts.",
+        "The last tap missed frames: what is missing behind the tunnel's tap may have been lost on the way to the last one, or there.",
     ],
     remedy: &[
         "Compare error counters of the interfaces on the way.",
@@ -116,6 +120,8 @@ pub(in crate::catalogue) const NONE: Entry = Entry {
     causes: &[
         "The captures hold no benchmark run, or TCP transfers alone, which are listed apart.",
         "The loads are shorter than --min-seconds, or interrupted for longer than --trial-gap.",
+        "The load rises or falls all the time.",
+        "The capture of the last tap begins or ends within the only load.",
         "The captures are of another time or another link.",
     ],
     remedy: &["Compare with `spiglass report`.", "Give the times of the trials with `--trials FILE.csv`."],

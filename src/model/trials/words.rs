@@ -43,6 +43,8 @@ words! {
         Burst = "burst",
         /// Fewer frames than a trial or burst has: learning frames.
         Stray = "stray",
+        /// A load that rises or falls all the time: no trial.
+        Ramp = "ramp",
     }
 }
 
@@ -241,6 +243,9 @@ words! {
         ClockStep = "clock-step",
         /// No silence before any trial shows an idle device: the clocks cannot be compared.
         NoAnchor = "no-anchor",
+        /// No packet of the trial was as fast as an idle device was in others: the path or a clock changed between them, or the device
+        /// was busy when the trial began.
+        NoIdlePacket = "no-idle-packet",
         /// The packets are encrypted, and no plaintext side shows their lengths.
         Opaque = "opaque",
         /// The rate of the link is not known.
@@ -281,9 +286,9 @@ words! {
         NoLossyBurst = "no-lossy-burst",
         /// One of the trials has no latency.
         NoLatency = "no-latency",
-        /// Times contradict which frame is which.
+        /// It is not known which frame is which: times contradict it, several ways fit, or more frames came out than packets came in.
         AssociationUnclear = "association-unclear",
-        /// The capture ends during the trial.
+        /// The capture of the tap begins or ends during the trial.
         CaptureCut = "capture-cut",
         /// More frames than are kept: the limit on memory.
         TooManyFrames = "too-many-frames",

@@ -1,8 +1,13 @@
 //! The clocks of all taps against that of the first.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
 use super::clock::{Anchor, Clock, anchors, compare, settings};
 use super::row::{At, FrameRow, MISSING};
 use crate::trials::limits::ANCHOR_NS;
+use crate::trials::read::tap::ContentDigest;
 use crate::trials::read::{Place, Taps};
 
 /// Clocks by tap; `None` where nothing compares one.
@@ -25,8 +30,26 @@ fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> 
         }
     };
     let both = |i: usize| Some((time(i, from)?, time(i, to)?));
-    let pairs = (0..row.t.len()).filter_map(both).filter(|(a, b)| *a != MISSING && *b != MISSING);
+    // Which of several frames a packet is says nothing of the clocks.
+    let is_clear = |i: &usize| {
+        let either = |place: Place| Some(place) == from || Some(place) == to;
+        row.unclear.iter().all(|own| !either(own.place) || !(own.from..own.to).contains(i))
+    };
+    let pairs = (0..row.t.len()).filter(is_clear).filter_map(both).filter(|(a, b)| *a != MISSING && *b != MISSING);
     pairs.map(|(a, b)| b.saturating_sub(a)).min()
+}
+
+/// Least time from one tap to another of packets that are told apart by their content.
+fn by_content(seen: &[(Place, At)], from: Place, to: Place) -> Option<i64> {
+    let at = |place: Place| seen.iter().find(|(own, _)| *own == place).map(|(_, at)| at);
+    let (here, there) = (at(from)?, at(to)?);
+    let mut known: HashMap<ContentDigest, Option<i64>, FixedState> = HashMap::default();
+    for frame in here.frames.iter().filter(|frame| frame.key != ContentDigest::NONE) {
+        known.entry(frame.key).and_modify(|time| *time = None).or_insert(Some(frame.t));
+    }
+    let met = there.frames.iter().filter_map(|frame| Some(frame.t - known.get(&frame.key).copied()??));
+    let late: Vec<i64> = met.collect();
+    late.iter().min().copied().filter(|_| late.len() * 2 > here.frames.len().min(there.frames.len()))
 }
 
 /// Frames of both directions at each tap.
@@ -48,6 +71,13 @@ impl Clocks {
             let into = (starts(0, *reference), starts(0, *place));
             let out = (starts(1, *place), starts(1, *reference));
             let mut clock = if one_clock { Some(Clock::default()) } else { Self::by(&into, &out) };
+            if let Some(clock) = clock.as_mut().filter(|_| !one_clock && into.0.len().min(into.1.len()) == 1)
+                && let Some(offset) = by_content(fwd, *reference, *place)
+                && (offset - clock.offset).abs() > ANCHOR_NS
+            {
+                // Captures that begin within a load at different times share no first frame.
+                *clock = Clock { offset, ..Clock::default() };
+            }
             if let Some(clock) = &mut clock {
                 clocks.depends_on_offset |= !one_clock;
                 let mut set: Vec<i64> = moments(*reference).chain(moments(*place).map(|t| clock.map(t))).collect();

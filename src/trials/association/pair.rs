@@ -2,10 +2,9 @@
 
 use super::clocks::Clocks;
 use super::lengths::Lengths;
+use super::order::{Found, by_order};
 use super::row::{At, FrameRow, MISSING, Sighted};
-use super::tail_drop::{by_length, paced, tail_drop};
 use crate::model::trials::Basis;
-use crate::trials::limits::MAX_CELLS;
 use crate::trials::read::Place;
 use crate::trials::read::tap::{ContentDigest, Outer};
 use crate::trials::thinned::{self, Window};
@@ -19,12 +18,6 @@ pub(crate) struct Span {
     pub(crate) begin: i64,
     /// Time of the first frame of what follows.
     pub(crate) following: i64,
-}
-
-/// What came out of a tap: for each packet that came in, its frame there.
-struct Found<'f> {
-    frames: Vec<Option<&'f Sighted>>,
-    basis: Vec<Basis>,
 }
 
 /// Finds the frames of a row at one more tap, and how they are known, span by span. `slack`: by how much departures may seem to precede
@@ -42,12 +35,13 @@ pub(crate) fn pair(
     if row.thin.is_some() {
         return thin(row, (place, at), records, clocks, spans, (slack, exact));
     }
-    let Found { frames, basis } = if exact {
+    let Found { frames, basis, unclear } = if exact {
         let basis = if at.tunnel && !at.visible { Basis::Decrypted } else { Basis::Content };
-        Found { frames: by_content(row, at, &times, slack), basis: vec![basis; spans.len()] }
+        Found { frames: by_content(row, at, &times, slack), basis: vec![basis; spans.len()], unclear: Vec::new() }
     } else {
-        by_order(row, at, &times, records, spans, slack)
+        by_order(row, (place, at), &times, records, spans, slack)
     };
+    row.unclear.extend(unclear);
     let time = |frame: &Sighted| clocks.map(place, frame.t);
     // In clear a packet shows its own length.
     if !at.tunnel && !row.outer.is_empty() {
@@ -60,7 +54,7 @@ pub(crate) fn pair(
     }
     if at.tunnel || row.last() != Some(place) {
         let seen = |frame: &Sighted| {
-            let l1 = if at.tunnel { records.get(frame.record as usize).map_or(0, |own| own.l1) } else { 0 };
+            let l1 = if at.tunnel { records.get(frame.record as usize).map_or(0, |own| own.detail.l1) } else { 0 };
             (time(frame), l1)
         };
         row.middle = frames.iter().map(|frame| frame.map_or((MISSING, 0), seen)).collect();
@@ -83,7 +77,7 @@ fn thin(
     let windows: Vec<Window<'_>> = spans
         .iter()
         .map(|span| {
-            let asked = Asked::of(row, at, span);
+            let asked = AskedLengths::of(row, at, span);
             let left = leaving(at, &times, span, slack, |frame| exact || asked.may_be(frame));
             Window { left, span: *span }
         })
@@ -150,7 +144,7 @@ fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<
 }
 
 /// Lengths that a trial's packets have at another tap.
-struct Asked {
+pub(super) struct AskedLengths {
     /// Any length may be any other.
     open: bool,
     /// Lengths there are outer ones.
@@ -158,15 +152,15 @@ struct Asked {
     /// Lengths that the packets came in with are to be told as outer ones.
     outside: bool,
     /// Of each packet.
-    lengths: Vec<u16>,
+    pub(super) lengths: Vec<u16>,
     /// Each once, in order.
-    made: Vec<u16>,
+    pub(super) made: Vec<u16>,
     /// Outer lengths by inner ones.
     known: Lengths,
 }
 
-impl Asked {
-    fn of(row: &FrameRow, at: &At, span: &Span) -> Self {
+impl AskedLengths {
+    pub(super) fn of(row: &FrameRow, at: &At, span: &Span) -> Self {
         let sizes = row.size.get(span.from..span.to).unwrap_or_default();
         let outer = row.outer.get(span.from..span.to).unwrap_or_default();
         let open = row.lengths.open || row.opaque;
@@ -196,18 +190,18 @@ impl Asked {
     }
 
     /// Length of a frame, comparable with the lengths of the frames that came in.
-    fn told(&self, frame: &Sighted) -> u16 {
+    pub(super) fn told(&self, frame: &Sighted) -> u16 {
         if self.hidden && !self.open { frame.size } else { self.outside(frame.size) }
     }
 
     /// Whether a frame may be of the trial.
-    fn may_be(&self, frame: &Sighted) -> bool {
+    pub(super) fn may_be(&self, frame: &Sighted) -> bool {
         self.open || self.made.binary_search(&self.told(frame)).is_ok()
     }
 }
 
 /// Frames that left while packets of a span were on their way.
-fn leaving<'f>(
+pub(super) fn leaving<'f>(
     at: &'f At,
     times: &[i64],
     span: &Span,
@@ -218,106 +212,4 @@ fn leaving<'f>(
     let to = times.partition_point(|t| *t < span.following.saturating_sub(slack)).max(from);
     let within = at.frames.get(from..to).unwrap_or_default().iter().zip(times.get(from..to).unwrap_or_default());
     within.filter(|(frame, _)| mine(frame)).map(|(frame, t)| (frame, *t)).collect()
-}
-
-/// Frames by order, within each trial.
-fn by_order<'f>(row: &FrameRow, at: &'f At, times: &[i64], records: &[Outer], spans: &[Span], slack: i64) -> Found<'f> {
-    let mut frames: Vec<Option<&Sighted>> = vec![None; row.t.len()];
-    let mut basis = Vec::with_capacity(spans.len());
-    for span in spans {
-        let came = row.t.get(span.from..span.to).unwrap_or_default();
-        let asked = Asked::of(row, at, span);
-        let mut left = leaving(at, times, span, slack, |frame| asked.may_be(frame));
-        if at.tunnel {
-            by_number(&mut left, records);
-        }
-        let told = |frame: &Sighted| asked.told(frame);
-        let (chosen, how) = assign(came, &asked.lengths, &left, records, &told, asked.made.len() > 1, at.tunnel);
-        for (i, frame) in chosen {
-            if let Some(own) = frames.get_mut(span.from + i) {
-                *own = Some(frame);
-            }
-        }
-        basis.push(how);
-    }
-    Found { frames, basis }
-}
-
-/// Packets in the order in which they were numbered: a device numbers them as it takes them, and may send them in another order.
-fn by_number(left: &mut [(&Sighted, i64)], records: &[Outer]) {
-    let record = |frame: &Sighted| records.get(frame.record as usize);
-    let Some(first) = left.first().and_then(|(frame, _)| record(frame)) else { return };
-    let (sa, origin) = (first.sa, first.sequence);
-    let number = |frame: &Sighted| {
-        record(frame).filter(|own| own.sa == sa).map(|own| i64::from(own.sequence.wrapping_sub(origin) as i32))
-    };
-    let Some(numbers) = left.iter().map(|(frame, _)| number(frame)).collect::<Option<Vec<i64>>>() else { return };
-    // Numbers that begin anew, or none at all, say nothing.
-    let near = |pair: &[i64]| pair.last().zip(pair.first()).is_some_and(|(b, a)| (b - a).abs() < NUMBERED && b != a);
-    if numbers.windows(2).all(near) {
-        left.sort_by_key(|(frame, _)| number(frame));
-    }
-}
-
-/// Neighbours are closer in number than this.
-const NUMBERED: i64 = 4_096;
-
-/// Which arrivals of one trial the departures are.
-fn assign<'f>(
-    came: &[i64],
-    lengths: &[u16],
-    left: &[(&'f Sighted, i64)],
-    records: &[Outer],
-    told: &dyn Fn(&Sighted) -> u16,
-    several: bool,
-    tunnel: bool,
-) -> (Vec<(usize, &'f Sighted)>, Basis) {
-    if left.is_empty() {
-        return (Vec::new(), Basis::None);
-    }
-    if left.len() >= came.len() {
-        let chosen: Vec<usize> = (0..came.len()).collect();
-        let row: Vec<(i64, Option<&Sighted>)> =
-            left.iter().take(came.len()).map(|(frame, t)| (*t, Some(*frame))).collect();
-        return (settle(&chosen, &row, lengths, told, several), Basis::Order);
-    }
-    // A number that is missing was a packet, too, lost behind encryption: it left about when its neighbours did.
-    let lost = came.len() - left.len();
-    let mut row: Vec<(i64, Option<&Sighted>)> = Vec::with_capacity(came.len());
-    let mut before: Option<(&Outer, i64)> = None;
-    for (frame, t) in left {
-        let record = if tunnel { records.get(frame.record as usize) } else { None };
-        if let (Some(record), Some((last, at))) = (record, before)
-            && record.sa == last.sa
-        {
-            let step = i64::from(record.sequence.wrapping_sub(last.sequence) as i32) - 1;
-            if step > 0 && step as usize <= lost {
-                row.extend(std::iter::repeat_n((at.midpoint(*t), None), step as usize));
-            }
-        }
-        row.push((*t, Some(*frame)));
-        before = record.map(|record| (record, *t)).or(before);
-    }
-    if row.len() > came.len() {
-        row.retain(|(_, frame)| frame.is_some());
-    }
-    let mut times: Vec<i64> = row.iter().map(|(t, _)| *t).collect();
-    times.sort_unstable();
-    let chosen = paced(came, &times).unwrap_or_else(|| tail_drop(came, &times));
-    (settle(&chosen, &row, lengths, told, several), Basis::TailDrop)
-}
-
-/// Lengths must agree.
-fn settle<'f>(
-    chosen: &[usize],
-    row: &[(i64, Option<&'f Sighted>)],
-    lengths: &[u16],
-    told: &dyn Fn(&Sighted) -> u16,
-    several: bool,
-) -> Vec<(usize, &'f Sighted)> {
-    let own: Vec<u16> = row.iter().map(|(_, frame)| frame.map_or(0, told)).collect();
-    let agree = || chosen.iter().zip(&own).all(|(i, size)| *size == 0 || lengths.get(*i) == Some(size));
-    let moved = if several && !agree() { by_length(chosen, lengths, &own, MAX_CELLS) } else { None };
-    let chosen = moved.as_deref().unwrap_or(chosen);
-    chosen.iter().zip(row).filter_map(|(i, (_, frame))| Some((*i, (*frame)?))).collect()
 }

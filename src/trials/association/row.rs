@@ -1,11 +1,12 @@
 //! The frames of one direction at each tap, in order of time on one clock.
 
+use super::copies;
 use super::lengths::{Histogram, Lengths};
 use crate::model::trials::Direction;
 use crate::trials::limits::BACKGROUND;
 use crate::trials::read::flows::Flow;
 use crate::trials::read::skipped::Skip;
-use crate::trials::read::tap::{ContentDigest, Outer};
+use crate::trials::read::tap::{ContentDigest, Outer, SaId, Tap};
 use crate::trials::read::ways::{Ways, is_asked};
 use crate::trials::read::{Place, Taps};
 use crate::trials::settings::TrialsSettings;
@@ -70,9 +71,44 @@ pub(crate) struct FrameRow {
     pub(crate) opaque: bool,
     /// What the records stand for, where not every one was kept.
     pub(crate) thin: Option<Thin>,
+    /// Packets of which it is not known which frame of a tap they are.
+    pub(crate) unclear: Vec<Unclear>,
+}
+
+/// Packets that several frames of a tap may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unclear {
+    pub(crate) place: Place,
+    /// First packet.
+    pub(crate) from: usize,
+    /// Behind the last packet.
+    pub(crate) to: usize,
+    /// Whether the tap shows more frames than packets came in.
+    pub(crate) more: bool,
 }
 
 impl FrameRow {
+    /// No packet yet.
+    fn empty(direction: Direction, seen: &[(Place, At)], lengths: Lengths, thinned: bool) -> Self {
+        Self {
+            direction,
+            places: seen.iter().map(|(place, _)| *place).collect(),
+            t: Vec::new(),
+            size: Vec::new(),
+            key: Vec::new(),
+            flow: Vec::new(),
+            record: Vec::new(),
+            outer: Vec::new(),
+            out: Vec::new(),
+            middle: Vec::new(),
+            lengths,
+            skips: Vec::new(),
+            opaque: false,
+            thin: thinned.then(Thin::default),
+            unclear: Vec::new(),
+        }
+    }
+
     /// Packets that came in, of some records.
     pub(crate) fn count(&self, from: usize, to: usize) -> u64 {
         match &self.thin {
@@ -87,6 +123,11 @@ impl FrameRow {
 
     pub(crate) fn last(&self) -> Option<Place> {
         self.places.last().copied().filter(|_| self.places.len() > 1)
+    }
+
+    /// Why frames of some packets at a tap are not known.
+    pub(crate) fn unclear(&self, place: Place, (from, to): (usize, usize)) -> Option<&Unclear> {
+        self.unclear.iter().find(|own| own.place == place && own.from < to && from < own.to)
     }
 
     /// Whether the first tap is the tunnel's.
@@ -129,46 +170,75 @@ pub(crate) fn sightings(
     let at = |place: Place| {
         let tap = taps.place(place);
         if taps.is_tunnel(place) {
-            let mine: Vec<bool> = tap
-                .sas
+            let mut mine = sas_of(tap, ways, direction);
+            let own = tap
+                .tunnelled
+                .records
                 .iter()
-                .map(|sa| {
-                    let way = tap.directions.iter().position(|way| way.src == sa.src && way.dst == sa.dst);
-                    way.and_then(|way| ways.tunnel.get(way)) == Some(&direction)
-                })
-                .collect();
-            let own =
-                tap.tunnelled.records.iter().enumerate().filter(|(_, o)| mine.get(usize::from(o.sa)) == Some(&true));
-            let own: Vec<(usize, &Outer)> = own.collect();
-            let visible = own.iter().filter(|(_, o)| o.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
-            let size = |o: &Outer| if visible { o.inner } else { o.outer };
+                .enumerate()
+                .filter(|(_, o)| mine.get(usize::from(o.stream)) == Some(&true));
+            let mut own: Vec<(usize, &Outer)> = own.collect();
+            let visible =
+                own.iter().filter(|(_, o)| o.detail.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
+            if !visible {
+                packets_of_the_load(&mut own, &mut mine, !all || places.len() == 1, taps.is_thinned());
+            }
             let frames = own.iter().map(|(at, o)| Sighted {
                 t: o.t,
                 key: if visible { o.key } else { ContentDigest::NONE },
-                size: size(o),
+                size: if visible { o.detail.inner } else { o.detail.outer },
                 record: *at as u32,
                 frames: o.share.frames,
-                stream: o.sa,
+                stream: o.stream,
                 test: true,
             });
             At { frames: frames.collect(), sas: mine, tunnel: true, visible }
         } else {
             let test = |flow: u16| tests.as_ref().and_then(|tests| tests.get(usize::from(flow))) == Some(&true);
             let mine = |flow: u16| all && ways.of_flow(taps, flow) == Some(direction);
-            let own = tap.plain.records.iter().enumerate().map(|(at, p)| (at, p, test(p.flow)));
-            let frames = own.filter(|(_, p, test)| *test || mine(p.flow)).map(|(at, p, test)| Sighted {
+            let own = tap.plain.records.iter().enumerate().map(|(at, p)| (at, p, test(p.stream)));
+            let frames = own.filter(|(_, p, test)| *test || mine(p.stream)).map(|(at, p, test)| Sighted {
                 t: p.t,
                 key: p.key,
-                size: p.size,
+                size: p.detail.size,
                 record: at as u32,
                 frames: p.share.frames,
-                stream: p.flow,
+                stream: p.stream,
                 test,
             });
-            At { frames: frames.collect(), sas: Vec::new(), tunnel: false, visible: true }
+            let mut frames: Vec<Sighted> = frames.collect();
+            if !taps.is_thinned() {
+                copies::once(&mut frames);
+            }
+            At { frames, sas: Vec::new(), tunnel: false, visible: true }
         }
     };
     places.iter().map(|place| (*place, at(*place))).collect()
+}
+
+/// Which SAs of a tap go one way.
+fn sas_of(tap: &Tap, ways: &Ways, direction: Direction) -> Vec<bool> {
+    let of = |sa: &SaId| {
+        let way = tap.directions.iter().position(|way| way.src == sa.src && way.dst == sa.dst);
+        way.and_then(|way| ways.tunnel.get(way)) == Some(&direction)
+    };
+    tap.sas.iter().map(of).collect()
+}
+
+/// Leaves out of the frames of a tunnel those that are no packets of their own and, for the test load alone, SAs that carry none of it.
+fn packets_of_the_load(own: &mut Vec<(usize, &Outer)>, mine: &mut [bool], load_alone: bool, thinned: bool) {
+    let records: Vec<&Outer> = own.iter().filter(|_| load_alone).map(|(_, record)| *record).collect();
+    for sa in copies::background(&records) {
+        if let Some(mine) = mine.get_mut(usize::from(sa)) {
+            *mine = false;
+        }
+    }
+    own.retain(|(_, record)| mine.get(usize::from(record.stream)) == Some(&true));
+    if !thinned {
+        let records: Vec<&Outer> = own.iter().map(|(_, record)| *record).collect();
+        let mut repeated = copies::repeated(&records).into_iter();
+        own.retain(|_| repeated.next() != Some(true));
+    }
 }
 
 /// Which outer lengths the packets of a direction have.
@@ -186,7 +256,7 @@ fn lengths(taps: &Taps, seen: &[(Place, At)]) -> Lengths {
     match (plain, tunnel) {
         (_, Some((place, at))) if at.visible => {
             let pairs = at.frames.iter().filter_map(|frame| records(*place).get(frame.record as usize));
-            Lengths::known(pairs.map(|o| (o.inner, o.outer)))
+            Lengths::known(pairs.map(|o| (o.detail.inner, o.detail.outer)))
         }
         (Some((_, plain)), Some((_, tunnel))) => Lengths::learn(&histogram(plain), &histogram(tunnel)),
         _ => Lengths::default(),
@@ -196,22 +266,7 @@ fn lengths(taps: &Taps, seen: &[(Place, At)]) -> Lengths {
 /// The packets that came in. Those that came in encrypted have the lengths that the plain side shows.
 pub(crate) fn row(taps: &Taps, direction: Direction, seen: &[(Place, At)]) -> FrameRow {
     let plain = seen.iter().find(|(_, at)| !at.tunnel);
-    let mut row = FrameRow {
-        direction,
-        places: seen.iter().map(|(place, _)| *place).collect(),
-        t: Vec::new(),
-        size: Vec::new(),
-        key: Vec::new(),
-        flow: Vec::new(),
-        record: Vec::new(),
-        outer: Vec::new(),
-        out: Vec::new(),
-        middle: Vec::new(),
-        lengths: lengths(taps, seen),
-        skips: Vec::new(),
-        opaque: false,
-        thin: taps.is_thinned().then(Thin::default),
-    };
+    let mut row = FrameRow::empty(direction, seen, lengths(taps, seen), taps.is_thinned());
     let Some((place, first)) = seen.first() else { return row };
     if first.tunnel && plain.is_some_and(|(_, at)| at.frames.iter().all(|frame| !frame.test)) {
         // No test load came out in clear: what is in the tunnel is something else.

@@ -1,13 +1,16 @@
 //! Clocks that were set forward: all latencies from one packet on are longer or shorter by the silence that one tap alone shows.
 //!
 //! A device that pauses shows the same silence at its output, but its queue drains afterwards. A queue that drains during a pause of the
-//! tester shows the same fall of latency, but not below the latency of an idle device.
+//! tester shows the same fall of latency, but not below the latency of an idle device. A clock that is set between two loads shifts the whole
+//! of the second one at one tap; that it was a clock is certain where packets then leave before they came, or by so much that loads
+//! would be taken for each other.
 
 use super::clocks::Clocks;
 use super::pair::{Span, is_exact};
 use super::row::{At, FrameRow};
-use crate::trials::limits::{FORWARD_NS, SETTLED};
+use crate::trials::limits::{FORWARD_NS, SETTLED, TAPS_APART};
 use crate::trials::read::Place;
+use crate::trials::segments::silences;
 
 /// A clock was set forward at a tap: after this time of it, by so much.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +42,12 @@ pub(crate) fn forward(
     (place, at): (Place, &At),
     clocks: &Clocks,
     spans: &[Span],
+    rules: ShiftRules,
 ) -> Option<Forward> {
     let first = row.first()?;
+    if let Some(found) = between_loads(row, raw_in, (place, at), clocks, rules) {
+        return Some(found);
+    }
     let all = if is_exact(row, at) {
         vec![by_content(row, raw_in, (place, at), clocks)]
     } else if row.thin.is_some() {
@@ -56,6 +63,73 @@ pub(crate) fn forward(
             Forward { place, after: before.raw_out, by }
         } else {
             Forward { place: first, after: before.raw_in, by: -by }
+        })
+    })
+}
+
+/// When a shift between two loads is that of a clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShiftRules {
+    /// A longer silence ends a load.
+    pub(crate) gap: i64,
+    /// Whether one clock stamps all taps, so that no packet leaves before it came.
+    pub(crate) one_clock: bool,
+}
+
+/// Frames between two silences: number, and times of the first and the last one.
+#[derive(Clone, Copy, Debug)]
+struct Bunch {
+    frames: usize,
+    first: i64,
+    last: i64,
+}
+
+fn bunches(times: &[i64], gap: i64) -> Vec<Bunch> {
+    let of = |(from, to): (usize, usize)| {
+        Some(Bunch { frames: to - from, first: *times.get(from)?, last: *times.get(to.checked_sub(1)?)? })
+    };
+    silences(times, gap).into_iter().filter_map(of).collect()
+}
+
+/// A clock that was set in the silence between two loads: as many loads came out as came in, and one is shifted as a whole.
+fn between_loads(
+    row: &FrameRow,
+    raw_in: &[i64],
+    (place, at): (Place, &At),
+    clocks: &Clocks,
+    rules: ShiftRules,
+) -> Option<Forward> {
+    if !row.t.is_sorted() || row.thin.is_some() {
+        return None;
+    }
+    let raw_out: Vec<i64> = at.frames.iter().map(|frame| frame.t).collect();
+    let (came, left) = (bunches(&row.t, rules.gap), bunches(&raw_out, rules.gap));
+    let fits = |(came, left): (&Bunch, &Bunch)| left.frames <= came.frames + came.frames / 50 + 2;
+    if came.len() != left.len() || !came.iter().zip(&left).all(fits) {
+        return None;
+    }
+    let shift = |k: usize, time: fn(&Bunch) -> i64| {
+        let late = |k: usize| Some(clocks.map(place, time(left.get(k)?)) - time(came.get(k)?));
+        Some((late(k + 1)? - late(k)?, late(k + 1)?))
+    };
+    (0..came.len().saturating_sub(1)).find_map(|k| {
+        let ((by, late), (end, _)) = (shift(k, |own| own.first)?, shift(k, |own| own.last)?);
+        let whole = by.abs() >= FORWARD_NS && end.signum() == by.signum() && end.abs() >= by.abs() - by.abs() / 5;
+        let impossible = rules.one_clock && late < -TAPS_APART;
+        if !whole || !(impossible || by.abs() > rules.gap) {
+            return None;
+        }
+        // Somewhere in the silence: what passed then is of neither load.
+        let middle = |last: i64, next: i64| last.midpoint(next.saturating_sub(by.abs()).max(last));
+        Some(if by > 0 {
+            Forward { place, after: middle(left.get(k)?.last, left.get(k + 1)?.first), by }
+        } else {
+            let raw = |t: i64| row.t.binary_search(&t).ok().and_then(|i| raw_in.get(i)).copied();
+            Forward {
+                place: row.first()?,
+                after: middle(raw(came.get(k)?.last)?, raw(came.get(k + 1)?.first)?),
+                by: -by,
+            }
         })
     })
 }

@@ -1,50 +1,115 @@
 //! Which arrivals of a full first-in-first-out queue left it.
 
-/// Arrivals that a queue with room for `room` packets lets in, as many as came out at most.
-fn admitted(arrivals: &[i64], departures: &[i64], room: usize) -> Vec<usize> {
+/// Arrivals that a queue with room for `room` packets lets in, as many as came out at most; none leaves sooner than `least` after it came.
+fn admitted(arrivals: &[i64], departures: &[i64], room: usize, least: i64) -> Vec<usize> {
     let mut inside = Vec::new();
     let mut gone = 0;
     for (at, t) in arrivals.iter().enumerate() {
         while departures.get(gone).is_some_and(|d| d <= t) {
             gone += 1;
         }
-        if inside.len() < departures.len() && inside.len().saturating_sub(gone) < room {
+        let next = departures.get(inside.len()).is_some_and(|d| d - t >= least);
+        if next && inside.len().saturating_sub(gone) < room {
             inside.push(at);
         }
     }
     inside
 }
 
-/// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out.
-pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64]) -> Vec<usize> {
+/// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out. And whether all
+/// of them can have taken `least` or longer.
+pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> (Vec<usize>, bool) {
+    // Where not all that left can have taken so long, nothing is known of it.
+    let all = admitted(arrivals, departures, arrivals.len(), least).len() >= departures.len();
+    let least = if all { least } else { i64::MIN / 2 };
     let (mut low, mut high) = (1, arrivals.len().max(1));
     while low < high {
         let middle = low.midpoint(high);
-        if admitted(arrivals, departures, middle).len() >= departures.len() {
+        if admitted(arrivals, departures, middle, least).len() >= departures.len() {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    admitted(arrivals, departures, low)
+    (admitted(arrivals, departures, low, least), all)
+}
+
+/// Places of arrivals that departures follow at their pace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Paced {
+    /// These alone.
+    One(Vec<usize>),
+    /// These, or others as well: a latency that is longer by some packets fits as well.
+    Several(Vec<usize>),
+    /// None.
+    No,
 }
 
 /// Places of the arrivals that left, where departures are as far apart as arrivals and each comes as late after one as the first does:
 /// no queue was full, and what is missing was lost on its own. A full queue empties at its own pace. Where the first ones may be among the
-/// lost, another latency fits as well.
-pub(crate) fn paced(arrivals: &[i64], departures: &[i64]) -> Option<Vec<usize>> {
-    let (period, pace) = (median_gap(arrivals)?, median_gap(departures)?);
-    if (period - pace).abs() * 20 > period {
-        return None;
+/// lost, several latencies fit; the one that is near `least`, the latency of an idle device, is the one.
+pub(crate) fn paced(arrivals: &[i64], departures: &[i64], least: Option<i64>) -> Paced {
+    let (Some(period), Some(pace)) = (median_gap(arrivals), median_gap(departures)) else { return Paced::No };
+    let Some(first_out) = departures.first().filter(|_| (period - pace).abs() * 20 <= period) else {
+        return Paced::No;
+    };
+    if let Some(least) = least {
+        let first = arrivals.partition_point(|t| *t < first_out - least - period / 2);
+        return following(arrivals, departures, first, period).map_or(Paced::No, Paced::One);
     }
-    let chosen = following(arrivals, departures, 0, period)?;
     let lost = arrivals.len().saturating_sub(departures.len()).min(OTHERS);
-    let alone = (1..=lost).all(|first| following(arrivals, departures, first, period).is_none());
-    alone.then_some(chosen)
+    let mut fitting = (0..=lost).filter_map(|first| following(arrivals, departures, first, period));
+    match (fitting.next(), fitting.next()) {
+        (Some(chosen), None) => Paced::One(chosen),
+        (Some(chosen), Some(_)) => Paced::Several(chosen),
+        (None, _) => Paced::No,
+    }
 }
 
 /// Arrivals that may have been the first to leave, beside the first one.
 const OTHERS: usize = 16;
+
+/// Places of the departures that arrivals became, where there are others among them: each as late after its arrival as the first one.
+/// `slack`: by how much departures may seem to precede arrivals.
+pub(crate) fn subset(arrivals: &[i64], departures: &[i64], least: Option<i64>, slack: i64) -> Option<Vec<usize>> {
+    let (period, came) = (median_gap(arrivals)?, *arrivals.first()?);
+    let others = departures.len().checked_sub(arrivals.len())?;
+    if others > OTHERS && least.is_none() {
+        return None;
+    }
+    let late = |first: usize| departures.get(first).map(|d| d - came);
+    let may_be = |first: &usize| {
+        late(*first).is_some_and(|late| match least {
+            Some(least) => (late - least).abs() <= period / 2,
+            None => late >= -slack,
+        })
+    };
+    let mut fitting = (0..=others).filter(may_be).filter_map(|first| following(departures, arrivals, first, period));
+    let chosen = fitting.next()?;
+    fitting.next().is_none().then_some(chosen)
+}
+
+/// Places of the arrivals that left, where each departure comes as late after one as trials that lost none show: between the least and
+/// the greatest latency of the quietest of them. Times need not be even, but no two arrivals may be that close to each other as a rule.
+pub(crate) fn within_latency(arrivals: &[i64], departures: &[i64], (least, most): (i64, i64)) -> Option<Vec<usize>> {
+    if (most - least).saturating_mul(2) > median_gap(arrivals)? {
+        return None;
+    }
+    let mut next = 0;
+    let mut chosen = Vec::with_capacity(departures.len());
+    for d in departures {
+        while arrivals.get(next).is_some_and(|t| d - t > most + EXACT_NS) {
+            next += 1;
+        }
+        arrivals.get(next).filter(|t| d - *t >= least - EXACT_NS)?;
+        chosen.push(next);
+        next += 1;
+    }
+    Some(chosen)
+}
+
+/// Times are rounded to microseconds, in nanoseconds.
+const EXACT_NS: i64 = 1_000;
 
 /// The arrivals that departures follow as the first departure follows arrival `first`.
 fn following(arrivals: &[i64], departures: &[i64], first: usize, period: i64) -> Option<Vec<usize>> {
@@ -139,10 +204,14 @@ mod tests {
         // One packet per 10, served one per 20: the queue fills and every second packet is dropped.
         let arrivals: Vec<i64> = (0..10).map(|i| i * 10).collect();
         let departures = [25, 45, 65, 85, 105, 125];
-        let in_ = tail_drop(&arrivals, &departures);
+        let (in_, all) = tail_drop(&arrivals, &departures, 0);
+        assert!(all);
         assert_eq!(in_.len(), departures.len());
         assert!(in_.iter().zip(departures).all(|(at, d)| arrivals[*at] < d), "{in_:?}");
-        assert_eq!(tail_drop(&[], &[]), Vec::<usize>::new());
+        assert_eq!(tail_drop(&[], &[], 0), (Vec::new(), true));
+        // More left by a time than had come.
+        let (in_, all) = tail_drop(&[0, 100, 200, 300], &[10, 20, 310], 0);
+        assert_eq!((in_.len(), all), (3, false));
     }
 
     #[test]
@@ -150,13 +219,49 @@ mod tests {
         let arrivals: Vec<i64> = (0..100).map(|i| i * 1_000).collect();
         let kept: Vec<usize> = (0..100).filter(|i| !(40..60).contains(i) && *i != 77).collect();
         let left: Vec<i64> = kept.iter().filter_map(|i| Some(arrivals.get(*i)? + 300)).collect();
-        assert_eq!(paced(&arrivals, &left), Some(kept));
-        // Whether the first ten were lost or all are later by ten is open.
+        assert_eq!(paced(&arrivals, &left, None), Paced::One(kept.clone()));
+        assert_eq!(paced(&arrivals, &left, Some(250)), Paced::One(kept));
+        // Whether the first ten were lost or all are later by ten only an idle device tells.
         let late: Vec<i64> = arrivals.iter().skip(10).map(|t| t + 300).collect();
-        assert_eq!(paced(&arrivals, &late), None);
+        assert!(matches!(paced(&arrivals, &late, None), Paced::Several(_)));
+        assert_eq!(paced(&arrivals, &late, Some(310)), Paced::One((10..100).collect()));
+        assert_eq!(paced(&arrivals, &late, Some(10_290)), Paced::One((0..90).collect()));
         // One hundredth more than is served: the queue is full, and departures slip against arrivals.
         let slower: Vec<i64> = (0..90).map(|i| 300 + i * 1_010).collect();
-        assert_eq!(paced(&arrivals, &slower), None);
+        assert_eq!(paced(&arrivals, &slower, None), Paced::No);
+    }
+
+    #[test]
+    fn uneven_arrivals_are_told_by_their_latency() {
+        let arrivals: Vec<i64> = (0..100).map(|i| i * 50_000 + (i * i % 7) * 4_000).collect();
+        let kept: Vec<usize> = (0..100).filter(|i| i % 9 != 4).collect();
+        let left: Vec<i64> =
+            kept.iter().filter_map(|i| Some(arrivals.get(*i)? + 130_000 + (*i as i64 % 3) * 500)).collect();
+        assert_eq!(within_latency(&arrivals, &left, (130_000, 131_000)), Some(kept));
+        // A queue that grows is later.
+        let queued: Vec<i64> = (0..90).map(|i| 130_000 + i * 55_000).collect();
+        assert_eq!(within_latency(&arrivals, &queued, (130_000, 131_000)), None);
+        // Latencies that vary by as much as packets are apart say nothing.
+        assert_eq!(within_latency(&arrivals, &left, (130_000, 190_000)), None);
+    }
+
+    #[test]
+    fn others_among_what_left_are_left_out_where_one_latency_fits() {
+        let arrivals: Vec<i64> = (0..100).map(|i| i * 1_000).collect();
+        let mut left: Vec<(i64, bool)> = arrivals.iter().map(|t| (t + 300, true)).collect();
+        left.extend((0..5).map(|k| (11_650 + k * 17_000, false)));
+        left.sort_unstable();
+        let times: Vec<i64> = left.iter().map(|(t, _)| *t).collect();
+        let own: Vec<usize> = left.iter().enumerate().filter(|(_, (_, own))| *own).map(|(at, _)| at).collect();
+        assert_eq!(subset(&arrivals, &times, None, 0), Some(own));
+        // A tap that missed the fifth packet: the same latency fits, and a longer one does not.
+        let missed: Vec<i64> = arrivals.iter().copied().filter(|t| *t != 5_000).collect();
+        let all: Vec<i64> = arrivals.iter().map(|t| t + 300).collect();
+        assert_eq!(subset(&missed, &all, None, 0), Some((0..100).filter(|i| *i != 5).collect()));
+        // One that missed the last: all may be later by one.
+        let missed: Vec<i64> = arrivals.iter().copied().filter(|t| *t != 99_000).collect();
+        assert_eq!(subset(&missed, &all, None, 0), None);
+        assert_eq!(subset(&missed, &all, Some(310), 0), Some((0..99).collect()));
     }
 
     #[test]

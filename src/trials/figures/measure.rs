@@ -6,6 +6,7 @@ use super::tally::{TrialTally, Wire, tally};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::association::MISSING;
+use crate::trials::limits::TAPS_APART;
 use crate::trials::thinned::{self, ThinSample};
 
 /// Octets of a packet, by its number.
@@ -42,6 +43,12 @@ pub(crate) struct Sample<'s> {
     pub(crate) link_rate: Option<u64>,
     /// Why there is no latency.
     pub(crate) no_latency: Option<Reason>,
+    /// Whether the device was idle when the trial began.
+    pub(crate) met_idle: bool,
+    /// More frames came out than packets came in: which of them are the trial's is not known.
+    pub(crate) more_out: bool,
+    /// Why the tunnel tap says nothing.
+    pub(crate) no_tunnel: Option<Reason>,
     /// Lengths inside are not known.
     pub(crate) opaque: bool,
     /// What the records stand for, where not all were kept.
@@ -56,6 +63,37 @@ pub(crate) struct Measured {
     pub(crate) late: Vec<(i64, i64)>,
     /// Time in of the first lost packet.
     pub(crate) lost_at: Option<i64>,
+    /// Least latency of all packets of a trial that met an idle device.
+    pub(crate) idle: Option<i64>,
+}
+
+impl Measured {
+    /// Takes away every figure that rests on latencies.
+    pub(crate) fn without_latency(&mut self, reason: Reason) {
+        self.late.clear();
+        let trial = &mut self.trial;
+        trial.latency_modelled = false;
+        for latency in [
+            &mut trial.latency_min_ns,
+            &mut trial.latency_p50_ns,
+            &mut trial.latency_p99_ns,
+            &mut trial.latency_max_ns,
+            &mut trial.latency_sf_min_ns,
+            &mut trial.latency_sf_p50_ns,
+            &mut trial.latency_sf_max_ns,
+            &mut trial.latency_ct_min_ns,
+            &mut trial.latency_ct_p50_ns,
+            &mut trial.latency_ct_max_ns,
+            &mut trial.device_latency_p50_ns,
+        ] {
+            *latency = None;
+        }
+        (trial.latency_mean_ns, trial.latency_slope_ppm, trial.slope_error_ppm) = (None, None, None);
+        (trial.ratio, trial.backlog_max_frames, trial.drain_seconds, trial.stall_seconds) = (None, None, None, None);
+        let figures = [Figure::Latency, Figure::Ratio, Figure::DeviceLatency];
+        trial.undetermined.retain(|open| !figures.contains(&open.figure));
+        trial.undetermined.extend(figures.map(|figure| OpenFigure { figure, reason }));
+    }
 }
 
 /// The figures.
@@ -74,7 +112,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let has_out = !sample.out.is_empty();
     let known = |load: &Load| (!sample.opaque).then_some(*load);
     let offered = known(load).and_then(|load| load.rates(offered_fps));
-    let forwarded_fps = if has_out { tally.forwarded_fps } else { offered_fps };
+    let forwarded_fps = if has_out { tally.forwarded_fps.filter(|_| !sample.more_out) } else { offered_fps };
     let forwarded = known(if has_out { passed } else { load }).and_then(|load| load.rates(forwarded_fps));
     let seconds = (end - begin) as f64 / 1e9;
     let late: Vec<i64> = good.iter().map(|(_, t, d)| d - t).collect();
@@ -166,8 +204,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         because(Figure::Offered, Reason::TooFewFrames);
     }
     if forwarded_fps.is_none() {
-        let reason = if has_out && received == 0 { Reason::NothingForwarded } else { Reason::TooFewFrames };
-        because(Figure::Forwarded, reason);
+        because(Figure::Forwarded, no_forwarded(sample, received));
     }
     through_tunnel(&mut trial, sample, from, tally.wire, &mut because);
     if spread.is_some() {
@@ -193,7 +230,20 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let lost_at = tally.lost_at;
     let late = good.iter().map(|(_, t, d)| (*t, d - t)).filter(|_| spread.is_some()).collect();
     trial.undetermined = why;
-    Some(Measured { trial, late, lost_at })
+    let least = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t).min();
+    let idle = spread.and_then(|_| least()).filter(|_| sample.met_idle);
+    Some(Measured { trial, late, lost_at, idle })
+}
+
+/// Why there is no forwarded rate.
+fn no_forwarded(sample: &Sample<'_>, received: u64) -> Reason {
+    if sample.more_out {
+        Reason::AssociationUnclear
+    } else if !sample.out.is_empty() && received == 0 {
+        Reason::NothingForwarded
+    } else {
+        Reason::TooFewFrames
+    }
 }
 
 /// Latencies of RFC 1242 section 3.8: the time a frame takes on the wire is taken off, or added.
@@ -227,6 +277,9 @@ fn through_tunnel(
             because(figure, Reason::NoMiddleTap);
         }
         return;
+    }
+    if let Some(reason) = sample.no_tunnel {
+        return without_tunnel(trial, reason, because);
     }
     let Wire { seen, fps, octets, frames } = wire;
     trial.tunnelled = Some(seen);
@@ -267,10 +320,19 @@ fn through_tunnel(
     }
 }
 
+/// The tunnel tap does not say which frames are the trial's.
+fn without_tunnel(trial: &mut Trial, reason: Reason, because: &mut impl FnMut(Figure, Reason)) {
+    for figure in [Figure::Tunnel, Figure::Tunnelled, Figure::DeviceLatency] {
+        because(figure, reason);
+    }
+    if reason == Reason::CaptureCut {
+        trial.sequence_lost = None;
+        because(Figure::SequenceLost, reason);
+    }
+}
+
 /// Of so many packets one may contradict its time at the tunnel tap.
 const CONTRADICTED_OF: usize = 50;
-/// By how much times of different taps may contradict each other, in nanoseconds.
-const TAPS_APART: i64 = 100_000;
 
 /// The time of each packet at the tunnel tap. Where every packet of the tunnel reached the end, what left first was first in the tunnel.
 fn through_device(sample: &Sample<'_>) -> Vec<(usize, i64)> {

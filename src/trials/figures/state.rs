@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Measured;
 use super::fit::rank;
 use crate::model::trials::{Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
-use crate::trials::limits::{WAITING, WAYS};
+use crate::trials::limits::{FORWARD_NS, WAITING, WAYS};
 
 /// What trials must share to be compared.
 pub(crate) type Group = (Direction, Ways, String);
@@ -16,7 +16,8 @@ pub(crate) fn group(trial: &Trial) -> Group {
 }
 
 /// Judges all trials of a run. `equal`: by which share the forwarded rate may be below the offered one.
-pub(crate) fn judge(rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
+pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
+    shifted(&mut rows);
     let mut least: BTreeMap<(Direction, String), i64> = BTreeMap::new();
     for row in &rows {
         if let Some(min) = row.trial.latency_min_ns {
@@ -40,6 +41,25 @@ pub(crate) fn judge(rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         }
     }
     trials
+}
+
+/// Takes away latencies that no idle device explains: of a trial that met one, not even the fastest packet was as fast as packets of
+/// others were.
+fn shifted(rows: &mut [Measured]) {
+    let mut least: BTreeMap<(Direction, String), i64> = BTreeMap::new();
+    let key = |trial: &Trial| (trial.direction, trial.size_class.clone());
+    for row in rows.iter() {
+        if let Some(idle) = row.idle {
+            let own = least.entry(key(&row.trial)).or_insert(idle);
+            *own = (*own).min(idle);
+        }
+    }
+    for row in rows {
+        let usual = least.get(&key(&row.trial)).copied();
+        if row.idle.zip(usual).is_some_and(|(idle, usual)| idle - usual >= FORWARD_NS) {
+            row.without_latency(Reason::NoIdlePacket);
+        }
+    }
 }
 
 /// Whether the other direction is loaded during a trial, too.

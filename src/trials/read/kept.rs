@@ -3,6 +3,7 @@
 //! Which records are kept follows from their content where that tells packets apart, else from their number in the bunch: two taps that
 //! saw the same packets keep the same ones. Records on both sides of a pause are always kept, so that silences stay what they are.
 
+use super::tap::ContentDigest;
 use crate::trials::limits::{APART_NS, MAX_PARTS};
 
 /// What a record stands for: itself and the frames of its stream since the record before it that were not kept.
@@ -45,15 +46,17 @@ impl Share {
     }
 }
 
-/// What is kept of a frame.
-pub(crate) trait KeptRecord: Copy {
-    fn time(&self) -> i64;
+/// What is kept of a frame, and what is its own as a packet in clear or in a tunnel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct KeptRecord<D> {
+    /// Time in nanoseconds, clock steps undone.
+    pub(crate) t: i64,
+    /// Digest of what no router changes; none where too little was captured, or nothing is visible.
+    pub(crate) key: ContentDigest,
     /// Flow or SA.
-    fn stream(&self) -> u16;
-    /// Digest of its content; 0 for none.
-    fn content(&self) -> u32;
-    fn share(&self) -> Share;
-    fn set_share(&mut self, share: Share);
+    pub(crate) stream: u16,
+    pub(crate) share: Share,
+    pub(crate) detail: D,
 }
 
 /// Frames of one stream between two silences.
@@ -67,13 +70,13 @@ struct Part {
 
 /// A stream as it is read.
 #[derive(Clone, Copy, Debug)]
-struct Reading<R> {
+struct Reading<D> {
     part: u16,
     last: i64,
     /// Time of the record that was kept last.
     kept: i64,
     /// The latest frame, if it was not kept; it is if a pause follows.
-    held: Option<R>,
+    held: Option<KeptRecord<D>>,
 }
 
 /// Where a record is: it may move when records are thinned.
@@ -85,10 +88,10 @@ pub(crate) struct Spot {
 
 /// The records.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept<R> {
-    pub(crate) records: Vec<R>,
+pub(crate) struct Kept<D> {
+    pub(crate) records: Vec<KeptRecord<D>>,
     parts: Vec<Part>,
-    streams: Vec<Option<Reading<R>>>,
+    streams: Vec<Option<Reading<D>>>,
     room: usize,
     gap: i64,
     /// Records further apart are all kept.
@@ -97,7 +100,7 @@ pub(crate) struct Kept<R> {
     pub(crate) thinned: u32,
 }
 
-impl<R: KeptRecord> Kept<R> {
+impl<D: Copy> Kept<D> {
     pub(crate) fn new(room: usize, gap: i64) -> Self {
         Self {
             records: Vec::new(),
@@ -111,8 +114,8 @@ impl<R: KeptRecord> Kept<R> {
     }
 
     /// Takes in a frame; where its record is, if it is kept.
-    pub(crate) fn push(&mut self, mut own: R) -> Option<Spot> {
-        let (t, stream) = (own.time(), usize::from(own.stream()));
+    pub(crate) fn push(&mut self, mut own: KeptRecord<D>) -> Option<Spot> {
+        let (t, stream) = (own.t, usize::from(own.stream));
         if stream >= self.streams.len() {
             self.streams.resize(stream + 1, None);
         }
@@ -124,16 +127,16 @@ impl<R: KeptRecord> Kept<R> {
                 (self.parts.len() - 1) as u16
             }
         };
-        own.set_share(Share { part, ..own.share() });
+        own.share = Share { part, ..own.share };
         let chosen = self.parts.get_mut(usize::from(part)).is_none_or(|part| part.next(&own));
         let mut reading = before.unwrap_or(Reading { part, last: t, kept: i64::MIN / 2, held: None });
         (reading.part, reading.last) = (part, t);
         if let Some(held) = reading.held.take() {
             if t - reading.kept > self.apart {
                 self.keep(held);
-                reading.kept = held.time();
+                reading.kept = held.t;
             } else {
-                own.set_share(held.share().and(own.share()));
+                own.share = held.share.and(own.share);
             }
         }
         let spot = if chosen || t - reading.kept > self.apart {
@@ -149,7 +152,7 @@ impl<R: KeptRecord> Kept<R> {
         spot
     }
 
-    fn keep(&mut self, own: R) -> Spot {
+    fn keep(&mut self, own: KeptRecord<D>) -> Spot {
         if self.records.len() >= self.room {
             self.thin();
         }
@@ -158,12 +161,12 @@ impl<R: KeptRecord> Kept<R> {
     }
 
     /// A record that is still where it was put.
-    pub(crate) fn at(&mut self, spot: Spot) -> Option<&mut R> {
+    pub(crate) fn at(&mut self, spot: Spot) -> Option<&mut KeptRecord<D>> {
         if spot.thinned == self.thinned { self.records.get_mut(spot.at) } else { None }
     }
 
     /// The latest frame of a stream that was not kept.
-    pub(crate) fn held(&mut self, stream: u16) -> Option<&mut R> {
+    pub(crate) fn held(&mut self, stream: u16) -> Option<&mut KeptRecord<D>> {
         self.streams.get_mut(usize::from(stream))?.as_mut()?.held.as_mut()
     }
 
@@ -173,8 +176,8 @@ impl<R: KeptRecord> Kept<R> {
         for slot in std::mem::take(&mut self.streams) {
             self.records.extend(slot.and_then(|reading| reading.held));
         }
-        if !self.records.is_sorted_by_key(KeptRecord::time) {
-            self.records.sort_by_key(KeptRecord::time);
+        if !self.records.is_sorted_by_key(|own| own.t) {
+            self.records.sort_by_key(|own| own.t);
         }
     }
 
@@ -195,7 +198,7 @@ impl<R: KeptRecord> Kept<R> {
     fn raise_levels(&mut self) {
         let mut counts = vec![0_u32; self.parts.len()];
         for record in &self.records {
-            if let Some(count) = counts.get_mut(usize::from(record.share().part)) {
+            if let Some(count) = counts.get_mut(usize::from(record.share.part)) {
                 *count += 1;
             }
         }
@@ -216,10 +219,10 @@ impl<R: KeptRecord> Kept<R> {
         // Contents that do not tell packets apart choose all of them or none.
         let mut passed = vec![(0_u32, 0_u32); self.parts.len()];
         for record in &self.records {
-            let at = usize::from(record.share().part);
+            let at = usize::from(record.share.part);
             let (Some(part), Some(passed)) = (self.parts.get(at), passed.get_mut(at)) else { continue };
             passed.0 += 1;
-            passed.1 += u32::from(record.content() != 0 && is_chosen(record.content(), part.level));
+            passed.1 += u32::from(record.key.low() != 0 && is_chosen(record.key.low(), part.level));
         }
         for ((part, more), (all, chosen)) in self.parts.iter_mut().zip(raised).zip(passed) {
             let want = all >> more;
@@ -229,29 +232,29 @@ impl<R: KeptRecord> Kept<R> {
 
     /// Walks over the records as if they were read again, with the levels that hold now.
     fn drop_unchosen(&mut self) {
-        let mut streams: Vec<Option<(i64, Option<R>)>> = vec![None; self.streams.len()];
+        let mut streams: Vec<Option<(i64, Option<KeptRecord<D>>)>> = vec![None; self.streams.len()];
         let mut numbers = vec![0_u32; self.parts.len()];
         let mut end = 0;
         for at in 0..self.records.len() {
             let Some(mut own) = self.records.get(at).copied() else { break };
-            let share = own.share();
+            let share = own.share;
             let number = numbers.get_mut(usize::from(share.part)).map_or(0, |number| {
                 *number = number.saturating_add(share.frames);
                 *number
             });
             let chosen = self.parts.get(usize::from(share.part)).is_none_or(|part| part.chooses(&own, number));
-            let Some(slot) = streams.get_mut(usize::from(own.stream())) else { continue };
+            let Some(slot) = streams.get_mut(usize::from(own.stream)) else { continue };
             let (mut last, held) = slot.take().unwrap_or((i64::MIN / 2, None));
             if let Some(held) = held {
-                if own.time() - last > self.apart {
+                if own.t - last > self.apart {
                     self.move_to(&mut end, held);
-                    last = held.time();
+                    last = held.t;
                 } else {
-                    own.set_share(held.share().and(own.share()));
+                    own.share = held.share.and(own.share);
                 }
             }
-            let keep = chosen || own.time() - last > self.apart;
-            *slot = Some(if keep { (own.time(), None) } else { (last, Some(own)) });
+            let keep = chosen || own.t - last > self.apart;
+            *slot = Some(if keep { (own.t, None) } else { (last, Some(own)) });
             if keep {
                 self.move_to(&mut end, own);
             }
@@ -264,7 +267,7 @@ impl<R: KeptRecord> Kept<R> {
     }
 
     /// Writes where records were read already: no more are kept than were read.
-    fn move_to(&mut self, end: &mut usize, own: R) {
+    fn move_to(&mut self, end: &mut usize, own: KeptRecord<D>) {
         if let Some(slot) = self.records.get_mut(*end) {
             *slot = own;
             *end += 1;
@@ -274,13 +277,13 @@ impl<R: KeptRecord> Kept<R> {
 
 impl Part {
     /// Counts a frame; whether it is chosen.
-    fn next<R: KeptRecord>(&mut self, own: &R) -> bool {
+    fn next<D>(&mut self, own: &KeptRecord<D>) -> bool {
         self.frames = self.frames.wrapping_add(1);
         self.chooses(own, self.frames)
     }
 
-    fn chooses<R: KeptRecord>(&self, own: &R, number: u32) -> bool {
-        let by = if self.by_content && own.content() != 0 { own.content() } else { number };
+    fn chooses<D>(&self, own: &KeptRecord<D>, number: u32) -> bool {
+        let by = if self.by_content && own.key.low() != 0 { own.key.low() } else { number };
         is_chosen(by, self.level)
     }
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use flows::{FlowKey, Flows, Starts};
 use kept::{Share, Spot};
-use tap::{ContentDigest, Outer, SaId, Tap, TapPacket, TunnelWay};
+use tap::{ContentDigest, InClear, InTunnel, Outer, SaId, Tap, TapPacket, TunnelWay};
 use transfers::{Connections, TcpSegment};
 
 use super::association::stepped::Forward;
@@ -131,9 +131,9 @@ impl Taps {
         let packet = TapPacket {
             t: ns,
             key: sight.key(outer).map_or(ContentDigest::NONE, ContentDigest::of),
-            size,
-            flow,
+            stream: flow,
             share,
+            detail: InClear { size },
         };
         if let Some(tap) = self.tap.get_mut(at) {
             tap.plain.push(packet);
@@ -187,16 +187,13 @@ impl Taps {
         let l1 = clamp(l1_of(packet_frame(stack, outer)));
         let own = Outer {
             t: ns,
-            sequence: last.map_or(0, |sa| sa.sequence),
             key: inside.and_then(|inside| inside.key).map_or(ContentDigest::NONE, ContentDigest::of),
-            outer: clamp(outer.total_bytes),
-            inner,
-            sa,
-            l1,
+            stream: sa,
             share: Share::one(u32::from(l1), u32::from(inner)),
+            detail: InTunnel { sequence: last.map_or(0, |sa| sa.sequence), outer: clamp(outer.total_bytes), inner, l1 },
         };
         if last.is_some() {
-            tap.skipped.see(sa, ns, own.sequence);
+            tap.skipped.see(sa, ns, own.detail.sequence);
         }
         let spot = tap.tunnelled.push(own);
         if outer.more_fragments {
@@ -229,8 +226,8 @@ impl Taps {
             None => kept.held(sa),
         };
         if let Some(own) = own {
-            own.l1 = own.l1.saturating_add(l1);
-            own.outer = own.outer.max(end);
+            own.detail.l1 = own.detail.l1.saturating_add(l1);
+            own.detail.outer = own.detail.outer.max(end);
             own.t = own.t.max(ns);
             own.share.octets = own.share.octets.saturating_add(u32::from(l1));
         }

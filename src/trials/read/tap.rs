@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::flows::Starts;
-use super::kept::{Kept, KeptRecord, Share};
+use super::kept::{Kept, KeptRecord};
 use super::skipped::SkippedNumbers;
 use crate::model::{Address, SaKey};
 use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, STEP_BACK_NS};
 
 /// 48 bits of a digest: of millions of packets hardly two share 32 bits and are taken for each other. 0 for none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct ContentDigest {
     low: u32,
     high: u16,
@@ -20,89 +20,41 @@ pub(crate) struct ContentDigest {
 impl ContentDigest {
     pub(crate) const NONE: Self = Self { low: 0, high: 0 };
 
+    /// 32 bits of it; 0 for none.
+    pub(crate) const fn low(self) -> u32 {
+        self.low
+    }
+
     pub(crate) fn of(key: u64) -> Self {
         Self { low: ((key ^ key >> 32) as u32).max(1), high: (key >> 16) as u16 }
     }
 }
 
-/// A packet in clear.
+/// A packet in clear: its stream is its flow. Octets of its share are IP lengths, and what fills short frames up.
+pub(crate) type TapPacket = KeptRecord<InClear>;
+
+/// What is known of a packet in clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct TapPacket {
-    /// Time in nanoseconds, clock steps undone.
-    pub(crate) t: i64,
-    /// ContentDigest of what no router changes; 0 where too little was captured.
-    pub(crate) key: ContentDigest,
+pub(crate) struct InClear {
     /// IP length.
     pub(crate) size: u16,
-    /// Its flow.
-    pub(crate) flow: u16,
-    /// Octets are IP lengths, and what fills short frames up.
-    pub(crate) share: Share,
 }
 
-impl KeptRecord for TapPacket {
-    fn time(&self) -> i64 {
-        self.t
-    }
+/// A packet in a tunnel or under IPsec: its stream is its SA, its digest that of the packet inside. Octets of its share are those at layer
+/// 1, and IP lengths of the packets inside.
+pub(crate) type Outer = KeptRecord<InTunnel>;
 
-    fn stream(&self) -> u16 {
-        self.flow
-    }
-
-    fn content(&self) -> u32 {
-        self.key.low
-    }
-
-    fn share(&self) -> Share {
-        self.share
-    }
-
-    fn set_share(&mut self, share: Share) {
-        self.share = share;
-    }
-}
-
-/// A packet in a tunnel or under IPsec.
+/// What is known of a packet in a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Outer {
-    /// Time in nanoseconds, clock steps undone.
-    pub(crate) t: i64,
+pub(crate) struct InTunnel {
     /// Sequence number as it is on the wire.
     pub(crate) sequence: u32,
-    /// ContentDigest of the packet inside, where that is visible; else 0.
-    pub(crate) key: ContentDigest,
     /// IP length, fragments put together.
     pub(crate) outer: u16,
     /// IP length of the packet inside; 0 where it is not visible.
     pub(crate) inner: u16,
-    /// Number of its SA.
-    pub(crate) sa: u16,
     /// Octets of its frames at layer 1.
     pub(crate) l1: u16,
-    /// Octets are those at layer 1, and IP lengths of the packets inside.
-    pub(crate) share: Share,
-}
-
-impl KeptRecord for Outer {
-    fn time(&self) -> i64 {
-        self.t
-    }
-
-    fn stream(&self) -> u16 {
-        self.sa
-    }
-
-    fn content(&self) -> u32 {
-        self.key.low
-    }
-
-    fn share(&self) -> Share {
-        self.share
-    }
-
-    fn set_share(&mut self, share: Share) {
-        self.share = share;
-    }
 }
 
 /// An SA, or a tunnel without.
@@ -125,8 +77,8 @@ pub(crate) struct ClockStep {
 /// A tap.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    pub(crate) plain: Kept<TapPacket>,
-    pub(crate) tunnelled: Kept<Outer>,
+    pub(crate) plain: Kept<InClear>,
+    pub(crate) tunnelled: Kept<InTunnel>,
     /// Control frames: time, number, and octets at layer 1.
     pub(crate) control: Vec<(i64, u32, u64)>,
     pub(crate) frames: u64,
@@ -136,6 +88,8 @@ pub(crate) struct Tap {
     pub(crate) steps: Vec<ClockStep>,
     /// Sequence numbers that SAs skipped.
     pub(crate) skipped: SkippedNumbers,
+    /// Time of the first frame.
+    pub(crate) earliest: Option<i64>,
     /// Time of the latest frame, steps undone.
     pub(crate) latest: Option<i64>,
     /// Pairs of outer addresses: bunches, and which way each SA goes.
@@ -167,6 +121,7 @@ impl Tap {
             decrypted: 0,
             steps: Vec::new(),
             skipped: SkippedNumbers::default(),
+            earliest: None,
             latest: None,
             directions: Vec::new(),
             sas: Vec::new(),
@@ -179,7 +134,7 @@ impl Tap {
         let shift = self.steps.last().map_or(0, |step| step.shift);
         let ns = raw.saturating_add(shift).clamp(-FURTHEST_NS, FURTHEST_NS);
         let Some(latest) = self.latest else {
-            self.latest = Some(ns);
+            (self.earliest, self.latest) = (Some(ns), Some(ns));
             return ns;
         };
         if ns < latest - STEP_BACK_NS {
@@ -197,7 +152,7 @@ impl Tap {
         self.plain.records.iter_mut().for_each(|own| back(&mut own.t));
         self.tunnelled.records.iter_mut().for_each(|own| back(&mut own.t));
         self.control.iter_mut().for_each(|(t, ..)| back(t));
-        self.latest.iter_mut().for_each(back);
+        self.earliest.iter_mut().chain(&mut self.latest).for_each(back);
         self.skipped.times().for_each(back);
         self.directions.iter_mut().flat_map(|way| &mut way.starts.starts).for_each(back);
         let known = self.steps.iter().rev().find(|step| step.at <= after).map_or(0, |step| step.shift);

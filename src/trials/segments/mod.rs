@@ -2,6 +2,7 @@
 
 mod bins;
 mod given;
+mod ramps;
 mod split;
 
 pub(crate) use given::given;
@@ -68,8 +69,9 @@ pub(crate) fn find(load: OfferedLoad<'_>, cuts: Cuts) -> Vec<Stretch> {
     let mut found = Vec::new();
     for (from, to) in silences(load.times, cuts.gap) {
         for (from, to) in runs(load, from, to) {
-            for (from, to) in split::by_rate(load, from, to, cuts) {
-                found.push(stretch(load, from, to, cuts));
+            for (from, to, ramp) in ramps::ramps(load, split::by_rate(load, from, to, cuts)) {
+                let own = stretch(load, from, to, cuts);
+                found.push(if ramp && own.kind == Kind::Trial { Stretch { kind: Kind::Ramp, ..own } } else { own });
             }
         }
     }
@@ -91,7 +93,7 @@ fn stretch(load: OfferedLoad<'_>, from: usize, to: usize, cuts: Cuts) -> Stretch
 }
 
 /// Cuts at silences.
-fn silences(times: &[i64], gap: i64) -> Vec<(usize, usize)> {
+pub(crate) fn silences(times: &[i64], gap: i64) -> Vec<(usize, usize)> {
     let mut pieces = Vec::new();
     let mut from = 0;
     for (at, pair) in times.windows(2).enumerate() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::trials::{
-    Bound, Figure, Kind, Limit, Limits, Loss, OpenFigure, Rates, Reason, State, Throughput, Trial, Ways,
+    Basis, Bound, Figure, Kind, Limit, Limits, Loss, OpenFigure, Rates, Reason, State, Throughput, Trial, Ways,
 };
 use crate::trials::figures::fit::median;
 use crate::trials::figures::group;
@@ -20,7 +20,8 @@ pub(crate) struct Circuit {
 
 /// A row for each direction, ways, size and length.
 pub(crate) fn throughput(trials: &[Trial], circuit: Circuit) -> Vec<Throughput> {
-    let out = |t: &Trial| matches!(t.state, State::Stalled | State::Silent) || t.ways == Ways::BothUnequal;
+    let out =
+        |t: &Trial| matches!(t.state, State::Stalled | State::Silent) || t.ways == Ways::BothUnequal || has_more_out(t);
     let all: Vec<&Trial> = trials.iter().filter(|t| t.kind == Kind::Trial).collect();
     let usable: Vec<&Trial> = all.iter().copied().filter(|t| !out(t) && t.offered_fps.is_some()).collect();
     let keys: BTreeSet<_> = usable.iter().map(|t| (t.direction.name(), t.ways.name(), t.size_class.clone())).collect();
@@ -66,6 +67,12 @@ fn offered(t: &Trial) -> Option<Rates> {
     })
 }
 
+/// Whether more came out than went in, so that what was lost is not known.
+fn has_more_out(t: &Trial) -> bool {
+    let open = OpenFigure { figure: Figure::Forwarded, reason: Reason::AssociationUnclear };
+    t.undetermined.contains(&open)
+}
+
 fn fps(t: &Trial) -> f64 {
     t.offered_fps.unwrap_or(0.0)
 }
@@ -84,8 +91,10 @@ fn edge<'t>(
 fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Throughput> {
     trials.sort_by(|a, b| fps(a).total_cmp(&fps(b)));
     let first = *trials.first()?;
-    let fails = |t: &Trial| {
-        matches!(t.state, State::Overloaded | State::Lossy) && t.ratio.is_some_and(|ratio| ratio < 1.0 - circuit.equal)
+    let fails = |t: &Trial| match t.ratio {
+        Some(ratio) => matches!(t.state, State::Overloaded | State::Lossy) && ratio < 1.0 - circuit.equal,
+        // Whatever the queue did, what was lost was not forwarded.
+        None => t.basis != Basis::Sequence && t.loss_pct > 100.0 * circuit.equal,
     };
     let (equal, equal_edge) = edge(&trials, |t| t.state == State::Equal, fails);
     let (clean, clean_edge) = edge(&trials, |t| t.lost == 0, |t| t.lost > 0);
@@ -159,7 +168,7 @@ pub(crate) fn loss(trials: &[Trial]) -> Vec<Loss> {
             state: t.state,
         })
     };
-    trials.iter().filter(|t| t.kind == Kind::Trial).filter_map(of).collect()
+    trials.iter().filter(|t| t.kind == Kind::Trial && !has_more_out(t)).filter_map(of).collect()
 }
 
 /// Trials of one group, for what is decided over all sizes.

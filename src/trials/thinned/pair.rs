@@ -66,7 +66,7 @@ pub(crate) fn pair(
 /// SA of a frame, its sequence number, and its octets.
 fn outer(at: &At, records: &[Outer], frame: &Sighted) -> (u16, Option<u32>, f64) {
     match records.get(frame.record as usize).filter(|_| at.tunnel) {
-        Some(own) => (own.sa, Some(own.sequence), own.share.mean()),
+        Some(own) => (own.stream, Some(own.detail.sequence), own.share.mean()),
         None => (frame.stream, None, 0.0),
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn sentences(report: &TrialsReport) -> Vec<String> {
         let why = if report.trials.is_empty() {
             "No trial was found."
         } else {
-            "No throughput: every trial stalled, forwarded nothing, or loads both directions unequally."
+            "No throughput: every trial stalled, forwarded nothing, loads both directions unequally, or shows more packets out than in."
         };
         sentences.push(why.to_owned());
     }
@@ -60,7 +60,7 @@ fn of(row: &Throughput) -> String {
         }
         _ => match row.rfc1242 {
             Some(rate) => {
-                format!("{size}: {}/s without loss; the trial is too short to say whether a queue grew", fps(rate.fps))
+                format!("{size}: {}/s without loss; whether a queue grew is not determined", fps(rate.fps))
             }
             None => format!("{size}: throughput not determined"),
         },

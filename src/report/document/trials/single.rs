@@ -2,7 +2,7 @@
 
 use super::super::table::{Cell, Column, Priority, Table};
 use super::super::{Section, View};
-use crate::model::trials::{Trial, TrialsReport};
+use crate::model::trials::{Figure, OpenFigure, Reason, Trial, TrialsReport};
 
 /// A size without the numbers of a long mix.
 fn names(trial: &Trial) -> [Cell; 3] {
@@ -87,8 +87,38 @@ pub(super) fn latency(report: &TrialsReport, view: &View) -> Section {
     }
     section.table(table);
     section.more(view, timed.len(), "trials", "--format csv --table trials");
+    for (why, trials) in without_latency(report) {
+        section.say(format!("Not determined of {trials}: {why}."));
+    }
     section
 }
+
+/// Why trials have no latency although packets came out, and which.
+fn without_latency(report: &TrialsReport) -> Vec<(&'static str, String)> {
+    let reasons = [
+        (Reason::ClockStep, "a clock was set during the trial"),
+        (Reason::NoAnchor, "nothing compares the clocks"),
+        (
+            Reason::NoIdlePacket,
+            "not even the fastest packet was as fast as in other trials that met an idle device; the path or a clock changed, or the device \
+             was busy",
+        ),
+        (Reason::AssociationUnclear, "several frames fit the same packet"),
+    ];
+    let open = |trial: &&Trial, reason| trial.undetermined.contains(&OpenFigure { figure: Figure::Latency, reason });
+    let of = |(reason, why): (Reason, &'static str)| {
+        let numbers: Vec<String> =
+            report.trials.iter().filter(|trial| open(trial, reason)).map(|trial| trial.trial.to_string()).collect();
+        let shown = numbers.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if numbers.len() > NAMED { " and others" } else { "" };
+        let noun = if numbers.len() == 1 { "trial" } else { "trials" };
+        (!numbers.is_empty()).then(|| (why, format!("{noun} {shown}{more}")))
+    };
+    reasons.into_iter().filter_map(of).collect()
+}
+
+/// Trials that are named in one sentence.
+const NAMED: usize = 12;
 
 pub(super) fn segments(report: &TrialsReport, view: &View) -> Section {
     let mut section = Section::titled("No trial");
