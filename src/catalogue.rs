@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 99] = [
+static ENTRIES: [Entry; 100] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -153,6 +153,7 @@ static ENTRIES: [Entry; 99] = [
     capture::UNTIMED,
     capture::DROPS,
     capture::HOLE,
+    capture::FILE_MISSING,
     capture::LAYOUT,
     pairing::LOSS,
     pairing::LOSS_BEHIND,
