@@ -99,7 +99,6 @@ pub(super) enum StampedAt {
 
 /// What was asked for, checked.
 fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sink), Error> {
-    parquet::refuse(args.tell.format)?;
     let table = options::table(&args.tell, PairTable::Pairs)?;
     let inputs = args.lists.inputs(&args.plain, &args.tunnel, &args.exit)?;
     read_stdin_once(&inputs, args.lists.lists(), &args.policy)?;
@@ -119,7 +118,7 @@ fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sin
         transform: transform.transpose()?.map(|esp| (esp, mode)),
     };
     let all = [&inputs.plain, &inputs.tunnel, &inputs.exit].into_iter().flatten();
-    let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(all, &args.policy))?;
+    let sink = parquet::open(&args.tell, options::read_paths(all, &args.policy))?;
     Ok((inputs, pairing, table, sink))
 }
 
@@ -137,7 +136,12 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         ..Settings::default()
     };
     let rows = args.tell.format == Format::Csv && table == PairTable::Pairs;
-    let result = if rows {
+    let result = if args.tell.format == Format::Parquet {
+        let also = format!("{:?} {} {} {}", args.transform, args.mode as u8, args.one_clock, args.timestamp_at as u8);
+        parquet::pairs(&sink, &inputs, &settings, &also, |write| {
+            engine::pair(&inputs, &settings, &pairing, Some(write), &display)
+        })
+    } else if rows {
         let names =
             |inputs: &[Input]| inputs.iter().map(|input| input.source.name().to_string_lossy().into_owned()).collect();
         PairRows::new(&mut sink, names(&inputs.plain), names(&inputs.tunnel)).and_then(|mut rows| {
@@ -184,7 +188,7 @@ fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink
         Format::Text => out.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => out.write_all(markdown::render(&document()).as_bytes()),
         Format::Html => out.write_all(html::render(&document()).as_bytes()),
-        // Refused before.
+        // Written while the pairs came.
         Format::Parquet => Ok(()),
         Format::Json => json::write_pairs(report, out),
         Format::Ndjson => json::write_pair_lines(report, out),

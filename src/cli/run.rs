@@ -150,7 +150,11 @@ pub(super) fn say_unread<'e>(
 fn frames(args: &FramesArgs) -> Verdict {
     let prepared = options::settings(&args.filter, None).and_then(|settings| {
         let inputs = options::inputs(&args.input, &args.policy, false)?;
-        let sink = Sink::open(args.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
+        let output = args.output.as_deref();
+        let sink = match args.format {
+            RowsFormat::Parquet => parquet::folder(output)?,
+            _ => Sink::open(output, options::read_paths(&inputs, &args.policy))?,
+        };
         Ok((settings, inputs, sink))
     });
     let (mut settings, inputs, mut sink) = match prepared {
@@ -162,12 +166,12 @@ fn frames(args: &FramesArgs) -> Verdict {
     if !args.run.quiet {
         policies::warn_of_keys(&settings.expectation);
     }
-    let format = match args.format {
-        RowsFormat::Csv => RowFormat::Csv,
-        RowsFormat::Ndjson => RowFormat::Ndjson,
+    let mut rows = |format| engine::frames(&inputs, &settings, &mut FrameRows::new(&mut sink, format), &display);
+    let result = match args.format {
+        RowsFormat::Csv => rows(RowFormat::Csv),
+        RowsFormat::Ndjson => rows(RowFormat::Ndjson),
+        RowsFormat::Parquet => parquet::frames(&sink, &inputs, &settings, &display),
     };
-    let mut rows = FrameRows::new(&mut sink, format);
-    let result = engine::frames(&inputs, &settings, &mut rows, &display);
     display.finish();
     let outcome = match result {
         Ok(outcome) => outcome,
