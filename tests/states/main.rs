@@ -9,4 +9,5 @@ mod merge_laws;
 mod nights;
 mod parts;
 mod rotations;
+mod state_dir;
 mod taps;
