@@ -24,8 +24,8 @@ use crate::report::words::escape::printable;
 use crate::report::{document, json, text};
 
 pub(super) const EXAMPLES: &str = "\
-One line for each change: a new SA, an SA that falls silent or is seen again, a rekey (once the replaced SA is
-silent), a finding that begins, grows or ends. The whole report follows at the end: of the pipe, or at the interrupt key. A file is read on as it grows,
+One line for each change: a new SA, an SA that falls silent or is seen again, a rekey (as possible when the new
+SA begins, then once the replaced SA is silent), a finding that begins, grows or ends. The whole report follows at the end: of the pipe, or at the interrupt key. A file is read on as it grows,
 and where another file gets its name (rotation), that one is read next.
 
 Examples:
