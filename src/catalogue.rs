@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 100] = [
+static ENTRIES: [Entry; 101] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -154,6 +154,7 @@ static ENTRIES: [Entry; 100] = [
     capture::UNTIMED,
     capture::DROPS,
     capture::HOLE,
+    capture::FILE_MISSING,
     capture::LAYOUT,
     pairing::LOSS,
     pairing::LOSS_BEHIND,

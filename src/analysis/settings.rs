@@ -31,10 +31,18 @@ pub struct Settings<T = Timestamp> {
     pub max_loss_pct: f64,
     /// What should be on the wire.
     pub expectation: Expectation,
+    /// Shortest pause between two files of a rotation that may be a hole in the capture, in nanoseconds. It is asked for when the report is
+    /// made, so states of different ones merge.
+    #[serde(skip, default = "hole")]
+    pub hole_ns: u64,
     /// Memory that the analysis may take, in octets, about. It changes no figure before it is reached, so states of different limits
     /// merge.
     #[serde(skip, default = "memory_limit")]
     pub memory_limit: u64,
+}
+
+const fn hole() -> u64 {
+    1_000_000_000
 }
 
 const fn memory_limit() -> u64 {
@@ -54,6 +62,7 @@ impl<T> Default for Settings<T> {
             link_rate_bps: None,
             max_loss_pct: 0.1,
             expectation: Expectation::default(),
+            hole_ns: hole(),
             memory_limit: MEMORY_LIMIT,
         }
     }
@@ -73,6 +82,7 @@ impl<T> Settings<T> {
             link_rate_bps,
             max_loss_pct,
             expectation,
+            hole_ns,
             memory_limit,
         } = self;
         Settings {
@@ -86,6 +96,7 @@ impl<T> Settings<T> {
             link_rate_bps: *link_rate_bps,
             max_loss_pct: *max_loss_pct,
             expectation: expectation.clone(),
+            hole_ns: *hole_ns,
             memory_limit: *memory_limit,
         }
     }
@@ -134,6 +145,7 @@ impl Settings {
             link_rate_bps,
             max_loss_pct,
             expectation,
+            hole_ns: _,
             memory_limit: _,
         } = self;
         let different = [

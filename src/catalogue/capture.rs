@@ -261,6 +261,25 @@ pub(super) const HOLE: Entry = Entry {
     references: &[],
 };
 
+pub(super) const FILE_MISSING: Entry = Entry {
+    code: "capture-file-missing",
+    severity: Severity::Note,
+    severity_note: "warning where sequence numbers of an SA are missing between the two files",
+    title: "A number is missing between the file names of one tap",
+    meaning: "The files of a tap have names that count on, and a file with a number in between was not given. That is all a name proves: it \
+              does not say that packets are missing. The evidence says whether the sequence numbers of the SAs go on from one file to the next.",
+    causes: &[
+        "A file of the rotation was not given, not copied, or deleted.",
+        "The files were chosen, or they come from two runs of the capture.",
+    ],
+    remedy: &[
+        "Give the file with that number, if there is one.",
+        "If the files were chosen, `--ignore capture-file-missing` accepts it.",
+    ],
+    lines: &[],
+    references: &[],
+};
+
 pub(super) const LINK_UNREAD: Entry = Entry {
     code: "capture-link-unread",
     severity: Severity::Warning,

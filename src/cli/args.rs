@@ -137,7 +137,8 @@ Columns:
 
 Examples:
   spiglass frames tunnel.pcap > frames.csv
-  spiglass frames --format ndjson --spi 1002 tunnel.pcap | jq .esp_sequence";
+  spiglass frames --format ndjson --spi 1002 tunnel.pcap | jq .esp_sequence
+  spiglass frames --format parquet -o tables *.pcap";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -176,8 +177,8 @@ pub(super) struct FramesArgs {
     pub(super) policy: PolicyArgs,
     #[command(flatten)]
     pub(super) filter: FilterArgs,
-    /// Form of the rows
-    #[arg(long, value_enum, default_value_t = RowsFormat::Csv, value_name = "FORMAT", help_heading = "Output")]
+    /// Form of the rows: csv, ndjson, or parquet below the folder of --output
+    #[arg(long, value_enum, default_value_t = RowsFormat::Csv, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub(super) format: RowsFormat,
     /// Write to FILE; it appears when it is complete [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -355,9 +356,9 @@ pub(super) struct AnalysisArgs {
 /// How a report is told, with which tables for CSV, and when it is a failure.
 #[derive(Debug, Args)]
 pub(super) struct TellArgs<T: ValueEnum + Send + Sync + 'static> {
-    /// Form: text, json, csv, ndjson, markdown or html; of report, check and merge also parquet
+    /// Form: text, json, csv, ndjson, markdown or html; of report, check, merge and match also parquet
     ///
-    /// Parquet writes all tables below the folder of --output, as TABLE/dt=DAY/stream=TAP/DIGEST.parquet; the columns are those of csv.
+    /// Parquet writes tables below the folder of --output, as TABLE/dt=DAY/stream=TAP/DIGEST.parquet: all of a report, of match the pairs. The columns are those of csv.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide_possible_values = true, help_heading = "Output")]
     pub(super) format: Format,
     /// Which table, for csv [default: sas]
@@ -437,6 +438,8 @@ pub(super) enum RowsFormat {
     Csv,
     /// One object per line
     Ndjson,
+    /// For databases, in a folder
+    Parquet,
 }
 
 impl ValueEnum for Table {

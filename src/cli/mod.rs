@@ -23,6 +23,7 @@ mod progress;
 mod render;
 mod rows;
 mod run;
+mod session;
 mod sink;
 mod trials;
 mod values;

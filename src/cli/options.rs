@@ -34,11 +34,7 @@ pub(super) fn inputs(args: &InputArgs, policy: &PolicyArgs, alone: bool) -> Resu
         let names = listed(list, args.null)?;
         inputs.extend(names.iter().map(|name| Input { source: Source::from_arg(name), tap: args.tap_name.clone() }));
     }
-    let stdin = inputs.iter().filter(|input| input.source == Source::Stdin).count();
-    let listed_by_stdin = args.files_from.as_deref() == Some(OsStr::new("-"));
-    if stdin + usize::from(listed_by_stdin) + pasted(policy) > 1 {
-        return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
-    }
+    read_stdin_once(inputs.iter().map(|input| &input.source), &args.files_from, policy)?;
     if inputs.is_empty() && alone && !policy.config.is_empty() && args.files_from.is_none() {
         return Ok(inputs);
     }
@@ -55,9 +51,18 @@ pub(super) fn inputs(args: &InputArgs, policy: &PolicyArgs, alone: bool) -> Resu
     Ok(inputs)
 }
 
-/// How many configurations are pasted.
-fn pasted(policy: &PolicyArgs) -> usize {
-    policy.config.iter().filter(|name| *name == "-").count()
+/// Refuses to read standard input more than once: as a capture or state, as a list of names, as a configuration.
+pub(super) fn read_stdin_once<'a>(
+    sources: impl IntoIterator<Item = &'a Source>,
+    lists: impl IntoIterator<Item = &'a OsString>,
+    policy: &'a PolicyArgs,
+) -> Result<(), Error> {
+    let sources = sources.into_iter().filter(|source| **source == Source::Stdin).count();
+    let texts = lists.into_iter().chain(&policy.config).filter(|name| *name == "-").count();
+    if sources + texts > 1 {
+        return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
+    }
+    Ok(())
 }
 
 /// The states to merge: positional ones, then those listed in a file.
@@ -67,10 +72,7 @@ pub(super) fn states(args: &MergeArgs) -> Result<Vec<Source>, Error> {
         names.extend(listed(list, args.null)?);
     }
     let states: Vec<Source> = names.iter().map(|name| Source::from_arg(name)).collect();
-    let stdin = states.iter().filter(|state| **state == Source::Stdin).count();
-    if stdin + usize::from(args.files_from.as_deref() == Some(OsStr::new("-"))) + pasted(&args.policy) > 1 {
-        return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
-    }
+    read_stdin_once(&states, &args.files_from, &args.policy)?;
     if states.is_empty() {
         return Err(Error::Usage(
             "no state; name files that `spiglass partial` wrote, or `-` for standard input".into(),
@@ -88,7 +90,7 @@ pub(super) fn read_paths<'a>(
 }
 
 /// Names in a list, one a line or between NULs; empty ones are skipped.
-fn listed(list: &OsStr, null: bool) -> Result<Vec<OsString>, Error> {
+pub(super) fn listed(list: &OsStr, null: bool) -> Result<Vec<OsString>, Error> {
     let mut bytes = Vec::new();
     let read = if list == "-" {
         io::stdin().lock().read_to_end(&mut bytes).map(drop)
@@ -150,6 +152,7 @@ pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> 
         link_rate_bps: analysis.and_then(|analysis| analysis.link_rate),
         max_loss_pct: analysis.map_or(default.max_loss_pct, |analysis| analysis.max_loss),
         expectation: default.expectation,
+        hole_ns: default.hole_ns,
         memory_limit: analysis.map_or(default.memory_limit, |analysis| analysis.memory_limit),
     })
 }

@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
 use super::batch::damage::DamageArgs;
 use super::batch::parquet;
-use super::progress::{Display, InterruptKey};
+use super::options;
 use super::run::{complain, failed, say_unread, write};
+use super::session::Session;
+use super::session::sides::{SideLists, read_stdin_once};
 use super::sink::Sink;
 use super::values;
 use super::verdict::Verdict;
-use super::{options, policies};
-use crate::capture::Source;
 use crate::engine::{self, Input, Matched, PairInputs, Settings};
 use crate::matching::PairSettings;
 use crate::model::Error;
@@ -36,19 +36,22 @@ Examples:
   spiglass match --plain lan.pcap --tunnel wan.pcap
   spiglass match --plain both.pcapng --tunnel both.pcapng
   spiglass match --plain lan.pcap --tunnel wan.pcap --exit far.pcap --config r1.cfg --config r2.cfg
-  spiglass match --plain lan.pcap --tunnel wan.pcap --format csv --table pairs > pairs.csv";
+  spiglass match --plain lan.pcap --tunnel wan.pcap --format csv --table pairs > pairs.csv
+  spiglass match --plain-from lan-files.txt --tunnel-from wan-files.txt";
 
 #[derive(Debug, Args)]
 pub(super) struct MatchArgs {
-    /// A capture of the plaintext side; repeatable
-    #[arg(long, required = true, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    /// A capture of the plaintext side; repeatable [default: those of --plain-from]
+    #[arg(long, required_unless_present = "plain_from", value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(super) plain: Vec<OsString>,
-    /// A capture of the side of the tunnel; repeatable; may be the same
-    #[arg(long, required = true, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    /// A capture of the side of the tunnel; repeatable; may be the same [default: those of --tunnel-from]
+    #[arg(long, required_unless_present = "tunnel_from", value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(super) tunnel: Vec<OsString>,
     /// A capture of the plaintext side behind the other gateway; repeatable [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(super) exit: Vec<OsString>,
+    #[command(flatten)]
+    pub(super) lists: SideLists,
     #[command(flatten)]
     pub(super) policy: PolicyArgs,
     #[command(flatten)]
@@ -96,18 +99,12 @@ pub(super) enum StampedAt {
 
 /// What was asked for, checked.
 fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sink), Error> {
-    parquet::refuse(args.tell.format)?;
     let table = options::table(&args.tell, PairTable::Pairs)?;
-    let side = |names: &[OsString]| -> Vec<Input> {
-        names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect()
-    };
-    let inputs = PairInputs { plain: side(&args.plain), tunnel: side(&args.tunnel), exit: side(&args.exit) };
-    let one = inputs.plain == inputs.tunnel;
-    let sides = [if one { &[] } else { inputs.plain.as_slice() }, &inputs.tunnel, &inputs.exit];
-    let stdin = sides.iter().flat_map(|side| side.iter()).filter(|input| input.source == Source::Stdin).count();
-    let pasted = args.policy.config.iter().filter(|name| *name == "-").count();
-    if stdin + pasted > 1 {
-        return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
+    let inputs = args.lists.inputs(&args.plain, &args.tunnel, &args.exit)?;
+    read_stdin_once(&inputs, args.lists.lists(), &args.policy)?;
+    if let Some(side) = [("plain", &inputs.plain), ("tunnel", &inputs.tunnel)].iter().find(|(_, side)| side.is_empty())
+    {
+        return Err(Error::Usage(format!("the list of --{}-from names no capture", side.0)));
     }
     let transform = args.transform.as_deref().map(|words| {
         let suite: Suite = words.parse().map_err(|why| Error::Usage(format!("--transform: {why}")))?;
@@ -121,7 +118,7 @@ fn prepare(args: &MatchArgs) -> Result<(PairInputs, PairSettings, PairTable, Sin
         transform: transform.transpose()?.map(|esp| (esp, mode)),
     };
     let all = [&inputs.plain, &inputs.tunnel, &inputs.exit].into_iter().flatten();
-    let sink = Sink::open(args.tell.output.output.as_deref(), options::read_paths(all, &args.policy))?;
+    let sink = parquet::open(&args.tell, options::read_paths(all, &args.policy))?;
     Ok((inputs, pairing, table, sink))
 }
 
@@ -130,18 +127,21 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
-    let mut unread = Vec::new();
+    let (session, expectation, display) = Session::begin(&args.policy, &args.run);
     let settings = Settings {
         udp_ports: options::udp_ports(&args.udp_port),
         overlay: args.overlay,
         link_rate_bps: args.link_rate,
-        expectation: policies::read(&args.policy.config, &args.run, &mut unread),
+        expectation,
         ..Settings::default()
     };
-    let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
     let rows = args.tell.format == Format::Csv && table == PairTable::Pairs;
-    let result = if rows {
+    let result = if args.tell.format == Format::Parquet {
+        let also = format!("{:?} {} {} {}", args.transform, args.mode as u8, args.one_clock, args.timestamp_at as u8);
+        parquet::pairs(&sink, &inputs, &settings, &also, |write| {
+            engine::pair(&inputs, &settings, &pairing, Some(write), &display)
+        })
+    } else if rows {
         let names =
             |inputs: &[Input]| inputs.iter().map(|input| input.source.name().to_string_lossy().into_owned()).collect();
         PairRows::new(&mut sink, names(&inputs.plain), names(&inputs.tunnel)).and_then(|mut rows| {
@@ -153,22 +153,18 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         engine::pair(&inputs, &settings, &pairing, None, &display)
     };
     display.finish();
-    let mut verdict = Verdict::default();
     let Matched { mut report, errors } = match result {
         Ok(matched) => matched,
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return verdict,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Verdict::default(),
         Err(source) => {
+            let mut verdict = Verdict::default();
             complain(&Error::Output { path: sink.name(), source });
             verdict.failed_output();
             return verdict;
         }
     };
-    verdict.interrupted(key.happened());
-    verdict.unread_configurations(&unread);
-    verdict.errors(&errors);
-    unread.extend(errors);
-    unread.iter().for_each(complain);
-    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
+    let mut verdict = session.ended_unlisted(&errors);
+    say_unread(&mut report.exactness, &mut report.degraded_why, session.unread.iter().chain(&errors));
     let one = inputs.plain == inputs.tunnel;
     let sides = [Some(&report.plain).filter(|_| !one), Some(&report.tunnel), report.exit.as_ref()];
     for side in sides.into_iter().flatten() {
@@ -192,7 +188,7 @@ fn show(report: &MatchReport, args: &MatchArgs, table: PairTable, out: &mut Sink
         Format::Text => out.write_all(text::render(&document(), &options::report_look(output)).as_bytes()),
         Format::Markdown => out.write_all(markdown::render(&document()).as_bytes()),
         Format::Html => out.write_all(html::render(&document()).as_bytes()),
-        // Refused before.
+        // Written while the pairs came.
         Format::Parquet => Ok(()),
         Format::Json => json::write_pairs(report, out),
         Format::Ndjson => json::write_pair_lines(report, out),

@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use super::args::{Cli, Command, ExplainArgs, Format, FramesArgs, ReportArgs, RowsFormat};
 use super::batch::judged::Judge;
 use super::batch::parquet;
-use super::progress::{Display, InterruptKey};
+use super::progress::InterruptKey;
+use super::session::Session;
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies};
 use crate::analysis::finish::say_no_ipsec;
-use crate::engine;
+use crate::engine::{self, Settings};
 use crate::model::Error;
 use crate::model::report::{Exactness, Report};
 use crate::report::csv::Table;
@@ -60,6 +61,7 @@ fn report(asked: &Asked) -> Verdict {
     let default_table = if *findings_only { Table::Findings } else { Table::Sas };
     let prepared = options::table(&args.tell, default_table).and_then(|table| {
         let settings = options::settings(&args.filter, Some(&args.analysis))?;
+        let settings = Settings { hole_ns: args.judge.hole, ..settings };
         let inputs = options::inputs(&args.input, &args.policy, *findings_only)?;
         let sink = parquet::open(&args.tell, options::read_paths(&inputs, &args.policy))?;
         let judge = args.judge.prepare(options::read_paths(&inputs, &args.policy))?;
@@ -69,19 +71,13 @@ fn report(asked: &Asked) -> Verdict {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
-    let mut unread = Vec::new();
-    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
-    let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
+    let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    settings.expectation = expectation;
     let engine::Outcome { mut report, errors } =
         engine::run(&inputs, &settings, options::jobs(args.run.jobs), &display);
     display.finish();
-    let mut verdict = Verdict::default();
-    verdict.interrupted(key.happened());
-    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
-    verdict.unread_configurations(&unread);
-    verdict.told_in_report(&errors);
-    unread.iter().chain(&errors).for_each(complain);
+    let mut verdict = session.ended(&errors);
+    say_unread(&mut report.exactness, &mut report.degraded_why, &session.unread);
     if *findings_only || args.expect_ipsec {
         say_no_ipsec(&mut report, args.expect_ipsec);
     }
@@ -140,9 +136,13 @@ fn show(report: &Report, asked: &Asked, table: Table, sink: &mut Sink) -> io::Re
 }
 
 /// What could not be read at all is missing from a report, and whoever keeps the report must know.
-pub(super) fn say_unread(exactness: &mut Exactness, why: &mut Vec<String>, unread: &[Error]) {
-    why.extend(unread.iter().map(|error| format!("Not read: {error}.")));
-    if !unread.is_empty() {
+pub(super) fn say_unread<'e>(
+    exactness: &mut Exactness,
+    why: &mut Vec<String>,
+    unread: impl IntoIterator<Item = &'e Error>,
+) {
+    for error in unread {
+        why.push(format!("Not read: {error}."));
         *exactness = Exactness::Degraded;
     }
 }
@@ -150,31 +150,33 @@ pub(super) fn say_unread(exactness: &mut Exactness, why: &mut Vec<String>, unrea
 fn frames(args: &FramesArgs) -> Verdict {
     let prepared = options::settings(&args.filter, None).and_then(|settings| {
         let inputs = options::inputs(&args.input, &args.policy, false)?;
-        let sink = Sink::open(args.output.as_deref(), options::read_paths(&inputs, &args.policy))?;
+        let output = args.output.as_deref();
+        let sink = match args.format {
+            RowsFormat::Parquet => parquet::folder(output)?,
+            _ => Sink::open(output, options::read_paths(&inputs, &args.policy))?,
+        };
         Ok((settings, inputs, sink))
     });
     let (mut settings, inputs, mut sink) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
-    let mut unread = Vec::new();
-    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
+    let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    settings.expectation = expectation;
     if !args.run.quiet {
         policies::warn_of_keys(&settings.expectation);
     }
-    let format = match args.format {
-        RowsFormat::Csv => RowFormat::Csv,
-        RowsFormat::Ndjson => RowFormat::Ndjson,
+    let mut rows = |format| engine::frames(&inputs, &settings, &mut FrameRows::new(&mut sink, format), &display);
+    let result = match args.format {
+        RowsFormat::Csv => rows(RowFormat::Csv),
+        RowsFormat::Ndjson => rows(RowFormat::Ndjson),
+        RowsFormat::Parquet => parquet::frames(&sink, &inputs, &settings, &display),
     };
-    let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
-    let mut rows = FrameRows::new(&mut sink, format);
-    let result = engine::frames(&inputs, &settings, &mut rows, &display);
     display.finish();
-    let mut verdict = Verdict::default();
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(source) => {
+            let mut verdict = Verdict::default();
             complain(&Error::Output { path: sink.name(), source });
             verdict.failed_output();
             return verdict;
@@ -182,12 +184,9 @@ fn frames(args: &FramesArgs) -> Verdict {
     };
     if outcome.closed {
         // Whoever reads has had enough: success, whatever the rest of the captures would have said.
-        return verdict;
+        return Verdict::default();
     }
-    unread.extend(outcome.errors);
-    unread.iter().for_each(complain);
-    verdict.interrupted(key.happened());
-    verdict.errors(&unread);
+    let mut verdict = session.ended_unlisted(&outcome.errors);
     let on = args.input.damage.reactions();
     for info in &outcome.captures {
         verdict.capture(info.damage.as_ref(), on);

@@ -9,14 +9,14 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{AnalysisArgs, ColorArgs, FilterArgs, PolicyArgs, RunArgs};
 use super::batch::damage::DamageArgs;
-use super::progress::{Display, InterruptKey};
-use super::run::{complain, failed, say_unread, write};
+use super::progress::Display;
+use super::run::{failed, say_unread, write};
+use super::session::Session;
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies, values};
 use crate::capture::Source;
 use crate::engine::{self, Input, Interrupt, Outcome, Progress, ProgressUpdate};
-use crate::model::Error;
 use crate::model::report::Report;
 use crate::report::changes::{Change, Changes};
 use crate::report::document::View;
@@ -24,8 +24,8 @@ use crate::report::words::escape::printable;
 use crate::report::{document, json, text};
 
 pub(super) const EXAMPLES: &str = "\
-One line for each change: a new SA, an SA that falls silent or is seen again, a rekey (once the replaced SA is
-silent), a finding that begins, grows or ends. The whole report follows at the end: of the pipe, or at the interrupt key. A file is read on as it grows,
+One line for each change: a new SA, an SA that falls silent or is seen again, a rekey (as possible when the new
+SA begins, then once the replaced SA is silent), a finding that begins, grows or ends. The whole report follows at the end: of the pipe, or at the interrupt key. A file is read on as it grows,
 and where another file gets its name (rotation), that one is read next.
 
 Examples:
@@ -146,17 +146,14 @@ impl Progress for Watch<'_> {
 
 pub(super) fn watch(args: &WatchArgs) -> Verdict {
     let source = Source::from_arg(&args.capture);
-    if source == Source::Stdin && args.policy.config.iter().any(|name| name == "-") {
-        return failed(&Error::Usage("standard input (`-`) can be read only once; name it once".into()));
-    }
-    let mut settings = match options::settings(&args.filter, Some(&args.analysis)) {
+    let prepared = options::read_stdin_once([&source], None, &args.policy)
+        .and_then(|()| options::settings(&args.filter, Some(&args.analysis)));
+    let mut settings = match prepared {
         Ok(settings) => settings,
         Err(error) => return failed(&error),
     };
-    let mut unread = Vec::new();
-    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
-    let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
+    let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    settings.expectation = expectation;
     if let Some(interrupt) = display.interrupt() {
         interrupt.want_reports_every(Duration::from_nanos(args.every));
     }
@@ -165,12 +162,8 @@ pub(super) fn watch(args: &WatchArgs) -> Verdict {
     let Outcome { mut report, errors } = engine::watch(&Input::from(source), &settings, &watch);
     watch.print(&report, true);
     watch.display.finish();
-    let mut verdict = Verdict::default();
-    verdict.interrupted(key.happened());
-    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
-    verdict.unread_configurations(&unread);
-    verdict.told_in_report(&errors);
-    unread.iter().chain(&errors).for_each(complain);
+    let mut verdict = session.ended(&errors);
+    say_unread(&mut report.exactness, &mut report.degraded_why, &session.unread);
     report.config = policies::unread(&settings.expectation);
     verdict.report(&report, args.damage.reactions(), None);
     report.run = verdict.run();

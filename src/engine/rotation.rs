@@ -8,7 +8,6 @@
 
 pub(super) mod fold;
 pub(super) mod interleave;
-pub(super) mod names;
 pub(super) mod stream;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -17,8 +17,8 @@ use crate::analysis::finish::CaptureFacts;
 use crate::analysis::{self, Observer, StreamState};
 use crate::capture::{CaptureInfo, CaptureReader, Chunk, Source};
 use crate::engine::rotation::fold::Streams;
-use crate::engine::rotation::names::CountedName;
 use crate::engine::rotation::stream::Stream;
+use crate::model::counted_name::CountedName;
 use crate::model::report::{Capture, DamageReport, Interface};
 use crate::model::{Error, Timestamp};
 

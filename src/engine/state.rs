@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use self::slices::{Slice, Slices};
-use super::rotation::assign;
+use super::rotation::{MergedTap, assign};
 use crate::analysis::finish::{CaptureFacts, TapState, finish};
 use crate::analysis::{Expectation, Settings};
 use crate::engine::rotation::fold::Streams;
@@ -140,6 +140,13 @@ impl State {
         self.streams.limit_memory(limit);
     }
 
+    /// Sets the shortest pause between two files of a rotation that may be a hole in the capture, in nanoseconds. A state does not keep it.
+    pub fn set_hole(&mut self, hole_ns: u64) {
+        if let Some(settings) = &mut self.settings {
+            settings.hole_ns = hole_ns;
+        }
+    }
+
     /// Whether the memory that it may take is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -207,6 +214,14 @@ impl State {
         self.missing.extend(what);
     }
 
+    /// Paths of inputs that are no capture of a tap: copies of captures, what could not be read or placed.
+    fn also_given(&self, taps: &[MergedTap], errors: &[Error]) -> Vec<String> {
+        let copies = taps.iter().flat_map(|tap| tap.stream.twice()).map(|(_, again)| again.to_owned());
+        let unread = self.unread.iter().map(|one| one.path.clone());
+        let unplaced = errors.iter().filter_map(Error::path).map(|path| path.to_string_lossy().into_owned());
+        copies.chain(unread).chain(unplaced).collect()
+    }
+
     /// The report of everything in the state, and streams that could not be put together.
     #[must_use]
     pub fn report(mut self) -> (Report, Vec<Error>) {
@@ -215,7 +230,8 @@ impl State {
         let (beginnings, missing) = self.slices.take_beginnings();
         beginnings.into_iter().for_each(|stream| self.streams.insert_read(stream));
         self.unread.extend(missing);
-        let taps = assign(self.streams.into_streams(), &mut errors);
+        let taps = assign(std::mem::take(&mut self.streams).into_streams(), &mut errors);
+        let also_given = self.also_given(&taps, &errors);
         // Captures are listed by time, so that the order in which they were given or merged leaves no trace.
         let mut facts: Vec<(usize, usize, CaptureFacts)> = Vec::new();
         for (tap, merged) in taps.iter().enumerate() {
@@ -237,6 +253,7 @@ impl State {
                 captures: (0..merged.stream.captures.len()).map(|place| index_of(tap, place)).collect(),
                 borders: merged.stream.borders.clone(),
                 assumed: merged.assumed.clone(),
+                also_given: &also_given,
                 partial: &merged.stream.partial,
             })
             .collect();

@@ -6,6 +6,7 @@
 
 mod address;
 mod all_bits;
+pub(crate) mod counted_name;
 mod error;
 mod link;
 pub mod pairs;

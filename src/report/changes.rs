@@ -37,9 +37,11 @@ pub enum ChangeKind {
     FindingGrows,
     /// A finding is no longer there: what was seen since contradicts it.
     FindingEnds,
+    /// A new SA may take over from another one between the same ends, which is not silent for long enough yet.
+    RekeyPossible,
     /// An SA took over from another one between the same ends, which is silent.
     Rekey,
-    /// The SA that was thought replaced carries frames again.
+    /// The SA that was thought replaced, or perhaps replaced, carries frames again.
     RekeyEnds,
     /// What an SA carried since the report before.
     Rate,
@@ -56,6 +58,7 @@ impl ChangeKind {
             Self::FindingBegins => "begins",
             Self::FindingGrows => "grows",
             Self::FindingEnds => "ends",
+            Self::RekeyPossible => "may be rekey",
             Self::Rekey => "rekey",
             Self::RekeyEnds => "no rekey",
             Self::Rate => "rate",
@@ -70,6 +73,8 @@ pub struct Changes {
     findings: BTreeMap<(String, String, String), u64>,
     /// SAs that took over, by tap and SA: the one each took over from.
     rekeys: BTreeMap<(String, String), String>,
+    /// SAs that may have taken over, likewise.
+    possible: BTreeMap<(String, String), String>,
     /// When the report before was made, in nanoseconds on any clock that only goes forward.
     before_ns: Option<u64>,
 }
@@ -107,25 +112,30 @@ impl Changes {
     }
 
     /// Rekeys of the report's events. While more may come an SA counts as replaced when it is silent: two SAs in use side by side look like
-    /// a rekey until the older one sends again.
+    /// a rekey until the older one sends again. Until then a rekey is possible.
     fn rekey(&mut self, report: &Report, last: bool, changes: &mut Vec<Change>) {
-        let mut gone = std::mem::take(&mut self.rekeys);
+        let (mut gone, mut doubted) = (std::mem::take(&mut self.rekeys), std::mem::take(&mut self.possible));
         for event in report.events.iter().filter(|event| event.what == EventKind::Rekey) {
             let Some(old) = event.from_sa.as_deref() else { continue };
             let (new, tap) = (event.sa.to_string(), event.tap.to_string());
-            let known = gone.remove(&(tap.clone(), new.clone())).is_some_and(|from| from == old);
-            let silent = self.sas.get(&(tap.clone(), old.to_owned())).is_some_and(|old| old.silent);
-            if !known && !silent && !last {
-                continue;
+            let key = (tap.clone(), new.clone());
+            let known = gone.remove(&key).is_some_and(|from| from == old);
+            let said = doubted.remove(&key).is_some_and(|from| from == old);
+            let silent = self.sas.get(&(tap, old.to_owned())).is_some_and(|old| old.silent);
+            let is_sure = known || silent || last;
+            let time = event.when.0.ns().map(|ns| Rfc3339(ns).to_string());
+            let (of, by) = (sa_title(&new), spi(old));
+            if is_sure && !known {
+                let text = format!("{of} took over from {by}");
+                changes.push(Change { time, event: ChangeKind::Rekey, subject: new, text });
+            } else if !is_sure && !said {
+                let text = format!("{of} may be the rekey of {by}: same ends, its sequence numbers begin anew");
+                changes.push(Change { time, event: ChangeKind::RekeyPossible, subject: new, text });
             }
-            if !known {
-                let time = event.when.0.ns().map(|ns| Rfc3339(ns).to_string());
-                let text = format!("{} took over from {}", sa_title(&new), spi(old));
-                changes.push(Change { time, event: ChangeKind::Rekey, subject: new.clone(), text });
-            }
-            self.rekeys.insert((tap, new), old.to_owned());
+            let list = if is_sure { &mut self.rekeys } else { &mut self.possible };
+            list.insert(key, old.to_owned());
         }
-        for ((_, new), old) in gone {
+        for ((_, new), old) in gone.into_iter().chain(doubted) {
             let new_title = sa_title(&new);
             let text = format!("{new_title} did not take over from {}: what was seen since contradicts it", spi(&old));
             changes.push(Change { time: None, event: ChangeKind::RekeyEnds, subject: new, text });

@@ -8,12 +8,14 @@
 //!
 //! Absent is empty in CSV and `null` in JSON. In JSON single numbers are numbers; joined values are strings.
 
+pub(super) mod cells;
+
 use std::io::{self, Write};
+
+use cells::FrameCells;
 
 use crate::capture::Frame;
 use crate::dissect::{LayerKind, Limit, Shape, Stack, Stop, StopCause, stack_name};
-use crate::keys::transported;
-use crate::model::{Encapsulation, Protocol};
 use crate::report::table::frames::NAMES;
 use crate::report::words::escape;
 use crate::report::words::harmless::Harmless;
@@ -69,39 +71,7 @@ impl<W: Write> FrameRows<W> {
     /// Whatever the output fails with.
     pub fn write(&mut self, frame: &Frame<'_>, stack: &Stack) -> io::Result<()> {
         self.column = 0;
-        let capture = std::mem::take(&mut self.capture);
-        self.raw(&capture);
-        self.capture = capture;
-        self.number(frame.pos.number());
-        match frame.time.ns() {
-            Some(ns) => self.signed(ns),
-            None => self.absent(),
-        }
-        self.number(u64::from(frame.interface));
-        self.number(u64::from(frame.wire_bytes));
-        self.number(frame.data.len() as u64);
-        self.stack(stack.shape);
-        self.addresses(stack);
-        self.security(stack);
-        self.inner(stack);
-        self.overhead(stack);
-        if stack.ips.is_empty() || stack.flags.not_ethernet {
-            self.absent();
-        } else {
-            self.number(u64::from(stack.trailer_bytes));
-        }
-        match stack.null.and_then(|null| null.pad_bytes) {
-            Some(octets) => self.number(u64::from(octets)),
-            None => self.joined(stack.opened.iter().map(|opened| opened.pad_bytes.map(u32::from))),
-        }
-        match stack.ips.iter().find(|ip| ip.is_fragment()) {
-            Some(ip) => self.text(&format!("{}:{}", ip.fragment_offset, u8::from(ip.more_fragments))),
-            None => self.absent(),
-        }
-        match &stack.stop {
-            Some(stop) => self.text(&stop_text(stop)),
-            None => self.absent(),
-        }
+        cells::fill(self, frame, stack);
         self.buffer.extend_from_slice(if self.format == RowFormat::Csv { b"\n" } else { b"}\n" });
         if self.buffer.len() >= FLUSH { self.flush_buffer() } else { Ok(()) }
     }
@@ -121,73 +91,6 @@ impl<W: Write> FrameRows<W> {
         written
     }
 
-    fn stack(&mut self, shape: Shape) {
-        if !self.stacks.iter().rev().any(|(known, _)| *known == shape) {
-            if self.stacks.len() == STACKS {
-                self.stacks.remove(0);
-            }
-            self.stacks.push((shape, encode(&stack_name(shape), self.format)));
-        }
-        let stacks = std::mem::take(&mut self.stacks);
-        match stacks.iter().rev().find(|(known, _)| *known == shape) {
-            Some((_, name)) => self.raw(name),
-            None => self.absent(),
-        }
-        self.stacks = stacks;
-    }
-
-    fn addresses(&mut self, stack: &Stack) {
-        match stack.outer() {
-            Some(ip) => {
-                self.display(&ip.src);
-                self.display(&ip.dst);
-                self.number(u64::from(ip.total_bytes));
-            }
-            None => self.absents(3),
-        }
-    }
-
-    fn security(&mut self, stack: &Stack) {
-        let of = |protocol| stack.sas.iter().filter(move |sa| sa.protocol == protocol);
-        let carried: Vec<Encapsulation> =
-            of(Protocol::Ah).chain(of(Protocol::Esp)).map(|sa| sa.encapsulation).collect();
-        match carried.as_slice() {
-            [] => self.absent(),
-            [first, rest @ ..] if rest.iter().all(|one| one == first) => self.text(first.name()),
-            _ => {
-                let in_order = stack.sas.iter().filter(|sa| sa.protocol != Protocol::IpComp);
-                self.text(&in_order.map(|sa| sa.encapsulation.name()).collect::<Vec<_>>().join(";"));
-            }
-        }
-        self.joined(of(Protocol::Ah).map(|sa| Some(sa.spi.0)));
-        self.joined(of(Protocol::Ah).map(|sa| sa.sequence_seen.then_some(sa.sequence)));
-        self.joined(of(Protocol::Ah).map(|sa| Some(sa.bytes)));
-        self.joined(of(Protocol::Esp).map(|sa| Some(sa.spi.0)));
-        self.joined(of(Protocol::Esp).map(|sa| sa.sequence_seen.then_some(sa.sequence)));
-    }
-
-    fn inner(&mut self, stack: &Stack) {
-        match stack.ips.get(1..).and_then(<[_]>::last) {
-            Some(ip) => {
-                self.display(&ip.src);
-                self.display(&ip.dst);
-                self.number(u64::from(ip.total_bytes));
-            }
-            None => self.absents(3),
-        }
-    }
-
-    fn overhead(&mut self, stack: &Stack) {
-        let encapsulated = stack.encapsulated_bytes();
-        let transported = || transported(stack).zip(stack.outer()).map(|(inside, ip)| inside.bytes(ip));
-        match (stack.outer(), encapsulated.or_else(transported)) {
-            (Some(outer), Some(inner)) if !outer.is_fragment() => {
-                self.signed(i64::from(outer.total_bytes) - i64::from(inner));
-            }
-            _ => self.absent(),
-        }
-    }
-
     /// What stands before a cell.
     fn begin(&mut self) {
         if self.format == RowFormat::Csv {
@@ -203,16 +106,45 @@ impl<W: Write> FrameRows<W> {
         self.column += 1;
     }
 
+    /// An already encoded cell.
+    fn raw(&mut self, encoded: &[u8]) {
+        self.begin();
+        self.buffer.extend_from_slice(encoded);
+    }
+
+    fn quote(&mut self) {
+        if self.format == RowFormat::Ndjson {
+            self.buffer.push(b'"');
+        }
+    }
+}
+
+impl<W: Write> FrameCells for FrameRows<W> {
+    fn capture(&mut self) {
+        let capture = std::mem::take(&mut self.capture);
+        self.raw(&capture);
+        self.capture = capture;
+    }
+
+    fn stack(&mut self, shape: Shape) {
+        if !self.stacks.iter().rev().any(|(known, _)| *known == shape) {
+            if self.stacks.len() == STACKS {
+                self.stacks.remove(0);
+            }
+            self.stacks.push((shape, encode(&stack_name(shape), self.format)));
+        }
+        let stacks = std::mem::take(&mut self.stacks);
+        match stacks.iter().rev().find(|(known, _)| *known == shape) {
+            Some((_, name)) => self.raw(name),
+            None => self.absent(),
+        }
+        self.stacks = stacks;
+    }
+
     fn absent(&mut self) {
         self.begin();
         if self.format == RowFormat::Ndjson {
             self.buffer.extend_from_slice(b"null");
-        }
-    }
-
-    fn absents(&mut self, n: usize) {
-        for _ in 0..n {
-            self.absent();
         }
     }
 
@@ -226,18 +158,11 @@ impl<W: Write> FrameRows<W> {
         self.buffer.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
     }
 
-    /// An already encoded cell.
-    fn raw(&mut self, encoded: &[u8]) {
-        self.begin();
-        self.buffer.extend_from_slice(encoded);
-    }
-
     fn text(&mut self, text: &str) {
         let encoded = encode(text, self.format);
         self.raw(&encoded);
     }
 
-    /// Text that needs neither quotes nor escapes.
     fn display(&mut self, value: &impl std::fmt::Display) {
         self.begin();
         self.quote();
@@ -246,13 +171,6 @@ impl<W: Write> FrameRows<W> {
         self.quote();
     }
 
-    fn quote(&mut self) {
-        if self.format == RowFormat::Ndjson {
-            self.buffer.push(b'"');
-        }
-    }
-
-    /// One number as it is, several joined; a missing one among several is empty.
     fn joined(&mut self, numbers: impl Iterator<Item = Option<u32>> + Clone) {
         if numbers.clone().all(|number| number.is_none()) {
             self.absent();

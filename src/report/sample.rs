@@ -5,6 +5,8 @@ mod rates;
 
 use std::collections::BTreeMap;
 
+use crate::analysis::Settings;
+use crate::analysis::finish::finish;
 use crate::model::report::*;
 use crate::model::{Address, Encapsulation, Protocol, Spi, Timestamp};
 use rates::rate;
@@ -179,30 +181,12 @@ pub(crate) fn finding(code: &'static str, spi: u32) -> Finding {
 /// An empty report: 120 frames without IPsec.
 pub(crate) fn empty() -> Report {
     Report {
-        schema: ReportSchema::V1,
         tool: Tool { name: "spiglass".into(), version: "0.0.0".into() },
-        exactness: Exactness::Exact,
-        degraded_why: Vec::new(),
         captures: vec![capture("plain.pcap", "plain", 120)],
-        filters: Vec::new(),
-        settings: Vec::new(),
         taps: vec![Tap { name: "plain".into(), captures: vec![0], role: TapRole::Plain }],
         totals: Totals { frames: 120, ip_frames: 120, ..Totals::default() },
-        layers: Vec::new(),
-        sas: Vec::new(),
-        tunnels: Vec::new(),
-        gaps: Vec::new(),
-        gaps_beyond: 0,
-        sizes: Vec::new(),
-        outer_sizes: Vec::new(),
-        padding: Padding::default(),
         rates: Rates::default(),
-        events: Vec::new(),
-        findings: Vec::new(),
-        baseline: None,
-        config: None,
-        run: RunSummary::default(),
-        exit_status: 0,
+        ..finish(&[], &[], &Settings::default())
     }
 }
 

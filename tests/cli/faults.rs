@@ -61,6 +61,20 @@ fn ended(child: &mut Child) -> i32 {
     }
 }
 
+/// A run over a pipe.
+fn begin(words: &[&str], pipe: &Path) -> Child {
+    program().args(words).arg(pipe).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// The exit status of a run, its report, and what it said.
+fn reported(child: &mut Child) -> (i32, serde_json::Value, String) {
+    let status = ended(child);
+    let (mut json, mut stderr) = (Vec::new(), String::new());
+    child.stdout.take().expect("its output").read_to_end(&mut json).expect("it can be read");
+    child.stderr.take().expect("its errors").read_to_string(&mut stderr).expect("it is text");
+    (status, serde_json::from_slice(&json).expect("a whole report"), stderr)
+}
+
 fn interrupt(child: &Child) {
     signal(child, "-INT");
 }
@@ -171,27 +185,16 @@ fn an_interrupt_reports_what_was_read_and_ends_with_130() {
     let dir = scratch("faults-interrupt");
     for (jobs, command) in [("1", "report"), ("2", "report"), ("1", "check")] {
         let pipe = fifo(&dir, &format!("pipe-{command}-{jobs}"));
-        let mut child = program()
-            .args([command, "--format", "json", "--jobs", jobs])
-            .arg(&pipe)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        let mut child = begin(&[command, "--format", "json", "--jobs", jobs], &pipe);
         // The writer stays: nothing but the interrupt ends the run.
         let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
         writer.write_all(&capture(1_000)).unwrap();
         std::thread::sleep(Duration::from_millis(400));
         interrupt(&child);
-        let status = ended(&mut child);
-        let mut json = Vec::new();
-        child.stdout.take().unwrap().read_to_end(&mut json).unwrap();
-        let mut stderr = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let (status, report, stderr) = reported(&mut child);
         drop(writer);
         assert_eq!(status, 130, "{command} --jobs {jobs}: {stderr}");
         assert!(stderr.lines().last().is_some_and(|line| line.contains("130")), "{stderr}");
-        let report: serde_json::Value = serde_json::from_slice(&json).expect("a whole report");
         assert_eq!((&report["totals"]["frames"], &report["exit_status"]), (&1_000.into(), &130.into()));
         assert_eq!(report["captures"][0]["complete"], false);
     }
@@ -205,13 +208,7 @@ fn an_interrupt_reads_the_pipe_to_its_end() {
     let (early, late) = bytes.split_at(1_000 * 60);
     for (command, jobs) in [("report", "1"), ("report", "2"), ("check", "1")] {
         let pipe = fifo(&dir, &format!("pipe-{command}-{jobs}"));
-        let mut child = program()
-            .args([command, "--format", "json", "--jobs", jobs])
-            .arg(&pipe)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        let mut child = begin(&[command, "--format", "json", "--jobs", jobs], &pipe);
         let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
         writer.write_all(early).unwrap();
         std::thread::sleep(Duration::from_millis(300));
@@ -220,14 +217,9 @@ fn an_interrupt_reads_the_pipe_to_its_end() {
         std::thread::sleep(Duration::from_millis(700));
         writer.write_all(late).unwrap();
         drop(writer);
-        let status = ended(&mut child);
-        let mut json = Vec::new();
-        child.stdout.take().unwrap().read_to_end(&mut json).unwrap();
-        let mut stderr = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let (status, report, stderr) = reported(&mut child);
         assert_eq!(status, 130, "{stderr}");
         assert!(stderr.contains("reading the pipe to its end"), "{stderr}");
-        let report: serde_json::Value = serde_json::from_slice(&json).expect("a whole report");
         assert_eq!(report["totals"]["frames"], 20_000, "{command} --jobs {jobs}");
         assert_eq!(report["captures"][0]["complete"], true);
     }
@@ -238,8 +230,7 @@ fn an_interrupt_reads_the_pipe_to_its_end() {
 fn a_second_interrupt_ends_at_once() {
     let dir = scratch("faults-twice");
     let pipe = fifo(&dir, "pipe");
-    let mut child =
-        program().arg("report").arg(&pipe).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut child = begin(&["report"], &pipe);
     let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
     writer.write_all(&capture(1_000)).unwrap();
     std::thread::sleep(Duration::from_millis(400));
@@ -258,13 +249,7 @@ fn a_second_interrupt_ends_at_once() {
 fn a_pipe_that_goes_on_is_left() {
     let dir = scratch("faults-goes-on");
     let pipe = fifo(&dir, "pipe");
-    let mut child = program()
-        .args(["report", "--format", "json"])
-        .arg(&pipe)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
+    let mut child = begin(&["report", "--format", "json"], &pipe);
     let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
     let bytes = capture(20_000);
     let feeder = std::thread::spawn(move || {
@@ -277,10 +262,8 @@ fn a_pipe_that_goes_on_is_left() {
     });
     std::thread::sleep(Duration::from_millis(500));
     interrupt(&child);
-    assert_eq!(ended(&mut child), 130);
-    let mut json = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut json).unwrap();
-    let report: serde_json::Value = serde_json::from_slice(&json).expect("a whole report");
+    let (status, report, stderr) = reported(&mut child);
+    assert_eq!(status, 130, "{stderr}");
     assert!(report["totals"]["frames"].as_u64().is_some_and(|frames| frames > 50), "{}", report["totals"]);
     assert_eq!(report["captures"][0]["complete"], false);
     feeder.join().expect("the feeder ends");
@@ -290,8 +273,7 @@ fn a_pipe_that_goes_on_is_left() {
 fn an_interrupt_ends_rows_of_frames() {
     let dir = scratch("faults-interrupt-frames");
     let pipe = fifo(&dir, "pipe");
-    let mut child =
-        program().arg("frames").arg(&pipe).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut child = begin(&["frames"], &pipe);
     let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
     writer.write_all(&capture(10)).unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -123,6 +123,52 @@ fn lists_of_files_are_read_from_standard_input() {
 }
 
 #[test]
+fn sides_are_named_one_by_one_or_in_lists() {
+    const PLAIN: &str = "fixtures/lab/loss-before-tap-plain-a.pcap";
+    let without_run = |run: Run| {
+        assert_eq!(run.status, 0, "{}", run.stderr);
+        serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()
+    };
+    let named = without_run(spiglass(&["match", "--format", "json", "--plain", PLAIN, "--tunnel", LOSS]));
+    let list = scratch("plain.txt");
+    std::fs::write(&list, format!("{PLAIN}\0")).unwrap();
+    let plain = list.to_str().unwrap();
+    let words = ["--format", "json", "--plain-from", plain, "--tunnel-from", "-", "-0"];
+    let lists = || format!("{LOSS}\0").into_bytes();
+    assert_eq!(without_run(fed(&[&["match"], &words[..]].concat(), lists())), named);
+    let trials = without_run(spiglass(&["trials", "--format", "json", "--plain", PLAIN, "--tunnel", LOSS]));
+    assert_eq!(without_run(fed(&[&["trials"], &words[..]].concat(), lists())), trials);
+    let ends = without_run(spiglass(&["trials", "--format", "json", "--in", PLAIN, "--out", LOSS]));
+    let words = ["trials", "--format", "json", "--in-from", plain, "--out-from", "-", "-0"];
+    assert_eq!(without_run(fed(&words, lists())), ends);
+    let annotated = |words: &[&str]| {
+        let out = scratch("sides.pcapng");
+        let run = spiglass(&[&["annotate", LOSS, "-o", out.to_str().unwrap()], words].concat());
+        assert_eq!(run.status, 0, "{}", run.stderr);
+        let octets = std::fs::read(&out).unwrap();
+        std::fs::remove_file(out).unwrap();
+        octets
+    };
+    assert!(annotated(&["--plain", PLAIN]) == annotated(&["--plain-from", plain, "-0"]));
+    std::fs::write(&list, "").unwrap();
+    for words in [
+        &["match", "--plain-from", plain, "--tunnel", LOSS][..],
+        &["match", "--plain", PLAIN, "--tunnel", LOSS, "-0"],
+        &["match", "--plain-from", "-", "--tunnel-from", "-"],
+        &["match", "--plain-from", "-", "--tunnel", "-"],
+        &["match", "--tunnel", LOSS],
+        &["trials", "--in", PLAIN],
+        &["trials", "--in", PLAIN, "--out-from", plain],
+        &["trials", "--in-from", plain, "--plain", PLAIN],
+        &["annotate", LOSS, "-o", "never.pcapng", "--plain-from", plain],
+        &["annotate", LOSS, "-o", "never.pcapng", "--plain-from", "-", "--config", "-"],
+    ] {
+        assert_eq!(spiglass(words).status, 2, "{words:?}");
+    }
+    std::fs::remove_file(list).unwrap();
+}
+
+#[test]
 fn a_report_in_a_file_is_complete_and_standard_output_is_empty() {
     let path = scratch("report.json");
     let run = spiglass(&["report", "--format", "json", "-o", path.to_str().unwrap(), LOSS]);

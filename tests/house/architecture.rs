@@ -172,7 +172,6 @@ const LONG: &[(&str, usize)] = &[
     ("model/pairs.rs", 500),
     ("model/report.rs", 600),
     ("policy/facts/router.rs", 500),
-    ("report/frame_row.rs", 500),
     ("transform/inference.rs", 600),
 ];
 

@@ -175,3 +175,41 @@ fn every_capture_makes_a_sound_page() {
     }
     assert!(seen > 20, "{seen} pages");
 }
+
+/// From a finding to its SA, from there to the direction and back to the findings, also where several reports are on one page.
+#[test]
+fn findings_associations_and_directions_lead_to_each_other() {
+    let (html, _) = page(&["report", &path("lab/loss-before-tap-tunnel.pcap")]);
+    let between = |from: &str, to: &str| {
+        let rest = html.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
+        rest.split_once(to).unwrap_or_else(|| panic!("no {to}")).0.to_owned()
+    };
+    let finding = between("<li class=\"finding\" id=\"f0n1\">", "</li>");
+    let row = finding.split_once("<p class=\"concerns\"><a href=\"#").expect("it leads to its SA").1;
+    let (row, name) = row.split_once("\">").expect("a link");
+    let name = name.split_once("</a>").expect("a link").0;
+    let association = between(&format!("id=\"{row}\">"), "</tr>");
+    assert!(association.contains("href=\"#f0n1\" aria-label=\"finding 1\""), "{association}");
+    let spi = name.split(' ').find(|word| word.starts_with("0x")).expect("an SPI");
+    assert!(association.contains(spi), "{association} is not {name}");
+    let direction = association.split("<a href=\"#r").nth(1).expect("it leads to its direction");
+    let rates = between(&format!("id=\"r{}\">", direction.split_once("\">").expect("a link").0), "</tr>");
+    let json = spiglass(&["report", "--format", "json", &path("lab/loss-before-tap-tunnel.pcap")]).json();
+    let of_spi = |rate: &&serde_json::Value| rate["sas"].to_string().contains(spi);
+    let known = json["rates"]["directions"].as_array().expect("rates").iter().find(of_spi).expect("its direction");
+    let known = known["direction"].as_str().expect("a direction").replace('>', "&gt;");
+    assert!(rates.contains(&known), "{rates} is not {known}");
+
+    let dir = scratch("render-links");
+    let json = |name: &str, capture: &str| {
+        let report = spiglass(&["report", "--format", "json", &path(capture)]).expect(0);
+        write_file(&dir, name, report.stdout.as_ref()).to_str().expect("UTF-8").to_owned()
+    };
+    let one = json("one.json", "lab/loss-before-tap-tunnel.pcap");
+    let other = json("other.json", "seeds/test06-esp-null-broken.pcap");
+    let both = read(spiglass(&["render", &one, &other]).text());
+    let targets = both.values("href");
+    for output in ["#f0n", "#f1n", "#r"] {
+        assert!(targets.iter().any(|target| target.starts_with(output)), "{output}: {targets:?}");
+    }
+}

@@ -438,6 +438,20 @@ fn a_pause_between_two_files_is_a_hole_only_where_something_is_missing() {
     let report =
         report_of(&[capture("off_1.pcap", &at(1..200, 0)), capture("off_2.pcap", &at(900..1_100, 30 * SECOND))]);
     assert!(finding(&report, "capture-hole").expect("it is said").evidence.contains("700 numbers"));
+    // A pause of 28 s is no hole where one must be longer, which merged states are asked for, too.
+    let dir = scratch("situations-holes");
+    let states = ["off_1", "off_2"].map(|name| {
+        let (capture, state) = (scratch("situations").join(format!("{name}.pcap")), dir.join(format!("{name}.state")));
+        spiglass(&["partial".into(), "-o".into(), state.clone().into_os_string(), capture.into_os_string()]).expect(0);
+        state.into_os_string()
+    });
+    for (hole, said) in [("28s", true), ("29s", false), ("1s", true)] {
+        let words = ["merge", "-q", "--format", "json", "--hole", hole].map(std::ffi::OsString::from);
+        let json = spiglass(&[&words[..], &states[..]].concat()).expect(0).json();
+        let codes = support::items(&json, "findings").iter().map(|finding| support::text(finding, "code"));
+        assert_eq!(codes.filter(|code| *code == "capture-hole").count(), usize::from(said), "{hole}");
+        assert_eq!(support::items(&json, "settings").len(), usize::from(hole != "1s"), "{hole}");
+    }
     // Bursts of clear packets with pauses of their own.
     let burst = |from: u64| {
         (0..50u16).map(move |n| (from + u64::from(n) * MS, udp(R1, R2, (1, 2), n + 1, &from.to_be_bytes())))
@@ -445,6 +459,105 @@ fn a_pause_between_two_files_is_a_hole_only_where_something_is_missing() {
     let bursts = |from: u64| -> Vec<_> { (0..4).flat_map(|n| burst(from + n * 20 * SECOND)).collect() };
     let report = report_of(&[capture("burst_1.pcap", &bursts(0)), capture("burst_2.pcap", &bursts(85 * SECOND))]);
     silent(&report, &["capture-hole"]);
+}
+
+/// Files of a tap, ten frames each, a second after the other, with the sequence numbers that follow `numbers`.
+fn counted(folder: &str, names: &[&str], numbers: &dyn Fn(u32) -> u32) -> Vec<PathBuf> {
+    let dir = scratch(&format!("situations-counted-{folder}"));
+    let file = |(at, name): (u32, &&str)| {
+        let frames: Vec<Out> = (0..10u32)
+            .map(|n| {
+                let (time, number) = (u64::from(at) * SECOND + u64::from(n) * 100 * MS, numbers(at) + n);
+                Out::whole(START + time, esp(R1, R2, 7, number, &noise(number, 64)))
+            })
+            .collect();
+        write_file(&dir, name, &plain_pcap(&frames))
+    };
+    (0u32..).zip(names).map(file).collect()
+}
+
+#[test]
+fn a_number_that_is_missing_among_file_names_is_said() {
+    let on = |at: u32| 10 * at + 1;
+    let cases: &[(&str, &[&str], &str, u64)] = &[
+        ("filled", &["cap_00001.pcap", "cap_00003.pcap"], "No file with number 2 between", 1),
+        ("dumpcap", &["c_00001_20240101120000.pcap", "c_00003_20240101120200.pcap"], "number 2 ", 1),
+        ("tcpdump", &["t.pcap", "t.pcap2"], "number 1 between", 1),
+        ("tcpdump-9", &["t.pcap9", "t.pcap12"], "No files with numbers 10 to 11 between", 2),
+        ("counted", &["run1.pcap", "run2.pcap", "run3.pcap", "run5.pcap"], "number 4 between", 1),
+        ("twice", &["cap_00001.pcap", "cap_00003.pcap", "cap_00006.pcap"], "number 2 between", 3),
+    ];
+    for (folder, names, what, count) in cases {
+        let report = report_of(&counted(folder, names, &on));
+        let found = finding(&report, "capture-file-missing").unwrap_or_else(|| panic!("{folder} is said"));
+        assert!(found.evidence.contains(what), "{folder}: {}", found.evidence);
+        assert!(found.evidence.contains("of the SA in both files go on without a gap"), "{}", found.evidence);
+        assert_eq!((found.count, found.severity), (*count, Severity::Note), "{folder}");
+        assert_eq!(found.occurrences[0].frame, 1, "{folder}");
+    }
+    // Numbers of the SA are missing there, too.
+    let off = |at: u32| 300 * at + 1;
+    let report = report_of(&counted("off", &["cap_00001.pcap", "cap_00003.pcap"], &off));
+    let found = finding(&report, "capture-file-missing").expect("it is said");
+    assert!(found.evidence.contains("290 sequence numbers are missing there"), "{}", found.evidence);
+    assert_eq!(found.severity, Severity::Warning);
+    // No SA is in both files.
+    let dir = scratch("situations-counted-apart");
+    let file = |name: &str, at: u64, spi: u32| {
+        let frame = |n: u32| Out::whole(START + at + u64::from(n) * 100 * MS, esp(R1, R2, spi, n + 1, &noise(n, 64)));
+        write_file(&dir, name, &plain_pcap(&(0..10).map(frame).collect::<Vec<_>>()))
+    };
+    let report = report_of(&[file("cap_00001.pcap", 0, 7), file("cap_00003.pcap", SECOND, 8)]);
+    let found = finding(&report, "capture-file-missing").expect("it is said");
+    assert!(found.evidence.contains("is not determined: no SA goes on"), "{}", found.evidence);
+}
+
+#[test]
+fn numbers_of_file_names_that_do_not_count_files_are_left_alone() {
+    let on = |at: u32| 10 * at + 1;
+    let cases: &[(&str, &[&str])] = &[
+        ("single", &["cap_00003.pcap"]),
+        ("complete", &["cap_00001.pcap", "cap_00002.pcap", "cap_00003.pcap"]),
+        ("seconds", &["cap_1700000000.pcap", "cap_1700000060.pcap", "cap_1700000180.pcap"]),
+        ("days", &["cap-20261120.pcap", "cap-20261121.pcap", "cap-20261122.pcap", "cap-20261124.pcap"]),
+        ("month", &["cap-20261130.pcap", "cap-20261201.pcap"]),
+        ("dashes", &["cap-2026-11-20.pcap", "cap-2026-11-21.pcap", "cap-2026-11-22.pcap", "cap-2026-11-24.pcap"]),
+        ("day-first", &["20-11-2026.pcap", "21-11-2026.pcap", "22-11-2026.pcap", "24-11-2026.pcap"]),
+        ("short", &["cap261120.pcap", "cap261121.pcap", "cap261122.pcap", "cap261124.pcap"]),
+        ("minutes", &["c-20261122-1000.pcap", "c-20261122-1005.pcap", "c-20261122-1015.pcap"]),
+        ("hours", &["c0057.pcap", "c0058.pcap", "c0059.pcap", "c0100.pcap"]),
+        ("days-and-times", &["c_20261122_235900.pcap", "c_20261123_000000.pcap"]),
+        ("years", &["2021.pcap", "2022.pcap", "2023.pcap", "2025.pcap"]),
+        // Nothing shows that they count.
+        ("two", &["run1.pcap", "run3.pcap"]),
+        ("tens", &["run10.pcap", "run20.pcap", "run30.pcap", "run40.pcap"]),
+        ("texts", &["west_00001.pcap", "east_00003.pcap"]),
+        // A ring that began again.
+        ("ring", &["cap_00008.pcap", "cap_00009.pcap", "cap_00000.pcap", "cap_00001.pcap"]),
+    ];
+    for (folder, names) in cases {
+        let report = report_of(&counted(folder, names, &on));
+        assert_eq!(report.captures.len(), names.len(), "{folder}");
+        silent(&report, &["capture-file-missing"]);
+    }
+    // What was given is not missing: a capture of another tap, a copy, an input that is no capture.
+    let files = counted("given", &["cap_00001.pcap", "cap_00003.pcap"], &on);
+    let dir = scratch("situations-counted-given");
+    let other: Vec<Out> =
+        (0..20u32).map(|n| Out::whole(START + u64::from(n) * 100 * MS, esp(R2, R1, 9, n + 1, &noise(n, 64)))).collect();
+    for (what, content) in [
+        ("tap", plain_pcap(&other)),
+        ("copy", std::fs::read(&files[0]).expect("it is there")),
+        ("empty", plain_pcap(&[])),
+        ("damaged", b"no capture".to_vec()),
+    ] {
+        let path = write_file(&dir, "cap_00002.pcap", &content);
+        let inputs: Vec<Input> =
+            [&files[0], &path, &files[1]].map(|file| Input { source: Source::Path(file.clone()), tap: None }).into();
+        let outcome = run(&inputs, &Settings::default(), 1, &Quiet);
+        assert_eq!(outcome.errors.len(), usize::from(what == "damaged"), "{what}");
+        silent(&outcome.report, &["capture-file-missing"]);
+    }
 }
 
 /// Every state that `partial` writes is one that `merge` takes: many directions, SAs and taps.

@@ -10,4 +10,5 @@ mod merge_laws;
 mod nights;
 mod parts;
 mod rotations;
+mod state_dir;
 mod taps;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::build::Noise;
+use crate::support::build::{Noise, R1, R2, START, esp};
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{self, Run, fixture, items, oracle, scratch, spiglass};
 
@@ -293,6 +293,43 @@ fn parts_by_an_index_merge_to_the_whole_in_any_order() {
         spiglass(&["partial", path(&longer), part[0], part[1], part[2], part[3]]).expect(2);
     }
     spiglass(&["partial", path(&dir.join("whole.pcap")), "--part", "1/2"]).expect(2);
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}
+
+/// A capture that is long enough for 64 parts of many frames each, with SAs that lose, repeat and reorder numbers across the borders of parts.
+#[test]
+fn sixty_four_parts_merge_to_the_whole() {
+    let dir = scratch("nights-64-parts");
+    let mut noise = Noise(64);
+    let frames: Vec<Out> = (0..40_000u32)
+        .map(|n| {
+            let (ends, spi) = [((R1, R2), 7), ((R2, R1), 8), ((R1, R2), 9)][n as usize % 3];
+            let number = match noise.below(50) {
+                0 => n / 3,
+                1 => n / 3 + 5,
+                _ => n / 3 + 2,
+            };
+            let length = 64 + noise.below(400) as usize;
+            let octets = noise.bytes(length);
+            Out::whole(START + u64::from(n) * 500_000, esp(ends.0, ends.1, spi, number, &octets))
+        })
+        .collect();
+    let file = support::write_file(&dir, "long.pcap", &plain_pcap(&frames));
+    let index = dir.join("long.idx");
+    spiglass(&["index", path(&file), "-o", path(&index)]).expect(0);
+    let states: Vec<PathBuf> = (1..=64u32)
+        // In an order of their own: 27 and 64 have no common divisor.
+        .map(|at| {
+            let part = at * 27 % 64 + 1;
+            let state = dir.join(format!("{part}.state"));
+            let part = format!("{part}/64");
+            spiglass(&["partial", path(&file), "--index", path(&index), "--part", &part, "-o", path(&state)]).expect(0);
+            state
+        })
+        .collect();
+    let whole = spiglass(&["report", "--format", "json", path(&file)]).expect(0);
+    assert_eq!(support::number(&whole.json(), "totals.frames"), 40_000);
+    assert!(run(&["merge", "--format", "json"], &states).expect(0).stdout == whole.stdout);
     fs::remove_dir_all(dir).expect("a scratch directory can be removed");
 }
 

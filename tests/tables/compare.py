@@ -43,6 +43,24 @@ for table in ("tunnels", "gaps", "padding"):
         (parquet,) = duckdb.sql(f"SELECT count(*) FROM read_parquet('tables/{table}/**/*.parquet')").fetchall()[0]
     assert csv == parquet, table
 
+# Frames and pairs, row by row: what has another form in CSV is compared as a number.
+for table, reals in (("frames", []), ("pairs", ["confidence"])):
+    shown = ", ".join(f'"{real}"::DOUBLE AS "{real}"' for real in reals)
+    replaced = f" REPLACE ({shown})" if reals else ""
+    columns = f"SELECT *{replaced} FROM (SELECT COLUMNS(*)::VARCHAR FROM {{}})"
+    parquet = columns.format(f"read_parquet('tables/{table}/**/*.parquet', hive_partitioning = false)")
+    csv = columns.format(f"read_csv('{table}.csv', all_varchar = true, nullstr = '')")
+    (rows,) = duckdb.sql(f"SELECT count(*) FROM ({csv})").fetchall()[0]
+    assert rows > 1000, f"{table}: {rows} rows"
+    for one, other in ((csv, parquet), (parquet, csv)):
+        different = duckdb.sql(f"({one}) EXCEPT ALL ({other})").fetchall()
+        assert not different, f"{table}: {different[:3]}"
+days = duckdb.sql(
+    "SELECT DISTINCT dt::VARCHAR, strftime(make_timestamp_ns(time_ns), '%Y-%m-%d') "
+    "FROM read_parquet('tables/frames/**/*.parquet', hive_partitioning = true)"
+).fetchall()
+assert days and all(folder == day for folder, day in days), days
+
 # Moments are moments, to the nanosecond.
 (first,) = duckdb.sql("SELECT min(epoch_ns(first)) FROM read_parquet('tables/sas/**/*.parquet')").fetchall()[0]
 assert first == min(sa["first_ns"] for sa in report["sas"]), first

@@ -40,6 +40,8 @@ pub struct TapState<'a> {
     pub borders: Vec<Option<Succession>>,
     /// What was assumed about which captures belong together, in words.
     pub assumed: Vec<String>,
+    /// Paths of other inputs of the run: copies of captures, and what could not be read.
+    pub also_given: &'a [String],
 }
 
 /// A capture of the run, and what its reader found besides what the report prints.
@@ -167,6 +169,7 @@ fn others(settings: &Settings) -> Vec<String> {
         (settings.bin_ns != usual.bin_ns).then(|| format!("--bin {}ns", settings.bin_ns)),
         settings.link_rate_bps.map(|rate| format!("--link-rate {rate}")),
         (settings.max_loss_pct != usual.max_loss_pct).then(|| format!("--max-loss {}", settings.max_loss_pct)),
+        (settings.hole_ns != usual.hole_ns).then(|| format!("--hole {}ns", settings.hole_ns)),
         settings.expectation.policies().is_some().then(|| "--config".to_owned()),
     ];
     ports.chain(others).flatten().collect()

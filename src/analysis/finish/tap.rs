@@ -53,6 +53,8 @@ pub(crate) struct Tap<'a> {
     pub(crate) borders: Vec<Option<Succession>>,
     /// What was assumed about which captures belong together.
     pub(crate) assumed: Vec<String>,
+    /// Paths of other inputs of the run.
+    pub(crate) also_given: &'a [String],
     /// Its clock, where that stepped back.
     pub(crate) clock: Clock,
     /// With all fragments put together.
@@ -148,6 +150,7 @@ impl<'a> Tap<'a> {
             copying,
             borders,
             assumed,
+            also_given: state.also_given,
             clock,
             sizes,
             sas,

@@ -12,11 +12,13 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::args::{AnalysisArgs, FilterArgs, PolicyArgs, RunArgs};
 use super::batch::damage::DamageArgs;
-use super::progress::{Display, InterruptKey};
+use super::options;
+use super::progress::Display;
 use super::run::{complain, failed, write};
+use super::session::Session;
+use super::session::sides::side;
 use super::sink::{Sink, keep_apart};
 use super::verdict::Verdict;
-use super::{options, policies};
 use crate::capture::{About, CaptureReader, Source};
 use crate::engine::{self, Annotated, Input, Outcome, PairInputs, Settings};
 use crate::matching::PairSettings;
@@ -68,8 +70,14 @@ pub(super) struct AnnotateArgs {
     /// A capture of the plaintext side, to be paired with this one; repeatable [default: none]
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     plain: Vec<OsString>,
+    /// Names of further captures of the plaintext side, one a line; `-` is standard input [default: none]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    plain_from: Option<OsString>,
+    /// Names in --plain-from end with NUL instead of a line end
+    #[arg(short = '0', long = "null", requires = "plain_from", help_heading = "Input")]
+    null: bool,
     /// What `match` wrote of this capture, whichever side it is: the CSV of its pairs, its JSON; repeatable [default: none]
-    #[arg(long = "match", value_name = "FILE", conflicts_with = "plain", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    #[arg(long = "match", value_name = "FILE", conflicts_with_all = ["plain", "plain_from"], value_hint = ValueHint::FilePath, help_heading = "Input")]
     matched: Vec<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
@@ -100,9 +108,13 @@ struct Prepared {
 
 fn prepare(args: &AnnotateArgs) -> Result<Prepared, Error> {
     let source = Source::from_arg(&args.capture);
-    let plain: Vec<Input> = args.plain.iter().map(|name| Source::from_arg(name).into()).collect();
+    let plain = side(&args.plain, args.plain_from.as_deref(), args.null)?;
     if source == Source::Stdin || plain.iter().any(|input| input.source == Source::Stdin) {
         return Err(Error::Usage("standard input cannot be read twice; name a file".into()));
+    }
+    options::read_stdin_once([], &args.plain_from, &args.policy)?;
+    if plain.is_empty() && args.plain_from.is_some() {
+        return Err(Error::Usage("the list of --plain-from names no capture".into()));
     }
     let settings = options::settings(&args.filter, Some(&args.analysis))?;
     let input = Input::from(source);
@@ -120,15 +132,12 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error),
     };
-    let mut unread = Vec::new();
-    settings.expectation = policies::read(&args.policy.config, &args.run, &mut unread);
-    let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
+    let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    settings.expectation = expectation;
     let captures = [input];
     let Outcome { report, errors } = engine::run(&captures, &settings, options::jobs(args.run.jobs), &display);
     let [input] = captures;
-    let mut verdict = Verdict::default();
-    unread.extend(errors);
+    let mut unread = errors;
     let only = args.only.map(|Only::Findings| args.context);
     let mut remarks = Remarks::new(only, args.limit);
     remarks.findings(&report.findings);
@@ -141,8 +150,7 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
     if let Some(error) = told.into_iter().next() {
         return failed(&error);
     }
-    verdict.errors(&unread);
-    unread.iter().for_each(complain);
+    let mut verdict = session.ended_unlisted(&unread);
     for error in wireshark::tables(args, &settings.expectation, &report.findings) {
         complain(&error);
         verdict.failed_output();
@@ -164,7 +172,7 @@ pub(super) fn annotate(args: &AnnotateArgs) -> Verdict {
         sink.flush()
     });
     display.finish();
-    verdict.interrupted(key.happened());
+    verdict.interrupted(session.interrupted());
     verdict.captures(&report.captures, args.damage.reactions());
     if !args.run.quiet {
         args.damage.reactions().warn_of(&report.captures);

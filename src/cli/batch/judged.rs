@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 
 use super::super::run::write;
 use super::super::sink::Sink;
+use super::super::values;
 use super::super::verdict::Verdict;
 use crate::model::Error;
 use crate::model::report::Report;
@@ -16,6 +17,12 @@ use crate::report::metrics::metrics;
 /// Findings that do not count for the exit status.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct JudgeArgs {
+    /// Shortest pause between two files of a rotation that may be a hole in the capture: `1s`, `10s`
+    ///
+    /// It is a hole if it is also ten times as long as frames are apart on average and twice as long as the longest pause within a file, and the
+    /// sequence numbers of the SAs do not go on without a gap.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::bin, hide_short_help = true, help_heading = "Analysis")]
+    pub(in crate::cli) hole: u64,
     /// Findings of CODE up to a size do not count: `sequence-gap=10`, `sequence-gap=0.5%`; repeatable [default: none]
     ///
     /// A number is compared with the count of the finding. A share is of the sequence numbers of the SA for sequence-gap, else of the frames of

@@ -100,6 +100,7 @@ pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
     if let Err(why) = state.expect(expectation) {
         return failed(&Error::Usage(why));
     }
+    state.set_hole(args.judge.hole);
     state.settle();
     if let Some(state_sink) = state_sink {
         write(state_sink, &mut verdict, |sink| state.write(sink));

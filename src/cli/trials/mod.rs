@@ -10,13 +10,14 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::args::{Format, PolicyArgs, RunArgs, TellArgs};
 use super::batch::damage::DamageArgs;
 use super::batch::parquet;
-use super::progress::{Display, InterruptKey};
-use super::run::{complain, failed, say_unread, write};
+use super::run::{failed, say_unread, write};
+use super::session::Session;
+use super::session::sides::{SideLists, read_stdin_once, side};
 use super::sink::Sink;
 use super::verdict::Verdict;
-use super::{options, policies, values};
+use super::{options, values};
 use crate::capture::Source;
-use crate::engine::{self, Input, Settings, TrialsInputs};
+use crate::engine::{self, Input, PairInputs, Settings, TrialsInputs};
 use crate::model::trials::TrialsReport;
 use crate::model::{Address, Error};
 use crate::report::csv::{TrialsTable, write_trials};
@@ -53,11 +54,19 @@ pub(super) struct TrialsArgs {
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     exit: Vec<OsString>,
     /// A capture of where packets come in, of any device; repeatable [default: none]
-    #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath, conflicts_with_all = ["plain", "tunnel", "exit"], requires = "output_side", help_heading = "Input")]
+    #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath, conflicts_with_all = ["plain", "tunnel", "exit", "plain_from", "tunnel_from", "exit_from"], help_heading = "Input")]
     input_side: Vec<OsString>,
     /// A capture of the side where they go out; repeatable [default: none]
-    #[arg(long = "out", value_name = "CAPTURE", value_hint = ValueHint::FilePath, requires = "input_side", help_heading = "Input")]
+    #[arg(long = "out", value_name = "CAPTURE", value_hint = ValueHint::FilePath, conflicts_with_all = ["plain", "tunnel", "exit", "plain_from", "tunnel_from", "exit_from"], help_heading = "Input")]
     output_side: Vec<OsString>,
+    #[command(flatten)]
+    lists: SideLists,
+    /// Names of further captures of where packets come in, as in --plain-from [default: none]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "lists", conflicts_with_all = ["plain", "tunnel", "exit", "plain_from", "tunnel_from", "exit_from"], hide_short_help = true, help_heading = "Input")]
+    in_from: Option<OsString>,
+    /// Names of further captures of where they go out [default: none]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "lists", conflicts_with_all = ["plain", "tunnel", "exit", "plain_from", "tunnel_from", "exit_from"], hide_short_help = true, help_heading = "Input")]
+    out_from: Option<OsString>,
     #[command(flatten)]
     policy: PolicyArgs,
     #[command(flatten)]
@@ -165,29 +174,7 @@ struct Asked {
 fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
     parquet::refuse(args.tell.format)?;
     let table = options::table(&args.tell, TrialsTable::Trials)?;
-    let side = |names: &[OsString]| -> Vec<Input> {
-        names.iter().map(|name| Input { source: Source::from_arg(name), tap: None }).collect()
-    };
-    let ends = !args.input_side.is_empty();
-    let inputs = if ends {
-        TrialsInputs { plain: side(&args.input_side), tunnel: Vec::new(), exit: side(&args.output_side) }
-    } else {
-        TrialsInputs { plain: side(&args.plain), tunnel: side(&args.tunnel), exit: side(&args.exit) }
-    };
-    if !ends && inputs.tunnel.is_empty() {
-        return Err(Error::Usage(
-            "no capture; give --plain and --tunnel (and --exit), --tunnel and --exit, --tunnel, or --in and --out"
-                .into(),
-        ));
-    }
-    let inputs = without_missing(inputs);
-    let one = inputs.plain == inputs.tunnel;
-    let all = [if one { &[] } else { inputs.plain.as_slice() }, &inputs.tunnel, &inputs.exit];
-    let stdin = all.iter().flat_map(|side| side.iter()).filter(|input| input.source == Source::Stdin).count();
-    let pasted = args.policy.config.iter().filter(|name| *name == "-").count();
-    if stdin + pasted > 1 {
-        return Err(Error::Usage("standard input (`-`) can be read only once; name it once".into()));
-    }
+    let (inputs, ends) = inputs(args)?;
     let search = args.start.zip(args.step).filter(|_| args.next).map(|(start, step)| SearchSettings {
         start_bps: start as f64,
         step_bps: step as f64,
@@ -215,8 +202,33 @@ fn prepare(args: &TrialsArgs) -> Result<Asked, Error> {
     Ok(Asked { inputs, settings, table, baseline, sink })
 }
 
+/// The captures of all sides, and whether they are of the two ends of any device.
+fn inputs(args: &TrialsArgs) -> Result<(TrialsInputs, bool), Error> {
+    let null = args.lists.null;
+    let ends = PairInputs {
+        plain: side(&args.input_side, args.in_from.as_deref(), null)?,
+        tunnel: Vec::new(),
+        exit: side(&args.output_side, args.out_from.as_deref(), null)?,
+    };
+    let has_ends = !ends.plain.is_empty() || !ends.exit.is_empty();
+    if has_ends && (ends.plain.is_empty() || ends.exit.is_empty()) {
+        return Err(Error::Usage("--in and --out go together, each with a capture".into()));
+    }
+    let sides = if has_ends { ends } else { args.lists.inputs(&args.plain, &args.tunnel, &args.exit)? };
+    if !has_ends && sides.tunnel.is_empty() {
+        return Err(Error::Usage(
+            "no capture; give --plain and --tunnel (and --exit), --tunnel and --exit, --tunnel, or --in and --out"
+                .into(),
+        ));
+    }
+    let sides = without_missing(sides);
+    read_stdin_once(&sides, args.lists.lists().chain(&args.in_from).chain(&args.out_from), &args.policy)?;
+    let PairInputs { plain, tunnel, exit } = sides;
+    Ok((TrialsInputs { plain, tunnel, exit }, has_ends))
+}
+
 /// A run in clear, to compare with, has no tunnel: where both ends were captured and the tunnel was not, they are enough.
-fn without_missing(mut inputs: TrialsInputs) -> TrialsInputs {
+fn without_missing(mut inputs: PairInputs) -> PairInputs {
     let missing = |input: &Input| matches!(&input.source, Source::Path(path) if !path.exists());
     let ends = !inputs.plain.is_empty() && !inputs.exit.is_empty();
     if ends && !inputs.tunnel.is_empty() && inputs.tunnel.iter().all(missing) {
@@ -238,29 +250,22 @@ pub(super) fn trials(args: &TrialsArgs) -> Verdict {
         Ok(asked) => asked,
         Err(error) => return failed(&error),
     };
-    let mut unread = Vec::new();
+    let (session, expectation, display) = Session::begin(&args.policy, &args.run);
     let settings = Settings {
         udp_ports: options::udp_ports(&args.udp_port),
         overlay: args.overlay,
         link_rate_bps: args.link_rate,
-        expectation: policies::read(&args.policy.config, &args.run, &mut unread),
+        expectation,
         ..Settings::default()
     };
-    let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
     let clear = baseline.as_ref().map(|run| run.trials.as_slice()).unwrap_or_default();
     let engine::Benchmark { mut report, errors } = engine::trials(&inputs, &settings, &asked, clear, &display);
     display.finish();
     if let Some(why) = baseline.as_ref().and_then(|run| run.differs(&report)) {
         return failed(&Error::Usage(format!("--baseline: {why}")));
     }
-    let mut verdict = Verdict::default();
-    verdict.interrupted(key.happened());
-    verdict.unread_configurations(&unread);
-    verdict.errors(&errors);
-    unread.extend(errors);
-    unread.iter().for_each(complain);
-    say_unread(&mut report.exactness, &mut report.degraded_why, &unread);
+    let mut verdict = session.ended_unlisted(&errors);
+    say_unread(&mut report.exactness, &mut report.degraded_why, session.unread.iter().chain(&errors));
     let one = inputs.plain == inputs.tunnel;
     for tap in report.taps.iter().filter(|tap| !(one && tap.name == "plain")) {
         verdict.captures(&tap.captures, args.damage.reactions());

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::names::CountedName;
 use super::stream::Stream;
 use crate::analysis::MEMORY_LIMIT;
 use crate::engine::state::Repeat;
+use crate::model::counted_name::CountedName;
 
 /// The tap that was named for a piece, and its digest.
 type PieceKey = (Option<String>, u128);

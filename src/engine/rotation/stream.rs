@@ -7,10 +7,10 @@ use std::io::{self, BufWriter, Write};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use super::names::CountedName;
 use crate::analysis::finish::CaptureFacts;
 use crate::analysis::{Border, CaptureSpan, MergeError, StreamState, Succession};
 use crate::model::Timestamp;
+use crate::model::counted_name::CountedName;
 
 /// The longest pause between files whose names count on.
 const COUNTED_PAUSE_NS: i64 = 1_000_000_000;

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use crate::model::pairs::{MatchReport, Pair};
-use crate::model::report::Name;
-use crate::report::table::pairs::{DIRECTIONS, ENDS, LOST, OUTSIDE, PADDING, PAIRS, PairRow, SIZES, SPREAD, SpreadRow};
+use crate::report::table::pairs::{
+    DIRECTIONS, ENDS, LOST, OUTSIDE, PADDING, PAIRS, PairNames, PairRow, SIZES, SPREAD, SpreadRow,
+};
 use crate::report::table::report::{CAPTURES, FINDINGS};
 use crate::report::table::{CsvTable, write_csv};
 
@@ -92,8 +93,7 @@ pub fn write_pairs(report: &MatchReport, table: PairTable, out: &mut dyn Write) 
 /// Pairs as rows, as they come.
 pub struct PairRows<W: Write> {
     csv: CsvTable<W, PairRow>,
-    plain: Vec<Name>,
-    tunnel: Vec<Name>,
+    names: PairNames,
 }
 
 impl<W: Write> PairRows<W> {
@@ -102,8 +102,7 @@ impl<W: Write> PairRows<W> {
     /// # Errors
     /// Whatever `out` fails with.
     pub fn new(out: W, plain: Vec<String>, tunnel: Vec<String>) -> io::Result<Self> {
-        let shared = |names: Vec<String>| names.into_iter().map(Name::from).collect();
-        Ok(Self { csv: CsvTable::new(out, &PAIRS)?, plain: shared(plain), tunnel: shared(tunnel) })
+        Ok(Self { csv: CsvTable::new(out, &PAIRS)?, names: PairNames::new(plain, tunnel) })
     }
 
     /// Writes one pair.
@@ -111,9 +110,7 @@ impl<W: Write> PairRows<W> {
     /// # Errors
     /// Whatever the output fails with.
     pub fn write(&mut self, pair: &Pair) -> io::Result<()> {
-        let name = |names: &[Name], at: u32| names.get(at as usize).cloned().unwrap_or_else(|| at.to_string().into());
-        let (plain, tunnel) = (name(&self.plain, pair.plain.capture), name(&self.tunnel, pair.tunnel.capture));
-        self.csv.row(&PairRow { pair: pair.clone(), plain, tunnel })
+        self.csv.row(&self.names.row(pair))
     }
 
     /// Lets go of what is held back.

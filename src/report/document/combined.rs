@@ -117,9 +117,10 @@ fn together(outputs: &[Output], view: &View) -> Document {
     if measurements > 1 {
         document.sections.push(overview(&parts, measurements));
     }
-    for part in parts {
+    for (output, part) in parts.into_iter().enumerate() {
         let label = part.label;
-        document.sections.extend(part.document.sections.into_iter().map(|section| {
+        document.sections.extend(part.document.sections.into_iter().map(|mut section| {
+            section.of_output(output);
             let heading = if section.title.is_empty() { section.name } else { &section.title };
             let title = if label.is_empty() { heading.to_owned() } else { format!("{heading} ({label})") };
             Section { title, ..section }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::table::Subject;
 use super::{Block, FindingBlock, Section, Typed, View, at_tap};
 use crate::model::report::{AcceptedBy, Capture, Exactness, Finding, FrameRef, KnownFinding, Report, Sa, Severity};
 use crate::report::judge;
@@ -117,6 +118,7 @@ fn one(found: &Found<'_>, finding: &Finding, number: usize, first_of_code: bool)
         cause: if first_of_code { finding.cause.clone() } else { String::new() },
         remedy: if first_of_code { finding.remedy.clone() } else { String::new() },
         concerns: format!("{concerns}{place}").trim().to_owned(),
+        subject: finding.sa.as_deref().map(|id| Subject::new(&finding.tap, id)),
         evidence: sentence(finding, found),
         config: config.collect(),
         advice,

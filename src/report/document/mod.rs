@@ -31,7 +31,7 @@ use crate::model::trials::TrialsReport;
 use crate::transform::calculation::Calculation;
 pub use figures::Figure;
 pub use front::Front;
-use table::{Cell, Table};
+use table::{Cell, Subject, Table};
 
 /// Rows that a table shows unless all are asked for.
 const ROWS: usize = 20;
@@ -154,6 +154,8 @@ pub struct FindingBlock {
     pub remedy: String,
     /// The SA or the flow, with its tap where there are several; may be empty.
     pub concerns: String,
+    /// The SA or the direction that it is about.
+    pub subject: Option<Subject>,
     /// What was seen.
     pub evidence: String,
     /// Lines of configurations, each with its place before it.
@@ -176,6 +178,19 @@ pub struct Typed {
 }
 
 impl Section {
+    /// Says which of several outputs the section is of.
+    fn of_output(&mut self, output: usize) {
+        for block in &mut self.blocks {
+            match block {
+                Block::Table(table) => table.of_output(output),
+                Block::Finding(finding) => {
+                    finding.subject.iter_mut().for_each(|subject| subject.output = output);
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn titled(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }

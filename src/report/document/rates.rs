@@ -1,6 +1,6 @@
 //! Rates per direction, PAUSE frames, peaks.
 
-use super::table::{Cell, Column, Priority, Table};
+use super::table::{Cell, Column, Priority, Subject, Table};
 use super::{Section, View, figures};
 use crate::model::report::{DirectionRate, LengthBasis, Report};
 use crate::report::words::names;
@@ -38,7 +38,7 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
     ]);
     for direction in rates.directions.iter().take(view.shown(rates.directions.len())) {
         let with_control = direction.control_l1_bps.is_some_and(|bps| bps > 0.0);
-        table.row([
+        let cells = [
             Cell::text(&*direction.direction),
             Cell::text(if report.taps.len() > 1 { &*direction.tap } else { "" }),
             Cell::Count(direction.frames),
@@ -53,7 +53,8 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
             unit.cell(direction.peak.map(|peak| peak.l1_bps)),
             Cell::decimal(direction.utilisation_pct, 2),
             Cell::text(remark(view, direction)),
-        ]);
+        ];
+        table.row_about(Subject::new(&direction.tap, &direction.direction), cells);
     }
     section.table(table);
     section.more(view, rates.directions.len(), "directions", "--format json");

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::table::{Cell, Column, Priority, Table};
+use super::table::{Cell, Column, Priority, Subject, Table};
 use super::{Section, View};
 use crate::model::Encapsulation;
-use crate::model::report::{IcvChecks, OverheadBasis, ReplayWindow, Report, Sa, SaMode, TransformBasis};
+use crate::model::report::{DirectionRate, IcvChecks, OverheadBasis, ReplayWindow, Report, Sa, SaMode, TransformBasis};
 use crate::report::words::names;
 use crate::report::words::number::{count, count_of, grouped, range};
 
@@ -36,7 +36,7 @@ pub(super) fn section(report: &Report, view: &View) -> Section {
             Column::remark(),
         ]);
         for sa in busiest(&sas, view.shown(sas.len())) {
-            table.row(row(sa));
+            table.row_about(Subject::new(&sa.tap, &sa.id), row(sa, direction(report, sa)));
         }
         section.table(table);
         section.more(view, sas.len(), "SAs", "--table sas --format csv");
@@ -52,11 +52,20 @@ fn busiest<'r>(sas: &[&'r Sa], n: usize) -> Vec<&'r Sa> {
     kept.into_iter().filter_map(|at| sas.get(at).copied()).collect()
 }
 
-fn row(sa: &Sa) -> [Cell; 12] {
+/// The direction of the rates that the SA's frames are in.
+fn direction<'r>(report: &'r Report, sa: &Sa) -> Option<&'r DirectionRate> {
+    report.rates.directions.iter().find(|rate| rate.tap == sa.tap && rate.sas.contains(&sa.id))
+}
+
+fn row(sa: &Sa, direction: Option<&DirectionRate>) -> [Cell; 12] {
+    let ends = format!("{} > {}", sa.src, sa.dst);
     let sequence = |pick: fn(&crate::model::report::Sequence) -> u64| Cell::count(sa.sequence.as_ref().map(pick));
     [
         Cell::text(format!("{} {}", sa.proto.title(), sa.spi_hex)),
-        Cell::text(format!("{} > {}", sa.src, sa.dst)),
+        match direction {
+            Some(rate) => Cell::Link(ends, Subject::new(&rate.tap, &rate.direction)),
+            None => Cell::text(ends),
+        },
         Cell::Count(sa.frames),
         Cell::some(sa.fragments),
         sequence(|s| s.lost),

@@ -1,5 +1,7 @@
 //! Tables of a document: columns with name, unit, alignment and priority, and rows of typed cells.
 
+use std::collections::BTreeMap;
+
 use crate::report::words::number::{decimal, duration, grouped, range, signed};
 
 /// On which side a column's cells are aligned.
@@ -72,6 +74,23 @@ impl Column {
     }
 }
 
+/// What a row or a finding is about: a form that has links leads from one to the other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Subject {
+    /// The output that it is of, where a document has several.
+    pub output: usize,
+    /// The tap.
+    pub tap: String,
+    /// Id of the SA, or the direction.
+    pub id: String,
+}
+
+impl Subject {
+    pub(super) fn new(tap: &str, id: &str) -> Self {
+        Self { output: 0, tap: tap.to_owned(), id: id.to_owned() }
+    }
+}
+
 /// Rows under columns.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
@@ -79,11 +98,29 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<Cell>>,
+    /// What rows are about, by their place.
+    pub subjects: BTreeMap<usize, Subject>,
 }
 
 impl Table {
     pub(super) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
-        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+        Self { columns: columns.into_iter().collect(), rows: Vec::new(), subjects: BTreeMap::new() }
+    }
+
+    /// Adds a row that findings and other rows lead to.
+    pub(super) fn row_about(&mut self, subject: Subject, cells: impl IntoIterator<Item = Cell>) {
+        self.subjects.insert(self.rows.len(), subject);
+        self.row(cells);
+    }
+
+    /// Says which of several outputs the table is of.
+    pub(super) fn of_output(&mut self, output: usize) {
+        self.subjects.values_mut().for_each(|subject| subject.output = output);
+        for cell in self.rows.iter_mut().flatten() {
+            if let Cell::Link(_, subject) = cell {
+                subject.output = output;
+            }
+        }
     }
 
     /// Adds a row; missing cells are blank.
@@ -109,6 +146,8 @@ pub enum Cell {
     Unknown,
     /// Words.
     Text(String),
+    /// Words that lead to the row about something, where a form has links and the row is shown.
+    Link(String, Subject),
     /// A number of frames, packets or bytes.
     Count(u64),
     /// A difference.
@@ -152,7 +191,7 @@ impl Cell {
     #[must_use]
     pub const fn align(&self) -> Align {
         match self {
-            Self::Blank | Self::Text(_) => Align::Left,
+            Self::Blank | Self::Text(_) | Self::Link(..) => Align::Left,
             _ => Align::Right,
         }
     }
@@ -163,7 +202,7 @@ impl Cell {
         match self {
             Self::Blank => String::new(),
             Self::Unknown => "-".to_owned(),
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Link(text, _) => text.clone(),
             Self::Count(n) => grouped(*n),
             Self::Signed(n) => signed(*n),
             Self::Decimal(value, decimals) => decimal(*value, *decimals),

@@ -3,7 +3,7 @@
 use super::chart;
 use super::table;
 use super::typeset::typeset;
-use super::writer::Writer;
+use super::writer::{Anchors, Writer};
 use crate::model::report::Severity;
 use crate::report::document::figures::{Chart, Data, Figure, LegendKey};
 use crate::report::document::table::Table;
@@ -130,7 +130,10 @@ fn item(page: &mut Writer, block: &Block) {
 
 fn finding(page: &mut Writer, finding: &FindingBlock) {
     let number = finding.number.to_string();
-    page.element("li", &[("class", "finding")], |page| {
+    let id = finding.subject.as_ref().map(|subject| Anchors::finding(subject, finding.number));
+    let row = finding.subject.as_ref().and_then(|subject| page.anchors().row(subject));
+    let attributes = [("class", "finding"), ("id", id.as_deref().unwrap_or_default())];
+    page.element("li", &attributes, |page| {
         page.element("h3", &[], |page| {
             glyph(page, Some(finding.severity));
             page.leaf("span", &[("class", "fn")], &number);
@@ -140,7 +143,7 @@ fn finding(page: &mut Writer, finding: &FindingBlock) {
             page.leaf("code", &[], finding.code.as_ref());
         });
         if !finding.concerns.is_empty() {
-            page.leaf("p", &[("class", "concerns")], &finding.concerns);
+            page.element("p", &[("class", "concerns")], |page| table::linked(page, row.as_deref(), &finding.concerns));
         }
         page.element("p", &[], |page| rich(page, &finding.evidence));
         lines(page, "Lines of the configurations", finding, &finding.config);

@@ -13,7 +13,7 @@ mod writer;
 use super::document::figures::Data;
 use super::document::{Block, Document, Figure, Place, Section};
 use crate::model::report::Severity;
-use writer::Writer;
+use writer::{Anchors, Writer};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -24,6 +24,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 #[must_use]
 pub fn render(document: &Document) -> String {
     let mut page = Writer::default();
+    page.anchor(anchors(document));
     page.fixed("<!doctype html>\n");
     page.element("html", &[("lang", "en")], |page| {
         page.element("head", &[], |page| head(page, document));
@@ -38,6 +39,28 @@ pub fn render(document: &Document) -> String {
     });
     page.line();
     page.into_text()
+}
+
+/// Rows and findings that are shown and about something.
+fn anchors(document: &Document) -> Anchors {
+    let mut anchors = Anchors::default();
+    for block in document.sections.iter().flat_map(|section| &section.blocks) {
+        match block {
+            Block::Table(table) => {
+                for subject in table.subjects.values() {
+                    let next = anchors.rows.len() + 1;
+                    anchors.rows.entry(subject.clone()).or_insert(next);
+                }
+            }
+            Block::Finding(finding) => {
+                if let Some(subject) = &finding.subject {
+                    anchors.findings.entry(subject.clone()).or_default().push(finding.number);
+                }
+            }
+            _ => {}
+        }
+    }
+    anchors
 }
 
 fn head(page: &mut Writer, document: &Document) {

@@ -1,7 +1,7 @@
 //! Tables: headings with scope, a caption, and a region of its own that scrolls where the page is narrow.
 
-use super::writer::Writer;
-use crate::report::document::table::{Align, Cell, Column, Priority, Table};
+use super::writer::{Anchors, Writer};
+use crate::report::document::table::{Align, Cell, Column, Priority, Subject, Table};
 
 /// What scrolls sideways, and can be reached with the keyboard for that.
 pub(super) fn region(page: &mut Writer, label: &str, inside: impl FnOnce(&mut Writer)) {
@@ -55,9 +55,10 @@ pub(super) fn table(page: &mut Writer, table: &Table, caption: &str) {
                 });
             });
             page.element("tbody", &[], |page| {
-                for row in &table.rows {
+                for (at, row) in table.rows.iter().enumerate() {
+                    let subject = table.subjects.get(&at);
                     let said = remarks.iter().filter_map(|at| row.get(*at)).any(|cell| *cell != Cell::Blank);
-                    self::row(page, table, row, &cells, if said { "said" } else { "" });
+                    self::row(page, (table, subject), row, &cells, if said { "said" } else { "" });
                     self::remarks(page, row, &remarks, cells.len());
                 }
             });
@@ -65,19 +66,60 @@ pub(super) fn table(page: &mut Writer, table: &Table, caption: &str) {
     });
 }
 
-fn row(page: &mut Writer, table: &Table, row: &[Cell], shown: &[usize], said: &'static str) {
+/// Findings of a row that are named in it; all are listed with the findings.
+const NAMED: usize = 5;
+
+fn row(
+    page: &mut Writer,
+    (table, subject): (&Table, Option<&Subject>),
+    row: &[Cell],
+    shown: &[usize],
+    said: &'static str,
+) {
     page.line();
-    page.element("tr", &[("class", said)], |page| {
+    let id = subject.and_then(|subject| page.anchors().row(subject)).unwrap_or_default();
+    page.element("tr", &[("class", said), ("id", &id)], |page| {
         for (n, at) in shown.iter().enumerate() {
             let (Some(column), Some(cell)) = (table.columns.get(*at), row.get(*at)) else { continue };
             let class = class(column, false);
             if n == 0 && *cell != Cell::Blank {
-                page.leaf("th", &[("scope", "row"), ("class", class)], &show(cell));
+                page.element("th", &[("scope", "row"), ("class", class)], |page| {
+                    set(page, cell);
+                    subject.into_iter().for_each(|subject| findings(page, subject));
+                });
             } else {
-                page.leaf("td", &[("class", class)], &show(cell));
+                page.element("td", &[("class", class)], |page| set(page, cell));
             }
         }
     });
+}
+
+/// A cell, with the link that it has.
+fn set(page: &mut Writer, cell: &Cell) {
+    let row = match cell {
+        Cell::Link(_, subject) => page.anchors().row(subject),
+        _ => None,
+    };
+    linked(page, row.as_deref(), &show(cell));
+}
+
+/// Text that leads to a place of the page, where there is one.
+pub(super) fn linked(page: &mut Writer, target: Option<&str>, text: &str) {
+    match target {
+        Some(target) => page.leaf("a", &[("href", &format!("#{target}"))], text),
+        None => page.text(text),
+    }
+}
+
+/// Numbers of the findings about a row, each a link.
+fn findings(page: &mut Writer, subject: &Subject) {
+    let numbers = page.anchors().findings.get(subject).cloned().unwrap_or_default();
+    for number in numbers.into_iter().take(NAMED) {
+        page.text(" ");
+        let (target, label) = (Anchors::finding(subject, number), format!("finding {number}"));
+        let attributes = [("class", "fn"), ("href", &*format!("#{target}")), ("aria-label", &*label)];
+        page.leaf("a", &attributes, &number.to_string());
+    }
 }
 
 /// What is said of a row, on a row of its own.
@@ -104,7 +146,7 @@ pub(super) fn show(cell: &Cell) -> String {
     match cell {
         Cell::Blank => String::new(),
         Cell::Unknown => "\u{2013}".to_owned(),
-        Cell::Text(text) => text.clone(),
+        Cell::Text(text) | Cell::Link(text, _) => text.clone(),
         Cell::Range(from, to) if *from >= 0 && from != to => {
             format!("{}\u{2013}{}", show(&Cell::Signed(*from)), show(&Cell::Signed(*to)))
         }

@@ -1,9 +1,10 @@
 //! Markup that is sound by the way it is written: names of elements, attributes and classes are words of this program, everything
 //! else is escaped, and every element that is opened is closed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use crate::report::document::table::Subject;
 use crate::report::words::escape::is_unsafe;
 
 /// A page in the making.
@@ -11,12 +12,43 @@ use crate::report::words::escape::is_unsafe;
 pub(super) struct Writer {
     out: String,
     labels: BTreeSet<String>,
+    anchors: Anchors,
+}
+
+/// What links can lead to. What things are called comes from outside, so targets are numbered.
+#[derive(Debug, Default)]
+pub(super) struct Anchors {
+    /// Rows that are shown, by what they are about.
+    pub(super) rows: BTreeMap<Subject, usize>,
+    /// Numbers of the findings that are shown, by what they are about.
+    pub(super) findings: BTreeMap<Subject, Vec<usize>>,
+}
+
+impl Anchors {
+    /// The target of a row; `None` where it is not shown.
+    pub(super) fn row(&self, subject: &Subject) -> Option<String> {
+        self.rows.get(subject).map(|row| format!("r{row}"))
+    }
+
+    /// The target of a finding.
+    pub(super) fn finding(subject: &Subject, number: usize) -> String {
+        format!("f{}n{number}", subject.output)
+    }
 }
 
 /// The attributes of an element: words of this program, with values from anywhere.
 pub(super) type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Writer {
+    /// Names what links can lead to.
+    pub(super) fn anchor(&mut self, anchors: Anchors) {
+        self.anchors = anchors;
+    }
+
+    pub(super) const fn anchors(&self) -> &Anchors {
+        &self.anchors
+    }
+
     pub(super) fn into_text(self) -> String {
         self.out
     }
@@ -78,7 +110,7 @@ impl Writer {
         self.out.push('<');
         self.out.push_str(name);
         for (name, value) in attributes {
-            if value.is_empty() && *name == "class" {
+            if value.is_empty() && matches!(*name, "class" | "id") {
                 continue;
             }
             self.out.push(' ');

@@ -98,8 +98,11 @@ fn of_directions(text: &mut String, report: &Report) {
         gauge(text, name, help, samples);
     };
     each("direction_frames_per_second", "Mean rate of frames.", &|rate| rate.frames_per_s);
-    each("direction_l1_bits_per_second", "Mean rate at layer 1, control frames left out.", &|rate| rate.l1_bps);
-    each("direction_goodput_bits_per_second", "Mean rate of what the tunnels carry.", &|rate| rate.goodput_bps);
+    // The base unit of Prometheus is the byte: `promtool check metrics` refuses bits.
+    let help = "Mean rate at layer 1, control frames left out.";
+    each("direction_l1_bytes_per_second", help, &|rate| rate.l1_bps.map(|bps| bps / 8.0));
+    let help = "Mean rate of what the tunnels carry.";
+    each("direction_goodput_bytes_per_second", help, &|rate| rate.goodput_bps.map(|bps| bps / 8.0));
 }
 
 fn of_sas(text: &mut String, report: &Report) {
@@ -137,6 +140,9 @@ mod tests {
                 }
             }
         }
+        let rate = sample::report().rates.directions[0].l1_bps.unwrap() / 8.0;
+        let line = |line: &&str| line.starts_with("spiglass_direction_l1_bytes_per_second{");
+        assert!(metrics(&sample::report(), false).lines().find(line).unwrap().ends_with(&format!(" {rate}")));
         let (alone, with) = (metrics(&sample::report(), false), metrics(&sample::report(), true));
         assert!(!alone.contains("spiglass_sa_") && with.contains("spiglass_sa_frames{"));
     }

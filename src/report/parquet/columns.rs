@@ -7,7 +7,7 @@ use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Phy
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
 use crate::report::table::{Field, FieldKind, Sheet, Value};
@@ -18,18 +18,10 @@ const GROUP: usize = 1 << 16;
 /// Writes rows and returns the file.
 pub(super) fn write_rows<W: Write + Send, R>(out: W, sheet: &Sheet<R>, rows: &[&R]) -> io::Result<W> {
     let written = || -> Result<W, ParquetError> {
-        let fields =
-            sheet.fields.iter().map(|field| Ok(Arc::new(column_type(field)?))).collect::<Result<_, ParquetError>>()?;
-        let schema = Type::group_type_builder(sheet.name).with_fields(fields).build()?;
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let mut file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
+        let mut file = begin(out, schema(sheet)?)?;
         for rows in rows.chunks(GROUP) {
             let mut group = file.next_row_group()?;
-            let mut fields = sheet.fields.iter();
-            while let (Some(mut column), Some(field)) = (group.next_column()?, fields.next()) {
-                write_column(&mut column, field, rows)?;
-                column.close()?;
-            }
+            write_group(&mut group, sheet, rows)?;
             group.close()?;
         }
         file.into_inner()
@@ -37,15 +29,49 @@ pub(super) fn write_rows<W: Write + Send, R>(out: W, sheet: &Sheet<R>, rows: &[&
     written().map_err(io::Error::other)
 }
 
-fn column_type<R>(field: &Field<R>) -> Result<Type, ParquetError> {
-    let (physical, logical) = match field.kind {
+/// A file without rows yet.
+pub(super) fn begin<W: Write + Send>(out: W, schema: Arc<Type>) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    SerializedFileWriter::new(out, schema, Arc::new(properties))
+}
+
+/// Writes rows as one group.
+pub(super) fn write_group<W: Write + Send, R>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    sheet: &Sheet<R>,
+    rows: &[&R],
+) -> Result<(), ParquetError> {
+    let mut fields = sheet.fields.iter();
+    while let (Some(mut column), Some(field)) = (group.next_column()?, fields.next()) {
+        write_column(&mut column, field, rows)?;
+        column.close()?;
+    }
+    Ok(())
+}
+
+/// The columns of a table.
+pub(super) fn schema<R>(sheet: &Sheet<R>) -> Result<Arc<Type>, ParquetError> {
+    schema_of(sheet.name, sheet.fields.iter().map(|field| column_type(field.name, field.kind)))
+}
+
+/// The same of columns that were made one by one.
+pub(super) fn schema_of(
+    table: &str,
+    columns: impl Iterator<Item = Result<Type, ParquetError>>,
+) -> Result<Arc<Type>, ParquetError> {
+    let columns = columns.map(|column| column.map(Arc::new)).collect::<Result<_, ParquetError>>()?;
+    Type::group_type_builder(table).with_fields(columns).build().map(Arc::new)
+}
+
+pub(super) fn column_type(name: &str, kind: FieldKind) -> Result<Type, ParquetError> {
+    let (physical, logical) = match kind {
         FieldKind::Text | FieldKind::List => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         FieldKind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::NANOS))),
         FieldKind::Integer => (Physical::INT64, None),
         FieldKind::Real => (Physical::DOUBLE, None),
         FieldKind::Truth => (Physical::BOOLEAN, None),
     };
-    let column = Type::primitive_type_builder(field.name, physical).with_repetition(Repetition::OPTIONAL);
+    let column = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
     column.with_logical_type(logical).build()
 }
 
@@ -77,7 +103,19 @@ fn put<T: DataType>(
         present.push(i16::from(cell.is_some()));
         values.extend(cell);
     }
-    column.typed::<T>().write_batch(&values, Some(&present), None).map(drop)
+    put_column::<T>(column, &mut values, &mut present)
+}
+
+/// Writes the cells that there are, says which ones these are, and holds none any more.
+pub(super) fn put_column<T: DataType>(
+    column: &mut SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    present: &mut Vec<i16>,
+) -> Result<(), ParquetError> {
+    column.typed::<T>().write_batch(values, Some(present), None)?;
+    values.clear();
+    present.clear();
+    Ok(())
 }
 
 fn text(cell: &Value<'_>) -> Option<ByteArray> {

@@ -2,16 +2,23 @@
 //! TIMESTAMP in nanoseconds of UTC, lists strings joined with `;`; absent is null. Nothing is nested, and pages are compressed with Snappy.
 
 mod columns;
+mod frames;
+mod pairs;
+mod parts;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::report::Report;
+use crate::model::report::{Report, Rfc3339};
 use crate::report::csv::{SheetVisitor, Table, visit};
 use crate::report::table::{Sheet, Value};
 use columns::write_rows;
+
+pub use frames::FrameTables;
+pub use pairs::PairTables;
 
 /// Where the rows of one tap go: `sas/dt=2026-11-22/stream=west/0123456789abcdef.parquet`. The name of the file is a digest of the captures of
 /// the tap, so that the same run writes the same files over.
@@ -94,10 +101,31 @@ fn partition(report: &Report, table: Table, tap: &str) -> Partition {
         .map(|capture| format!("{} {} {:?} {:?}\n", capture.path, capture.frames, capture.first_ns, capture.last_ns));
     let options = report.filters.iter().chain(&report.settings).cloned();
     let of: String = known.chain(options).collect();
+    Partition { table: table.name(), day, stream: folder(tap), digest: digest(&format!("{tap}\n{of}")) }
+}
+
+/// A name as the name of a folder.
+fn folder(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
-    let stream: String = tap.chars().map(plain).take(100).collect();
-    let stream = if stream.is_empty() { "none".to_owned() } else { stream };
-    Partition { table: table.name(), day, stream, digest: xxh3_64(format!("{tap}\n{of}").as_bytes()) }
+    let folder: String = name.chars().map(plain).take(100).collect();
+    if folder.is_empty() { "none".to_owned() } else { folder }
+}
+
+/// The tap that a capture is of, where nothing names one: as reports call it.
+fn stream_of(capture: &str) -> String {
+    let name = Path::new(capture).file_name().map_or(capture, |name| name.to_str().unwrap_or(capture));
+    let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
+    folder(if stem == "-" { "stdin" } else { stem })
+}
+
+/// The day of a moment in UTC.
+fn day_of(ns: Option<i64>) -> String {
+    let moment = ns.map(|ns| Rfc3339(ns).to_string());
+    moment.as_deref().and_then(|moment| moment.get(..10)).unwrap_or("unknown").to_owned()
+}
+
+fn digest(of: &str) -> u64 {
+    xxh3_64(of.as_bytes())
 }
 
 #[cfg(test)]
@@ -133,6 +161,44 @@ mod tests {
             written(&sample::empty()).iter().all(|(place, _)| place.table == "captures" || place.table == "layers")
         );
         assert_eq!(written(&sample::two_taps()), files, "a second run writes the same files");
+    }
+
+    #[test]
+    fn pairs_without_end_go_to_several_files() {
+        let pair = |at: u64| crate::model::pairs::Pair {
+            plain: crate::model::report::FrameRef { capture: 0, frame: at },
+            tunnel: crate::model::report::FrameRef { capture: 0, frame: at },
+            sa: "esp/1".into(),
+            sequence: None,
+            inner_bytes: at,
+            outer_bytes: None,
+            overhead_bytes: None,
+            delay_ns: Some(-1),
+            basis: crate::model::pairs::PairBasis::Order,
+            confidence: 0.5,
+            plain_time_ns: None,
+            tunnel_time_ns: Some(1_795_000_000_000_000_000),
+        };
+        let (mut places, mut files) = (Vec::new(), Vec::new());
+        let open = |place: &Partition| {
+            places.push(place.clone());
+            Ok(Vec::new())
+        };
+        let done = |file: Vec<u8>| {
+            files.push(file);
+            Ok(())
+        };
+        let names = |name: &str| vec![name.to_owned()];
+        let mut pairs = PairTables::new(names("a/lan.pcap"), names("a/wan.pcap"), "", open, done).unwrap();
+        (1..=9).try_for_each(|at| pairs.write(&pair(at))).unwrap();
+        pairs.finish().unwrap();
+        assert_eq!(files.len(), 2, "two groups of four rows are a file");
+        assert!(files.iter().all(|file| file.starts_with(b"PAR1") && file.ends_with(b"PAR1")));
+        let [first, second] = places.as_slice() else { panic!("{places:?}") };
+        assert_eq!((first.table, &*first.day, &*first.stream), ("pairs", "2026-11-18", "wan"));
+        assert!(first.digest != second.digest);
+        let none = |_: &Partition| -> io::Result<Vec<u8>> { panic!("no rows, no file") };
+        PairTables::new(names("a"), names("b"), "", none, |_| Ok(())).unwrap().finish().unwrap();
     }
 
     #[test]

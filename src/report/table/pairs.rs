@@ -13,6 +13,26 @@ pub(in crate::report) struct PairRow {
     pub(in crate::report) tunnel: Name,
 }
 
+/// The captures that pairs count, by name.
+pub(in crate::report) struct PairNames {
+    plain: Vec<Name>,
+    tunnel: Vec<Name>,
+}
+
+impl PairNames {
+    pub(in crate::report) fn new(plain: Vec<String>, tunnel: Vec<String>) -> Self {
+        let shared = |names: Vec<String>| names.into_iter().map(Name::from).collect();
+        Self { plain: shared(plain), tunnel: shared(tunnel) }
+    }
+
+    /// The row of a pair.
+    pub(in crate::report) fn row(&self, pair: &Pair) -> PairRow {
+        let name = |names: &[Name], at: u32| names.get(at as usize).cloned().unwrap_or_else(|| at.to_string().into());
+        let (plain, tunnel) = (name(&self.plain, pair.plain.capture), name(&self.tunnel, pair.tunnel.capture));
+        PairRow { pair: pair.clone(), plain, tunnel }
+    }
+}
+
 /// The pairs, in the tunnel's order.
 pub(in crate::report) const PAIRS: Sheet<PairRow> = Sheet {
     name: "pairs",

@@ -1,20 +1,18 @@
 //! What is wrong with the captures themselves.
 
+pub(super) mod numbered;
+
 use super::super::time::duration;
 use super::{CaptureFacts, Draft, Tap, percent, plural};
+use crate::analysis::settings::Settings;
 use crate::analysis::state::base::listed::Listed;
 use crate::model::report::{Capture, Finding, FrameRef, Occurrence, Report};
 use crate::model::{DamageKind, Timestamp};
 
-/// A pause between the files of a rotation that is longer than this, than ten times the average and twice the longest pause within
-/// the files is a hole, unless the sequence numbers go on without a gap. Where numbers are missing a shorter pause is one, too: files
-/// of a fast link last less than a second.
-const HOLE_NS: i64 = 1_000_000_000;
-
 /// From so many frames on an FCS is a property of the capture.
 const FCS_FRAMES: u64 = 16;
 
-pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
+pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, report: &Report) {
     let partial = tap.partial;
     let frames = partial.totals.sums.frames;
     let snaplen = &partial.totals.snaplen;
@@ -67,7 +65,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Repor
             Draft::new("capture-clock-back", evidence).listed(tap, backward, "earlier than the frame before it").done(),
         );
     }
-    add_holes(findings, tap, report);
+    add_holes(findings, tap, i64::try_from(settings.hole_ns).unwrap_or(i64::MAX), report);
     if !tap.assumed.is_empty() {
         let (count, evidence) = (tap.assumed.len() as u64, format!("{}.", tap.assumed.join(". ")));
         findings.push(Draft::new("tap-layout", evidence).at(tap).count(count).done());
@@ -112,8 +110,9 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     findings.push(Draft::new("header-invalid", evidence).listed(tap, &seen, "a header that cannot be").done());
 }
 
-/// Times between the files of a rotation that no file covers.
-fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
+/// Times between the files of a rotation that no file covers: a pause of at least `least`, ten times the average and twice the longest
+/// pause within the files, unless the sequence numbers go on without a gap.
+fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, least: i64, report: &Report) {
     let captures: Vec<_> =
         tap.captures.iter().filter_map(|&id| Some((id, report.captures.get(id as usize)?))).collect();
     let longest = tap.partial.captures().iter().map(|capture| capture.longest_pause_ns).max().unwrap_or(0);
@@ -130,7 +129,14 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, report: &Report) {
         let Some(steps) = before.frames.checked_sub(1).filter(|steps| *steps > 0) else { continue };
         let hole = first.saturating_sub(last);
         let usual = last.saturating_sub(begin) / i64::try_from(steps).unwrap_or(i64::MAX);
-        let least = if border.missing > 0 { 0 } else { HOLE_NS };
+        // Where numbers are missing a shorter pause is one, too, unless somebody said how long it must be: files of a fast link last less
+        // than a second.
+        let least =
+            if border.missing > 0 && least == i64::try_from(Settings::<Timestamp>::default().hole_ns).unwrap_or(0) {
+                0
+            } else {
+                least
+            };
         if hole < least || hole < usual.saturating_mul(10) || hole < longest.saturating_mul(2) {
             continue;
         }

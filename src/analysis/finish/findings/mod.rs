@@ -40,8 +40,9 @@ pub(crate) fn all(
         transform::add(&mut findings, tap);
         padding::add(&mut findings, tap);
         signalling::add(&mut findings, tap);
-        capture::add_tap(&mut findings, tap, report);
+        capture::add_tap(&mut findings, tap, settings, report);
     }
+    capture::numbered::add(&mut findings, taps, report);
     capture::add(&mut findings, captures);
     if let Some(view) = view {
         config::add(&mut findings, view);

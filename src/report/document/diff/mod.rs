@@ -101,6 +101,7 @@ fn block(change: &FindingChange, number: usize) -> FindingBlock {
         cause: String::new(),
         remedy: String::new(),
         concerns: change.sa.as_deref().map(names::sa_title).unwrap_or_default(),
+        subject: None,
         evidence: format!("{counts}{}", change.evidence),
         config: Vec::new(),
         advice: Vec::new(),

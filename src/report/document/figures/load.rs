@@ -1,15 +1,11 @@
 //! Rates over time, with findings where they begin.
 
 use super::scale::{Tick, step};
+use super::span::{BinSpan, DIRECTIONS, HEIGHT};
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Table};
 use crate::model::report::{DirectionRate, LengthBasis, Report, Sa, Severity};
 use crate::report::document::rates::endpoints;
 use crate::report::words::number::{RateUnit, duration};
-
-const HEIGHT: u16 = 220;
-
-/// Directions that are drawn, one below the other.
-const DIRECTIONS: usize = 4;
 
 /// Bins that are drawn: more are merged.
 const BINS: usize = 600;
@@ -20,9 +16,6 @@ const ROWS: usize = 60;
 /// Findings that are marked in a chart.
 const FLAGS: usize = 6;
 
-/// Fewest bins that are worth a chart.
-const FEWEST: usize = 3;
-
 /// Rates of one direction, in bins one after the other.
 struct Series<'r> {
     index: u32,
@@ -30,41 +23,16 @@ struct Series<'r> {
     bytes: u64,
 }
 
-/// The time that a chart spans, in bins.
-#[derive(Clone, Copy)]
-struct Span {
-    start_ns: i64,
-    bin_ns: u64,
-    bins: usize,
-}
-
-impl Span {
-    /// The same time in at most `most` bins, whole ones merged.
-    fn within(self, most: usize) -> Self {
-        let factor = self.bins.div_ceil(most).max(1);
-        Self { bin_ns: self.bin_ns.saturating_mul(factor as u64), bins: self.bins.div_ceil(factor), ..self }
-    }
-
-    fn seconds(self, bins: usize) -> f64 {
-        bins as f64 * self.bin_ns as f64 / 1e9
-    }
-
-    fn bin_of(self, ns: i64) -> Option<usize> {
-        let since = u64::try_from(ns.checked_sub(self.start_ns)?).ok()?;
-        usize::try_from(since.checked_div(self.bin_ns)?).ok().filter(|bin| *bin < self.bins)
-    }
-
-    /// Layer 1 rates of a direction, bin by bin; bins without frames are 0.
-    fn rates(self, report: &Report, direction: u32) -> Vec<f64> {
-        let mut bytes = vec![0_u64; self.bins];
-        for bin in report.rates.bins.iter().filter(|bin| bin.direction == direction) {
-            if let Some(sum) = self.bin_of(bin.start_ns).and_then(|at| bytes.get_mut(at)) {
-                *sum = sum.saturating_add(bin.l1_bytes);
-            }
+/// Layer 1 rates of a direction, bin by bin; bins without frames are 0.
+fn rates(report: &Report, direction: u32, span: BinSpan) -> Vec<f64> {
+    let mut bytes = vec![0_u64; span.bins];
+    for bin in report.rates.bins.iter().filter(|bin| bin.direction == direction) {
+        if let Some(sum) = span.bin_of(bin.start_ns).and_then(|at| bytes.get_mut(at)) {
+            *sum = sum.saturating_add(bin.l1_bytes);
         }
-        // Bytes of one bin are far below 2^53.
-        bytes.into_iter().map(|bytes| bytes as f64 * 8e9 / self.bin_ns as f64).collect()
     }
+    // Bytes of one bin are far below 2^53.
+    bytes.into_iter().map(|bytes| bytes as f64 * 8e9 / span.bin_ns as f64).collect()
 }
 
 /// The figure; `None` where the capture spans too few bins.
@@ -74,7 +42,7 @@ pub(in crate::report::document) fn figure(report: &Report) -> Option<Figure> {
     let series = busiest(report);
     let shown: Vec<&Series<'_>> = series.iter().take(DIRECTIONS).collect();
     let busiest = shown.first()?;
-    let rates: Vec<Vec<f64>> = shown.iter().map(|one| drawn.rates(report, one.index)).collect();
+    let rates: Vec<Vec<f64>> = shown.iter().map(|one| rates(report, one.index, drawn)).collect();
     let most = rates.iter().flatten().copied().fold(0.0, f64::max);
     let unit = RateUnit::for_rates([Some(most)]);
     let several = shown.len() > 1;
@@ -115,16 +83,10 @@ pub(in crate::report::document) fn figure(report: &Report) -> Option<Figure> {
     })
 }
 
-/// From the first bin to the last; `None` where a clock that jumped makes it longer than bins can be counted.
-fn span(report: &Report) -> Option<Span> {
-    let starts = || report.rates.bins.iter().map(|bin| bin.start_ns);
-    let (first, last) = (starts().min()?, starts().max()?);
-    let bin_ns = Some(report.rates.bin_ns).filter(|ns| *ns > 0)?;
-    let bins = u64::try_from(last.checked_sub(first)?).ok()?.checked_div(bin_ns)?;
-    let bins = usize::try_from(bins).ok()?.checked_add(1)?;
-    // Bins are sparse: a capture with a hole of years has few of them.
-    let dense = report.rates.bins.len().saturating_mul(1000);
-    (bins >= FEWEST && bins <= dense).then_some(Span { start_ns: first, bin_ns, bins })
+/// From the first bin to the last.
+fn span(report: &Report) -> Option<BinSpan> {
+    let bins = &report.rates.bins;
+    BinSpan::over(bins.iter().map(|bin| bin.start_ns), report.rates.bin_ns, bins.len())
 }
 
 /// The directions that have bins, those with the most bytes first.
@@ -142,7 +104,7 @@ fn busiest(report: &Report) -> Vec<Series<'_>> {
 }
 
 /// Warnings and errors of a tap by the time of their first frame, with their numbers; of those close together the first.
-fn flags(report: &Report, tap: &str, span: Span) -> Vec<(f64, usize)> {
+fn flags(report: &Report, tap: &str, span: BinSpan) -> Vec<(f64, usize)> {
     let mut flags: Vec<(f64, usize)> = Vec::new();
     for (number, finding) in (1..).zip(&report.findings) {
         // What concerns an SA as a whole does not begin where the SA does.
@@ -163,7 +125,7 @@ fn panel(
     report: &Report,
     one: &Series<'_>,
     rates: &[f64],
-    (span, most, unit): (Span, f64, RateUnit),
+    (span, most, unit): (BinSpan, f64, RateUnit),
     flags: Vec<(f64, usize)>,
     several: bool,
 ) -> Option<Panel> {
@@ -187,7 +149,7 @@ fn panel(
 }
 
 /// Points at both ends of every bin.
-fn steps(rates: &[f64], span: Span) -> Vec<(f64, f64)> {
+fn steps(rates: &[f64], span: BinSpan) -> Vec<(f64, f64)> {
     (0..).zip(rates).flat_map(|(n, rate)| [(span.seconds(n), *rate), (span.seconds(n + 1), *rate)]).collect()
 }
 
@@ -246,8 +208,8 @@ fn title(rate: &DirectionRate, bin_ns: u64) -> String {
     )
 }
 
-fn data(report: &Report, shown: &[&Series<'_>], span: Span) -> Data {
-    let series: Vec<Vec<f64>> = shown.iter().map(|one| span.rates(report, one.index)).collect();
+fn data(report: &Report, shown: &[&Series<'_>], span: BinSpan) -> Data {
+    let series: Vec<Vec<f64>> = shown.iter().map(|one| rates(report, one.index, span)).collect();
     let unit = RateUnit::for_rates(series.iter().flatten().map(|rate| Some(*rate)));
     let columns = shown.iter().map(|one| Column::figures(&one.rate.direction, unit.name));
     let mut table = Table::new(std::iter::once(Column::figures("from", "s")).chain(columns));

@@ -11,6 +11,7 @@ pub mod times;
 
 mod calculated;
 mod sources;
+mod span;
 
 pub(super) use sources::{Sized, of_match, of_report};
 

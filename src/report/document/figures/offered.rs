@@ -1,15 +1,11 @@
 //! Packets offered and carried over time, with the lost ones between them.
 
 use super::load::{seconds, width};
+use super::span::{BinSpan, DIRECTIONS, HEIGHT};
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Table};
 use crate::model::pairs::{Direction, LossPlace, MatchReport, SpreadBin, TunnelWay};
 use crate::report::words::names::sa_title;
 use crate::report::words::number::{count, decimal, duration, grouped};
-
-const HEIGHT: u16 = 220;
-
-/// Directions that are drawn, one below the other.
-const DIRECTIONS: usize = 4;
 
 /// Bins that are drawn: more are merged. Each has several points in each of up to four panels, and the page is to stay small.
 const BINS: usize = 120;
@@ -20,9 +16,6 @@ const ROWS: usize = 30;
 /// Marks of single packets; of more the area says it.
 const MARKS: usize = 400;
 
-/// Fewest bins that are worth a chart.
-const FEWEST: usize = 3;
-
 /// One direction whose bins say what was offered.
 struct Series<'r> {
     direction: &'r Direction,
@@ -32,45 +25,18 @@ struct Series<'r> {
     lost: u64,
 }
 
-/// The time that all panels span, in bins.
-#[derive(Clone, Copy)]
-struct Span {
-    start_ns: i64,
-    bin_ns: i64,
-    bins: usize,
-}
-
-impl Span {
-    /// The same time in at most `most` bins, whole ones merged.
-    fn within(self, most: usize) -> Self {
-        let factor = self.bins.div_ceil(most).max(1);
-        let wider = self.bin_ns.saturating_mul(i64::try_from(factor).unwrap_or(i64::MAX));
-        Self { bin_ns: wider, bins: self.bins.div_ceil(factor), ..self }
-    }
-
-    fn since(self, ns: i64) -> f64 {
-        ns.saturating_sub(self.start_ns) as f64 / 1e9
-    }
-
-    fn seconds(self, bins: usize) -> f64 {
-        bins as f64 * self.bin_ns as f64 / 1e9
-    }
-
-    /// Packets per second offered and carried, bin by bin; bins without packets are 0.
-    fn rates(self, series: &Series<'_>) -> Vec<(f64, f64)> {
-        let mut sums = vec![(0_u64, 0_u64); self.bins];
-        for bin in &series.bins {
-            let at = bin.start_ns.saturating_sub(self.start_ns).checked_div(self.bin_ns);
-            let sum = at.and_then(|at| usize::try_from(at).ok()).and_then(|at| sums.get_mut(at));
-            if let Some((offered, carried)) = sum {
-                *offered = offered.saturating_add(bin.offered_frames.unwrap_or(0));
-                *carried = carried.saturating_add(bin.carried_frames);
-            }
+/// Packets per second offered and carried, bin by bin; bins without packets are 0.
+fn rates(series: &Series<'_>, span: BinSpan) -> Vec<(f64, f64)> {
+    let mut sums = vec![(0_u64, 0_u64); span.bins];
+    for bin in &series.bins {
+        if let Some((offered, carried)) = span.bin_of(bin.start_ns).and_then(|at| sums.get_mut(at)) {
+            *offered = offered.saturating_add(bin.offered_frames.unwrap_or(0));
+            *carried = carried.saturating_add(bin.carried_frames);
         }
-        // Packets of a bin are far below 2^53.
-        let per_s = |packets: u64| packets as f64 * 1e9 / self.bin_ns as f64;
-        sums.into_iter().map(|(offered, carried)| (per_s(offered), per_s(carried))).collect()
     }
+    // Packets of a bin are far below 2^53.
+    let per_s = |packets: u64| packets as f64 * 1e9 / span.bin_ns as f64;
+    sums.into_iter().map(|(offered, carried)| (per_s(offered), per_s(carried))).collect()
 }
 
 /// The figure; `None` where no direction's loss is known bin by bin, or the captures span too few bins.
@@ -79,7 +45,7 @@ pub(in crate::report::document) fn figure(report: &MatchReport) -> Option<Figure
     let all = span(report, &series)?;
     let drawn = all.within(BINS);
     let shown: Vec<&Series<'_>> = series.iter().take(DIRECTIONS).collect();
-    let rates: Vec<Vec<(f64, f64)>> = shown.iter().map(|one| drawn.rates(one)).collect();
+    let rates: Vec<Vec<(f64, f64)>> = shown.iter().map(|one| rates(one, drawn)).collect();
     let most = rates.iter().flatten().map(|(offered, _)| *offered).fold(0.0, f64::max);
     let several = shown.len() > 1;
     let mut panels = Vec::new();
@@ -98,10 +64,7 @@ pub(in crate::report::document) fn figure(report: &MatchReport) -> Option<Figure
     }
     Some(Figure {
         title: title(&shown),
-        about: format!(
-            "Packets per second, by their time at the first tap, bins of {}.",
-            width(drawn.bin_ns.unsigned_abs())
-        ),
+        about: format!("Packets per second, by their time at the first tap, bins of {}.", width(drawn.bin_ns)),
         key,
         panels,
         note: note(report, &series, shown.len()),
@@ -124,18 +87,14 @@ fn busiest(report: &MatchReport) -> Vec<Series<'_>> {
     all
 }
 
-/// From the first bin to the last; `None` where a clock that jumped makes it longer than bins can be drawn.
-fn span(report: &MatchReport, series: &[Series<'_>]) -> Option<Span> {
-    let starts = || series.iter().flat_map(|one| &one.bins).map(|bin| bin.start_ns);
-    let (first, last) = (starts().min()?, starts().max()?);
-    let bin_ns = i64::try_from(report.bin_ns?).ok().filter(|ns| *ns > 0)?;
-    let bins = usize::try_from(last.checked_sub(first)?.checked_div(bin_ns)?).ok()?.checked_add(1)?;
-    let dense = report.bins.len().saturating_mul(1000);
-    (bins >= FEWEST && bins <= dense).then_some(Span { start_ns: first, bin_ns, bins })
+/// From the first bin to the last.
+fn span(report: &MatchReport, series: &[Series<'_>]) -> Option<BinSpan> {
+    let starts = series.iter().flat_map(|one| &one.bins).map(|bin| bin.start_ns);
+    BinSpan::over(starts, report.bin_ns?, report.bins.len())
 }
 
 /// Plaintext packets of a direction that were lost, where all of them are listed and few.
-fn marks(report: &MatchReport, one: &Series<'_>, span: Span) -> Vec<(f64, String)> {
+fn marks(report: &MatchReport, one: &Series<'_>, span: BinSpan) -> Vec<(f64, String)> {
     // Which direction a listed packet is of is known where one alone lost any.
     let encapsulated = |own: &&Direction| own.way == TunnelWay::Encapsulated && own.lost_before_tunnel != Some(0);
     let alone = report.directions.iter().filter(encapsulated).count() == 1;
@@ -154,7 +113,7 @@ fn panel(
     one: &Series<'_>,
     rates: &[(f64, f64)],
     marks: Vec<(f64, String)>,
-    (span, most): (Span, f64),
+    (span, most): (BinSpan, f64),
     several: bool,
 ) -> Option<Panel> {
     let steps = || steps(rates, span).into_iter();
@@ -181,7 +140,7 @@ fn panel(
 }
 
 /// Both ends of every stretch of bins with the same rates, in seconds, and what was offered and carried.
-fn steps(rates: &[(f64, f64)], span: Span) -> Vec<(f64, (f64, f64))> {
+fn steps(rates: &[(f64, f64)], span: BinSpan) -> Vec<(f64, (f64, f64))> {
     let mut steps: Vec<(f64, (f64, f64))> = Vec::new();
     for (n, rate) in rates.iter().enumerate() {
         match steps.last_mut() {
@@ -214,8 +173,8 @@ fn note(report: &MatchReport, series: &[Series<'_>], shown: usize) -> String {
     note
 }
 
-fn data(shown: &[&Series<'_>], span: Span) -> Data {
-    let series: Vec<Vec<(f64, f64)>> = shown.iter().map(|one| span.rates(one)).collect();
+fn data(shown: &[&Series<'_>], span: BinSpan) -> Data {
+    let series: Vec<Vec<(f64, f64)>> = shown.iter().map(|one| rates(one, span)).collect();
     let columns = shown.iter().flat_map(|one| {
         let of = if shown.len() > 1 { format!(" {}", sa_title(&one.direction.sa)) } else { String::new() };
         ["offered", "carried"].map(|what| Column::figures(&format!("{what}{of}"), "packets/s"))
@@ -228,5 +187,5 @@ fn data(shown: &[&Series<'_>], span: Span) -> Data {
             .flat_map(|(offered, carried)| [Cell::Decimal(*offered, 1), Cell::Decimal(*carried, 1)]);
         table.row(std::iter::once(Cell::Decimal(span.seconds(n), 3)).chain(cells));
     }
-    Data { caption: format!("Packets offered and carried in bins of {}", width(span.bin_ns.unsigned_abs())), table }
+    Data { caption: format!("Packets offered and carried in bins of {}", width(span.bin_ns)), table }
 }

@@ -7,19 +7,27 @@ const COMPRESSED: [&str; 6] = [".gz", ".zst", ".zstd", ".xz", ".bz2", ".lz4"];
 
 /// A path as its text, with a mark in the place of each number of the file name, and the numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(in crate::engine) struct CountedName {
+pub(crate) struct CountedName {
     /// Equal in all files of a rotation.
-    pub(in crate::engine) text: String,
-    pub(in crate::engine) numbers: Vec<Number>,
+    pub(crate) text: String,
+    numbers: Vec<Number>,
+}
+
+/// From one name to another with the same text: the first number that differs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NameStep {
+    /// Which number of the name it is, from 0.
+    pub(crate) place: usize,
+    pub(crate) from: u128,
+    pub(crate) to: u128,
 }
 
 /// A number of any length: how many digits, and the digits without leading zeros.
 type Number = (usize, String);
 
 impl CountedName {
-    pub(in crate::engine) fn of(path: &str) -> Self {
-        let path = COMPRESSED.iter().find_map(|suffix| path.strip_suffix(suffix)).unwrap_or(path);
-        let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path);
+    pub(crate) fn of(path: &str) -> Self {
+        let (path, name) = uncompressed(path);
         let mut text = path.strip_suffix(name).unwrap_or_default().to_owned();
         let mut numbers: Vec<Number> = Vec::new();
         let mut digits = String::new();
@@ -43,15 +51,31 @@ impl CountedName {
     }
 
     /// Whether `next` is the name of the file that a counter writes after this one: the first number that differs is one more.
-    pub(in crate::engine) fn counts_on_to(&self, next: &Self) -> bool {
-        let value = |number: &Number| if number.0 == 0 { Some(0) } else { number.1.parse::<u128>().ok() };
-        let changed = self.numbers.iter().zip(&next.numbers).find(|(own, next)| own != next);
-        self.text == next.text
-            && self.numbers.len() == next.numbers.len()
-            && changed.is_some_and(|(own, next)| {
-                value(own).zip(value(next)).is_some_and(|(own, next)| own.checked_add(1) == Some(next))
-            })
+    pub(crate) fn counts_on_to(&self, next: &Self) -> bool {
+        self.step_to(next).is_some_and(|step| step.from.checked_add(1) == Some(step.to))
     }
+
+    /// The first number that differs; `None` where the texts do, or no number.
+    pub(crate) fn step_to(&self, next: &Self) -> Option<NameStep> {
+        let value = |number: &Number| if number.0 == 0 { Some(0) } else { number.1.parse::<u128>().ok() };
+        let same = self.text == next.text && self.numbers.len() == next.numbers.len();
+        let mut numbers = self.numbers.iter().zip(&next.numbers).enumerate().filter(|_| same);
+        let (place, (own, next)) = numbers.find(|(_, (own, next))| own != next)?;
+        Some(NameStep { place, from: value(own)?, to: value(next)? })
+    }
+}
+
+/// The path and the name of a file without the suffix of its compression.
+fn uncompressed(path: &str) -> (&str, &str) {
+    let path = COMPRESSED.iter().find_map(|suffix| path.strip_suffix(suffix)).unwrap_or(path);
+    (path, Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path))
+}
+
+/// The numbers of a file name as they are written; the one that a name without a number at its end stands for has no digits.
+pub(crate) fn digits(path: &str) -> Vec<&str> {
+    let (_, name) = uncompressed(path);
+    let implied = Some("").filter(|_| !name.ends_with(|c: char| c.is_ascii_digit()));
+    name.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()).chain(implied).collect()
 }
 
 #[cfg(test)]
@@ -77,6 +101,15 @@ mod tests {
             assert!(!counts(next, own), "{next} {own}");
             assert!(CountedName::of(own) < CountedName::of(next), "{own} {next}");
         }
+    }
+
+    #[test]
+    fn digits_are_those_of_the_numbers() {
+        for path in ["a1/cap_00003_20261122060000.pcap.gz", "t.pcap", "t.pcap9", "-", "007"] {
+            assert_eq!(digits(path).len(), CountedName::of(path).numbers.len(), "{path}");
+        }
+        assert_eq!(digits("a1/cap_00003_20261122060000.pcap.gz"), ["00003", "20261122060000", ""]);
+        assert_eq!(digits("t.pcap9"), ["9"]);
     }
 
     #[test]

@@ -1,0 +1,139 @@
+//! Folders of states on disks that are full, that nobody may write to, or that vanish: a message with the path, nothing half-written, an end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::support::build::{R1, R2, START, esp};
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{scratch, spiglass, write_file};
+use spiglass::capture::Source;
+use spiglass::engine::{Input, Progress, ProgressUpdate, Quiet, Settings, StateDir};
+use spiglass::model::Error;
+
+/// Captures with different content.
+fn captures(dir: &Path, count: u32) -> Vec<PathBuf> {
+    let file = |at: u32| {
+        let frame = |n: u32| {
+            let time = START + u64::from(100 * at + n) * 1_000_000;
+            Out::whole(time, esp(R1, R2, 7, 100 * at + n + 1, &[at as u8; 64]))
+        };
+        write_file(dir, &format!("tap-{at:04}.pcap"), &plain_pcap(&(0..100).map(frame).collect::<Vec<_>>()))
+    };
+    (0..count).map(file).collect()
+}
+
+fn inputs(files: &[PathBuf]) -> Vec<Input> {
+    files.iter().map(|file| Input::from(Source::Path(file.clone()))).collect()
+}
+
+/// Names of the files in a folder.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn a_disk_that_is_full_leaves_no_half_state() {
+    let dir = scratch("state-dir-full");
+    let (files, states) = (captures(&dir, 8), dir.join("states"));
+    // No file may be longer than a block: what exceeds it fails as a full disk does.
+    let run = |line: &str| {
+        let words = ["partial", "--jobs", "4", "--state-dir"].map(std::ffi::OsStr::new);
+        Command::new("sh")
+            .args(["-c", line, env!("CARGO_BIN_EXE_spiglass")])
+            .args(words)
+            .arg(&states)
+            .args(&files)
+            .output()
+            .expect("there is a shell")
+    };
+    let full = run("trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"");
+    let stderr = String::from_utf8_lossy(&full.stderr).into_owned();
+    assert_eq!(full.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains(&*states.to_string_lossy()), "{stderr}");
+    assert!(names(&states).is_empty(), "{:?}", names(&states));
+    // With room again the run does what is missing.
+    let room = run("exec \"$0\" \"$@\"");
+    assert_eq!(room.status.code(), Some(0), "{}", String::from_utf8_lossy(&room.stderr));
+    assert_eq!(names(&states).len(), 8);
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}
+
+#[test]
+fn a_folder_that_takes_no_file_is_named() {
+    let dir = scratch("state-dir-refuses");
+    let files = captures(&dir, 2);
+    let below = files[0].join("states");
+    // No folder can be made below a file; the system's folder of processes takes no file.
+    let mut refusing = vec![below];
+    if cfg!(target_os = "linux") {
+        refusing.push("/proc/self".into());
+    }
+    for folder in refusing {
+        let words = ["partial".into(), "--state-dir".into(), folder.clone().into_os_string()];
+        let files = files.iter().map(|file| file.clone().into_os_string());
+        let run = spiglass(&words.into_iter().chain(files).collect::<Vec<_>>()).expect(2);
+        assert!(run.stderr.contains(&*folder.to_string_lossy()), "{run}");
+        assert!(run.stdout.is_empty(), "{run}");
+    }
+    assert_eq!(names(&dir).len(), 2, "{:?}", names(&dir));
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}
+
+#[test]
+fn a_folder_that_vanishes_ends_the_run_with_its_path() {
+    let dir = scratch("state-dir-vanishes");
+    let (files, states) = (captures(&dir, 6), dir.join("states"));
+    for jobs in [1, 4] {
+        let folder = StateDir::open(&states, &Settings::default(), None).expect("it can be made");
+        let (inputs, states, gone) = (inputs(&files), states.clone(), dir.join(format!("gone-{jobs}")));
+        let error = {
+            let states = states.clone();
+            // Only the first has something to rename.
+            ends(move || folder.fill(&inputs, jobs, &Quiet, &|_| drop(fs::rename(&states, &gone))))
+        };
+        let Err(Error::Output { path, .. }) = error else { panic!("{error:?}") };
+        assert!(path.starts_with(&states), "{}", path.display());
+        assert!(!states.exists());
+    }
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}
+
+/// Is interrupted for the first who asks, and for nobody else.
+#[derive(Default)]
+struct Once(AtomicUsize);
+
+impl Progress for Once {
+    fn update(&self, _: &ProgressUpdate<'_>) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) == 0
+    }
+}
+
+/// A thread that ended between taking a capture and telling its content left those with later captures waiting.
+#[test]
+fn a_thread_that_ends_leaves_no_other_waiting() {
+    let dir = scratch("state-dir-waits");
+    let files = captures(&dir, 3);
+    for round in 0..30 {
+        let states = dir.join(format!("states-{round}"));
+        let (folder, inputs) =
+            (StateDir::open(&states, &Settings::default(), None).expect("it can be made"), inputs(&files));
+        let items = ends(move || folder.fill(&inputs, 3, &Once::default(), &|_| ())).expect("states can be written");
+        assert!(items.len() < 3, "one thread was told to end");
+    }
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
+}
+
+/// What comes of something that must end.
+fn ends<T: Send + 'static>(of: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, result) = mpsc::channel();
+    std::thread::spawn(move || drop(done.send(of())));
+    result.recv_timeout(Duration::from_secs(60)).expect("it did not end")
+}
