@@ -88,7 +88,7 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
     }
     let open = whole.into_iter();
     open.map(|(name, path, mut stream, mut assumed)| {
-        stream.partial.settle();
+        stream.state.settle();
         let twice = stream.twice();
         assumed
             .extend(twice.map(|(path, again)| format!("{again} holds the same frames as {path} and is counted once")));
@@ -184,7 +184,7 @@ impl Taps {
     fn continued_by(&self, stream: &Stream) -> Option<usize> {
         let first = stream.times().0?;
         // No overlap is tolerated beyond this.
-        let slack = LEAST_OVERLAP_NS.max(lasts(stream.partial.captures()) / 100);
+        let slack = LEAST_OVERLAP_NS.max(lasts(stream.state.captures()) / 100);
         let latest = Timestamp::from_ns(first.ns()?.saturating_add(slack));
         let ended = self.by_end.range(..=(latest, usize::MAX)).filter_map(|(_, at)| Some((*at, self.open.get(*at)?)));
         let follows = ended

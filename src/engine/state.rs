@@ -254,7 +254,7 @@ impl State {
                 borders: merged.stream.borders.clone(),
                 assumed: merged.assumed.clone(),
                 also_given: &also_given,
-                partial: &merged.stream.partial,
+                stream: &merged.stream.state,
             })
             .collect();
         let facts: Vec<CaptureFacts> = facts.into_iter().map(|(_, _, facts)| facts).collect();

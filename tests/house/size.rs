@@ -28,7 +28,7 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("engine/pairing.rs", "finish", 70, "a report put together member by member"),
     ("engine/pipeline.rs", "read", 80, "threads share what is borrowed here"),
     ("matching/degraded.rs", "degraded", 110, "a sentence for each limit"),
-    ("matching/figures.rs", "direction", 80, "a row put together member by member"),
+    ("matching/direction.rs", "direction", 80, "a row put together member by member"),
     ("matching/figures.rs", "figures", 110, "the doubts about a direction, in their order"),
     ("engine/trials.rs", "report", 70, "a report put together member by member"),
     ("matching/measure/losses.rs", "ends", 80, "one pass over the packets of both ends"),

@@ -16,8 +16,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn of(partial: &StreamState) -> Self {
-        let span = &partial.span;
+    pub(crate) fn of(stream: &StreamState) -> Self {
+        let span = &stream.span;
         let steps: Vec<_> = span.steps.iter().filter_map(|step| Some((step.pos, step.set_back_ns()?))).collect();
         // Frames of captures that overlap were merged by time, and their positions are in no order.
         let times = || span.captures.iter().filter_map(|capture| capture.times);

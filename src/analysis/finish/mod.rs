@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 mod clock;
+mod copying;
 pub(crate) mod expected;
 pub(crate) mod findings;
 mod rows;
@@ -35,7 +36,7 @@ pub struct TapState<'a> {
     /// The run's captures that the state's spans are, in order: indices into the captures given to [`finish`].
     pub captures: Vec<u32>,
     /// The settled state.
-    pub partial: &'a StreamState,
+    pub stream: &'a StreamState,
     /// How each of the captures goes on from the one before it, where that was looked at.
     pub borders: Vec<Option<Succession>>,
     /// What was assumed about which captures belong together, in words.
@@ -77,7 +78,7 @@ impl CaptureFacts {
 pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Settings) -> Report {
     let mut view = settings.expectation.policies().map(crate::policy::Policies::view);
     let stated = view.iter().flat_map(|view| &view.stated).filter_map(crate::policy::Stated::key).collect();
-    let found: Vec<_> = taps.iter().map(|tap| udp::found(tap.partial)).collect();
+    let found: Vec<_> = taps.iter().map(|tap| udp::found(tap.stream)).collect();
     let mut taps: Vec<Tap<'_>> = taps.iter().zip(&found).map(|(tap, found)| Tap::new(tap, found, &stated)).collect();
     if let Some(view) = &mut view {
         view.place_on_the_wire(&taps.iter().flat_map(|tap| tap.sas.iter().map(|sa| sa.key)).collect());
@@ -100,7 +101,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
     report.degraded_why.extend(settings.expectation.left_out());
     report.rates.bin_ns = taps
         .iter()
-        .map(|tap| u64::try_from(tap.partial.rates.bin_ns()).unwrap_or(settings.bin_ns))
+        .map(|tap| u64::try_from(tap.stream.rates.bin_ns()).unwrap_or(settings.bin_ns))
         .max()
         .unwrap_or(settings.bin_ns);
     report.events.sort_by(|a, b| (a.when, &a.tap, &a.sa, a.what.name()).cmp(&(b.when, &b.tap, &b.sa, b.what.name())));
@@ -198,7 +199,7 @@ pub fn say_no_ipsec(report: &mut Report, expected: bool) {
 }
 
 fn add_totals(totals: &mut Totals, tap: &Tap<'_>) {
-    let t = &tap.partial.totals;
+    let t = &tap.stream.totals;
     totals.frames += t.sums.frames;
     totals.captured_bytes += t.sums.captured_bytes;
     totals.wire_bytes += t.sums.wire_bytes;
@@ -226,11 +227,11 @@ fn add_layers(report: &mut Report, tap: &Tap<'_>) {
         }
     };
     let mut layers: Vec<_> = tap
-        .partial
+        .stream
         .tables
         .stacks
         .iter()
-        .zip(&tap.partial.totals.stacks)
+        .zip(&tap.stream.totals.stacks)
         .map(|((_, &shape), &(frames, wire_bytes))| report::Layer {
             tap: tap.name.clone(),
             stack: named(shape),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::TapState;
 use super::clock::Clock;
+use super::copying::is_copying;
 use super::udp::{self, Found};
 use crate::analysis::finish::rows::fragmented;
 use crate::analysis::finish::rows::inferred;
@@ -20,21 +21,14 @@ use crate::analysis::state::sa::sequence::SequenceFigures;
 use crate::analysis::state::sa::sequence::history::History;
 use crate::analysis::state::sa::sizes::{Cell, Cells, OpaqueKey, Sizes};
 use crate::analysis::state::traffic::fragments::FragmentSums;
-use crate::analysis::state::traffic::rates::{Again, Direction, Sums};
+use crate::analysis::state::traffic::rates::{Again, Sums};
 use crate::analysis::{StreamState, Succession};
 use crate::dissect::MAX_LAYERS;
 use crate::model::report::{FrameRef, Name, TapRole};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
 
-/// A tap is a copying TAP if at least 1 of this many frames is a copy.
-const COPYING_TAP: u64 = 5;
-
 /// Least number of packet lengths of an SA that rules out chance where shorter packets in clear follow it.
 const DECAPSULATED_SIZES: usize = 4;
-
-/// A TAP that copies also copies packets of SAs: at least `NUMBERED` of them, and 1 in `NUMBERED_SHARE`.
-const NUMBERED: u64 = 20;
-const NUMBERED_SHARE: u64 = 10;
 
 /// SAs whose numbers are not exact that are named; the others are counted.
 const NAMED_SAS: usize = 100;
@@ -46,7 +40,7 @@ const DECAPSULATED: u64 = 10;
 pub(crate) struct Tap<'a> {
     pub(crate) name: Name,
     pub(crate) captures: Vec<u32>,
-    pub(crate) partial: &'a StreamState,
+    pub(crate) stream: &'a StreamState,
     /// Copies are so many that the TAP or SPAN makes them: figures leave them out.
     pub(crate) copying: bool,
     /// How each capture goes on from the one before it.
@@ -92,46 +86,28 @@ pub(crate) struct SaView<'a> {
     pub(crate) inferred: Option<Inferred>,
 }
 
-/// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction
-/// shows nothing but copies, as a second interface does. A generator that sends bursts of equal packets does neither.
-fn are_of_a_tap(partial: &StreamState, frames: u64) -> bool {
-    let states = || partial.tables.sas.iter().filter_map(|(id, _)| partial.sas.get(id));
-    let (numbered, copied): (u64, u64) =
-        states().fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames));
-    let only_copies = |direction: &Direction| {
-        let copies = direction.copies.frames;
-        copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)
-    };
-    copied > 0
-        || numbered < NUMBERED
-        || numbered.saturating_mul(NUMBERED_SHARE) < frames
-        || partial.rates.iter().any(|(_, direction)| only_copies(direction))
-}
-
 impl<'a> Tap<'a> {
     /// `found`: SAs of UDP flows on unusual ports. `stated`: SAs that policies state.
     pub(crate) fn new(state: &TapState<'a>, found: &'a [Found<'a>], stated: &BTreeSet<SaKey>) -> Self {
-        let partial = state.partial;
-        let frames = partial.totals.sums.frames;
-        let copying =
-            frames > 0 && partial.copies.copies.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(partial, frames);
-        let mut sizes = Cow::Borrowed(&partial.sizes);
-        let fragments = partial.fragments.finish(&mut sizes);
+        let stream = state.stream;
+        let copying = is_copying(stream);
+        let mut sizes = Cow::Borrowed(&stream.sizes);
+        let fragments = stream.fragments.finish(&mut sizes);
         let votes = fragmented::votes(&fragments, &sizes);
-        let mut sas: Vec<SaView<'a>> = Vec::with_capacity(partial.sas.len());
+        let mut sas: Vec<SaView<'a>> = Vec::with_capacity(stream.sas.len());
         sas.extend(
-            partial
+            stream
                 .tables
                 .sas
                 .iter()
-                .filter_map(|(id, &key)| Some((id, key, partial.sas.get(id)?)))
+                .filter_map(|(id, &key)| Some((id, key, stream.sas.get(id)?)))
                 .filter(|(_, _, state)| state.seen.count > 0)
                 .map(|(id, key, state)| {
                     let null = state.null_verdict(votes.get(&id));
                     SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
                 }),
         );
-        let foreign = udp::take_foreign(&mut sas, partial, stated);
+        let foreign = udp::take_foreign(&mut sas, stream, stated);
         fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
@@ -141,12 +117,12 @@ impl<'a> Tap<'a> {
         let mut again = |spi| if spis.insert(spi) { None } else { Some(spi) };
         let shared_spis = sas.iter().filter_map(|sa| again((sa.key.protocol, sa.key.spi))).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
-        let clock = Clock::of(partial);
+        let clock = Clock::of(stream);
         let (borders, assumed) = (state.borders.clone(), state.assumed.clone());
         let mut tap = Self {
             name,
             captures,
-            partial,
+            stream,
             copying,
             borders,
             assumed,
@@ -170,7 +146,7 @@ impl<'a> Tap<'a> {
         let mut out = Seen::default();
         let alone = self.shows_nothing_else_in_clear();
         for sa in &self.sas {
-            let Some(seen) = self.partial.flows.decapsulated.get(&sa.id) else { continue };
+            let Some(seen) = self.stream.flows.decapsulated.get(&sa.id) else { continue };
             let follow = seen.count >= DECAPSULATED && seen.count.saturating_mul(2) >= sa.state.seen.count;
             if follow && (alone || self.sizes_of(sa.id) >= DECAPSULATED_SIZES) {
                 out.join(seen);
@@ -188,7 +164,7 @@ impl<'a> Tap<'a> {
     /// Whether nearly all of what is in clear, in the directions in which packets may be shown again, is just those packets: a load
     /// beside the tunnel follows its packets too, and may be just as much shorter.
     fn shows_nothing_else_in_clear(&self) -> bool {
-        let again = || self.partial.rates.iter().map(|(_, direction)| (direction, direction.again.sums().clear_bytes));
+        let again = || self.stream.rates.iter().map(|(_, direction)| (direction, direction.again.sums().clear_bytes));
         let (shown, clear) = again()
             .filter(|(_, shown)| *shown > 0)
             .fold((0_u64, 0_u64), |(sum, clear), (direction, shown)| (sum + shown, clear + direction.sums.clear_bytes));
@@ -203,8 +179,8 @@ impl<'a> Tap<'a> {
 
     /// Whether frames of both directions bear one pair of MAC addresses: a mirror that writes its own.
     pub(crate) fn has_one_mac_pair(&self) -> bool {
-        let tables = &self.partial.tables;
-        let with_ip = self.partial.rates.iter().filter(|(_, direction)| direction.ip_frames > 0);
+        let tables = &self.stream.tables;
+        let with_ip = self.stream.rates.iter().filter(|(_, direction)| direction.ip_frames > 0);
         let mut pairs = with_ip.filter_map(|(id, _)| match *tables.directions.get(id)? {
             DirectionKey::Mac(_, GROUP) => None,
             key => Some(key),
@@ -216,7 +192,7 @@ impl<'a> Tap<'a> {
     /// Whether IP packets run both ways between two endpoints, whatever MAC addresses they bear: with a virtual router (HSRP, VRRP)
     /// frames go to an address that none comes from.
     pub(crate) fn has_answers(&self) -> bool {
-        let tables = &self.partial.tables;
+        let tables = &self.stream.tables;
         let answered = |sa: &SaView<'_>| {
             let back = SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
             self.sas_between(&back).next().is_some()
@@ -254,7 +230,7 @@ impl<'a> Tap<'a> {
 
     /// `plain`, `tunnel`, `mixed` or `unknown`, by what its IP frames are.
     pub(crate) fn role(&self) -> TapRole {
-        let ip = self.partial.totals.sums.ip_frames;
+        let ip = self.stream.totals.sums.ip_frames;
         let clear = self.clear().count;
         let tunnelled = self.tunnelled_frames();
         match (tunnelled, clear) {
@@ -272,7 +248,7 @@ impl<'a> Tap<'a> {
             .sizes
             .visible
             .iter()
-            .filter(|(key, _)| self.partial.tables.paths.get(key.path).is_some_and(|p| p.sa == NONE))
+            .filter(|(key, _)| self.stream.tables.paths.get(key.path).is_some_and(|p| p.sa == NONE))
             .map(|(_, cell)| cell.seen.count)
             .sum();
         self.ipsec_frames() + tunnels
@@ -282,13 +258,13 @@ impl<'a> Tap<'a> {
     pub(crate) fn ipsec_frames(&self) -> u64 {
         let flows: u64 = self.sas.iter().filter(|sa| sa.flow.is_some()).map(|sa| sa.state.seen.count).sum();
         let foreign: u64 = self.foreign.iter().map(|sa| sa.state.seen.count).sum();
-        (self.partial.totals.sums.ipsec_frames + flows).saturating_sub(foreign)
+        (self.stream.totals.sums.ipsec_frames + flows).saturating_sub(foreign)
     }
 
     /// User packets in clear. What looked clear frame by frame and is not: flows that turned out to be ESP in UDP, and
     /// later fragments of such packets, which show nothing but an IP header of protocol 17.
     pub(crate) fn clear(&self) -> Seen {
-        let mut clear = self.partial.flows.clear;
+        let mut clear = self.stream.flows.clear;
         let hidden: u64 = self.sas.iter().map(|sa| sa.taken_for_clear().0).sum();
         clear.count = clear.count.saturating_sub(hidden);
         self.foreign.iter().for_each(|sa| clear.join(&sa.state.seen));
@@ -309,19 +285,19 @@ impl<'a> Tap<'a> {
     }
 
     pub(crate) fn degraded(&self) -> Vec<String> {
-        let mut why = self.partial.degraded();
-        let too_deep = self.partial.notices.too_deep.count;
+        let mut why = self.stream.degraded();
+        let too_deep = self.stream.notices.too_deep.count;
         if too_deep > 0 {
             why.push(format!("{too_deep} frames have more than {MAX_LAYERS} layers; deeper layers were not read"));
         }
-        let misfits = self.partial.candidates.misfits_refused;
+        let misfits = self.stream.candidates.misfits_refused;
         if misfits > 0 && self.sas.iter().any(|sa| sa.flow.is_some()) {
             why.push(format!(
                 "{misfits} datagrams of UDP flows beyond {MAX_UDP_MISFITS} were not weighed against ESP on unusual ports"
             ));
         }
         // Where all SAs together had too many intervals, one sentence says so of all.
-        let summed = self.partial.sas.degraded().is_some();
+        let summed = self.stream.sas.degraded().is_some();
         let inexact = || {
             let figures = self.sas.iter().filter_map(|sa| Some((&sa.name, sa.sequence.as_ref()?)));
             figures

@@ -143,7 +143,7 @@ fn is_esp(ways: &[Way]) -> bool {
 /// Takes SAs in UDP out that are none. What IKE between the endpoints, a policy, a key or a readable payload shows is one.
 pub(super) fn take_foreign<'a>(
     sas: &mut Vec<SaView<'a>>,
-    partial: &StreamState,
+    stream: &StreamState,
     stated: &BTreeSet<SaKey>,
 ) -> Vec<SaView<'a>> {
     let ordered = |key: &SaKey| (key.src.min(key.dst), key.src.max(key.dst));
@@ -152,7 +152,7 @@ pub(super) fn take_foreign<'a>(
         sa.key.protocol == Protocol::Esp && udp > 0 && native + tcp + wesp == 0
     };
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
-    let mut proved: BTreeSet<(Address, Address)> = partial.notices.ike_pairs.keys().copied().collect();
+    let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
     for sa in sas.iter().filter(|sa| judged(sa)) {
         let pair = ordered(&sa.key);
         let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
@@ -183,10 +183,10 @@ pub(crate) struct Found<'a> {
 }
 
 /// The SAs of flows on unusual ports.
-pub(super) fn found(partial: &StreamState) -> Vec<Found<'_>> {
-    let candidates = &partial.candidates;
+pub(super) fn found(stream: &StreamState) -> Vec<Found<'_>> {
+    let candidates = &stream.candidates;
     let flows = candidates.flows();
-    let speaks_ike = |address, port| partial.notices.ike_endpoints.contains_key(&(address, port));
+    let speaks_ike = |address, port| stream.notices.ike_endpoints.contains_key(&(address, port));
     let packets = |key: &FlowKey| -> u64 {
         flows.get(key).into_iter().flat_map(|c| c.sas.values()).map(|s| s.state.seen.count).sum()
     };

@@ -210,7 +210,7 @@ impl Streams {
         if let Some((id, succession)) = before
             && let Some(mut own) = self.take(id)
         {
-            own.partial.limit_memory(self.room());
+            own.state.limit_memory(self.room());
             let Ok(appended) = own.append(whole, succession) else { return };
             whole = appended;
         }
@@ -222,7 +222,7 @@ impl Streams {
             if before.is_some() {
                 self.index(&next, id);
             }
-            whole.partial.limit_memory(self.room());
+            whole.state.limit_memory(self.room());
             let Ok(appended) = whole.append(next, succession) else { return };
             whole = appended;
             if before.is_none() {
@@ -244,7 +244,7 @@ impl Streams {
     }
 
     fn put(&mut self, id: u64, stream: Stream) {
-        let weight = stream.partial.weight();
+        let weight = stream.state.weight();
         self.weights.insert(id, weight);
         self.weight = self.weight.saturating_add(weight);
         self.held.insert(id, stream);
@@ -284,7 +284,7 @@ impl Streams {
     pub(in crate::engine) fn settle(&mut self) {
         for id in std::mem::take(&mut self.unsettled) {
             if let Some(stream) = self.held.get_mut(&id) {
-                stream.partial.settle();
+                stream.state.settle();
             }
         }
     }

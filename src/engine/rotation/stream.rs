@@ -28,7 +28,7 @@ pub(in crate::engine) struct Stream {
     pub(in crate::engine) captures: Vec<CaptureFacts>,
     /// How each capture goes on from the one before it, where that was looked at.
     pub(in crate::engine) borders: Vec<Option<Succession>>,
-    pub(in crate::engine) partial: StreamState,
+    pub(in crate::engine) state: StreamState,
     /// The numbers at the beginning of the first piece and at the end of the last, where there are several.
     edges: Option<Box<Edges>>,
 }
@@ -55,16 +55,16 @@ impl Stream {
     pub(in crate::engine) fn new(
         tap: Option<String>,
         captures: Vec<CaptureFacts>,
-        partial: StreamState,
+        state: StreamState,
         alone: bool,
     ) -> Self {
-        let has_frames = partial.captures().iter().any(|capture| capture.frames > 0);
+        let has_frames = state.captures().iter().any(|capture| capture.frames > 0);
         // Of a capture without frames nothing is known but its name.
         let named = || xxh3_128(captures.first().map_or("", |capture| capture.capture.path.as_str()).as_bytes());
-        let digest = (has_frames && !alone).then(|| digest_of(&partial)).flatten().unwrap_or_else(named);
+        let digest = (has_frames && !alone).then(|| digest_of(&state)).flatten().unwrap_or_else(named);
         let piece = Piece { digest, captures: captures.len() as u64, again: BTreeSet::new() };
         let borders = vec![None; captures.len()];
-        Self { tap, part: None, pieces: vec![piece], captures, borders, partial, edges: None }
+        Self { tap, part: None, pieces: vec![piece], captures, borders, state, edges: None }
     }
 
     /// Whether what was read from a file fits together.
@@ -73,7 +73,7 @@ impl Stream {
         !self.pieces.is_empty()
             && counted == Some(self.captures.len() as u64)
             && self.borders.len() == self.captures.len()
-            && self.partial.captures().len() == self.captures.len()
+            && self.state.captures().len() == self.captures.len()
             && (self.pieces.len() == 1 || self.edges.is_some())
     }
 
@@ -89,18 +89,18 @@ impl Stream {
 
     /// Times of its earliest and its latest frame.
     pub(in crate::engine) fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
-        times(self.partial.captures())
+        times(self.state.captures())
     }
 
     /// What the first piece covers.
     pub(in crate::engine) fn first_piece(&self) -> &[CaptureSpan] {
         let count = self.pieces.first().map_or(0, |piece| piece.captures as usize);
-        self.partial.captures().get(..count).unwrap_or_default()
+        self.state.captures().get(..count).unwrap_or_default()
     }
 
     /// What the last piece covers.
     pub(in crate::engine) fn last_piece(&self) -> &[CaptureSpan] {
-        let spans = self.partial.captures();
+        let spans = self.state.captures();
         let count = self.pieces.last().map_or(0, |piece| piece.captures as usize);
         spans.get(spans.len().saturating_sub(count)..).unwrap_or_default()
     }
@@ -109,7 +109,7 @@ impl Stream {
     fn end(&self, last: bool) -> Option<(CountedName, &CaptureSpan)> {
         let piece = if last { self.pieces.last() } else { self.pieces.first() };
         piece.filter(|piece| piece.captures == 1 && self.part.is_none())?;
-        let spans = self.partial.captures();
+        let spans = self.state.captures();
         let span = if last { spans.last() } else { spans.first() };
         let path = if last { self.last_path() } else { self.path() };
         Some((CountedName::of(path), span?))
@@ -121,11 +121,11 @@ impl Stream {
     }
 
     fn head(&self) -> Cow<'_, Border> {
-        self.edges.as_ref().map_or_else(|| Cow::Owned(Border::head(&self.partial)), |edges| Cow::Borrowed(&edges.head))
+        self.edges.as_ref().map_or_else(|| Cow::Owned(Border::head(&self.state)), |edges| Cow::Borrowed(&edges.head))
     }
 
     fn tail(&self) -> Cow<'_, Border> {
-        self.edges.as_ref().map_or_else(|| Cow::Owned(Border::tail(&self.partial)), |edges| Cow::Borrowed(&edges.tail))
+        self.edges.as_ref().map_or_else(|| Cow::Owned(Border::tail(&self.state)), |edges| Cow::Borrowed(&edges.tail))
     }
 
     /// How `next` goes on from this stream.
@@ -156,17 +156,17 @@ impl Stream {
     /// # Errors
     /// As [`StreamState::merge`].
     pub(in crate::engine) fn append(self, next: Self, succession: Succession) -> Result<Self, MergeError> {
-        let Self { tap, part, mut pieces, mut captures, mut borders, partial, edges } = self;
-        let head = edges.map_or_else(|| Border::head(&partial), |edges| edges.head);
-        let tail = next.edges.map_or_else(|| Border::tail(&next.partial), |edges| edges.tail);
-        let partial = partial.merge(next.partial)?;
+        let Self { tap, part, mut pieces, mut captures, mut borders, state, edges } = self;
+        let head = edges.map_or_else(|| Border::head(&state), |edges| edges.head);
+        let tail = next.edges.map_or_else(|| Border::tail(&next.state), |edges| edges.tail);
+        let state = state.merge(next.state)?;
         pieces.extend(next.pieces);
         captures.extend(next.captures);
         borders.push(Some(succession));
         borders.extend(next.borders.into_iter().skip(1));
         borders.resize(captures.len(), None);
         let edges = Some(Box::new(Edges { head, tail }));
-        Ok(Self { tap, part, pieces, captures, borders, partial, edges })
+        Ok(Self { tap, part, pieces, captures, borders, state, edges })
     }
 
     /// Takes note of a capture that holds the frames of piece `digest` again. The one of both that is whole, or else is named first,
@@ -202,7 +202,7 @@ impl Stream {
     pub(in crate::engine) fn doubled(&self) -> Vec<(&str, &str)> {
         let mut known = BTreeMap::new();
         let mut doubled = Vec::new();
-        let spans = self.partial.captures().iter();
+        let spans = self.state.captures().iter();
         let of_piece = (0..).zip(&self.pieces).flat_map(|(at, piece)| (0..piece.captures).map(move |_| at));
         for ((facts, span), piece) in self.captures.iter().zip(spans).zip(of_piece) {
             let (at, path): (u64, &str) = (piece, facts.capture.path.as_str());
@@ -239,8 +239,8 @@ impl Write for Digest {
 }
 
 /// The digest of a settled state.
-fn digest_of(partial: &StreamState) -> Option<u128> {
-    let mut written = postcard::to_io(partial, BufWriter::new(Digest::default())).ok()?;
+fn digest_of(state: &StreamState) -> Option<u128> {
+    let mut written = postcard::to_io(state, BufWriter::new(Digest::default())).ok()?;
     written.flush().ok()?;
     Some(written.get_ref().0.digest128())
 }

@@ -180,7 +180,7 @@ impl Body {
         streams.settle();
         let mut slices = Slices::default();
         for slice in parts {
-            if slice.part == 0 || slice.part > slice.of || slice.partial.captures().len() != 1 {
+            if slice.part == 0 || slice.part > slice.of || slice.state.captures().len() != 1 {
                 return Err(unreadable(postcard::Error::SerdeDeCustom));
             }
             slices.insert(slice);

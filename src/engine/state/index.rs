@@ -177,11 +177,11 @@ impl RecordIndex {
         if end.is_some() && !empty && !progress.interrupted() && !reader.ended_whole() {
             return Err(changed());
         }
-        let partial = observer.finish(1);
-        let times = partial.captures().first().and_then(|span| span.times);
+        let state = observer.finish(1);
+        let times = state.captures().first().and_then(|span| span.times);
         let unread_options = reader.info().unread_options;
         let facts = capture_facts(reader.info(), progress.interrupted(), times);
-        let slice = Slice { file: self.digest(), part, of, tap: None, facts, unread_options, partial };
+        let slice = Slice { file: self.digest(), part, of, tap: None, facts, unread_options, state };
         Ok(State::of_slice(resolved, slice))
     }
 }

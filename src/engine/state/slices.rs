@@ -24,7 +24,7 @@ pub(super) struct Slice {
     pub(super) tap: Option<String>,
     pub(super) facts: CaptureFacts,
     pub(super) unread_options: u64,
-    pub(super) partial: StreamState,
+    pub(super) state: StreamState,
 }
 
 /// Which file, divided into how many parts, of which tap.
@@ -97,17 +97,17 @@ impl Slices {
 fn joined(parts: impl Iterator<Item = Slice>) -> Option<Stream> {
     let whole = parts.reduce(|before, next| {
         // States of one file have the same settings: they were merged.
-        let partial = before.partial.clone().merge(next.partial).unwrap_or(before.partial);
+        let state = before.state.clone().merge(next.state).unwrap_or(before.state);
         let unread_options = before.unread_options.saturating_add(next.unread_options);
         let facts = follow(before.facts, next.facts, unread_options);
-        Slice { facts, unread_options, partial, ..before }
+        Slice { facts, unread_options, state, ..before }
     })?;
-    let mut partial = whole.partial;
-    partial.settle();
+    let mut state = whole.state;
+    state.settle();
     let mut facts = whole.facts;
-    let times = partial.captures().first().and_then(|span| span.times);
+    let times = state.captures().first().and_then(|span| span.times);
     facts.span(times);
-    Some(Stream::new(whole.tap, vec![facts], partial, false))
+    Some(Stream::new(whole.tap, vec![facts], state, false))
 }
 
 /// What is known of a file after the part that `next` is of.

@@ -119,8 +119,8 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
 /// packets these are, and what it shows should be encrypted.
 fn has_been_forwarded(tap: &Tap<'_>, rules: &[Rule<'_>]) -> bool {
     let mut hops: BTreeSet<u8> = BTreeSet::new();
-    for (id, flow) in tap.partial.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
-        let Some(marks) = tap.partial.flows.marks(id) else { continue };
+    for (id, flow) in tap.stream.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
+        let Some(marks) = tap.stream.flows.marks(id) else { continue };
         let selected = rules.iter().any(|rule| {
             rule.takes(flow.src, flow.dst, marks).is_some() || rule.takes(flow.dst, flow.src, marks).is_some()
         });
@@ -136,11 +136,11 @@ fn has_been_forwarded(tap: &Tap<'_>, rules: &[Rule<'_>]) -> bool {
 
 fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[&Rule<'_>]) {
     let mut leaks: BTreeMap<usize, Leak> = BTreeMap::new();
-    for (id, flow) in tap.partial.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
-        let Some(marks) = tap.partial.flows.marks(id) else { continue };
+    for (id, flow) in tap.stream.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
+        let Some(marks) = tap.stream.flows.marks(id) else { continue };
         let taken = |(at, rule): (usize, &&Rule<'_>)| Some((at, rule.takes(flow.src, flow.dst, marks)?));
         let Some((rule, taken)) = rules.iter().enumerate().find_map(taken) else { continue };
-        let Some(state) = tap.partial.flows.get(id).filter(|state| state.count > 0) else { continue };
+        let Some(state) = tap.stream.flows.get(id).filter(|state| state.count > 0) else { continue };
         let leak = leaks.entry(rule).or_default();
         leak.seen.join(state);
         leak.pairs.push((state.count, flow.src, flow.dst));
@@ -186,7 +186,7 @@ fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &
 
 /// Whether packets between two addresses are seen inside a tunnel too.
 fn is_inside(tap: &Tap<'_>, src: Address, dst: Address) -> bool {
-    tap.partial.tables.flows.find(&FlowKey { src, dst, inner: true }).is_some()
+    tap.stream.tables.flows.find(&FlowKey { src, dst, inner: true }).is_some()
 }
 
 /// GRE in clear between the ends of a tunnel interface that a profile protects, or that a list selects.
@@ -233,7 +233,7 @@ fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, taps: &[Tap<'_>], view: &View
 
 /// Packets of GRE from one address to another that are in no SA.
 fn gre_between(tap: &Tap<'_>, src: Address, dst: Address) -> Option<Seen> {
-    let tables = &tap.partial.tables;
+    let tables = &tap.stream.tables;
     let is_gre = |stack: u32| {
         tables.stacks.get(stack).is_some_and(|shape| stack_name(*shape).split('/').any(|one| one == "gre"))
     };
@@ -301,7 +301,7 @@ pub(super) fn ends(view: &View<'_>) -> BTreeSet<Address> {
 /// Whether the tap sees the tunnel's side: something tunnelled, or anything between the tunnel's own ends.
 pub(super) fn tunnel_side(tap: &Tap<'_>, ends: &BTreeSet<Address>) -> bool {
     let between = |src: &Address, dst: &Address| ends.contains(src) && ends.contains(dst);
-    has_sa(tap, ends) || tap.partial.tables.flows.iter().any(|(_, flow)| !flow.inner && between(&flow.src, &flow.dst))
+    has_sa(tap, ends) || tap.stream.tables.flows.iter().any(|(_, flow)| !flow.inner && between(&flow.src, &flow.dst))
 }
 
 /// Whether the tap sees an SA between the ends of the tunnels.

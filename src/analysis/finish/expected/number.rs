@@ -295,7 +295,7 @@ fn add_never_seen(
     seen: &BTreeSet<SaKey>,
     explained: &BTreeSet<SaKey>,
 ) {
-    if taps.iter().all(|tap| tap.partial.totals.sums.ip_frames == 0) {
+    if taps.iter().all(|tap| tap.stream.totals.sums.ip_frames == 0) {
         return;
     }
     let filtered = |key: &SaKey| {
@@ -322,7 +322,7 @@ fn add_never_seen(
         }
         return;
     }
-    let flows = taps.iter().flat_map(|tap| tap.partial.tables.flows.iter());
+    let flows = taps.iter().flat_map(|tap| tap.stream.tables.flows.iter());
     let sources: BTreeSet<Address> =
         flows.filter(|(_, flow)| !flow.inner).map(|(_, flow)| flow.src).chain(seen.iter().map(|key| key.src)).collect();
     for (key, stated) in silent.into_iter().take(LISTED) {

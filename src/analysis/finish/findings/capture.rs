@@ -13,9 +13,9 @@ use crate::model::{DamageKind, Timestamp};
 const FCS_FRAMES: u64 = 16;
 
 pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, report: &Report) {
-    let partial = tap.partial;
-    let frames = partial.totals.sums.frames;
-    let snaplen = &partial.totals.snaplen;
+    let stream = tap.stream;
+    let frames = stream.totals.sums.frames;
+    let snaplen = &stream.totals.snaplen;
     if snaplen.count > 0 {
         let evidence = format!(
             "{} of {frames} frames ({}) were cut by the snapshot length. Lengths are the original ones; the rest (ICVs, ESP trailers, padding) was not captured.",
@@ -29,7 +29,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
                 .done(),
         );
     }
-    let sliced = &partial.notices.sliced;
+    let sliced = &stream.notices.sliced;
     if sliced.count > 0 {
         let evidence = format!(
             "In {} of {} ({}) the packet states more bytes than the frame has. L1 and L2 lengths are computed from the IP length there; \
@@ -44,7 +44,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
     }
     add_fcs(findings, tap);
     add_malformed(findings, tap);
-    let untimed = &partial.span.untimed;
+    let untimed = &stream.span.untimed;
     if untimed.count > 0 {
         let evidence = format!(
             "{} of {} ({}) without a time, or with one outside the years 1677 to 2262: counted, and in no time bin.",
@@ -54,12 +54,12 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
         );
         findings.push(Draft::new("capture-untimed", evidence).listed(tap, untimed, "no time").done());
     }
-    let backward = &partial.span.backward;
+    let backward = &stream.span.backward;
     if backward.count > 0 {
         let evidence = format!(
             "The clock stepped back {}, {} at the most. Order is taken from the file.",
             if backward.count == 1 { "once".into() } else { format!("{} times", backward.count) },
-            duration(partial.span.backward_most_ns)
+            duration(stream.span.backward_most_ns)
         );
         findings.push(
             Draft::new("capture-clock-back", evidence).listed(tap, backward, "earlier than the frame before it").done(),
@@ -74,7 +74,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
 
 /// Frames that end in their FCS, which nothing declares.
 fn add_fcs(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    let (fcs, absent) = (&tap.partial.notices.fcs, tap.partial.notices.fcs_absent);
+    let (fcs, absent) = (&tap.stream.notices.fcs, tap.stream.notices.fcs_absent);
     if fcs.count < FCS_FRAMES {
         return;
     }
@@ -90,7 +90,7 @@ fn add_fcs(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 
 /// Headers that cannot be what they say, all of a tap in one finding.
 fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    let malformed = &tap.partial.notices.malformed;
+    let malformed = &tap.stream.notices.malformed;
     let mut seen = Listed::default();
     let mut named: Vec<(u64, &str)> = Vec::new();
     for (layer, of) in malformed {
@@ -115,7 +115,7 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, least: i64, report: &Report) {
     let captures: Vec<_> =
         tap.captures.iter().filter_map(|&id| Some((id, report.captures.get(id as usize)?))).collect();
-    let longest = tap.partial.captures().iter().map(|capture| capture.longest_pause_ns).max().unwrap_or(0);
+    let longest = tap.stream.captures().iter().map(|capture| capture.longest_pause_ns).max().unwrap_or(0);
     for (at, pair) in captures.windows(2).enumerate() {
         let [(before_id, before), (after_id, after)] = pair else { continue };
         let border = tap.borders.get(at.saturating_add(1)).copied().flatten().unwrap_or_default();

@@ -35,7 +35,7 @@ impl Draft {
 
     /// Lists frames in clear, where no other frames are taken for such.
     pub(crate) fn of_clear(self, tap: &Tap<'_>, clear: &Seen) -> Self {
-        let flows = &tap.partial.flows;
+        let flows = &tap.stream.flows;
         if *clear != flows.clear {
             return self;
         }

@@ -7,7 +7,7 @@ use crate::model::report::Finding;
 use crate::model::report::Pattern;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    for (direction, pattern, cell) in tap.partial.padding.fill() {
+    for (direction, pattern, cell) in tap.stream.padding.fill() {
         if pattern == Pattern::Zero || pattern == Pattern::Other && may_be_trailer(tap, direction) {
             continue;
         }

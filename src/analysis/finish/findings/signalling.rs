@@ -10,7 +10,7 @@ use crate::model::report::Finding;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     add_too_big(findings, tap);
-    for (notice, seen) in &tap.partial.notices.ike {
+    for (notice, seen) in &tap.stream.notices.ike {
         let spi = notice.spi.map_or_else(|| "an SPI it does not name".into(), |spi| format!("SPI {spi}"));
         let (code, says) = match notice.kind {
             IkeKind::InvalidSpi => ("ike-invalid-spi", format!("that it received {spi} and knows no such SA")),
@@ -29,7 +29,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                 .done(),
         );
     }
-    for (&(direction, class), pauses) in &tap.partial.notices.pause {
+    for (&(direction, class), pauses) in &tap.stream.notices.pause {
         let direction = direction_name(tap, direction);
         let kind = class.map_or_else(|| "PAUSE frame".to_owned(), |class| format!("PFC frame for class {class}"));
         let evidence = format!(
@@ -47,7 +47,7 @@ type TooBigGroup<'n> = (Listed, Vec<u32>, &'n TooBig);
 /// One finding for each router and kind of quoted packet.
 fn add_too_big(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let mut groups: BTreeMap<(String, Option<String>), TooBigGroup<'_>> = BTreeMap::new();
-    for (notice, seen) in &tap.partial.notices.too_big {
+    for (notice, seen) in &tap.stream.notices.too_big {
         let sa = notice.sa.map(|(protocol, spi)| format!("{}/{}/{}/{spi}", protocol.name(), notice.src, notice.dst));
         let entry =
             groups.entry((notice.router.to_string(), sa)).or_insert_with(|| (Listed::default(), Vec::new(), notice));

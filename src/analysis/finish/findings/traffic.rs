@@ -24,7 +24,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
     let one_direction = runs_one_way(tap);
     if tap.has_one_mac_pair() {
         let (seen, evidence) = (
-            tap.partial.totals.sums.ip_frames,
+            tap.stream.totals.sums.ip_frames,
             "IP packets run both ways with one pair of MAC addresses: rates by MAC address hold both directions.",
         );
         findings.push(Draft::new("capture-one-mac-pair", evidence.into()).at(tap).count(seen).done());
@@ -47,10 +47,10 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
 
 /// Whether all IP traffic of the tap runs one way (and there is enough of it to say so).
 fn runs_one_way(tap: &Tap<'_>) -> Option<Seen> {
-    let tables = &tap.partial.tables;
+    let tables = &tap.stream.tables;
     let mut seen = Seen::default();
     let mut keys: BTreeSet<DirectionKey> = BTreeSet::new();
-    for (id, direction) in tap.partial.rates.iter().filter(|(_, d)| d.ip_frames > 0) {
+    for (id, direction) in tap.stream.rates.iter().filter(|(_, d)| d.ip_frames > 0) {
         keys.insert(*tables.directions.get(id)?);
         let mut here = direction.seen;
         here.count = direction.ip_frames;
@@ -101,12 +101,12 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     if answers_may_hide(tap) {
         return;
     }
-    let flows = &tap.partial.tables.flows;
+    let flows = &tap.stream.tables.flows;
     let mut unanswered: Vec<(u64, Address, Address)> = Vec::new();
     let mut seen = Seen::default();
     for (id, key) in flows.iter().filter(|(_, key)| key.inner && !key.dst.is_multicast()) {
         let back = crate::analysis::state::base::tables::FlowKey { src: key.dst, dst: key.src, inner: true };
-        let Some(flow) = tap.partial.flows.get(id) else { continue };
+        let Some(flow) = tap.stream.flows.get(id) else { continue };
         if flow.count >= ENOUGH && flows.find(&back).is_none() {
             unanswered.push((flow.count, key.src, key.dst));
             seen.join(flow);
@@ -127,7 +127,7 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 
 /// Whether an SA whose packets are mostly opaque runs the other way of a tunnel that can be looked into.
 fn answers_may_hide(tap: &Tap<'_>) -> bool {
-    let tables = &tap.partial.tables;
+    let tables = &tap.stream.tables;
     let visible: BTreeSet<(Address, Address)> = tables
         .paths
         .iter()
@@ -153,7 +153,7 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     if !tap.copying {
         return;
     }
-    let (copies, frames) = (tap.partial.copies.copies, tap.partial.totals.sums.frames);
+    let (copies, frames) = (tap.stream.copies.copies, tap.stream.totals.sums.frames);
     let mut evidence = format!(
         "{copies} of {frames} frames ({}) repeat a packet seen within the last 10 ms. Sequence figures, sizes, rates and overhead \
          are given without them; totals count them.",
@@ -169,7 +169,7 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 
 /// Whether in some direction nearly every packet has copies, or there is nothing but copies.
 fn copies_whole_directions(tap: &Tap<'_>) -> bool {
-    tap.partial.rates.iter().any(|(_, direction)| {
+    tap.stream.rates.iter().any(|(_, direction)| {
         let copies = direction.copies.frames;
         let packets = direction.sums.frames.saturating_sub(copies);
         copies > 0 && copies.saturating_mul(5) >= packets.saturating_mul(4)
@@ -216,13 +216,13 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     if clear.count == 0 || tunnelled == 0 {
         return;
     }
-    let flows = tap.partial.tables.flows.iter().filter(|(_, key)| !key.inner);
+    let flows = tap.stream.tables.flows.iter().filter(|(_, key)| !key.inner);
     let hidden = |src, dst| -> u64 {
         let between = tap.sas.iter().filter(|sa| sa.key.src == src && sa.key.dst == dst);
         between.map(|sa| sa.taken_for_clear().0).sum()
     };
     let pairs: Vec<_> = flows
-        .filter_map(|(id, key)| Some((tap.partial.flows.get(id)?.count, key.src, key.dst)))
+        .filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, key.src, key.dst)))
         .map(|(n, src, dst)| (n.saturating_sub(hidden(src, dst)), src, dst))
         .filter(|(n, _, _)| *n > 0)
         .collect();

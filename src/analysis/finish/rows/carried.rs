@@ -20,8 +20,8 @@ pub(super) fn state(row: &mut DirectionRate, tap: &Tap<'_>, ids: &[u32]) {
     row.sas = sas.iter().take(SAS).map(|sa| Name::clone(&sa.name)).collect();
     row.sas_total = known.then_some(sas.len() as u64);
     let of_sas = sas.iter().map(|sa| (sa.key.src, sa.key.dst));
-    let paths = tap.partial.tables.paths.iter().map(|(_, path)| path).filter(|path| ids.contains(&path.direction));
-    let of_paths = paths.filter_map(|path| tap.partial.tables.pairs.get(path.pair).copied());
+    let paths = tap.stream.tables.paths.iter().map(|(_, path)| path).filter(|path| ids.contains(&path.direction));
+    let of_paths = paths.filter_map(|path| tap.stream.tables.pairs.get(path.pair).copied());
     for (src, dst) in of_sas.chain(of_paths) {
         let ends = format!("{src} > {dst}");
         if row.endpoints.len() >= ENDPOINTS {

@@ -30,7 +30,7 @@ struct Folded {
 }
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
-    let width = tap.partial.rates.bin_ns();
+    let width = tap.stream.rates.bin_ns();
     for direction in folded(tap) {
         let index = report.rates.directions.len() as u32;
         let mut row = rate_row(tap, &direction, settings, width);
@@ -54,7 +54,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
             });
         }
     }
-    for (&(direction, class), pauses) in &tap.partial.notices.pause {
+    for (&(direction, class), pauses) in &tap.stream.notices.pause {
         report.rates.pause.push(PauseRate {
             tap: tap.name.clone(),
             direction: direction_name(tap, direction),
@@ -68,7 +68,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
 
 /// `from > to` of a direction number.
 pub(crate) fn direction_name(tap: &Tap<'_>, id: u32) -> String {
-    let key = tap.partial.tables.directions.get(id).copied().unwrap_or(DirectionKey::Other);
+    let key = tap.stream.tables.directions.get(id).copied().unwrap_or(DirectionKey::Other);
     let (from, to) = ends(key);
     format!("{from} > {to}")
 }
@@ -92,7 +92,7 @@ fn mac(octets: [u8; 6]) -> String {
 fn busiest(tap: &Tap<'_>) -> BTreeSet<u32> {
     let octets = |direction: &Direction| direction.sums.l1_bytes.saturating_add(direction.sums.control_l1_bytes);
     let mut all: Vec<_> =
-        tap.partial.rates.iter().map(|(id, direction)| (std::cmp::Reverse(octets(direction)), id)).collect();
+        tap.stream.rates.iter().map(|(id, direction)| (std::cmp::Reverse(octets(direction)), id)).collect();
     all.sort_unstable();
     all.into_iter().take(REPORTED_DIRECTIONS).map(|(_, id)| id).collect()
 }
@@ -100,12 +100,12 @@ fn busiest(tap: &Tap<'_>) -> BTreeSet<u32> {
 /// Directions in the order of their keys, each sender's group traffic added to its busiest direction.
 fn folded(tap: &Tap<'_>) -> Vec<Folded> {
     let busiest = busiest(tap);
-    let key = |id| match tap.partial.tables.directions.get(id) {
+    let key = |id| match tap.stream.tables.directions.get(id) {
         Some(key) if busiest.contains(&id) => *key,
         _ => DirectionKey::Other,
     };
     let mut rows: Vec<(u32, DirectionKey, &Direction)> =
-        tap.partial.rates.iter().map(|(id, direction)| (id, key(id), direction)).collect();
+        tap.stream.rates.iter().map(|(id, direction)| (id, key(id), direction)).collect();
     rows.sort_by_key(|(id, key, _)| (*key, *id));
     let is_group = |key: &DirectionKey| matches!(key, DirectionKey::Mac(_, GROUP));
     let mut folded: Vec<Folded> = Vec::new();
@@ -246,7 +246,7 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .visible
         .iter()
         .filter(|(key, _)| {
-            tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
+            tap.stream.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
         })
         .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
         .fold(0, u64::saturating_add);
@@ -260,7 +260,7 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
         .decrypted
         .iter()
         .filter(|(key, _)| {
-            tap.partial.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
+            tap.stream.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
         })
         .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
         .fold(0, u64::saturating_add);
@@ -271,7 +271,7 @@ fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
 /// ones is in the inner octets of the outer ones already.
 fn shows_packets_twice(tap: &Tap<'_>, direction: &Folded) -> bool {
     let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
-    let of_path = |path| tap.partial.tables.paths.get(path).is_some_and(|path| direction.ids.contains(&path.direction));
+    let of_path = |path| tap.stream.tables.paths.get(path).is_some_and(|path| direction.ids.contains(&path.direction));
     let packets = |cell: &Cell| tap.counted(cell).0;
     let visible: u64 =
         tap.sizes.visible.iter().filter(|(key, _)| of_path(key.path)).map(|(_, cell)| packets(cell)).sum();

@@ -20,10 +20,10 @@ pub(in crate::analysis::finish) fn trailer(tap: &Tap<'_>, direction: u32) -> u64
 
 /// The same, of the directions in `of`: nearly all of their frames have it, and most of these are so long that nothing fills them up.
 fn trailer_of(tap: &Tap<'_>, of: &dyn Fn(u32) -> bool) -> u64 {
-    let partial = tap.partial;
-    let ip_frames: u64 = partial.rates.iter().filter(|(id, _)| of(*id)).map(|(_, rates)| rates.ip_frames).sum();
-    let cells = || partial.padding.iter().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell);
-    let filled: u64 = partial.padding.fill().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell.seen.count).sum();
+    let stream = tap.stream;
+    let ip_frames: u64 = stream.rates.iter().filter(|(id, _)| of(*id)).map(|(_, rates)| rates.ip_frames).sum();
+    let cells = || stream.padding.iter().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell);
+    let filled: u64 = stream.padding.fill().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell.seen.count).sum();
     let trailed: u64 = cells().map(|cell| cell.seen.count).sum();
     let all = ip_frames.saturating_sub(trailed).saturating_mul(UNTRAILED) <= ip_frames;
     let shortest = cells().map(|cell| u64::from(cell.shortest)).min().unwrap_or(0);
@@ -38,7 +38,7 @@ pub(in crate::analysis::finish) fn may_be_trailer(tap: &Tap<'_>, direction: u32)
 }
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
-    for (direction, pattern, cell) in tap.partial.padding.iter() {
+    for (direction, pattern, cell) in tap.stream.padding.iter() {
         report.padding.ethernet.push(EthernetPadding {
             tap: tap.name.clone(),
             direction: direction_name(tap, direction),

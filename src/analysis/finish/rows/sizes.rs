@@ -74,7 +74,7 @@ pub(crate) fn overheads(tap: &Tap<'_>) -> BTreeMap<u32, OverheadSum> {
     let mut sums: BTreeMap<u32, OverheadSum> = BTreeMap::new();
     for (key, cell) in tap.sizes.visible.iter() {
         let (packets, _) = tap.counted(cell);
-        if let Some(path) = tap.partial.tables.paths.get(key.path)
+        if let Some(path) = tap.stream.tables.paths.get(key.path)
             && path.sa != NONE
             && packets > 0
         {
@@ -84,7 +84,7 @@ pub(crate) fn overheads(tap: &Tap<'_>) -> BTreeMap<u32, OverheadSum> {
     }
     for (key, cell) in tap.sizes.decrypted.iter() {
         let (packets, _) = tap.counted(cell);
-        let owner = tap.partial.tables.paths.get(key.path).map_or(NONE, |path| path.sa);
+        let owner = tap.stream.tables.paths.get(key.path).map_or(NONE, |path| path.sa);
         let around = BTreeSet::from([owner, key.sa, key.innermost]);
         for sa in around.into_iter().filter(|&sa| sa != NONE && packets > 0) {
             let sum = sums.entry(sa).or_default();
@@ -185,8 +185,8 @@ fn rated(tap: &Tap<'_>, row: &Row, frames: u64, seen: &Seen) -> Option<i64> {
 }
 
 fn visible_row(tap: &Tap<'_>, key: &VisibleKey) -> Option<(RowKey, IntegerParts)> {
-    let path = tap.partial.tables.paths.get(key.path)?;
-    let (src, _) = tap.partial.tables.pair_of(path)?;
+    let path = tap.stream.tables.paths.get(key.path)?;
+    let (src, _) = tap.stream.tables.pair_of(path)?;
     let header = if src.is_v4() { 20 } else { 48 };
     let parts = IntegerParts { fragmentation: header * (i64::from(key.fragments) - 1), ..IntegerParts::default() };
     path_row(tap, path, key.inner_bytes, key.outer_bytes, parts)
@@ -202,7 +202,7 @@ fn decrypted_row(tap: &Tap<'_>, key: &DecryptedKey) -> Option<(RowKey, IntegerPa
         icv: i64::from(key.added.icv),
         ..IntegerParts::default()
     };
-    path_row(tap, tap.partial.tables.paths.get(key.path)?, key.inner_bytes, key.outer_bytes, parts)
+    path_row(tap, tap.stream.tables.paths.get(key.path)?, key.inner_bytes, key.outer_bytes, parts)
 }
 
 /// The row of packets on a path: besides the parts that are known, those of the path's headers, and what is left is IP.
@@ -213,7 +213,7 @@ fn path_row(
     outer_bytes: u32,
     known: IntegerParts,
 ) -> Option<(RowKey, IntegerParts)> {
-    let tables = &tap.partial.tables;
+    let tables = &tap.stream.tables;
     let (src, dst) = tables.pair_of(path)?;
     let sa = tap.sa(path.sa).map(|sa| sa.name.clone());
     let encapsulation = encapsulation(*tables.stacks.get(path.stack)?, path.encapsulated);
@@ -245,7 +245,7 @@ fn path_row(
 
 fn null_row(tap: &Tap<'_>, key: &NullKey) -> Option<(RowKey, IntegerParts)> {
     let sa = tap.sa(key.sa)?;
-    let tables = &tap.partial.tables;
+    let tables = &tap.stream.tables;
     let encapsulation = up_to_esp(*tables.stacks.get(key.stack)?);
     let owner = tap.sa(key.owner)?;
     let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);

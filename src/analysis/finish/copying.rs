@@ -1,0 +1,33 @@
+//! Whether a TAP or a SPAN port copies what it shows.
+
+use crate::analysis::StreamState;
+use crate::analysis::state::traffic::rates::Direction;
+
+/// A tap is a copying TAP if at least 1 of this many frames is a copy.
+const COPYING_TAP: u64 = 5;
+
+/// A TAP that copies also copies packets of SAs: at least `NUMBERED` of them, and 1 in `NUMBERED_SHARE`.
+const NUMBERED: u64 = 20;
+const NUMBERED_SHARE: u64 = 10;
+
+/// Whether copies are so many, and such, that the TAP makes them.
+pub(super) fn is_copying(state: &StreamState) -> bool {
+    let frames = state.totals.sums.frames;
+    frames > 0 && state.copies.copies.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(state, frames)
+}
+
+/// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction
+/// shows nothing but copies, as a second interface does. A generator that sends bursts of equal packets does neither.
+fn are_of_a_tap(state: &StreamState, frames: u64) -> bool {
+    let states = || state.tables.sas.iter().filter_map(|(id, _)| state.sas.get(id));
+    let (numbered, copied): (u64, u64) =
+        states().fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames));
+    let only_copies = |direction: &Direction| {
+        let copies = direction.copies.frames;
+        copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)
+    };
+    copied > 0
+        || numbered < NUMBERED
+        || numbered.saturating_mul(NUMBERED_SHARE) < frames
+        || state.rates.iter().any(|(_, direction)| only_copies(direction))
+}
