@@ -67,7 +67,6 @@ impl Matcher {
         self.ledger.judge_edges();
         let doubt = self.judge();
         let clock = self.clock();
-        let contradicted = self.contradicted(&clock);
         let catalogue = Catalogue::new();
         let flows = std::mem::take(&mut self.ledger.flows);
         for (flow, sa) in &self.tally.flow_sa.clone() {
@@ -99,7 +98,7 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let reason = self.unsettled(at as u32, sa, missing, &losses, contradicted, clock.basis, &doubt);
+            let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &doubt);
             let doubted = doubt.is_open(at as u32) || reason.is_some();
             if doubted {
                 doubtful.insert(at as u32);

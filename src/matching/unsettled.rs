@@ -1,7 +1,7 @@
 //! Why a direction's loss is not known, where its pairs say so themselves.
 
 use crate::matching::Matcher;
-use crate::matching::measure::clock::Basis;
+use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
 use crate::matching::measure::doubt::Doubt;
 use crate::matching::measure::losses::Losses;
@@ -58,12 +58,11 @@ impl Matcher {
         sa: &SaTally,
         missing: u64,
         losses: &Losses,
-        contradicted: bool,
-        basis: Basis,
+        clock: &Clock,
         doubt: &Doubt,
     ) -> Option<Undetermined> {
         let missed = losses.missed.get(&at).copied().unwrap_or(0);
-        if (contradicted || sa.is_untimely()) && sa.is_by_order() {
+        if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
             return Some(doubt::untimely());
         }
         // Packets without counterpart on both sides: the order was lost.
@@ -77,7 +76,7 @@ impl Matcher {
         // Windows cannot be compared without a clock.
         let uncovered = losses.uncovered.get(&at).copied().unwrap_or(0) + sa.uncovered;
         let left_over = missed > 0 || sa.alone > 0 || uncovered > 0;
-        let timed = basis == Basis::OneClock || (basis != Basis::Unknown && sa.is_anchored());
+        let timed = clock.basis == Basis::OneClock || (clock.basis != Basis::Unknown && sa.is_anchored());
         if !timed && sa.matched > 0 && left_over {
             return Some(doubt::timeless());
         }
