@@ -1,0 +1,77 @@
+use super::*;
+
+const MS: i64 = 1_000_000;
+
+/// A tap with a frame every millisecond but from `from` to `to`, and where `others` are; the packets in between are missing.
+fn tap(from: i64, to: i64, others: &[i64]) -> Silences {
+    let mut silences = Silences::default();
+    for at in 0..1_000 {
+        if !(from..to).contains(&at) {
+            silences.see(at * MS, 0);
+            silences.pair(0, at * MS);
+        } else if others.contains(&at) {
+            silences.see(at * MS + MS / 2, 0);
+        }
+    }
+    for at in from..to {
+        let ns = at * MS;
+        silences.miss(7, 100, Expected { least: ns - 50_000, usual: ns, most: ns + 50_000 });
+    }
+    silences
+}
+
+fn verdict(silences: &Silences, passed: bool, skipped: Option<u64>) -> Vec<Verdict> {
+    let known = Known { way: |_| Some(0), passed: [passed, false], skipped: |_, _, _| skipped, pairs: [900, 0] };
+    silences.judge(&known).values().map(|own| own.verdicts[0]).collect()
+}
+
+#[test]
+fn a_silent_tap_lost_nothing_where_packets_must_have_passed_it() {
+    let silent = tap(300, 400, &[]);
+    assert_eq!(verdict(&silent, true, None), [Verdict::Hole]);
+    assert_eq!(verdict(&silent, false, Some(100)), [Verdict::Hole]);
+}
+
+#[test]
+fn numbers_that_go_on_prove_an_outage() {
+    assert_eq!(verdict(&tap(300, 400, &[]), false, Some(0)), []);
+}
+
+#[test]
+fn a_silence_without_evidence_stays_open() {
+    assert_eq!(verdict(&tap(300, 400, &[]), false, None), [Verdict::Open]);
+    assert_eq!(verdict(&tap(300, 400, &[]), false, Some(30)), [Verdict::Open]);
+}
+
+#[test]
+fn any_other_frame_proves_that_the_tap_was_recording() {
+    for others in [&[350][..], &[390], &[310, 320, 330], &[303]] {
+        assert_eq!(verdict(&tap(300, 400, others), true, Some(100)), [], "{others:?}");
+    }
+}
+
+#[test]
+fn one_missing_packet_is_a_loss() {
+    assert_eq!(verdict(&tap(300, 301, &[]), true, Some(1)), []);
+    assert_eq!(verdict(&tap(300, 302, &[]), true, Some(2)), []);
+}
+
+#[test]
+fn the_longest_silences_are_kept() {
+    let mut silences = Silences::default();
+    let mut ns = 0;
+    for at in 0..5 * MAX_SILENCES as i64 {
+        for _ in 0..8 {
+            ns += 10_000;
+            silences.see(ns, 0);
+        }
+        ns += MS + at;
+        silences.see(ns, 0);
+    }
+    let from = ns + 20_000;
+    silences.see(from, 0);
+    silences.see(from + 1_000 * MS, 0);
+    assert!(silences.list.len() < 2 * MAX_SILENCES);
+    assert!(silences.list.is_sorted_by_key(|own| own.from));
+    assert_eq!(silences.between(from, from + 1_000 * MS), Some(from));
+}

@@ -1,0 +1,57 @@
+//! The packets of one side that wait.
+
+use std::collections::VecDeque;
+
+/// Number of a packet of one side, in capture order.
+pub(in crate::matching) type Serial = u64;
+
+/// Packets of one side, numbered in capture order. The front is dropped once it is settled.
+#[derive(Debug)]
+pub(in crate::matching) struct Side<T> {
+    first: Serial,
+    packets: VecDeque<T>,
+}
+
+impl<T> Default for Side<T> {
+    fn default() -> Self {
+        Self { first: 0, packets: VecDeque::new() }
+    }
+}
+
+impl<T> Side<T> {
+    pub(in crate::matching) fn push(&mut self, packet: T) -> Serial {
+        self.packets.push_back(packet);
+        self.next() - 1
+    }
+
+    /// The number that the next packet gets.
+    pub(in crate::matching) fn next(&self) -> Serial {
+        self.first + self.packets.len() as u64
+    }
+
+    pub(in crate::matching) const fn first(&self) -> Serial {
+        self.first
+    }
+
+    pub(in crate::matching) fn get(&self, serial: Serial) -> Option<&T> {
+        self.packets.get(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(in crate::matching) fn get_mut(&mut self, serial: Serial) -> Option<&mut T> {
+        self.packets.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(in crate::matching) fn front(&self) -> Option<&T> {
+        self.packets.front()
+    }
+
+    pub(in crate::matching) fn pop(&mut self) -> Option<T> {
+        let packet = self.packets.pop_front()?;
+        self.first += 1;
+        Some(packet)
+    }
+
+    pub(in crate::matching) fn iter(&self) -> impl DoubleEndedIterator<Item = (Serial, &T)> {
+        self.packets.iter().enumerate().map(|(at, packet)| (self.first + at as u64, packet))
+    }
+}
