@@ -200,6 +200,11 @@ fn frames_of_a_link_that_is_not_read_are_a_warning() {
     let path = written("unread.pcap", &timed(tunnel(|_| 104), MILLISECOND), 109);
     let report = run("check", &[], &path);
     assert_eq!(codes(&report), ["capture-link-unread", "no-ipsec"]);
+    // Of frames that nobody read there is no goodput, and no zero either.
+    let rate = &report["rates"]["directions"][0];
+    for figure in ["l3_bps", "goodput_bps", "goodput_min_bps", "goodput_max_bps", "clear_bps"] {
+        assert!(rate[figure].is_null(), "{figure}: {rate}");
+    }
     assert_eq!(number(&report, "exit_status"), 1);
 }
 

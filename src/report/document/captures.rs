@@ -174,6 +174,11 @@ fn totals(section: &mut Section, report: &Report) {
         } else {
             format!("; packets inside of {} were not read", named.join(", "))
         };
-        section.say(format!("No IPsec or IP tunnel seen in {}{but}.", count(totals.frames, "frame")));
+        let frames = count(totals.frames, "frame");
+        section.say(if totals.undissected > 0 && totals.undissected == totals.frames {
+            format!("None of {frames} could be read, so whether there is IPsec is not known.")
+        } else {
+            format!("No IPsec or IP tunnel seen in {frames}{but}.")
+        });
     }
 }

@@ -183,9 +183,11 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let visible = goodput_bytes(tap, direction);
     let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
     let twice = shows_packets_twice(tap, direction);
-    let goodput = if opaque || unsized_packets { None } else { bits_per_second(visible, ns) };
+    // Of frames that were not understood nothing is known but their length.
+    let unread = direction.key == DirectionKey::Unknown;
+    let goodput = if opaque || unsized_packets || unread { None } else { bits_per_second(visible, ns) };
     // Opaque SAs of known transforms leave a range, but for packets whose size is not known.
-    let bounded = !unknown && !unsized_packets && !twice;
+    let bounded = !unknown && !unsized_packets && !twice && !unread;
     let range = bounded.then(|| hidden_goodput(tap, direction)).flatten();
     let limit = |hidden: u64| bits_per_second(visible.saturating_add(hidden), ns);
     let bounds =
@@ -203,12 +205,12 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         l1_bps: bits_per_second(sums.l1_bytes, ns),
         l1_with_control_bps: with_control,
         l2_bps: bits_per_second(sums.l2_bytes, ns),
-        l3_bps: bits_per_second(sums.l3_bytes, ns),
+        l3_bps: bits_per_second(sums.l3_bytes, ns).filter(|_| !unread),
         goodput_bps: goodput,
         goodput_min_bps: plain.and_then(|range| range.goodput_min_bps),
         goodput_max_bps: plain.and_then(|range| range.goodput_max_bps),
         if_no_tfc,
-        clear_bps: bits_per_second(clear_bytes(tap, direction), ns),
+        clear_bps: bits_per_second(clear_bytes(tap, direction), ns).filter(|_| !unread),
         control_l1_bps: bits_per_second(sums.control_l1_bytes, ns),
         utilisation_pct: settings
             .link_rate_bps
