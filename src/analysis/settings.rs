@@ -33,16 +33,12 @@ pub struct Settings<T = Timestamp> {
     pub expectation: Expectation,
     /// Shortest pause between two files of a rotation that may be a hole in the capture, in nanoseconds. It is asked for when the report is
     /// made, so states of different ones merge.
-    #[serde(skip, default = "hole")]
-    pub hole_ns: u64,
+    #[serde(skip)]
+    pub hole_ns: Option<u64>,
     /// Memory that the analysis may take, in octets, about. It changes no figure before it is reached, so states of different limits
     /// merge.
     #[serde(skip, default = "memory_limit")]
     pub memory_limit: u64,
-}
-
-const fn hole() -> u64 {
-    1_000_000_000
 }
 
 const fn memory_limit() -> u64 {
@@ -62,7 +58,7 @@ impl<T> Default for Settings<T> {
             link_rate_bps: None,
             max_loss_pct: 0.1,
             expectation: Expectation::default(),
-            hole_ns: hole(),
+            hole_ns: None,
             memory_limit: MEMORY_LIMIT,
         }
     }

@@ -152,7 +152,7 @@ pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> 
         link_rate_bps: analysis.and_then(|analysis| analysis.link_rate),
         max_loss_pct: analysis.map_or(default.max_loss_pct, |analysis| analysis.max_loss),
         expectation: default.expectation,
-        hole_ns: default.hole_ns,
+        hole_ns: None,
         memory_limit: analysis.map_or(default.memory_limit, |analysis| analysis.memory_limit),
     })
 }

@@ -141,7 +141,7 @@ impl State {
     }
 
     /// Sets the shortest pause between two files of a rotation that may be a hole in the capture, in nanoseconds. A state does not keep it.
-    pub fn set_hole(&mut self, hole_ns: u64) {
+    pub fn set_hole(&mut self, hole_ns: Option<u64>) {
         if let Some(settings) = &mut self.settings {
             settings.hole_ns = hole_ns;
         }

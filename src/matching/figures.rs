@@ -89,6 +89,7 @@ impl Matcher {
         };
         let mut directions = Vec::new();
         let mut sizes = Vec::new();
+        let times = self.lost_times(&doubt);
         let mut doubtful: BTreeSet<u32> = BTreeSet::new();
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
@@ -98,7 +99,7 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &doubt);
+            let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &times);
             let doubted = doubt.is_open(at as u32) || reason.is_some();
             if doubted {
                 doubtful.insert(at as u32);
@@ -113,7 +114,12 @@ impl Matcher {
         }
         fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
         let (bin_ns, bins) = self.bins(&mut directions, &order, &flows);
-        let (outside, outside_plain, more_outside) = outside(&flows);
+        let paired = self.tally.has_pairs();
+        if !paired {
+            let unknown = flows.iter().filter(|(_, flow)| flow.aside == 0).map(|(_, flow)| flow.unmatched);
+            pairs.undetermined_plain += unknown.sum::<u64>();
+        }
+        let (outside, outside_plain, more_outside) = outside(&flows, paired);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
         let (lost, lost_ways): (Vec<_>, Vec<_>) = lost.into_iter().unzip();
@@ -297,14 +303,16 @@ impl Pairs {
     }
 }
 
-/// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row.
-fn outside(flows: &Flows) -> (Vec<Outside>, u64, u64) {
+/// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row. `paired`: without any pair only
+/// packets that were seen beside the tunnel are known to be outside.
+fn outside(flows: &Flows, paired: bool) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
     let mut all = 0;
     for (id, flow) in flows.iter().filter(|(id, _)| !flows.is_selected(*id)) {
         // What cannot be paired is not known to be outside.
-        let packets = if flow.aside > 0 { 0 } else { flow.unmatched + flow.clear + flow.matched };
-        all += if flow.aside > 0 { 0 } else { flow.unmatched + flow.clear };
+        let known = if paired { flow.unmatched + flow.clear } else { flow.clear };
+        let packets = if flow.aside > 0 { 0 } else { known + flow.matched };
+        all += if flow.aside > 0 { 0 } else { known };
         if let Some(key) = flows.key(id).filter(|_| packets > 0) {
             rows.push(Outside {
                 src: key.src.to_string(),

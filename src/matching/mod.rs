@@ -135,7 +135,7 @@ impl Matcher {
     pub(crate) fn new(settings: PairSettings, supposed: i64, rows: bool, exit: bool) -> Self {
         Self {
             settings,
-            ledger: Ledger::new(exit),
+            ledger: Ledger::new(exit, settings.one_clock),
             plain_index: None,
             tunnel_index: Index::default(),
             clear: Queue::default(),

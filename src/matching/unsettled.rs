@@ -1,5 +1,7 @@
 //! Why a direction's loss is not known, where its pairs say so themselves.
 
+use std::collections::BTreeMap;
+
 use crate::matching::Matcher;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
@@ -59,7 +61,7 @@ impl Matcher {
         missing: u64,
         losses: &Losses,
         clock: &Clock,
-        doubt: &Doubt,
+        times: &LostTimes,
     ) -> Option<Undetermined> {
         let missed = losses.missed.get(&at).copied().unwrap_or(0);
         if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
@@ -91,7 +93,7 @@ impl Matcher {
             return Some(doubt::guessed(sa.guessed.max(sa.ambiguous), sa.matched));
         }
         if sa.is_by_order()
-            && let Some(count) = self.lost_behind_silence(at, sa, missed, doubt)
+            && let Some(count) = self.lost_behind_silence(at, sa, times)
         {
             return Some(doubt::behind_silence(count, missed));
         }
@@ -112,25 +114,46 @@ impl Matcher {
         })
     }
 
+    /// Times of the lost packets of each SA that no number names, and the ends of the silences of the plain tap, in order.
+    pub(super) fn lost_times(&self, doubt: &Doubt) -> LostTimes {
+        let mut lost: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        let mut ends: Vec<i64> =
+            doubt.silent.iter().filter(|silent| silent.tap == "plain").map(|silent| silent.to_ns).collect();
+        ends.sort_unstable();
+        for own in self.ledger.lost.iter().filter(|own| own.hole.is_none() && !ends.is_empty()) {
+            if let Some((sa, ns)) = self.tally.flow_sa.get(&own.flow).zip(own.time.ns()) {
+                lost.entry(*sa).or_default().push(ns);
+            }
+        }
+        LostTimes { lost, ends }
+    }
+
     /// Packets by order that were lost right behind a silence of the plain tap, where these are many more than elsewhere: what belongs
     /// together was not found again at once.
-    fn lost_behind_silence(&self, at: u32, sa: &SaTally, missed: u64, doubt: &Doubt) -> Option<u64> {
+    fn lost_behind_silence(&self, at: u32, sa: &SaTally, times: &LostTimes) -> Option<u64> {
         /// Packets that it may take to find it again, and lost ones that are no chance.
         const PACKETS: i64 = 64;
         const FEW: u64 = 4;
         const TIMES: u64 = 4;
+        let lost = times.lost.get(&at)?;
         let [(from, to), _] = self.ledger.recorded;
         let span = to.saturating_sub(from).max(1);
         let pairs = i64::try_from(sa.matched).unwrap_or(i64::MAX).max(1);
         let near = (span / pairs).saturating_mul(PACKETS).min(span);
-        let behind = |ns: i64| {
-            let mut ends = doubt.silent.iter().filter(|silent| silent.tap == "plain").map(|silent| silent.to_ns);
-            ends.any(|end| (end..end.saturating_add(near)).contains(&ns))
+        let behind = |ns: &&i64| {
+            let latest = times.ends.partition_point(|end| end <= *ns).checked_sub(1).and_then(|at| times.ends.get(at));
+            latest.is_some_and(|end| ns.saturating_sub(*end) < near)
         };
-        let own = self.ledger.lost.iter().filter(|lost| self.tally.flow_sa.get(&lost.flow) == Some(&at));
-        let count = own.filter(|lost| lost.hole.is_none() && lost.time.ns().is_some_and(behind)).count() as u64;
-        let elsewhere = missed.saturating_sub(count);
+        let count = lost.iter().filter(behind).count() as u64;
+        let elsewhere = (lost.len() as u64).saturating_sub(count);
         let share = (near as f64 / span.saturating_sub(near).max(1) as f64).min(1.0);
         (count >= FEW && count as f64 > (TIMES * elsewhere) as f64 * share + FEW as f64).then_some(count)
     }
+}
+
+/// When packets were lost that no number names, by SA, and when the plain tap showed frames again after a silence.
+#[derive(Debug, Default)]
+pub(super) struct LostTimes {
+    lost: BTreeMap<u32, Vec<i64>>,
+    ends: Vec<i64>,
 }

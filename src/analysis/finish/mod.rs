@@ -170,7 +170,7 @@ fn others(settings: &Settings) -> Vec<String> {
         (settings.bin_ns != usual.bin_ns).then(|| format!("--bin {}ns", settings.bin_ns)),
         settings.link_rate_bps.map(|rate| format!("--link-rate {rate}")),
         (settings.max_loss_pct != usual.max_loss_pct).then(|| format!("--max-loss {}", settings.max_loss_pct)),
-        (settings.hole_ns != usual.hole_ns).then(|| format!("--hole {}ns", settings.hole_ns)),
+        settings.hole_ns.map(|ns| format!("--hole {ns}ns")),
         settings.expectation.policies().is_some().then(|| "--config".to_owned()),
     ];
     ports.chain(others).flatten().collect()

@@ -17,12 +17,12 @@ use crate::report::metrics::metrics;
 /// Findings that do not count for the exit status.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct JudgeArgs {
-    /// Shortest pause between two files of a rotation that may be a hole in the capture: `1s`, `10s`
+    /// Shortest pause between two files of a rotation that may be a hole in the capture: `1s`, `10s` [default: 1s, and any where sequence numbers are missing]
     ///
     /// It is a hole if it is also ten times as long as frames are apart on average and twice as long as the longest pause within a file, and the
     /// sequence numbers of the SAs do not go on without a gap.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::bin, hide_short_help = true, help_heading = "Analysis")]
-    pub(in crate::cli) hole: u64,
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, hide_short_help = true, help_heading = "Analysis")]
+    pub(in crate::cli) hole: Option<u64>,
     /// Findings of CODE up to a size do not count: `sequence-gap=10`, `sequence-gap=0.5%`; repeatable [default: none]
     ///
     /// A number is compared with the count of the finding. A share is of the sequence numbers of the SA for sequence-gap, else of the frames of

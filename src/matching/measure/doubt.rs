@@ -174,7 +174,7 @@ pub(in crate::matching) fn timeless() -> Undetermined {
     Undetermined {
         alignments: 1,
         reason:
-            "all packets are equal and the clocks are not known: the times that the captures cover cannot be compared"
+            "packets are equal to others and the clocks are not known: the times that the captures cover cannot be compared"
                 .into(),
         decide: "captures by one clock (--one-clock), or packets that differ".into(),
         missing_numbers: 0,

@@ -383,7 +383,7 @@ impl SaTally {
         const FEW: u64 = 8;
         const OF: u64 = 16;
         let sure = self.matched.saturating_sub(self.ambiguous);
-        self.is_by_order() || sure >= FEW || sure.saturating_mul(OF) >= self.matched && sure > 2
+        !self.is_alike() || self.is_by_order() || sure >= FEW || sure.saturating_mul(OF) >= self.matched && sure > 2
     }
 
     /// Whether more than a few pairs have times that contradict them.

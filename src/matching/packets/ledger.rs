@@ -37,6 +37,8 @@ pub(in crate::matching) struct Ledger {
     pub(in crate::matching) too_big: BTreeMap<(Address, Address), u32>,
     /// Differences of the timestamps of pairs.
     pub(in crate::matching) reach: Reach,
+    /// What these are at the most before there are pairs, where one clock stamps both sides.
+    supposed: Option<(i64, i64)>,
     /// Those of each SA, and its way past a tap.
     pub(in crate::matching) sas: Vec<(Reach, usize)>,
     /// Times without frames on the plain side, and on the tunnel's.
@@ -61,6 +63,7 @@ impl Default for Ledger {
             recorded: [(i64::MIN, i64::MAX); 2],
             too_big: BTreeMap::new(),
             reach: Reach::default(),
+            supposed: None,
             sas: Vec::new(),
             silences: Default::default(),
             uncovered: 0,
@@ -124,9 +127,10 @@ pub(in crate::matching) struct Lost {
 }
 
 impl Ledger {
-    /// `exit`: whether there is a far side.
-    pub(in crate::matching) fn new(exit: bool) -> Self {
-        Self { unpaired: exit.then(HashSet::default), ..Self::default() }
+    /// `exit`: whether there is a far side; `one_clock`: whether one clock stamps both sides.
+    pub(in crate::matching) fn new(exit: bool, one_clock: bool) -> Self {
+        let supposed = one_clock.then_some((-ON_ITS_WAY_NS, ON_ITS_WAY_NS));
+        Self { unpaired: exit.then(HashSet::default), supposed, ..Self::default() }
     }
 
     /// Takes note of how long packets of a direction are on their way.
@@ -162,7 +166,7 @@ impl Ledger {
     /// way. `numbered`: a later number was seen.
     fn covers_plain(&self, flow: FlowId, ns: i64, numbered: bool) -> bool {
         let own = Some(self.flows.get(flow).reach).filter(Reach::is_proved).unwrap_or(self.reach);
-        let Some((least, most)) = own.ever() else { return true };
+        let Some((least, most)) = own.ever().or(self.supposed) else { return true };
         let [_, (from, to)] = self.recorded;
         ns.saturating_add(least) >= from && (numbered || ns.saturating_add(most) <= to)
     }
@@ -177,7 +181,7 @@ impl Ledger {
     /// Whether the plain capture shows what the tunnel's does at this time.
     pub(in crate::matching) fn covers_tunnel(&self, sa: u32, ns: i64) -> bool {
         let own = self.sas.get(sa as usize).map(|(reach, _)| *reach).filter(Reach::is_proved).unwrap_or(self.reach);
-        let Some((least, most)) = own.ever() else { return true };
+        let Some((least, most)) = own.ever().or(self.supposed) else { return true };
         let [(from, to), _] = self.recorded;
         ns.saturating_sub(most) >= from && ns.saturating_sub(least) <= to
     }

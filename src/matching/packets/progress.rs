@@ -40,9 +40,11 @@ impl Progress {
 
     /// The step of timestamps that are coarse: milliseconds or more, in nanoseconds; 0 of others.
     pub(in crate::matching) fn coarseness(&self) -> i64 {
+        /// Frames that are no chance.
+        const FRAMES: u64 = 64;
         const STEPS: [i64; 4] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000];
         let coarse = |step: &i64| self.step.checked_rem(*step) == Some(0);
-        if self.frames == 0 { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
+        if self.frames < FRAMES { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
     }
 
     /// No frame before this time is still to come.

@@ -9,6 +9,9 @@ use crate::analysis::state::base::listed::Listed;
 use crate::model::report::{Capture, Finding, FrameRef, Occurrence, Report};
 use crate::model::{DamageKind, Timestamp};
 
+/// Shorter pauses between files are no holes by themselves.
+const HOLE_NS: i64 = 1_000_000_000;
+
 /// From so many frames on an FCS is a property of the capture.
 const FCS_FRAMES: u64 = 16;
 
@@ -65,7 +68,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
             Draft::new("capture-clock-back", evidence).listed(tap, backward, "earlier than the frame before it").done(),
         );
     }
-    add_holes(findings, tap, i64::try_from(settings.hole_ns).unwrap_or(i64::MAX), report);
+    add_holes(findings, tap, settings.hole_ns, report);
     if !tap.assumed.is_empty() {
         let (count, evidence) = (tap.assumed.len() as u64, format!("{}.", tap.assumed.join(". ")));
         findings.push(Draft::new("tap-layout", evidence).at(tap).count(count).done());
@@ -110,9 +113,9 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     findings.push(Draft::new("header-invalid", evidence).listed(tap, &seen, "a header that cannot be").done());
 }
 
-/// Times between the files of a rotation that no file covers: a pause of at least `least`, ten times the average and twice the longest
+/// Times between the files of a rotation that no file covers: a pause that is as long as was asked for, ten times the average and twice the longest
 /// pause within the files, unless the sequence numbers go on without a gap.
-fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, least: i64, report: &Report) {
+fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, asked: Option<u64>, report: &Report) {
     let captures: Vec<_> =
         tap.captures.iter().filter_map(|&id| Some((id, report.captures.get(id as usize)?))).collect();
     let longest = tap.stream.captures().iter().map(|capture| capture.longest_pause_ns).max().unwrap_or(0);
@@ -131,12 +134,8 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, least: i64, report: &Re
         let usual = last.saturating_sub(begin) / i64::try_from(steps).unwrap_or(i64::MAX);
         // Where numbers are missing a shorter pause is one, too, unless somebody said how long it must be: files of a fast link last less
         // than a second.
-        let least =
-            if border.missing > 0 && least == i64::try_from(Settings::<Timestamp>::default().hole_ns).unwrap_or(0) {
-                0
-            } else {
-                least
-            };
+        let usually = if border.missing > 0 { 0 } else { HOLE_NS };
+        let least = asked.map_or(usually, |ns| i64::try_from(ns).unwrap_or(i64::MAX));
         if hole < least || hole < usual.saturating_mul(10) || hole < longest.saturating_mul(2) {
             continue;
         }
@@ -149,7 +148,10 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, least: i64, report: &Re
             duration(longest)
         );
         if border.missing > 0 {
-            evidence.push_str(&format!(" {} numbers of SAs in both files are missing between them.", border.missing));
+            let numbers = plural(border.missing, "sequence number");
+            let are = if border.missing == 1 { "is" } else { "are" };
+            let short = if hole < HOLE_NS { ": a file that is not there, or loss at that moment" } else { "" };
+            evidence.push_str(&format!(" {numbers} {are} missing at this border{short}."));
         }
         let what = format!("the first frame after {}", duration(hole));
         let after_hole = Occurrence { capture: *after_id, frame: 1, time_ns: Some(first), count: 1, what };

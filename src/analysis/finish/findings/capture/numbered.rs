@@ -66,9 +66,12 @@ pub(in crate::analysis::finish) fn add(findings: &mut Vec<Finding>, taps: &[Tap<
         let (ones, others) = counts.get(&series(step)).copied().unwrap_or_default();
         step.absent() > 0 && step.is_counter(ones >= STEPS && ones > others)
     };
+    // Where two files are all that there is, their numbers may stand for something else.
+    let proved = |step: &FileStep<'_, '_>| counts.get(&series(step)).is_some_and(|(ones, others)| ones > others);
     for (at, tap) in taps.iter().enumerate() {
         let missing: Vec<&FileStep<'_, '_>> = steps.iter().filter(|step| step.tap == at).filter(counts_files).collect();
-        findings.extend(finding(tap, &missing));
+        let proved = missing.iter().any(|step| proved(step));
+        findings.extend(finding(tap, &missing, proved));
     }
 }
 
@@ -160,12 +163,12 @@ fn is_date(digits: &str) -> bool {
     }
 }
 
-/// One finding for a tap.
-fn finding(tap: &Tap<'_>, missing: &[&FileStep<'_, '_>]) -> Option<Finding> {
+/// One finding for a tap. `proved`: other files show that the numbers count files.
+fn finding(tap: &Tap<'_>, missing: &[&FileStep<'_, '_>], proved: bool) -> Option<Finding> {
     let (first, more) = missing.split_first()?;
     let files = if first.absent() == 1 { "No file" } else { "No files" };
     let mut evidence = format!(
-        "{files} with {} between {} and {} ({} from the last frame of one to the first of the other).",
+        "{files} with {} given (between {} and {}, pause {}).",
         first.numbers(),
         first.before.path,
         first.after.path,
@@ -179,11 +182,11 @@ fn finding(tap: &Tap<'_>, missing: &[&FileStep<'_, '_>]) -> Option<Finding> {
         evidence.push_str(&format!(" Numbers are missing {places}, {absent} in all."));
     }
     let lost = missing.iter().any(|step| border(tap, step).missing > 0);
-    let severity = if lost { Severity::Warning } else { Severity::Note };
+    let severity = if lost && proved { Severity::Warning } else { Severity::Note };
     let mut occurrences: Vec<Occurrence> = missing.iter().map(|step| occurrence(step)).collect();
     let total = occurrences.len() as u64;
     keep_first_and_last(&mut occurrences);
-    let draft = Draft::new("capture-file-missing", evidence).at(tap).count(absent).severity(severity);
+    let draft = Draft::new("capture-file-missing", evidence).at(tap).count(total).severity(severity);
     Some(draft.named(occurrences, total).done())
 }
 
@@ -198,7 +201,7 @@ fn said_by_numbers(border: Succession) -> String {
     if missing > 0 {
         let numbers =
             if missing == 1 { "1 sequence number is".to_owned() } else { format!("{missing} sequence numbers are") };
-        return format!(" {numbers} missing there, of the SAs in both files.");
+        return format!(" {numbers} missing at this border.");
     }
     match (shared, joined) {
         (_, 0) => {
@@ -212,5 +215,5 @@ fn said_by_numbers(border: Succession) -> String {
 fn occurrence(step: &FileStep<'_, '_>) -> Occurrence {
     let time_ns = step.after.read.and_then(|(.., capture)| capture.first_ns);
     let what = format!("the first frame after the missing {}", step.numbers());
-    Occurrence { capture: step.id, frame: 1, time_ns, count: step.absent(), what }
+    Occurrence { capture: step.id, frame: 1, time_ns, count: 1, what }
 }
