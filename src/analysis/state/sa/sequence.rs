@@ -327,7 +327,7 @@ impl SequenceState {
     pub(crate) fn finish(&self, copies: u64) -> Option<SequenceFigures> {
         let first = self.runs.first()?.first.raw;
         let last = self.fallen.as_ref().map_or(self.runs.last()?.last.raw, |fallen| fallen.raw);
-        let (runs, outliers, again) = self.joined();
+        let (runs, outliers) = self.joined();
         let mut figures = SequenceFigures {
             first,
             last,
@@ -335,10 +335,10 @@ impl SequenceState {
             lost: 0,
             gaps: 0,
             longest_gap: 0,
-            duplicate: again,
+            duplicate: outliers.iter().map(|run| run.frames - 1).sum(),
             late: 0,
             wraps: 0,
-            outliers,
+            outliers: outliers.len() as u64,
             would_drop: [0; WINDOWS.len()],
             unusual: None,
         };
@@ -412,7 +412,7 @@ impl SequenceState {
 
     /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
-        let (runs, ..) = self.joined();
+        let (runs, _) = self.joined();
         runs.iter().find_map(|run| {
             let mut counted = run.counted();
             let (_, end) = counted.next()?;
@@ -423,8 +423,8 @@ impl SequenceState {
     /// Runs without outliers: one number far from both neighbours is none of the SA's numbers (a damaged header), and
     /// the runs on its two sides are one if they would have been adjacent. A run that fell back and then goes on where the run
     /// before it had stopped is no new count either, but packets that were sent again.
-    /// Beside them the numbers that are outliers, and how many frames repeat one of these.
-    fn joined(&self) -> (Vec<Run>, u64, u64) {
+    /// Beside them those that are outliers, each one number and the frames that repeat it.
+    fn joined(&self) -> (Vec<Run>, Vec<Run>) {
         let mut own_runs = Cow::Borrowed(&self.runs);
         if let (Some(fallen), Some(_)) = (&self.fallen, self.runs.last()) {
             let Fallen { pos, time, raw } = **fallen;
@@ -433,7 +433,7 @@ impl SequenceState {
             own_runs = Cow::Owned(state.runs);
         }
         let mut runs: Vec<Run> = Vec::with_capacity(own_runs.len());
-        let (mut outliers, mut again) = (0, 0);
+        let mut outliers = Vec::new();
         for (at, run) in own_runs.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|i| own_runs.get(i));
             let after = own_runs.get(at + 1);
@@ -444,8 +444,7 @@ impl SequenceState {
                 && far(before.last.raw, run.first.raw)
                 && far(run.first.raw, after.first.raw)
             {
-                outliers += 1;
-                again += run.frames - 1;
+                outliers.push(run.clone());
                 continue;
             }
             match runs.last_mut() {
@@ -468,7 +467,7 @@ impl SequenceState {
                 run.leave_repeated(before);
             }
         }
-        (runs, outliers, again)
+        (runs, outliers)
     }
 }
 

@@ -77,7 +77,7 @@ impl SequenceState {
     pub(crate) fn history(&self) -> History {
         let exact = self.refused == 0;
         let mut history = History { is_whole: exact, is_whole_again: exact, ..History::default() };
-        let (runs, ..) = self.joined();
+        let (runs, outliers) = self.joined();
         for run in &runs {
             let (gaps, late, again) = (history.gaps.len(), history.late.len(), history.again.len());
             let whole = run.steps.as_deref().is_none_or(Leaps::is_whole) && run.late_before.get()[0] == 0;
@@ -99,6 +99,16 @@ impl SequenceState {
             history.is_whole &= whole && run.folded.get().below.is_none();
             history.is_whole_again &=
                 history.is_whole && run.repeats().is_none_or(|(all, first, _)| all == first.len() as u64);
+        }
+        let mut repeated = false;
+        for (all, first, _) in outliers.iter().filter_map(Run::repeats).filter(|(all, ..)| *all > 0) {
+            history.again.extend(first.iter().map(|&at| Behind { at, count: 1, highest: at.number }));
+            history.is_whole_again &= all == first.len() as u64;
+            repeated = true;
+        }
+        if repeated {
+            history.again.sort_by_key(|behind| behind.at.pos);
+            history.last_again = history.again.last().cloned().or(history.last_again);
         }
         history
     }
