@@ -202,7 +202,7 @@ fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     }
     let pairs = pairs.into_iter().map(|((src, dst), count)| (count, src, dst)).collect();
     let evidence = format!(
-        "{} on UDP ports of IPsec are another protocol: lengths, SPIs or sequence numbers do not behave like ESP ({}).",
+        "{} on UDP ports of IPsec are likely another protocol: lengths, SPIs or sequence numbers do not behave like ESP ({}).",
         plural(seen.count, "datagram"),
         named(pairs)
     );
