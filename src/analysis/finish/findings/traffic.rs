@@ -57,12 +57,17 @@ fn runs_one_way(tap: &Tap<'_>) -> Option<Seen> {
         seen.join(&here);
     }
     let answered = keys.iter().any(|key| match *key {
-        DirectionKey::Mac(src, dst) => keys.iter().any(|other| match *other {
-            // Group traffic from the other side is an answer of sorts: the TAP sees that side.
-            DirectionKey::Mac(s, d) => s == dst && (d == src || d == GROUP) || s != src && dst == GROUP,
-            _ => false,
-        }),
-        DirectionKey::Ip(src, dst) => keys.contains(&DirectionKey::Ip(dst, src)),
+        DirectionKey::Mac(src, dst) => {
+            src != dst
+                && keys.iter().any(|other| match *other {
+                    // Group traffic from the other side is an answer of sorts: the TAP sees that side.
+                    DirectionKey::Mac(s, d) => {
+                        s != d && (s == dst && (d == src || d == GROUP) || s != src && dst == GROUP)
+                    }
+                    _ => false,
+                })
+        }
+        DirectionKey::Ip(src, dst) => src != dst && keys.contains(&DirectionKey::Ip(dst, src)),
         _ => true,
     });
     (!answered && seen.count >= ENOUGH && !tap.has_answers()).then_some(seen)
