@@ -166,7 +166,11 @@ fn copies_of_some_packets_may_be_of_the_network() {
     let frames = timed(tunnel(|_| 104), MILLISECOND).into_iter().enumerate().flat_map(some).collect::<Vec<_>>();
     let report = run("report", &[], &written("some-twice.pcap", &frames, ETHERNET));
     assert_eq!(codes(&report), ["tap-copies"]);
-    assert!(text(&report, "findings.0.evidence").contains("the network may have"), "{}", at(&report, "findings.0"));
+    assert!(
+        text(&report, "findings.0.evidence").ends_with("likely duplicated by the network."),
+        "{}",
+        at(&report, "findings.0")
+    );
 }
 
 #[test]
@@ -246,9 +250,9 @@ fn packets_that_nobody_read_are_told_where_no_ipsec_was_seen() {
         let path = written("hidden.pcap", &timed(vec![frame; 3], SECOND), ETHERNET);
         let said = run("check", &["--expect-ipsec"], &path);
         let evidence = text(&said, "findings.0.evidence");
-        assert!(evidence.ends_with(&format!("Packets inside of {name} (3) were not read.")), "{evidence}");
+        assert!(evidence.ends_with(&format!(" 3 frames carry {name}: their contents were not read.")), "{evidence}");
         let text = support::spiglass(&["report", "-q", path.to_str().expect("UTF-8")]).text().to_owned();
-        assert!(text.contains(&format!("packets inside of {name} (3) were not read")), "{text}");
+        assert!(text.contains(&format!("; 3 frames carry {name}: their contents were not read.")), "{text}");
     }
 }
 

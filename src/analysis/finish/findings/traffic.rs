@@ -166,7 +166,7 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     );
     if !copies_whole_directions(tap) {
         evidence.push_str(
-            " In no direction do four of five packets come twice, as a TAP makes it: the network may have duplicated them.",
+            " No direction has copies of 80 % or more of its packets, as a copying TAP would: likely duplicated by the network.",
         );
     }
     findings.push(Draft::new("tap-copies", evidence).at(tap).count(copies).done());
