@@ -334,8 +334,12 @@ pub(super) const NOT_ESP: Entry = Entry {
     severity_note: "",
     title: "UDP on the ports of IPsec that is no ESP",
     meaning: "Datagrams on UDP port 500 or 4500, or on a port given with --udp-port, do not behave as ESP: lengths that are no whole words, many \
-              SPIs with single packets, or numbers that do not grow by small steps. They count as traffic in clear.",
-    causes: &["Another protocol uses the port: OpenVPN, WireGuard, QUIC, DTLS, RTP or a game."],
+              SPIs with single packets, or numbers that do not grow by small steps. They count as traffic in clear. A capture that holds \
+              only a sample of the packets may show ESP so.",
+    causes: &[
+        "Another protocol uses the port: OpenVPN, WireGuard, QUIC, DTLS, RTP, TURN, IPFIX or a game.",
+        "The capture was sampled (one packet of so many), so that the numbers of ESP leap.",
+    ],
     remedy: &["If it is ESP, name its SAs with `--config`, or capture from the IKE exchange on."],
     lines: &[],
     references: &["RFC 3948"],

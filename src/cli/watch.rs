@@ -24,9 +24,10 @@ use crate::report::words::escape::printable;
 use crate::report::{document, json, text};
 
 pub(super) const EXAMPLES: &str = "\
-One line for each change: a new SA, an SA that falls silent or is seen again, a rekey (as possible when the new
-SA begins, then once the replaced SA is silent), a finding that begins, grows or ends. The whole report follows at the end: of the pipe, or at the interrupt key. A file is read on as it grows,
-and where another file gets its name (rotation), that one is read next.
+One line for each change: a new SA, an SA that falls silent or is seen again, a rekey (first as possible, then
+confirmed when the old SA falls silent), a finding that begins, grows or ends. The whole report follows at the end: of
+the pipe, or at the interrupt key. A file is read on as it grows, and where another file gets its name (rotation), that
+one is read next.
 
 Examples:
   tcpdump -i eth1 -U -w - 'ip proto 50 or udp port 4500' | spiglass watch

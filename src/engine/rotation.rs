@@ -4,7 +4,8 @@
 //! tap in rotation, in order of first timestamp; those that overlap are taps of their own. Clocks step a little where one file ends and
 //! the next begins: files that overlap by less than [`LEAST_OVERLAP_NS`], or a hundredth of the shorter one, are still one tap, unless
 //! both hold the same sequence numbers. Files that overlap by more are one tap where the numbers of the SAs in both go on from one to the
-//! other: the clock was set back between them. Where these SAs have no number in both and do not go on either, it is said.
+//! other: the clock was set back between them. Files are put in another order than that of their times only where their names count so, or
+//! where they overlap and the numbers of several SAs go on. Where these SAs have no number in both and do not go on either, it is said.
 
 pub(super) mod fold;
 pub(super) mod interleave;
@@ -127,8 +128,24 @@ fn neighbours(streams: &[Stream]) -> Option<(usize, usize, Succession)> {
     let pairs = (0..streams.len()).flat_map(|first| (0..streams.len()).map(move |next| (first, next)));
     let mut known = pairs
         .filter(|(first, next)| first != next)
-        .filter_map(|(first, next)| Some((first, next, streams.get(first)?.succession(streams.get(next)?))));
-    known.find(|(_, _, how)| how.is_close())
+        .filter_map(|(first, next)| Some((first, next, streams.get(first)?, streams.get(next)?)))
+        .map(|(first, next, own, later)| (first, next, own, later, own.succession(later)));
+    known
+        .find(|(first, next, own, later, how)| how.is_close() && (first + 1 == *next || may_turn(own, later, *how)))
+        .map(|(first, next, _, _, how)| (first, next, how))
+}
+
+/// Whether `later`, which stands before `own` by its times or not next to it, may be what goes on from it. A counter that begins anew may
+/// end where another file begins, so numbers alone do not outweigh times that are in order.
+fn may_turn(own: &Stream, later: &Stream, how: Succession) -> bool {
+    /// One SA may go on by chance.
+    const SEVERAL: u64 = 2;
+    let counts =
+        own.names().zip(later.names()).is_some_and(|((_, own), (later, _))| own.text == later.text && own < later);
+    let ((own_first, own_last), (first, last)) = (own.times(), later.times());
+    let overlaps = own_last.zip(first).is_some_and(|(end, begin)| begin < end)
+        && last.zip(own_first).is_some_and(|(end, begin)| begin < end);
+    counts || overlaps && how.joined >= SEVERAL
 }
 
 /// Taps that may still grow.
@@ -207,11 +224,11 @@ impl Taps {
         let (at, how) = self.overlapping(stream).find(|(_, how)| how.goes_on())?;
         let path = self.open.get(at)?.stream.as_ref()?.last_path();
         Some(format!(
-            "{} begins before {path} ends, and each SA of both (there {}) has other sequence numbers in either: two taps that share \
-             the traffic, or files of one tap whose clock was set back between them. They are taken for two taps: numbers that are \
-             never seen at one may be in the other",
+            "{} begins before {path} ends, and their {} common {} disjoint sequence numbers. Treated as two taps that share the traffic. \
+             Alternative: one tap whose clock was set back. Numbers missing at one tap may be at the other",
             stream.path(),
-            if how.shared == 1 { "is 1".to_owned() } else { format!("are {}", how.shared) }
+            how.shared,
+            if how.shared == 1 { "SA has" } else { "SAs have" }
         ))
     }
 

@@ -41,7 +41,7 @@ pub enum ChangeKind {
     RekeyPossible,
     /// An SA took over from another one between the same ends, which is silent.
     Rekey,
-    /// The SA that was thought replaced, or perhaps replaced, carries frames again.
+    /// The SA that was thought replaced, or perhaps replaced, carries frames again, or is no longer the only one that may have been.
     RekeyEnds,
     /// What an SA carried since the report before.
     Rate,
@@ -58,7 +58,7 @@ impl ChangeKind {
             Self::FindingBegins => "begins",
             Self::FindingGrows => "grows",
             Self::FindingEnds => "ends",
-            Self::RekeyPossible => "may be rekey",
+            Self::RekeyPossible => "possible rekey",
             Self::Rekey => "rekey",
             Self::RekeyEnds => "no rekey",
             Self::Rate => "rate",
@@ -72,11 +72,19 @@ pub struct Changes {
     sas: BTreeMap<(String, String), SeenSa>,
     findings: BTreeMap<(String, String, String), u64>,
     /// SAs that took over, by tap and SA: the one each took over from.
-    rekeys: BTreeMap<(String, String), String>,
+    rekeys: BTreeMap<(String, String), Replaced>,
     /// SAs that may have taken over, likewise.
-    possible: BTreeMap<(String, String), String>,
+    possible: BTreeMap<(String, String), Replaced>,
     /// When the report before was made, in nanoseconds on any clock that only goes forward.
     before_ns: Option<u64>,
+}
+
+/// An SA that was replaced, or may have been.
+#[derive(Debug)]
+struct Replaced {
+    id: String,
+    /// Its frames when that was said last.
+    frames: u64,
 }
 
 #[derive(Debug)]
@@ -119,9 +127,14 @@ impl Changes {
             let Some(old) = event.from_sa.as_deref() else { continue };
             let (new, tap) = (event.sa.to_string(), event.tap.to_string());
             let key = (tap.clone(), new.clone());
-            let known = gone.remove(&key).is_some_and(|from| from == old);
-            let said = doubted.remove(&key).is_some_and(|from| from == old);
-            let silent = self.sas.get(&(tap, old.to_owned())).is_some_and(|old| old.silent);
+            let known = gone.get(&key).is_some_and(|from| from.id == old);
+            let said = doubted.get(&key).is_some_and(|from| from.id == old);
+            // What was said of another one is taken back.
+            let ended = [(known, gone.remove(&key)), (said, doubted.remove(&key))];
+            let ended = ended.into_iter().filter_map(|(same, from)| from.filter(|_| !same));
+            changes.extend(ended.map(|from| self.withdrawn(&key, &from, true)));
+            let seen = self.sas.get(&(tap, old.to_owned()));
+            let (silent, frames) = seen.map_or((false, 0), |old| (old.silent, old.frames));
             let is_sure = known || silent || last;
             let time = event.when.0.ns().map(|ns| Rfc3339(ns).to_string());
             let (of, by) = (sa_title(&new), spi(old));
@@ -133,13 +146,24 @@ impl Changes {
                 changes.push(Change { time, event: ChangeKind::RekeyPossible, subject: new, text });
             }
             let list = if is_sure { &mut self.rekeys } else { &mut self.possible };
-            list.insert(key, old.to_owned());
+            list.insert(key, Replaced { id: old.to_owned(), frames });
         }
-        for ((_, new), old) in gone.into_iter().chain(doubted) {
-            let new_title = sa_title(&new);
-            let text = format!("{new_title} did not take over from {}: what was seen since contradicts it", spi(&old));
-            changes.push(Change { time: None, event: ChangeKind::RekeyEnds, subject: new, text });
-        }
+        changes.extend(gone.iter().chain(&doubted).map(|(key, old)| self.withdrawn(key, old, false)));
+    }
+
+    /// Takes back that an SA took over from another one, or may have. Only frames of that other one contradict it; without them there is
+    /// another candidate, which `follows` where it is the better one.
+    fn withdrawn(&self, (tap, new): &(String, String), old: &Replaced, follows: bool) -> Change {
+        let seen = self.sas.get(&(tap.clone(), old.id.clone()));
+        let (of, by) = (sa_title(new), spi(&old.id));
+        let text = if seen.is_some_and(|seen| seen.frames > old.frames) {
+            format!("{of} did not take over from {by}: what was seen since contradicts it")
+        } else if follows {
+            format!("{of} is no longer taken for the rekey of {by}")
+        } else {
+            format!("{of} may not have taken over from {by}: which SA it replaced is no longer determined")
+        };
+        Change { time: None, event: ChangeKind::RekeyEnds, subject: new.clone(), text }
     }
 
     fn sa(
@@ -243,5 +267,60 @@ fn same_ends(sa: &Sa, report: &Report) -> String {
         [] => String::new(),
         [one] => format!("; between the same ends: {one}"),
         [first, ..] => format!("; between the same ends: {first} and {} more", others.len() - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChangeKind, Changes};
+    use crate::model::report::{EventKind, Report};
+    use crate::report::sample;
+
+    /// What is said of rekeys.
+    fn said(changes: &mut Changes, report: &Report, now_ns: u64) -> Vec<(ChangeKind, String)> {
+        let all = changes.take(report, now_ns, 1_000_000_000, false).into_iter();
+        all.filter(|change| {
+            matches!(change.event, ChangeKind::RekeyPossible | ChangeKind::Rekey | ChangeKind::RekeyEnds)
+        })
+        .map(|change| (change.event, change.text))
+        .collect()
+    }
+
+    /// A report in which the second SA takes over from the first, and that without any rekey.
+    fn reports() -> (Report, Report) {
+        let (with, mut without) = (sample::report(), sample::report());
+        assert!(with.events.iter().any(|event| event.what == EventKind::Rekey));
+        without.events.clear();
+        (with, without)
+    }
+
+    #[test]
+    fn a_second_candidate_contradicts_no_rekey() {
+        let (with, mut without) = reports();
+        let mut changes = Changes::default();
+        assert_eq!(said(&mut changes, &with, 0)[0].0, ChangeKind::RekeyPossible);
+        let all = said(&mut changes, &without, 1);
+        let [(ChangeKind::RekeyEnds, text)] = all.as_slice() else { panic!("it is taken back: {all:?}") };
+        assert!(text.contains("which SA it replaced is no longer determined"), "{text}");
+        // Frames of the SA that seemed to be replaced do.
+        said(&mut changes, &with, 2);
+        without.sas[0].frames += 1;
+        let all = said(&mut changes, &without, 3);
+        let [(ChangeKind::RekeyEnds, text)] = all.as_slice() else { panic!("it is taken back: {all:?}") };
+        assert!(text.contains("what was seen since contradicts it"), "{text}");
+    }
+
+    #[test]
+    fn a_rekey_of_another_sa_takes_back_the_first() {
+        let (with, _) = reports();
+        let mut changes = Changes::default();
+        said(&mut changes, &with, 0);
+        let mut other = with.clone();
+        other.events[0].from_sa = Some(other.sas[2].id.clone());
+        let all = said(&mut changes, &other, 1);
+        let [(ends, first), (possible, second)] = all.as_slice() else { panic!("two are said: {all:?}") };
+        assert_eq!((*ends, *possible), (ChangeKind::RekeyEnds, ChangeKind::RekeyPossible), "{first}, {second}");
+        assert!(first.contains("is no longer taken for the rekey of"), "{first}");
+        assert_eq!(said(&mut changes, &other, 2), []);
     }
 }

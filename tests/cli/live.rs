@@ -109,7 +109,7 @@ fn a_rekey_is_told_once_the_old_sa_is_silent() {
     writer.write_all(&plain_pcap(&old.collect::<Vec<_>>())).expect("it is read");
     running.wait_for(&["new SA", "0x000003e9"]);
     writer.write_all(&records((1..=50).map(|n| packet_at(500 + u64::from(n) * 10, 2002, n)))).expect("it is read");
-    running.wait_for(&["may be rekey", "ESP 0x000007d2", "0x000003e9"]);
+    running.wait_for(&["possible rekey", "ESP 0x000007d2", "0x000003e9"]);
     running.wait_for(&["silent", "0x000003e9"]);
     running.wait_for(&["  rekey  ", "ESP 0x000007d2", "took over from 0x000003e9"]);
     writer.write_all(&records((51..=99).map(|n| packet_at(500 + u64::from(n) * 10, 1001, n)))).expect("it is read");
@@ -129,13 +129,13 @@ fn a_rekey_that_is_only_possible_is_taken_back() {
     writer.write_all(&plain_pcap(&old.collect::<Vec<_>>())).expect("it is read");
     running.wait_for(&["new SA", "0x000003e9"]);
     writer.write_all(&records((1..=50).map(|n| packet_at(500 + u64::from(n) * 10, 2002, n)))).expect("it is read");
-    running.wait_for(&["may be rekey", "ESP 0x000007d2", "0x000003e9"]);
+    running.wait_for(&["possible rekey", "ESP 0x000007d2", "0x000003e9"]);
     writer.write_all(&records((51..=99).map(|n| packet_at(500 + u64::from(n) * 10, 1001, n)))).expect("it is read");
     running.wait_for(&["no rekey", "0x000007d2", "0x000003e9"]);
     drop(writer);
     let (status, rest) = running.end();
     assert_eq!(status, 0, "{rest}");
-    assert!(!rest.contains("took over") && !rest.contains("may be rekey"), "{rest}");
+    assert!(!rest.contains("took over") && !rest.contains("possible rekey"), "{rest}");
 }
 
 /// Nothing follows that could contradict it: a capture that ends says its rekeys.

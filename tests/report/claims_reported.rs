@@ -79,9 +79,20 @@ fn a_mirror_with_its_own_addresses_shows_both_directions() {
     assert_eq!(codes(&report), ["capture-one-mac-pair"]);
     assert!(at(&report, "rates.directions.0.utilisation_pct").is_null());
     // One direction alone is still one direction.
-    let frames = tunnel(|_| 104).into_iter().step_by(2).collect();
-    let report = run("report", &[], &written("one-way.pcap", &timed(frames, MILLISECOND), ETHERNET));
+    let mut frames: Vec<Vec<u8>> = tunnel(|_| 104).into_iter().step_by(2).collect();
+    let report = run("report", &[], &written("one-way.pcap", &timed(frames.clone(), MILLISECOND), ETHERNET));
     assert!(codes(&report).contains(&"capture-one-direction"), "{:?}", codes(&report));
+    // A packet to its own source is no answer, in clear or as ESP, and neither is a frame to its own MAC address.
+    let mut noise = Noise(31);
+    let own = [build::udp(R1, R1, (7, 7), 1, &[9; 40]), build::esp(R1, R1, 0x1001, 1, &noise.bytes(88))];
+    let one_mac: Vec<Vec<u8>> = own.iter().map(|frame| [&frame[6..12], &frame[6..]].concat()).collect();
+    let behind: Vec<Vec<u8>> = own.iter().map(|frame| [&frames[0][..12], &frame[12..]].concat()).collect();
+    for stray in own.into_iter().chain(one_mac).chain(behind) {
+        frames.push(stray);
+        let report = run("report", &[], &written("one-way.pcap", &timed(frames.clone(), MILLISECOND), ETHERNET));
+        assert!(codes(&report).contains(&"capture-one-direction"), "{:?}", codes(&report));
+        frames.pop();
+    }
 }
 
 /// With HSRP or VRRP the gateway sends to a virtual MAC address, and is sent to from the router's own.
@@ -155,7 +166,11 @@ fn copies_of_some_packets_may_be_of_the_network() {
     let frames = timed(tunnel(|_| 104), MILLISECOND).into_iter().enumerate().flat_map(some).collect::<Vec<_>>();
     let report = run("report", &[], &written("some-twice.pcap", &frames, ETHERNET));
     assert_eq!(codes(&report), ["tap-copies"]);
-    assert!(text(&report, "findings.0.evidence").contains("the network may have"), "{}", at(&report, "findings.0"));
+    assert!(
+        text(&report, "findings.0.evidence").ends_with("likely duplicated by the network."),
+        "{}",
+        at(&report, "findings.0")
+    );
 }
 
 #[test]
@@ -235,9 +250,9 @@ fn packets_that_nobody_read_are_told_where_no_ipsec_was_seen() {
         let path = written("hidden.pcap", &timed(vec![frame; 3], SECOND), ETHERNET);
         let said = run("check", &["--expect-ipsec"], &path);
         let evidence = text(&said, "findings.0.evidence");
-        assert!(evidence.ends_with(&format!("Packets inside of {name} (3) were not read.")), "{evidence}");
+        assert!(evidence.ends_with(&format!(" 3 frames carry {name}: their contents were not read.")), "{evidence}");
         let text = support::spiglass(&["report", "-q", path.to_str().expect("UTF-8")]).text().to_owned();
-        assert!(text.contains(&format!("packets inside of {name} (3) were not read")), "{text}");
+        assert!(text.contains(&format!("; 3 frames carry {name}: their contents were not read.")), "{text}");
     }
 }
 

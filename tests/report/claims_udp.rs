@@ -128,6 +128,19 @@ fn ipfix(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
     [&[0, 10, 1, 0x90][..], &(1_700_000_000 + n).to_be_bytes(), &(n * 20).to_be_bytes(), &noise.bytes(388)].concat()
 }
 
+/// The same around packets of several lengths: each makes a first word of its own.
+fn turn_of_lengths(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    let bytes = 60 + 12 * usize::try_from(n % 5).expect("a length");
+    let rtp = [&[0x80, 96][..], &[0, (n & 0xff) as u8], &noise.bytes(bytes)].concat();
+    [&[0x40, 1][..], &u16::try_from(rtp.len()).expect("16 bits").to_be_bytes(), &rtp].concat()
+}
+
+fn ipfix_of_lengths(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    let bytes = 100 + 40 * u16::try_from(n % 4).expect("a length");
+    let head = [&[0, 10][..], &bytes.to_be_bytes(), &(1_700_000_000 + n).to_be_bytes()].concat();
+    [head, noise.bytes(usize::from(bytes) - 8)].concat()
+}
+
 fn openvpn_words(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
     let bytes = usize::try_from(16 * (3 + noise.below(70))).expect("a length");
     [&[0x48, 0, 0, u8::from(from_r1)][..], &(n + 1).to_be_bytes(), &noise.bytes(bytes)].concat()
@@ -155,10 +168,14 @@ fn many_sas_that_have_just_begun_on_the_port_of_esp_are_sas() {
 
 #[test]
 fn protocols_that_look_like_esp_are_none() {
-    let all: [(&str, Make); 14] = [
+    // What only a port of its own tells from an SA whose SPI happens to be its length, or whose packets were sampled.
+    let alike = ["milliseconds", "turn", "ipfix"];
+    let all: [(&str, Make); 16] = [
         ("milliseconds", milliseconds),
         ("turn", turn),
         ("ipfix", ipfix),
+        ("turn-of-lengths", turn_of_lengths),
+        ("ipfix-of-lengths", ipfix_of_lengths),
         ("openvpn-words", openvpn_words),
         ("rtp-video", rtp_video),
         ("rtp-voice", rtp_voice),
@@ -172,7 +189,7 @@ fn protocols_that_look_like_esp_are_none() {
         ("stun", |noise, _, _| [&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42][..], &noise.bytes(20)].concat()),
     ];
     for (name, make) in all {
-        for (own, far) in PORTS {
+        for (own, far) in PORTS.into_iter().filter(|(own, _)| *own == 14_500 || !alike.contains(&name)) {
             for packets in [40_u32, 400] {
                 let mut noise = Noise(u64::from(packets));
                 let datagrams = (0..packets).map(|n| (n % 2 == 0, own, far, make(&mut noise, n / 2, n % 2 == 0)));
@@ -225,6 +242,39 @@ fn load_sharing_and_a_stray_answer_leave_esp_what_it_is() {
         // One way, and a short message of something else back.
         let stray = std::iter::once((false, ports.0, ports.1, vec![0, 0, 0, 9, 1]));
         assert_eq!(sas(&report("stray", every_second.into_iter().chain(stray))), [(0xc0de_0001, 200)], "{ports:?}");
+    }
+}
+
+/// The SPI is constant in an SA: that one of its lengths is the SPI's second half says nothing.
+#[test]
+fn an_spi_that_spells_a_length_is_an_spi() {
+    for spi in [0x4001_0050_u32, 0x000a_0054] {
+        for ports in [(4500, 4500), (500, 500), (4500, 33_000)] {
+            let several = (0..80_u32)
+                .map(|n| (true, ports.0, ports.1, esp(&mut Noise(n.into()), spi, n + 1, 60 + 16 * (n as usize % 5))));
+            assert_eq!(sas(&report("spelled", several.collect::<Vec<_>>())), [(spi.into(), 80)], "{spi:#x}, {ports:?}");
+            let one = (0..80_u32).map(|n| (true, ports.0, ports.1, esp(&mut Noise(n.into()), spi, n + 1, 76)));
+            assert_eq!(sas(&report("spelled-one", one.collect::<Vec<_>>())), [(spi.into(), 80)], "{spi:#x}, {ports:?}");
+        }
+    }
+}
+
+/// One packet of twelve, or of about twelve: what sampling leaves of ESP is ESP.
+#[test]
+fn a_sample_of_esp_is_esp() {
+    for ports in [(4500, 4500), (500, 500), (4500, 33_000)] {
+        let mut noise = Noise(13);
+        let every =
+            (0..200_u32).map(|n| (true, ports.0, ports.1, esp(&mut Noise(n.into()), 0xc0de_0001, 12 * n + 5, 88)));
+        assert_eq!(sas(&report("sampled-twelfth", every.collect::<Vec<_>>())), [(0xc0de_0001, 200)], "{ports:?}");
+        let mut number = 0;
+        let random: Vec<Datagram> = (0..200_u32)
+            .map(|_| {
+                number += 4 + noise.below(17) as u32;
+                (true, ports.0, ports.1, esp(&mut noise, 0xc0de_0001, number, 88))
+            })
+            .collect();
+        assert_eq!(sas(&report("sampled-random", random)), [(0xc0de_0001, 200)], "{ports:?}");
     }
 }
 
@@ -299,7 +349,10 @@ fn what_ike_proves_is_esp_whatever_its_numbers_do() {
     ike.extend(noise.bytes(40));
     let sampled = (1..40_u32).map(|n| (true, 4500, 4500, esp(&mut noise, 0xc0de_0001, n * 300, 88)));
     let sampled: Vec<Datagram> = sampled.collect();
-    no_esp(&report("sampled", sampled.clone()), "sampled");
+    let alone = report("sampled", sampled.clone());
+    no_esp(&alone, "sampled");
+    let found = items(&alone, "findings").iter().find(|finding| text(finding, "code") == "udp-not-esp");
+    assert!(text(found.expect("it is said"), "evidence").contains("are likely another protocol"), "{alone}");
     let with_ike = std::iter::once((true, 4500, 4500, ike)).chain(sampled);
     assert_eq!(sas(&report("sampled-ike", with_ike)), [(0xc0de_0001, 39)]);
 }

@@ -190,8 +190,10 @@ pub fn say_no_ipsec(report: &mut Report, expected: bool) {
     );
     let hidden = report.hidden_frames();
     if !hidden.is_empty() {
-        let named: Vec<String> = hidden.iter().map(|(name, frames)| format!("{name} ({frames})")).collect();
-        evidence.push_str(&format!(" Packets inside of {} were not read.", named.join(", ")));
+        let (frames, names): (u64, Vec<&str>) = (hidden.values().sum(), hidden.keys().copied().collect());
+        let (carry, their) = if frames == 1 { ("carries", "its") } else { ("carry", "their") };
+        let frames = findings::plural(frames, "frame");
+        evidence.push_str(&format!(" {frames} {carry} {}: {their} contents were not read.", names.join(" or ")));
     }
     let severity = if expected { Severity::Error } else { Severity::Note };
     report.findings.push(findings::Draft::new("no-ipsec", evidence).count(0).severity(severity).done());

@@ -195,9 +195,10 @@ impl<'a> Tap<'a> {
         let tables = &self.stream.tables;
         let answered = |sa: &SaView<'_>| {
             let back = SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
-            self.sas_between(&back).next().is_some()
+            sa.key.src != sa.key.dst && self.sas_between(&back).next().is_some()
         };
-        let flows = || tables.flows.iter().filter(|(_, flow)| !flow.inner);
+        // A packet to its own source answers nothing.
+        let flows = || tables.flows.iter().filter(|(_, flow)| !flow.inner && flow.src != flow.dst);
         let back = |flow: &tables::FlowKey| tables::FlowKey { src: flow.dst, dst: flow.src, inner: false };
         self.sas.iter().any(answered) || flows().any(|(_, flow)| tables.flows.find(&back(flow)).is_some())
     }

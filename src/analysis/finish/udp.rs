@@ -48,7 +48,6 @@ fn conduct(state: &SaState) -> Conduct {
     let total = steps.packets.saturating_sub(1).saturating_sub(copies);
     let odd = total.saturating_sub(steps.small);
     let irregular = state.bad_lengths().saturating_mul(MISFITS) > state.seen.count
-        || strides(state)
         || still.saturating_mul(4) > total
         || steps.far.saturating_mul(ODD) > total
         || odd.saturating_mul(ODD) > total && odd > FEW_ODD;
@@ -60,7 +59,8 @@ fn conduct(state: &SaState) -> Conduct {
 }
 
 /// Whether more than half of the numbers are followed by a gap, and gaps are longer than the packets that load sharing sends elsewhere: a
-/// time or an amount of data counts so.
+/// time or an amount of data counts so. A capture that holds one packet of so many looks the same; that is why the ports of ESP in UDP
+/// outweigh it.
 fn strides(state: &SaState) -> bool {
     /// Links that share the packets of an SA, at most.
     const LINKS: u64 = 8;
@@ -140,6 +140,45 @@ fn is_esp(ways: &[Way]) -> bool {
     if regular > 0 { regular >= irregular } else { irregular == 0 && !ways.iter().any(Way::is_a_field) }
 }
 
+/// The SPIs of one way, each with the lengths of its outer packets.
+type Lengths = BTreeMap<Spi, BTreeSet<u32>>;
+
+/// The lengths of the packets of SAs in UDP, by way.
+fn lengths(sas: &[SaView<'_>], stream: &StreamState) -> BTreeMap<(Address, Address), Lengths> {
+    let keys: BTreeMap<u32, &SaKey> = sas.iter().filter(|sa| may_be_foreign(sa)).map(|sa| (sa.id, &sa.key)).collect();
+    let mut lengths: BTreeMap<(Address, Address), Lengths> = BTreeMap::new();
+    for key in keys.values() {
+        lengths.entry((key.src, key.dst)).or_default().entry(key.spi).or_default();
+    }
+    for (cell, _) in stream.sizes.opaque.iter() {
+        let Some(key) = keys.get(&cell.sa) else { continue };
+        lengths.entry((key.src, key.dst)).or_default().entry(key.spi).or_default().insert(cell.outer_bytes);
+    }
+    lengths
+}
+
+/// Whether the second half of each SPI is the length of its packets, but for what the headers take: TURN channel data (RFC 8656 section
+/// 12.4) or IPFIX (RFC 7011 section 3.1). One SPI may be so by chance, and is one where all packets are of one length.
+fn spell_lengths(spis: &Lengths) -> bool {
+    /// Of fewer lengths it may be chance.
+    const LEAST: usize = 3;
+    let mut headers = BTreeSet::new();
+    for (spi, lengths) in spis {
+        let (kind, length) = (spi.0 >> 16, spi.0 & 0xffff);
+        let (Some(outer), 1, true) = (lengths.first(), lengths.len(), kind >> 12 == 4 || kind == 10) else {
+            return false;
+        };
+        headers.insert(i64::from(*outer) - i64::from(length));
+    }
+    spis.len() >= LEAST && headers.len() == 1
+}
+
+/// Whether an SA was seen in UDP only.
+fn may_be_foreign(sa: &SaView<'_>) -> bool {
+    let [native, udp, tcp, wesp] = sa.state.encapsulations;
+    sa.key.protocol == Protocol::Esp && udp > 0 && native + tcp + wesp == 0
+}
+
 /// Takes SAs in UDP out that are none. What IKE between the endpoints, a policy, a key or a readable payload shows is one.
 pub(super) fn take_foreign<'a>(
     sas: &mut Vec<SaView<'a>>,
@@ -147,13 +186,10 @@ pub(super) fn take_foreign<'a>(
     stated: &BTreeSet<SaKey>,
 ) -> Vec<SaView<'a>> {
     let ordered = |key: &SaKey| (key.src.min(key.dst), key.src.max(key.dst));
-    let judged = |sa: &SaView<'_>| {
-        let [native, udp, tcp, wesp] = sa.state.encapsulations;
-        sa.key.protocol == Protocol::Esp && udp > 0 && native + tcp + wesp == 0
-    };
+    let lengths = lengths(sas, stream);
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
     let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
-    for sa in sas.iter().filter(|sa| judged(sa)) {
+    for sa in sas.iter().filter(|sa| may_be_foreign(sa)) {
         let pair = ordered(&sa.key);
         let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
         if verified || sa.null.is_some() || stated.contains(&sa.key) {
@@ -164,7 +200,14 @@ pub(super) fn take_foreign<'a>(
     }
     let foreign = |sa: &SaView<'_>| {
         let pair = ordered(&sa.key);
-        judged(sa) && !proved.contains(&pair) && pairs.get(&pair).is_some_and(|ways| !is_esp(ways))
+        let with_length = || {
+            let ways = [(pair.0, pair.1), (pair.1, pair.0)];
+            let mut known = ways.iter().filter_map(|way| lengths.get(way)).peekable();
+            known.peek().is_some() && known.all(spell_lengths)
+        };
+        may_be_foreign(sa)
+            && !proved.contains(&pair)
+            && (pairs.get(&pair).is_some_and(|ways| !is_esp(ways)) || with_length())
     };
     let (out, kept): (Vec<SaView<'a>>, Vec<SaView<'a>>) = std::mem::take(sas).into_iter().partition(foreign);
     *sas = kept;
@@ -243,7 +286,7 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
     candidate.sas.iter().for_each(|(spi, suspect)| there.add(*spi, &suspect.state));
     back.into_iter().flat_map(|back| &back.sas).for_each(|(spi, suspect)| answers.add(*spi, &suspect.state));
     let small: u64 = both().map(|(_, suspect)| suspect.state.steps.get().small).sum();
-    let irregular = ways.iter().any(|way| way.irregular > 0);
+    let irregular = ways.iter().any(|way| way.irregular > 0) || both().any(|(_, suspect)| strides(&suspect.state));
     // Protocols with a constant behind their counter have no IV there; ESP-NULL has what it carries.
     let repeats = both().any(|(_, suspect)| {
         let samples = suspect.state.evidence.ivs();

@@ -1,16 +1,12 @@
 //! Datagrams of other protocols on ports where ESP in UDP is looked for, where one packet alone shows what it is.
 //!
 //! Each signature fits a random ESP header at most once in a million packets. Protocols without one (RTP, QUIC short headers, OpenVPN,
-//! games) show themselves only over many packets; `analysis` decides about them.
+//! games) show themselves only over many packets; `analysis` decides about them. So does a length in front: an SA has one SPI and packets
+//! of many lengths, one of which the SPI may spell.
 
-/// Whether a payload of `wire` octets is DTLS, QUIC with a long header, STUN, TURN, RTCP, WireGuard or IPFIX.
+/// Whether a payload of `wire` octets is DTLS, QUIC with a long header, STUN, RTCP or WireGuard.
 pub(in crate::dissect) fn is_foreign(bytes: &[u8], wire: usize) -> bool {
-    is_wireguard(bytes, wire)
-        || is_dtls(bytes, wire)
-        || is_quic(bytes)
-        || is_stun(bytes, wire)
-        || is_rtcp(bytes, wire)
-        || has_length(bytes, wire)
+    is_wireguard(bytes, wire) || is_dtls(bytes, wire) || is_quic(bytes) || is_stun(bytes, wire) || is_rtcp(bytes, wire)
 }
 
 /// WireGuard: a type of one octet, three reserved zeros, and the length that belongs to the type.
@@ -52,8 +48,8 @@ fn is_stun(bytes: &[u8], wire: usize) -> bool {
 }
 
 /// What has its exact length in the third and fourth octet: TURN channel data (RFC 8656 section 12.4, channels 0x4000 to 0x4fff, without
-/// padding) and IPFIX (RFC 7011 section 3.1, version 10).
-fn has_length(bytes: &[u8], wire: usize) -> bool {
+/// padding) and IPFIX (RFC 7011 section 3.1, version 10). Only for ports that do not speak for ESP.
+pub(in crate::dissect) fn has_length(bytes: &[u8], wire: usize) -> bool {
     const CHANNEL_HEADER: usize = 4;
     let Some(&[high, low, l0, l1]) = bytes.first_chunk::<4>() else { return false };
     let length = usize::from(u16::from_be_bytes([l0, l1]));
@@ -78,7 +74,7 @@ fn is_rtcp(bytes: &[u8], wire: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_foreign;
+    use super::{has_length, is_foreign};
 
     fn padded(head: &[u8], to: usize) -> Vec<u8> {
         let mut bytes = head.to_vec();
@@ -96,7 +92,8 @@ mod tests {
         assert!(foreign(&padded(&[23, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 9, 0, 51], 64)));
         assert!(foreign(&padded(&[0xc3, 0, 0, 0, 1, 8], 1200)));
         assert!(foreign(&padded(&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42], 28)));
-        assert!(foreign(&padded(&[0x40, 1, 0, 172], 176)) && foreign(&padded(&[0, 10, 1, 0x90], 400)));
+        let with_length = [padded(&[0x40, 1, 0, 172], 176), padded(&[0, 10, 1, 0x90], 400)];
+        assert!(with_length.iter().all(|bytes| has_length(bytes, bytes.len()) && !foreign(bytes)));
         let report = [&[0x80, 200, 0, 6][..], &[7; 24], &[0x81, 202, 0, 2], &[7; 8]].concat();
         assert!(foreign(&report));
     }
@@ -116,7 +113,8 @@ mod tests {
         ] {
             let mut esp = spi.to_vec();
             esp.extend([0, 0, 0x30, 1]);
-            assert!(!foreign(&padded(&esp, 100)), "{spi:02x?}");
+            let esp = padded(&esp, 100);
+            assert!(!foreign(&esp) && !has_length(&esp, esp.len()), "{spi:02x?}");
         }
     }
 }

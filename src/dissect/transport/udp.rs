@@ -3,7 +3,7 @@
 use etherparse::UdpHeaderSlice;
 
 use super::esp_port;
-use super::foreign::is_foreign;
+use super::foreign::{has_length, is_foreign};
 use crate::dissect::layer::LayerKind;
 use crate::dissect::link::overlay;
 use crate::dissect::stack::Note;
@@ -85,7 +85,8 @@ fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
     // A keepalive of one octet says nothing about the flow (RFC 3948 section 2.3).
     let Some((&[s0, s1, s2, s3, n0, n1, n2, n3], _)) = bytes.split_first_chunk::<8>() else { return Next::Done };
     let spi = Spi(u32::from_be_bytes([s0, s1, s2, s3]));
-    let fits = wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 && !is_foreign(bytes, wire);
+    let foreign = is_foreign(bytes, wire) || has_length(bytes, wire);
+    let fits = wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 && !foreign;
     if !fits {
         walk.stack.notes.push(Note::UdpOther { ports });
     } else {

@@ -168,11 +168,12 @@ fn totals(section: &mut Section, report: &Report) {
         section.say(if alone { "No capture was read; configurations alone." } else { "No capture could be read." });
     } else if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
         let hidden = report.hidden_frames();
-        let named: Vec<String> = hidden.iter().map(|(name, n)| format!("{name} ({})", grouped(*n))).collect();
-        let but = if named.is_empty() {
+        let (unread, names): (u64, Vec<&str>) = (hidden.values().sum(), hidden.keys().copied().collect());
+        let (carry, their) = if unread == 1 { ("carries", "its") } else { ("carry", "their") };
+        let but = if names.is_empty() {
             String::new()
         } else {
-            format!("; packets inside of {} were not read", named.join(", "))
+            format!("; {} {carry} {}: {their} contents were not read", count(unread, "frame"), names.join(" or "))
         };
         let frames = count(totals.frames, "frame");
         section.say(if totals.undissected > 0 && totals.undissected == totals.frames {

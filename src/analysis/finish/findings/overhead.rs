@@ -4,6 +4,10 @@ use super::{Draft, Tap, filter, plural};
 use crate::analysis::settings::Settings;
 use crate::model::report::Finding;
 
+const fn was_or_were(packets: u64) -> &'static str {
+    if packets == 1 { "was" } else { "were" }
+}
+
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     for sa in &tap.sas {
         if let Some(sums) = &sa.fragments {
@@ -11,18 +15,20 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
             let all = sa.state.seen.count.saturating_sub(copies);
             let mut evidence = format!(
-                "{} of {} {} were fragmented after encryption: {}, which cost {} B of IP headers and the layer 1 overhead of their frames.",
+                "{} of {} {} {} fragmented after encryption: {}, which cost {} B of IP headers and the layer 1 overhead of their frames.",
                 packets,
                 all,
                 if all == 1 { "packet" } else { "packets" },
+                was_or_were(packets),
                 plural(sums.later, "fragment"),
                 sums.extra_header_bytes
             );
             // Later fragments bear no SPI, so a filter by SPI leaves them out.
             if settings.spi.is_some() {
                 evidence = format!(
-                    "{packets} of {} were fragmented. Their later fragments bear no SPI: the filter --spi leaves them out.",
-                    plural(sa.state.seen.count, "packet")
+                    "{packets} of {} {} fragmented. The later fragments bear no SPI: the filter --spi leaves them out.",
+                    plural(sa.state.seen.count, "packet"),
+                    was_or_were(packets)
                 );
             } else if sums.incomplete > 0 {
                 evidence.push_str(&format!(" Of {} some fragments were not seen.", plural(sums.incomplete, "packet")));

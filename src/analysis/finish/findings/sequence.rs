@@ -175,10 +175,13 @@ impl Numbered<'_> {
     /// Numbers that belong to no count.
     fn outliers(&self) -> Finding {
         let Self { tap, sa, figures, who, frames, .. } = self;
+        const { assert!(JUMP_STEP == 1_048_576, "the evidence says so") };
+        let one = figures.outliers == 1;
         let evidence = format!(
-            "{who}: {} of {frames} with a sequence number more than {JUMP_STEP} away from the one before and the one after. They make \
-             no loss.",
-            plural(figures.outliers, "frame")
+            "{who}: {} of {frames} sequence numbers {} more than 1,048,576 from the previous and the next. {} not count as loss.",
+            figures.outliers,
+            if one { "is" } else { "are" },
+            if one { "It does" } else { "They do" }
         );
         Draft::new("sequence-outlier", evidence).about(tap, sa).count(figures.outliers).done()
     }

@@ -57,12 +57,17 @@ fn runs_one_way(tap: &Tap<'_>) -> Option<Seen> {
         seen.join(&here);
     }
     let answered = keys.iter().any(|key| match *key {
-        DirectionKey::Mac(src, dst) => keys.iter().any(|other| match *other {
-            // Group traffic from the other side is an answer of sorts: the TAP sees that side.
-            DirectionKey::Mac(s, d) => s == dst && (d == src || d == GROUP) || s != src && dst == GROUP,
-            _ => false,
-        }),
-        DirectionKey::Ip(src, dst) => keys.contains(&DirectionKey::Ip(dst, src)),
+        DirectionKey::Mac(src, dst) => {
+            src != dst
+                && keys.iter().any(|other| match *other {
+                    // Group traffic from the other side is an answer of sorts: the TAP sees that side.
+                    DirectionKey::Mac(s, d) => {
+                        s != d && (s == dst && (d == src || d == GROUP) || s != src && dst == GROUP)
+                    }
+                    _ => false,
+                })
+        }
+        DirectionKey::Ip(src, dst) => src != dst && keys.contains(&DirectionKey::Ip(dst, src)),
         _ => true,
     });
     (!answered && seen.count >= ENOUGH && !tap.has_answers()).then_some(seen)
@@ -161,7 +166,7 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     );
     if !copies_whole_directions(tap) {
         evidence.push_str(
-            " In no direction do four of five packets come twice, as a TAP makes it: the network may have duplicated them.",
+            " No direction has copies of 80 % or more of its packets, as a copying TAP would: likely duplicated by the network.",
         );
     }
     findings.push(Draft::new("tap-copies", evidence).at(tap).count(copies).done());
@@ -202,7 +207,7 @@ fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     }
     let pairs = pairs.into_iter().map(|((src, dst), count)| (count, src, dst)).collect();
     let evidence = format!(
-        "{} on UDP ports of IPsec are another protocol: lengths, SPIs or sequence numbers do not behave like ESP ({}).",
+        "{} on UDP ports of IPsec are likely another protocol: lengths, SPIs or sequence numbers do not behave like ESP ({}).",
         plural(seen.count, "datagram"),
         named(pairs)
     );
