@@ -1,11 +1,11 @@
 //! Everything that follows when all taps are read.
 
-use super::association::row::{At, Unclear};
+use super::association::row::At;
 use super::association::stepped::{self, Forward};
 use super::association::{Clocks, FrameRow, Span, from_last, pair, row};
 use super::figures::judge;
 use super::figures::load::Headers;
-use super::left_out::{self, AtEnd};
+use super::left_out;
 use super::limits::{DRAIN_NS, MAX_FORWARD, SLACK_NS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
@@ -133,16 +133,13 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
             return Some("The capture ends in the middle of a record during or right after it.".to_owned());
         }
         let row = rows.get(found.way)?;
-        left_out::uncovered(taps, &clocks, row.last()?, row, found).or_else(|| {
-            let AtEnd::NotUsed(why) = left_out::at_end(taps, &clocks, row, found)? else { return None };
-            Some(why)
-        })
+        left_out::uncovered(taps, &clocks, row.last()?, row, found)
+            .or_else(|| left_out::at_end(taps, &clocks, row, found))
     };
     let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
     let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
     out.segments = left_out::segments(taps, &rows, &left, is_cut);
     let kept = number(kept);
-    open_queues(taps, &mut rows, &kept, &clocks);
     out.carried_in = left_out::carried_in(&rows, &kept);
     let measured =
         kept.iter().filter_map(|found| trial::measured(taps, rows.get(found.way)?, found, &clocks, settings));
@@ -160,16 +157,6 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
         out.search = search::searches(&out.trials, asked, settings.rate_layer, settings.equal, headers);
     }
     out
-}
-
-/// Takes note of trials of which the end of the captures leaves open how long the queue was.
-fn open_queues(taps: &Taps, rows: &mut [FrameRow], kept: &[Found], clocks: &Clocks) {
-    for own in kept {
-        let Some(row) = rows.get_mut(own.way) else { continue };
-        let open = matches!(left_out::at_end(taps, clocks, row, own), Some(AtEnd::QueueOpen));
-        let (from, to) = (own.stretch.from, own.stretch.to);
-        row.unclear.extend(row.last().filter(|_| open).map(|place| Unclear { place, from, to, more: false }));
-    }
 }
 
 /// The load of one direction.

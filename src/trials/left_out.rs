@@ -84,16 +84,8 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
 /// So many packets in a row are hardly lost one by one.
 const MANY: usize = 8;
 
-/// What the end of the captures leaves open of a trial.
-pub(super) enum AtEnd {
-    /// All that did not come out may have been inside: why it is not used.
-    NotUsed(String),
-    /// More is missing than a queue holds, but how long that was is open.
-    QueueOpen,
-}
-
-/// What is open of a trial at whose end the captures end: packets that had not come out by then may have been inside.
-pub(super) fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<AtEnd> {
+/// Why a trial is not used at whose end the captures end: packets that had not come out by then may have been inside.
+pub(super) fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
     let last = row.last()?;
     let (from, to) = (found.stretch.from, found.stretch.to);
     let (t, out) = (row.t.get(from..to)?, row.out.get(from..to)?);
@@ -115,11 +107,12 @@ pub(super) fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found
     let inside = if told { in_time && (behind == lost || behind >= MANY) } else { lost <= too_late + 1 };
     if inside {
         let why = "The captures end when it does: packets that had not come out by then may have been inside.";
-        return Some(AtEnd::NotUsed(why.to_owned()));
+        return Some(why.to_owned());
     }
-    // Where all are as late, none waited.
+    // Where all are as late, none waited. How many of those that are missing still waited is open, and with it every count.
     let period = (found.end - found.begin) / (t.len() as i64).max(1);
-    (!told && most - least > period / 2).then_some(AtEnd::QueueOpen)
+    let why = "The captures end before the queue drained: packets inside cannot be told from lost ones.";
+    (!told && most - least > period / 2).then(|| why.to_owned())
 }
 
 /// What makes a stretch a ramp.
@@ -132,10 +125,24 @@ fn ramp(row: &FrameRow, found: &Found) -> String {
         row.count(from, to).saturating_sub(1) as f64 / seconds.max(1e-9)
     };
     format!(
-        "The load never stays: {:.1}/s in the first third of its frames, {:.1}/s in the last. Only a steady load is a trial.",
-        rate(from, from + third.max(2)),
-        rate(to - third.max(2), to)
+        "Rate not steady: {} packets/s in the first third, {} packets/s in the last third. A trial needs a steady load.",
+        grouped(rate(from, from + third.max(2))),
+        grouped(rate(to - third.max(2), to))
     )
+}
+
+/// A rate with one decimal and commas between thousands.
+fn grouped(rate: f64) -> String {
+    let text = format!("{rate:.1}");
+    let whole = text.len().saturating_sub(2);
+    let mut out = String::with_capacity(text.len() + whole / 3);
+    for (at, digit) in text.chars().enumerate() {
+        if at > 0 && at < whole && (whole - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// More packets out than in: the direction, in, out. Only where both are in clear: a tunnel carries other packets, too, and packets may be

@@ -41,6 +41,8 @@ pub(super) const SETTLED: usize = 20;
 pub(super) const MAX_FORWARD: usize = 8;
 /// Two equal frames of a tap that are closer may be one frame that it shows twice, in nanoseconds.
 pub(super) const COPY_NS: i64 = 5_000_000;
+/// Frames of an SA that are replayed in a row, at most.
+pub(super) const REPLAYED: usize = 4_096;
 /// By how much times of different taps on one clock may contradict each other, in nanoseconds.
 pub(super) const TAPS_APART: i64 = 100_000;
 /// A flow whose busiest second has less of the busiest flow's is background.

@@ -53,7 +53,10 @@ pub(crate) fn trial_findings(
     if let (Some(least), Some(most)) =
         (short.iter().map(|t| t.seconds).min_by(f64::total_cmp), short.iter().map(|t| t.seconds).max_by(f64::total_cmp))
     {
-        let evidence = format!("{} last {least:.2} to {most:.2} s.", plural(short.len() as u64, "trial"));
+        let (least, most) = (format!("{least:.2}"), format!("{most:.2}"));
+        let range = if least == most { least } else { format!("{least} to {most}") };
+        let verb = if short.len() == 1 { "lasts" } else { "last" };
+        let evidence = format!("{} {verb} {range} s.", plural(short.len() as u64, "trial"));
         findings.push(Draft::new("trial-short", evidence).count(short.len() as u64).done());
     }
     if !figured.carried_in.is_empty() {

@@ -112,13 +112,22 @@ fn no_tunnel(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Opt
 fn no_latency(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Option<Reason> {
     let last = row.last()?;
     let set = |place: Place| {
-        taps.place(place).steps.iter().any(|step| {
+        taps.place(place).steps.iter().filter(|step| !step.doubtful).any(|step| {
             let at = clocks.map(place, step.at);
             at >= found.begin && at <= found.end.max(found.following.min(found.end + 1_000_000_000))
         })
     };
     if row.places.iter().any(|place| set(*place)) {
         return Some(Reason::ClockStep);
+    }
+    // A path that became longer makes the loads after it doubtful, and one that became shorter, which looks like a clock of the input, those
+    // before it.
+    let doubtful = |place: Place| {
+        let mut steps = taps.place(place).steps.iter().filter(|step| step.doubtful);
+        steps.any(|step| row.first() == Some(place) || clocks.map(place, step.at) <= found.begin)
+    };
+    if row.places.iter().any(|place| doubtful(*place)) {
+        return Some(Reason::NoIdlePacket);
     }
     let known = |place: Option<Place>| place.is_some_and(|place| clocks.get(place).is_some());
     if !known(row.first()) || !known(Some(last)) {

@@ -81,6 +81,10 @@ pub struct Bench {
     pub collapse: Option<(usize, u64)>,
     /// From this time on another SA is used.
     pub rekey: Option<f64>,
+    /// From this time on the SA counts from 1 again.
+    pub restart: Option<f64>,
+    /// From this time on every so many packets one uses another SA.
+    pub second_sa: Option<(f64, u32)>,
     /// So many packets a second of another SA, as long as the load's first one.
     pub other_sa: Option<f64>,
     /// Every so many packets one leaves the device later by that much.
@@ -122,6 +126,8 @@ impl Default for Bench {
             jitter: 0,
             collapse: None,
             rekey: None,
+            restart: None,
+            second_sa: None,
             other_sa: None,
             late: None,
             outage: None,
@@ -228,7 +234,7 @@ impl Bench {
         let mut inside: std::collections::VecDeque<u64> = std::collections::VecDeque::new();
         let mut truth = Vec::new();
         let mut number = 0_u64;
-        let mut spi = 0x1001;
+        let (mut spi, mut restarted, mut second) = (0x1001, false, 0_u32);
         let (entry, exit) = if self.reverse { (2, 0) } else { (0, 2) };
         for load in &self.loads {
             let mut lates = Vec::new();
@@ -254,13 +260,19 @@ impl Bench {
                 if spi == 0x1001 && self.rekey.is_some_and(|at| t >= since(at)) {
                     (spi, sequence) = (0x3003, 0);
                 }
-                sequence += 1;
+                if !restarted && self.restart.is_some_and(|at| t >= since(at)) {
+                    (restarted, sequence) = (true, 0);
+                }
+                let beside = self.second_sa.is_some_and(|(at, every)| t >= since(at) && number % u64::from(every) == 0);
+                let counter = if beside { &mut second } else { &mut sequence };
+                *counter += 1;
+                let numbered = (if beside { 0x4004 } else { spi }, *counter);
                 if self.link_loss.is_some_and(|every| u64::from(sequence) % every == 0) {
                     continue;
                 }
                 tunnelled += 1;
                 let done = done + self.late.map_or(0, |(every, by)| if number.is_multiple_of(every) { by } else { 0 });
-                for (i, octets) in self.outer(&packet, (spi, sequence), &mut noise).into_iter().enumerate() {
+                for (i, octets) in self.outer(&packet, numbered, &mut noise).into_iter().enumerate() {
                     taps[1].push(Out::whole(done + i as u64, self.frame(&octets, 2)));
                 }
                 received += 1;

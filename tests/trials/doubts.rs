@@ -1,10 +1,11 @@
-//! Captures that do not reach over the whole run: frames that are not in a capture are not lost.
+//! Captures that do not reach over the whole run, counters that begin anew, SAs that carry a small part of the load, paths that become
+//! longer: nothing that was not lost is called lost, and no time that is not known is stated.
 
 use serde_json::Value;
 
 use crate::bench::{Bench, Load};
 use crate::support::items;
-use crate::{json, near, reason};
+use crate::{agree, json, near, reason};
 
 type Windows = [Option<(f64, f64)>; 3];
 
@@ -82,4 +83,83 @@ fn captures_that_begin_and_end_within_trials() {
         let clean = report("ended-clean", constant, [Some((0.0, 3.9)); 3]);
         no_accusation(&clean);
     }
+}
+
+/// 2,000 packets, a restart of the counter, 4,000 packets: at once or after a silence.
+#[test]
+fn a_counter_that_begins_anew() {
+    let load = |at: f64, seconds: f64| Load { at, fps: 900.0, seconds, size: 512 };
+    for (name, loads) in
+        [("between", vec![load(0.0, 1.5), load(3.0, 3.0)]), ("within", vec![load(0.0, 1.5), load(1.6, 3.0)])]
+    {
+        for constant in [false, true] {
+            let bench = Bench { loads: loads.clone(), constant, restart: Some(1.55), ..Bench::default() };
+            let made = bench.make(&format!("trials-restart-{name}-{constant}"));
+            for args in [made.all(), made.near()] {
+                let report = json(&args, &[]);
+                no_accusation(&report);
+                assert!(!items(&report, "trials").is_empty(), "{name}");
+                for trial in items(&report, "trials") {
+                    assert_eq!(trial["lost"], 0, "{name}: {trial}");
+                }
+            }
+        }
+    }
+}
+
+/// One flow over two SAs, the second with a small part of it; and a new SA that begins while the old one still sends.
+#[test]
+fn an_sa_with_a_small_part_of_the_load() {
+    let loads = vec![
+        Load { at: 0.0, fps: 500.0, seconds: 3.0, size: 512 },
+        Load { at: 6.0, fps: 900.0, seconds: 3.0, size: 512 },
+    ];
+    for (name, second_sa) in [("all-along", (0.0, 23)), ("at-the-end", (8.5, 23))] {
+        for constant in [false, true] {
+            let bench = Bench { loads: loads.clone(), constant, second_sa: Some(second_sa), ..Bench::default() };
+            let made = bench.make(&format!("trials-second-sa-{name}-{constant}"));
+            for args in [made.all(), made.near()] {
+                let report = json(&args, &[]);
+                no_accusation(&report);
+                agree(&report, "fwd", &made.truth);
+                for trial in items(&report, "trials") {
+                    assert_eq!((&trial["lost"], &trial["tunnelled"]), (&0.into(), &trial["sent"]), "{name}: {trial}");
+                }
+            }
+        }
+    }
+}
+
+/// One clock stamps all taps and the way to the exit takes 600 ms more from the second load on: no latency is stated that hides it.
+#[test]
+fn a_path_that_becomes_longer_between_loads() {
+    for constant in [false, true] {
+        let bench =
+            Bench { loads: steps()[..2].to_vec(), constant, forward: Some((2.2, 600_000_000)), ..Bench::default() };
+        let made = bench.make(&format!("trials-longer-{constant}"));
+        let report = json(&made.all(), &[]);
+        no_accusation(&report);
+        agree(&report, "fwd", &made.truth);
+        let trials = items(&report, "trials");
+        near("p50", &trials[0]["latency_p50_ns"], made.truth[0].p50, 0.001);
+        let longer = &trials[1];
+        let why = reason(longer, "latency").unwrap_or_default();
+        assert!(["clock-step", "no-idle-packet"].contains(&why), "{longer}");
+        assert!(longer["latency_p50_ns"].is_null() && longer["latency_max_ns"].is_null(), "{longer}");
+    }
+}
+
+/// Equal packets, an overload, and captures that end with the load: how many of the missing packets still waited is open.
+#[test]
+fn captures_that_end_before_the_queue_drained() {
+    let loads = vec![
+        Load { at: 0.0, fps: 900.0, seconds: 1.5, size: 512 },
+        Load { at: 3.0, fps: 1_900.0, seconds: 1.5, size: 512 },
+    ];
+    let bench = Bench { loads, constant: true, room: 100, captured: [Some((0.0, 4.4995)); 3], ..Bench::default() };
+    let report = json(&bench.make("trials-undrained").all(), &[]);
+    no_accusation(&report);
+    assert_eq!(items(&report, "trials").len(), 1, "{:#}", report["trials"]);
+    let why = report["segments"][0]["why"].as_str().unwrap_or_default();
+    assert!(why.contains("captures end"), "{why}");
 }

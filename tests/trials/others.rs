@@ -59,7 +59,7 @@ fn a_load_that_rises_all_the_time_is_no_trial() {
     assert!(items(&report, "trials").is_empty(), "{:#}", report["trials"]);
     let segment = &report["segments"][0];
     assert_eq!((segment["kind"].as_str(), &segment["frames"]), (Some("ramp"), &made.truth[0].sent.into()));
-    assert!(segment["why"].as_str().is_some_and(|why| why.contains("never stays")), "{segment}");
+    assert!(segment["why"].as_str().is_some_and(|why| why.contains("Rate not steady")), "{segment}");
     assert_eq!(codes(&report), ["trials-none"]);
 }
 

@@ -1,71 +1,100 @@
 //! Frames that are no packets of their own: a tap showed them twice, somebody replayed them, or another SA carries what is no test load.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
 use super::row::Sighted;
-use crate::trials::limits::{BACKGROUND, COPY_NS};
+use crate::trials::limits::{BACKGROUND, COPY_NS, REPLAYED};
 use crate::trials::read::tap::{ContentDigest, Outer};
 
-/// An SA's numbers as its frames are read.
-#[derive(Clone, Debug, Default)]
-struct Numbered {
-    origin: u32,
-    seen: std::collections::BTreeSet<i64>,
-}
-
-/// Which frames of a tunnel repeat a number of their SA while its numbers go on: the packet was there already. Numbers that begin anew
-/// and do not come back are those of a device that was restarted.
-pub(super) fn repeated(records: &[&Outer]) -> Vec<bool> {
-    let mut runs: HashMap<u16, Numbered, FixedState> = HashMap::default();
-    let numbers: Vec<i64> = records
-        .iter()
-        .map(|own| {
-            let run = runs
-                .entry(own.stream)
-                .or_insert_with(|| Numbered { origin: own.detail.sequence, ..Numbered::default() });
-            i64::from(own.detail.sequence.wrapping_sub(run.origin) as i32)
-        })
-        .collect();
-    // The greatest number that each SA reaches behind a frame.
-    let mut ahead: HashMap<u16, i64, FixedState> = HashMap::default();
-    let mut later = vec![i64::MIN; records.len()];
-    for ((own, number), later) in records.iter().zip(&numbers).zip(&mut later).rev() {
-        let most = ahead.entry(own.stream).or_insert(i64::MIN);
-        *later = *most;
-        *most = (*most).max(*number);
+/// Which frames of a tunnel repeat a number of their SA: the packet was there already. Numbers that begin anew are those of a device
+/// that was restarted: only where an SA soon returns above its highest number, within one load, and did not count up to it, were frames
+/// replayed. `gap`: a longer silence ends a load.
+pub(super) fn repeated(records: &[&Outer], gap: i64) -> Vec<bool> {
+    let mut sas: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+    for (at, own) in records.iter().enumerate() {
+        sas.entry(own.stream).or_default().push(at);
     }
-    let mut copies = Vec::with_capacity(records.len());
-    for ((own, number), later) in records.iter().zip(&numbers).zip(later) {
-        let Some(run) = runs.get_mut(&own.stream) else { continue };
-        let high = run.seen.last().copied().unwrap_or(i64::MIN);
-        let copy = own.detail.sequence != 0 && run.seen.contains(number) && (*number == high || later > high);
-        if !copy {
-            run.seen.insert(*number);
+    let mut copies = vec![false; records.len()];
+    for places in sas.values() {
+        let own: Vec<&Outer> = places.iter().filter_map(|at| records.get(*at).copied()).collect();
+        for (at, copy) in places.iter().zip(of_one_sa(&own, gap)) {
+            if let Some(slot) = copies.get_mut(*at) {
+                *slot = copy;
+            }
         }
-        copies.push(copy);
     }
     copies
 }
 
-/// Removes the second of each pair of equal frames where a tap shows nearly every frame twice. A tester that sends the same packet again
-/// and again sends it more than twice.
+/// The same of one SA.
+fn of_one_sa(records: &[&Outer], gap: i64) -> Vec<bool> {
+    let origin = records.first().map_or(0, |own| own.detail.sequence);
+    let numbers: Vec<i64> =
+        records.iter().map(|own| i64::from(own.detail.sequence.wrapping_sub(origin) as i32)).collect();
+    let in_one_load = |from: usize, to: usize| {
+        let around = records.get(from.saturating_sub(1)..records.len().min(to + 1)).unwrap_or_default();
+        around.iter().zip(around.iter().skip(1)).all(|(a, b)| b.t - a.t <= gap)
+    };
+    let (mut seen, mut high): (HashSet<i64, FixedState>, i64) = (HashSet::default(), i64::MIN);
+    let mut copies = Vec::with_capacity(records.len());
+    while let Some(number) = numbers.get(copies.len()).copied() {
+        let from = copies.len();
+        if number >= high {
+            copies.push(number == high && in_one_load(from, from));
+            high = number;
+            seen.insert(number);
+            continue;
+        }
+        // Frames until the SA is above its highest number again.
+        let rest = numbers.get(from..).unwrap_or_default();
+        let returns = rest.iter().position(|next| *next > high);
+        let fallen = rest.get(..returns.unwrap_or(rest.len())).unwrap_or_default();
+        let to = from + fallen.len();
+        let soon = returns.is_some() && fallen.len() <= REPLAYED && in_one_load(from, to);
+        let replayed = soon && !counts_up(fallen, high);
+        copies.extend(fallen.iter().map(|number| !seen.insert(*number) && replayed));
+    }
+    for (copy, own) in copies.iter_mut().zip(records) {
+        *copy &= own.detail.sequence != 0;
+    }
+    copies
+}
+
+/// Whether numbers count up to the highest one: an SA that began anew carries on above it, and replayed frames jump.
+fn counts_up(fallen: &[i64], high: i64) -> bool {
+    let Some((first, last)) = fallen.first().zip(fallen.last()) else { return false };
+    let frames = fallen.len() as i64;
+    first < last && high - last <= frames / 8 && last - first < 2 * frames
+}
+
+/// Removes the second of each pair of equal frames where a tap shows nearly every frame twice: far closer to each other than packets are.
+/// A tester may send each packet twice, or the same one again and again.
 pub(super) fn once(frames: &mut Vec<Sighted>) {
     let mut last: HashMap<ContentDigest, i64, FixedState> = HashMap::default();
-    let second: Vec<bool> = frames
+    let apart: Vec<Option<i64>> = frames
         .iter()
         .map(|frame| {
-            let before = last.insert(frame.key, frame.t);
-            frame.key != ContentDigest::NONE && before.is_some_and(|before| frame.t - before <= COPY_NS)
+            let before = last.insert(frame.key, frame.t).filter(|_| frame.key != ContentDigest::NONE)?;
+            Some(frame.t - before).filter(|apart| *apart <= COPY_NS)
         })
         .collect();
+    let firsts: Vec<i64> =
+        frames.iter().zip(&apart).filter(|(_, apart)| apart.is_none()).map(|(own, _)| own.t).collect();
+    let mut periods: Vec<i64> = firsts.iter().zip(firsts.iter().skip(1)).map(|(a, b)| b - a).collect();
+    periods.sort_unstable();
+    let period = periods.get(periods.len() / 2).copied().unwrap_or(0);
+    let second: Vec<bool> = apart.iter().map(|apart| apart.is_some_and(|apart| apart * COPY_OF < period)).collect();
     let copies = second.iter().filter(|second| **second).count();
     if (49 * frames.len()..=51 * frames.len()).contains(&(copies * 100)) && last.len() * 100 >= 49 * frames.len() {
         let mut second = second.into_iter();
         frames.retain(|_| second.next() != Some(true));
     }
 }
+
+/// Two copies are closer than this part of the period of the load.
+const COPY_OF: i64 = 8;
 
 /// An SA's life: first and last frame, and its busiest second.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +107,55 @@ struct Life {
 }
 
 /// SAs beside the test load's: less busy than any flow of the test is, while another SA is busy. An SA that follows another one carries
-/// on what that carried.
-pub(super) fn background(records: &[&Outer]) -> Vec<u16> {
+/// on what that carried. Where it is known what `came` in, the other SAs must account for all of it in one load: a tester may send a
+/// small part of its load over an SA of its own. `gap`: a longer silence ends a load.
+pub(super) fn background(records: &[&Outer], came: Option<&[Sighted]>, gap: i64) -> Vec<u16> {
+    let quiet = quiet(records);
+    let Some(came) = came.filter(|_| !quiet.is_empty()) else { return quiet };
+    let rest = records.iter().filter(|own| !quiet.contains(&own.stream));
+    let passed = bulks(rest.map(|own| (own.t, u64::from(own.share.frames))), gap);
+    let came = bulks(came.iter().filter(|own| own.test).map(|own| (own.t, u64::from(own.frames))), gap);
+    if came.len() != passed.len() {
+        return Vec::new();
+    }
+    let accounted = |sa: &u16| {
+        came.iter().zip(&passed).any(|(came, passed)| {
+            let own = records.iter().filter(|own| own.stream == *sa && (passed.first..=passed.last).contains(&own.t));
+            let own: u64 = own.map(|own| u64::from(own.share.frames)).sum();
+            // Were they of the load, as many would be missing.
+            own > 0 && came.packets.abs_diff(passed.packets) * MISSED_OF <= own
+        })
+    };
+    quiet.into_iter().filter(accounted).collect()
+}
+
+/// Packets between two silences.
+#[derive(Clone, Copy, Debug)]
+struct Bulk {
+    first: i64,
+    last: i64,
+    packets: u64,
+}
+
+fn bulks(frames: impl Iterator<Item = (i64, u64)>, gap: i64) -> Vec<Bulk> {
+    let mut bulks: Vec<Bulk> = Vec::new();
+    for (t, packets) in frames {
+        match bulks.last_mut().filter(|bulk| t - bulk.last <= gap) {
+            Some(bulk) => {
+                bulk.last = t;
+                bulk.packets += packets;
+            }
+            None => bulks.push(Bulk { first: t, last: t, packets }),
+        }
+    }
+    bulks
+}
+
+/// Fewer than this part of an SA's packets may be missing beside it.
+const MISSED_OF: u64 = 4;
+
+/// SAs that are far less busy than one that lives at the same time.
+fn quiet(records: &[&Outer]) -> Vec<u16> {
     let mut lives: BTreeMap<u16, Life> = BTreeMap::new();
     for own in records {
         let second = own.t.div_euclid(1_000_000_000);
@@ -121,7 +197,7 @@ mod tests {
 
     fn copies(frames: &[Outer]) -> Vec<u32> {
         let records: Vec<&Outer> = frames.iter().collect();
-        let which = repeated(&records);
+        let which = repeated(&records, 500_000_000);
         frames.iter().zip(which).filter(|(_, copy)| *copy).map(|(own, _)| own.detail.sequence).collect()
     }
 
@@ -132,6 +208,43 @@ mod tests {
         assert_eq!(copies(&frames(1, [1, 3, 2, 4])), Vec::<u32>::new());
         assert_eq!(copies(&frames(1, [1, 2, 3, 4, 1, 2, 3])), Vec::<u32>::new());
         assert_eq!(copies(&frames(1, [u32::MAX - 1, u32::MAX, 0, 1, u32::MAX, 2])), [u32::MAX]);
+        assert_eq!(copies(&frames(1, [1, 2, 3, 4, 3, 3, 5])), [3, 3]);
+        let replay: Vec<u32> = (6..26).chain(181..201).collect();
+        assert_eq!(copies(&frames(1, (1..201).chain(replay.clone()).chain(201..250))), replay);
+    }
+
+    #[test]
+    fn a_restarted_counter_that_passes_its_old_end_is_no_replay() {
+        // At once, after a silence, with a hole, and with each frame there twice.
+        assert_eq!(copies(&frames(1, (1..200).chain(1..400))), Vec::<u32>::new());
+        let mut paused = frames(1, (1..200).chain(1..400));
+        paused.iter_mut().skip(199).for_each(|own| own.t += 2_000_000_000);
+        assert_eq!(copies(&paused), Vec::<u32>::new());
+        assert_eq!(copies(&frames(1, (1..200).chain(1..190).chain(201..400))), Vec::<u32>::new());
+        let twice = (1..200).chain(1..400).flat_map(|number| [number; 2]);
+        assert!(copies(&frames(1, twice)).len() < 400);
+        // The same number of a later load.
+        let mut later = frames(1, [1, 2, 3, 4, 2, 5, 6]);
+        later.iter_mut().skip(4).for_each(|own| own.t += 2_000_000_000);
+        assert_eq!(copies(&later), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn a_tester_that_sends_each_packet_twice_shows_no_copies() {
+        let pairs = |apart: i64| -> Vec<Sighted> {
+            let frame = |at: i64| {
+                let (k, second) = (at / 2, at % 2);
+                let key = ContentDigest::of(0x1234_5678_9abc * (k as u64 + 1));
+                let t = k * 2_000_000 + second * apart;
+                Sighted { t, key, size: 512, record: at as u32, frames: 1, stream: 0, test: true }
+            };
+            (0..400).map(frame).collect()
+        };
+        for (apart, left) in [(700, 200), (200_000, 200), (300_000, 400), (1_000_000, 400)] {
+            let mut frames = pairs(apart);
+            once(&mut frames);
+            assert_eq!(frames.len(), left, "{apart}");
+        }
     }
 
     #[test]
@@ -142,10 +255,26 @@ mod tests {
             own.t = k as i64 * 50_000_000;
         }
         let all: Vec<&Outer> = busy.iter().chain(&quiet).collect();
-        assert_eq!(background(&all), [2]);
+        assert_eq!(background(&all, None, 0), [2]);
+        // The other SA lacks as many: the quiet one carries part of the load.
+        let came = |packets: u32| -> Vec<Sighted> {
+            let frame = |at: u32| Sighted {
+                t: i64::from(at) * 1_000_000,
+                key: ContentDigest::NONE,
+                size: 512,
+                record: at,
+                frames: 1,
+                stream: 0,
+                test: true,
+            };
+            (0..packets).map(frame).collect()
+        };
+        for (packets, expected) in [(2_000, vec![2]), (2_010, vec![2]), (2_040, Vec::new())] {
+            assert_eq!(background(&all, Some(&came(packets)), 500_000_000), expected, "{packets}");
+        }
         let mut next = frames(3, 0..20);
         next.iter_mut().for_each(|own| own.t += 1_999_000_000);
         let all: Vec<&Outer> = busy.iter().chain(&next).collect();
-        assert_eq!(background(&all), Vec::<u16>::new());
+        assert_eq!(background(&all, None, 0), Vec::<u16>::new());
     }
 }

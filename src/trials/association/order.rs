@@ -253,7 +253,10 @@ fn by_number(left: &mut [(&Sighted, i64)], records: &[Outer]) {
     let Some(numbers) = left.iter().map(|(frame, _)| number(frame)).collect::<Option<Vec<i64>>>() else { return };
     // Numbers that begin anew, or none at all, say nothing.
     let near = |pair: &[i64]| pair.last().zip(pair.first()).is_some_and(|(b, a)| (b - a).abs() < NUMBERED && b != a);
-    if numbers.windows(2).all(near) {
+    let mut each = numbers.clone();
+    each.sort_unstable();
+    each.dedup();
+    if numbers.windows(2).all(near) && each.len() == numbers.len() {
         left.sort_by_key(|(frame, _)| number(frame));
     }
 }

@@ -167,32 +167,12 @@ pub(crate) fn sightings(
     let tests = plain.map(|place| test_flows(taps, ways, direction, place, settings));
     // What comes in encrypted cannot be told from background of the same lengths, so that must count where it goes out, too.
     let all = places.first().is_some_and(|place| taps.is_tunnel(*place));
-    let at = |place: Place| {
+    let gap = i64::try_from(settings.gap_ns).unwrap_or(i64::MAX);
+    let at = |place: Place, came: Option<&[Sighted]>| {
         let tap = taps.place(place);
         if taps.is_tunnel(place) {
-            let mut mine = sas_of(tap, ways, direction);
-            let own = tap
-                .tunnelled
-                .records
-                .iter()
-                .enumerate()
-                .filter(|(_, o)| mine.get(usize::from(o.stream)) == Some(&true));
-            let mut own: Vec<(usize, &Outer)> = own.collect();
-            let visible =
-                own.iter().filter(|(_, o)| o.detail.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
-            if !visible {
-                packets_of_the_load(&mut own, &mut mine, !all || places.len() == 1, taps.is_thinned());
-            }
-            let frames = own.iter().map(|(at, o)| Sighted {
-                t: o.t,
-                key: if visible { o.key } else { ContentDigest::NONE },
-                size: if visible { o.detail.inner } else { o.detail.outer },
-                record: *at as u32,
-                frames: o.share.frames,
-                stream: o.stream,
-                test: true,
-            });
-            At { frames: frames.collect(), sas: mine, tunnel: true, visible }
+            let load = LoadInTunnel { alone: !all || places.len() == 1, thinned: taps.is_thinned(), came, gap };
+            in_tunnel(tap, sas_of(tap, ways, direction), &load)
         } else {
             let test = |flow: u16| tests.as_ref().and_then(|tests| tests.get(usize::from(flow))) == Some(&true);
             let mine = |flow: u16| all && ways.of_flow(taps, flow) == Some(direction);
@@ -213,7 +193,44 @@ pub(crate) fn sightings(
             At { frames, sas: Vec::new(), tunnel: false, visible: true }
         }
     };
-    places.iter().map(|place| (*place, at(*place))).collect()
+    let mut seen: Vec<(Place, At)> = Vec::with_capacity(places.len());
+    for place in places {
+        // What came in tells whether an SA carries any of it.
+        let own = at(*place, seen.first().map(|(_, first)| first.frames.as_slice()));
+        seen.push((*place, own));
+    }
+    seen
+}
+
+/// What is known of the load when the frames of a tunnel are read.
+struct LoadInTunnel<'f> {
+    /// Whether only frames of the load count.
+    alone: bool,
+    thinned: bool,
+    /// What came in before.
+    came: Option<&'f [Sighted]>,
+    /// A longer silence ends a load.
+    gap: i64,
+}
+
+/// Frames of some SAs of a tunnel.
+fn in_tunnel(tap: &Tap, mut mine: Vec<bool>, load: &LoadInTunnel<'_>) -> At {
+    let own = tap.tunnelled.records.iter().enumerate();
+    let mut own: Vec<(usize, &Outer)> = own.filter(|(_, o)| mine.get(usize::from(o.stream)) == Some(&true)).collect();
+    let visible = own.iter().filter(|(_, o)| o.detail.inner > 0).count() * 100 >= own.len() * 99 && !own.is_empty();
+    if !visible {
+        packets_of_the_load(&mut own, &mut mine, load);
+    }
+    let frames = own.iter().map(|(at, o)| Sighted {
+        t: o.t,
+        key: if visible { o.key } else { ContentDigest::NONE },
+        size: if visible { o.detail.inner } else { o.detail.outer },
+        record: *at as u32,
+        frames: o.share.frames,
+        stream: o.stream,
+        test: true,
+    });
+    At { frames: frames.collect(), sas: mine, tunnel: true, visible }
 }
 
 /// Which SAs of a tap go one way.
@@ -226,17 +243,17 @@ fn sas_of(tap: &Tap, ways: &Ways, direction: Direction) -> Vec<bool> {
 }
 
 /// Leaves out of the frames of a tunnel those that are no packets of their own and, for the test load alone, SAs that carry none of it.
-fn packets_of_the_load(own: &mut Vec<(usize, &Outer)>, mine: &mut [bool], load_alone: bool, thinned: bool) {
-    let records: Vec<&Outer> = own.iter().filter(|_| load_alone).map(|(_, record)| *record).collect();
-    for sa in copies::background(&records) {
+fn packets_of_the_load(own: &mut Vec<(usize, &Outer)>, mine: &mut [bool], load: &LoadInTunnel<'_>) {
+    let records: Vec<&Outer> = own.iter().filter(|_| load.alone).map(|(_, record)| *record).collect();
+    for sa in copies::background(&records, load.came, load.gap) {
         if let Some(mine) = mine.get_mut(usize::from(sa)) {
             *mine = false;
         }
     }
     own.retain(|(_, record)| mine.get(usize::from(record.stream)) == Some(&true));
-    if !thinned {
+    if !load.thinned {
         let records: Vec<&Outer> = own.iter().map(|(_, record)| *record).collect();
-        let mut repeated = copies::repeated(&records).into_iter();
+        let mut repeated = copies::repeated(&records, load.gap).into_iter();
         own.retain(|_| repeated.next() != Some(true));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A device that pauses shows the same silence at its output, but its queue drains afterwards. A queue that drains during a pause of the
 //! tester shows the same fall of latency, but not below the latency of an idle device. A clock that is set between two loads shifts the whole
-//! of the second one at one tap; that it was a clock is certain where packets then leave before they came, or by so much that loads
-//! would be taken for each other.
+//! of the second one at one tap; that it was a clock is certain where packets then leave before they came. Where loads would be taken for
+//! each other it is undone as well, but a longer path looks the same: no latency from there on is known.
 
 use super::clocks::Clocks;
 use super::pair::{Span, is_exact};
@@ -18,6 +18,8 @@ pub(crate) struct Forward {
     pub(crate) place: Place,
     pub(crate) after: i64,
     pub(crate) by: i64,
+    /// Whether a path that became longer explains it as well.
+    pub(crate) doubtful: bool,
 }
 
 /// A packet at both taps: time there by the clock of the first tap, and the time that each tap states.
@@ -60,9 +62,9 @@ pub(crate) fn forward(
         let (k, by) = step(met)?;
         let before = met.get(k)?;
         Some(if by > 0 {
-            Forward { place, after: before.raw_out, by }
+            Forward { place, after: before.raw_out, by, doubtful: false }
         } else {
-            Forward { place: first, after: before.raw_in, by: -by }
+            Forward { place: first, after: before.raw_in, by: -by, doubtful: false }
         })
     })
 }
@@ -119,16 +121,18 @@ fn between_loads(
         if !whole || !(impossible || by.abs() > rules.gap) {
             return None;
         }
+        let doubtful = !impossible;
         // Somewhere in the silence: what passed then is of neither load.
         let middle = |last: i64, next: i64| last.midpoint(next.saturating_sub(by.abs()).max(last));
         Some(if by > 0 {
-            Forward { place, after: middle(left.get(k)?.last, left.get(k + 1)?.first), by }
+            Forward { place, after: middle(left.get(k)?.last, left.get(k + 1)?.first), by, doubtful }
         } else {
             let raw = |t: i64| row.t.binary_search(&t).ok().and_then(|i| raw_in.get(i)).copied();
             Forward {
                 place: row.first()?,
                 after: middle(raw(came.get(k)?.last)?, raw(came.get(k + 1)?.first)?),
                 by: -by,
+                doubtful,
             }
         })
     })

@@ -260,7 +260,7 @@ impl Taps {
     pub(super) fn undo(&mut self, step: Forward) {
         let place = step.place as usize;
         if let Some(tap) = self.tap.get_mut(place) {
-            tap.undo(step.after, step.by);
+            tap.undo(step.after, step.by, step.doubtful);
         }
         for start in self.flows.lane.iter_mut().filter_map(|lane| lane.at.get_mut(place)).flat_map(|at| &mut at.starts)
         {

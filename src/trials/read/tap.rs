@@ -72,6 +72,8 @@ pub(crate) struct ClockStep {
     pub(crate) at: i64,
     /// By how much times are moved from here on, in all.
     pub(crate) shift: i64,
+    /// Whether the path may have become longer instead: latencies after it are not known.
+    pub(crate) doubtful: bool,
 }
 
 /// A tap.
@@ -138,7 +140,7 @@ impl Tap {
             return ns;
         };
         if ns < latest - STEP_BACK_NS {
-            let step = ClockStep { at: latest, shift: shift.saturating_add(latest - ns) };
+            let step = ClockStep { at: latest, shift: shift.saturating_add(latest - ns), doubtful: false };
             self.steps.push(step);
             return latest;
         }
@@ -147,7 +149,7 @@ impl Tap {
     }
 
     /// Takes back that the clock was set forward after a time.
-    pub(crate) fn undo(&mut self, after: i64, by: i64) {
+    pub(crate) fn undo(&mut self, after: i64, by: i64, doubtful: bool) {
         let back = |t: &mut i64| *t = if *t > after { t.saturating_sub(by) } else { *t };
         self.plain.records.iter_mut().for_each(|own| back(&mut own.t));
         self.tunnelled.records.iter_mut().for_each(|own| back(&mut own.t));
@@ -160,7 +162,7 @@ impl Tap {
             back(&mut step.at);
             step.shift = step.shift.saturating_sub(by);
         }
-        self.steps.push(ClockStep { at: after, shift: known.saturating_sub(by) });
+        self.steps.push(ClockStep { at: after, shift: known.saturating_sub(by), doubtful });
         self.steps.sort_by_key(|step| step.at);
     }
 

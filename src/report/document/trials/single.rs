@@ -88,7 +88,7 @@ pub(super) fn latency(report: &TrialsReport, view: &View) -> Section {
     section.table(table);
     section.more(view, timed.len(), "trials", "--format csv --table trials");
     for (why, trials) in without_latency(report) {
-        section.say(format!("Not determined of {trials}: {why}."));
+        section.say(format!("Latency not determined for {trials}: {why}."));
     }
     section
 }
