@@ -263,7 +263,8 @@ impl Bench {
                 if !restarted && self.restart.is_some_and(|at| t >= since(at)) {
                     (restarted, sequence) = (true, 0);
                 }
-                let beside = self.second_sa.is_some_and(|(at, every)| t >= since(at) && number % u64::from(every) == 0);
+                let beside =
+                    self.second_sa.is_some_and(|(at, every)| t >= since(at) && number.is_multiple_of(u64::from(every)));
                 let counter = if beside { &mut second } else { &mut sequence };
                 *counter += 1;
                 let numbered = (if beside { 0x4004 } else { spi }, *counter);
