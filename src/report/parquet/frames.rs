@@ -28,8 +28,8 @@ pub struct FrameTables<W: Write + Send, O, D> {
     asked: String,
     /// The capture that the rows are of.
     capture: String,
-    /// Day of its first row.
-    day: Option<String>,
+    /// Time of the first row, once there is one.
+    begins: Option<Option<i64>>,
     /// The capture that the next rows are of.
     next: Option<String>,
 }
@@ -48,7 +48,7 @@ where
         let fields = FRAMES.iter().map(|(name, kind, _)| column_type(name, *kind));
         let schema = schema_of("frames", fields).map_err(io::Error::other)?;
         let (files, rows) = (PartFiles::new(schema, open, done), FrameColumns::new());
-        Ok(Self { files, rows, asked, capture: String::new(), day: None, next: None })
+        Ok(Self { files, rows, asked, capture: String::new(), begins: None, next: None })
     }
 
     /// The capture that the next rows belong to, as it was named.
@@ -66,7 +66,7 @@ where
             self.rows.capture = next.clone().into_bytes().into();
             self.capture = next;
         }
-        self.day.get_or_insert_with(|| day_of(frame.time.ns()));
+        self.begins.get_or_insert_with(|| frame.time.ns());
         self.rows.at = 0;
         fill(&mut self.rows, frame, stack);
         self.rows.count += 1;
@@ -74,9 +74,9 @@ where
     }
 
     fn group(&mut self) -> io::Result<()> {
-        let of = format!("{}\n{}", self.capture, self.asked);
-        let day = self.day.as_deref().unwrap_or("unknown");
-        let place = Place { table: "frames", day, stream: &stream_of(&self.capture), of: &of };
+        let begins = self.begins.flatten();
+        let of = format!("{}\n{}\n{}", self.capture, self.asked, begins.unwrap_or(i64::MIN));
+        let place = Place { table: "frames", day: &day_of(begins), stream: &stream_of(&self.capture), of: &of };
         let rows = &mut self.rows;
         self.files.group(&place, |group| rows.write(group))
     }
@@ -89,7 +89,7 @@ where
         if self.rows.count > 0 {
             self.group()?;
         }
-        self.day = None;
+        self.begins = None;
         self.files.end()
     }
 }

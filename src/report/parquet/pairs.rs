@@ -16,7 +16,8 @@ pub struct PairTables<W: Write + Send, O, D> {
     files: PartFiles<W, O, D>,
     names: PairNames,
     rows: Vec<PairRow>,
-    day: Option<String>,
+    /// Time of the first row, once there is one.
+    begins: Option<Option<i64>>,
     stream: String,
     /// What the pairs are made of, for the names of files.
     of: String,
@@ -37,7 +38,7 @@ where
         let of = format!("{}\n\n{}\n\n{asked}", plain.join("\n"), tunnel.join("\n"));
         let stream = stream_of(tunnel.first().map_or("", String::as_str));
         let files = PartFiles::new(schema(&PAIRS).map_err(io::Error::other)?, open, done);
-        Ok(Self { files, names: PairNames::new(plain, tunnel), rows: Vec::new(), day: None, stream, of })
+        Ok(Self { files, names: PairNames::new(plain, tunnel), rows: Vec::new(), begins: None, stream, of })
     }
 
     /// Writes one pair.
@@ -45,14 +46,15 @@ where
     /// # Errors
     /// Whatever the files fail with.
     pub fn write(&mut self, pair: &Pair) -> io::Result<()> {
-        self.day.get_or_insert_with(|| day_of(pair.tunnel_time_ns));
+        self.begins.get_or_insert(pair.tunnel_time_ns);
         self.rows.push(self.names.row(pair));
         if self.rows.len() == GROUP { self.group() } else { Ok(()) }
     }
 
     fn group(&mut self) -> io::Result<()> {
-        let day = self.day.as_deref().unwrap_or("unknown");
-        let place = Place { table: "pairs", day, stream: &self.stream, of: &self.of };
+        let begins = self.begins.flatten();
+        let of = format!("{}\n{}", self.of, begins.unwrap_or(i64::MIN));
+        let place = Place { table: "pairs", day: &day_of(begins), stream: &self.stream, of: &of };
         let rows: Vec<&PairRow> = self.rows.iter().collect();
         self.files.group(&place, |group| write_group(group, &PAIRS, &rows))?;
         self.rows.clear();
