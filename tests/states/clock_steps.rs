@@ -148,5 +148,9 @@ fn a_missing_file_of_short_ones_is_a_hole() {
     let report = run("report", &files);
     assert!(codes(&report).contains(&"capture-hole"), "{:?}", codes(&report));
     let hole = items(&report, "findings").iter().find(|finding| text(finding, "code") == "capture-hole");
-    assert!(text(hole.expect("just seen"), "evidence").contains("300 sequence numbers are missing"), "{}", at(&report, "findings"));
+    assert!(
+        text(hole.expect("just seen"), "evidence").contains("300 sequence numbers are missing"),
+        "{}",
+        at(&report, "findings")
+    );
 }
