@@ -338,7 +338,7 @@ pub(super) const NOT_ESP: Entry = Entry {
               only a sample of the packets may show ESP so.",
     causes: &[
         "Another protocol uses the port: OpenVPN, WireGuard, QUIC, DTLS, RTP, TURN, IPFIX or a game.",
-        "The capture was sampled (one packet of so many), so that the numbers of ESP leap.",
+        "The capture was sampled (one packet of every N), so the sequence numbers of ESP skip.",
     ],
     remedy: &["If it is ESP, name its SAs with `--config`, or capture from the IKE exchange on."],
     lines: &[],

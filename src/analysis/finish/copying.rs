@@ -10,7 +10,7 @@ const COPYING_TAP: u64 = 5;
 const NUMBERED: u64 = 20;
 const NUMBERED_SHARE: u64 = 10;
 
-/// Whether copies are so many, and such, that the TAP makes them.
+/// Whether the TAP makes the copies: there are many, and they are copies of packets with sequence numbers or fill a whole direction.
 pub(super) fn is_copying(state: &StreamState) -> bool {
     let frames = state.totals.sums.frames;
     frames > 0 && state.copies.copies.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(state, frames)

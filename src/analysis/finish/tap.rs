@@ -189,8 +189,8 @@ impl<'a> Tap<'a> {
         one && self.has_answers()
     }
 
-    /// Whether IP packets run both ways between two endpoints, whatever MAC addresses they bear: with a virtual router (HSRP, VRRP)
-    /// frames go to an address that none comes from.
+    /// Whether IP packets run both ways between any two endpoints. MAC addresses cannot tell: a virtual router (HSRP, VRRP) receives at an
+    /// address that it never sends from.
     pub(crate) fn has_answers(&self) -> bool {
         let tables = &self.stream.tables;
         let answered = |sa: &SaView<'_>| {

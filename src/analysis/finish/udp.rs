@@ -58,9 +58,8 @@ fn conduct(state: &SaState) -> Conduct {
     }
 }
 
-/// Whether more than half of the numbers are followed by a gap, and gaps are longer than the packets that load sharing sends elsewhere: a
-/// time or an amount of data counts so. A capture that holds one packet of so many looks the same; that is why the ports of ESP in UDP
-/// outweigh it.
+/// Whether more than half of the numbers are followed by a gap, and gaps are longer than load sharing makes them: counters of time or bytes
+/// behave so. A sampled capture of ESP looks the same, so this does not count against ESP on ports 500 and 4500 and those of `--udp-port`.
 fn strides(state: &SaState) -> bool {
     /// Links that share the packets of an SA, at most.
     const LINKS: u64 = 8;

@@ -196,7 +196,7 @@ fn mode_finding(
         .iter()
         .find(|one| one.mode.is_some_and(|mode| mode.name() != seen.name()))
         .filter(|_| seen != SaMode::Unknown)?;
-    // In a bundle the mode is that of the whole: AH stands in front of ESP, which hides the packet, whether or not one statement has both.
+    // The mode of AH in front of ESP cannot be seen, because ESP hides the packet, whether AH and ESP are stated together or apart.
     if sa.key.protocol == Protocol::Ah && (sa.is_opaque() || one.suite.is_some_and(|suite| suite.esp.is_some())) {
         return None;
     }

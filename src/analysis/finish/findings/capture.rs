@@ -132,8 +132,7 @@ fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, asked: Option<u64>, rep
         let Some(steps) = before.frames.checked_sub(1).filter(|steps| *steps > 0) else { continue };
         let hole = first.saturating_sub(last);
         let usual = last.saturating_sub(begin) / i64::try_from(steps).unwrap_or(i64::MAX);
-        // Where numbers are missing a shorter pause is one, too, unless somebody said how long it must be: files of a fast link last less
-        // than a second.
+        // Without --hole, any pause at which sequence numbers are missing may be a hole: files of a fast link last less than a second.
         let usually = if border.missing > 0 { 0 } else { HOLE_NS };
         let least = asked.map_or(usually, |ns| i64::try_from(ns).unwrap_or(i64::MAX));
         if hole < least || hole < usual.saturating_mul(10) || hole < longest.saturating_mul(2) {

@@ -123,7 +123,7 @@ impl Succession {
 
 /// Numbers that are out of order around a border, at the most.
 const REORDERED: u64 = 4_096;
-/// So many may be, however few numbers there are on either side; of more, no more than half of those on each side.
+/// Up to this many are always allowed; more only if they are at most half of the numbers on each side.
 const FEW_REORDERED: u64 = 32;
 
 fn step(own: &SequenceState, later: &SequenceState) -> Option<Step> {
