@@ -6,60 +6,98 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 #[non_exhaustive]
-#[allow(missing_docs)] // each variant is named by `name`, in the field's own terms
 pub enum LayerKind {
+    /// An Ethernet header (IEEE 802.3 clause 3).
     Ethernet = 1,
+    /// A VLAN tag, customer or service (IEEE 802.1Q).
     Vlan,
+    /// The MACsec tag (IEEE 802.1AE); what it protects is not read.
     Macsec,
+    /// An MPLS label (RFC 3032).
     Mpls,
+    /// PPPoE discovery, ethertype 0x8863 (RFC 2516).
     PppoeDiscovery,
+    /// The header of a PPPoE session, ethertype 0x8864 (RFC 2516).
     Pppoe,
+    /// A PPP header (RFC 1661).
     Ppp,
+    /// Linux cooked capture, link type 113.
     Sll,
+    /// Linux cooked capture, second version, link type 276.
     Sll2,
+    /// The BSD loopback header, link types 0 and 108.
     Null,
+    /// An LLC header (IEEE 802.2).
     Llc,
+    /// A SNAP header behind LLC (IEEE 802).
     Snap,
+    /// Cisco HDLC.
     Chdlc,
+    /// No link header: the frame begins with IP.
     Raw,
+    /// ARP (RFC 826).
     Arp,
+    /// An IPv4 header (RFC 791).
     Ipv4,
+    /// An IPv6 header (RFC 8200).
     Ipv6,
     /// Any IPv6 extension header other than fragment, AH and ESP (RFC 8200 section 4), one layer each.
     Ipv6Options,
     /// The IPv6 fragment header (RFC 8200 section 4.5).
     Ipv6Fragment,
+    /// The Authentication Header (RFC 4302).
     Ah,
+    /// The Encapsulating Security Payload (RFC 4303).
     Esp,
+    /// IP payload compression (RFC 3173).
     IpComp,
+    /// Wrapped ESP (RFC 5840).
     Wesp,
+    /// GRE (RFC 2784, RFC 2890).
     Gre,
+    /// A UDP header (RFC 768).
     Udp,
+    /// A TCP header (RFC 9293).
     Tcp,
     /// Length-prefixed ESP or IKE in TCP (RFC 9329).
     TcpEncap,
+    /// IKE, first or second version (RFC 2408, RFC 7296).
     Ike,
     /// One octet 0xff on a NAT traversal port (RFC 3948 section 2.3).
     NatKeepalive,
+    /// ICMP for IPv4 (RFC 792).
     Icmp,
+    /// ICMPv6 (RFC 4443).
     Icmpv6,
     /// Data of an IP fragment that is not the first.
     Fragment,
+    /// VXLAN (RFC 7348).
     Vxlan,
+    /// GENEVE (RFC 8926).
     Geneve,
+    /// ERSPAN: mirrored Ethernet in GRE.
     Erspan,
+    /// TZSP: frames that a sniffer forwards in UDP.
     Tzsp,
+    /// L2TP (RFC 2661, RFC 3931).
     L2tp,
+    /// Ethernet in IP (RFC 3378).
     EtherIp,
+    /// A PAUSE frame (IEEE 802.3 annex 31B).
     Pause,
+    /// Priority-based flow control (IEEE 802.1Qbb).
     Pfc,
+    /// Spanning tree protocol (IEEE 802.1D).
     Stp,
+    /// Cisco Discovery Protocol.
     Cdp,
+    /// LLDP (IEEE 802.1AB).
     Lldp,
     /// Ethernet configuration test protocol, ethertype 0x9000: router keepalives.
     Loop,
     /// Slow protocols: LACP and marker (IEEE 802.3 annex 57A).
     Lacp,
+    /// EAP over LAN (IEEE 802.1X).
     Eapol,
     /// Nothing behind ESP or an IPv6 header: next header 59.
     NoNext,
