@@ -14,7 +14,7 @@ use clap::Parser;
 use spiglass::capture::{CaptureReader, Chunk, Source};
 use spiglass::dissect::{DissectOptions, Shape, Stack, dissect};
 use spiglass::engine::{Input, Quiet, Settings, State, analyse};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 #[derive(Parser)]
 #[command(about = "Make the inputs that fuzzing begins with", version)]
@@ -65,7 +65,7 @@ impl Seeds {
     fn put(&mut self, target: &str, seed: &[u8]) -> io::Result<()> {
         let folder = self.to.join(target);
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join(format!("{:016x}", xxh3_64(seed))), seed)?;
+        fs::write(folder.join(format!("{:016x}", XxHash3_64::oneshot(seed))), seed)?;
         self.made += 1;
         Ok(())
     }

@@ -14,7 +14,7 @@ use clap::Parser;
 
 #[allow(dead_code)] // only its container and its noise are used
 #[path = "generate.rs"]
-mod container;
+pub mod container;
 
 use container::{Format, Noise, Writer};
 
@@ -57,10 +57,10 @@ pub struct Options {
 }
 
 /// 2026-01-01 00:00:00 UTC.
-const START_NS: u64 = 1_767_225_600_000_000_000;
+pub const START_NS: u64 = 1_767_225_600_000_000_000;
 
 const GATEWAYS: [[u8; 4]; 2] = [[192, 0, 2, 1], [192, 0, 2, 2]];
-const HOSTS: [[u8; 4]; 2] = [[10, 0, 1, 1], [10, 0, 2, 1]];
+pub const HOSTS: [[u8; 4]; 2] = [[10, 0, 1, 1], [10, 0, 2, 1]];
 
 #[allow(dead_code)] // a bench includes this file for `generate`
 fn main() -> io::Result<()> {
@@ -98,6 +98,7 @@ pub fn generate(options: &Options) -> io::Result<u64> {
         last[way] = last[way].max(through) + 1;
         let ahead = |ns: u64| ns + options.ahead_ns + (ns - START_NS) * options.drift_ppm / 1_000_000;
         let drop = noise.word() < threshold;
+        let routed = routed(&packet);
         lost += u64::from(drop);
         if way == 0 {
             let near = ethernet(way, &packet);
@@ -108,7 +109,7 @@ pub fn generate(options: &Options) -> io::Result<u64> {
         } else {
             later[1].insert((ahead(sent), number), ethernet(way, &around));
             if !drop {
-                later[0].insert((last[way], number), ethernet(way, &packet));
+                later[0].insert((last[way], number), ethernet(way, &routed));
             }
         }
         for (tap, writer) in [&mut plain, &mut tunnel].into_iter().enumerate() {
@@ -129,11 +130,20 @@ pub fn generate(options: &Options) -> io::Result<u64> {
     Ok(lost)
 }
 
-fn file(path: &PathBuf) -> io::Result<BufWriter<File>> {
+pub fn file(path: &PathBuf) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 20, File::create(path)?))
 }
 
-fn ethernet(way: usize, packet: &[u8]) -> Vec<u8> {
+/// The packet behind a router: one hop less, and another header checksum.
+fn routed(packet: &[u8]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    packet[8] -= 1;
+    let sum = u32::from(u16::from_be_bytes([packet[10], packet[11]])) + 0x100;
+    packet[10..12].copy_from_slice(&((sum + (sum >> 16)) as u16).to_be_bytes());
+    packet
+}
+
+pub fn ethernet(way: usize, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 2 - way as u8, 0x02, 0, 0, 0, 0, 1 + way as u8, 0x08, 0x00];
     frame.extend_from_slice(packet);
     frame.resize(frame.len().max(60), 0);
@@ -152,8 +162,10 @@ fn ip(src: [u8; 4], dst: [u8; 4], bytes: usize, id: u16, protocol: u8) -> Vec<u8
     head
 }
 
-fn packet(src: [u8; 4], dst: [u8; 4], bytes: u16, number: u64, noise: &mut Noise) -> Vec<u8> {
+pub fn packet(src: [u8; 4], dst: [u8; 4], bytes: u16, number: u64, noise: &mut Noise) -> Vec<u8> {
     let mut packet = ip(src, dst, usize::from(bytes), number as u16, 17);
+    // A flow of each host: ports at random would now and then be those of ESP in UDP.
+    packet.extend([0x13, 0x89, 0x14, 0x51]);
     fill(&mut packet, usize::from(bytes), noise);
     packet
 }
@@ -165,7 +177,7 @@ fn fill(packet: &mut Vec<u8>, bytes: usize, noise: &mut Noise) {
     packet.truncate(bytes);
 }
 
-fn esp(way: usize, sequence: u32, inner: usize, noise: &mut Noise) -> Vec<u8> {
+pub fn esp(way: usize, sequence: u32, inner: usize, noise: &mut Noise) -> Vec<u8> {
     let bytes = 20 + 8 + 16 + (inner + 2).next_multiple_of(16) + 12;
     let mut packet = ip(GATEWAYS[way], GATEWAYS[1 - way], bytes, 0, 50);
     packet.extend((0x1000_0001 + way as u32).to_be_bytes());

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use spiglass::capture::{CaptureReader, Chunk};
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 /// Unpacked octets after which a reading is given up: a small compressed input may hold gigabytes.
 const ENOUGH: u64 = 4 << 20;
@@ -30,18 +30,18 @@ fn read(data: &[u8], piece: usize) -> Option<Result<String, String>> {
         Err(error) if error.to_string().contains("stream") => return None,
         Err(error) => return Some(Err(error.to_string())),
     };
-    let (mut chunk, mut digest, mut frames) = (Chunk::new(), Xxh3::new(), 0);
+    let (mut chunk, mut digest, mut frames) = (Chunk::new(), XxHash3_128::new(), 0);
     while reader.next_chunk(&mut chunk) {
         let before = frames;
         for frame in chunk.frames() {
             frames += 1;
             assert_eq!(frame.pos.number(), frames);
-            digest.update(&frame.time.raw().to_le_bytes());
-            digest.update(&frame.wire_bytes.to_le_bytes());
-            digest.update(&frame.link.0.to_le_bytes());
-            digest.update(&frame.interface.to_le_bytes());
-            digest.update(&[frame.fcs_bytes]);
-            digest.update(frame.data);
+            digest.write(&frame.time.raw().to_le_bytes());
+            digest.write(&frame.wire_bytes.to_le_bytes());
+            digest.write(&frame.link.0.to_le_bytes());
+            digest.write(&frame.interface.to_le_bytes());
+            digest.write(&[frame.fcs_bytes]);
+            digest.write(frame.data);
         }
         assert_eq!(chunk.frame_count(), frames - before);
         assert!(frames > before, "a chunk without a frame");
@@ -56,7 +56,7 @@ fn read(data: &[u8], piece: usize) -> Option<Result<String, String>> {
     if info.compression.is_some() && info.damage.is_some() {
         return None;
     }
-    Some(Ok(format!("{:x} {frames} {:?} {:?} {:?}", digest.digest128(), info.interfaces, info.snaplen, info.damage)))
+    Some(Ok(format!("{:x} {frames} {:?} {:?} {:?}", digest.finish_128(), info.interfaces, info.snaplen, info.damage)))
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -20,6 +20,12 @@ pub(crate) const MAX_FLOWS: usize = 65_536;
 pub(crate) const MAX_SIZE_CELLS: usize = 1_000_000;
 /// Time bins held; beyond, neighbouring bins are joined.
 pub(crate) const MAX_BINS: usize = 100_000;
+/// Time bins of all SAs together; beyond, neighbouring bins are joined. More than there are SAs: each has one.
+pub(crate) const MAX_SA_BINS: usize = 1 << 18;
+/// SAs of a tap whose time bins are reported, those with the most frames.
+pub(crate) const REPORTED_SA_BINS_OF: usize = 32;
+/// Time bins of all SAs of a tap that are reported; beyond, neighbouring bins are joined.
+pub(crate) const REPORTED_SA_BINS: usize = 8_192;
 /// UDP flows watched for ESP on unusual ports.
 pub(crate) const MAX_UDP_CANDIDATES: usize = 4_096;
 /// UDP flows on unusual ports of which datagrams that cannot be ESP are counted.
@@ -55,7 +61,7 @@ pub(crate) const FIRST_LISTED: usize = 100;
 pub(crate) const FIRST_STEPS: usize = 1_024;
 /// The last steps of a run that are kept besides.
 pub(crate) const LAST_STEPS: usize = 8;
-/// Frames and steps that all SAs of a state list together. Beyond, each SA lists half as many, until they fit.
+/// Frames and steps that all SAs, flows and encapsulations of a state list together. Beyond, each lists half as many, until they fit.
 pub(crate) const MAX_TOTAL_LISTED: u64 = 1 << 18;
 /// Memory of the analysis, in octets, where no other limit is set: beyond, no further SAs, encapsulations, flows and sizes are admitted.
 pub const MEMORY_LIMIT: u64 = 4 << 30;
@@ -65,6 +71,8 @@ pub(crate) const LOOK_EVERY: usize = 1 << 14;
 pub(crate) const SA_BYTES: usize = 1_024;
 pub(crate) const INTERVAL_BYTES: usize = 40;
 pub(crate) const ENTRY_BYTES: usize = 192;
+/// The same of a time bin of an SA.
+pub(crate) const SA_BIN_BYTES: usize = 64;
 /// Octets that a state takes with nothing in it, about.
 pub(crate) const STATE_BYTES: usize = 16 << 10;
 

@@ -1,9 +1,10 @@
 //! What a capture says of itself, as far as it has been read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Resolution;
 use super::limits::{MAX_INTERFACES, MAX_PACKET_OPTIONS};
+use crate::model::report::{Capture, CaptureDigest};
 use crate::model::{Damage, LinkType};
 
 /// Facts about a capture. They grow as reading goes on and are complete once [`super::CaptureReader::next_chunk`] answers `false`.
@@ -34,6 +35,10 @@ pub struct CaptureInfo {
     pub unread_options: u64,
     /// The first damage found, `None` while the capture is sound.
     pub damage: Option<Damage>,
+    /// Digest of the raw input, where one was asked for and all of it was read.
+    pub digest: Option<CaptureDigest>,
+    /// Octets of the longest input of which a digest was asked for; `None`: none was.
+    pub digest_most: Option<u64>,
 }
 
 /// An interface that packets were captured on.
@@ -59,6 +64,26 @@ pub struct InterfaceInfo {
 }
 
 impl CaptureInfo {
+    /// Nothing is known but the name.
+    pub(crate) fn of(path: &Path) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            format: "pcapng",
+            compression: None,
+            link_types: Vec::new(),
+            interfaces: Vec::new(),
+            snaplen: None,
+            frames: 0,
+            bytes_read: 0,
+            bytes_consumed: 0,
+            bytes_total: None,
+            unread_options: 0,
+            damage: None,
+            digest: None,
+            digest_most: None,
+        }
+    }
+
     /// Takes note of an interface.
     pub(crate) fn describe(&mut self, interface: InterfaceInfo) {
         let unlimited = interface.snaplen == 0;
@@ -96,6 +121,21 @@ impl CaptureInfo {
     #[must_use]
     pub fn unread(&self) -> Option<String> {
         unread_options(self.unread_options)
+    }
+
+    /// Why there is no digest, in words; `None` where there is one. `interrupted`: reading was ended before the end.
+    #[must_use]
+    pub(crate) fn digest_missing(&self, interrupted: bool) -> Option<&'static str> {
+        match (&self.digest, self.digest_most) {
+            (_, None) => Some(Capture::NO_DIGEST_WANTED),
+            _ if interrupted => Some("only a part was read: the run was interrupted"),
+            (Some(_), _) => None,
+            _ if self.damage.is_some() => Some("only a part was read: it is damaged"),
+            (None, Some(most)) if self.bytes_total.unwrap_or(0).max(self.bytes_consumed) > most => {
+                Some("it is longer than 256 MiB; --digest xxh3-128 takes one all the same")
+            }
+            _ => Some("only a part was read, or the file changed while it was read"),
+        }
     }
 
     /// Takes back the last damage that was noted.

@@ -52,6 +52,8 @@ mod resolution;
 mod rewrite;
 mod span;
 
+pub use crate::capture::input::digest::DigestRequest;
+pub(crate) use crate::capture::input::digest::Hasher;
 pub use crate::capture::input::memory::MemoryCapture;
 pub use crate::capture::input::source::Source;
 pub use crate::capture::span::chunk::{Chunk, FrameTaker, Frames};

@@ -1,22 +1,25 @@
 //! Reading a capture chunk by chunk.
 
+mod digested;
 mod raw;
 mod supply;
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::compression::Compression;
 use super::info::{CaptureInfo, InterfaceInfo};
 use super::pcap;
 use super::pcapng::{self, Place};
+use crate::capture::input::digest::DigestRequest;
 use crate::capture::input::format::{Format, REFUSAL_BYTES, refusal};
 use crate::capture::input::head::Head;
 use crate::capture::input::source::{Counted, Opened, Source};
 use crate::capture::span::chunk::{Chunk, Context};
 use crate::capture::span::walk::{End, Walked};
+use crate::model::report::CaptureDigest;
 use crate::model::{CaptureId, Damage, DamageKind, Error};
 use supply::Supply;
 
@@ -24,6 +27,8 @@ use supply::Supply;
 pub struct CaptureReader {
     input: Box<dyn io::Read + Send>,
     consumed: Arc<AtomicU64>,
+    /// Digest of the input, once it has ended.
+    digest: Arc<OnceLock<CaptureDigest>>,
     live: bool,
     pub(super) format: Walker,
     capture: CaptureId,
@@ -75,9 +80,7 @@ impl CaptureReader {
     /// be read, [`Error::Format`] where it is not a capture of a kind that is read. Everything found later is
     /// [`CaptureInfo::damage`].
     pub fn open(source: &Source, capture: CaptureId) -> Result<Self, Error> {
-        let name = source.name();
-        let opened = source.open().map_err(|source| Error::Io { path: name.to_path_buf(), source })?;
-        Self::begin(name, opened, capture)
+        Self::open_with_digest(source, capture, None)
     }
 
     /// Reads a capture from `input`, which may deliver in pieces of any size; `name` is what messages call it.
@@ -86,13 +89,19 @@ impl CaptureReader {
     /// # Errors
     /// As [`CaptureReader::open`].
     pub fn from_reader(name: &Path, input: Box<dyn io::Read + Send>, capture: CaptureId) -> Result<Self, Error> {
-        Self::begin(name, Opened { input, total: None, live: true }, capture)
+        Self::of_input(name, input, capture, None)
     }
 
-    pub(super) fn begin(path: &Path, opened: Opened, capture: CaptureId) -> Result<Self, Error> {
+    pub(super) fn begin(
+        path: &Path,
+        opened: Opened,
+        capture: CaptureId,
+        request: Option<DigestRequest>,
+    ) -> Result<Self, Error> {
         let refuse = |what: String| Error::Format { path: path.to_path_buf(), what };
-        let consumed = Arc::new(AtomicU64::new(0));
-        let mut head = Head::new(Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }));
+        let counted = Counted::new(opened.input, request);
+        let (consumed, digest) = (Arc::clone(&counted.count), Arc::clone(&counted.digest));
+        let mut head = Head::new(Box::new(counted));
         head.fill(MAGIC_BYTES).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
         if head.bytes().is_empty() {
             return Err(refuse("the file is empty; a capture begins with a pcap or pcapng header".into()));
@@ -120,18 +129,11 @@ impl CaptureReader {
             }
         }
         let mut info = CaptureInfo {
-            path: path.to_path_buf(),
-            format: "pcapng",
             compression: compression.map(Compression::name),
-            link_types: Vec::new(),
-            interfaces: Vec::new(),
-            snaplen: None,
-            frames: 0,
-            bytes_read: 0,
             bytes_consumed: consumed.load(Ordering::Relaxed),
             bytes_total: opened.total,
-            unread_options: 0,
-            damage: None,
+            digest_most: request.map(|request| request.most_bytes),
+            ..CaptureInfo::of(path)
         };
         let (format, header_bytes) = match Format::sniff(head.bytes()) {
             Some(Format::Pcap(magic)) => {
@@ -175,6 +177,7 @@ impl CaptureReader {
         Ok(Self {
             input,
             consumed,
+            digest,
             live: opened.live,
             format,
             capture,
@@ -192,7 +195,8 @@ impl CaptureReader {
 
     /// A reader for `opened`, the same file from octet `begin` on, where a record begins that this reader could go on with.
     pub(super) fn fork(&self, opened: Opened, begin: u64) -> Self {
-        let consumed = Arc::new(AtomicU64::new(0));
+        let counted = Counted::new(opened.input, None);
+        let (consumed, digest) = (Arc::clone(&counted.count), Arc::clone(&counted.digest));
         let info = CaptureInfo {
             frames: 0,
             bytes_read: 0,
@@ -202,8 +206,9 @@ impl CaptureReader {
             ..self.info.clone()
         };
         Self {
-            input: Box::new(Counted { input: opened.input, count: Arc::clone(&consumed) }),
+            input: Box::new(counted),
             consumed,
+            digest,
             live: opened.live,
             format: self.format.clone(),
             capture: self.capture,
@@ -281,6 +286,7 @@ impl CaptureReader {
             }
         }
         chunk.clear(self.capture, self.info.frames + 1);
+        self.keep_digest(self.digest.get().cloned());
         false
     }
 

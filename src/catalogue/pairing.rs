@@ -113,6 +113,7 @@ pub(super) const NOTHING: Entry = Entry {
         "The plain tap sees other hosts than those whose traffic goes through the tunnel.",
         "The tunnel hides lengths: traffic flow confidentiality, compression, or several packets in one (RFC 9347).",
         "A NAT between the taps changes the packets.",
+        "More packets are on their way at once than lengths and times tell apart, and some of them were lost.",
     ],
     remedy: &[
         "See with `spiglass report` of each capture what it holds and when.",

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::batch::damage::DamageArgs;
 use super::batch::judged::JudgeArgs;
 use super::batch::{diff, index, merge, partial};
+use super::session::digest::DigestArgs;
 use super::values::{self, PartArg, TapArg};
 use crate::engine::TimeBound;
 use crate::model::{Address, Spi};
@@ -343,7 +344,7 @@ pub(super) struct AnalysisArgs {
     /// Needed for utilisation and for the time that PAUSE frames stopped a sender.
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "Analysis")]
     pub(super) link_rate: Option<u64>,
-    /// Lost share above which a sequence gap is a warning, per cent
+    /// Lost share above which a sequence gap is a warning, in %
     #[arg(long, value_name = "PCT", default_value = "0.1", value_parser = values::per_cent, help_heading = "Analysis")]
     pub(super) max_loss: f64,
     /// Memory that the analysis may take, about: `512M`, `4G`
@@ -351,6 +352,8 @@ pub(super) struct AnalysisArgs {
     /// Beyond it no further SAs, encapsulations, address pairs and sizes are admitted; the report is degraded and says so.
     #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = values::bytes, hide_short_help = true, help_heading = "Analysis")]
     pub(super) memory_limit: u64,
+    #[command(flatten)]
+    pub(super) digest: DigestArgs,
 }
 
 /// How a report is told, with which tables for CSV, and when it is a failure.

@@ -10,6 +10,7 @@ use super::batch::parquet;
 use super::options;
 use super::run::{complain, failed, say_unread, write};
 use super::session::Session;
+use super::session::digest::DigestArgs;
 use super::session::sides::{SideLists, read_stdin_once};
 use super::sink::Sink;
 use super::values;
@@ -56,6 +57,8 @@ pub(super) struct MatchArgs {
     pub(super) policy: PolicyArgs,
     #[command(flatten)]
     pub(super) damage: DamageArgs,
+    #[command(flatten)]
+    pub(super) digest: DigestArgs,
     /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Pairing")]
     pub(super) udp_port: Vec<u16>,
@@ -128,6 +131,7 @@ pub(super) fn pair(args: &MatchArgs) -> Verdict {
         Err(error) => return failed(&error),
     };
     let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    let display = display.with_digest(&args.digest);
     let settings = Settings {
         udp_ports: options::udp_ports(&args.udp_port),
         overlay: args.overlay,

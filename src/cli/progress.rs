@@ -9,7 +9,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{RunArgs, When};
 use super::options::WIDTH;
+use super::session::digest::DigestArgs;
 use super::sink::remove_unfinished;
+use crate::capture::DigestRequest;
 use crate::engine::{Interrupt, Progress, ProgressUpdate, Signal, on_signal};
 use crate::model::report::Report;
 use crate::report::document::View;
@@ -82,6 +84,7 @@ impl InterruptKey {
 /// Shows progress, or does not.
 pub(super) struct Display {
     key: InterruptKey,
+    digest: Option<DigestRequest>,
     kind: Kind,
     started: Instant,
     state: Mutex<State>,
@@ -113,7 +116,12 @@ impl Display {
             When::Always if terminal => Kind::Bar,
             When::Always => Kind::Lines,
         };
-        Self { key, kind, started: Instant::now(), state: Mutex::default() }
+        Self { key, digest: None, kind, started: Instant::now(), state: Mutex::default() }
+    }
+
+    /// Asks for digests of the captures.
+    pub(super) fn with_digest(self, args: &DigestArgs) -> Self {
+        Self { digest: args.request(), ..self }
     }
 
     /// Takes the bar away, before anything else is printed.
@@ -157,6 +165,10 @@ impl Progress for Display {
 
     fn interrupt(&self) -> Option<Arc<Interrupt>> {
         Some(Arc::clone(&self.key.0))
+    }
+
+    fn digest(&self) -> Option<DigestRequest> {
+        self.digest
     }
 
     /// To standard error: standard output is the report's of the end.

@@ -72,6 +72,7 @@ fn report(asked: &Asked) -> Verdict {
         Err(error) => return failed(&error),
     };
     let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    let display = display.with_digest(&args.analysis.digest);
     settings.expectation = expectation;
     let engine::Outcome { mut report, errors } =
         engine::run(&inputs, &settings, options::jobs(args.run.jobs), &display);

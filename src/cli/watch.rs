@@ -15,6 +15,7 @@ use super::session::Session;
 use super::sink::Sink;
 use super::verdict::Verdict;
 use super::{options, policies, values};
+use crate::capture::DigestRequest;
 use crate::capture::Source;
 use crate::engine::{self, Input, Interrupt, Outcome, Progress, ProgressUpdate};
 use crate::model::report::Report;
@@ -140,6 +141,10 @@ impl Progress for Watch<'_> {
         true
     }
 
+    fn digest(&self) -> Option<DigestRequest> {
+        self.display.digest()
+    }
+
     fn interim(&self, report: Report) {
         self.print(&report, false);
     }
@@ -154,6 +159,7 @@ pub(super) fn watch(args: &WatchArgs) -> Verdict {
         Err(error) => return failed(&error),
     };
     let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    let display = display.with_digest(&args.analysis.digest);
     settings.expectation = expectation;
     if let Some(interrupt) = display.interrupt() {
         interrupt.want_reports_every(Duration::from_nanos(args.every));

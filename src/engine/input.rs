@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::live::Interrupt;
 use crate::analysis;
+use crate::capture::DigestRequest;
 use crate::capture::{CaptureInfo, Source};
 use crate::model::report::Report;
 use crate::model::{Error, Timestamp};
@@ -119,6 +120,11 @@ pub trait Progress: Sync {
     /// Whether files are read on as they grow, and again where another one gets their name.
     fn follows(&self) -> bool {
         false
+    }
+
+    /// Of which captures a digest is taken that a report lists, and how; `None` for none.
+    fn digest(&self) -> Option<DigestRequest> {
+        Some(DigestRequest::default())
     }
 
     /// Takes a report of what was read so far, as [`Interrupt::want_report`] asked for it.

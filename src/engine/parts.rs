@@ -3,12 +3,16 @@
 //! The states of the parts merge in order, and where a file was divided leaves no trace in what they merge to. Where a
 //! part began is a guess until the part before it ends there; parts that do not fit together are read again as one.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use super::input::{Progress, ProgressUpdate};
 use crate::analysis::{Observer, Settings, StreamState};
-use crate::capture::{CaptureReader, Chunk, Part, Source};
+use crate::capture::limits::CHUNK_BYTES;
+use crate::capture::{CaptureReader, Chunk, DigestRequest, Hasher, Part, Source};
+use crate::model::report::CaptureDigest;
 
 /// A part shorter than this many octets is not worth a thread: the first milliseconds of each part are observed at length,
 /// because they may hold copies of frames before it.
@@ -33,8 +37,11 @@ pub(super) fn analyse(
     let mut parts = Part::split(source, threads)?.into_iter();
     let first = parts.next()?;
     let done = Done::default();
-    let read: Vec<(Part, StreamState)> = thread::scope(|scope| {
+    let (read, digest): (Vec<(Part, StreamState)>, _) = thread::scope(|scope| {
         let done = &done;
+        // A digest is of the octets in order, which the parts are not read in.
+        let digest =
+            progress.digest().map(|request| (request, scope.spawn(move || digest_of(source, request, progress))));
         let workers: Vec<_> =
             parts.map(|part| scope.spawn(move || observe(part, true, settings, done, progress))).collect();
         // The first part's state is the one that grows, so it is this thread's.
@@ -43,9 +50,45 @@ pub(super) fn analyse(
             Ok(read) => read,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        std::iter::once(first).chain(rest).collect()
+        let read = std::iter::once(first).chain(rest).collect();
+        (
+            read,
+            digest.map(|(request, digest)| {
+                (request, digest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            }),
+        )
     });
-    join(read, progress.interrupted())
+    let (mut reader, state) = join(read, progress.interrupted())?;
+    if let Some((request, digest)) = digest {
+        reader.want_digest(request);
+        // A file that was written or replaced meanwhile may have been read otherwise than its digest was taken.
+        let is_same = |octets: &u64| reader.info().bytes_total == Some(*octets);
+        let digest = digest.filter(|(_, octets)| is_same(octets));
+        reader.keep_digest(digest.map(|(digest, _)| digest));
+    }
+    Some((reader, state))
+}
+
+/// Digest of a file, and of how many octets it is; `None` where it cannot be read, or the run is to end.
+fn digest_of(source: &Source, request: DigestRequest, progress: &dyn Progress) -> Option<(CaptureDigest, u64)> {
+    let Source::Path(path) = source else { return None };
+    let mut file = File::open(path).ok()?;
+    if file.metadata().is_ok_and(|file| file.len() > request.most_bytes) {
+        return None;
+    }
+    let (mut hasher, mut piece, mut octets) = (Hasher::new(request), vec![0; CHUNK_BYTES], 0);
+    while !progress.interrupted() {
+        match file.read(&mut piece) {
+            Ok(0) => return Some((hasher.finish()?, octets)),
+            Ok(n) => {
+                hasher.add(piece.get(..n).unwrap_or_default());
+                octets += n as u64;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// How far all threads have come together. Progress figures: nothing is ordered by them.
@@ -136,17 +179,22 @@ mod tests {
     fn a_sound_file_is_really_divided() {
         let source = Source::Path("fixtures/lab/loss-before-tap-tunnel.pcap".into());
         let settings = Settings::default();
-        let mut reader = CaptureReader::open(&source, 0).unwrap();
+        let usual = Some(DigestRequest::default());
+        let mut reader = CaptureReader::open_with_digest(&source, 0, usual).unwrap();
         let (mut chunk, mut observer) = (Chunk::new(), Observer::new(&settings));
         while reader.next_chunk(&mut chunk) {
             chunk.frames().for_each(|frame| observer.observe(&frame));
         }
         let whole = observer.finish(1);
+        let digest = reader.info().digest.clone();
+        assert!(digest.is_some());
         for threads in [2, 3, 5] {
             let (read, mut state) = analyse(&source, threads, &settings, &super::super::Quiet).expect("it is divided");
             state.settle();
             assert_eq!(state.difference(&whole), None, "{threads} threads");
             assert_eq!((read.info().frames, read.ended_whole()), (1_250, true));
+            // The digest is that of one reading in order.
+            assert_eq!(read.info().digest, digest);
         }
     }
 }

@@ -382,6 +382,8 @@ pub(super) fn capture_facts(
                 kind: d.kind.name().into(),
             }),
             error: None,
+            digest: info.digest.clone().filter(|_| !interrupted),
+            digest_missing: info.digest_missing(interrupted).map(str::to_owned),
             ..Capture::unread(info.path.to_string_lossy().into_owned(), String::new())
         },
         damage: damage.map(|d| d.kind),

@@ -136,6 +136,7 @@ fn report(
     let near = if one { middle.clone() } else { near };
     let known: &[CaptureFacts] = if one { &[] } else { &near };
     let all: Vec<CaptureFacts> = [known, &middle, &far].into_iter().flatten().cloned().collect();
+    let offsets = [0, known.len(), known.len() + middle.len()].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
     let facts = [near, middle, far];
     let figured = finish(taps, asked, &TapsGiven { present, cut: facts.each_ref().map(cut), clear });
     let mut why = figured.degraded.clone();
@@ -185,6 +186,6 @@ fn report(
         run: RunSummary::default(),
         exit_status: 0,
     };
-    report.findings = trial_findings(&report, &figured, &all, wrong_tap);
+    report.findings = trial_findings(&report, &figured, &all, wrong_tap, offsets);
     report
 }

@@ -20,6 +20,8 @@ pub(super) struct Found<'l> {
     pub(super) counted: bool,
     /// Packets are missing in a silence that may have been a hole in a capture or an outage.
     pub(super) doubted: bool,
+    /// Nothing tells which tap the packets passed first.
+    pub(super) guessed: bool,
     pub(super) at: u32,
 }
 
@@ -35,7 +37,7 @@ pub(super) fn direction(
         TunnelKey::Sa(key) => (key.src, key.dst),
         TunnelKey::Bare(_, src, dst) => (src, dst),
     };
-    let Found { losses, missing, open, counted, doubted, at } = found;
+    let Found { losses, missing, open, counted, doubted, guessed, at } = found;
     let missed = losses.missed.get(&at).copied().unwrap_or(0);
     let paired = sa.matched > 0;
     let lost = match sa.encapsulated {
@@ -43,8 +45,8 @@ pub(super) fn direction(
         // were not lost.
         Some(false) if sa.is_by_order() || sa.is_alike() => sa.alone.saturating_sub(missed),
         Some(false) => sa.alone,
-        // As many packets that have no plaintext one are among those that were missed, unless other networks send into the tunnel.
-        _ if sa.alone * 20 < sa.matched => missed.saturating_sub(sa.alone),
+        // As many packets that have no plaintext one are among those that were missed.
+        _ if sa.may_be_crossed() => missed.saturating_sub(sa.alone),
         _ => missed,
     };
     let loss_pct = if counted {
@@ -52,7 +54,7 @@ pub(super) fn direction(
     } else {
         (paired && !doubted).then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
     };
-    let (before, behind, ends) = match sa.encapsulated {
+    let (before, behind, ends) = match sa.encapsulated.filter(|_| !guessed) {
         Some(false) => (Some(missing), (paired && !doubted).then_some(lost), losses.behind(at, None, None).0),
         Some(true) => {
             let before = (paired && !doubted).then_some(lost);
@@ -67,7 +69,7 @@ pub(super) fn direction(
         dst: dst.to_string(),
         inner_src: sa.src.map(|prefix| prefix.show()),
         inner_dst: sa.dst.map(|prefix| prefix.show()),
-        way: match sa.encapsulated {
+        way: match sa.encapsulated.filter(|_| !guessed) {
             Some(true) => TunnelWay::Encapsulated,
             Some(false) => TunnelWay::Decapsulated,
             None => TunnelWay::Unknown,
@@ -123,6 +125,20 @@ impl Clock {
             uncertainty_ns: self.uncertainty_ns.map(|ns| ns.round() as i64),
             drift_uncertainty_ppm: self.drift_uncertainty.map(|ppm| ppm * 1e6),
             basis: self.basis,
+        }
+    }
+}
+
+impl Direction {
+    /// Takes back what rests on pairs none of which is proved: how well offset and drift are known; where times contradict each other, the
+    /// latencies too.
+    pub(super) fn leave_open(&mut self, impossible: bool) {
+        if self.clock.basis != Basis::OneClock {
+            (self.clock.drift_ppm, self.clock.drift_uncertainty_ppm, self.clock.uncertainty_ns) = (None, None, None);
+        }
+        if impossible {
+            (self.latency_ns.times, self.latency_ns.cut_through) = (None, None);
+            (self.latency_sf_ns, self.latency_ct_ns, self.latency_buckets) = (None, None, None);
         }
     }
 }

@@ -1,26 +1,27 @@
 //! From sums to the report: ratios, names and verdicts.
 
+mod outside;
+
 use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
+use self::outside::{is_unseen, outside};
 use super::Matcher;
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::direction::{Found, direction, times};
-use super::limits::MAX_OUTSIDE;
 use crate::analysis::finish::fill_lengths;
+use crate::matching::measure::clock::Clock;
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::tally::{Pads, SaTally, frame};
 use crate::matching::occurrences::NamedFrames;
-use crate::matching::packets::flows::Flows;
+use crate::matching::packets::flows::{Flow, Flows};
 use crate::matching::packets::ledger::Lost;
 use crate::matching::packets::prefix::Prefix;
-use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, EndsWay, LossPlace, Outside, Padding, PaddingExample, Pairs,
-};
+use crate::model::pairs::{self, ByBasis, Direction, Ends, EndsWay, LossPlace, Padding, PaddingExample, Pairs};
 use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
@@ -30,7 +31,7 @@ use crate::transform::iv::IvPattern;
 pub(crate) struct Figures {
     pub(crate) pairs: Pairs,
     pub(crate) directions: Vec<Direction>,
-    pub(crate) outside: Vec<Outside>,
+    pub(crate) outside: Vec<pairs::Outside>,
     pub(crate) bin_ns: Option<u64>,
     pub(crate) bins: Vec<pairs::SpreadBin>,
     pub(crate) sizes: Vec<pairs::Size>,
@@ -78,7 +79,7 @@ impl Matcher {
         losses.too_big(&self.ledger.too_big, &self.tally, &flows);
         if let Some(ends) = &self.ends {
             let none = HashSet::default();
-            losses.ends(ends, &self.tally, &flows, self.ledger.unpaired.as_ref().unwrap_or(&none));
+            losses.ends(ends, &self.tally, &flows, self.ledger.unpaired.as_ref().unwrap_or(&none), &self.ledger.lost);
         }
         let mut pairs = Pairs {
             unmatched_plain: losses.unmatched_plain,
@@ -89,7 +90,8 @@ impl Matcher {
         };
         let mut directions = Vec::new();
         let mut sizes = Vec::new();
-        let times = self.lost_times(&doubt);
+        let left = self.left_over(&doubt);
+        let (mut order_lost, mut order_found) = (false, false);
         let mut doubtful: BTreeSet<u32> = BTreeSet::new();
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
@@ -99,8 +101,10 @@ impl Matcher {
             let open = self.open(at as u32, sa, missing);
             pairs.add(sa, open.is_some());
             pairs.undetermined_tunnel += doubt.tunnel.get(&(at as u32)).copied().unwrap_or(0);
-            let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &times);
+            let reason = self.unsettled(at as u32, sa, missing, &losses, &clock, &left);
             let doubted = doubt.is_open(at as u32) || reason.is_some();
+            order_lost |= reason.is_some() && sa.is_by_order();
+            order_found |= reason.is_none() && sa.matched > 0;
             if doubted {
                 doubtful.insert(at as u32);
             }
@@ -108,18 +112,24 @@ impl Matcher {
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
             let known = Known::of(sa, &catalogue, ivs);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
-            let found = Found { losses: &losses, missing, open: open.or(silent), counted, doubted, at: at as u32 };
+            let guessed = sa.is_by_order() && self.order.is_way_guessed(at as u32);
+            let open = open.or(silent);
+            let found = Found { losses: &losses, missing, open, counted, doubted, guessed, at: at as u32 };
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
         fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
-        let (bin_ns, bins) = self.bins(&mut directions, &order, &flows);
-        let paired = self.tally.has_pairs();
-        if !paired {
-            let unknown = flows.iter().filter(|(_, flow)| flow.aside == 0).map(|(_, flow)| flow.unmatched);
-            pairs.undetermined_plain += unknown.sum::<u64>();
+        let (bin_ns, mut bins) = self.bins(&mut directions, &order, &flows);
+        if order_lost && !order_found {
+            leave_open((&clock, step), &pairs, &mut directions, (&mut sizes, &mut bins));
         }
-        let (outside, outside_plain, more_outside) = outside(&flows, paired);
+        // What pairing by order does not find may be in the tunnel, where the order was lost.
+        let unexplained = if order_lost { u64::MAX } else { self.unexplained() };
+        let unseen = self.unseen_ways(&flows);
+        let open = |id: u32, flow: &Flow| flow.may_be_in(unexplained) || is_unseen(&flows, id, flow, &unseen);
+        let unknown = flows.iter().filter(|(id, flow)| flow.aside == 0 && !flows.is_selected(*id) && open(*id, flow));
+        pairs.undetermined_plain += unknown.map(|(_, flow)| flow.unmatched).sum::<u64>();
+        let (outside, outside_plain, more_outside) = outside(&flows, unexplained, &unseen);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
         let (lost, lost_ways): (Vec<_>, Vec<_>) = lost.into_iter().unzip();
@@ -154,10 +164,21 @@ impl Matcher {
             silent: doubt
                 .silent
                 .into_iter()
+                .map(|silent| silent.beside(&clock))
                 .chain(self.ends.iter().flat_map(|ends| ends.silent.iter().copied()))
                 .collect(),
             sides: [progress(&self.plain), progress(&self.tunnel), progress(&self.exit)],
         }
+    }
+
+    /// Packets of SAs that were not found on the plain side: any flow without pairs may be in them. All there are where nothing was paired.
+    fn unexplained(&self) -> u64 {
+        if !self.tally.has_pairs() {
+            return u64::MAX;
+        }
+        let sas = self.tally.sas.iter().enumerate();
+        let unfound = sas.filter(|(at, sa)| sa.matched == 0 && self.order.is_unfound(*at as u32));
+        unfound.map(|(_, sa)| sa.alone).sum()
     }
 
     /// Lost packets with their direction, and how many are not named because it is not known which were lost.
@@ -169,9 +190,13 @@ impl Matcher {
     ) -> (Vec<(pairs::Lost, Option<Name>)>, u64) {
         let name = |sa: u32| Some(self.tally.sas.get(sa as usize)?.name.clone());
         let round = |confidence: f32| (f64::from(confidence) * 1_000.0).round() / 1_000.0;
-        // A hole in the numbers names its packet, however many others are in doubt.
+        let gone = losses.ends.as_ref().and_then(|ends| ends.not_arrived.as_ref());
+        // A hole in the numbers names its packet, however many others are in doubt; unless nothing tells which way it went, or the exit
+        // showed it.
         let is_doubtful = |lost: &&Lost| {
-            lost.hole.is_none() && self.tally.flow_sa.get(&lost.flow).is_some_and(|sa| doubtful.contains(sa))
+            let sa = self.tally.flow_sa.get(&lost.flow);
+            let guessed = lost.hole.is_none() || sa.is_some_and(|sa| self.order.is_way_guessed(*sa));
+            guessed && sa.is_some_and(|sa| doubtful.contains(sa)) || gone.is_some_and(|gone| !gone.contains(&lost.pos))
         };
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let hidden = selected().filter(is_doubtful).count() as u64;
@@ -204,7 +229,11 @@ impl Matcher {
                     sa: name(*sa),
                     sequence: None,
                     confidence: 1.0,
-                    verdict: if paired { LossPlace::BehindTunnel } else { LossPlace::EndToEnd },
+                    verdict: if paired && !doubtful.contains(sa) {
+                        LossPlace::BehindTunnel
+                    } else {
+                        LossPlace::EndToEnd
+                    },
                 };
                 rows.push((lost, name(*sa)));
             }
@@ -288,6 +317,25 @@ impl Matcher {
     }
 }
 
+/// Takes back what rests on a few pairs of which none is proved. Those of both directions that contradict each other say nothing of the
+/// time between the taps either.
+fn leave_open(
+    (clock, step): (&Clock, Option<f64>),
+    pairs: &Pairs,
+    directions: &mut [Direction],
+    (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin]),
+) {
+    /// Pairs that are sure and tell a drift although their order was lost at times.
+    const ANCHORS: u64 = 16;
+    let impossible = clock.contradiction_ns > Clock::STEP + 2.0 * step.unwrap_or(0.0);
+    let unsure = pairs.matched.saturating_sub(pairs.ambiguous) < ANCHORS;
+    directions.iter_mut().filter(|_| impossible || unsure).for_each(|direction| direction.leave_open(impossible));
+    if impossible {
+        sizes.iter_mut().for_each(|size| size.latency_ns = None);
+        bins.iter_mut().for_each(|bin| (bin.latency_p50_ns, bin.latency_max_ns) = (None, None));
+    }
+}
+
 impl Pairs {
     fn add(&mut self, sa: &SaTally, open: bool) {
         self.matched += sa.matched;
@@ -301,35 +349,4 @@ impl Pairs {
         *d += decrypted;
         *o += order;
     }
-}
-
-/// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row. `paired`: without any pair only
-/// packets that were seen beside the tunnel are known to be outside.
-fn outside(flows: &Flows, paired: bool) -> (Vec<Outside>, u64, u64) {
-    let mut rows: Vec<Outside> = Vec::new();
-    let mut all = 0;
-    for (id, flow) in flows.iter().filter(|(id, _)| !flows.is_selected(*id)) {
-        // What cannot be paired is not known to be outside.
-        let known = if paired { flow.unmatched + flow.clear } else { flow.clear };
-        let packets = if flow.aside > 0 { 0 } else { known + flow.matched };
-        all += if flow.aside > 0 { 0 } else { known };
-        if let Some(key) = flows.key(id).filter(|_| packets > 0) {
-            rows.push(Outside {
-                src: key.src.to_string(),
-                dst: key.dst.to_string(),
-                protocol: key.protocol,
-                packets,
-                clear: flow.clear,
-            });
-        }
-    }
-    for (_, flow) in flows.iter().filter(|(id, _)| flows.is_selected(*id)) {
-        all += flow.clear;
-    }
-    rows.sort_by(|a, b| {
-        b.packets.cmp(&a.packets).then_with(|| (&a.src, &a.dst, a.protocol).cmp(&(&b.src, &b.dst, b.protocol)))
-    });
-    let more = rows.len().saturating_sub(MAX_OUTSIDE) as u64;
-    rows.truncate(MAX_OUTSIDE);
-    (rows, all, more)
 }

@@ -470,16 +470,21 @@ impl Matcher {
             let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(packet.sa, ns));
             if out && matches!(packet.fate, TunnelledFate::Alone) {
                 packet.fate = TunnelledFate::Uncovered;
+                self.ledger.edges.tunnelled(packet.sa, packet.time.ns().unwrap_or(i64::MIN));
             } else if matches!(packet.fate, TunnelledFate::Alone)
                 && packet.time.ns().is_some_and(|ns| self.ledger.miss_plain(ns, packet.sa))
             {
                 packet.fate = TunnelledFate::Silent;
             }
+            self.ledger.edges.pair(packet);
             let pair = self.tally.count(packet, &clock, contradicted, &self.settings, self.order.mapping(packet.sa));
             if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {
                 rows.push(pair);
             }
         }
+        // The next pairs are held in the same room.
+        held.clear();
+        self.held = held;
     }
 
     /// Whether the pairs of the two directions contradict each other by more than a few outliers and the steps of the clocks explain.

@@ -109,10 +109,9 @@ fn numbers(direction: &Direction, open: &Undetermined) -> Option<Finding> {
     let missing = open.missing_numbers;
     (missing > 0).then(|| {
         let evidence = format!(
-            "{} of the SA did not reach the tunnel tap. Packets cannot be paired ({} alignments), so packets dropped before \
-             encryption are not counted.",
+            "{} of the SA did not reach the tunnel tap. Packets cannot be paired{}, so packets dropped before encryption are not counted.",
             plural(missing, "sequence number"),
-            open.alignments
+            if open.alignments > 0 { format!(" ({} alignments)", open.alignments) } else { String::new() }
         );
         Draft::new("match-loss", evidence).of(direction.sa.clone()).count(missing).done()
     })

@@ -8,6 +8,7 @@ use crate::matching::measure::doubt;
 use crate::matching::measure::doubt::Doubt;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::tally::SaTally;
+use crate::model::Address;
 use crate::model::pairs::Undetermined;
 
 /// Limit on guesses among pairs by order where packets are left over, as 1 in N.
@@ -30,17 +31,28 @@ fn is_adrift(sa: &SaTally, missed: u64, (partial, crossed): (bool, u64)) -> bool
     let many =
         if partial { crossed > BESIDE && crossed * OF_LOST > lost } else { strangers > FEW.max(sa.matched / OF) };
     let both = strangers.min(lost).saturating_mul(OF_BOTH) > sa.matched && lost > FEW;
-    lost > 0 && (many || both)
+    // They may be each other, or lost and unseen by the plain tap.
+    let either = sa.encapsulated == Some(false) || sa.may_be_crossed();
+    lost > 0 && (many || both || either && are_more_than_few(strangers.min(lost), strangers.max(lost)))
 }
 
-/// Whether more numbers are missing than plaintext packets although each packet in the tunnel has its plaintext one: packets that were
-/// encrypted and lost must be among the plaintext packets that are taken for others, or for outside the tunnel's time.
+/// Whether more numbers are missing than plaintext packets: packets that were encrypted and lost must be among the plaintext packets that
+/// are taken for others, or for outside the tunnel's time.
 fn is_uncounted(sa: &SaTally, missing: u64, missed: u64) -> bool {
     /// By how much they may differ at the ends: a number, and a share as 1 in N.
     const FEW: u64 = 2;
     const OF: u64 = 10;
-    let all_paired = sa.encapsulated == Some(true) && sa.matched > 0 && sa.uncovered == 0 && sa.alone == 0;
-    all_paired && missing > missed + FEW.max(missing / OF)
+    // Of what other networks send into the tunnel as large a share is lost.
+    let own = missing.saturating_mul(sa.matched) / (sa.matched + sa.alone).max(1);
+    sa.encapsulated == Some(true) && sa.uncovered == 0 && own > missed + FEW.max(own / OF)
+}
+
+/// Whether packets that contradict a loss are more than an edge or a stray pair explains.
+fn are_more_than_few(count: u64, lost: u64) -> bool {
+    /// A number, and a share of the lost ones as 1 in N.
+    const FEW: u64 = 2;
+    const OF: u64 = 10;
+    count > FEW.max(lost / OF)
 }
 
 impl Matcher {
@@ -61,11 +73,14 @@ impl Matcher {
         missing: u64,
         losses: &Losses,
         clock: &Clock,
-        times: &LostTimes,
+        left: &LeftOver,
     ) -> Option<Undetermined> {
         let missed = losses.missed.get(&at).copied().unwrap_or(0);
         if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
             return Some(doubt::untimely());
+        }
+        if sa.is_by_order() && self.order.is_way_guessed(at) && (missed > 0 || sa.alone > 0 || missing > 0) {
+            return Some(doubt::undirected(missed, sa.alone, missing));
         }
         // Packets without counterpart on both sides: the order was lost.
         if sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at)) {
@@ -77,33 +92,75 @@ impl Matcher {
         }
         // Windows cannot be compared without a clock.
         let uncovered = losses.uncovered.get(&at).copied().unwrap_or(0) + sa.uncovered;
-        let left_over = missed > 0 || sa.alone > 0 || uncovered > 0;
+        let aside = losses.aside.get(&at).copied().unwrap_or(0);
+        let left_over = missed > 0 || sa.alone > 0 || uncovered > 0 || aside > 0;
         let timed = clock.basis == Basis::OneClock || (clock.basis != Basis::Unknown && sa.is_anchored());
         if !timed && sa.matched > 0 && left_over {
             return Some(doubt::timeless());
         }
-        let proof = self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied()).unwrap_or_default();
-        if sa.is_by_order() && proof.is_open() {
-            return Some(doubt::unproved(proof.open, proof.pairs));
+        let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
+        if let Some(own) = self.unproved(at, sa, lost) {
+            return Some(own);
         }
         // Where many pairs are guesses, what is left over is one, too; most of all where packets of both sides are.
         let unsure = sa.guessed.saturating_mul(MOST_GUESSED) > sa.matched && (missed > 0 || sa.alone > 0)
-            || sa.ambiguous.saturating_mul(MOST_AMBIGUOUS) > sa.matched && missed > 0 && sa.alone > 0;
+            || sa.ambiguous.saturating_mul(MOST_AMBIGUOUS) > sa.matched
+                && self.missed_beside(at, losses) > 0
+                && sa.alone > 0;
         if sa.is_by_order() && unsure {
             return Some(doubt::guessed(sa.guessed.max(sa.ambiguous), sa.matched));
         }
         if sa.is_by_order()
-            && let Some(count) = self.lost_behind_silence(at, sa, times)
+            && let Some(count) = self.lost_behind_silence(at, sa, left)
         {
             return Some(doubt::behind_silence(count, missed));
         }
-        is_uncounted(sa, missing, missed).then(|| doubt::uncounted(missing, missed))
+        if is_uncounted(sa, missing, missed) {
+            return Some(doubt::uncounted(missing, missed));
+        }
+        let between = self.tunnel_of(at).and_then(|tunnel| left.between.get(&tunnel)).copied().unwrap_or(0);
+        if are_more_than_few(between, lost) && sa.matched > 0 {
+            return Some(doubt::between(between));
+        }
+        let arrived = losses.arrived(at, sa);
+        are_more_than_few(arrived, missed).then(|| doubt::arrived(arrived, missed))
+    }
+
+    /// Why a loss of so many packets is not known where pairs by order are not proved.
+    fn unproved(&self, at: u32, sa: &SaTally, lost: u64) -> Option<Undetermined> {
+        let proof = self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied()).filter(|_| sa.is_by_order())?;
+        if proof.is_open() {
+            return Some(doubt::unproved(proof.open, proof.pairs));
+        }
+        // As many packets may be taken for lost, or lost ones for found, as there are pairs that may be others.
+        let doubtful = proof.open + proof.strays;
+        (lost > 0 && are_more_than_few(doubtful, lost)).then(|| doubt::guessed(doubtful, proof.pairs))
+    }
+
+    /// Plaintext packets without counterpart of an SA and of all that its lane has: what goes through several is counted for the last one.
+    fn missed_beside(&self, at: u32, losses: &Losses) -> u64 {
+        let lane = self.order.lane(at);
+        losses.missed.iter().filter(|(sa, _)| self.order.lane(**sa) == lane).map(|(_, missed)| missed).sum()
+    }
+
+    /// Endpoints of the tunnel that an SA belongs to.
+    fn tunnel_of(&self, sa: u32) -> Option<(Address, Address)> {
+        self.order.sas.get(sa as usize).map(|info| (info.src, info.dst))
     }
 
     /// Why an SA has no pairs, where there are several ways to make them.
     pub(super) fn open(&self, at: u32, sa: &SaTally, missing: u64) -> Option<Undetermined> {
         let alignments = self.order.open_of(at);
-        (alignments > 0 && sa.matched == 0).then(|| Undetermined {
+        if sa.matched > 0 {
+            return None;
+        }
+        // Where nothing was paired at all, the captures may have nothing in common.
+        if alignments == 0 {
+            let unfound = sa.alone > 0 && self.order.is_unfound(at) && self.tally.has_pairs();
+            let is_elsewhere = self.order.is_elsewhere(at);
+            return unfound.then(|| if is_elsewhere { doubt::elsewhere(missing) } else { doubt::unfound(missing) });
+        }
+        Some(Undetermined {
             alignments: alignments as u64,
             reason: format!(
                 "packets of equal length at an even pace: at least {alignments} alignments explain lengths, numbers and times equally well"
@@ -114,8 +171,8 @@ impl Matcher {
         })
     }
 
-    /// Times of the lost packets of each SA that no number names, and the ends of the silences of the plain tap, in order.
-    pub(super) fn lost_times(&self, doubt: &Doubt) -> LostTimes {
+    /// What is known of the packets without counterpart.
+    pub(super) fn left_over(&self, doubt: &Doubt) -> LeftOver {
         let mut lost: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
         let mut ends: Vec<i64> =
             doubt.silent.iter().filter(|silent| silent.tap == "plain").map(|silent| silent.to_ns).collect();
@@ -125,12 +182,13 @@ impl Matcher {
                 lost.entry(*sa).or_default().push(ns);
             }
         }
-        LostTimes { lost, ends }
+        let between = self.ledger.edges.between(|flow| self.tally.flow_sa.get(&flow).copied(), |sa| self.tunnel_of(sa));
+        LeftOver { lost, ends, between }
     }
 
     /// Packets by order that were lost right behind a silence of the plain tap, where these are many more than elsewhere: what belongs
     /// together was not found again at once.
-    fn lost_behind_silence(&self, at: u32, sa: &SaTally, times: &LostTimes) -> Option<u64> {
+    fn lost_behind_silence(&self, at: u32, sa: &SaTally, times: &LeftOver) -> Option<u64> {
         /// Packets that it may take to find it again, and lost ones that are no chance.
         const PACKETS: i64 = 64;
         const FEW: u64 = 4;
@@ -151,9 +209,13 @@ impl Matcher {
     }
 }
 
-/// When packets were lost that no number names, by SA, and when the plain tap showed frames again after a silence.
+/// Packets without counterpart.
 #[derive(Debug, Default)]
-pub(super) struct LostTimes {
+pub(super) struct LeftOver {
+    /// When packets were lost that no number names, by SA.
     lost: BTreeMap<u32, Vec<i64>>,
+    /// When the plain tap showed frames again after a silence.
     ends: Vec<i64>,
+    /// By tunnel: packets that lie between pairs although the other capture may not cover their time.
+    between: BTreeMap<(Address, Address), u64>,
 }

@@ -1,6 +1,7 @@
 //! The report as data: exactly what `--format json` prints. Names carry units; absent is `null`.
 
 mod accepted;
+mod capture;
 pub mod diff;
 mod finding;
 mod gaps;
@@ -16,16 +17,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use accepted::{Accepted, AcceptedBy, BaselineOutcome, KnownFinding};
+pub use capture::{Capture, CaptureDigest, DamageReport, Interface};
 pub use finding::{ConfigLine, Finding, Fix, Occurrence};
 pub use gaps::Gap;
 pub use padding::{AhPadding, EspPadding, EthernetPadding, Padding};
-pub use rates::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Rates};
+pub use rates::{Bin, DirectionRate, GoodputRange, PauseRate, Peak, Rates, SaTimeBin};
 pub use run::RunSummary;
 pub use words::{Name, Rfc3339, Shown, When};
 
 pub use super::vocabulary::{
-    EventKind, Exactness, LengthBasis, OverheadBasis, Pattern, ReportSchema, SaMode, Severity, TapRole, TimeBasis,
-    TransformBasis,
+    DigestAlgorithm, EventKind, Exactness, LengthBasis, OverheadBasis, Pattern, ReportSchema, SaMode, Severity,
+    TapRole, TimeBasis, TransformBasis,
 };
 use super::{Address, Encapsulation, Protocol, Spi};
 
@@ -122,96 +124,6 @@ impl Tool {
     pub const fn this() -> Self {
         Self { name: Cow::Borrowed("spiglass"), version: Cow::Borrowed(env!("CARGO_PKG_VERSION")) }
     }
-}
-
-/// One input.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Capture {
-    /// As it was named.
-    pub path: String,
-    /// Name of the tap it belongs to.
-    pub tap: String,
-    /// `pcap` or `pcapng`.
-    pub format: String,
-    /// `gzip`, `zstd`, `lz4`, `xz`, `bzip2` or null.
-    pub compression: Option<String>,
-    /// Names of its link types (numbers where spiglass does not read them), in order of appearance.
-    pub link_types: Vec<String>,
-    /// Its interfaces (pcapng; one nameless in pcap).
-    pub interfaces: Vec<Interface>,
-    /// Frames read.
-    pub frames: u64,
-    /// Bytes read, decompressed.
-    pub bytes: u64,
-    /// Time of the earliest frame.
-    pub first: Option<String>,
-    /// Time of the latest frame.
-    pub last: Option<String>,
-    /// The same in nanoseconds since the epoch.
-    pub first_ns: Option<i64>,
-    /// The same in nanoseconds since the epoch.
-    pub last_ns: Option<i64>,
-    /// Whether it was read to a proper end.
-    pub complete: bool,
-    /// The first damage, if any.
-    pub damage: Option<DamageReport>,
-    /// Why it could not be read at all, null where it could: then no figure holds anything of it. Of such an input, or state, nothing
-    /// is known but its path.
-    #[serde(default)]
-    pub error: Option<String>,
-}
-
-impl Capture {
-    /// An input that could not be read.
-    #[must_use]
-    pub fn unread(path: String, error: String) -> Self {
-        Self {
-            path,
-            tap: String::new(),
-            format: "unknown".to_owned(),
-            compression: None,
-            link_types: Vec::new(),
-            interfaces: Vec::new(),
-            frames: 0,
-            bytes: 0,
-            first: None,
-            last: None,
-            first_ns: None,
-            last_ns: None,
-            complete: false,
-            damage: None,
-            error: Some(error),
-        }
-    }
-}
-
-/// One interface of a capture.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Interface {
-    /// Its name where the capture gives one.
-    pub name: Option<String>,
-    /// Its link type's name.
-    pub link_type: String,
-    /// Snapshot length, null or 0 where unlimited.
-    pub snaplen: Option<u32>,
-    /// Packets the capturing host says it dropped (pcapng interface statistics).
-    pub drops: Option<u64>,
-}
-
-/// Damage in a capture.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct DamageReport {
-    /// Byte offset in the decompressed stream.
-    pub offset: u64,
-    /// Number the next frame would have had.
-    pub frame: u64,
-    /// What was found.
-    pub what: String,
-    /// `cut` (the file ends inside a record), `corrupt`, or `read` (the operating system or a decompressor failed).
-    pub kind: Cow<'static, str>,
 }
 
 /// A point on the wire.

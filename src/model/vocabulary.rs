@@ -47,6 +47,14 @@ vocabularies! {
         V1 = "spiglass.report/1",
     }
 
+    /// How the digest of a file is computed.
+    DigestAlgorithm {
+        /// XXH3 with 128 bits: tells files apart, but does not resist forgery.
+        Xxh3128 = "xxh3-128",
+        /// SHA-256 (FIPS 180-4).
+        Sha256 = "sha256",
+    }
+
     /// The name and version of the schema of a report of pairs.
     MatchSchema {
         /// The first.

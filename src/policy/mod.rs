@@ -24,7 +24,7 @@ mod words;
 use std::sync::Arc;
 
 use serde::Serialize;
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 pub use crate::policy::facts::cite::Cite;
 pub use crate::policy::facts::counted::Flow;
@@ -59,7 +59,7 @@ pub struct Policies {
 ///
 /// Keys write nothing, so nothing of them is in it. Statements in memory cannot fail to be written.
 pub(crate) fn digest_of(statements: &impl Serialize) -> u128 {
-    xxh3_128(&postcard::to_stdvec(statements).unwrap_or_default())
+    XxHash3_128::oneshot(&postcard::to_stdvec(statements).unwrap_or_default())
 }
 
 /// What was made of one input.

@@ -12,7 +12,7 @@ pub use trials::{TrialsTable, write_trials};
 use crate::model::report::Report;
 use crate::report::table::padding::{PADDING, PaddingRow};
 use crate::report::table::report::{CAPTURES, FINDINGS, LAYERS, RATES, SAS, SIZES, TUNNELS};
-use crate::report::table::series::{BINS, BinRow, GAPS, OUTER_SIZES};
+use crate::report::table::series::{BINS, BinRow, GAPS, OUTER_SIZES, SA_BINS, SaBinRow};
 use crate::report::table::{Sheet, write_csv};
 
 /// The tables that CSV can hold.
@@ -41,6 +41,8 @@ pub enum Table {
     Bins,
     /// `outer_sizes[]`
     OuterSizes,
+    /// `rates.sa_bins[]`
+    SaBins,
 }
 
 impl Table {
@@ -57,6 +59,7 @@ impl Table {
         Self::Gaps,
         Self::Bins,
         Self::OuterSizes,
+        Self::SaBins,
     ];
 
     /// The word for it.
@@ -74,6 +77,7 @@ impl Table {
             Self::Gaps => "gaps",
             Self::Bins => "bins",
             Self::OuterSizes => "outer_sizes",
+            Self::SaBins => "sa_bins",
         }
     }
 }
@@ -97,6 +101,7 @@ pub(super) fn visit(report: &Report, table: Table, visitor: &mut impl SheetVisit
         Table::Gaps => visitor.rows(&GAPS, &mut report.gaps.iter()),
         Table::Bins => visitor.rows(&BINS, &mut BinRow::all(&report.rates).iter()),
         Table::OuterSizes => visitor.rows(&OUTER_SIZES, &mut report.outer_sizes.iter()),
+        Table::SaBins => visitor.rows(&SA_BINS, &mut SaBinRow::all(report).iter()),
     }
 }
 
@@ -121,7 +126,7 @@ mod tests {
     use super::*;
     use crate::report::sample;
 
-    const ALL: [Table; 11] = [
+    const ALL: [Table; 12] = [
         Table::Findings,
         Table::Sas,
         Table::Tunnels,
@@ -133,6 +138,7 @@ mod tests {
         Table::Gaps,
         Table::Bins,
         Table::OuterSizes,
+        Table::SaBins,
     ];
 
     fn csv(report: &Report, table: Table) -> Vec<Vec<String>> {

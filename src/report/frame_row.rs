@@ -12,10 +12,11 @@ pub(super) mod cells;
 
 use std::io::{self, Write};
 
-use cells::FrameCells;
+use cells::{AddressTexts, FrameCells};
 
 use crate::capture::Frame;
 use crate::dissect::{LayerKind, Limit, Shape, Stack, Stop, StopCause, stack_name};
+use crate::model::Address;
 use crate::report::table::frames::NAMES;
 use crate::report::words::escape;
 use crate::report::words::harmless::Harmless;
@@ -42,6 +43,7 @@ pub struct FrameRows<W: Write> {
     capture: Vec<u8>,
     /// Names of recent shapes, most recent last.
     stacks: Vec<(Shape, Vec<u8>)>,
+    addresses: AddressTexts<Vec<u8>>,
 }
 
 /// The buffer goes out when it holds this many octets.
@@ -57,7 +59,7 @@ impl<W: Write> FrameRows<W> {
             buffer.extend_from_slice(COLUMNS.join(",").as_bytes());
             buffer.push(b'\n');
         }
-        Self { out, format, buffer, column: 0, capture: Vec::new(), stacks: Vec::new() }
+        Self { out, format, buffer, column: 0, capture: Vec::new(), stacks: Vec::new(), addresses: AddressTexts::new() }
     }
 
     /// The capture that the next rows belong to, as it was named.
@@ -163,11 +165,19 @@ impl<W: Write> FrameCells for FrameRows<W> {
         self.raw(&encoded);
     }
 
-    fn display(&mut self, value: &impl std::fmt::Display) {
+    fn address(&mut self, address: Address) {
         self.begin();
         self.quote();
-        // Writing to a Vec cannot fail.
-        let _ = write!(self.buffer, "{value}");
+        if let Some(text) = self.addresses.of(address, String::into_bytes) {
+            self.buffer.extend_from_slice(text);
+        }
+        self.quote();
+    }
+
+    fn word(&mut self, word: &'static str) {
+        self.begin();
+        self.quote();
+        self.buffer.extend_from_slice(word.as_bytes());
         self.quote();
     }
 

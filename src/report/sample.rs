@@ -38,6 +38,11 @@ pub(crate) fn capture(path: &str, tap: &str, frames: u64) -> Capture {
         last_ns: Some(START + 15_020_000_000),
         complete: true,
         error: None,
+        digest: Some(CaptureDigest {
+            algorithm: DigestAlgorithm::Xxh3128,
+            hex: "99aa06d3014798d86001c324468d497f".into(),
+        }),
+        digest_missing: None,
         ..Capture::unread(path.into(), String::new())
     }
 }
@@ -285,6 +290,14 @@ pub(crate) fn report() -> Report {
                 l3_bytes: 1_044_000,
                 goodput_bytes: Some(556_800),
                 control_frames: 3,
+            }],
+            sa_bins: vec![SaTimeBin {
+                sa: 0,
+                start_ns: START,
+                bin_ns: 1_000_000_000,
+                frames: 100,
+                l1_bytes: 15_800,
+                l3_bytes: 12_000,
             }],
         },
         events: vec![Event {

@@ -2,7 +2,7 @@
 
 use super::association::row::At;
 use super::association::stepped::{self, Forward};
-use super::association::{Clocks, FrameRow, Span, from_last, pair, row};
+use super::association::{Clocks, FrameRow, Span, from_last, joined, pair, row};
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::left_out;
@@ -11,6 +11,7 @@ use super::read::ways::Ways;
 use super::read::{Place, Taps};
 use super::segments::{self, Cuts, Stretch, find, given, silences};
 use super::settings::TrialsSettings;
+use super::shown::ShownTrial;
 use super::sizes::baseline::ClearTrial;
 use super::sizes::{Circuit, back_to_back, baseline, buffers, loss, model, search, throughput};
 use super::transfers::transfers;
@@ -39,8 +40,10 @@ pub(crate) struct Figured {
     pub(crate) depends_on_offset: bool,
     /// More packets of a direction went out than came in: the direction, in, out.
     pub(crate) swapped: Vec<(Direction, u64, u64)>,
-    /// Trials in which frames of the trial before were still inside.
-    pub(crate) carried_in: Vec<u64>,
+    /// The frames of trials.
+    pub(crate) shown: Vec<ShownTrial>,
+    /// Trials, with their direction, in which frames of the trial before were still inside.
+    pub(crate) carried_in: Vec<(u64, Direction)>,
     pub(crate) degraded: Vec<String>,
 }
 
@@ -95,7 +98,7 @@ fn set_forward(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) ->
     let clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
     both.iter().enumerate().find_map(|(way, seen)| {
         let Load { row, raw, .. } = load(taps, seen, way, &clocks, settings);
-        let chained = chains(&row.t, wide(settings.gap_ns));
+        let chained = busy_chains(&row, seen, &clocks, wide(settings.gap_ns));
         let mut later: Vec<&(Place, At)> = seen.iter().skip(1).collect();
         later.reverse();
         let rules = stepped::ShiftRules { gap: wide(settings.gap_ns), one_clock: settings.one_clock };
@@ -141,9 +144,14 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     out.segments = left_out::segments(taps, &rows, &left, is_cut);
     let kept = number(kept);
     out.carried_in = left_out::carried_in(&rows, &kept);
-    let measured =
-        kept.iter().filter_map(|found| trial::measured(taps, rows.get(found.way)?, found, &clocks, settings));
-    out.trials = judge(measured.collect(), settings.equal);
+    let mut measured = Vec::new();
+    for found in &kept {
+        let Some(row) = rows.get(found.way) else { continue };
+        let Some(own) = trial::measured(taps, row, found, &clocks, settings) else { continue };
+        out.shown.extend(ShownTrial::of(taps, row, found, &own.trial));
+        measured.push(own);
+    }
+    out.trials = judge(measured, settings.equal);
     let circuit = Circuit { rate_bps: settings.tunnel_rate_bps.or(settings.link_rate_bps), equal: settings.equal };
     out.throughput = throughput(&out.trials, circuit);
     out.loss = loss(&out.trials);
@@ -224,10 +232,11 @@ fn direction(
     // A clock that was set is put right to about one frame.
     let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
     let slack = if settings.one_clock && !set { 0 } else { SLACK_NS };
-    let chained = chains(&row.t, wide(settings.gap_ns));
+    let chained = busy_chains(&row, seen, clocks, wide(settings.gap_ns));
+    let parts: Vec<(usize, usize)> = spans.iter().map(|span| (span.from, span.to)).collect();
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
-        let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, &chained, slack);
+        let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, (&chained, &parts), slack);
         if row.last() == Some(*place) {
             let of = |found: &Found| {
                 let chain = chained.partition_point(|span| span.to <= found.stretch.from);
@@ -256,6 +265,17 @@ fn direction(
 /// A length of time that the user gave.
 fn wide(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+/// Loads that meet what others left inside: where any tap shows that the device sent on between two of them, both are one span.
+fn busy_chains(row: &FrameRow, seen: &[(Place, At)], clocks: &Clocks, gap: i64) -> Vec<Span> {
+    let mut spans = chains(&row.t, gap);
+    for (place, at) in seen.iter().skip(1) {
+        let out: Vec<i64> =
+            at.frames.iter().filter(|frame| frame.test).map(|frame| clocks.map(*place, frame.t)).collect();
+        spans = joined(&spans, &row.t, &out);
+    }
+    spans
 }
 
 /// Loads that follow each other without a silence share a queue: what one leaves inside comes out in the next. They are paired as one

@@ -65,6 +65,15 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
     // Of a device that lets nothing through its silence is seen.
     let out = row.out.get(found.stretch.from..found.stretch.to).unwrap_or_default();
     let some = out.iter().any(|d| *d != MISSING);
+    // A tap between was recording where it shows frames during the trial, or before and after it.
+    let recording = |own: &Place| {
+        let ends = taps.place(*own).earliest.zip(taps.place(*own).latest);
+        ends.is_some_and(|(from, to)| clocks.map(*own, from) <= found.end && clocks.map(*own, to) >= found.begin)
+    };
+    let between = row.places.get(1).filter(|own| row.places.len() == 3 && recording(own)).is_some();
+    if !some && let Some(why) = elsewhere((first, last), (place, between), row, found) {
+        return Some(why);
+    }
     let before = t.partition_point(|t| *t < first.saturating_sub(STALL_NS));
     if some && frames(0, before) >= STALL_FRAMES as u64 {
         let seconds = (first - found.begin) as f64 / 1e9;
@@ -81,6 +90,33 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
     })
 }
 
+/// Nothing of a trial came out, and the capture at the last tap, which shows other frames, shows none from before it on, or none until
+/// after it. Where a tap `between`, which was recording, shows that nothing got so far, the device let nothing through.
+fn elsewhere(
+    (first, last): (i64, i64),
+    (place, between): (Place, bool),
+    row: &FrameRow,
+    found: &Found,
+) -> Option<String> {
+    let passed = row.middle.get(found.stretch.from..found.stretch.to).unwrap_or_default();
+    let stopped = between && passed.iter().all(|(t, _)| *t == MISSING);
+    if row.last() != Some(place) || stopped {
+        return None;
+    }
+    if last < found.begin {
+        let seconds = (found.begin - last) as f64 / 1e9;
+        return Some(format!(
+            "The last tap shows no frame at all since {seconds:.3} s before the load: its capture may have ended."
+        ));
+    }
+    (first > found.end).then(|| {
+        let seconds = (first - found.end) as f64 / 1e9;
+        format!(
+            "The last tap shows no frame at all until {seconds:.3} s after the load: its capture may have begun later."
+        )
+    })
+}
+
 /// So many packets in a row are hardly lost one by one.
 const MANY: usize = 8;
 
@@ -93,7 +129,9 @@ pub(super) fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found
     let (least, most) = (late().min()?, late().max()?);
     let end = clocks.map(last, taps.place(last).latest?);
     let lost = out.iter().filter(|d| **d == MISSING).count();
-    if lost == 0 || end >= found.end.saturating_add(least) || row.unclear(last, (from, to)).is_some() {
+    // Which packets a queue let through may be open: that some were inside at the end is not.
+    let is_open = row.unclear(last, (from, to)).is_some_and(|own| !own.queued);
+    if lost == 0 || end >= found.end.saturating_add(least) || is_open {
         return None;
     }
     let behind = out.iter().rev().take_while(|d| **d == MISSING).count();
@@ -199,8 +237,8 @@ pub(super) fn flows(taps: &Taps, row: &FrameRow) -> Vec<Flow> {
     flows.into_iter().filter_map(of).collect()
 }
 
-/// Trials in which frames of the trial before were still inside when they began.
-pub(super) fn carried_in(rows: &[FrameRow], found: &[Found]) -> Vec<u64> {
+/// Trials, with their direction, in which frames of the trial before were still inside when they began.
+pub(super) fn carried_in(rows: &[FrameRow], found: &[Found]) -> Vec<(u64, Direction)> {
     let mut carried = Vec::new();
     for own in found {
         let before =
@@ -209,10 +247,9 @@ pub(super) fn carried_in(rows: &[FrameRow], found: &[Found]) -> Vec<u64> {
         let out = row.out.get(before.stretch.from..before.stretch.to).unwrap_or_default();
         let last = out.iter().copied().filter(|d| *d != MISSING).max();
         if last.is_some_and(|last| last > own.begin) {
-            carried.push(own.number);
+            carried.push((own.number, row.direction));
         }
     }
-    carried.dedup();
     carried
 }
 

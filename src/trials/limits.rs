@@ -70,6 +70,8 @@ pub(super) const RAMP: f64 = 0.25;
 pub(super) const SLOPED: f64 = 3.0;
 /// Fewer frames are learning frames.
 pub(super) const FEWEST: usize = 20;
+/// Frames that a device sends on behind the end of a load, at least, where its queue still drains.
+pub(super) const DRAINED: usize = 4;
 /// How far behind a capture's last trial its queue may drain, in nanoseconds.
 pub(super) const DRAIN_NS: i64 = 3_000_000_000;
 

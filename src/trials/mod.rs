@@ -19,6 +19,7 @@ mod read;
 pub(crate) mod report;
 mod segments;
 mod settings;
+mod shown;
 mod sizes;
 mod thinned;
 mod transfers;

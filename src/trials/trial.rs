@@ -8,7 +8,7 @@ use super::left_out;
 use super::read::skipped::missing;
 use super::read::{Place, Taps};
 use super::settings::TrialsSettings;
-use super::thinned::ThinSample;
+use super::thinned::{Thin, ThinSample};
 use crate::model::trials::{Basis, Kind, Reason};
 use crate::transform::size::ethernet::PREAMBLE_AND_IFG;
 
@@ -61,19 +61,12 @@ pub(super) fn measured(
         control: control(taps, first, found, clocks),
         link_rate: settings.link_rate_bps,
         no_latency: no_latency(taps, row, found, clocks),
-        met_idle: row.out.get(..from).unwrap_or_default().iter().all(|d| *d <= found.begin),
+        inside: row.out.get(..from).unwrap_or_default().iter().filter(|d| **d > found.begin).count(),
         more_out: last.and_then(|last| row.unclear(last, (from, to))).is_some_and(|own| own.more),
         no_tunnel: no_tunnel(taps, row, found, clocks),
+        no_device: row.unclear(Place::Middle, (from, to)).map(|_| Reason::AssociationUnclear),
         opaque: row.opaque,
-        thin: row.thin.as_ref().map(|thin| ThinSample {
-            from,
-            share: &thin.share,
-            sent: &thin.sent,
-            tunnelled: &thin.tunnelled,
-            received: &thin.received,
-            exits: &thin.exits,
-            apart: taps.apart(),
-        }),
+        thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart())),
     };
     let mut measured = measure(&sample)?;
     if found.basis == Basis::Sequence {
@@ -82,6 +75,19 @@ pub(super) fn measured(
         measured.trial.basis = Basis::None;
     }
     Some(measured)
+}
+
+/// What the records of a trial stand for.
+fn thin_sample(thin: &Thin, from: usize, apart: i64) -> ThinSample<'_> {
+    ThinSample {
+        from,
+        share: &thin.share,
+        sent: &thin.sent,
+        tunnelled: &thin.tunnelled,
+        received: &thin.received,
+        exits: &thin.exits,
+        apart,
+    }
 }
 
 /// Control frames during a trial where its packets come in, and their octets at layer 1.
@@ -104,7 +110,13 @@ fn no_tunnel(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Opt
     if left_out::uncovered(taps, clocks, place, row, found).is_some() {
         return Some(Reason::CaptureCut);
     }
-    let unclear = row.unclear(place, (found.stretch.from, found.stretch.to));
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    // What came out was in the tunnel: where none of it was found there, frames of the tunnel were not recognised.
+    let none = row.middle.get(from..to).unwrap_or_default().iter().all(|(t, _)| *t == MISSING);
+    if none && row.out.get(from..to).unwrap_or_default().iter().any(|d| *d != MISSING) {
+        return Some(Reason::AssociationUnclear);
+    }
+    let unclear = row.unclear(place, (from, to));
     unclear.filter(|own| own.more).map(|_| Reason::AssociationUnclear)
 }
 

@@ -166,7 +166,7 @@ const LONG: &[(&str, usize, &str)] = &[
     ("matching/order/pairs.rs", 500, "both lanes and how they begin"),
     ("matching/order/settle.rs", 500, "a block of packets, from the first doubt to the last verdict"),
     ("model/pairs.rs", 500, "a published document, member by member"),
-    ("model/report.rs", 600, "a published document, member by member"),
+    ("model/report.rs", 500, "a published document, member by member"),
     ("policy/facts/router.rs", 500, "the facts of a router, member by member"),
 ];
 

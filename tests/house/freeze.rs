@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 use crate::support;
 
@@ -162,9 +162,9 @@ fn output(directory: &Path, args: &[&str]) -> String {
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("spiglass {args:?}: {error}"));
-    let mut digest = Xxh3::new();
-    digest.update(&without_sentences(&run.stdout));
-    format!("{} {:032x}", run.status.code().unwrap_or(-1), digest.digest128())
+    let mut digest = XxHash3_128::new();
+    digest.write(&without_sentences(&run.stdout));
+    format!("{} {:032x}", run.status.code().unwrap_or(-1), digest.finish_128())
 }
 
 /// Captures below a directory, relative to it, sorted.

@@ -56,7 +56,6 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("report/sample/pairs.rs", "report", 80, "a report for tests, member by member"),
     ("trials/figures/measure.rs", "measure", 150, "a row put together member by member"),
     ("trials/read/mod.rs", "tunnelled", 70, "the ways a tunnelled packet counts, in their order"),
-    ("trials/report.rs", "trial_findings", 70, "a finding after the other"),
     ("trials/sizes/search.rs", "searches", 70, "one pass over the loads of a size"),
     ("trials/sizes/throughput.rs", "row", 70, "a row put together member by member"),
     ("trials/trial.rs", "measured", 70, "the steps of one trial, in their order"),

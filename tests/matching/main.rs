@@ -9,6 +9,7 @@ mod contract;
 mod lab;
 mod padding;
 mod random;
+mod rates;
 mod truth;
 
 use std::net::Ipv4Addr;

@@ -109,7 +109,8 @@ const HOSTILE: &str =
 /// Puts it into every string that is no word of the program.
 fn poison(value: &mut Value, key: &str) {
     // Words of the program, addresses and moments are checked when they are read.
-    const OURS: [&str; 22] = [
+    const OURS: [&str; 23] = [
+        "algorithm",
         "schema",
         "exactness",
         "severity",

@@ -253,6 +253,24 @@ fn an_identification_that_never_changes_makes_one_packet_of_each_train() {
     }
 }
 
+/// The end of one packet and the beginning of the one before it fit together: none of them has a size, and none is said to lack a fragment.
+#[test]
+fn fragments_that_come_last_first_under_one_identification_are_not_said_to_be_missing() {
+    for ids in [1, 7] {
+        let frames: Vec<_> = (1..300u32)
+            .flat_map(|n| {
+                let pieces = fragments((n % ids) as u16, 50, &esp_payload(n, 1_000 + n as usize * 4), 800);
+                pieces.into_iter().rev().zip(0..).map(move |(data, at)| (u64::from(n) * MS + at * 10 * US, data))
+            })
+            .collect();
+        let report = report("last-first.pcap", &frames);
+        let said = finding(&report, "outer-fragmentation").expect("it is said");
+        assert!(report.sas[0].fragments_uncertain > 0, "{ids}");
+        let claimed = said.evidence.contains("some fragments were not seen.");
+        assert!(!claimed && said.evidence.contains("share an identification"), "{}", said.evidence);
+    }
+}
+
 #[test]
 fn fragments_that_fit_in_two_ways_are_counted_and_have_no_size() {
     // Two packets of one identification, fragment by fragment in turns.

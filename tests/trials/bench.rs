@@ -77,6 +77,12 @@ pub struct Bench {
     pub ramp: Option<f64>,
     /// By how much a packet may come earlier or later, in nanoseconds.
     pub jitter: u64,
+    /// Packets come in groups of so many, back to back, as software testers send them.
+    pub groups: u64,
+    /// By how many percent of it the device may take longer or shorter for a packet.
+    pub wobble: u64,
+    /// Of a million packets so many are lost at random: before the device, and behind the tunnel's tap.
+    pub loss: [u64; 2],
     /// With so many packets inside, the device takes that many times as long for each.
     pub collapse: Option<(usize, u64)>,
     /// From this time on another SA is used.
@@ -124,6 +130,9 @@ impl Default for Bench {
             offsets: [0; 2],
             ramp: None,
             jitter: 0,
+            groups: 1,
+            wobble: 0,
+            loss: [0; 2],
             collapse: None,
             rekey: None,
             restart: None,
@@ -217,7 +226,7 @@ impl Bench {
                 let (slope, want) = ((1.0 - from) / load.seconds, k as f64 / load.fps);
                 ((from * from + 2.0 * slope * want).sqrt() - from) / slope
             }
-            None => k as f64 / load.fps,
+            None => (k - k % self.groups) as f64 / load.fps + (k % self.groups) as f64 * 6e-6,
         };
         let mut times: Vec<u64> = (0..n).map(|k| since(load.at) + (at(k) * 1e9).round() as u64).collect();
         if self.jitter > 0 {
@@ -250,11 +259,14 @@ impl Bench {
                 let k = k as u64;
                 let policed = self.policer.is_some_and(|(rate, every)| load.fps > rate && k % every == every - 1);
                 let out_of_order = self.outage.is_some_and(|(from, to)| (since(from)..since(to)).contains(&t));
-                if policed || out_of_order || inside.len() >= self.room {
+                let lost = self.loss.map(|part| part > 0 && noise.below(1_000_000) < part);
+                if policed || out_of_order || lost[0] || inside.len() >= self.room {
                     continue;
                 }
                 let slower = self.collapse.map_or(1, |(most, by)| if inside.len() >= most { by } else { 1 });
-                let done = t.max(free) + slower * (self.per_packet + self.per_octet * load.size as u64);
+                let service = slower * (self.per_packet + self.per_octet * load.size as u64);
+                let more = if self.wobble > 0 { service * noise.below(2 * self.wobble) / 100 } else { 0 };
+                let done = t.max(free) + service + more - service * self.wobble / 100;
                 free = done;
                 inside.push_back(done);
                 if spi == 0x1001 && self.rekey.is_some_and(|at| t >= since(at)) {
@@ -275,6 +287,9 @@ impl Bench {
                 let done = done + self.late.map_or(0, |(every, by)| if number.is_multiple_of(every) { by } else { 0 });
                 for (i, octets) in self.outer(&packet, numbered, &mut noise).into_iter().enumerate() {
                     taps[1].push(Out::whole(done + i as u64, self.frame(&octets, 2)));
+                }
+                if lost[1] {
+                    continue;
                 }
                 received += 1;
                 let out = done + self.delay;

@@ -1,7 +1,9 @@
 //! Made-up benches.
 
+use serde_json::Value;
+
 use crate::bench::{Bench, Carrier, Load};
-use crate::support::{items, write_file};
+use crate::support::{items, number, write_file};
 use crate::{agree, json, near, reason};
 
 fn load(at: f64, fps: f64, seconds: f64, size: usize) -> Load {
@@ -186,7 +188,72 @@ fn a_policer_is_no_overload() {
     agree(&report, "fwd", &made.truth);
     let states: Vec<&str> = items(&report, "trials").iter().filter_map(|trial| trial["state"].as_str()).collect();
     assert_eq!(states, ["equal", "lossy", "lossy"]);
-    assert!(items(&report, "findings").iter().any(|finding| finding["code"] == "trial-lossy"));
+    // The content of packets says which were lost: every tenth one of the two faster loads, by their frames at the plain tap.
+    let lossy: Vec<&Value> = items(&report, "findings").iter().filter(|own| own["code"] == "trial-lossy").collect();
+    let mut before = made.truth[0].sent;
+    for (load, truth) in made.truth.iter().enumerate().skip(1) {
+        let lost: Vec<u64> = (1..=truth.sent / 10).map(|n| before + 10 * n).collect();
+        let listed: Vec<u64> = lost.iter().take(100).chain(lost.last().filter(|_| lost.len() > 100)).copied().collect();
+        let is_it = |own: &&&Value| own["first_ns"] == report["trials"][load]["start_ns"];
+        let own = lossy.iter().find(is_it).expect("it is said");
+        let frames = items(own, "occurrences").iter().map(|one| (number(one, "capture"), number(one, "frame")));
+        assert_eq!(frames.collect::<Vec<_>>(), listed.iter().map(|frame| (0, *frame)).collect::<Vec<_>>());
+        assert_eq!(number(own, "occurrences_total"), lost.len() as u64);
+        before += truth.sent;
+    }
+}
+
+#[track_caller]
+fn begins(report: &Value, code: &str, frames: &[u64]) {
+    let own = items(report, "findings").iter().find(|own| own["code"] == code).expect(code);
+    let shown: Vec<u64> = items(own, "occurrences").iter().map(|one| number(one, "frame")).collect();
+    assert_eq!(shown, frames, "{own}");
+    assert_eq!(number(own, "occurrences_total"), frames.len() as u64);
+}
+
+#[test]
+fn loss_of_a_lower_load_is_said_with_its_trial() {
+    let bench = Bench { loads: steps(512), outage: Some((0.5, 0.53)), ..Bench::default() };
+    let made = bench.make("trials-outage-low");
+    let report = json(&made.all(), &[]);
+    agree(&report, "fwd", &made.truth);
+    assert!(made.truth[0].received < made.truth[0].sent && made.truth[1].received == made.truth[1].sent);
+    assert_eq!(report["throughput"][0]["monotone"], false);
+    begins(&report, "loss-not-monotone", &[1]);
+}
+
+#[test]
+fn a_queue_that_has_not_drained_is_said_with_the_trial_that_it_delays() {
+    let loads = vec![load(0.0, 1_400.0, 1.2, 512), load(1.5, 700.0, 1.2, 512), load(4.0, 600.0, 1.2, 512)];
+    let made = Bench { loads, room: 600, ..Bench::default() }.make("trials-carried-in");
+    let report = json(&made.all(), &[]);
+    agree(&report, "fwd", &made.truth);
+    begins(&report, "trial-carried-in", &[1 + made.truth[0].sent]);
+}
+
+/// Packets without content of their own may each be the lost one: the finding leads to where the trial begins.
+#[test]
+fn packets_that_are_all_the_same_are_not_named_as_lost() {
+    let bench = Bench {
+        loads: steps(512),
+        constant: true,
+        per_packet: 100_000,
+        policer: Some((800.0, 10)),
+        ..Bench::default()
+    };
+    let made = bench.make("trials-constant-lost");
+    let report = json(&made.all(), &[]);
+    let mut begins = vec![1];
+    made.truth.iter().for_each(|truth| begins.push(begins[begins.len() - 1] + truth.sent));
+    let lossy: Vec<&Value> = items(&report, "findings").iter().filter(|own| own["code"] == "trial-lossy").collect();
+    assert!(!lossy.is_empty());
+    for own in lossy {
+        let frames: Vec<u64> = items(own, "occurrences").iter().map(|one| number(one, "frame")).collect();
+        assert!(frames.len() == 1 && begins.contains(&frames[0]), "{own}");
+    }
+    let short = items(&report, "findings").iter().find(|own| own["code"] == "trial-short").expect("they are");
+    let frames: Vec<u64> = items(short, "occurrences").iter().map(|one| number(one, "frame")).collect();
+    assert_eq!(frames, begins[..made.truth.len()]);
 }
 
 #[test]

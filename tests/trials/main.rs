@@ -10,7 +10,9 @@ mod doubts;
 mod forms;
 mod made;
 mod others;
+mod queues;
 mod quirks;
+mod random;
 mod shared;
 mod undetermined;
 

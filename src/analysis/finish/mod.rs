@@ -90,6 +90,7 @@ pub fn finish(taps: &[TapState<'_>], captures: &[CaptureFacts], settings: &Setti
         add_totals(&mut report.totals, tap);
         add_layers(&mut report, tap);
         crate::analysis::finish::rows::sas::add(&mut report, tap);
+        rows::sa_bins::add(&mut report, tap);
         rows::gaps::add(&mut report, tap);
         crate::analysis::finish::rows::sizes::add(&mut report, tap);
         crate::analysis::finish::rows::padding::add(&mut report, tap);

@@ -12,11 +12,13 @@ use crate::analysis::finish::rows::inferred;
 use crate::analysis::finish::rows::inferred::Inferred;
 use crate::analysis::limits::MAX_UDP_MISFITS;
 use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
 use crate::analysis::state::sa::candidates::FlowKey;
-use crate::analysis::state::sa::sas::{NullCandidate, NullVotes, SaState};
+use crate::analysis::state::sa::null::{NullCandidate, NullVotes};
+use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sequence::SequenceFigures;
 use crate::analysis::state::sa::sequence::history::History;
 use crate::analysis::state::sa::sizes::{Cell, Cells, OpaqueKey, Sizes};
@@ -56,7 +58,7 @@ pub(crate) struct Tap<'a> {
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
     /// Packets that a gateway's own capture shows twice, decapsulated: on the wire was only the first.
-    pub(crate) decapsulated: Option<Seen>,
+    pub(crate) decapsulated: Option<Listed>,
     /// What looked like SAs in UDP packet by packet and is another protocol.
     pub(crate) foreign: Vec<SaView<'a>>,
     /// Where in `sas` each SA number and each key is.
@@ -142,8 +144,8 @@ impl<'a> Tap<'a> {
     }
 
     /// Clear packets that directly follow the packet they came out of, of SAs where that is no chance.
-    fn shown_twice(&self) -> Option<Seen> {
-        let mut out = Seen::default();
+    fn shown_twice(&self) -> Option<Listed> {
+        let mut out = Listed::default();
         let alone = self.shows_nothing_else_in_clear();
         for sa in &self.sas {
             let Some(seen) = self.stream.flows.decapsulated.get(&sa.id) else { continue };

@@ -33,6 +33,8 @@ pub(crate) struct Observation {
     pub(crate) lane: u32,
     /// The encapsulation, where the inner packet is visible; else [`NONE`].
     pub(crate) path: u32,
+    /// Whether no SA is around what is encapsulated so.
+    pub(crate) path_in_clear: bool,
     /// Inner packet, 0 where it is not visible.
     pub(crate) inner_bytes: u32,
     /// Addresses of the inner or of the clear packet.
@@ -143,12 +145,9 @@ pub(crate) fn observe(
         l3_bytes,
         stack: shape,
         direction,
-        lane: match stack.macs {
-            None => 0,
-            Some(_) if direction == NONE => NONE,
-            Some(_) => direction + 1,
-        },
+        lane: lane(stack, direction),
         path: NONE,
+        path_in_clear: false,
         inner_bytes: 0,
         flow: NONE,
         clear: (0, 0),
@@ -166,6 +165,7 @@ pub(crate) fn observe(
     if let Some((encapsulated, inner_bytes)) = inner {
         let owner = stack.sas.iter().zip(sights.iter()).find(|(h, _)| h.ip < encapsulated.max(1));
         let pair = tables.pairs.intern((outer.src, outer.dst));
+        observation.path_in_clear = owner.is_none();
         observation.path = tables.paths.intern(PathKey {
             sa: owner.map_or(NONE, |(_, s)| s.sa),
             pair,
@@ -190,6 +190,15 @@ pub(crate) fn observe(
         }
     }
     observation
+}
+
+/// Frames without MAC addresses share lane 0; the others have that of their direction.
+fn lane(stack: &Stack, direction: u32) -> u32 {
+    match stack.macs {
+        None => 0,
+        Some(_) if direction == NONE => NONE,
+        Some(_) => direction + 1,
+    }
 }
 
 /// The encapsulated packet, where it is visible: which IP header (0: the outer one, in transport mode) and its length.

@@ -4,8 +4,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::base::span::{CaptureSpan, Span};
 use super::base::tables::Tables;
+use super::sa::bins::SaBins;
 use super::sa::candidates::Candidates;
 use super::sa::sas::Sas;
+use super::sa::sequence::steps::most;
 use super::sa::sizes::Sizes;
 use super::sound;
 use super::traffic::copies::{CopyWindow, HeadFrame};
@@ -15,13 +17,16 @@ use super::traffic::notices::Notices;
 use super::traffic::padding::EthernetPadding;
 use super::traffic::rates::Rates;
 use super::traffic::totals::Totals;
-use crate::analysis::limits::{CLOCK_TOLERANCE_NS, ENTRY_BYTES, LOOK_EVERY, MAX_UDP_CANDIDATES, STATE_BYTES};
+use crate::analysis::limits::{
+    CLOCK_TOLERANCE_NS, ENTRY_BYTES, FIRST_LISTED, LOOK_EVERY, MAX_TOTAL_LISTED, MAX_UDP_CANDIDATES, SA_BIN_BYTES,
+    STATE_BYTES,
+};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::settings::Settings;
 use crate::capture::Frame;
 use crate::dissect::{Costs, Note};
 use crate::keys::Sight;
-use crate::model::all_bits;
+use crate::model::{Encapsulation, all_bits};
 
 /// Declares what a state is made of, besides its settings. A new accumulator is a line here, one in [`StreamState::merge`] and one where
 /// the observer hands it a frame: the empty state, the file and the comparison follow.
@@ -61,6 +66,7 @@ macro_rules! made_of {
                     settings: settings.clone(),
                     upkeep: Upkeep::of(settings),
                     rates: Rates::new(settings.bin_ns),
+                    sa_bins: SaBins::new(settings.bin_ns),
                     ..Self::default()
                 }
             }
@@ -85,6 +91,7 @@ made_of! {
     tables: Tables,
     totals: Totals,
     sas: Sas,
+    sa_bins: SaBins,
     sizes: Sizes,
     rates: Rates,
     padding: EthernetPadding,
@@ -94,6 +101,9 @@ made_of! {
     fragments: Fragments,
     candidates: Candidates,
 }
+
+/// Lists that are halved so often have one frame.
+const MOST_HALVED: u32 = 10;
 
 /// When the memory is looked at, and how much there may be; no part of what is known of the stream.
 #[derive(Clone, Debug, Default)]
@@ -126,6 +136,14 @@ impl StreamState {
         &self.settings
     }
 
+    /// Claims more packets in tunnel mode than support that an SA is ESP-NULL.
+    #[cfg(test)]
+    pub(crate) fn claim_tunnel_mode(&mut self, sa: u32, packets: u64) {
+        if let Some(state) = self.sas.state_mut(sa) {
+            state.null.values_mut().for_each(|votes| votes.tunnel = packets);
+        }
+    }
+
     /// The captures of the span, in the order that positions count them.
     #[must_use]
     pub fn captures(&self) -> &[CaptureSpan] {
@@ -137,7 +155,9 @@ impl StreamState {
     pub(in crate::analysis) fn take(&mut self, o: &Observation, packet: &Sight<'_>, sights: &[SaSight]) {
         let Sight { frame: Frame { data, .. }, stack, checks, .. } = *packet;
         for sight in sights {
-            if self.tables.sas.get(sight.sa).is_some_and(|key| self.settings.expectation.is_suspect(key)) {
+            let is_suspect = |key| self.settings.expectation.is_suspect(key);
+            // Only all datagrams together tell whether they are ESP.
+            if sight.encapsulation == Encapsulation::Udp || self.tables.sas.get(sight.sa).is_some_and(is_suspect) {
                 self.sas.list(sight.sa);
             }
         }
@@ -146,6 +166,7 @@ impl StreamState {
         let first_sighting = self.sas.observe(o, sights, &stack.notes);
         self.sas.observe_opaque(o, data, stack, sights);
         self.sas.observe_checks(o, stack, sights, checks);
+        self.sa_bins.observe(o, sights);
         self.sizes.observe(o, sights, &stack.notes, stack.costs);
         self.rates.observe(o);
         self.padding.observe(o, stack, data);
@@ -171,6 +192,7 @@ impl StreamState {
     /// Counts a frame as a copy, or takes back that it is one.
     fn count_copy(&mut self, o: &Observation, sights: &[SaSight], notes: &[Note], costs: Costs, copy: bool) {
         self.sas.count_copy(o, sights, copy);
+        self.sa_bins.count_copy(o, sights, copy);
         self.sizes.count_copy(o, sights, notes, costs, copy);
         self.rates.count_copy(o, copy);
         if let Some(flow) = self.tables.flows.get(o.flow).filter(|_| !notes.is_empty()) {
@@ -192,6 +214,7 @@ impl StreamState {
             tables,
             totals,
             sas,
+            sa_bins,
             sizes,
             rates,
             padding,
@@ -207,6 +230,7 @@ impl StreamState {
         let map = self.tables.absorb(&tables);
         self.totals.merge(totals, shift, &map);
         self.sas.merge(sas, shift, &map);
+        self.sa_bins.merge(sa_bins, &map);
         self.sizes.merge(sizes, shift, &map);
         self.rates.merge(rates, shift, &map.directions);
         self.padding.merge(padding, shift, &map.directions);
@@ -238,10 +262,30 @@ impl StreamState {
     fn bound(&mut self) {
         self.upkeep.look_in = LOOK_EVERY.max(self.sas.len());
         let intervals = self.sas.bound();
-        self.sas.bound_lists();
+        self.bound_lists();
         if self.weight_with(intervals) > self.upkeep.room {
             self.close();
         }
+    }
+
+    /// Shortens lists of frames by SA, direction and flow, where all of them together list too much.
+    fn bound_lists(&mut self) {
+        let level = self.listed_level();
+        if level > 0 {
+            self.sas.truncate_lists(level);
+            self.flows.truncate_lists(most(FIRST_LISTED, level));
+            self.fragments.truncate_lists(most(FIRST_LISTED, level));
+        }
+    }
+
+    /// How often the limit on frames of a list is halved until all lists fit. It follows from counts alone, so the order of frames and
+    /// states does not matter.
+    fn listed_level(&self) -> u32 {
+        let listed = |level| {
+            let most = most(FIRST_LISTED, level) as u64;
+            self.sas.listed(level) + self.flows.listed(most) + self.fragments.listed(most)
+        };
+        (0..MOST_HALVED).find(|&level| listed(level) <= MAX_TOTAL_LISTED).unwrap_or(MOST_HALVED)
     }
 
     /// Takes in no new keys: what is new is summed.
@@ -252,7 +296,8 @@ impl StreamState {
 
     fn weight_with(&self, intervals: usize) -> u64 {
         let entries = self.tables.len() + self.sizes.len() + self.rates.bins();
-        self.sas.weight(intervals) + (STATE_BYTES + entries * ENTRY_BYTES) as u64
+        let bins = self.sa_bins.len() * SA_BIN_BYTES;
+        self.sas.weight(intervals) + (STATE_BYTES + entries * ENTRY_BYTES + bins) as u64
     }
 
     /// Octets of memory that the settled state takes, about.
@@ -271,11 +316,13 @@ impl StreamState {
 
     /// Brings the state into the one form that equal streams share, after merges.
     pub fn settle(&mut self) {
+        // What is folded now lists frames too.
+        self.fragments.sweep(&mut self.sizes);
         self.bound();
         self.tables.settle();
         self.sas.settle();
+        self.sa_bins.settle();
         self.rates.flush();
-        self.fragments.sweep(&mut self.sizes);
         self.sizes.settle();
     }
 
@@ -336,7 +383,7 @@ impl<'de> Deserialize<'de> for StreamState {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Unchecked::deserialize(deserializer)?.into_state();
         sound::check(&read).map_err(serde::de::Error::custom)?;
-        if !read.rates.is_sound(&read.settings) {
+        if !read.rates.is_sound(&read.settings) || !read.sa_bins.is_sound(&read.settings) {
             return Err(serde::de::Error::custom("its time bins are not those of its settings"));
         }
         // Merging into an empty state gives tables and maps their room back, and changes nothing else.

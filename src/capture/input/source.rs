@@ -4,10 +4,12 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use super::digest::{DigestRequest, Hasher};
 use super::memory::MemoryCapture;
+use crate::model::report::CaptureDigest;
 
 /// A capture as it was named.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,6 +85,16 @@ pub(crate) struct Opened {
 pub(crate) struct Counted {
     pub(crate) input: Box<dyn Read + Send>,
     pub(crate) count: Arc<AtomicU64>,
+    /// Where a digest of it is wanted: what takes it, until the input has ended.
+    pub(crate) hasher: Option<Hasher>,
+    /// The digest, once the input has ended: then all of it was read.
+    pub(crate) digest: Arc<OnceLock<CaptureDigest>>,
+}
+
+impl Counted {
+    pub(crate) fn new(input: Box<dyn Read + Send>, request: Option<DigestRequest>) -> Self {
+        Self { input, count: Arc::default(), hasher: request.map(Hasher::new), digest: Arc::default() }
+    }
 }
 
 impl Read for Counted {
@@ -93,6 +105,16 @@ impl Read for Counted {
                 outcome => break outcome?,
             }
         };
+        if n > 0 {
+            if let Some(hasher) = &mut self.hasher {
+                hasher.add(buffer.get(..n).unwrap_or_default());
+            }
+        } else if !buffer.is_empty()
+            && let Some(digest) = self.hasher.take().and_then(Hasher::finish)
+        {
+            // There is one end, so the place is empty.
+            let _ = self.digest.set(digest);
+        }
         // A progress figure: nothing is ordered by it.
         self.count.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)

@@ -79,15 +79,20 @@ pub(super) fn packet(to: &mut Vec<u8>, header: &Header, frame: &Frame<'_>, comme
     let bytes = (PACKET_HEADER + padded + TRAILER) as u32;
     let fields =
         [ENHANCED_PACKET, bytes, 0, (ticks >> 32) as u32, ticks as u32, frame.data.len() as u32, frame.wire_bytes];
-    for field in fields {
-        to.extend(field.to_le_bytes());
+    let mut head = [0; PACKET_HEADER];
+    for (place, field) in head.chunks_exact_mut(4).zip(fields) {
+        place.copy_from_slice(&field.to_le_bytes());
     }
+    to.extend_from_slice(&head);
     to.extend_from_slice(frame.data);
-    to.resize(begin + PACKET_HEADER + padded, 0);
     if comments.is_empty() {
-        to.extend(bytes.to_le_bytes());
+        // Padding and the length in one piece: most packets have no comment.
+        let [a, b, c, d] = bytes.to_le_bytes();
+        let tail = [0, 0, 0, a, b, c, d];
+        to.extend_from_slice(tail.get(3_usize.saturating_sub(padded - frame.data.len())..).unwrap_or_default());
         return;
     }
+    to.resize(begin + PACKET_HEADER + padded, 0);
     for comment in comments {
         add(to, ORDER, COMMENT, cut(comment, MAX_COMMENT).as_bytes());
     }

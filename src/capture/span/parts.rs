@@ -79,7 +79,7 @@ impl Part {
         };
         let opened = Opened { input, total, live };
         let reader = if begin == 0 {
-            CaptureReader::begin(source.name(), opened, 0).map_err(io::Error::other)?
+            CaptureReader::begin(source.name(), opened, 0, None).map_err(io::Error::other)?
         } else {
             probe.fork(opened, begin)
         };

@@ -48,7 +48,7 @@ fn into_one(args: &PartialArgs) -> Verdict {
     let mut verdict = Verdict::default();
     settings.expectation = expectation(args, &mut verdict);
     let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
+    let display = Display::new(&args.run, key.clone()).with_digest(&args.analysis.digest);
     let jobs = options::jobs(args.run.jobs);
     let analysed = match &part {
         Some(part) => part.analyse(&inputs, &settings, &display),
@@ -126,7 +126,7 @@ fn into_folder(args: &PartialArgs, folder: &Path) -> Verdict {
         Err(error) => return failed(&error),
     };
     let key = InterruptKey::listen();
-    let display = Display::new(&args.run, key.clone());
+    let display = Display::new(&args.run, key.clone()).with_digest(&args.analysis.digest);
     let told = |item: &Item| {
         if args.run.verbose {
             let path = item.path.to_string_lossy();

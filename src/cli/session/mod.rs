@@ -1,5 +1,6 @@
 //! What every run over captures begins and ends with.
 
+pub(super) mod digest;
 pub(super) mod sides;
 
 use super::args::{PolicyArgs, RunArgs};

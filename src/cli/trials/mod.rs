@@ -12,6 +12,7 @@ use super::batch::damage::DamageArgs;
 use super::batch::parquet;
 use super::run::{failed, say_unread, write};
 use super::session::Session;
+use super::session::digest::DigestArgs;
 use super::session::sides::{SideLists, read_stdin_once, side};
 use super::sink::Sink;
 use super::verdict::Verdict;
@@ -71,6 +72,8 @@ pub(super) struct TrialsArgs {
     policy: PolicyArgs,
     #[command(flatten)]
     damage: DamageArgs,
+    #[command(flatten)]
+    digest: DigestArgs,
     /// JSON of a run without the tunnel, to compare latencies with [default: none]
     #[arg(long, value_name = "JSON", value_hint = ValueHint::FilePath, help_heading = "Input")]
     baseline: Option<PathBuf>,
@@ -251,6 +254,7 @@ pub(super) fn trials(args: &TrialsArgs) -> Verdict {
         Err(error) => return failed(&error),
     };
     let (session, expectation, display) = Session::begin(&args.policy, &args.run);
+    let display = display.with_digest(&args.digest);
     let settings = Settings {
         udp_ports: options::udp_ports(&args.udp_port),
         overlay: args.overlay,

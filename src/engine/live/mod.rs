@@ -167,21 +167,24 @@ impl Drop for Drained {
 
 /// Opens a capture; one that may have nothing to say for a while is read by a thread, where the run can be interrupted.
 pub(super) fn open(source: &Source, capture: CaptureId, progress: &dyn Progress) -> Result<CaptureReader, Error> {
-    let Some(interrupt) = progress.interrupt() else { return CaptureReader::open(source, capture) };
+    let digest = progress.digest();
+    let Some(interrupt) = progress.interrupt() else {
+        return CaptureReader::open_with_digest(source, capture, digest);
+    };
     if let (Source::Path(path), true) = (source, progress.follows()) {
         let file =
             growing::Growing::open(path, interrupt).map_err(|source| Error::Io { path: path.clone(), source })?;
-        return CaptureReader::from_reader(path, Box::new(file), capture);
+        return CaptureReader::of_input(path, Box::new(file), capture, digest);
     }
     if !is_live(source) {
-        return CaptureReader::open(source, capture);
+        return CaptureReader::open_with_digest(source, capture, digest);
     }
     let (pieces, taken) = sync_channel(WAITING);
     let from = source.clone();
     thread::spawn(move || read(&from, &pieces));
     let drained = Some(Drained::pipe(Arc::clone(&interrupt)));
     let waiting = Waiting { pieces: taken, interrupt, drained, newest: Instant::now(), piece: Vec::new(), at: 0 };
-    CaptureReader::from_reader(source.name(), Box::new(waiting), capture)
+    CaptureReader::of_input(source.name(), Box::new(waiting), capture, digest)
 }
 
 fn is_live(source: &Source) -> bool {

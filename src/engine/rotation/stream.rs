@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use twox_hash::XxHash3_128;
 
 use crate::analysis::finish::CaptureFacts;
 use crate::analysis::{Border, CaptureSpan, MergeError, StreamState, Succession};
@@ -60,7 +60,8 @@ impl Stream {
     ) -> Self {
         let has_frames = state.captures().iter().any(|capture| capture.frames > 0);
         // Of a capture without frames nothing is known but its name.
-        let named = || xxh3_128(captures.first().map_or("", |capture| capture.capture.path.as_str()).as_bytes());
+        let named =
+            || XxHash3_128::oneshot(captures.first().map_or("", |capture| capture.capture.path.as_str()).as_bytes());
         let digest = (has_frames && !alone).then(|| digest_of(&state)).flatten().unwrap_or_else(named);
         let piece = Piece { digest, captures: captures.len() as u64, again: BTreeSet::new() };
         let borders = vec![None; captures.len()];
@@ -225,11 +226,11 @@ impl Stream {
 
 /// Takes the digest of what is written, without keeping it.
 #[derive(Default)]
-struct Digest(Xxh3);
+struct Digest(XxHash3_128);
 
 impl Write for Digest {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
+        self.0.write(bytes);
         Ok(bytes.len())
     }
 
@@ -242,7 +243,7 @@ impl Write for Digest {
 fn digest_of(state: &StreamState) -> Option<u128> {
     let mut written = postcard::to_io(state, BufWriter::new(Digest::default())).ok()?;
     written.flush().ok()?;
-    Some(written.get_ref().0.digest128())
+    Some(written.get_ref().0.finish_128())
 }
 
 /// Times of the earliest and the latest frame of some captures.

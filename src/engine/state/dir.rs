@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::file::VERSION;
 use crate::capture::Source;
@@ -104,7 +104,7 @@ impl StateDir {
         let asked = postcard::to_stdvec(&(settings.resolve(Timestamp::UNKNOWN), stream))
             .map_err(|error| Error::Output { path: folder.into(), source: io::Error::other(error) })?;
         let (settings, stream) = (settings.clone(), stream.map(str::to_owned));
-        Ok(Self { folder: folder.into(), asked: xxh3_64(&asked), stream, settings })
+        Ok(Self { folder: folder.into(), asked: XxHash3_64::oneshot(&asked), stream, settings })
     }
 
     /// What of a folder can be merged.
@@ -199,7 +199,7 @@ impl StateDir {
         progress: &dyn Progress,
     ) -> Result<Made, Error> {
         let path = input.source.name();
-        let by_path = xxh3_64(path.as_os_str().as_encoded_bytes());
+        let by_path = XxHash3_64::oneshot(path.as_os_str().as_encoded_bytes());
         let unread = self.state_path(&format!("unread-{by_path:016x}"));
         let content = match content {
             Ok(content) => content,
@@ -214,9 +214,17 @@ impl StateDir {
         };
         // It could not be read before, and now it can.
         remove(&unread)?;
-        let own = self.state_path(&format!("{content:032x}"));
+        // What makes another report is in the name.
+        let digest = progress.digest().map_or_else(
+            || "none".to_owned(),
+            |request| {
+                let whole = if request.most_bytes == u64::MAX { "-of-all" } else { "" };
+                format!("{}{whole}", request.algorithm.name())
+            },
+        );
+        let own = self.state_path(&format!("{content:032x}-{digest}"));
         let Some(first) = first else { return self.analysed(input, own, progress) };
-        let copy = self.state_path(&format!("{content:032x}-{by_path:016x}"));
+        let copy = self.state_path(&format!("{content:032x}-{digest}-{by_path:016x}"));
         if let Ok(content) = State::open(&Source::Path(copy.clone())) {
             return Ok(Made { at: copy, outcome: ItemOutcome::Skipped, content });
         }
@@ -302,12 +310,12 @@ fn digest_of(path: &Path) -> io::Result<u128> {
         let what = "not a regular file; --state-dir needs files, which it can read again";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
-    let mut digest = Xxh3::new();
+    let mut digest = XxHash3_128::new();
     let mut piece = vec![0; PIECE];
     loop {
         match file.read(&mut piece) {
-            Ok(0) => return Ok(digest.digest128()),
-            Ok(n) => digest.update(piece.get(..n).unwrap_or_default()),
+            Ok(0) => return Ok(digest.finish_128()),
+            Ok(n) => digest.write(piece.get(..n).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

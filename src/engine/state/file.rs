@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use super::slices::{Slice, Slices};
 use super::{State, Unread};
@@ -16,7 +16,7 @@ use crate::model::Error;
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
-pub(super) const VERSION: u32 = 10;
+pub(super) const VERSION: u32 = 12;
 /// The largest body that is read, in octets.
 const LONGEST_BODY: u64 = 4 << 30;
 
@@ -38,7 +38,7 @@ impl State {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         out.write_all(&(body.len() as u64).to_le_bytes())?;
-        out.write_all(&xxh3_128(&body).to_le_bytes())?;
+        out.write_all(&XxHash3_128::oneshot(&body).to_le_bytes())?;
         out.write_all(&body)?;
         out.flush()
     }
@@ -158,7 +158,7 @@ impl Body {
     }
 
     fn state(self, name: &Path) -> Result<State, Error> {
-        if xxh3_128(&self.octets).to_le_bytes() != self.digest {
+        if XxHash3_128::oneshot(&self.octets).to_le_bytes() != self.digest {
             return Err(wrong(name, "the state is damaged: its digest does not fit its content; make it again"));
         }
         let unreadable = |error: postcard::Error| match error {
@@ -186,5 +186,44 @@ impl Body {
             slices.insert(slice);
         }
         Ok(State { settings, streams, slices, expectation: None, unread, missing })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::StreamState;
+    use crate::engine::{Input, Quiet, analyse};
+
+    /// The body of the state of a capture, with figures that no capture makes.
+    fn made_up(change: impl FnOnce(&mut StreamState)) -> Vec<u8> {
+        let capture = Path::new("fixtures/seeds/test06-esp-null.pcap").to_owned();
+        let input = Input { source: Source::Path(capture), tap: None };
+        let state = analyse(&[input], &Settings::default(), 1, &Quiet).state;
+        let State { settings, streams, unread, missing, .. } = state;
+        let [mut stream]: [Stream; 1] = streams.into_streams().try_into().unwrap();
+        change(&mut stream.state);
+        let streams = vec![postcard::to_stdvec(&stream).unwrap()];
+        postcard::to_stdvec(&(settings, streams, unread, missing, Vec::<&Slice>::new())).unwrap()
+    }
+
+    /// States that once ended the program are replayed from files: they must be of this format, or they are refused for their version alone.
+    /// `SPIGLASS_CRASHES=write cargo test --lib crashes` writes them anew.
+    #[test]
+    fn states_of_crashes_are_of_this_format() {
+        let bodies = [
+            ("more-tunnel-mode-than-frames", made_up(|state| state.claim_tunnel_mode(0, 127))),
+            ("time-bins-joined-zero-times", made_up(|state| state.rates.join_zero_times())),
+        ];
+        for (name, body) in bodies {
+            let path = format!("fixtures/crashes/state-{name}.body");
+            if std::env::var_os("SPIGLASS_CRASHES").is_some() {
+                std::fs::write(&path, &body).unwrap();
+            }
+            assert!(
+                std::fs::read(&path).unwrap() == body,
+                "{path} is old: SPIGLASS_CRASHES=write cargo test --lib crashes"
+            );
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::State;
 use super::slices::Slice;
@@ -85,7 +85,7 @@ impl RecordIndex {
         let body = postcard::to_stdvec(self).map_err(io::Error::other)?;
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
-        out.write_all(&xxh3_128(&body).to_le_bytes())?;
+        out.write_all(&XxHash3_128::oneshot(&body).to_le_bytes())?;
         out.write_all(&body)?;
         out.flush()
     }
@@ -105,7 +105,7 @@ impl RecordIndex {
         }
         let (digest, body) = rest.split_first_chunk::<16>().ok_or_else(none)?;
         let damaged = || wrong("the index is damaged; make it again");
-        if xxh3_128(body).to_le_bytes() != *digest {
+        if XxHash3_128::oneshot(body).to_le_bytes() != *digest {
             return Err(damaged());
         }
         let index: Self = postcard::from_bytes(body).map_err(|_| damaged())?;
@@ -125,7 +125,7 @@ impl RecordIndex {
 
     /// Digest of the index: which file it is of.
     fn digest(&self) -> u128 {
-        postcard::to_stdvec(self).map_or(0, |body| xxh3_128(&body))
+        postcard::to_stdvec(self).map_or(0, |body| XxHash3_128::oneshot(&body))
     }
 
     /// Analyses part `part` of `of`, from 1. States of all parts merge to the state of the whole file.
@@ -180,7 +180,8 @@ impl RecordIndex {
         let state = observer.finish(1);
         let times = state.captures().first().and_then(|span| span.times);
         let unread_options = reader.info().unread_options;
-        let facts = capture_facts(reader.info(), progress.interrupted(), times);
+        let mut facts = capture_facts(reader.info(), progress.interrupted(), times);
+        facts.capture.digest_missing = Some("the file was read in parts".to_owned());
         let slice = Slice { file: self.digest(), part, of, tap: None, facts, unread_options, state };
         Ok(State::of_slice(resolved, slice))
     }
@@ -190,7 +191,7 @@ fn mark_at(file: &mut File, offset: u64) -> io::Result<u64> {
     file.seek(SeekFrom::Start(offset))?;
     let mut octets = Vec::with_capacity(MARK);
     file.take(MARK as u64).read_to_end(&mut octets)?;
-    Ok(xxh3_64(&octets))
+    Ok(XxHash3_64::oneshot(&octets))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Pairs by content, also of packets that are equal byte for byte: as many belong together as there are, and their times say which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::identity::Identity;
 use crate::matching::Matcher;
@@ -255,8 +255,16 @@ impl Matcher {
             .collect();
         // Timestamps that tell no order of packets tell no equal ones apart.
         let coarse = self.plain.coarseness().min(self.tunnel.coarseness()) >= COARSE;
+        let unanchored = self.unanchored(held);
         for packet in held {
-            let Some((own, _)) = difference(packet) else { continue };
+            let Some((own, confidence)) = difference(packet) else { continue };
+            if confidence <= ALIKE
+                && unanchored.contains(&packet.sa)
+                && let TunnelledFate::Paired(pairing) = &mut packet.fate
+            {
+                pairing.confidence = GUESSED;
+                continue;
+            }
             let most = usual.get(&packet.sa);
             let far = most.is_some_and(|(middle, most)| own.saturating_sub(*middle).unsigned_abs() > *most);
             if let TunnelledFate::Paired(pairing) = &mut packet.fate {
@@ -267,5 +275,26 @@ impl Matcher {
                 };
             }
         }
+    }
+
+    /// SAs of packets that are equal to others and of which some have no counterpart, while no pair without equals tells the usual time: one
+    /// lost packet among those that wait may be any of them, and each pair after it another.
+    fn unanchored(&self, held: &[Tunnelled]) -> BTreeSet<u32> {
+        let mut left = BTreeSet::new();
+        for packet in held {
+            let is_left = match packet.fate {
+                TunnelledFate::Alone => true,
+                TunnelledFate::Paired(pairing) => {
+                    let flow = self.ledger.flows.get(pairing.plain.flow);
+                    flow.unmatched + flow.uncovered > 0
+                }
+                _ => false,
+            };
+            let usual = self.usual.get(packet.sa as usize).copied().flatten();
+            if is_left && usual.is_none_or(|usual| usual.anchors < ANCHORS) {
+                left.insert(packet.sa);
+            }
+        }
+        left
     }
 }

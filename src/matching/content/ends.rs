@@ -1,15 +1,19 @@
 //! Packets from the near plaintext side to the far one. Both are in clear, so identity decides, and what one side lacks was lost.
 
-use std::collections::BTreeMap;
+mod judge;
+
+use std::collections::{BTreeMap, HashSet};
+
+use foldhash::fast::FixedState;
 
 use super::identity::Identity;
 use super::queue::Queue;
 use crate::dissect::IpHeader;
-use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_LOST, MAX_SIZES, ON_ITS_WAY_NS};
+use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::matching::measure::clock::{Clock, Difference, Differences};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::quantiles::Quantiles;
-use crate::matching::measure::silence::{Expected, Known, Silences, Verdict, WAYS};
+use crate::matching::measure::silence::{Expected, Silences};
 use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::ledger::Plain;
 use crate::matching::packets::numbers::Numbers;
@@ -58,6 +62,17 @@ pub(in crate::matching) struct Gone {
     silence: Option<i64>,
 }
 
+/// A packet seen on both sides, until the clocks are compared.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    difference: Difference,
+    src: Address,
+    dst: Address,
+    way: std::cmp::Ordering,
+    /// Whether no equal packet may have been the one.
+    timed: bool,
+}
+
 /// Packets of one way.
 #[derive(Debug)]
 pub(in crate::matching) struct EndsTally {
@@ -82,7 +97,7 @@ pub(in crate::matching) struct EndToEnd {
     plain: Queue<Waiting>,
     exit: Queue<Waiting>,
     differences: Differences,
-    held: Vec<(Difference, Address, Address, std::cmp::Ordering)>,
+    held: Vec<Held>,
     /// By way: 1 from the plain side to the far one, -1 back, 0 unknown.
     pub(in crate::matching) ways: BTreeMap<i8, EndsTally>,
     pub(in crate::matching) padded: Vec<Padded>,
@@ -95,6 +110,8 @@ pub(in crate::matching) struct EndToEnd {
     /// Packets that one side lacks, by flow, length and whether it is the plain side.
     pub(in crate::matching) sizes: BTreeMap<(u32, u32, bool), u64>,
     pub(in crate::matching) gone: Vec<Gone>,
+    /// Packets of the plain side of which the far one says nothing.
+    untold: HashSet<FramePos, FixedState>,
     /// Differences of the timestamps of pairs.
     reach: Reach,
     /// Times without frames on the near side, and on the far one.
@@ -120,9 +137,12 @@ impl EndToEnd {
 
     /// A packet of the near side; the far one was read up to `until`.
     pub(in crate::matching) fn plain(&mut self, packet: &Plain, outer: &IpHeader, until: i64) {
-        let Some((identity, own)) = waiting(packet, outer) else { return };
+        let Some((identity, own)) = waiting(packet, outer) else {
+            self.leave_untold(packet.pos);
+            return;
+        };
         match self.exit.take(identity) {
-            Some(other) => self.pair(own, other),
+            Some((other, more)) => self.pair(own, other, more),
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
                 if let Some(evicted) = self.plain.push(identity, own, read, |waiting| Some(waiting.ns)) {
@@ -137,7 +157,7 @@ impl EndToEnd {
         self.pads.add(packet.pad_bytes, packet.pattern);
         let Some((identity, own)) = waiting(packet, outer) else { return };
         match self.plain.take(identity) {
-            Some(other) => self.pair(other, own),
+            Some((other, more)) => self.pair(other, own, more),
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_add(ahead));
                 if let Some(evicted) = self.exit.push(identity, own, read, |waiting| Some(waiting.ns)) {
@@ -159,7 +179,8 @@ impl EndToEnd {
         self.plain.missed() + self.exit.missed()
     }
 
-    fn pair(&mut self, plain: Waiting, exit: Waiting) {
+    /// Pairs two packets. `more`: others are equal, so that it may have been one of these.
+    fn pair(&mut self, plain: Waiting, exit: Waiting, more: bool) {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
         self.reach.add(later_ns, true);
@@ -178,7 +199,8 @@ impl EndToEnd {
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
         }
         let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };
-        self.held.push((difference, plain.src, plain.dst, plain.ttl.cmp(&exit.ttl)));
+        let held = Held { difference, src: plain.src, dst: plain.dst, way: plain.ttl.cmp(&exit.ttl), timed: !more };
+        self.held.push(held);
         if plain.pattern.is_some() || exit.pattern.is_some() {
             self.rewritten +=
                 u64::from(plain.pattern.is_some() && exit.pattern.is_some() && plain.pattern != exit.pattern);
@@ -222,11 +244,12 @@ impl EndToEnd {
         let from = self.far.first.map_or(i64::MAX, |first| first.saturating_sub(least));
         if packet.ns < from || packet.ns.saturating_add(most) > self.far.latest {
             self.uncovered += 1;
+            self.leave_untold(packet.pos);
             return;
         }
         let Waiting { pos, ns, bytes, .. } = *packet;
         let later = self.later(packet);
-        let Some((flow, _)) = self.flow(packet) else { return };
+        let Some((flow, _)) = self.flow(packet) else { return self.leave_untold(pos) };
         let expected = later.map(|(least, usual, most)| {
             let at = |difference: i64| ns.saturating_add(difference);
             Expected { least: at(least), usual: at(usual), most: at(most) }
@@ -268,6 +291,18 @@ impl EndToEnd {
         }
     }
 
+    fn leave_untold(&mut self, pos: FramePos) {
+        if self.untold.len() < MAX_MISSED {
+            self.untold.insert(pos);
+        }
+    }
+
+    /// Packets of the plain side that the far one did not show, or of which it says nothing; `None` where these are too many to be told.
+    pub(in crate::matching) fn not_arrived(&self) -> Option<HashSet<FramePos, FixedState>> {
+        let all_known = self.gone.len() < MAX_LOST && self.untold.len() < MAX_MISSED;
+        all_known.then(|| self.gone.iter().map(|gone| gone.pos).chain(self.untold.iter().copied()).collect())
+    }
+
     /// By how much the far timestamps of a flow are later, at least, usually and at most.
     fn later(&mut self, packet: &Waiting) -> Option<(i64, i64, i64)> {
         let all = self.reach.lately();
@@ -277,61 +312,6 @@ impl EndToEnd {
     fn size(&mut self, flow: u32, bytes: u32, exit: bool, count: u64) {
         if self.sizes.len() < MAX_SIZES || self.sizes.contains_key(&(flow, bytes, exit)) {
             *self.sizes.entry((flow, bytes, exit)).or_default() += count;
-        }
-    }
-
-    /// Decides which packets that are missing in silences of either tap were lost.
-    fn judge(&mut self) {
-        let balances = self.balances();
-        let way_of: Vec<Option<usize>> = self
-            .flows
-            .iter()
-            .map(|(key, _)| match balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() {
-                1 => Some(0),
-                -1 => Some(1),
-                _ => None,
-            })
-            .collect();
-        let mut pairs = [0; WAYS];
-        for ((_, flow), way) in self.flows.iter().zip(&way_of) {
-            if let Some(pairs) = way.and_then(|way| pairs.get_mut(way)) {
-                *pairs += flow.matched;
-            }
-        }
-        for (at, tap) in ["plain", "exit"].into_iter().enumerate() {
-            let exit = at == 1;
-            // Packets to the plain side passed the exit first, those to the exit the plain side.
-            let known = Known {
-                way: |flow: u32| way_of.get(flow as usize).copied().flatten(),
-                passed: [!exit, exit],
-                skipped: |_: i64, _: usize, _: u64| None,
-                pairs,
-            };
-            let Some(own) = self.silences.get_mut(at) else { continue };
-            let judged = own.judge(&known);
-            let waiting = own.take_waiting();
-            let verdict = |from: i64, flow: u32| {
-                let way = way_of.get(flow as usize).copied().flatten()?;
-                judged.get(&from)?.verdicts.get(way).copied()
-            };
-            self.silent.extend(judged.values().map(|own| Silent::of(tap, own)));
-            if exit {
-                let is_loss = |from: i64, flow: u32| matches!(verdict(from, flow), None | Some(Verdict::Loss));
-                self.gone.retain(|gone| gone.silence.is_none_or(|from| is_loss(from, gone.flow)));
-            }
-            for ((from, flow, bytes), count) in waiting {
-                let verdict = verdict(from, flow).unwrap_or(Verdict::Loss);
-                if verdict == Verdict::Loss {
-                    self.size(flow, bytes, !exit, count);
-                }
-                let Some((_, ends)) = self.flows.get_mut(flow as usize) else { continue };
-                match verdict {
-                    Verdict::Loss if exit => ends.only_plain += count,
-                    Verdict::Loss => ends.only_exit += count,
-                    Verdict::Hole => self.uncovered += count,
-                    Verdict::Open => ends.open += count,
-                }
-            }
         }
     }
 
@@ -355,13 +335,11 @@ impl EndToEnd {
 
     /// Compares the clocks and counts what was held back.
     pub(in crate::matching) fn flush(&mut self) {
-        for (difference, _, _, way) in &self.held {
-            if way.is_ne() {
-                self.differences.add(*difference);
-            }
+        for held in self.held.iter().filter(|held| held.way.is_ne() && held.timed) {
+            self.differences.add(held.difference);
         }
         self.clock = self.differences.clock();
-        for (difference, src, dst, way) in std::mem::take(&mut self.held) {
+        for Held { difference, src, dst, way, timed } in std::mem::take(&mut self.held) {
             let way = way as i8;
             let tally = self.ways.entry(way).or_insert_with(|| EndsTally {
                 src: Prefix::of(src),
@@ -373,7 +351,9 @@ impl EndToEnd {
             tally.src.cover(src);
             tally.dst.cover(dst);
             let passed = difference.later_ns.saturating_sub(self.clock.ahead(difference.plain_ns));
-            tally.times.add(if way < 0 { passed.saturating_neg() } else { passed });
+            if timed {
+                tally.times.add(if way < 0 { passed.saturating_neg() } else { passed });
+            }
         }
     }
 }

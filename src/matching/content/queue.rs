@@ -59,17 +59,17 @@ impl<T> Queue<T> {
         self.index.missed()
     }
 
-    /// The packet that waits with this identity; it waits no longer.
-    pub(in crate::matching) fn take(&mut self, identity: Identity) -> Option<T> {
+    /// The packet that waits with this identity, and whether others do that are equal; it waits no longer.
+    pub(in crate::matching) fn take(&mut self, identity: Identity) -> Option<(T, bool)> {
         let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
         let agrees = |serial| {
             let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());
             own.is_some_and(|(own, _)| own.agrees(identity))
         };
-        let (serial, _) = self.index.find(identity, agrees)?;
+        let (serial, more) = self.index.find(identity, agrees)?;
         let (own, packet) = self.packets.get_mut(at(serial)?)?.take()?;
         self.index.remove(own, serial);
-        Some(packet)
+        Some((packet, more))
     }
 }
 
@@ -93,11 +93,11 @@ mod tests {
     #[test]
     fn of_packets_that_begin_alike_the_one_that_agrees_is_taken() {
         let mut queue = queue(&[(packet(7, Some(1)), 'a'), (packet(7, Some(2)), 'b'), (packet(7, Some(3)), 'c')]);
-        assert_eq!(queue.take(packet(7, Some(2))), Some('b'));
+        assert_eq!(queue.take(packet(7, Some(2))), Some(('b', false)));
         assert_eq!(queue.take(packet(7, Some(2))), None, "it waits no longer");
         assert_eq!(queue.take(packet(8, Some(1))), None);
-        assert_eq!(queue.take(packet(7, None)), Some('a'));
-        assert_eq!((queue.take(packet(7, Some(3))), queue.take(packet(7, None))), (Some('c'), None));
+        assert_eq!(queue.take(packet(7, None)), Some(('a', true)));
+        assert_eq!((queue.take(packet(7, Some(3))), queue.take(packet(7, None))), (Some(('c', false)), None));
         assert_eq!(queue.missed(), 0);
     }
 
@@ -112,8 +112,8 @@ mod tests {
         for gone in 0..more {
             assert_eq!(queue.take(packet(gone, None)), None);
         }
-        assert_eq!(queue.take(packet(more, None)), Some(more));
+        assert_eq!(queue.take(packet(more, None)), Some((more, false)));
         let last = MAX_WAITING as u64 + more - 1;
-        assert_eq!(queue.take(packet(last, None)), Some(last));
+        assert_eq!(queue.take(packet(last, None)), Some((last, false)));
     }
 }

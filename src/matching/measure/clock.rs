@@ -6,6 +6,9 @@
 //! is nearest to all points (Moon, Skelly and Towsley, 1999); its slope is the drift. With both directions the true line lies between the
 //! two edges: the lines that fit there bound offset and drift.
 
+mod steps;
+
+use self::steps::DelaySteps;
 pub(in crate::matching) use crate::model::pairs::ClockBasis as Basis;
 
 /// One pair: when the plain tap saw the packet, and by how much later the tunnel's says it did, both in nanoseconds.
@@ -67,6 +70,8 @@ pub(in crate::matching) struct Differences {
     origin: Option<(i64, i64)>,
     encapsulated: Edge,
     decapsulated: Edge,
+    /// Lasting steps of each direction where the other has no pairs.
+    steps: [DelaySteps; 2],
 }
 
 /// Differences of one direction: the hull's lower edge, and the sums of all.
@@ -156,6 +161,10 @@ impl Differences {
         let Difference { plain_ns, later_ns, encapsulated } = difference;
         let (origin_x, origin_y) = *self.origin.get_or_insert((plain_ns, later_ns));
         let (x, y) = (plain_ns.saturating_sub(origin_x), later_ns.saturating_sub(origin_y));
+        let [there, back] = &mut self.steps;
+        let (own, other) = if encapsulated { (there, back) } else { (back, there) };
+        own.add(x, if encapsulated { y } else { y.saturating_neg() });
+        other.confirm();
         if encapsulated {
             self.encapsulated.add(x, y);
         } else {
@@ -170,7 +179,11 @@ impl Differences {
         self.decapsulated.settle();
         let Some((origin_ns, first)) = self.origin else { return Clock::default() };
         let clock = match (self.encapsulated.count > 0, self.decapsulated.count > 0) {
-            (true, true) => self.between(),
+            (true, true) => {
+                let clock = self.between();
+                let step = self.steps.iter().filter_map(DelaySteps::lasting).max().unwrap_or(0);
+                Clock { contradiction_ns: clock.contradiction_ns.max(step as f64), ..clock }
+            }
             (true, false) => along(&self.encapsulated, 1.0),
             (false, true) => along(&self.decapsulated, -1.0),
             (false, false) => return Clock::default(),

@@ -1,9 +1,12 @@
 //! What silences of the taps were, and what that makes of the packets that are missing in them.
 
+mod silent;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::silent::Silent;
 use super::losses::Losses;
-use super::silence::{IN_A_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};
+use super::silence::{IN_A_ROW, Known, Silences, Verdict, WAYS, is_no_chance};
 use super::tally::Tally;
 use super::watch::Step;
 use crate::matching::Matcher;
@@ -70,32 +73,12 @@ impl Jumps {
     }
 }
 
-/// A silence in which packets are missing that were not lost, as far as is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Silent {
-    /// `plain`, `tunnel` or `exit`.
-    pub(crate) tap: &'static str,
-    pub(crate) from_ns: i64,
-    pub(crate) to_ns: i64,
-    /// Packets of the other tap that are missing.
-    pub(crate) packets: u64,
-    /// Whether it may have been an outage too.
-    pub(crate) open: bool,
-}
-
-impl Silent {
-    pub(in crate::matching) fn of(tap: &'static str, judged: &Judged) -> Self {
-        let Judged { from, to, missing, verdicts } = *judged;
-        Self { tap, from_ns: from, to_ns: to, packets: missing, open: !verdicts.contains(&Verdict::Hole) }
-    }
-}
-
 /// Pairs by order whose times contradict each other.
 pub(in crate::matching) fn untimely() -> Undetermined {
     Undetermined {
         alignments: 1,
-        reason: "the times of the pairs contradict every offset and drift of the clocks: a clock was set, its timestamps are too coarse, or packets are \
-                 paired wrongly"
+        reason: "the times of the pairs contradict one offset and drift of the clocks: a clock was set, the path of one direction changed \
+                 for good, timestamps are too coarse, or packets are paired wrongly"
             .into(),
         decide: "captures by one clock, the keys (--config), or captures from before or after the step".into(),
         missing_numbers: 0,
@@ -115,13 +98,35 @@ pub(in crate::matching) fn adrift(plain: u64, tunnelled: u64) -> Undetermined {
     }
 }
 
+/// A direction of which no packet was found on the plain side, while the other was found. `missing`: numbers that the tunnel's tap did not see.
+pub(in crate::matching) fn unfound(missing: u64) -> Undetermined {
+    Undetermined {
+        alignments: 0,
+        reason: "no alignment with the plain side is sure: the packets are too few, the plain tap does not see them, or more are on their \
+                 way at once than lengths and times tell apart"
+            .into(),
+        decide: "the keys (--config), longer captures, or a lower load".into(),
+        missing_numbers: missing,
+    }
+}
+
+/// An SA between other gateways than those whose packets are paired by order.
+pub(in crate::matching) fn elsewhere(missing: u64) -> Undetermined {
+    Undetermined {
+        alignments: 0,
+        reason: "the SA is between other gateways than most packets of the tunnel capture: pairing by order follows one gateway".into(),
+        decide: "a tunnel capture of this pair of gateways alone, or the keys (--config)".into(),
+        missing_numbers: missing,
+    }
+}
+
 /// More numbers are missing than plaintext packets.
 pub(in crate::matching) fn uncounted(missing: u64, plain: u64) -> Undetermined {
     Undetermined {
         alignments: 1,
         reason: format!(
-            "{missing} sequence numbers of the SA are missing, but {plain} plaintext packets: packets that are equal may be paired wrongly, or \
-             the sender skips numbers"
+            "{missing} sequence numbers of the SA are missing, but {plain} plaintext packets: packets that are equal may be paired wrongly, \
+             the sender skips numbers, or other networks sent what is missing"
         )
         .into(),
         decide: "packets of different contents in the load, or the plaintext captured where nothing else joins the tunnel".into(),
@@ -165,6 +170,49 @@ pub(in crate::matching) fn behind_silence(count: u64, missed: u64) -> Undetermin
         )
         .into(),
         decide: "captures without gaps, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets without counterpart between pairs, in times that the other capture may not cover.
+pub(in crate::matching) fn between(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets without counterpart lie between pairs, but nearer to an edge of a capture than the times of the pairs vary: a clock was \
+             set, or packets waited that long"
+        )
+        .into(),
+        decide: "captures by one clock, or captures that begin before the load and end after it".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets without counterpart, of which nothing tells which tap they passed first.
+pub(in crate::matching) fn undirected(plain: u64, tunnelled: u64, missing: u64) -> Undetermined {
+    let what = if plain == 0 && tunnelled == 0 {
+        format!("{missing} sequence numbers are missing in the tunnel")
+    } else {
+        format!("{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart")
+    };
+    Undetermined {
+        alignments: 2,
+        reason: format!("{what}, and neither clocks nor TTLs say which tap the packets passed first").into(),
+        decide: "captures by one clock (--one-clock), or packets of both directions".into(),
+        missing_numbers: missing,
+    }
+}
+
+/// Packets without counterpart in the tunnel that the exit showed.
+pub(in crate::matching) fn arrived(count: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} of {missed} plaintext packets without counterpart in the tunnel reached the exit: the tunnel capture missed frames, these \
+             packets went another way, or others were paired in their place"
+        )
+        .into(),
+        decide: "the drop counters of the tunnel capture, or the keys (--config)".into(),
         missing_numbers: 0,
     }
 }

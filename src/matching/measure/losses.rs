@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use super::tally::Tally;
+use super::tally::{SaTally, Tally};
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::packets::flows::{FlowKey, Flows};
+use crate::matching::packets::ledger::Lost;
 use crate::model::{Address, FramePos};
 
 /// Packets that were lost, by SA and by length.
@@ -22,6 +23,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) unmatched_plain: u64,
     /// Plaintext packets from a time that the tunnel's capture does not cover.
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
+    /// Those of which is not known whether they are in the tunnel.
+    pub(in crate::matching) aside: BTreeMap<u32, u64>,
     /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
     pub(in crate::matching) ends: Option<EndLosses>,
     /// Smallest MTU that an ICMP error stated to a sender, by SA.
@@ -43,6 +46,10 @@ pub(in crate::matching) struct EndLosses {
     pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
     /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
     pub(in crate::matching) behind: Option<Counts>,
+    /// Packets that the exit showed and the tunnel's tap did not, by SA.
+    pub(in crate::matching) arrived: BTreeMap<u32, u64>,
+    /// Packets of the plain side that the exit did not show, or of which it says nothing; `None` where these are too many to be told.
+    pub(in crate::matching) not_arrived: Option<HashSet<FramePos, FixedState>>,
     /// Frames of the plain side, with the SA that they went into.
     pub(in crate::matching) frames: Vec<(FramePos, i64, u32, u32)>,
 }
@@ -55,6 +62,7 @@ impl Losses {
             if let Some(sa) = tally.flow_sa.get(&flow) {
                 *losses.missed.entry(*sa).or_default() += counts.unmatched;
                 *losses.uncovered.entry(*sa).or_default() += counts.uncovered;
+                *losses.aside.entry(*sa).or_default() += counts.aside;
             }
         }
         for ((flow, bytes), count) in missed {
@@ -73,6 +81,7 @@ impl Losses {
         tally: &Tally,
         flows: &Flows,
         unpaired: &HashSet<FramePos, FixedState>,
+        lost: &[Lost],
     ) {
         let mut own = EndLosses::default();
         let sas = sas(tally, flows);
@@ -136,6 +145,13 @@ impl Losses {
                 }
             }
         }
+        own.not_arrived = ends.not_arrived();
+        if let Some(not_arrived) = &own.not_arrived {
+            let arrived = lost.iter().filter(|lost| flows.is_selected(lost.flow) && !not_arrived.contains(&lost.pos));
+            for sa in arrived.filter_map(|lost| tally.flow_sa.get(&lost.flow)) {
+                *own.arrived.entry(*sa).or_default() += 1;
+            }
+        }
         own.behind = (ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
         self.ends = Some(own);
     }
@@ -153,6 +169,15 @@ impl Losses {
                 *own = (*own).min(*mtu);
             }
         }
+    }
+
+    /// Packets of an SA that were lost before the tunnel's tap by its capture, and reached the exit all the same.
+    pub(in crate::matching) fn arrived(&self, at: u32, sa: &SaTally) -> u64 {
+        let Some(ends) = self.ends.as_ref().filter(|_| sa.encapsulated == Some(true)) else { return 0 };
+        let arrived = ends.arrived.get(&at).copied().unwrap_or(0);
+        // Of packets that are equal byte for byte any may be taken for another.
+        let behind = ends.behind.as_ref().and_then(|(sas, _)| sas.get(&at)).copied().unwrap_or(0);
+        if sa.is_alike() && !sa.is_by_order() { arrived.saturating_sub(behind) } else { arrived }
     }
 
     /// Packets lost from end to end, and those of them that the tunnel tap had seen: of an SA, or of packets of one length in it.

@@ -377,6 +377,14 @@ impl SaTally {
         self.ambiguous.saturating_mul(2) > self.matched
     }
 
+    /// Whether packets of the tunnel without counterpart may be the plaintext packets that have none: pairs are no proof, and no other network
+    /// sends into the tunnel.
+    pub(in crate::matching) const fn may_be_crossed(&self) -> bool {
+        /// Strangers that other networks send, as 1 in N.
+        const OF: u64 = 20;
+        (self.is_by_order() || self.is_alike()) && self.alone * OF < self.matched
+    }
+
     /// Whether pairs that are sure say how the clocks differ, where others of packets that are alike do not.
     pub(in crate::matching) const fn is_anchored(&self) -> bool {
         /// Pairs, and a share of all as 1 in N.

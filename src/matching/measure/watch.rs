@@ -1,6 +1,6 @@
 //! Sequence numbers of one SA as the tunnel's tap saw them: which were there before, and how many are missing.
 
-use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
+use crate::analysis::limits::{JUMP_STEP, RUN_GAP_NS, RUN_STEP};
 
 /// Words of the window of numbers that are remembered.
 const WORDS: usize = 16;
@@ -86,7 +86,8 @@ impl Watch {
         };
         let before = run.ns;
         let step = i64::from(raw.wrapping_sub(run.raw).cast_signed());
-        if (step < 0 && ns.saturating_sub(run.ns) >= RUN_GAP_NS) || step.abs() > i64::from(RUN_STEP) {
+        let jumps = step > i64::from(JUMP_STEP) || step < -i64::from(RUN_STEP);
+        if (step < 0 && ns.saturating_sub(run.ns) >= RUN_GAP_NS) || jumps {
             self.missing += run.missing();
             *run = Run::new(raw, ns);
             self.step = Some(Step { ns: before, skipped: None });
@@ -136,6 +137,14 @@ mod tests {
         let numbers: Vec<u32> = (0..3_000).filter(|number| number % 10 != 3).collect();
         assert_eq!(watch(&numbers).1, 300);
         assert!(watch(&numbers).0.iter().all(|before| !before));
+    }
+
+    /// No gateway loses a million packets in a row: its counter was set ahead.
+    #[test]
+    fn a_jump_is_no_loss() {
+        let jump = JUMP_STEP.cast_unsigned();
+        assert_eq!(watch(&[7, 8, 9 + jump, 10 + jump, 12 + jump]).1, 1);
+        assert_eq!(watch(&[7, 8, 8 + jump]).1, u64::from(jump) - 1);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::evidence::{self, Alignment, CERTAIN, Partner, Streams};
 use super::lane::{Lane, Place, PlainItem, TunnelItem};
 use super::lengths::succession;
 use super::refit::refit;
+use crate::matching::limits::MAX_WAITING;
 use crate::matching::order::pairs::{SAMPLE, SaInfo};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Ledger, PlainFate, Serial};
@@ -155,7 +156,8 @@ impl Search<'_> {
         BeginningTrial::Begun(Box::new(Beginning { weight: best.weight, mappings, delay, partial, flows, pairs }))
     }
 
-    /// The pairs that the succession of lengths makes of all packets of a lane.
+    /// The pairs that the succession of lengths makes of all packets of a lane, when no more come or there is no room for more. In the latter
+    /// case they are only where it begins: those behind them are still to come.
     fn in_order(
         &self,
         lane: &Lane,
@@ -163,7 +165,7 @@ impl Search<'_> {
         items: &[PlainItem],
         within: (i64, i64),
     ) -> Option<Beginning> {
-        if !self.end {
+        if !self.end && lane.tunnelled().len() <= MAX_WAITING / 2 {
             return None;
         }
         let places: Vec<Place> = lane.places(lane.tunnelled().len()).into_iter().filter(|place| !place.hole).collect();
@@ -174,13 +176,20 @@ impl Search<'_> {
         let differences: Vec<i64> = pairs.iter().map(|(p, t)| t.ns.saturating_sub(p.ns)).collect();
         let delay = Delay::of(&differences)?;
         let base = delay.base.unwrap_or(0.0) as i64;
+        let mut flows: BTreeMap<FlowId, u32> = BTreeMap::new();
+        let pairs = if self.end {
+            pairs.into_iter().map(|(p, t)| (p.serial, t.serial)).collect()
+        } else {
+            pairs.iter().for_each(|(plain, _)| *flows.entry(plain.flow).or_default() += 1);
+            Vec::new()
+        };
         (within.0..=within.1).contains(&base).then(|| Beginning {
             weight: found.weight,
             mappings: lane.mappings.clone(),
             delay,
             partial: false,
-            flows: Vec::new(),
-            pairs: pairs.into_iter().map(|(p, t)| (p.serial, t.serial)).collect(),
+            flows: flows.into_iter().map(|(flow, count)| (flow, count, count)).collect(),
+            pairs,
         })
     }
 
@@ -268,38 +277,63 @@ impl Search<'_> {
     }
 }
 
+/// What says which tap the packets of the lanes passed first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) enum WayTold {
+    /// TTLs: one that no sender begins with may have been lowered by a router before the plain tap as well as by the gateway, unless packets of
+    /// the other lane have one that was not.
+    ByTtl,
+    /// Differences of timestamps, as far as the clocks allow.
+    ByTime,
+    /// Nothing: the timestamps are coarser than the differences, and TTLs do not tell.
+    Nothing,
+}
+
 /// Which of two lanes passed the plain tap first. Its timestamps at the tunnel are the later ones, whatever the clocks are; with one
 /// lane alone the TTL must tell, or the sign of the difference.
-///
-/// Whether the TTLs told it, where one lane is known.
-pub(in crate::matching) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool) -> bool {
+pub(in crate::matching) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, one_clock: bool) -> WayTold {
     let [one, other] = lanes;
     let base = |lane: &Lane| lane.delay.and_then(|delay| delay.base);
+    let step = ledger.coarseness as f64;
+    let apart = match (base(one), base(other)) {
+        (Some(first), Some(second)) => Some((first - second).abs()),
+        (own, None) | (None, own) => own.map(f64::abs),
+    };
+    // By coarse timestamps either lane may seem the later one.
+    let is_tied = apart.is_some_and(|apart| apart <= step);
     // Of one clock the sign of the difference says it.
-    let told = |lane: &Lane| if one_clock { None } else { fresh(lane.plain.iter(), ledger) };
-    let is_told = [&*one, &*other].into_iter().any(|lane| lane.delay.is_some() && told(lane).is_some());
+    let own = |lane: &Lane| if one_clock && !is_tied { None } else { fresh(lane.plain.iter(), ledger) };
+    // Of two directions one was routed before the plain tap; where both look alike the gateways do not lower TTLs.
+    let (first, second) = (own(one), own(other));
+    let alike = first == second && !one.plain.is_empty() && !other.plain.is_empty();
+    let (first_told, second_told) = if alike { (None, None) } else { (first, second) };
+    let is_sure = |lane: &Lane, own: Option<bool>, beside: Option<bool>| {
+        lane.delay.is_some() && (own == Some(true) || own == Some(false) && beside == Some(true))
+    };
+    let is_told = is_sure(one, first_told, second_told) || is_sure(other, second_told, first_told);
     match (base(one), base(other)) {
         (Some(first), Some(second)) => {
             // Where clocks drift further between the first pairs of the lanes than the gateway takes, TTLs tell.
             let drift = if one_clock { 0.0 } else { DRIFT * span(one).max(span(other)) };
-            let by_ttl = match (told(one), told(other)) {
-                (Some(first), Some(second)) if first != second => Some(first),
-                _ => None,
-            };
-            one.encapsulated = by_ttl.filter(|_| (first - second).abs() <= drift).unwrap_or(first >= second);
+            let by_ttl = first_told.filter(|_| second_told.is_some());
+            one.encapsulated = by_ttl.filter(|_| (first - second).abs() <= drift.max(step)).unwrap_or(first >= second);
             other.encapsulated = !one.encapsulated;
         }
         (Some(base), None) => {
-            one.encapsulated = told(one).unwrap_or(base >= 0.0);
+            one.encapsulated = first_told.unwrap_or(base >= 0.0);
             other.encapsulated = !one.encapsulated;
         }
         (None, Some(base)) => {
-            other.encapsulated = told(other).unwrap_or(base >= 0.0);
+            other.encapsulated = second_told.unwrap_or(base >= 0.0);
             one.encapsulated = !other.encapsulated;
         }
         (None, None) => {}
     }
-    is_told
+    match (is_told, is_tied) {
+        (true, _) => WayTold::ByTtl,
+        (false, false) => WayTold::ByTime,
+        (false, true) => WayTold::Nothing,
+    }
 }
 
 /// From the first plaintext packet of a lane to the last, in nanoseconds.
@@ -316,7 +350,9 @@ fn fresh<'i>(plain: impl Iterator<Item = &'i PlainItem>, ledger: &Ledger) -> Opt
         .filter_map(|item| Some(matches!(ledger.plain.get(item.serial)?.marks.ttl, 32 | 64 | 128 | 255)))
         .collect();
     let fresh = sample.iter().filter(|fresh| **fresh).count();
-    if fresh * 10 >= sample.len() * 9 {
+    if sample.is_empty() {
+        None
+    } else if fresh * 10 >= sample.len() * 9 {
         Some(true)
     } else if fresh * 10 <= sample.len() {
         Some(false)

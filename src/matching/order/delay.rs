@@ -70,6 +70,19 @@ pub(in crate::matching) fn median(mut values: Vec<i64>) -> Option<i64> {
     (!values.is_empty()).then(|| *values.select_nth_unstable(at).1)
 }
 
+/// The same of at most `N` values.
+pub(in crate::matching) fn median_of<const N: usize>(values: impl Iterator<Item = i64>) -> Option<i64> {
+    let mut own = [0; N];
+    let mut count = 0;
+    for (place, value) in own.iter_mut().zip(values) {
+        *place = value;
+        count += 1;
+    }
+    let own = own.get_mut(..count).filter(|own| !own.is_empty())?;
+    let at = own.len() / 2;
+    Some(*own.select_nth_unstable(at).1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

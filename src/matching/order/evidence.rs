@@ -103,8 +103,26 @@ impl Verdict {
 /// Plaintext packets of one length.
 struct Lengths {
     bytes: u32,
-    /// Their indexes, in order of time.
+    /// Their indexes, in order of time, and their times.
     at: Vec<usize>,
+    ns: Vec<i64>,
+}
+
+impl Lengths {
+    /// How many are earlier than a time; `from`: where to begin to look.
+    fn earlier(&self, target: i64, from: usize) -> usize {
+        let is_earlier = |at: usize| self.ns.get(at).is_some_and(|ns| *ns < target);
+        let (mut low, mut high, mut step) = (from, from, 1);
+        while is_earlier(high) {
+            (low, high, step) = (high + 1, high + step, step * 2);
+        }
+        step = 1;
+        while low > 0 && !is_earlier(low - 1) {
+            (low, high, step) = (low.saturating_sub(step), low - 1, step * 2);
+        }
+        let between = self.ns.get(low..high.min(self.ns.len())).unwrap_or_default();
+        low + between.partition_point(|ns| *ns < target)
+    }
 }
 
 /// The streams with what is needed to find partners fast.
@@ -116,6 +134,8 @@ pub(in crate::matching) struct Search<'s, M> {
     /// Kind of each packet in the tunnel.
     kind: Vec<Option<usize>>,
     span: f64,
+    /// Times in which the plain side shows nothing for so long that its tap may not have recorded.
+    holes: Vec<(i64, i64)>,
 }
 
 impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
@@ -124,10 +144,13 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         order.sort_by_key(|at| streams.plain.get(*at).map_or(0, |packet| packet.bytes));
         let mut lengths: Vec<Lengths> = Vec::new();
         for at in order {
-            let bytes = streams.plain.get(at).map_or(0, |packet| packet.bytes);
-            match lengths.last_mut().filter(|last| last.bytes == bytes) {
-                Some(last) => last.at.push(at),
-                None => lengths.push(Lengths { bytes, at: vec![at] }),
+            let (bytes, ns) = streams.plain.get(at).map_or((0, 0), |packet| (packet.bytes, packet.ns));
+            if lengths.last().is_none_or(|last| last.bytes != bytes) {
+                lengths.push(Lengths { bytes, at: Vec::new(), ns: Vec::new() });
+            }
+            if let Some(last) = lengths.last_mut() {
+                last.at.push(at);
+                last.ns.push(ns);
             }
         }
         let mut kinds: Vec<((u8, u32), Vec<usize>, usize)> = Vec::new();
@@ -153,12 +176,18 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
             (Some(first), Some(last)) => last.ns.saturating_sub(first.ns).max(1_000) as f64,
             _ => 1_000.0,
         };
-        Self { streams, lengths, kinds, kind, span }
+        let holes = holes(streams.plain);
+        Self { streams, lengths, kinds, kind, span, holes }
+    }
+
+    /// Places of the lengths that fit a packet in the tunnel.
+    fn places(&self, tunnelled: usize) -> &[usize] {
+        let kind = self.kind.get(tunnelled).copied().flatten().and_then(|kind| self.kinds.get(kind));
+        kind.map_or(&[], |(_, fitting, _)| fitting.as_slice())
     }
 
     fn fitting(&self, tunnelled: usize) -> impl Iterator<Item = &Lengths> {
-        let kind = self.kind.get(tunnelled).copied().flatten().and_then(|kind| self.kinds.get(kind));
-        kind.into_iter().flat_map(|(_, fitting, _)| fitting).filter_map(|at| self.lengths.get(*at))
+        self.places(tunnelled).iter().filter_map(|at| self.lengths.get(*at))
     }
 
     fn choices(&self, tunnelled: usize) -> usize {
@@ -181,9 +210,9 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
             }
             let Some(packet) = self.streams.tunnelled.get(at) else { continue };
             for own in self.fitting(at) {
-                let from = own.at.partition_point(|plain| packet.ns.saturating_sub(self.ns(*plain)) > most);
-                let tail = own.at.get(from..).unwrap_or_default();
-                let offsets = tail.iter().map(|plain| packet.ns.saturating_sub(self.ns(*plain)));
+                let from = own.ns.partition_point(|plain| packet.ns.saturating_sub(*plain) > most);
+                let tail = own.ns.get(from..).unwrap_or_default();
+                let offsets = tail.iter().map(|plain| packet.ns.saturating_sub(*plain));
                 differences.extend(offsets.take_while(|offset| *offset >= least));
             }
         }
@@ -217,23 +246,24 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         peaks
     }
 
-    /// The nearest plaintext packet of a fitting length that has no partner yet.
-    fn nearest(&self, tunnelled: usize, target: i64, width: i64, used: &[bool]) -> Option<usize> {
+    /// The nearest plaintext packet of a fitting length that has no partner yet. `from`: where each length was looked at last.
+    fn nearest(&self, tunnelled: usize, target: i64, width: i64, used: &[bool], from: &mut [usize]) -> Option<usize> {
         let mut best: Option<(i64, usize)> = None;
-        let mut look = |plain: usize| {
-            let apart = self.ns(plain).saturating_sub(target).saturating_abs();
-            let nearer = apart <= width && best.is_none_or(|(least, _)| apart < least);
-            if nearer && !used.get(plain).copied().unwrap_or(true) {
-                best = Some((apart, plain));
-            }
-            // Those behind it are further away.
-            !nearer
-        };
-        for own in self.fitting(tunnelled) {
-            let from = own.at.partition_point(|plain| self.ns(*plain) < target);
-            let (earlier, later) = own.at.split_at(from);
-            let _ = later.iter().take(NEAR).any(|plain| look(*plain));
-            let _ = earlier.iter().rev().take(NEAR).any(|plain| look(*plain));
+        for length in self.places(tunnelled) {
+            let (Some(own), Some(from)) = (self.lengths.get(*length), from.get_mut(*length)) else { continue };
+            *from = own.earlier(target, *from);
+            let mut look = |at: usize| {
+                let (Some(plain), Some(ns)) = (own.at.get(at), own.ns.get(at)) else { return true };
+                let apart = ns.saturating_sub(target).saturating_abs();
+                let nearer = apart <= width && best.is_none_or(|(least, _)| apart < least);
+                if nearer && !used.get(*plain).copied().unwrap_or(true) {
+                    best = Some((apart, *plain));
+                }
+                // Those behind it are further away.
+                !nearer
+            };
+            let _ = (*from..*from + NEAR).any(&mut look);
+            let _ = (from.saturating_sub(NEAR)..*from).rev().any(&mut look);
         }
         best.map(|(_, plain)| plain)
     }
@@ -241,6 +271,7 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
     /// The alignment at this offset, which it follows slowly both ways from packet `anchor` on: clocks drift and queues fill.
     fn align(&self, offset: i64, width: i64, anchor: usize) -> Alignment {
         let mut used = vec![false; self.streams.plain.len()];
+        let mut from = vec![0; self.lengths.len()];
         let mut partners = vec![Partner::Unseen; self.kind.len()];
         let (first, last) = (self.ns(0), self.ns(self.streams.plain.len().saturating_sub(1)));
         let anchor = anchor.min(self.kind.len());
@@ -255,12 +286,13 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
             if self.kind.get(at).copied().flatten().is_none()
                 || target.saturating_sub(width) < first
                 || target.saturating_add(width) > last
+                || self.is_in_hole(target, width)
             {
                 continue;
             }
             seen += 1;
             *own = Partner::Missing;
-            let Some(plain) = self.nearest(at, target, width, &used) else { continue };
+            let Some(plain) = self.nearest(at, target, width, &used, &mut from) else { continue };
             if let Some(place) = used.get_mut(plain) {
                 *place = true;
             }
@@ -284,6 +316,13 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         alignment.weights = self.weights(&alignment);
         alignment.weight = alignment.weights.iter().sum();
         alignment
+    }
+
+    /// Whether no plaintext packet is due near a time because the plain side shows none at all.
+    fn is_in_hole(&self, target: i64, width: i64) -> bool {
+        let at = self.holes.partition_point(|(_, to)| *to <= target);
+        let (least, most) = (target.saturating_sub(width), target.saturating_add(width));
+        self.holes.get(at).is_some_and(|(from, to)| *from < least && most < *to)
     }
 
     /// How much more likely each packet's partner, or that it has none, is than by chance, in nats.
@@ -391,6 +430,23 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         let rivals = rivals.len();
         Some(Verdict { best, rivals })
     }
+}
+
+/// Times without plaintext packets that are much longer than the longest usual ones: all packets that are missing there are missing for one
+/// reason, and say no more against an alignment than those beyond either end.
+fn holes(plain: &[Plain]) -> Vec<(i64, i64)> {
+    /// How many times the longest usual gap, and one of how many gaps is longer than that.
+    const TIMES: i64 = 4;
+    const ONE_OF: usize = 32;
+    let between = |two: &[Plain]| Some((two.first()?.ns, two.get(1)?.ns));
+    let gaps: Vec<(i64, i64)> = plain.windows(2).filter_map(between).collect();
+    let mut lasts: Vec<i64> = gaps.iter().map(|(from, to)| to.saturating_sub(*from)).collect();
+    let longer = lasts.len() / ONE_OF + 1;
+    if lasts.len() <= longer {
+        return Vec::new();
+    }
+    let usual = *lasts.select_nth_unstable_by(longer, |a, b| b.cmp(a)).1;
+    gaps.into_iter().filter(|(from, to)| to.saturating_sub(*from) > usual.max(1).saturating_mul(TIMES)).collect()
 }
 
 /// Whether two alignments are one: most packets that have a partner in both have the same.
@@ -505,6 +561,27 @@ mod tests {
         let verdict = verdict(&times, |at| 64 + 16 * (scattered(at as i64) % 13) as u32);
         assert!(verdict.is_decisive(), "{} rivals", verdict.rivals);
         assert!((verdict.best.offset - 64_500).abs() < 6_000, "{}", verdict.best.offset);
+    }
+
+    #[test]
+    fn a_hole_of_the_plain_side_is_no_evidence_for_a_shift_beside_it() {
+        // Bursts of equal packets; the plain tap misses some bursts in the middle.
+        let times: Vec<i64> = (0..320).map(|at| at / 8 * 5_000_000 + at % 8 * 12_000).collect();
+        let whole: Vec<Plain> = times.iter().map(|ns| Plain { ns: *ns, bytes: 512, skip: 1.0 }).collect();
+        let plain: Vec<Plain> =
+            whole.iter().filter(|own| !(80_000_000..120_000_000).contains(&own.ns)).copied().collect();
+        let late = |(at, own): (usize, &Plain)| Tunnelled {
+            ns: own.ns + 60_000 + (at as i64 * 7_919) % 9_000,
+            esp: Some(564),
+            mapping: 0,
+            hole: false,
+            skip: 1.0,
+        };
+        // What was sent later lies beyond what was looked at.
+        let tunnelled: Vec<Tunnelled> = whole.iter().enumerate().map(late).take(220).collect();
+        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within: (-2_000_000_000, 2_000_000_000) };
+        let verdict = Search::new(streams).verdict().expect("packets fit");
+        assert!(!verdict.is_decisive(), "{} {} rivals", verdict.best.offset, verdict.rivals);
     }
 
     #[test]

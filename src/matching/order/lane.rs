@@ -177,7 +177,7 @@ impl Lane {
         if let Some(numbers) = &mut self.numbers {
             numbers.insert(item.key());
         }
-        self.tunnelled.push_back(item);
+        push_in_time(&mut self.tunnelled, item, |item| item.ns);
     }
 
     /// Remembers a hole, and forgets the one that was settled first where there are too many.
@@ -210,9 +210,15 @@ impl Lane {
         &mut self.tunnelled
     }
 
-    /// A plaintext packet has no counterpart; those of flows outside the tunnel need none.
+    /// A plaintext packet has no counterpart; those of flows outside the tunnel need none. Before the first pair it is not known which these
+    /// are.
     pub(in crate::matching) fn pass(&mut self, ledger: &Ledger, item: &PlainItem) {
-        self.pass_plain(u64::from(ledger.flows.class(item.flow) == Class::Selected));
+        let counts = match ledger.flows.class(item.flow) {
+            Class::Selected => true,
+            Class::Unknown => self.passed.last.is_none(),
+            Class::Outside => false,
+        };
+        self.pass_plain(u64::from(counts));
     }
 
     /// Counts plaintext packets that have no counterpart.
@@ -242,6 +248,11 @@ impl Lane {
         }
         self.passed = Passed { plain: 0, tunnelled: 0, last: Some(item.key()) };
         self.slips.saturating_add(1)
+    }
+
+    /// Whether any pair was made in order.
+    pub(in crate::matching) const fn has_pairs(&self) -> bool {
+        self.passed.last.is_some()
     }
 
     /// Packets of both sides without counterpart before the first pair or after the last: one side was not recorded there, or was not sent,
@@ -327,6 +338,19 @@ impl Counter {
     pub(in crate::matching) fn raw_number(&self, number: i64) -> u32 {
         (i64::from(self.raw) + number - self.number) as u32
     }
+}
+
+/// Puts a packet behind those that are older. A network card with several queues hands over some packets late, with the right times; a
+/// clock that was set back makes all later ones late, and leaves them where they are.
+pub(super) fn push_in_time<T>(queue: &mut VecDeque<T>, item: T, ns: impl Fn(&T) -> i64) {
+    /// Packets, and nanoseconds, by which one may be late.
+    const LATE: usize = 16;
+    const LATE_NS: i64 = 10_000_000;
+    let own = ns(&item);
+    let younger = queue.iter().rev().take_while(|other| ns(other) > own).take(LATE + 1).count();
+    let by = queue.back().map_or(0, |last| ns(last).saturating_sub(own));
+    let at = if younger > LATE || by > LATE_NS { queue.len() } else { queue.len() - younger };
+    queue.insert(at, item);
 }
 
 /// Sorts the packets of each SA by number, in the places that the SA's packets have.

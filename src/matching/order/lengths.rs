@@ -3,13 +3,15 @@
 //! Where a queue holds packets back for longer than their distance, times tell nothing; a few rare lengths among thousands of equal packets
 //! still do. An alignment counts only if every packet fits it, and if each shifted one is contradicted.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::align::{Plain, Tunnelled};
 use super::evidence::{CERTAIN, DECISIVE};
+use crate::matching::limits::MAX_WAITING;
 
-/// Packets of either side that are compared.
-const COMPARED: usize = 4_096;
+/// Pairs that are compared at most: what is not told by then is open.
+const COMPARISONS: usize = 1 << 27;
 /// Packets that make a succession.
 const ENOUGH: usize = 16;
 /// What a packet of another length says against an alignment, in nats.
@@ -31,7 +33,7 @@ pub(in crate::matching) fn succession(
     tunnelled: &[Tunnelled],
     makes: impl Fn(u8, u32, u32) -> bool,
 ) -> Option<Succession> {
-    if tunnelled.len() > COMPARED || tunnelled.iter().any(|packet| packet.esp.is_none() || packet.hole) {
+    if tunnelled.len() > MAX_WAITING || tunnelled.iter().any(|packet| packet.esp.is_none() || packet.hole) {
         return None;
     }
     let mut numbers: BTreeMap<(u8, u32), usize> = BTreeMap::new();
@@ -52,7 +54,7 @@ pub(in crate::matching) fn succession(
         }
     }
     let least = there.len().min(here.len());
-    if least < ENOUGH || here.len() > 2 * COMPARED {
+    if least < ENOUGH {
         return None;
     }
     let mut counts = vec![(0_usize, 0_usize); numbers.len()];
@@ -62,24 +64,27 @@ pub(in crate::matching) fn succession(
         (*one as f64 / there.len() as f64).max(*other as f64 / here.len() as f64).clamp(1e-4, 1.0)
     };
     let worth: Vec<f64> = counts.iter().map(|count| -share(count).ln()).collect();
-    let (mut best, mut second) = ((f64::MIN, 0_isize, 0_usize), f64::MIN);
-    let (first, last) = (1 - there.len() as isize, here.len() as isize);
-    for shift in first..last {
-        let (weight, wrong, pairs) = weigh(&there, &here, &worth, shift);
-        // Where they hardly overlap nothing is compared.
-        if pairs * 2 < least || wrong > 0 {
-            second = second.max(weight);
-            continue;
-        }
-        if weight > best.0 {
-            second = second.max(best.0);
-            best = (weight, shift, pairs);
-        } else {
-            second = second.max(weight);
-        }
+    let kinds = Kinds {
+        there: &there,
+        here: &here,
+        rest: rest(&there, &worth),
+        worth: &worth,
+        comparisons: Cell::new(COMPARISONS),
+    };
+    if kinds.rest.first().is_none_or(|all| *all < CERTAIN) {
+        return None;
     }
-    let (weight, shift, pairs) = best;
-    if weight < CERTAIN || weight - second < DECISIVE || pairs * 10 < least * 9 {
+    let shifts = || 1 - there.len() as isize..here.len() as isize;
+    // Where they hardly overlap nothing is compared.
+    let overlaps = |shift: &isize| kinds.overlap(*shift) * 2 >= least;
+    let fitting = shifts().filter(overlaps).filter_map(|shift| Some((kinds.fits(shift)?, shift)));
+    let (weight, shift) = fitting.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+    let rivals = || shifts().filter(|other| *other != shift);
+    if weight < CERTAIN
+        || kinds.overlap(shift) * 10 < least * 9
+        || rivals().any(|other| kinds.reaches(other, weight - DECISIVE))
+        || kinds.comparisons.get() == 0
+    {
         return None;
     }
     let partner = |at: usize| {
@@ -89,22 +94,76 @@ pub(in crate::matching) fn succession(
     Some(Succession { partners: (0..there.len()).map(partner).collect(), weight })
 }
 
-/// What a shift is worth, how many packets contradict it, and how many it compares.
-fn weigh(there: &[usize], here: &[(usize, usize)], worth: &[f64], shift: isize) -> (f64, usize, usize) {
-    let skip = |by: isize| usize::try_from(by).unwrap_or(0);
-    let there = there.get(skip(-shift)..).unwrap_or_default();
-    let here = here.get(skip(shift)..).unwrap_or_default();
-    let (mut weight, mut wrong, mut pairs) = (0.0, 0, 0);
-    for (one, (_, other)) in there.iter().zip(here) {
-        pairs += 1;
-        if one == other {
-            weight += worth.get(*one).copied().unwrap_or(0.0);
-        } else {
-            wrong += 1;
-            weight -= CONTRADICTED;
-        }
+/// The lengths of both sides as numbers, those of the plain side with their packets.
+struct Kinds<'k> {
+    there: &'k [usize],
+    here: &'k [(usize, usize)],
+    /// What a packet of each length says that fits.
+    worth: &'k [f64],
+    /// What the packets in the tunnel from each on say at most.
+    rest: Vec<f64>,
+    /// How many pairs may still be compared.
+    comparisons: Cell<usize>,
+}
+
+impl Kinds<'_> {
+    /// The packets in the tunnel and the plaintext packets that stand at the same places, and how many of the former are before them.
+    fn sides(&self, shift: isize) -> (impl Iterator<Item = (&usize, &(usize, usize))>, usize) {
+        let skip = |by: isize| usize::try_from(by).unwrap_or(0);
+        let there = self.there.get(skip(-shift)..).unwrap_or_default();
+        let here = self.here.get(skip(shift)..).unwrap_or_default();
+        (there.iter().zip(here), skip(-shift))
     }
-    (weight, wrong, pairs)
+
+    fn overlap(&self, shift: isize) -> usize {
+        let skip = |by: isize| usize::try_from(by).unwrap_or(0);
+        self.there.len().saturating_sub(skip(-shift)).min(self.here.len().saturating_sub(skip(shift)))
+    }
+
+    fn worth(&self, kind: usize) -> f64 {
+        self.worth.get(kind).copied().unwrap_or(0.0)
+    }
+
+    /// What a shift is worth that no packet contradicts.
+    fn fits(&self, shift: isize) -> Option<f64> {
+        self.weigh(shift, |_, _| true)
+    }
+
+    /// Whether a shift is worth more than `least`. It is known early that it is not: every packet that contradicts it costs.
+    fn reaches(&self, shift: isize, least: f64) -> bool {
+        let weight = self.weigh(shift, |weight, at| weight + self.rest.get(at + 1).copied().unwrap_or(0.0) <= least);
+        weight.is_some_and(|weight| weight > least)
+    }
+
+    fn weigh(&self, shift: isize, is_in_vain: impl Fn(f64, usize) -> bool) -> Option<f64> {
+        let (pairs, first) = self.sides(shift);
+        let left = self.comparisons.get();
+        let (mut weight, mut compared) = (0.0, 0);
+        for ((one, (_, other)), at) in pairs.take(left).zip(first..) {
+            compared += 1;
+            weight += if one == other { self.worth(*one) } else { -CONTRADICTED };
+            if one != other && is_in_vain(weight, at) {
+                weight = f64::NAN;
+                break;
+            }
+        }
+        self.comparisons.set(left - compared);
+        (!weight.is_nan()).then_some(weight)
+    }
+}
+
+/// What the packets from each on say at most.
+fn rest(there: &[usize], worth: &[f64]) -> Vec<f64> {
+    let mut rest: Vec<f64> = there
+        .iter()
+        .rev()
+        .scan(0.0, |sum, kind| {
+            *sum += worth.get(*kind).copied().unwrap_or(0.0);
+            Some(*sum)
+        })
+        .collect();
+    rest.reverse();
+    rest
 }
 
 #[cfg(test)]
@@ -163,6 +222,24 @@ mod tests {
         let (plain, tunnelled) = sides(&periodic, 12, 388);
         assert_eq!(succession(&plain, &tunnelled, makes), None);
         let (plain, tunnelled) = sides(&periodic, 0, 400);
+        assert_eq!(succession(&plain, &tunnelled, makes), None);
+    }
+
+    #[test]
+    fn as_many_as_wait_are_compared() {
+        let random = |at: u32| 64 + 16 * (at.wrapping_mul(2_654_435_761) >> 16) % 80;
+        let lengths: Vec<u32> = (0..30_000).map(random).collect();
+        let (plain, tunnelled) = sides(&lengths, 700, 30_000);
+        let found = succession(&plain, &tunnelled, makes).expect("one alignment");
+        assert!(found.partners.iter().enumerate().all(|(at, partner)| *partner == Some(at + 700)));
+    }
+
+    #[test]
+    fn what_takes_too_long_is_open() {
+        let lengths: Vec<u32> = (0..60_000)
+            .map(|at| if matches!(at, 13_000 | 19_500 | 31_000 | 44_000 | 50_000) { 100 } else { 1_400 })
+            .collect();
+        let (plain, tunnelled) = sides(&lengths, 0, 60_000);
         assert_eq!(succession(&plain, &tunnelled, makes), None);
     }
 

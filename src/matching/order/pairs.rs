@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 
-use super::beginning::{BeginningTrial, Search, directions};
+use super::beginning::{BeginningTrial, Search, WayTold, directions};
 use super::evidence::CERTAIN;
-use super::lane::{Lane, Level, PlainItem};
+use super::lane::{Lane, Level, PlainItem, push_in_time};
 use crate::matching::limits::{MAX_WAITING, ON_ITS_WAY_NS};
 use crate::matching::packets::ledger::{Ledger, Serial, TunnelledFate};
 use crate::matching::packets::links::{Links, Macs};
@@ -58,6 +58,8 @@ pub(in crate::matching) struct Order {
     open: [usize; 2],
     /// Whether TTLs say which lane passed the plain tap first.
     told: bool,
+    /// Whether nothing tells it: the one lane that is known is taken for the likelier one.
+    guessed: bool,
     /// Plaintext packets of each lane where none could be paired, if their direction is known.
     aside: Option<[u64; 2]>,
     /// Both sides are stamped by one clock.
@@ -101,12 +103,34 @@ impl Order {
         self.lanes.as_ref()?.iter().find_map(|lane| lane.delay?.base)
     }
 
+    /// Whether an SA is between other gateways than the one whose directions are paired by order: nothing was looked for.
+    pub(in crate::matching) fn is_elsewhere(&self, sa: u32) -> bool {
+        let info = self.sas.get(sa as usize).filter(|_| self.lanes.is_some());
+        info.is_some_and(|info| self.lane_of(info).is_none())
+    }
+
+    /// Whether an SA's direction was not found on the plain side, or not looked for.
+    pub(in crate::matching) fn is_unfound(&self, sa: u32) -> bool {
+        let Some(lane) = self.sas.get(sa as usize).and_then(|info| self.lane_of(info)) else {
+            return self.is_elsewhere(sa);
+        };
+        match &self.lanes {
+            Some(lanes) => lanes.get(lane).is_some_and(|lane| lane.delay.is_none() || !lane.has_pairs()),
+            None => self.enough > 0,
+        }
+    }
+
     /// Whether packets of the SA passed the plain tap first; `None` where that is not known.
     pub(in crate::matching) fn is_encapsulated(&self, sa: u32) -> Option<bool> {
         let info = self.sas.get(sa as usize)?;
         let lanes = self.lanes.as_ref()?;
         let lane = lanes.get(self.lane_of(info)?)?;
         lane.delay.map(|_| lane.encapsulated)
+    }
+
+    /// Whether nothing tells which tap the packets of an SA passed first.
+    pub(in crate::matching) fn is_way_guessed(&self, sa: u32) -> bool {
+        self.guessed && self.is_encapsulated(sa).is_some()
     }
 
     /// The lane of an SA, once there is one.
@@ -146,10 +170,10 @@ impl Order {
         match &mut self.lanes {
             Some(lanes) => {
                 if let Some(lane) = self.links.way(link).and_then(|way| lanes.get_mut(way)) {
-                    lane.plain.push_back(item);
+                    push_in_time(&mut lane.plain, item, |item| item.ns);
                 }
             }
-            None => self.plain.push_back((link, item)),
+            None => push_in_time(&mut self.plain, (link, item), |(_, item)| item.ns),
         }
     }
 
@@ -338,7 +362,7 @@ impl Order {
                 lane.take(*found, ledger);
             }
         }
-        self.told = directions(&mut lanes, ledger, self.one_clock);
+        self.tell_ways(&mut lanes, ledger);
         for arrival in std::mem::take(&mut self.tunnelled) {
             if self.sas.get(arrival.sa as usize).and_then(|info| self.lane_of(info)).is_none() {
                 ledger.leave(arrival.serial, TunnelledFate::Alone);
@@ -346,6 +370,18 @@ impl Order {
         }
         self.plain.clear();
         self.lanes = Some(Box::new(lanes));
+    }
+
+    /// Decides which lane passed the plain tap first.
+    fn tell_ways(&mut self, lanes: &mut [Lane; 2], ledger: &Ledger) {
+        let told = directions(lanes, ledger, self.one_clock);
+        self.told = told == WayTold::ByTtl;
+        let known = lanes.iter().filter(|lane| lane.delay.is_some()).count();
+        self.guessed = match told {
+            WayTold::ByTtl => false,
+            WayTold::ByTime => known == 1 && !self.one_clock,
+            WayTold::Nothing => true,
+        };
     }
 
     /// Nothing more comes, and what belongs together is not known.
@@ -400,6 +436,10 @@ impl Order {
             lane.encapsulated = !known;
             *open = trial.open();
             if let BeginningTrial::Begun(found) = trial {
+                let other = found.delay.base.unwrap_or(0.0) as i64;
+                // The later direction of two has the greater difference.
+                let is_tied = other.saturating_sub(base).saturating_abs() <= ledger.coarseness;
+                self.guessed &= (other >= base) == known || is_tied;
                 lane.take(*found, ledger);
                 if end {
                     lane.advance(ledger, i64::MAX, i64::MAX, true);

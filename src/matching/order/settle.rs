@@ -52,7 +52,8 @@ impl Lane {
             ns: self.plain.front().map_or(0, |item| item.ns),
         });
         if let Some(base) = delay.base {
-            ledger.reaches(base as i64, false);
+            // The other direction may have proved its own differences already; those of this one lie elsewhere.
+            ledger.reaches(base as i64, true);
         }
         ledger.flows.first_look(&flows);
         if pairs.is_empty() {
@@ -166,10 +167,9 @@ impl Lane {
         let old = self.plain.iter().take_while(|item| item.ns < sent).count();
         if old > least && !self.is_overtaken(commit) && !self.goes_on(ledger, delay) {
             let old: Vec<PlainItem> = self.plain.drain(..old).collect();
-            for item in old {
-                self.pass(ledger, &item);
-                ledger.give_up(item.serial, None, UNNAMED);
-            }
+            // What is given up makes a flow look as if it went elsewhere.
+            old.iter().for_each(|item| self.pass(ledger, item));
+            old.iter().for_each(|item| ledger.give_up(item.serial, None, UNNAMED));
         }
         let Some(first) = self.plain.front() else { return commit };
         let seen = first.ns.saturating_add(base as i64).saturating_sub(slack);

@@ -5,10 +5,16 @@
 //! must prove itself: by lengths that no shifted packet makes, by times that vary less than those of shifted pairs, and by a delay that
 //! is that of the stretches that are proved.
 
+mod pair;
+mod parts;
+
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use self::pair::{ENDS, LONGEST, Made, PlacedPair, change, distance, middle, usual};
+use self::parts::ProofPart;
 use super::align::dear;
-use super::delay::median;
+use super::delay::median_of;
 use super::lane::Level;
 use crate::matching::Matcher;
 use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
@@ -31,35 +37,14 @@ const MOST_BY_LEVEL: f64 = 12.0;
 const SAME: f64 = 8.0;
 /// Deviations from packet to packet below this share of their distance do not make one the next.
 const OF_DISTANCE: f64 = 0.5;
-/// Pairs of a part.
-const PART: usize = 32;
 /// What may speak for a shifted part that follows one that is proved.
 const NOT_WORSE: f64 = -6.0;
-/// Pairs at either end of a stretch that make its delay.
-const ENDS: usize = 16;
+/// Pairs of a part that may be strays, as 1 in N.
+const MOST_STRAY: usize = 4;
 /// By how much clocks may drift apart.
 const DRIFT: f64 = 1e-4;
 /// How sure a pair is at most that is not proved.
 const UNPROVED: f32 = 0.3;
-
-/// A pair by order.
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    /// Its place among the packets that are held.
-    at: usize,
-    stretch: u32,
-    plain_ns: i64,
-    tunnel_ns: i64,
-    bytes: u32,
-    esp: Option<u32>,
-    sa: u32,
-}
-
-impl Member {
-    const fn delay(&self) -> i64 {
-        self.tunnel_ns.saturating_sub(self.plain_ns)
-    }
-}
 
 /// What is known of the stretches of one lane.
 #[derive(Clone, Copy, Default, Debug)]
@@ -69,6 +54,8 @@ pub(in crate::matching) struct Proof {
     /// Pairs, and those of them that are not proved.
     pub(in crate::matching) pairs: u64,
     pub(in crate::matching) open: u64,
+    /// Pairs of proved stretches that are unlike their neighbours, while another packet fits better.
+    pub(in crate::matching) strays: u64,
     /// Pairs before the first stretch that is proved, and after the last.
     leading: u64,
     trailing: u64,
@@ -100,26 +87,44 @@ impl Proof {
 impl Matcher {
     /// Lowers the confidence of pairs by order that are as good when they are shifted.
     pub(in crate::matching) fn prove(&mut self, held: &mut [Tunnelled]) {
-        let mut lanes: BTreeMap<usize, Vec<Member>> = BTreeMap::new();
+        let makes = |sa: u32, bytes: u32| {
+            self.order.mapping(sa).map_or(Made::Anything, |mapping| Made::Length(mapping.esp(bytes)))
+        };
+        let mut lanes: BTreeMap<usize, Vec<PlacedPair>> = BTreeMap::new();
+        let mut loose: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, packet) in held.iter().enumerate() {
             let TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch, .. }) = packet.fate else {
                 continue;
             };
             let (Some(plain_ns), Some(tunnel_ns)) = (plain.time.ns(), packet.time.ns()) else { continue };
-            let Some(lane) = self.order.lane(packet.sa).filter(|_| stretch > 0) else { continue };
+            let Some(lane) = self.order.lane(packet.sa) else { continue };
+            if stretch == 0 {
+                loose.entry(lane).or_default().push(at);
+                continue;
+            }
             let esp = packet.esp.filter(|_| packet.complete);
-            let member = Member { at, stretch, plain_ns, tunnel_ns, bytes: plain.bytes, esp, sa: packet.sa };
+            let (bytes, made) = (plain.bytes, makes(packet.sa, plain.bytes));
+            let member = PlacedPair { at, stretch, plain_ns, tunnel_ns, bytes, esp, made, sa: packet.sa };
             lanes.entry(lane).or_default().push(member);
         }
         for (lane, mut members) in lanes {
             members.sort_by_key(|member| (member.stretch, member.plain_ns));
             let Some(proof) = self.proofs.get(lane).copied() else { continue };
             let first = self.order.level(lane);
-            let makes = |sa: u32, bytes: u32, esp: u32| {
-                self.order.mapping(sa).is_none_or(|mapping| mapping.esp(bytes) == Some(esp))
+            let lane_of =
+                Stretches { members: &members, makes, one_clock: self.settings.one_clock, shares: OnceCell::new() };
+            let (proof, mut open) = lane_of.prove(proof, first);
+            // A pair that was made out of order is as good as the pairs beside it.
+            let places: BTreeMap<usize, bool> = members.iter().map(|member| (member.at, false)).collect();
+            let places: BTreeMap<usize, bool> = open.iter().fold(places, |mut places, at| {
+                places.insert(*at, true);
+                places
+            });
+            let is_open = |at: &usize| {
+                let beside = [places.range(..at).next_back(), places.range(at..).next()];
+                beside.into_iter().flatten().any(|(_, open)| *open)
             };
-            let lane_of = Stretches { members: &members, makes, one_clock: self.settings.one_clock };
-            let (proof, open) = lane_of.prove(proof, first);
+            open.extend(loose.remove(&lane).unwrap_or_default().into_iter().filter(is_open));
             for at in open {
                 if let Some(TunnelledFate::Paired(pairing)) = held.get_mut(at).map(|packet| &mut packet.fate) {
                     pairing.confidence = pairing.confidence.min(UNPROVED);
@@ -132,32 +137,24 @@ impl Matcher {
     }
 }
 
-/// Some pairs of one stretch in a row.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    range: (usize, usize),
-    /// It goes on from the one before.
-    goes_on: bool,
-}
-
 /// The pairs of one lane, in the order of their stretches.
 struct Stretches<'m, M> {
-    members: &'m [Member],
+    members: &'m [PlacedPair],
     makes: M,
     one_clock: bool,
+    /// What each length says that fits, in nats.
+    shares: OnceCell<BTreeMap<u32, f64>>,
 }
 
-impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
-    /// The proof, and the places of the pairs that are open.
-    fn prove(&self, mut proof: Proof, first: Option<Level>) -> (Proof, Vec<usize>) {
-        let parts = self.parts();
-        let shares = self.shares();
+impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
+    /// The delay at the end of each part that is proved.
+    fn levels(&self, parts: &[ProofPart], proof: Proof, first: Option<Level>) -> Vec<Option<Level>> {
         let mut levels: Vec<Option<Level>> = Vec::with_capacity(parts.len());
         let mut before = proof.latest.map(|(_, level)| level).or(first);
         let mut going_on = proof.latest.is_some_and(|(stretch, _)| Some(stretch) == self.stretch(0));
-        for part in &parts {
+        for part in parts {
             let is_next = going_on && part.goes_on;
-            let own = self.is_proved(part.range, before.as_slice(), &shares, is_next);
+            let own = self.is_proved(part.range, before, is_next);
             let level = if own { self.level(part.range, true, before).or(before) } else { None };
             going_on = own;
             before = level.or(before);
@@ -165,10 +162,10 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
         }
         // What comes before a stretch that is proved has its delay too.
         let (mut after, mut goes_on): (Option<Level>, bool) = (None, false);
-        for (own, part) in levels.iter_mut().zip(&parts).rev() {
+        for (own, part) in levels.iter_mut().zip(parts).rev() {
             if own.is_none()
                 && let Some(after) = after
-                && self.is_proved(part.range, &[after], &shares, goes_on)
+                && self.is_proved(part.range, Some(after), goes_on)
             {
                 *own = self.level(part.range, true, Some(after));
             }
@@ -176,6 +173,21 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
                 after = self.level(part.range, false, after).or(after);
             }
             goes_on = own.is_some() && part.goes_on;
+        }
+        levels
+    }
+
+    /// The proof, and the places of the pairs that are open.
+    fn prove(&self, mut proof: Proof, first: Option<Level>) -> (Proof, Vec<usize>) {
+        let parts = self.parts();
+        let mut levels = self.levels(&parts, proof, first);
+        let strays: Vec<Vec<usize>> = parts.iter().map(|part| self.strays(part.range)).collect();
+        for ((level, part), strays) in levels.iter_mut().zip(&parts).zip(&strays) {
+            let (from, to) = part.range;
+            // Where so many pairs contradict the others, these prove nothing either.
+            if strays.len() * MOST_STRAY > to - from {
+                *level = None;
+            }
         }
         let mut open = Vec::new();
         for (at, (level, part)) in levels.iter().zip(&parts).enumerate() {
@@ -192,7 +204,11 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
             let members = self.members.get(part.range.0..part.range.1).unwrap_or_default();
             proof.add(members.len() as u64, (*level).zip(self.stretch(part.range.0)).map(|(level, own)| (own, level)));
             match level {
-                Some(_) => open.extend(self.strays(part.range)),
+                Some(_) => {
+                    let own = strays.get(at).map_or(&[][..], Vec::as_slice);
+                    proof.strays += own.len() as u64;
+                    open.extend(own);
+                }
                 None => open.extend(members.iter().map(|member| member.at)),
             }
         }
@@ -204,50 +220,54 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
         const NEAR: [isize; 6] = [-1, 1, -2, 2, -3, 3];
         let own = self.members.get(from..to).unwrap_or_default();
         let Some((base, spread)) = usual(own) else { return Vec::new() };
-        let usual = (SAME * spread).max(OF_DISTANCE * distance(own));
+        // A delay that is further off than packets are apart is that of another packet, however much the delays of a part vary that was paired
+        // wrongly at its beginning.
+        let usual = (SAME * spread).min(distance(own)).max(OF_DISTANCE * distance(own));
+        let (begin, end) = (ENDS, self.members.len().saturating_sub(ENDS));
         let is_stray = |at: &usize| {
             let Some(member) = self.members.get(*at) else { return false };
-            let off = |other: &Member| member.tunnel_ns.saturating_sub(other.plain_ns).saturating_sub(base) as f64;
+            let off = |other: &PlacedPair| member.tunnel_ns.saturating_sub(other.plain_ns).saturating_sub(base) as f64;
             let apart = off(member).abs();
             let better = |shift: &isize| {
-                at.checked_add_signed(*shift).and_then(|at| self.members.get(at)).is_some_and(|other| {
-                    off(other).abs() * 2.0 < apart
-                        && member.esp.is_none_or(|esp| (self.makes)(member.sa, other.bytes, esp))
-                })
+                at.checked_add_signed(*shift)
+                    .and_then(|at| self.members.get(at))
+                    .is_some_and(|other| off(other).abs() * 2.0 < apart && self.fits(member, other))
             };
-            apart > usual && NEAR.iter().any(better)
+            let fits = |shift: &isize| {
+                let other = at.checked_add_signed(*shift).and_then(|at| self.members.get(at));
+                other.is_some_and(|other| self.fits(member, other))
+            };
+            // At either end of all pairs the packet that fits better may be none of theirs.
+            let is_near_end = *at < begin || *at >= end;
+            apart > usual && (NEAR.iter().any(better) || is_near_end && NEAR.iter().any(fits))
         };
-        (from..to).filter(is_stray).filter_map(|at| Some(self.members.get(at)?.at)).collect()
+        let mut strays: Vec<usize> = (from..to).filter(is_stray).collect();
+        // Between a stray and the end nothing proves that the order was found again.
+        if let Some(last) = strays.iter().rfind(|at| **at < begin).copied() {
+            strays.extend(from..last);
+        }
+        if let Some(first) = strays.iter().find(|at| **at >= end).copied() {
+            strays.extend(first..to);
+        }
+        strays.sort_unstable();
+        strays.dedup();
+        strays.into_iter().filter_map(|at| Some(self.members.get(at)?.at)).collect()
     }
 
-    /// Parts of the stretches, cut where the delay does not go on.
-    fn parts(&self) -> Vec<Part> {
-        let mut parts: Vec<Part> = Vec::new();
-        let mut from = 0;
-        for same in self.members.chunk_by(|a, b| a.stretch == b.stretch) {
-            let (start, to) = (from, from + same.len());
-            let mut goes_on = start == 0;
-            let mut at = ENDS;
-            while at + ENDS <= same.len() {
-                if let Some(jump) = jump(same, at).map(|jump| start + jump).filter(|jump| *jump > from) {
-                    cut(&mut parts, (from, jump), goes_on);
-                    (from, goes_on) = (jump, false);
-                    at += ENDS;
-                }
-                at += ENDS / 2;
-            }
-            cut(&mut parts, (from, to), goes_on);
-            from = to;
-        }
-        parts
+    /// Whether a packet in the tunnel may be the plaintext packet of another pair.
+    fn fits(&self, member: &PlacedPair, other: &PlacedPair) -> bool {
+        let made = || if other.sa == member.sa { other.made } else { (self.makes)(member.sa, other.bytes) };
+        member.esp.is_none_or(|esp| made().fits(esp))
     }
 
     /// What each length says that fits, in nats.
-    fn shares(&self) -> BTreeMap<u32, f64> {
-        let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
-        self.members.iter().for_each(|member| *counts.entry(member.bytes).or_default() += 1.0);
-        let all = self.members.len().max(1) as f64;
-        counts.into_iter().map(|(bytes, count)| (bytes, -(count / all).ln())).collect()
+    fn shares(&self) -> &BTreeMap<u32, f64> {
+        self.shares.get_or_init(|| {
+            let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
+            self.members.iter().for_each(|member| *counts.entry(member.bytes).or_default() += 1.0);
+            let all = self.members.len().max(1) as f64;
+            counts.into_iter().map(|(bytes, count)| (bytes, -(count / all).ln())).collect()
+        })
     }
 
     fn stretch(&self, at: usize) -> Option<u32> {
@@ -258,8 +278,7 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
     fn level(&self, (from, to): (usize, usize), end: bool, before: Option<Level>) -> Option<Level> {
         let own = self.members.get(from..to)?;
         let near = if end { own.get(own.len().saturating_sub(ENDS)..)? } else { own.get(..own.len().min(ENDS))? };
-        let base = median(near.iter().map(Member::delay).collect())?;
-        let spread = median(near.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()).collect())?;
+        let (base, spread) = middle(near)?;
         let spread = match before {
             Some(before) if near.len() < ENDS => spread.max(before.spread),
             _ => spread,
@@ -269,36 +288,42 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
     }
 
     /// Whether a part fits better than each shifted one; `goes_on`: it follows one that does, and then must not fit worse.
-    fn is_proved(&self, range: (usize, usize), levels: &[Level], shares: &BTreeMap<u32, f64>, goes_on: bool) -> bool {
+    fn is_proved(&self, range: (usize, usize), level: Option<Level>, goes_on: bool) -> bool {
         let own = self.members.get(range.0..range.1).unwrap_or_default();
-        let changes: Vec<i64> = own.windows(2).filter_map(|two| Some(change(two.first()?, two.get(1)?))).collect();
-        let jitter = median(changes).unwrap_or(1_000).max(1_000) as f64;
-        let spread = levels.iter().map(|level| level.spread).max().unwrap_or(0) as f64;
-        let calm = jitter <= (SAME * spread).max(OF_DISTANCE * distance(own));
-        let is_same = |level: &Level| {
-            self.off(range, *level, 0)
-                .is_some_and(|(off, scale)| off <= (SAME * scale).max(OF_DISTANCE * distance(own)))
+        let changes = own.windows(2).filter_map(|two| Some(change(two.first()?, two.get(1)?)));
+        let jitter = median_of::<LONGEST>(changes).unwrap_or(1_000).max(1_000) as f64;
+        let distance = OF_DISTANCE * distance(own);
+        let spread = level.map_or(0, |level| level.spread) as f64;
+        let calm = jitter <= (SAME * spread).max(distance);
+        let off = level.and_then(|level| self.off(range, level, 0));
+        let same = calm && off.is_some_and(|(off, scale)| off <= (SAME * scale).max(distance));
+        if !same && own.len() < PAIRS_ALONE {
+            return false;
+        }
+        let may_be_alone = calm || same || {
+            let shares = self.shares();
+            own.iter().filter_map(|member| shares.get(&member.bytes)).sum::<f64>() >= RARE
         };
-        let same = calm && !levels.is_empty() && levels.iter().all(is_same);
-        let rare: f64 = own.iter().filter_map(|member| shares.get(&member.bytes)).sum();
-        SHIFTS.iter().all(|shift| {
-            let inside = self.against(own, *shift, jitter);
-            let by_level: f64 = levels.iter().map(|level| self.by_level(range, *level, *shift)).sum();
-            if same {
-                inside + by_level >= if goes_on { NOT_WORSE } else { NEEDED }
-            } else {
-                own.len() >= PAIRS_ALONE && inside >= NEEDED_ALONE && (calm || rare >= RARE)
-            }
-        })
+        let usual = costs(own, jitter);
+        may_be_alone
+            && SHIFTS.iter().all(|shift| {
+                let inside = self.against(own, &usual, *shift, jitter);
+                if same {
+                    let by_level = level.map_or(0.0, |level| self.by_level(range, level, off, *shift));
+                    inside + by_level >= if goes_on { NOT_WORSE } else { NEEDED }
+                } else {
+                    inside >= NEEDED_ALONE
+                }
+            })
     }
 
-    /// What lengths and changes of the delay say against the shifted stretch.
-    fn against(&self, own: &[Member], shift: isize, jitter: f64) -> f64 {
+    /// What lengths and changes of the delay say against the shifted stretch; `usual`: what those of the stretch itself cost.
+    fn against(&self, own: &[PlacedPair], usual: &[f32; LONGEST], shift: isize, jitter: f64) -> f64 {
         let mut against = 0.0;
-        let mut before: Option<(&Member, &Member)> = None;
-        for (at, member) in own.iter().enumerate() {
+        let mut before: Option<(&PlacedPair, &PlacedPair)> = None;
+        for ((at, member), usual) in own.iter().enumerate().zip(usual) {
             let Some(other) = at.checked_add_signed(shift).and_then(|at| own.get(at)) else { continue };
-            if member.esp.is_some_and(|esp| !(self.makes)(member.sa, other.bytes, esp)) {
+            if !self.fits(member, other) {
                 against += CONTRADICTED;
                 before = None;
                 continue;
@@ -306,8 +331,7 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
             if let Some((last, last_other)) = before {
                 let shifted = (member.tunnel_ns.saturating_sub(other.plain_ns))
                     .saturating_sub(last.tunnel_ns.saturating_sub(last_other.plain_ns));
-                let usual = change(last, member);
-                against += SHARED * f64::from(dear(shifted as f64, jitter) - dear(usual as f64, jitter));
+                against += SHARED * f64::from(dear(shifted as f64, jitter) - usual);
             }
             before = Some((member, other));
         }
@@ -324,16 +348,15 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
             let other = self.members.get(at.checked_add_signed(shift)?)?;
             Some(self.members.get(at)?.tunnel_ns.saturating_sub(other.plain_ns))
         });
-        let delay = median(shifted.collect())?;
+        let delay = median_of::<ENDS>(shifted)?;
         let apart = if is_later { first.plain_ns } else { last.plain_ns }.saturating_sub(level.ns).saturating_abs();
         let drift = if self.one_clock { 0.0 } else { DRIFT * apart as f64 };
         Some((delay.saturating_sub(level.base).saturating_abs() as f64, level.spread as f64 + drift))
     }
 
-    /// What the delay of other stretches says against the shifted one.
-    fn by_level(&self, range: (usize, usize), level: Level, shift: isize) -> f64 {
-        let (Some((own, scale)), Some((shifted, _))) = (self.off(range, level, 0), self.off(range, level, shift))
-        else {
+    /// What the delay of other stretches says against the shifted one; `own`: by how much the stretch itself is off it.
+    fn by_level(&self, range: (usize, usize), level: Level, own: Option<(f64, f64)>, shift: isize) -> f64 {
+        let (Some((own, scale)), Some((shifted, _))) = (own, self.off(range, level, shift)) else {
             // Nothing is there that it could be shifted to.
             return MOST_BY_LEVEL;
         };
@@ -341,45 +364,13 @@ impl<M: Fn(u32, u32, u32) -> bool> Stretches<'_, M> {
     }
 }
 
-/// The mean distance of plaintext packets, in nanoseconds.
-fn distance(own: &[Member]) -> f64 {
-    let (Some(first), Some(last)) = (own.first(), own.last()) else { return 0.0 };
-    last.plain_ns.saturating_sub(first.plain_ns) as f64 / own.len().saturating_sub(1).max(1) as f64
-}
-
-/// Cuts pairs in a row into parts.
-fn cut(parts: &mut Vec<Part>, (mut from, to): (usize, usize), mut goes_on: bool) {
-    while to > from + 2 * PART {
-        parts.push(Part { range: (from, from + PART), goes_on });
-        (from, goes_on) = (from + PART, true);
+/// What the changes of the delay from pair to pair cost.
+fn costs(own: &[PlacedPair], jitter: f64) -> [f32; LONGEST] {
+    let mut costs = [0.0; LONGEST];
+    for (cost, two) in costs.iter_mut().skip(1).zip(own.windows(2)) {
+        if let [one, other] = two {
+            *cost = dear(change(one, other) as f64, jitter);
+        }
     }
-    parts.push(Part { range: (from, to), goes_on });
-}
-
-/// The usual delay, and how much it varies.
-fn usual(own: &[Member]) -> Option<(i64, f64)> {
-    let base = median(own.iter().map(Member::delay).collect())?;
-    let spread = median(own.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()).collect())?;
-    Some((base, spread.max(1_000) as f64))
-}
-
-/// Where near a place the delay jumps or begins to vary, if it does.
-fn jump(own: &[Member], at: usize) -> Option<usize> {
-    let near = own.get(at.checked_sub(ENDS)?..at + ENDS)?;
-    let (before, after) = near.split_at_checked(ENDS)?;
-    let ((base, spread), (other, varies)) = (usual(before)?, usual(after)?);
-    let distance = OF_DISTANCE * distance(before).min(distance(after));
-    let jumps = base.saturating_sub(other).saturating_abs() as f64 > (SAME * spread.max(varies)).max(distance);
-    let wanders = spread.max(varies) > (SAME * spread.min(varies)).max(distance);
-    if !jumps && !wanders {
-        return None;
-    }
-    let steps =
-        near.windows(2).enumerate().filter_map(|(step, two)| Some((change(two.first()?, two.get(1)?), step + 1)));
-    let (_, step) = steps.max()?;
-    Some(at - ENDS + step)
-}
-
-fn change(one: &Member, other: &Member) -> i64 {
-    other.delay().saturating_sub(one.delay()).saturating_abs()
+    costs
 }

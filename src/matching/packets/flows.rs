@@ -48,6 +48,16 @@ pub(in crate::matching) struct Flow {
     pub(in crate::matching) reach: Reach,
 }
 
+impl Flow {
+    /// Whether its packets may be among the `unexplained` packets of the tunnel: those of SAs that were not found on the plain side.
+    /// Never where the flow was found in the tunnel or seen in clear beside it, nor where it has more than twice as many packets;
+    /// always where nothing is known of the tunnel ([`u64::MAX`]).
+    pub(in crate::matching) const fn may_be_in(&self, unexplained: u64) -> bool {
+        let is_known = self.matched > 0 || self.clear > 0;
+        unexplained == u64::MAX || (!is_known && self.unmatched / 2 < unexplained)
+    }
+}
+
 /// All flows.
 #[derive(Debug)]
 pub(in crate::matching) struct Flows {
@@ -113,11 +123,15 @@ impl Flows {
 
     /// What is known of a flow so far.
     pub(in crate::matching) fn class(&self, id: FlowId) -> Class {
+        /// Packets without counterpart that make a flow one outside, and the same of a flow that a first look found inside.
+        const ENOUGH: u64 = 6;
+        const AGAINST_HINT: u64 = 64;
         let flow = self.get(id);
         let all = flow.matched + flow.unmatched;
+        let enough = if flow.hinted && flow.matched == 0 { AGAINST_HINT } else { ENOUGH };
         if flow.matched * 4 >= all && (flow.matched >= 3 || flow.hinted) {
             Class::Selected
-        } else if flow.stray || flow.clear > flow.matched || (all >= 6 && flow.matched * 10 < all) {
+        } else if flow.stray || flow.clear > flow.matched || (all >= enough && flow.matched * 10 < all) {
             Class::Outside
         } else {
             Class::Unknown
@@ -127,7 +141,7 @@ impl Flows {
     /// Packets of a flow of which is not known whether they are in the tunnel.
     pub(in crate::matching) fn aside(&self, id: FlowId) -> u64 {
         let flow = self.get(id);
-        if flow.aside > 0 && flow.matched == 0 { flow.aside + flow.unmatched + flow.uncovered } else { flow.aside }
+        if flow.aside > 0 && !self.is_selected(id) { flow.aside + flow.unmatched } else { flow.aside }
     }
 
     /// Whether its packets should have been in the tunnel, judged at the end.

@@ -1,5 +1,6 @@
 //! The packets of both sides that are not settled yet, in capture order.
 
+mod edges;
 mod packet;
 mod side;
 
@@ -14,6 +15,7 @@ use crate::matching::measure::silence::{Expected, Silences};
 use crate::model::{Address, FramePos, Timestamp};
 
 pub(in crate::matching) use crate::model::pairs::PairBasis;
+pub(in crate::matching) use edges::Edges;
 pub(in crate::matching) use packet::{EspParts, Inner, Marks, Pairing, Plain, PlainFate, Tunnelled, TunnelledFate};
 pub(in crate::matching) use side::{Serial, Side};
 
@@ -33,6 +35,8 @@ pub(in crate::matching) struct Ledger {
     pub(in crate::matching) missed: BTreeMap<(FlowId, u32), u64>,
     /// First frame of either capture, and the last one once it has ended: plain, tunnel.
     pub(in crate::matching) recorded: [(i64, i64); 2],
+    /// Step of the coarser timestamps, in nanoseconds; 0 where neither are coarse.
+    pub(in crate::matching) coarseness: i64,
     /// Smallest MTU that ICMP errors state, by the addresses of the packet that was too big.
     pub(in crate::matching) too_big: BTreeMap<(Address, Address), u32>,
     /// Differences of the timestamps of pairs.
@@ -45,6 +49,8 @@ pub(in crate::matching) struct Ledger {
     pub(in crate::matching) silences: [Silences; 2],
     /// Plaintext packets from outside this time.
     pub(in crate::matching) uncovered: u64,
+    /// When these were sent, and those of the tunnel.
+    pub(in crate::matching) edges: Edges,
     /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
     pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
 }
@@ -61,12 +67,14 @@ impl Default for Ledger {
             crowded_tunnel: Crowded::default(),
             missed: BTreeMap::new(),
             recorded: [(i64::MIN, i64::MAX); 2],
+            coarseness: 0,
             too_big: BTreeMap::new(),
             reach: Reach::default(),
             supposed: None,
             sas: Vec::new(),
             silences: Default::default(),
             uncovered: 0,
+            edges: Edges::default(),
             unpaired: None,
         }
     }
@@ -162,28 +170,11 @@ impl Ledger {
         plain.miss(sa, 0, expected).is_some()
     }
 
-    /// Whether the tunnel's capture shows what the plain one does at this time: both were recording, however long the packet was on its
-    /// way. `numbered`: a later number was seen.
-    fn covers_plain(&self, flow: FlowId, ns: i64, numbered: bool) -> bool {
-        let own = Some(self.flows.get(flow).reach).filter(Reach::is_proved).unwrap_or(self.reach);
-        let Some((least, most)) = own.ever().or(self.supposed) else { return true };
-        let [_, (from, to)] = self.recorded;
-        ns.saturating_add(least) >= from && (numbered || ns.saturating_add(most) <= to)
-    }
-
     /// Whether an ICMP error says that packets of this length are dropped: these are lost whatever the captures cover.
     fn is_refused(&self, flow: FlowId, bytes: u32) -> bool {
         let key = self.flows.key(flow).filter(|_| !self.too_big.is_empty());
         let mtu = key.and_then(|key| self.too_big.get(&(key.src, key.dst)));
         mtu.is_some_and(|mtu| bytes > *mtu)
-    }
-
-    /// Whether the plain capture shows what the tunnel's does at this time.
-    pub(in crate::matching) fn covers_tunnel(&self, sa: u32, ns: i64) -> bool {
-        let own = self.sas.get(sa as usize).map(|(reach, _)| *reach).filter(Reach::is_proved).unwrap_or(self.reach);
-        let Some((least, most)) = own.ever().or(self.supposed) else { return true };
-        let [(from, to), _] = self.recorded;
-        ns.saturating_sub(most) >= from && ns.saturating_sub(least) <= to
     }
 
     /// Pairs two packets that are both still waiting; false where one is not.
@@ -229,13 +220,11 @@ impl Ledger {
         p.fate = PlainFate::Settled;
         let p = *p;
         self.not_in_tunnel(p.pos);
-        if p.time.ns().is_some_and(|ns| !self.covers_plain(p.flow, ns, hole.is_some()))
+        if let Some(ns) = p.time.ns()
+            && !self.covers_plain(p.flow, ns, hole.is_some())
             && !self.is_refused(p.flow, p.bytes)
         {
-            self.uncovered += 1;
-            if let Some(flow) = self.flows.get_mut(p.flow) {
-                flow.uncovered += 1;
-            }
+            self.beyond(p.flow, ns);
             return;
         }
         let Plain { pos, time, bytes, flow, .. } = p;
@@ -257,25 +246,6 @@ impl Ledger {
         }
     }
 
-    /// Looks once more at the packets that are taken for lost, now that all pairs say how long packets are on their way: near the edges
-    /// of a capture that was not known when they were given up.
-    pub(in crate::matching) fn judge_edges(&mut self) {
-        let mut lost = std::mem::take(&mut self.lost);
-        let is_covered = |own: &Lost| {
-            self.is_refused(own.flow, own.bytes)
-                || own.time.ns().is_none_or(|ns| self.covers_plain(own.flow, ns, own.hole.is_some()))
-        };
-        let outside: Vec<Lost> = lost.extract_if(.., |own| !is_covered(own)).collect();
-        self.lost = lost;
-        for Lost { flow, bytes, silence, .. } in outside {
-            self.uncovered += 1;
-            if let Some(own) = self.flows.get_mut(flow) {
-                own.uncovered += 1;
-            }
-            self.was_not_missed(flow, bytes, silence);
-        }
-    }
-
     /// Plaintext packets of a flow and of one length were lost before the tunnel's tap.
     pub(in crate::matching) fn miss_tunnel(&mut self, flow: FlowId, bytes: u32, count: u64) {
         if let Some(own) = self.flows.get_mut(flow) {
@@ -293,19 +263,6 @@ impl Ledger {
             && self.flows.class(p.flow) != Class::Outside
         {
             self.crowded_plain.add(p.time.ns(), read);
-        }
-    }
-
-    /// A plaintext packet that cannot be compared: nothing of the tunnel is known for its time.
-    pub(in crate::matching) fn uncovered(&mut self, plain: Serial) {
-        if let Some(p) = self.plain.get_mut(plain).filter(|p| p.fate == PlainFate::Waiting) {
-            p.fate = PlainFate::Settled;
-            self.uncovered += 1;
-            let (pos, flow) = (p.pos, p.flow);
-            self.not_in_tunnel(pos);
-            if let Some(flow) = self.flows.get_mut(flow) {
-                flow.uncovered += 1;
-            }
         }
     }
 

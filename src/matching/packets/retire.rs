@@ -15,6 +15,7 @@ impl Matcher {
             (side.first.map_or(i64::MIN, |first| first.saturating_add(edge)), last)
         };
         self.ledger.recorded = [span(&self.plain), span(&self.tunnel)];
+        self.ledger.coarseness = self.plain.coarseness().max(self.tunnel.coarseness());
     }
 
     /// Gives up on what has waited too long.
@@ -61,7 +62,8 @@ impl Matcher {
             if !(end || too_old) {
                 self.ledger.crowd_out(serial, ahead.map(|ahead| self.tunnel.until().saturating_sub(ahead)));
             }
-            if ahead.is_some() { self.ledger.give_up(serial, None, 0.5) } else { self.ledger.uncovered(serial) }
+            // Without a known clock it cannot be told whether the tunnel's tap was recording then.
+            if ahead.is_some() { self.ledger.give_up(serial, None, 0.5) } else { self.ledger.set_aside(serial) }
         }
     }
 

@@ -228,6 +228,10 @@ impl Sight<'_> {
                 _ => return None,
             }
         }
+        // A header that the capture cut off is no payload: what is behind it is not known.
+        if protocol.is_some_and(|next| HEADERS.contains(&next)) {
+            return None;
+        }
         let bytes = end.checked_sub(start)?;
         let total = outer.header_bytes + bytes;
         let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
@@ -236,6 +240,9 @@ impl Sight<'_> {
         Some(Visible { inner, identity, train: None, transport: true })
     }
 }
+
+/// Headers of IPv4, IPv6, ESP, AH and IPComp: the walk goes on behind them if they are there.
+const HEADERS: [u8; 5] = [4, 41, 50, 51, 108];
 
 /// Next header of a packet without content (RFC 4303 section 2.6).
 const DUMMY: u8 = 59;

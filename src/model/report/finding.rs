@@ -36,7 +36,8 @@ pub struct Finding {
     pub last_ns: Option<i64>,
     /// What was seen, with figures.
     pub evidence: String,
-    /// The frames that show it: the first hundred and the last one. Empty where no single frame shows it, or none is known.
+    /// The frames that show it: the first hundred and the last one. Empty where no single frame shows it, because something is absent or the
+    /// whole SA is meant, or where none is known.
     #[serde(default)]
     pub occurrences: Vec<Occurrence>,
     /// How many there are, those that are not listed included; null where they were not counted.

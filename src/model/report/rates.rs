@@ -16,6 +16,9 @@ pub struct Rates {
     pub pause: Vec<PauseRate>,
     /// Time series.
     pub bins: Vec<Bin>,
+    /// Time series of SAs: of each tap, those of the 32 with the most frames. ESP that was recognised on other UDP ports has none.
+    #[serde(default)]
+    pub sa_bins: Vec<SaTimeBin>,
 }
 
 /// Averages and peak of one direction, over the time between its first and last frame.
@@ -114,6 +117,24 @@ pub struct PauseRate {
     pub quanta: u64,
     /// Time stopped; null without `--link-rate`.
     pub stopped_ns: Option<u64>,
+}
+
+/// One bin of the time series of an SA.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SaTimeBin {
+    /// Index into `sas`.
+    pub sa: u32,
+    /// Where it starts.
+    pub start_ns: i64,
+    /// Width of the bin: that asked for, times a power of two where a tap has more than 8,192 of them.
+    pub bin_ns: u64,
+    /// Frames that carry the header of the SA; later fragments do not.
+    pub frames: u64,
+    /// Their layer 1 octets.
+    pub l1_bytes: u64,
+    /// Octets of the IP packets that enclose the header.
+    pub l3_bytes: u64,
 }
 
 /// One bin of the time series.

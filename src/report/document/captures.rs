@@ -18,7 +18,8 @@ pub(super) fn sections(report: &Report, view: &View) -> Vec<Section> {
     if report.captures.len() <= LISTED || view.all {
         for capture in report.captures.iter().filter(|capture| capture.error.is_none()) {
             let tap = if report.taps.len() > 1 { format!("; tap {}", capture.tap) } else { String::new() };
-            read.say(format!("{}: {}{tap}", capture.path, describe(&view.zone, capture)));
+            let digest = if view.all { digest(capture) } else { String::new() };
+            read.say(format!("{}: {}{tap}{digest}", capture.path, describe(&view.zone, capture)));
         }
     } else {
         sums = Some(summed(&view.zone, report));
@@ -80,6 +81,15 @@ pub(super) fn describe(zone: &TimeZone, capture: &Capture) -> String {
     parts.push(count(capture.frames, "frame") + &span);
     parts.push(if capture.complete { "complete".to_owned() } else { "not complete".to_owned() });
     parts.join(", ")
+}
+
+/// `; xxh3-128 99aa06d3014798d86001c324468d497f`, or why there is none.
+fn digest(capture: &Capture) -> String {
+    match (&capture.digest, &capture.digest_missing) {
+        (Some(digest), _) => format!("; {} {}", digest.algorithm, digest.hex),
+        (None, Some(why)) => format!("; no digest: {why}"),
+        (None, None) => String::new(),
+    }
 }
 
 /// Most names of interfaces that are listed.

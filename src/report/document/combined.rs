@@ -223,6 +223,9 @@ fn front(parts: &[Part], measurements: usize) -> Front {
             .commands
             .extend(own.commands.iter().filter(|own| !front.commands.contains(own)).cloned().collect::<Vec<_>>());
         front
+            .captures
+            .extend(own.captures.iter().filter(|own| !front.captures.contains(own)).cloned().collect::<Vec<_>>());
+        front
             .sources
             .extend(own.sources.iter().filter(|own| !front.sources.contains(own)).cloned().collect::<Vec<_>>());
     }

@@ -19,7 +19,7 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
         "Rates by direction",
         format!("{} between the first and last frame of each; peak over {}", unit.name, duration(rates.bin_ns)),
     );
-    section.figure(figures::load::figure(report));
+    charts(&mut section, report);
     let mut table = Table::new([
         Column::words("from > to").priority(Priority::Title),
         Column::words("tap"),
@@ -65,6 +65,12 @@ pub(super) fn directions(report: &Report, view: &View) -> Section {
         );
     }
     section
+}
+
+/// Rates over time: by direction, and by SA.
+fn charts(section: &mut Section, report: &Report) {
+    section.figure(figures::load::figure(report));
+    section.figure(figures::load::by_sa::figure(report));
 }
 
 /// `192.168.1.1 > 192.168.1.2; peak at 04:41:02.000000 with 8 700 frames/s`

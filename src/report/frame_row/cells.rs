@@ -3,7 +3,7 @@
 use crate::capture::Frame;
 use crate::dissect::{Shape, Stack};
 use crate::keys::transported;
-use crate::model::{Encapsulation, Protocol};
+use crate::model::{Address, Protocol};
 
 use super::stop_text;
 
@@ -23,8 +23,10 @@ pub(in crate::report) trait FrameCells {
 
     fn text(&mut self, text: &str);
 
+    fn address(&mut self, address: Address);
+
     /// Text that needs neither quotes nor escapes.
-    fn display(&mut self, value: &impl std::fmt::Display);
+    fn word(&mut self, word: &'static str);
 
     /// One number as it is, several joined; a missing one among several is empty.
     fn joined(&mut self, numbers: impl Iterator<Item = Option<u32>> + Clone);
@@ -33,6 +35,33 @@ pub(in crate::report) trait FrameCells {
         for _ in 0..n {
             self.absent();
         }
+    }
+}
+
+/// What was made of the texts of recent addresses: captures have few.
+#[derive(Debug)]
+pub(in crate::report) struct AddressTexts<T> {
+    places: Vec<Option<(Address, T)>>,
+}
+
+impl<T> AddressTexts<T> {
+    /// Addresses that are kept; each has one place.
+    const PLACES: usize = 256;
+
+    pub(in crate::report) fn new() -> Self {
+        Self { places: std::iter::repeat_with(|| None).take(Self::PLACES).collect() }
+    }
+
+    /// What is or was made of an address.
+    pub(in crate::report) fn of(&mut self, address: Address, make: impl FnOnce(String) -> T) -> Option<&T> {
+        let (high, low) = address.words();
+        // The upper bits of a product depend on all of its factors' bits (Fibonacci hashing).
+        let place = ((high ^ low).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize;
+        let place = self.places.get_mut(place)?;
+        if place.as_ref().is_none_or(|(known, _)| *known != address) {
+            *place = Some((address, make(address.to_string())));
+        }
+        place.as_ref().map(|(_, text)| text)
     }
 }
 
@@ -74,8 +103,8 @@ pub(in crate::report) fn fill(cells: &mut impl FrameCells, frame: &Frame<'_>, st
 fn addresses(cells: &mut impl FrameCells, stack: &Stack) {
     match stack.outer() {
         Some(ip) => {
-            cells.display(&ip.src);
-            cells.display(&ip.dst);
+            cells.address(ip.src);
+            cells.address(ip.dst);
             cells.number(u64::from(ip.total_bytes));
         }
         None => cells.absents(3),
@@ -84,11 +113,11 @@ fn addresses(cells: &mut impl FrameCells, stack: &Stack) {
 
 fn security(cells: &mut impl FrameCells, stack: &Stack) {
     let of = |protocol| stack.sas.iter().filter(move |sa| sa.protocol == protocol);
-    let carried: Vec<Encapsulation> = of(Protocol::Ah).chain(of(Protocol::Esp)).map(|sa| sa.encapsulation).collect();
-    match carried.as_slice() {
-        [] => cells.absent(),
-        [first, rest @ ..] if rest.iter().all(|one| one == first) => cells.text(first.name()),
-        _ => {
+    let mut carried = of(Protocol::Ah).chain(of(Protocol::Esp)).map(|sa| sa.encapsulation);
+    match carried.next() {
+        None => cells.absent(),
+        Some(first) if carried.all(|one| one == first) => cells.word(first.name()),
+        Some(_) => {
             let in_order = stack.sas.iter().filter(|sa| sa.protocol != Protocol::IpComp);
             cells.text(&in_order.map(|sa| sa.encapsulation.name()).collect::<Vec<_>>().join(";"));
         }
@@ -103,8 +132,8 @@ fn security(cells: &mut impl FrameCells, stack: &Stack) {
 fn inner(cells: &mut impl FrameCells, stack: &Stack) {
     match stack.ips.get(1..).and_then(<[_]>::last) {
         Some(ip) => {
-            cells.display(&ip.src);
-            cells.display(&ip.dst);
+            cells.address(ip.src);
+            cells.address(ip.dst);
             cells.number(u64::from(ip.total_bytes));
         }
         None => cells.absents(3),

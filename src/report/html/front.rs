@@ -132,6 +132,11 @@ pub(super) fn commands(page: &mut Writer, front: &Front) {
         page.leaf("h2", &[("id", "again")], "How to repeat this");
         page.line();
         code(page, "Commands", &front.commands);
+        if !front.captures.is_empty() {
+            page.leaf("p", &[], "With these captures, each with the digest of the file as it is stored:");
+            page.line();
+            code(page, "Digests of captures", &front.captures);
+        }
     });
     page.line();
 }

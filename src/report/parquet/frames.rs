@@ -11,7 +11,8 @@ use super::parts::{PartFiles, Place};
 use super::{Partition, day_of, stream_of};
 use crate::capture::Frame;
 use crate::dissect::{Shape, Stack, stack_name};
-use crate::report::frame_row::cells::{FrameCells, fill};
+use crate::model::Address;
+use crate::report::frame_row::cells::{AddressTexts, FrameCells, fill};
 use crate::report::table::FieldKind;
 use crate::report::table::frames::FRAMES;
 
@@ -103,6 +104,7 @@ struct FrameColumns {
     capture: ByteArray,
     /// Names of recent shapes, most recent last.
     stacks: Vec<(Shape, ByteArray)>,
+    addresses: AddressTexts<ByteArray>,
 }
 
 /// The cells of a column that there are, and which ones these are.
@@ -118,7 +120,14 @@ impl FrameColumns {
             _ => Cells::Texts(Vec::new(), Vec::new()),
         };
         let columns = FRAMES.iter().map(|(_, kind, _)| cells(*kind)).collect();
-        Self { columns, at: 0, count: 0, capture: ByteArray::default(), stacks: Vec::new() }
+        Self {
+            columns,
+            at: 0,
+            count: 0,
+            capture: ByteArray::default(),
+            stacks: Vec::new(),
+            addresses: AddressTexts::new(),
+        }
     }
 
     /// Writes the rows and holds none.
@@ -191,8 +200,13 @@ impl FrameCells for FrameColumns {
         self.words(text.to_owned());
     }
 
-    fn display(&mut self, value: &impl std::fmt::Display) {
-        self.words(value.to_string());
+    fn address(&mut self, address: Address) {
+        let text = self.addresses.of(address, |text| text.into_bytes().into()).cloned();
+        self.cell(None, || text);
+    }
+
+    fn word(&mut self, word: &'static str) {
+        self.words(word.to_owned());
     }
 
     fn joined(&mut self, numbers: impl Iterator<Item = Option<u32>> + Clone) {

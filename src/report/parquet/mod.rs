@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::model::report::{Report, Rfc3339};
 use crate::report::csv::{SheetVisitor, Table, visit};
@@ -125,7 +125,7 @@ fn day_of(ns: Option<i64>) -> String {
 }
 
 fn digest(of: &str) -> u64 {
-    xxh3_64(of.as_bytes())
+    XxHash3_64::oneshot(of.as_bytes())
 }
 
 #[cfg(test)]

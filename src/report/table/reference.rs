@@ -11,7 +11,7 @@ use super::frames::FRAMES;
 use super::padding::PADDING;
 use super::pairs::{self, DIRECTIONS, ENDS, LOST, OUTSIDE, PAIRS};
 use super::report::{CAPTURES, FINDINGS, LAYERS, RATES, SAS, SIZES, TUNNELS};
-use super::series::{BINS, GAPS, OUTER_SIZES};
+use super::series::{BINS, GAPS, OUTER_SIZES, SA_BINS};
 use super::{Field, FieldKind, Sheet, trials};
 use crate::model::pairs::{MatchReport, Pair};
 use crate::model::report::Report;
@@ -164,6 +164,7 @@ fn page() -> String {
     table(&mut page, &report, &CAPTURES);
     table(&mut page, &report, &GAPS);
     table(&mut page, &report, &BINS);
+    table(&mut page, &report, &SA_BINS);
     table(&mut page, &report, &OUTER_SIZES);
     page.push_str("\n## `match`\n\nBesides these, `findings` and `captures` as above.\n");
     // Pairs are rows of CSV alone.

@@ -237,5 +237,11 @@ pub(in crate::report) const CAPTURES: Sheet<Capture> = Sheet {
         integer("damage_frame", |r| r.damage.as_ref().map(|damage| damage.frame).into()),
         text("damage_what", |r| r.damage.as_ref().map(|damage| damage.what.as_str()).into()),
         text("error", |r| r.error.as_deref().into()),
+        text("digest_algorithm", |r| r.digest.as_ref().map(|digest| digest.algorithm.name()).into()),
+        about(
+            "Digest of the file as it is stored, in hexadecimal.",
+            text("digest", |r| r.digest.as_ref().map(|digest| digest.hex.as_str()).into()),
+        ),
+        text("digest_missing", |r| r.digest_missing.as_deref().into()),
     ],
 };

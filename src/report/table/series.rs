@@ -1,7 +1,7 @@
 //! The tables of a report that have many rows: gaps, time bins, lengths of opaque packets.
 
 use super::{Sheet, Value, about, integer, text};
-use crate::model::report::{Bin, Gap, Name, OuterSize, Rates};
+use crate::model::report::{Bin, Gap, Name, OuterSize, Rates, Report, SaTimeBin};
 
 /// Sequence numbers that were skipped.
 pub(in crate::report) const GAPS: Sheet<Gap> = Sheet {
@@ -69,6 +69,40 @@ pub(in crate::report) const BINS: Sheet<BinRow> = Sheet {
         integer("l3_bytes", |r| r.bin.l3_bytes.into()),
         integer("goodput_bytes", |r| r.bin.goodput_bytes.into()),
         integer("control_frames", |r| r.bin.control_frames.into()),
+    ],
+};
+
+/// A time bin of an SA with what it is a bin of.
+pub(in crate::report) struct SaBinRow {
+    bin: SaTimeBin,
+    tap: Name,
+    sa: Name,
+}
+
+impl SaBinRow {
+    /// The bins of all SAs that have some.
+    pub(in crate::report) fn all(report: &Report) -> Vec<Self> {
+        let row = |bin: &SaTimeBin| {
+            let sa = report.sas.get(bin.sa as usize)?;
+            Some(Self { bin: *bin, tap: sa.tap.clone(), sa: sa.id.clone() })
+        };
+        report.rates.sa_bins.iter().filter_map(row).collect()
+    }
+}
+
+/// The time series of SAs.
+pub(in crate::report) const SA_BINS: Sheet<SaBinRow> = Sheet {
+    name: "sa_bins",
+    about: "Frames and octets of each SA, time bin by time bin: of each tap the 32 SAs with the most frames; bins without frames are left out.",
+    rows: &["SaTimeBin"],
+    fields: &[
+        about("The tap.", text("tap", |r| (&r.tap).into())),
+        about("Id of the SA.", text("sa", |r| (&r.sa).into())),
+        integer("start_ns", |r| r.bin.start_ns.into()),
+        integer("bin_ns", |r| r.bin.bin_ns.into()),
+        integer("frames", |r| r.bin.frames.into()),
+        integer("l1_bytes", |r| r.bin.l1_bytes.into()),
+        integer("l3_bytes", |r| r.bin.l3_bytes.into()),
     ],
 };
 

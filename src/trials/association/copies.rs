@@ -187,6 +187,7 @@ mod tests {
     fn frames(sa: u16, numbers: impl IntoIterator<Item = u32>) -> Vec<Outer> {
         let frame = |(at, sequence): (usize, u32)| Outer {
             t: at as i64 * 1_000_000,
+            pos: crate::model::FramePos::new(0, at as u64),
             key: ContentDigest::NONE,
             stream: sa,
             share: Share::one(600, 0),

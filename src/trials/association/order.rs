@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::busy::FullQueue;
 use super::pair::{AskedLengths, Span, leaving};
 use super::row::{At, FrameRow, MISSING, Sighted, Unclear};
 use super::tail_drop::{Paced, by_length, paced, subset, tail_drop, within_latency};
@@ -27,14 +28,29 @@ struct Leaving<'r, 'f> {
     left: Vec<(&'f Sighted, i64)>,
     /// When packets passed the tap before, and which.
     wire: Vec<(i64, usize)>,
+    /// Loads of one rate, as places in the row.
+    parts: &'r [(usize, usize)],
 }
 
 /// Which packets of a span the frames are.
 struct Assigned<'f> {
     chosen: Vec<(usize, &'f Sighted)>,
     basis: Basis,
-    /// Whether others fit as well.
-    unclear: bool,
+    /// Packets for which others fit as well, as places in the row.
+    unclear: Vec<(usize, usize)>,
+    /// Whether a full queue may have chosen them.
+    queued: bool,
+}
+
+/// How it is known which packets came out where not all did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fewer {
+    /// By their latency.
+    Told,
+    /// If a full queue dropped the others.
+    Queued,
+    /// Others may have.
+    Open,
 }
 
 /// Time on the way of packets of trials that lost none: the least, and the least and greatest of the trial in which it varied least.
@@ -51,13 +67,13 @@ struct Idle<'a> {
     hop: BTreeMap<&'a [u16], OnTheWay>,
 }
 
-/// Frames by order, within each span. `slack`: by how much departures may seem to precede arrivals.
+/// Frames by order, within each span. `parts`: loads of one rate, in the spans. `slack`: by how much departures may seem to precede arrivals.
 pub(super) fn by_order<'f>(
     row: &FrameRow,
     (place, at): (Place, &'f At),
     times: &[i64],
     records: &[Outer],
-    spans: &[Span],
+    (spans, parts): (&[Span], &[(usize, usize)]),
     slack: i64,
 ) -> Found<'f> {
     let all: Vec<Leaving<'_, 'f>> = spans
@@ -70,7 +86,7 @@ pub(super) fn by_order<'f>(
             }
             let came = row.t.get(span.from..span.to).unwrap_or_default();
             let wire = if at.tunnel { Vec::new() } else { wire(row, place, span) };
-            Leaving { span: *span, came, asked, left, wire }
+            Leaving { span: *span, came, asked, left, wire, parts }
         })
         .collect();
     let mut idle = Idle::default();
@@ -83,16 +99,14 @@ pub(super) fn by_order<'f>(
     let mut found =
         Found { frames: vec![None; row.t.len()], basis: Vec::with_capacity(spans.len()), unclear: Vec::new() };
     for own in &all {
-        let Assigned { chosen, basis, unclear } = own.assign(&idle, records, at.tunnel, slack);
+        let Assigned { chosen, basis, unclear, queued } = own.assign(&idle, records, at.tunnel, slack);
         for (i, frame) in chosen {
             if let Some(slot) = found.frames.get_mut(own.span.from + i) {
                 *slot = Some(frame);
             }
         }
-        if unclear {
-            let Span { from, to, .. } = own.span;
-            found.unclear.push(Unclear { place, from, to, more: own.left.len() > own.came.len() });
-        }
+        let more = own.left.len() > own.came.len();
+        found.unclear.extend(unclear.into_iter().map(|(from, to)| Unclear { place, from, to, more, queued }));
         found.basis.push(basis);
     }
     found
@@ -123,12 +137,12 @@ fn wire(row: &FrameRow, place: Place, span: &Span) -> Vec<(i64, usize)> {
 impl<'f> Leaving<'_, 'f> {
     fn assign(&self, idle: &Idle<'_>, records: &[Outer], tunnel: bool, slack: i64) -> Assigned<'f> {
         if self.left.is_empty() {
-            return Assigned { chosen: Vec::new(), basis: Basis::None, unclear: false };
+            return Assigned { chosen: Vec::new(), basis: Basis::None, unclear: Vec::new(), queued: false };
         }
         let way = idle.way.get(self.asked.made.as_slice()).copied();
         let basis = if self.left.len() >= self.came.len() { Basis::Order } else { Basis::TailDrop };
         if let Some(chosen) = self.through(idle.hop.get(self.asked.made.as_slice()).copied(), slack) {
-            return Assigned { chosen, basis, unclear: false };
+            return Assigned { chosen, basis, unclear: Vec::new(), queued: false };
         }
         let whole = |left: &[usize]| -> Vec<(i64, Option<&'f Sighted>)> {
             left.iter().filter_map(|at| self.left.get(*at)).map(|(frame, t)| (*t, Some(*frame))).collect()
@@ -140,35 +154,71 @@ impl<'f> Leaving<'_, 'f> {
             let more = self.left.len() > self.came.len();
             let met = if more { subset(self.came, &times, way.map(|way| way.least), slack) } else { None };
             let row = whole(met.as_deref().unwrap_or(&all));
-            return Assigned { chosen: self.settle(&all, &row), basis, unclear: more && met.is_none() };
+            let unclear = if more && met.is_none() { self.whole() } else { Vec::new() };
+            return Assigned { chosen: self.settle(&all, &row), basis, unclear, queued: false };
         }
         let row = self.with_missing(records, tunnel);
         let mut times: Vec<i64> = row.iter().map(|(t, _)| *t).collect();
         times.sort_unstable();
         if times.len() == self.came.len() {
             let all: Vec<usize> = (0..self.came.len()).collect();
-            return Assigned { chosen: self.settle(&all, &row), basis, unclear: false };
+            return Assigned { chosen: self.settle(&all, &row), basis, unclear: Vec::new(), queued: false };
         }
-        let (chosen, unclear) = self.of_fewer(&times, way, slack);
-        Assigned { chosen: self.settle(&chosen, &row), basis, unclear }
+        let (chosen, known) = self.of_fewer(&times, way, slack);
+        let chosen = self.by_lengths(chosen, &row);
+        // Losses that no full queue explains leave open which packets came out.
+        let queued = known == Fewer::Queued;
+        let (chosen, unclear) = match known {
+            Fewer::Told => (chosen, Vec::new()),
+            Fewer::Open => (chosen, self.whole()),
+            Fewer::Queued => self.explained(&times, &self.sizes(&row), chosen),
+        };
+        Assigned { chosen: Self::shown(&chosen, &row), basis, unclear, queued }
     }
 
-    /// Which packets came out where not all did, and whether others may have.
-    fn of_fewer(&self, times: &[i64], way: Option<OnTheWay>, slack: i64) -> (Vec<usize>, bool) {
+    /// All packets of the span.
+    fn whole(&self) -> Vec<(usize, usize)> {
+        vec![(self.span.from, self.span.to)]
+    }
+
+    /// What a full queue explains of the losses, and of which packets it does not.
+    fn explained(&self, left: &[i64], sizes: &[u16], chosen: Vec<usize>) -> (Vec<usize>, Vec<(usize, usize)>) {
+        let queue = FullQueue { came: self.came, left, sizes, chosen: &chosen };
+        let Span { from: begin, to: end, .. } = self.span;
+        let own = self.parts.iter().filter(|(from, to)| *from < end && begin < *to);
+        let parts: Vec<(usize, usize)> =
+            own.map(|(from, to)| (from.max(&begin) - begin, to.min(&end) - begin)).collect();
+        if parts.iter().all(|part| queue.explains(*part)) {
+            return (chosen, Vec::new());
+        }
+        let by_time = if parts.len() > 1 { queue.by_time(&parts) } else { None };
+        (by_time.unwrap_or(chosen), self.whole())
+    }
+
+    /// Lengths of what left, in order of time.
+    fn sizes(&self, row: &[(i64, Option<&'f Sighted>)]) -> Vec<u16> {
+        let own = |(t, frame): &(i64, Option<&Sighted>)| (*t, frame.map_or(0, |frame| self.asked.told(frame)));
+        let mut sizes: Vec<(i64, u16)> = row.iter().map(own).collect();
+        sizes.sort_by_key(|(t, _)| *t);
+        sizes.into_iter().map(|(_, size)| size).collect()
+    }
+
+    /// Which packets came out where not all did, and how that is known.
+    fn of_fewer(&self, times: &[i64], way: Option<OnTheWay>, slack: i64) -> (Vec<usize>, Fewer) {
         match paced(self.came, times, way.map(|way| way.least)) {
-            Paced::One(chosen) => return (chosen, false),
-            Paced::Several(chosen) => return (chosen, true),
+            Paced::One(chosen) => return (chosen, Fewer::Told),
+            Paced::Several(chosen) => return (chosen, Fewer::Open),
             Paced::No => {}
         }
         if let Some(chosen) = way.and_then(|way| within_latency(self.came, times, way.quiet)) {
-            return (chosen, false);
+            return (chosen, Fewer::Told);
         }
         // Times of several clocks agree less well.
         let exact = if slack > 0 { TAPS_APART / 5 } else { 1_000 };
         let least = way.map_or(-slack, |way| way.least - (way.least.abs() / 20).max(exact));
         let (chosen, all) = tail_drop(self.came, times, least);
         let early = way.is_some_and(|way| self.is_early(&chosen, times, way.least));
-        (chosen, early || !all)
+        (chosen, if early || !all { Fewer::Open } else { Fewer::Queued })
     }
 
     /// Whether most of the chosen packets would be faster than any packet of a trial that lost none.
@@ -229,14 +279,23 @@ impl<'f> Leaving<'_, 'f> {
     }
 
     /// Lengths must agree.
-    fn settle(&self, chosen: &[usize], row: &[(i64, Option<&'f Sighted>)]) -> Vec<(usize, &'f Sighted)> {
+    fn by_lengths(&self, chosen: Vec<usize>, row: &[(i64, Option<&'f Sighted>)]) -> Vec<usize> {
         let lengths = self.asked.lengths.as_slice();
         let own: Vec<u16> = row.iter().map(|(_, frame)| frame.map_or(0, |frame| self.asked.told(frame))).collect();
         let agree = || chosen.iter().zip(&own).all(|(i, size)| *size == 0 || lengths.get(*i) == Some(size));
         let several = self.asked.made.len() > 1;
-        let moved = if several && !agree() { by_length(chosen, lengths, &own, MAX_CELLS) } else { None };
-        let chosen = moved.as_deref().unwrap_or(chosen);
+        let moved = if several && !agree() { by_length(&chosen, lengths, &own, MAX_CELLS) } else { None };
+        moved.unwrap_or(chosen)
+    }
+
+    /// The chosen packets that were seen.
+    fn shown(chosen: &[usize], row: &[(i64, Option<&'f Sighted>)]) -> Vec<(usize, &'f Sighted)> {
         chosen.iter().zip(row).filter_map(|(i, (_, frame))| Some((*i, (*frame)?))).collect()
+    }
+
+    /// The same, where which packets are chosen is known.
+    fn settle(&self, chosen: &[usize], row: &[(i64, Option<&'f Sighted>)]) -> Vec<(usize, &'f Sighted)> {
+        Self::shown(&self.by_lengths(chosen.to_vec(), row), row)
     }
 }
 

@@ -20,14 +20,14 @@ pub(crate) struct Span {
     pub(crate) following: i64,
 }
 
-/// Finds the frames of a row at one more tap, and how they are known, span by span. `slack`: by how much departures may seem to precede
+/// Finds the frames of a row at one more tap, and how they are known, span by span. `parts`: loads of one rate in them. `slack`: by how much departures may seem to precede
 /// arrivals.
 pub(crate) fn pair(
     row: &mut FrameRow,
     (place, at): (Place, &At),
     records: &[Outer],
     clocks: &Clocks,
-    spans: &[Span],
+    (spans, parts): (&[Span], &[(usize, usize)]),
     slack: i64,
 ) -> Vec<Basis> {
     let times: Vec<i64> = at.frames.iter().map(|frame| clocks.map(place, frame.t)).collect();
@@ -39,7 +39,7 @@ pub(crate) fn pair(
         let basis = if at.tunnel && !at.visible { Basis::Decrypted } else { Basis::Content };
         Found { frames: by_content(row, at, &times, slack), basis: vec![basis; spans.len()], unclear: Vec::new() }
     } else {
-        by_order(row, (place, at), &times, records, spans, slack)
+        by_order(row, (place, at), &times, records, (spans, parts), slack)
     };
     row.unclear.extend(unclear);
     let time = |frame: &Sighted| clocks.map(place, frame.t);

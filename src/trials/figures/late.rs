@@ -55,20 +55,30 @@ pub(crate) fn backlog(got: &[(i64, i64)], outs: &[i64]) -> u64 {
     most as u64
 }
 
-/// The longest silence of the output while packets came in, in nanoseconds; 0 for none.
-pub(crate) fn stall(came: &[i64], outs: &[i64], end: i64, least: i64) -> i64 {
+/// The longest silence of the output while packets came in or were inside, in nanoseconds; 0 for none. `outs`: times at which packets left,
+/// in order, and at which they had come.
+pub(crate) fn stall(came: &[i64], outs: &[(i64, i64)], end: i64, least: i64) -> i64 {
     let mut longest = 0;
     for pair in outs.windows(2) {
-        let [x, y] = pair else { continue };
+        let [(x, _), (y, next)] = pair else { continue };
         if y - x > STALL_NS.max(longest) && *x <= end {
             let from = came.partition_point(|t| t + least <= *x);
             let to = came.partition_point(|t| t + least < *y);
+            let is_inside = next + least <= *x;
+            let first = if is_inside { *x } else { came.get(from).map_or(*y, |t| t + least) };
             if to.saturating_sub(from) >= STALL_FRAMES {
-                longest = y - x;
+                longest = longest.max(silence((*x, *y), first));
             }
         }
     }
     longest
+}
+
+/// How long a device that was silent had packets to send, in nanoseconds; 0 for no stall. `first`: when an idle device would have sent the
+/// first of them. A tester that pauses between groups of packets makes a silence that is not the device's.
+pub(crate) fn silence((from, to): (i64, i64), first: i64) -> i64 {
+    let own = if first - from > (to - from) / STALL_FRAMES as i64 { to - first } else { to - from };
+    if own > STALL_NS { own } else { 0 }
 }
 
 #[cfg(test)]
@@ -86,10 +96,27 @@ mod tests {
     #[test]
     fn a_silence_counts_only_while_packets_come_in() {
         let came: Vec<i64> = (0..100).map(|i| i * 10_000_000).collect();
-        let outs = [0, 10_000_000, 310_000_000, 320_000_000, 990_000_000, 1_500_000_000];
-        assert_eq!(stall(&came, &outs[..4], 990_000_000, 0), 300_000_000);
-        assert_eq!(stall(&came, &[0, 10_000_000, 90_000_000], 990_000_000, 0), 0);
-        assert_eq!(stall(&came, &[990_000_000, 1_500_000_000], 990_000_000, 0), 0);
+        let outs = |outs: &[i64]| outs.iter().map(|out| (*out, *out)).collect::<Vec<_>>();
+        assert_eq!(stall(&came, &outs(&[0, 10_000_000, 310_000_000, 320_000_000]), 990_000_000, 0), 300_000_000);
+        assert_eq!(stall(&came, &outs(&[0, 10_000_000, 90_000_000]), 990_000_000, 0), 0);
+        assert_eq!(stall(&came, &outs(&[990_000_000, 1_500_000_000]), 990_000_000, 0), 0);
+    }
+
+    #[test]
+    fn a_tester_that_pauses_between_groups_stalls_no_device() {
+        let group = |at: i64| (0..32).map(move |i| at * 1_000_000 + i * 6_000);
+        let came: Vec<i64> = [0, 50, 250].into_iter().flat_map(group).collect();
+        let served = |late: i64| -> Vec<(i64, i64)> {
+            let own = |at: i64| (1..=32).map(move |i| (at + i) * 1_000_000);
+            [0, 50, 250 + late].into_iter().flat_map(own).zip(came.iter().copied()).collect()
+        };
+        assert_eq!(stall(&came, &served(0), 251_000_000, 1_000_000), 0);
+        // The device itself was silent for 140 ms of 308.
+        assert_eq!(stall(&came, &served(140), 251_000_000, 1_000_000), 140_000_000);
+        // It held most of a group, and was silent longer than the tester.
+        let mut held = served(0);
+        held.iter_mut().skip(40).for_each(|(out, _)| *out += 240_000_000);
+        assert_eq!(stall(&came, &held, 251_000_000, 1_000_000), 241_000_000);
     }
 
     #[test]

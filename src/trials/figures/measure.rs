@@ -43,12 +43,14 @@ pub(crate) struct Sample<'s> {
     pub(crate) link_rate: Option<u64>,
     /// Why there is no latency.
     pub(crate) no_latency: Option<Reason>,
-    /// Whether the device was idle when the trial began.
-    pub(crate) met_idle: bool,
+    /// Packets of loads before that were inside when the trial began.
+    pub(crate) inside: usize,
     /// More frames came out than packets came in: which of them are the trial's is not known.
     pub(crate) more_out: bool,
     /// Why the tunnel tap says nothing.
     pub(crate) no_tunnel: Option<Reason>,
+    /// Why the time to the tunnel tap is not known.
+    pub(crate) no_device: Option<Reason>,
     /// Lengths inside are not known.
     pub(crate) opaque: bool,
     /// What the records stand for, where not all were kept.
@@ -65,6 +67,8 @@ pub(crate) struct Measured {
     pub(crate) lost_at: Option<i64>,
     /// Least latency of all packets of a trial that met an idle device.
     pub(crate) idle: Option<i64>,
+    /// Packets of loads before that were inside when the trial began.
+    pub(crate) inside: usize,
 }
 
 impl Measured {
@@ -220,7 +224,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         let stalled = match &sample.thin {
             Some(thin) => thinned::stall(thin, sample.t, end, tally.drained.unwrap_or(end), least),
             None => {
-                let mut outs: Vec<i64> = sample.out.iter().copied().filter(|d| *d != MISSING).collect();
+                let pairs = sample.out.iter().copied().zip(sample.t.iter().copied());
+                let mut outs: Vec<(i64, i64)> = pairs.filter(|(out, _)| *out != MISSING).collect();
                 outs.sort_unstable();
                 stall(sample.t, &outs, end, least)
             }
@@ -231,8 +236,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let late = good.iter().map(|(_, t, d)| (*t, d - t)).filter(|_| spread.is_some()).collect();
     trial.undetermined = why;
     let least = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t).min();
-    let idle = spread.and_then(|_| least()).filter(|_| sample.met_idle);
-    Some(Measured { trial, late, lost_at, idle })
+    let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0);
+    Some(Measured { trial, late, lost_at, idle, inside: sample.inside })
 }
 
 /// Why there is no forwarded rate.
@@ -302,6 +307,8 @@ fn through_tunnel(
     }
     if !sample.middle {
         because(Figure::DeviceLatency, Reason::NoMiddleTap);
+    } else if let Some(reason) = sample.no_device.filter(|_| sample.no_latency.is_none()) {
+        because(Figure::DeviceLatency, reason);
     } else if sample.no_latency.is_none() {
         let device = through_device(sample);
         // No packet leaves the tunnel tap before it came in or after it went out; where many do, frames were taken for others.

@@ -7,5 +7,6 @@ mod measure;
 mod state;
 pub(crate) mod tally;
 
+pub(crate) use late::silence;
 pub(crate) use measure::{Measured, Sample, measure};
 pub(crate) use state::{group, judge};

@@ -1,6 +1,6 @@
 //! What the device did with each load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Measured;
 use super::fit::rank;
@@ -25,11 +25,18 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
             *own = (*own).min(min);
         }
     }
+    // Where every trial of a size began with a queue, its least latency is not that of an idle device.
+    let met_idle: BTreeSet<(Direction, String)> = rows
+        .iter()
+        .filter(|row| (row.inside as f64) < WAITING && row.trial.latency_min_ns.is_some())
+        .map(|row| (row.trial.direction, row.trial.size_class.clone()))
+        .collect();
     let ways: Vec<Ways> = rows.iter().map(|row| ways(row, &rows)).collect();
     let mut trials: Vec<Trial> = Vec::with_capacity(rows.len());
     for (row, ways) in rows.into_iter().zip(ways) {
-        let least = least.get(&(row.trial.direction, row.trial.size_class.clone())).copied();
-        trials.push(alone(row, ways, least, equal));
+        let key = (row.trial.direction, row.trial.size_class.clone());
+        let least = least.get(&key).copied();
+        trials.push(alone(row, ways, (least, met_idle.contains(&key)), equal));
     }
     together(&mut trials);
     for trial in &mut trials {
@@ -71,8 +78,8 @@ fn ways(row: &Measured, rows: &[Measured]) -> Ways {
     if near && own.size_class == other.size_class { Ways::Both } else { Ways::BothUnequal }
 }
 
-/// A trial by its own figures.
-fn alone(row: Measured, ways: Ways, least: Option<i64>, equal: f64) -> Trial {
+/// A trial by its own figures. `least`: the least latency of its size, and whether that is one of an idle device.
+fn alone(row: Measured, ways: Ways, (least, met_idle): (Option<i64>, bool), equal: f64) -> Trial {
     let Measured { mut trial, late, lost_at, .. } = row;
     trial.ways = ways;
     let fps = trial.forwarded_fps.unwrap_or(0.0);
@@ -97,7 +104,7 @@ fn alone(row: Measured, ways: Ways, least: Option<i64>, equal: f64) -> Trial {
             State::Overloaded
         }
     } else if slope <= equal.max(3.0 * error) && trial.waiting_frames.unwrap_or(0.0) < WAITING {
-        State::Lossy
+        if met_idle { State::Lossy } else { State::Undetermined }
     } else {
         State::Overloaded
     };
@@ -122,7 +129,7 @@ fn together(trials: &mut [Trial]) {
         let Some(offered) = trial.offered_fps else { continue };
         match trial.state {
             // Without latency it stays open.
-            State::Undetermined if trial.ratio.is_some() => {
+            State::Undetermined if trial.ratio.is_some() && trial.lost == 0 => {
                 let more = |(_, _, state, _, _, forwarded): &&(_, _, State, _, _, Option<f64>)| {
                     *state != State::Stalled && forwarded.unwrap_or(0.0) >= 1.01 * offered
                 };

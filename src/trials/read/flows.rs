@@ -87,6 +87,8 @@ pub(crate) struct FlowLane {
     pub(crate) dst: Address,
     /// At each tap: bunches.
     pub(crate) at: [Starts; 3],
+    /// At each tap: all its flows together, but for transfers.
+    pub(crate) busy: [Busy; 3],
     /// At each tap: time to live of the first packet; in the middle, of the packet in the tunnel.
     pub(crate) ttl: [Option<u8>; 3],
     /// MAC addresses at the first tap that shows it.
@@ -149,8 +151,20 @@ impl Flows {
         }
         let number = self.lane.len();
         self.lanes.insert((src, dst), number);
-        self.lane.push(FlowLane { src, dst, at: Default::default(), ttl: [None; 3], macs: None });
+        self.lane.push(FlowLane {
+            src,
+            dst,
+            at: Default::default(),
+            busy: Default::default(),
+            ttl: [None; 3],
+            macs: None,
+        });
         number
+    }
+
+    /// Whether a pair of addresses stands for all beyond the limit.
+    pub(crate) fn is_shared_lane(&self, number: usize) -> bool {
+        number + 1 == MAX_LANES
     }
 
     /// The pair of addresses the other way round.
@@ -180,6 +194,7 @@ impl Flows {
         at.packets += 1;
         if !transfer {
             at.see(ns, gap, room);
+            lane.busy.get_mut(tap)?.see(ns);
         }
         Some(lane)
     }

@@ -4,6 +4,7 @@
 //! saw the same packets keep the same ones. Records on both sides of a pause are always kept, so that silences stay what they are.
 
 use super::tap::ContentDigest;
+use crate::model::FramePos;
 use crate::trials::limits::{APART_NS, MAX_PARTS};
 
 /// What a record stands for: itself and the frames of its stream since the record before it that were not kept.
@@ -51,6 +52,8 @@ impl Share {
 pub(crate) struct KeptRecord<D> {
     /// Time in nanoseconds, clock steps undone.
     pub(crate) t: i64,
+    /// The frame; of fragments the first.
+    pub(crate) pos: FramePos,
     /// Digest of what no router changes; none where too little was captured, or nothing is visible.
     pub(crate) key: ContentDigest,
     /// Flow or SA.

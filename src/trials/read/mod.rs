@@ -81,6 +81,11 @@ impl Taps {
         let Some(outer) = stack.outer() else { return };
         match sight.role() {
             Role::None => {}
+            // ESP or AH of which the capture cut off even the SPI is in a tunnel all the same.
+            Role::Plain if matches!(outer.protocol, 50 | 51) => {
+                tap.opaque += 1;
+                self.tunnelled(at, ns, &sight, outer);
+            }
             Role::Plain => {
                 tap.packets += 1;
                 self.plain(at, ns, &sight, outer);
@@ -130,6 +135,7 @@ impl Taps {
         let share = Share::one(u32::from(size), filled);
         let packet = TapPacket {
             t: ns,
+            pos: sight.frame.pos,
             key: sight.key(outer).map_or(ContentDigest::NONE, ContentDigest::of),
             stream: flow,
             share,
@@ -187,6 +193,7 @@ impl Taps {
         let l1 = clamp(l1_of(packet_frame(stack, outer)));
         let own = Outer {
             t: ns,
+            pos: sight.frame.pos,
             key: inside.and_then(|inside| inside.key).map_or(ContentDigest::NONE, ContentDigest::of),
             stream: sa,
             share: Share::one(u32::from(l1), u32::from(inner)),

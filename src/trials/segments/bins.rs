@@ -55,22 +55,42 @@ impl Bins {
 /// The middle value, or the mean of the two middle ones.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
+    middle(values)
+}
+
+/// The median of values in order.
+fn middle(values: &[f64]) -> f64 {
     let half = values.len() / 2;
     let at = |at: usize| values.get(at).copied().unwrap_or(0.0);
     if values.len() % 2 == 1 { at(half) } else { f64::midpoint(at(half.saturating_sub(1)), at(half)) }
 }
 
+/// The median of each bin and of `around` bins on both sides of it, or fewer at the ends.
+fn medians(counts: &[f64], around: usize) -> impl Iterator<Item = f64> {
+    let mut window: Vec<f64> = Vec::new();
+    let place = |window: &[f64], count: f64| window.partition_point(|own| own.total_cmp(&count).is_lt());
+    let insert = move |window: &mut Vec<f64>, count: f64| window.insert(place(window, count), count);
+    counts.iter().take(around).for_each(|count| insert(&mut window, *count));
+    (0..counts.len()).map(move |at| {
+        if let Some(next) = counts.get(at + around) {
+            insert(&mut window, *next);
+        }
+        if let Some(gone) = at.checked_sub(around + 1).and_then(|at| counts.get(at)) {
+            window.remove(place(&window, *gone));
+        }
+        middle(&window)
+    })
+}
+
 /// Which bins belong to no short dip or spike: over half off the median around them, for less than a silence that ends a trial.
 /// One bin beside them does not count either.
 pub(super) fn calm(width: i64, counts: &[f64], gap: i64) -> Vec<bool> {
+    // A dip that is shorter than the half of what is looked at does not make its median.
+    let around = usize::try_from(gap / width.max(1)).unwrap_or(usize::MAX).clamp(AROUND, counts.len().max(AROUND));
     let mut odd: Vec<bool> = counts
         .iter()
-        .enumerate()
-        .map(|(at, count)| {
-            let around = counts.get(at.saturating_sub(AROUND)..(at + AROUND + 1).min(counts.len())).unwrap_or_default();
-            let middle = median(&mut around.to_vec());
-            (count - middle).abs() > 0.5 * middle
-        })
+        .zip(medians(counts, around))
+        .map(|(count, middle)| (count - middle).abs() > 0.5 * middle)
         .collect();
     let mut at = 0;
     while at < odd.len() {

@@ -174,6 +174,92 @@ mod tests {
     }
 
     #[test]
+    fn another_load_after_a_short_pause_is_another_one() {
+        for (first, second) in [(1_400.0, 700.0), (700.0, 1_400.0), (900.0, 1_000.0), (3_000.0, 300.0)] {
+            for pause in [0, 100, 200, 300, 400] {
+                let mut both = times(|_| first, 1.2);
+                both.extend(times(|_| second, 1.2).iter().map(|t| t + 1_200_000_000 + pause * 1_000_000));
+                let begin = 1.2 + pause as f64 / 1e3;
+                assert_eq!(kinds(&both), [(0.0, false), (begin, false)], "{first} {second} {pause} ms");
+            }
+        }
+    }
+
+    /// Loads of other rates one after the other, with pauses too short to end a trial: each is found, with its frames.
+    #[test]
+    fn loads_in_a_row_are_told_apart() {
+        let mut ramped = 0;
+        for seed in 1..=300_u64 {
+            let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut random = |most: f64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 11) as f64 / (1_u64 << 53) as f64 * most
+            };
+            let (mut all, mut begins, mut now, mut rate) = (Vec::new(), Vec::new(), 0.0, 0.0);
+            let jitter = random(0.8);
+            for _ in 0..2 + random(4.0) as usize {
+                let before: f64 = rate;
+                while (rate - before).abs() <= 0.1 * rate.max(before) {
+                    rate = 100.0 * 50.0_f64.powf(random(1.0));
+                }
+                begins.push(all.len());
+                let n = (rate * (1.5 + random(4.0))) as usize;
+                all.extend((0..n).map(|k| ((now + (k as f64 + random(jitter)) / rate) * 1e9) as i64));
+                now += n as f64 / rate + if random(1.0) < 0.3 { 0.0 } else { random(0.45) };
+            }
+            let sizes = vec![512; all.len()];
+            let load = OfferedLoad { times: &all, sizes: &sizes, sent: None };
+            let cuts = super::super::Cuts { gap: 500_000_000, least: 500_000_000 };
+            let found = ramps(load, super::super::split::by_rate(load, 0, all.len(), cuts));
+            // What is called a ramp has no figures: that is no wrong answer, but it must be rare.
+            ramped += usize::from(found.iter().any(|own| own.2));
+            begins.push(all.len());
+            let is_load = |from: usize, to: usize| {
+                begins.windows(2).any(|own| own[0].abs_diff(from) <= 40 && own[1].abs_diff(to) <= 40)
+            };
+            for (from, to, _) in found.iter().filter(|own| !own.2) {
+                assert!(is_load(*from, *to), "{seed}: jitter {jitter:.2} {begins:?} {found:?}");
+            }
+        }
+        assert!(ramped <= 3, "{ramped}");
+    }
+
+    #[test]
+    fn a_pause_in_one_load_is_none_between_two() {
+        for pause in [20, 100, 200, 300, 400] {
+            let mut both = times(|_| 1_000.0, 1.2);
+            both.extend(times(|_| 1_000.0, 1.5).iter().map(|t| t + 1_200_000_000 + pause * 1_000_000));
+            assert_eq!(kinds(&both), [(0.0, false)], "{pause} ms");
+        }
+    }
+
+    /// Bins hold two groups or three: four bins always hold as many, two parts of an odd number of bins do not.
+    #[test]
+    fn groups_of_packets_are_one_load() {
+        for (rate, group) in [(200, 8), (250, 8), (1_000, 32), (700, 64), (333, 16)] {
+            for tenths in 10..40 {
+                let n = rate * tenths / 10 / group * group;
+                let times: Vec<i64> =
+                    (0..n).map(|k| (k - k % group) * 1_000_000_000 / rate + k % group * 6_000).collect();
+                assert_eq!(kinds(&times).len(), 1, "{rate} {group} {tenths}: {:?}", kinds(&times));
+            }
+        }
+    }
+
+    #[test]
+    fn a_ramp_between_two_loads_belongs_to_the_second() {
+        for (first, second) in [(500.0, 1_000.0), (1_000.0, 500.0), (400.0, 2_000.0)] {
+            for ramp in [0.1, 0.4, 0.7, 0.9] {
+                let load = times(|t| first + (second - first) * ((t - 5.0) / ramp).clamp(0.0, 1.0), 10.0 + ramp);
+                let found = kinds(&load);
+                let level: Vec<f64> = found.iter().filter(|(_, ramp)| !*ramp).map(|(begin, _)| *begin).collect();
+                let [one, other] = level[..] else { panic!("{first} {second} {ramp}: {found:?}") };
+                assert!(one < 0.1 && (4.9..5.5 + ramp).contains(&other), "{first} {second} {ramp}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_ramp_before_a_plateau_is_told_from_it() {
         let found = kinds(&times(|t| (450.0 * t).clamp(50.0, 900.0), 8.0));
         let (last, before) = found.split_last().unwrap();

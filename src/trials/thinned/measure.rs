@@ -3,6 +3,7 @@
 use super::{Share, between};
 use crate::trials::association::MISSING;
 use crate::trials::figures::load::{Headers, Load};
+use crate::trials::figures::silence;
 use crate::trials::figures::tally::{TrialTally, Wire};
 use crate::trials::limits::{BEFORE_DRAIN, STALL_FRAMES, STALL_NS};
 
@@ -144,8 +145,11 @@ pub(crate) fn stall(thin: &ThinSample<'_>, t: &[i64], end: i64, drained: i64, le
         let [x, y] = pair else { continue };
         if y - x > STALL_NS.max(thin.apart.saturating_mul(2)).max(longest) && *x <= end {
             let (a, b) = (t.partition_point(|t| t + least <= *x), t.partition_point(|t| t + least < *y));
+            // Both sides of a pause are kept; elsewhere a record stands for the packets since the one before it.
+            let paused = a.checked_sub(1).and_then(|before| t.get(before)).zip(t.get(a));
+            let first = paused.filter(|(last, first)| **first - **last > thin.apart).map_or(*x, |(_, t)| t + least);
             if between(thin.sent, thin.from + a, thin.from + b) >= STALL_FRAMES as f64 {
-                longest = y - x;
+                longest = longest.max(silence((*x, *y), first.min(*y)));
             }
         }
     }

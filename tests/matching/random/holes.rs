@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::scenario::{Pace, Part, Scenario, Size, Transform};
-use super::traffic::{Made, make};
+use super::scenario::{Pace, Part, Scenario, Size, Transform, Unusual};
+use super::traffic::{Made, Seen, make};
 use super::{capture, holds, way, words, write};
 use crate::support::build::START;
 use crate::support::{items, number, spiglass, text};
@@ -47,6 +47,7 @@ fn healthy() -> Scenario {
         identical: false,
         mtu: None,
         swapped: false,
+        unusual: Unusual::Nothing,
     }
 }
 
@@ -207,4 +208,59 @@ fn what_nothing_tells_apart_stays_open() {
     let quiet = Scenario { there: 0, ..healthy() };
     back(Scenario { holes: [Some(HOLE), None, None], ..quiet });
     back(Scenario { outage: Some(HOLE), ..quiet });
+}
+
+/// The tunnel's capture begins after the plain one: what was sent before says nothing against a flow, and both directions are paired.
+#[test]
+fn packets_from_before_the_tunnel_capture_make_nothing_outside() {
+    let late = Scenario { windows: [(0, 1_000), (210, 840), (0, 1_000)], delay_ns: 20_000_000, ..healthy() };
+    for scenario in [late, Scenario { packets: 300, ..late }, Scenario { back: 1, pace: Pace::Even(600_000), ..late }] {
+        let (made, report) = report(&scenario);
+        assert!(items(&report, "outside").is_empty(), "{}", report["outside"]);
+        for way in [1, 2] {
+            let own = direction(&report, way);
+            assert!(number(own, "matched") * 10 > made.truth[&way].sent * 9, "{own}");
+            assert_eq!(own["loss_pct"].as_f64(), Some(0.0), "{own}");
+        }
+    }
+}
+
+/// The plain tap is on the far side, 500 us from the tunnel's, and timestamps are in steps of milliseconds: which tap was first, TTLs tell.
+#[test]
+fn coarse_timestamps_do_not_exchange_directions() {
+    let coarse = Scenario { exit: true, pace: Pace::Random(4_000_000), ..healthy() };
+    for step_ns in [1_000_000, 10_000_000] {
+        for scenario in [1, 2, 3, 4].map(|seed| Scenario { seed, step_ns, ..coarse }) {
+            let files = write(&scenario, &make(&scenario));
+            let path = |path: &std::path::Path| path.to_str().expect("a path of text").to_owned();
+            let words = ["match", "-q", "--one-clock", "--format", "json", "--plain", &path(&files.exit), "--tunnel"];
+            let report = spiglass(&[&words[..], &[&path(&files.tunnel)]].concat()).expect(0).json();
+            for own in items(&report, "directions") {
+                let wrong = if way(own) == 1 { "encapsulated" } else { "decapsulated" };
+                assert_ne!(text(own, "way"), wrong, "{step_ns} {}: {own}", scenario.seed);
+            }
+        }
+    }
+}
+
+/// The clock is set while only one direction has packets: neither a latency of two seconds follows nor a hole in a capture.
+#[test]
+fn a_clock_that_is_set_beside_one_direction_makes_no_latency() {
+    for by in [2_000_000_000, -2_000_000_000] {
+        let set = Scenario { one_clock: false, ahead_ns: 5_000_000, pace: Pace::Even(1_000_000), ..healthy() };
+        let scenario = Scenario { set: Some((500, by)), ..set };
+        let mut made = make(&scenario);
+        // The way back ends before, or begins after: where the other one shows the greater difference.
+        let middle = START + made.span / 2;
+        let is_kept = |seen: &Seen| seen.packet.0 != 2 || (by > 0) == (seen.ns < middle - made.span / 10);
+        made.plain.retain(is_kept);
+        made.tunnel.retain(is_kept);
+        let files = write(&scenario, &made);
+        let report = spiglass(&[&words(&scenario, &files)[..], &["--format", "json"]].concat()).expect(0).json();
+        let own = direction(&report, 1);
+        let most = own["latency_ns"]["max"].as_i64().unwrap_or(0);
+        assert!(most < 1_000_000_000, "{by}: {own}");
+        // The silence that it leaves is no hole of a capture.
+        assert!(!codes(&report).contains(&"match-hole"), "{by}: {own}");
+    }
 }

@@ -11,6 +11,8 @@ pub enum Pace {
     Random(u64),
     /// Eight at once.
     Bursts(u64),
+    /// Every so many nanoseconds, with silences in between.
+    Voice(u64),
 }
 
 /// How long they are.
@@ -22,7 +24,7 @@ pub enum Size {
 }
 
 /// What protects them: block, IV, ICV; `clear` leaves them in clear.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transform {
     pub block: u64,
     pub iv: u64,
@@ -35,6 +37,61 @@ pub type Part = (u64, u64);
 
 /// Step of a capture's timestamps, in nanoseconds.
 pub type StepNs = u64;
+
+/// What users meet and [`Scenario::random`] does not draw. Shares are per mille, times in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unusual {
+    Nothing,
+    /// So many SAs at a time, each packet in any of them; the path of each takes so much longer than that of the one before.
+    Parallel(u64, u64),
+    /// Packets of this share do not wait before they are numbered; the others wait so long.
+    Priority(u64, u64),
+    /// The gateway forwards so many bits per second and drops what would wait longer.
+    Queue(u64, u64),
+    /// The tap of a side misses this share of the frames.
+    Missed(usize, u64),
+    /// The plain tap shows each frame twice, so long apart.
+    Mirrored(u64),
+    /// Longer packets are fragmented before they are encrypted.
+    Fragmented(u64),
+    /// The gateway translates the near host's address before it encrypts.
+    Translated,
+    /// After this share of the packets the gateway sends one without content.
+    Dummies(u64),
+    /// Each packet is sent through a second tunnel, too.
+    Twin,
+    /// The counter jumps ahead: when, and by how much.
+    Failover(u64, u32),
+    /// The MTU of the tunnel's wire is this from then on.
+    Narrowed(u64, u64),
+    /// The tunnel's clock runs faster from then on, in ppm.
+    Slewed(u64, i64),
+    /// What is lost is sent again, byte for byte, so much later.
+    Resent(u64),
+    /// The new SA has another transform.
+    Rekeyed(Transform),
+    /// The file of a side has some frames up to three places late.
+    Shuffled(usize),
+    /// Packets are sent at an even pace, with silences in between.
+    Voice,
+    /// So many routers are between the near host and the plain tap.
+    Routed(u8),
+    /// The tunnel carries other packets than the plain tap shows.
+    Unrelated,
+}
+
+impl Unusual {
+    /// Longest time that it adds between two taps.
+    pub fn longest_ns(self) -> u64 {
+        match self {
+            Self::Parallel(count, apart) => count * apart,
+            Self::Priority(_, wait) => wait,
+            Self::Queue(_, longest) => longest + 20_000_000,
+            Self::Slewed(..) => 10_000_000,
+            _ => 0,
+        }
+    }
+}
 
 /// What happens to packets.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +143,7 @@ pub struct Scenario {
     /// MTU of the tunnel's wire, beyond which packets are fragmented after encryption.
     pub mtu: Option<u64>,
     pub swapped: bool,
+    pub unusual: Unusual,
 }
 
 pub fn pick<T: Copy>(noise: &mut Noise, of: &[T]) -> T {
@@ -159,7 +217,55 @@ impl Scenario {
             identical,
             mtu: (!outer_v6 && one_in(n, 8)).then_some(1_400),
             swapped: one_in(n, 30),
+            unusual: Unusual::Nothing,
         }
+    }
+
+    /// One that [`Self::random`] does not draw: without its troubles, with one of [`Unusual`].
+    pub fn unusual(seed: u64) -> Self {
+        let usual = Self { swapped: false, ..Self::random(seed, 0) };
+        let mut noise = Noise(seed.wrapping_mul(0x0dd5_eed5_0dd5_eed5) ^ 0x7);
+        let n = &mut noise;
+        let gap = match usual.pace {
+            Pace::Even(gap) | Pace::Random(gap) | Pace::Bursts(gap) | Pace::Voice(gap) => gap,
+        };
+        let when = 300 + n.below(400);
+        let opaque = Transform { block: 16, iv: 16, icv: 16, clear: false };
+        let other = Transform { block: 4, iv: 8, icv: 16, clear: usual.transform.clear };
+        let tunnel = Self { transport: false, ..usual };
+        let v4 = Self { inner_v6: false, ..tunnel };
+        let (scenario, unusual) = match n.below(19) {
+            0 => (usual, Unusual::Parallel(2 + n.below(7), pick(n, &[0, 5_000, 200_000, 3_000_000]))),
+            1 => (usual, Unusual::Priority(pick(n, &[100, 500, 900]), gap * pick(n, &[2, 5, 20]))),
+            2 => {
+                let bits = 8 * match usual.size {
+                    Size::One(bytes) => bytes,
+                    _ => 600,
+                };
+                let rate = bits * 1_000_000_000 / gap;
+                (usual, Unusual::Queue(rate * pick(n, &[7, 9, 11]) / 10, gap * pick(n, &[10, 50, 200])))
+            }
+            3 | 4 => (usual, Unusual::Missed(n.below(3) as usize, pick(n, &[5, 20, 100]))),
+            5 => (usual, Unusual::Mirrored(pick(n, &[1_000, 15_000, 400_000]))),
+            6 => (v4, Unusual::Fragmented(pick(n, &[500, 1_000, 1_300]))),
+            7 => (tunnel, Unusual::Translated),
+            8 => (tunnel, Unusual::Dummies(pick(n, &[10, 100, 500]))),
+            9 => (tunnel, Unusual::Twin),
+            10 => (usual, Unusual::Failover(when, pick(n, &[500, 10_000, 1 << 21]))),
+            11 => (Self { outer_v6: false, ..usual }, Unusual::Narrowed(when, pick(n, &[1_400, 1_000]))),
+            12 => (Self { one_clock: false, ..usual }, Unusual::Slewed(when, pick(n, &[500, -500, 5_000]))),
+            13 => (Self { lost_before: 30, ..usual }, Unusual::Resent(pick(n, &[1_000_000, 200_000_000]))),
+            14 => (
+                Self { rekey: Some(when), ..usual },
+                Unusual::Rekeyed(if usual.transform.clear { other } else { opaque }),
+            ),
+            15 => (usual, Unusual::Shuffled(n.below(2) as usize)),
+            16 => (Self { pace: Pace::Voice(20_000_000), ..usual }, Unusual::Voice),
+            17 => (Self { one_clock: false, ..usual }, Unusual::Routed(1 + n.below(3) as u8)),
+            _ => (usual, Unusual::Unrelated),
+        };
+        let outer_v6 = if scenario.transport { scenario.inner_v6 } else { scenario.outer_v6 };
+        Self { outer_v6, unusual, ..scenario }
     }
 
     /// Sizes, paces and times leave one alignment: figures are wanted.

@@ -8,7 +8,7 @@ use super::super::tap::{SaView, Tap};
 use super::Expected;
 use crate::analysis::finish::rows::inferred;
 use crate::analysis::finish::rows::sas::icv_bytes;
-use crate::analysis::state::sa::sas::{NullCandidate, NullVotes};
+use crate::analysis::state::sa::null::{NullCandidate, NullVotes};
 use crate::model::report::{
     Finding, MinMax, Overhead, OverheadBasis, Report, SaMode, Severity, TransformBasis, TransformReport,
 };

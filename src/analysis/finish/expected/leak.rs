@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::findings::{Draft, plural};
+use super::super::findings::{Draft, Listed, plural};
 use super::super::tap::{SaView, Tap};
 use crate::analysis::state::base::intern::NONE;
-use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::FlowKey;
 use crate::analysis::state::traffic::flows::Marks;
 use crate::dissect::stack_name;
@@ -21,7 +20,7 @@ const NAMED: usize = 3;
 /// What was seen of one selector in clear: packets, how many between which addresses, and of which only a part may be selected.
 #[derive(Default)]
 struct Leak {
-    seen: Seen,
+    seen: Listed,
     pairs: Vec<(u64, Address, Address)>,
     mixed: bool,
 }
@@ -140,9 +139,9 @@ fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &
         let Some(marks) = tap.stream.flows.marks(id) else { continue };
         let taken = |(at, rule): (usize, &&Rule<'_>)| Some((at, rule.takes(flow.src, flow.dst, marks)?));
         let Some((rule, taken)) = rules.iter().enumerate().find_map(taken) else { continue };
-        let Some(state) = tap.stream.flows.get(id).filter(|state| state.count > 0) else { continue };
+        let Some(state) = tap.stream.flows.listed_of(id).filter(|state| state.count > 0) else { continue };
         let leak = leaks.entry(rule).or_default();
-        leak.seen.join(state);
+        leak.seen.join(&state);
         leak.pairs.push((state.count, flow.src, flow.dst));
         leak.mixed |= taken == Taken::Part;
     }
@@ -170,10 +169,14 @@ fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &
         if !encrypted {
             evidence.push_str(" No packet of this direction is protected: the tunnel is not used.");
         }
-        let mut finding = Draft::new("plaintext-leak", evidence)
-            .seen(tap, &seen)
-            .caused_by(vec![rule.line.clone()], Vec::new())
-            .done();
+        let draft = Draft::new("plaintext-leak", evidence);
+        // Of several protocols in one flow, the frames of the selected one are not known.
+        let draft = if mixed {
+            draft.seen(tap, &seen)
+        } else {
+            draft.listed(tap, &seen, "a packet in clear that the policy selects")
+        };
+        let mut finding = draft.caused_by(vec![rule.line.clone()], Vec::new()).done();
         if !encrypted && seen.count > 1 {
             finding.severity = Severity::Error;
             finding.cause =
@@ -221,8 +224,10 @@ fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, taps: &[Tap<'_>], view: &View
                 if served { "" } else { " No packet of this direction is protected." }
             );
             let line = config_line(view.policies, router, cite);
-            let mut finding =
-                Draft::new("plaintext-leak", evidence).seen(tap, &seen).caused_by(vec![line], Vec::new()).done();
+            let mut finding = Draft::new("plaintext-leak", evidence)
+                .listed(tap, &seen, "GRE in clear")
+                .caused_by(vec![line], Vec::new())
+                .done();
             if !served && seen.count > 1 {
                 finding.severity = Severity::Error;
             }
@@ -232,16 +237,15 @@ fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, taps: &[Tap<'_>], view: &View
 }
 
 /// Packets of GRE from one address to another that are in no SA.
-fn gre_between(tap: &Tap<'_>, src: Address, dst: Address) -> Option<Seen> {
+fn gre_between(tap: &Tap<'_>, src: Address, dst: Address) -> Option<Listed> {
     let tables = &tap.stream.tables;
     let is_gre = |stack: u32| {
         tables.stacks.get(stack).is_some_and(|shape| stack_name(*shape).split('/').any(|one| one == "gre"))
     };
-    let mut seen = Seen::default();
-    for (key, cell) in tap.sizes.visible.iter() {
-        let Some(path) = tables.paths.get(key.path).filter(|path| path.sa == NONE) else { continue };
+    let mut seen = Listed::default();
+    for (id, path) in tables.paths.iter().filter(|(_, path)| path.sa == NONE) {
         if tables.pair_of(path) == Some((src, dst)) && is_gre(path.stack) {
-            seen.join(&cell.seen);
+            seen.join(tap.stream.flows.tunnel(id).unwrap_or(&Listed::default()));
         }
     }
     (seen.count > 0).then_some(seen)

@@ -27,7 +27,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
         );
         findings.push(
             Draft::new("capture-snaplen", evidence)
-                .seen(tap, snaplen)
+                .listed(tap, snaplen, "cut by the snapshot length")
                 .filter("frame.cap_len < frame.len".to_owned())
                 .done(),
         );
@@ -88,7 +88,7 @@ fn add_fcs(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     if absent > 0 {
         evidence.push_str(&format!(" {} carry four bytes that are no CRC-32 of theirs.", plural(absent, "frame")));
     }
-    findings.push(Draft::new("capture-fcs", evidence).seen(tap, fcs).done());
+    findings.push(Draft::new("capture-fcs", evidence).listed(tap, fcs, "ends in its FCS").done());
 }
 
 /// Headers that cannot be what they say, all of a tap in one finding.

@@ -33,6 +33,12 @@ impl Draft {
         self.frames(tap, first, &sa.state.seen, &what)
     }
 
+    /// Lists some frames of an SA. Only where they are all of it, the filter of the SA shows them.
+    pub(crate) fn of_some(self, tap: &Tap<'_>, sa: &SaView<'_>, some: &Listed, what: &str) -> Self {
+        let all = some.count == sa.state.seen.count;
+        self.listed(tap, some, what).filter(super::filter::of_sa(tap, sa).filter(|_| all))
+    }
+
     /// Lists frames in clear, where no other frames are taken for such.
     pub(crate) fn of_clear(self, tap: &Tap<'_>, clear: &Seen) -> Self {
         let flows = &tap.stream.flows;

@@ -2,10 +2,17 @@
 
 use super::{Draft, Tap, filter, plural};
 use crate::analysis::settings::Settings;
+use crate::analysis::state::traffic::fragments::FragmentSums;
 use crate::model::report::Finding;
 
 const fn was_or_were(packets: u64) -> &'static str {
     if packets == 1 { "was" } else { "were" }
+}
+
+/// Packets of which fragments are missing. Where packets share an identification, what one lacks may have been taken for another's.
+fn incomplete(sums: &FragmentSums) -> String {
+    let or_not = if sums.uncertain > 0 { ", or are counted with another packet of their identification" } else { "" };
+    format!(" Of {} some fragments were not seen{or_not}.", plural(sums.incomplete, "packet"))
 }
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
@@ -31,7 +38,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                     was_or_were(packets)
                 );
             } else if sums.incomplete > 0 {
-                evidence.push_str(&format!(" Of {} some fragments were not seen.", plural(sums.incomplete, "packet")));
+                evidence.push_str(&incomplete(sums));
             }
             if sums.uncertain > 0 {
                 evidence.push_str(&format!(
@@ -40,24 +47,26 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
                     plural(sums.uncertain, "packet")
                 ));
             }
-            let mut seen = sums.seen;
-            seen.count = packets;
             findings.push(
                 Draft::new("outer-fragmentation", evidence)
                     .of(sa.name.clone())
-                    .seen(tap, &seen)
+                    .seen(tap, &sums.seen.counting(packets))
+                    .frames(tap, sums.frames.frames(), &sums.frames, "a fragment")
                     .filter(filter::of_fragments(&sa.key))
                     .done(),
             );
         }
-        let of_null = sa.null.map(|(_, votes)| (votes.tfc, votes.frames));
-        let of_keyed = sa.state.keyed.as_deref().map(|keyed| (keyed.tfc, keyed.opened));
-        for (tfc, packets) in of_null.into_iter().chain(of_keyed).filter(|(tfc, _)| *tfc > 0) {
+        let of_null = sa.null.map(|(_, votes)| (&votes.trailers, votes.frames));
+        let of_keyed = sa.state.keyed.as_deref().map(|keyed| (&keyed.trailers, keyed.opened));
+        for (trailers, packets) in of_null.into_iter().chain(of_keyed) {
+            let Some(listed) = trailers.tfc.as_deref() else { continue };
+            let tfc = listed.count;
             let evidence = format!(
                 "{} of {packets} carry padding after the inner packet (traffic flow confidentiality, TFC).",
                 plural(tfc, "packet"),
             );
-            findings.push(Draft::new("tfc-padding", evidence).about(tap, sa).count(tfc).done());
+            let draft = Draft::new("tfc-padding", evidence).about(tap, sa);
+            findings.push(draft.of_some(tap, sa, listed, "TFC padding").done());
         }
     }
 }

@@ -52,16 +52,15 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             }
             findings.push(draft.done());
         }
-        let of_null = sa.null.map(|(_, votes)| (&votes.pads, votes.monotonic));
-        let of_keyed = sa.state.keyed.as_deref().map(|keyed| (&keyed.pads, keyed.monotonic));
-        for (pads, monotonic) in of_null.into_iter().chain(of_keyed) {
-            let sized: u64 = pads.values().sum();
-            let other = sized.saturating_sub(monotonic);
-            if other > 0 {
-                let evidence =
-                    format!("{} of {sized} have ESP padding that is not 1, 2, 3, ...", plural(other, "packet"));
-                findings.push(Draft::new("esp-padding-irregular", evidence).about(tap, sa).count(other).done());
-            }
+        let of_null = sa.null.map(|(_, votes)| &votes.trailers);
+        let of_keyed = sa.state.keyed.as_deref().map(|keyed| &keyed.trailers);
+        for trailers in of_null.into_iter().chain(of_keyed) {
+            let Some(listed) = trailers.irregular.as_deref() else { continue };
+            let sized = trailers.sized();
+            let other = plural(listed.count, "packet");
+            let evidence = format!("{other} of {sized} have ESP padding that is not 1, 2, 3, ...");
+            let draft = Draft::new("esp-padding-irregular", evidence).about(tap, sa);
+            findings.push(draft.of_some(tap, sa, listed, "padding that does not count 1, 2, 3").done());
         }
     }
 }

@@ -183,7 +183,14 @@ impl Numbered<'_> {
             if one { "is" } else { "are" },
             if one { "It does" } else { "They do" }
         );
-        Draft::new("sequence-outlier", evidence).about(tap, sa).count(figures.outliers).done()
+        let far = figures.outlier_edges();
+        let frames = of_edges(tap, far.iter(), |edge| format!("number {} is far from its neighbours", edge.raw));
+        Draft::new("sequence-outlier", evidence)
+            .about(tap, sa)
+            .named(frames, figures.outliers)
+            .count(figures.outliers)
+            .filter(edges(tap, sa, far))
+            .done()
     }
 
     /// Numbers that go past 2^32.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Draft, Tap, filter, percent, plural};
+use super::{Draft, Listed, Tap, filter, percent, plural};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
@@ -189,17 +189,17 @@ fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
              which shows inbound packets twice. They were not on the wire in clear, and rates by MAC address are without them.",
             plural(out.count, "packet")
         );
-        findings.push(Draft::new("gateway-view", evidence).seen(tap, out).done());
+        findings.push(Draft::new("gateway-view", evidence).listed(tap, out, "shown again, decapsulated").done());
     }
     tap.decapsulated.is_some()
 }
 
 /// Datagrams on the ports of ESP in UDP that are no ESP.
 fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    let mut seen = Seen::default();
+    let mut seen = Listed::default();
     let mut pairs: BTreeMap<(Address, Address), u64> = BTreeMap::new();
     for sa in &tap.foreign {
-        seen.join(&sa.state.seen);
+        seen.join(&sa.state.listed_packets());
         *pairs.entry((sa.key.src, sa.key.dst)).or_default() += sa.state.seen.count;
     }
     if seen.count == 0 {
@@ -211,7 +211,9 @@ fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         plural(seen.count, "datagram"),
         named(pairs)
     );
-    findings.push(Draft::new("udp-not-esp", evidence).seen(tap, &seen).done());
+    findings.push(
+        Draft::new("udp-not-esp", evidence).listed(tap, &seen, "datagram on a port of IPsec that is no ESP").done(),
+    );
 }
 
 /// Traffic in clear beside the tunnel.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::analysis::finish::tap::SaView;
-use crate::analysis::state::sa::sas::{NullCandidate, TrainVotes};
+use crate::analysis::state::sa::null::{NullCandidate, TrainVotes};
 use crate::analysis::state::sa::sizes::{NullKey, Sizes, TrainKey};
 use crate::analysis::state::traffic::fragments::FragmentSums;
 use crate::dissect::NULL_LENGTH_BITS;

@@ -8,5 +8,6 @@ pub(super) mod gaps;
 pub(super) mod inferred;
 pub(in crate::analysis) mod lengths;
 pub(super) mod padding;
-pub(super) mod sas;
+pub(super) mod sa_bins;
+pub(in crate::analysis::finish) mod sas;
 pub(super) mod sizes;

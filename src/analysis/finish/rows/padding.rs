@@ -50,30 +50,18 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         });
     }
     for sa in &tap.sas {
-        if let Some((_, votes)) = sa.null {
-            let pad_lengths: std::collections::BTreeMap<u32, u64> =
-                votes.pads.iter().map(|(&length, &frames)| (u32::from(length), frames)).collect();
-            let sized: u64 = pad_lengths.values().sum();
+        let of_null = sa.null.map(|(_, votes)| (OverheadBasis::Visible, &votes.trailers));
+        let of_keyed = sa.state.keyed.as_deref().map(|keyed| (OverheadBasis::Decrypted, &keyed.trailers));
+        let of_keyed = of_keyed.filter(|(_, trailers)| !trailers.pads.is_empty());
+        for (basis, trailers) in of_null.into_iter().chain(of_keyed) {
             report.padding.esp.push(EspPadding {
                 tap: tap.name.clone(),
                 sa: sa.name.clone(),
-                basis: OverheadBasis::Visible,
-                pad_lengths,
-                monotonic: votes.monotonic,
-                other: sized.saturating_sub(votes.monotonic),
-                longer_than_needed: votes.longer_than_needed,
-            });
-        }
-        if let Some(keyed) = sa.state.keyed.as_deref().filter(|keyed| !keyed.pads.is_empty()) {
-            let sized: u64 = keyed.pads.values().sum();
-            report.padding.esp.push(EspPadding {
-                tap: tap.name.clone(),
-                sa: sa.name.clone(),
-                basis: OverheadBasis::Decrypted,
-                pad_lengths: keyed.pads.iter().map(|(&length, &packets)| (u32::from(length), packets)).collect(),
-                monotonic: keyed.monotonic,
-                other: sized.saturating_sub(keyed.monotonic),
-                longer_than_needed: keyed.longer_than_needed,
+                basis,
+                pad_lengths: trailers.pads.iter().map(|(&length, &packets)| (u32::from(length), packets)).collect(),
+                monotonic: trailers.sized().saturating_sub(trailers.irregular()),
+                other: trailers.irregular(),
+                longer_than_needed: trailers.longer_than_needed,
             });
         }
         let tail = sa.state.ah_tail.get();

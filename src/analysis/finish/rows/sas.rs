@@ -120,7 +120,9 @@ pub(crate) fn encapsulation(sa: &SaView<'_>) -> Encapsulation {
 /// `tunnel`, `transport` or `unknown`, as the packets show it.
 fn mode(sa: &SaView<'_>) -> SaMode {
     let (tunnel, transport) = match sa.null {
-        Some((_, votes)) => (votes.tunnel, votes.frames.saturating_sub(votes.tunnel).saturating_sub(votes.dummy)),
+        Some((_, votes)) => {
+            (votes.tunnel, votes.frames.saturating_sub(votes.tunnel).saturating_sub(votes.trailers.dummy))
+        }
         None => (sa.state.tunnel, sa.state.transport),
     };
     match (tunnel, transport) {

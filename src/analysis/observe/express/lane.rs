@@ -3,6 +3,7 @@
 use super::NOWHERE;
 use super::batch::Brief;
 use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::sa::bins::SaBinSums;
 use crate::analysis::state::sa::sizes::OpaqueKey;
 use crate::analysis::state::stream::StreamState;
 use crate::analysis::state::traffic::totals;
@@ -55,6 +56,8 @@ pub(super) struct LaneRest {
     pub(super) young: u8,
     /// The first of the frames of one size.
     pub(super) sized_first: (FramePos, Timestamp),
+    /// Whether the lane is among those that count frames in the time bin of SAs.
+    pub(super) noted: bool,
     pub(super) pending: Pending,
 }
 
@@ -115,16 +118,17 @@ impl EspLane {
 
     /// Makes the lane ready for a frame that is not quite like the one before it; false where it cannot be.
     #[inline(never)]
-    pub(super) fn adapt(&mut self, rest: &mut LaneRest, brief: &Brief<'_>, state: &mut StreamState) -> bool {
+    pub(super) fn adapt(&mut self, rest: &mut LaneRest, brief: &Brief<'_>, bin: i64, state: &mut StreamState) -> bool {
         if self.form & CLOSED != 0 || brief.sequence != self.raw.wrapping_add(1) || brief.sequence > LAST {
             return false;
         }
         let (own, form) = (Form::of_word(self.form), brief.form);
-        if own.link_bytes() != form.link_bytes() {
+        let is_listed = form.is_cut() && state.totals.snaplen.wants();
+        if own.link_bytes() != form.link_bytes() || is_listed {
             return false;
         }
         if own.is_cut() != form.is_cut() || own.is_null_checked() != form.is_null_checked() {
-            self.add(rest, state);
+            self.add(rest, bin, state);
         } else if own != form {
             self.add_sized(rest, state);
         }
@@ -137,19 +141,19 @@ impl EspLane {
             }
         }
         if self.sized + rest.pending.count >= FULL {
-            self.add(rest, state);
+            self.add(rest, bin, state);
         }
         true
     }
 
     /// Adds what is pending; frames of its SA go another way until it is opened again.
-    pub(super) fn close(&mut self, rest: &mut LaneRest, state: &mut StreamState) {
-        self.add(rest, state);
+    pub(super) fn close(&mut self, rest: &mut LaneRest, bin: i64, state: &mut StreamState) {
+        self.add(rest, bin, state);
         self.form |= CLOSED;
     }
 
-    /// Adds the pending frames to the accumulators.
-    pub(super) fn add(&mut self, rest: &mut LaneRest, state: &mut StreamState) {
+    /// Adds the pending frames to the accumulators; their times lie in the time bin of SAs that begins at `bin`.
+    pub(super) fn add(&mut self, rest: &mut LaneRest, bin: i64, state: &mut StreamState) {
         if self.sized + rest.pending.count == 0 {
             return;
         }
@@ -159,6 +163,7 @@ impl EspLane {
         let form = Form::of_word(self.form);
         let (count, seen) = (u64::from(count), Seen::between(count.into(), first, self.last));
         let l1_bytes = l2_bytes + count * ethernet::PREAMBLE_AND_IFG;
+        state.sa_bins.add(rest.sa, bin, &SaBinSums { frames: count, l1_bytes, l3_bytes });
         state.sas.add_many(rest.sa, &seen, self.last, l3_bytes, l1_bytes, form.is_null_checked());
         let sums = totals::Sums {
             frames: count,

@@ -42,6 +42,10 @@ pub(in crate::analysis) struct Express {
     directions: DirectionSums,
     /// First and end of the time bin that everything of the directions lies in, in nanoseconds.
     bin: (i64, i64),
+    /// The same of the bin of SAs that everything in the lanes lies in.
+    sa_bin: (i64, i64),
+    /// Lanes that have counted frames in it.
+    counting: Vec<u32>,
     /// Times that are wanted, and their end.
     limits: (i64, i64),
     /// The frames that were counted since the accumulators that look at neighbours were told of them.
@@ -62,6 +66,8 @@ impl Express {
             directions: DirectionSums::default(),
             // An empty bin: the first frame of a lane asks for the real one.
             bin: (0, 0),
+            sa_bin: (0, 0),
+            counting: Vec::new(),
             limits: (limit(settings.from, i64::MIN), limit(settings.to, i64::MAX)),
             passage: Passage::default(),
             end: i64::MIN,
@@ -121,12 +127,16 @@ impl Express {
             return false;
         }
         let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) else { return false };
-        if !lane.goes_on_with(brief) && !lane.adapt(rest, brief, state) {
+        if !lane.goes_on_with(brief) && !lane.adapt(rest, brief, self.sa_bin.0, state) {
             return false;
         }
         let here = (frame.pos, frame.time);
         if lane.sized == 0 {
             rest.sized_first = here;
+            if !rest.noted {
+                rest.noted = true;
+                self.counting.push(brief.lane);
+            }
         }
         self.directions.add(lane.direction, brief.lane, brief.form, here);
         lane.count(brief);
@@ -156,11 +166,25 @@ impl Express {
             self.directions.add_bin(self.bin.0, state);
             self.bin = state.rates.bin_of(time);
         }
+        if !(self.sa_bin.0..self.sa_bin.1).contains(&time) {
+            self.end_sa_bin(state);
+            self.sa_bin = state.sa_bins.bin_of(time);
+        }
         // Without fractions of a second so far, each other time is looked at.
         let end = if state.span.has_fractions() { self.bin.1 } else { time.saturating_add(1) };
-        self.end = end.min(to);
+        self.end = end.min(to).min(self.sa_bin.1);
         self.passage = Passage::begin(frame);
         true
+    }
+
+    /// Adds what the lanes had in the time bin of SAs, which ends.
+    fn end_sa_bin(&mut self, state: &mut StreamState) {
+        for id in self.counting.drain(..) {
+            if let (Some(lane), Some(rest)) = (self.lanes.get_mut(id as usize), self.rests.get_mut(id as usize)) {
+                rest.noted = false;
+                lane.add(rest, self.sa_bin.0, state);
+            }
+        }
     }
 
     /// Ends the passage: tells the accumulators that look at neighbours what was counted.
@@ -179,7 +203,7 @@ impl Express {
     pub(in crate::analysis) fn give_way(&mut self, state: &mut StreamState, (addresses, spi): (u64, u32)) {
         let at = self.find_sa(addresses, spi) as usize;
         if let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
-            lane.close(rest, state);
+            lane.close(rest, self.sa_bin.0, state);
         }
     }
 
@@ -201,15 +225,18 @@ impl Express {
             || glance.sequence > LAST
             || !state.copies.is_past_head(time)
             || known.wants_listing()
+            || glance.form.is_cut() && state.totals.snaplen.wants()
         {
             return;
         }
         self.directions.open(o.direction, o.lane);
         let lane = EspLane::behind(glance, o.direction, young);
-        let rest = LaneRest { sa: sight.sa, stack: o.stack, young, sized_first: NOWHERE, pending: NOTHING };
+        let mut rest =
+            LaneRest { sa: sight.sa, stack: o.stack, young, sized_first: NOWHERE, noted: false, pending: NOTHING };
         let at = self.find_sa(glance.addresses, glance.spi) as usize;
         if let (Some(own), Some(own_rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
-            own.add(own_rest, state);
+            own.add(own_rest, self.sa_bin.0, state);
+            rest.noted = own_rest.noted;
             self.generation = self.generation.wrapping_add(u32::from(!own.is_of(glance)));
             (*own, *own_rest) = (lane, rest);
         } else {
@@ -257,8 +284,10 @@ impl Express {
     pub(in crate::analysis) fn flush(&mut self, state: &mut StreamState) {
         self.tell(state);
         for (lane, rest) in self.lanes.iter_mut().zip(&mut self.rests) {
-            lane.close(rest, state);
+            lane.close(rest, self.sa_bin.0, state);
+            rest.noted = false;
         }
+        self.counting.clear();
         self.directions.add_bin(self.bin.0, state);
     }
 }

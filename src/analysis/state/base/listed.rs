@@ -47,6 +47,11 @@ impl Firsts {
         self.0.len() < FIRST_LISTED && self.0.len() as u64 == count
     }
 
+    /// How many of `count` frames are listed where at most `most` may be; none of what is not listed.
+    pub(crate) fn listed(&self, count: u64, most: u64) -> u64 {
+        if self.0.is_empty() { 0 } else { count.min(most) }
+    }
+
     /// Keeps the first `most` frames.
     pub(crate) fn truncate(&mut self, most: usize) {
         self.0.truncate(most);
@@ -71,13 +76,54 @@ impl Listed {
         self.seen.merge(seen, shift);
     }
 
-    /// Joins with another of the same span, whichever of their frames came first.
+    /// A list with the frames of something that is counted beside it.
+    pub(crate) fn of(seen: Seen, firsts: &Firsts) -> Self {
+        Self { seen, firsts: firsts.clone() }
+    }
+
+    /// Joins with another of the same span, whichever of their frames came first. A list that does not hold all of its frames says nothing
+    /// of those after its last one, so the frames of the other that come after it are not listed either.
     pub(crate) fn join(&mut self, other: &Self) {
-        self.firsts.0.extend_from_slice(&other.firsts.0);
-        self.firsts.0.sort_unstable_by_key(|(pos, _)| *pos);
-        self.firsts.0.dedup();
-        self.firsts.0.truncate(FIRST_LISTED);
+        if other.seen.count == 0 {
+            return;
+        }
+        let end = [self.known_until(), other.known_until()].into_iter().flatten().min();
+        let firsts = &mut self.firsts.0;
+        let is_behind_all = firsts.len() >= FIRST_LISTED
+            && firsts.last().zip(other.firsts.0.first()).is_some_and(|((last, _), (first, _))| first > last);
+        if !is_behind_all {
+            firsts.extend_from_slice(&other.firsts.0);
+            firsts.sort_unstable_by_key(|(pos, _)| *pos);
+            firsts.dedup();
+            firsts.truncate(FIRST_LISTED);
+            if let Some(end) = end {
+                firsts.retain(|(pos, _)| *pos <= end);
+            }
+        }
         self.seen.join(&other.seen);
+    }
+
+    /// The last frame up to which all frames are listed, where that is not all of them.
+    fn known_until(&self) -> Option<FramePos> {
+        let is_part = (self.firsts.0.len() as u64) < self.seen.count;
+        is_part.then(|| self.firsts.0.last().map_or(FramePos::new(0, 0), |(pos, _)| *pos))
+    }
+
+    /// Counts frames that are not listed: those before them fill the list.
+    pub(crate) fn pass(&mut self, seen: &Seen) {
+        self.seen.join(seen);
+    }
+
+    /// Whether the next frame would be listed.
+    pub(crate) fn wants(&self) -> bool {
+        self.firsts.wants(self.seen.count)
+    }
+
+    /// The same, later by `shift`.
+    pub(crate) fn shifted(self, shift: Shift) -> Self {
+        let mut shifted = Self::default();
+        shifted.merge(self, shift);
+        shifted
     }
 
     pub(crate) fn truncate(&mut self, most: usize) {
@@ -128,6 +174,34 @@ mod tests {
             }
             prop_assert_eq!(&pieces[0].1, &listed(0..frames));
             prop_assert_eq!(pieces[0].1.frames().len() as u64, frames.min(FIRST_LISTED as u64));
+        }
+
+        #[test]
+        fn joined_lists_are_the_beginning_of_all_frames(
+            owners in prop::collection::vec(0_usize..4, 0..400),
+            halved in prop::collection::vec(0_u32..7, 4),
+        ) {
+            let mut lists = vec![Listed::default(); 4];
+            let mut all = Listed::default();
+            for (owner, frame) in owners.into_iter().zip(1..) {
+                let at = FramePos::new(0, frame);
+                lists[owner].add(at, Timestamp::from_ns(0));
+                all.add(at, Timestamp::from_ns(0));
+            }
+            lists.iter_mut().zip(&halved).for_each(|(list, level)| list.truncate(FIRST_LISTED >> level));
+            let join = |lists: &[Listed]| {
+                let mut joined = Listed::default();
+                lists.iter().for_each(|list| joined.join(list));
+                joined
+            };
+            let joined = join(&lists);
+            prop_assert_eq!(joined.seen, all.seen);
+            prop_assert!(all.frames().starts_with(joined.frames()), "{:?}", joined.frames());
+            if halved.iter().all(|level| *level == 0) {
+                prop_assert_eq!(&joined, &all);
+            }
+            lists.reverse();
+            prop_assert_eq!(join(&lists), joined);
         }
     }
 }

@@ -38,6 +38,11 @@ impl Seen {
         Self { count, ends: Some(ends) }
     }
 
+    /// The same ends, of another count.
+    pub(crate) const fn counting(self, count: u64) -> Self {
+        Self { count, ..self }
+    }
+
     pub(crate) fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
     }

@@ -63,6 +63,7 @@ pub(crate) struct Tables {
 }
 
 /// How a later span's numbers translate after [`Tables::absorb`].
+#[derive(Default)]
 pub(crate) struct Remap {
     pub(crate) stacks: Vec<u32>,
     pub(crate) directions: Vec<u32>,

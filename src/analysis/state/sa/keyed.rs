@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
+use super::pads::{SeenTrailer, Trailers};
 use super::sas::Sas;
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::listed::Listed;
@@ -33,16 +34,7 @@ pub(crate) struct Keyed {
     pub(crate) rubbish: u64,
     /// Packets that were decrypted.
     pub(crate) opened: u64,
-    /// Of these, dummy packets: next header 59 (RFC 4303 section 2.6).
-    pub(crate) dummy: u64,
-    /// Of these, packets with padding that is 1, 2, 3, ... or none.
-    pub(crate) monotonic: u64,
-    /// Of these, packets with more padding than the block needs, or TFC padding.
-    pub(crate) longer_than_needed: u64,
-    /// Of these, packets with TFC padding.
-    pub(crate) tfc: u64,
-    /// Of these, packets by pad length, where the trailer was captured.
-    pub(crate) pads: BTreeMap<u8, u64>,
+    pub(crate) trailers: Trailers,
 }
 
 /// Why packets could not be checked, as it is told.
@@ -80,31 +72,18 @@ impl Keyed {
             return;
         };
         self.opened += 1;
-        self.dummy += u64::from(opened.next_header == 59);
-        if let Some(pad) = opened.pad_bytes {
-            self.monotonic += u64::from(opened.pad_counting);
-            self.longer_than_needed += u64::from(opened.padded_further());
-            self.tfc += u64::from(opened.tfc_bytes > 0);
-            *self.pads.entry(pad).or_default() += 1;
-        }
+        let trailer = SeenTrailer {
+            next_header: opened.next_header,
+            pad_bytes: opened.pad_bytes,
+            is_counting: opened.pad_counting,
+            is_longer: opened.padded_further(),
+            has_tfc: opened.tfc_bytes > 0,
+        };
+        self.trailers.add((pos, time), trailer);
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift) {
-        let Self {
-            verified,
-            failed,
-            unverified,
-            probed,
-            hints,
-            unchecked,
-            rubbish,
-            opened,
-            dummy,
-            monotonic,
-            longer_than_needed,
-            tfc,
-            pads,
-        } = later;
+        let Self { verified, failed, unverified, probed, hints, unchecked, rubbish, opened, trailers } = later;
         for (key, packets) in verified {
             *self.verified.entry(key).or_default() += packets;
         }
@@ -121,13 +100,7 @@ impl Keyed {
         }
         self.rubbish += rubbish;
         self.opened += opened;
-        self.dummy += dummy;
-        self.monotonic += monotonic;
-        self.longer_than_needed += longer_than_needed;
-        self.tfc += tfc;
-        for (length, packets) in pads {
-            *self.pads.entry(length).or_default() += packets;
-        }
+        self.trailers.merge(trailers, shift);
     }
 
     /// Packets that verify under some key.

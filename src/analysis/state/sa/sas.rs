@@ -5,15 +5,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::keyed::Keyed;
+use super::null::{NullCandidate, NullVotes};
 use super::opaque::OpaqueEvidence;
 use super::sequence::SequenceState;
 use super::sequence::steps::most;
-use crate::analysis::limits::{
-    FIRST_KEPT, FIRST_LISTED, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, MAX_TOTAL_LISTED, SA_BYTES,
-};
+use crate::analysis::limits::{FIRST_KEPT, FIRST_LISTED, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::NONE;
-use crate::analysis::state::base::listed::{Firsts, Listed};
+use crate::analysis::state::base::listed::{At, Firsts, Listed};
 use crate::analysis::state::base::rare::Rare;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::steps::Steps;
@@ -87,93 +86,6 @@ pub(crate) struct AhTail {
     /// Of the first and the last frame: sequence number and octets.
     first: Option<(Option<u32>, u32)>,
     last: Option<(Option<u32>, u32)>,
-}
-
-/// An ESP-NULL layout.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
-pub(crate) struct NullCandidate {
-    pub(crate) icv_bytes: u8,
-    pub(crate) iv_bytes: u8,
-}
-
-/// Evidence for one ESP-NULL layout.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct NullVotes {
-    /// Frames consistent with it.
-    pub(crate) frames: u64,
-    /// Sum of their bits.
-    pub(crate) bits: u64,
-    /// Of these, frames with next header 4 or 41.
-    pub(crate) tunnel: u64,
-    /// Of these, dummy packets: next header 59 (RFC 4303 section 2.6).
-    pub(crate) dummy: u64,
-    pub(crate) monotonic: u64,
-    /// Frames with more padding than 32-bit alignment needs, or TFC padding.
-    pub(crate) longer_than_needed: u64,
-    /// Frames with TFC padding.
-    pub(crate) tfc: u64,
-    /// Frames by pad length.
-    pub(crate) pads: BTreeMap<u8, u64>,
-}
-
-/// Bits a candidate loses with each frame that contradicts it.
-pub(crate) const NULL_PENALTY_BITS: u64 = 8;
-/// Bits, net, that make a verdict.
-pub(crate) const NULL_VERDICT_BITS: i64 = 40;
-
-impl NullVotes {
-    fn add(&mut self, support: &NullSupport) {
-        self.frames += 1;
-        self.bits += u64::from(support.bits);
-        self.tunnel += u64::from(matches!(support.next_header, 4 | 41));
-        self.dummy += u64::from(support.next_header == 59);
-        if let Some(pad) = support.pad_bytes {
-            self.monotonic += u64::from(support.pad_monotonic);
-            self.longer_than_needed += u64::from(pad > 3 || support.tfc_bytes > 0);
-            self.tfc += u64::from(support.tfc_bytes > 0);
-            *self.pads.entry(pad).or_default() += 1;
-        }
-    }
-
-    fn merge(&mut self, later: Self) {
-        let Self { frames, bits, tunnel, dummy, monotonic, longer_than_needed, tfc, pads } = later;
-        self.frames += frames;
-        self.bits += bits;
-        self.tunnel += tunnel;
-        self.dummy += dummy;
-        self.monotonic += monotonic;
-        self.longer_than_needed += longer_than_needed;
-        self.tfc += tfc;
-        for (length, frames) in pads {
-            *self.pads.entry(length).or_default() += frames;
-        }
-    }
-
-    const NOTHING: Self = Self {
-        frames: 0,
-        bits: 0,
-        tunnel: 0,
-        dummy: 0,
-        monotonic: 0,
-        longer_than_needed: 0,
-        tfc: 0,
-        pads: BTreeMap::new(),
-    };
-}
-
-/// Bits for a layout, less those lost to the `checked` packets of which only `frames` support it.
-fn net_bits(frames: u64, bits: u64, checked: u64) -> i64 {
-    let against = checked.saturating_sub(frames).saturating_mul(NULL_PENALTY_BITS);
-    i64::try_from(bits).unwrap_or(i64::MAX).saturating_sub(i64::try_from(against).unwrap_or(i64::MAX))
-}
-
-/// Evidence for ESP-NULL in packets that travelled in fragments.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TrainVotes {
-    /// Packets of which every fragment was seen.
-    pub(crate) packets: u64,
-    /// Packets consistent with a layout, and their bits.
-    pub(crate) by: BTreeMap<NullCandidate, (u64, u64)>,
 }
 
 impl AhTail {
@@ -271,9 +183,9 @@ impl SaState {
         }
     }
 
-    pub(crate) fn support(&mut self, support: &NullSupport) {
+    fn support(&mut self, support: &NullSupport, at: At) {
         let candidate = NullCandidate { icv_bytes: support.icv_bytes, iv_bytes: support.iv_bytes };
-        self.null.entry(candidate).or_default().add(support);
+        self.null.entry(candidate).or_default().add(support, at);
     }
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, directions: &[u32]) {
@@ -326,7 +238,7 @@ impl SaState {
         }
         self.ah_tail.merge(ah_tail, AhTail::merge);
         for (candidate, votes) in null {
-            self.null.entry(candidate).or_default().merge(votes);
+            self.null.entry(candidate).or_default().merge(votes, shift);
         }
         self.null_checked += null_checked;
         self.evidence.merge(evidence);
@@ -334,27 +246,6 @@ impl SaState {
         if let Some(later) = keyed {
             self.keyed.get_or_insert_default().merge(*later, shift);
         }
-    }
-
-    /// The ESP-NULL layout the evidence decides for, if it decides: that of whole packets, and of those in fragments.
-    pub(crate) fn null_verdict(&self, trains: Option<&TrainVotes>) -> Option<(NullCandidate, &NullVotes)> {
-        static NOTHING: NullVotes = NullVotes::NOTHING;
-        let checked = self.null_checked + trains.map_or(0, |trains| trains.packets);
-        let of_trains = |candidate: &NullCandidate| trains.and_then(|trains| trains.by.get(candidate)).copied();
-        let net = |candidate: &NullCandidate, votes: &NullVotes| {
-            let (frames, bits) = of_trains(candidate).unwrap_or_default();
-            net_bits(votes.frames + frames, votes.bits + bits, checked)
-        };
-        let unknown =
-            trains.into_iter().flat_map(|trains| trains.by.keys()).filter(|key| !self.null.contains_key(*key));
-        self.null
-            .iter()
-            .map(|(candidate, votes)| (*candidate, votes))
-            .chain(unknown.map(|candidate| (*candidate, &NOTHING)))
-            .map(|(candidate, votes)| (candidate, votes, net(&candidate, votes)))
-            .filter(|(_, _, net)| *net >= NULL_VERDICT_BITS)
-            .max_by_key(|(candidate, _, net)| (*net, std::cmp::Reverse(*candidate)))
-            .map(|(candidate, votes, _)| (candidate, votes))
     }
 
     pub(crate) fn first_time(&self) -> Timestamp {
@@ -368,9 +259,6 @@ impl SaState {
 
 /// A list that almost no SA has.
 type RareList = Option<Box<Listed>>;
-
-/// Lists that are halved so often have one frame.
-const MOST_HALVED: u32 = 10;
 
 impl SaState {
     /// Appends the lists of frames of a later span, before its frames are added to the SA's own.
@@ -394,7 +282,9 @@ impl SaState {
             self.keyed.as_ref().map_or(0, |keyed| keyed.failed.count),
         ];
         let most = most(FIRST_LISTED, level) as u64;
-        self.sequence.listed(level) + frames.iter().map(|count| count.min(&most)).sum::<u64>()
+        let of_null = self.null.values().map(|votes| votes.trailers.listed(most)).sum::<u64>();
+        let of_keyed = self.keyed.as_ref().map_or(0, |keyed| keyed.trailers.listed(most));
+        self.sequence.listed(level) + frames.iter().map(|count| count.min(&most)).sum::<u64>() + of_null + of_keyed
     }
 
     fn truncate_lists(&mut self, level: u32) {
@@ -408,12 +298,21 @@ impl SaState {
         }
         if let Some(keyed) = &mut self.keyed {
             keyed.failed.truncate(most);
+            keyed.trailers.truncate(most);
         }
+        self.null.values_mut().for_each(|votes| votes.trailers.truncate(most));
     }
 
     /// Frames with an impossible length.
     pub(crate) fn bad_lengths(&self) -> u64 {
         self.bad_length.as_ref().map_or(0, |listed| listed.count)
+    }
+
+    /// All of its frames, with the first ones where those are listed.
+    pub(crate) fn listed_packets(&self) -> Listed {
+        self.firsts
+            .as_deref()
+            .map_or_else(|| Listed::of(self.seen, &Firsts::default()), |own| Listed::of(self.seen, own))
     }
 
     /// Whether all frames of the SA so far are listed and the next one would be.
@@ -519,19 +418,14 @@ impl Sas {
         }
     }
 
-    /// Shortens what SAs list, where all of them together list too much.
-    pub(crate) fn bound_lists(&mut self) {
-        let level = self.listed_level();
-        if level > 0 {
-            self.states.iter_mut().for_each(|state| state.truncate_lists(level));
-        }
+    /// Frames and steps that all SAs list where the usual number is halved `level` times.
+    pub(crate) fn listed(&self, level: u32) -> u64 {
+        self.states.iter().map(|state| state.listed(level)).sum()
     }
 
-    /// How often the limit on frames listed per SA is halved until the lists of all SAs together fit. It follows from counts alone, so the order
-    /// of frames and states does not matter.
-    pub(crate) fn listed_level(&self) -> u32 {
-        let listed = |level| self.states.iter().map(|state| state.listed(level)).sum::<u64>();
-        (0..MOST_HALVED).find(|&level| listed(level) <= MAX_TOTAL_LISTED).unwrap_or(MOST_HALVED)
+    /// Shortens what SAs list.
+    pub(crate) fn truncate_lists(&mut self, level: u32) {
+        self.states.iter_mut().for_each(|state| state.truncate_lists(level));
     }
 
     /// Gives back the room that was taken for SAs that did not come.
@@ -561,7 +455,7 @@ impl Sas {
             match note {
                 Note::Null { sa, support } => {
                     if let Some(state) = sights.get(usize::from(*sa)).and_then(|s| self.state_mut(s.sa)) {
-                        state.support(support);
+                        state.support(support, (o.pos, o.time));
                     }
                 }
                 Note::AhLength { sa } | Note::EspLength { sa } => {

@@ -140,6 +140,7 @@ struct Unusual {
     restarts: Vec<Edge>,
     jumps: Vec<Jump>,
     wraps: Vec<Edge>,
+    outliers: Vec<Edge>,
     degraded: Option<String>,
     folded: bool,
 }
@@ -158,6 +159,11 @@ impl SequenceFigures {
     /// First frames behind crossings of 2^32.
     pub(crate) fn wrap_edges(&self) -> &[Edge] {
         self.unusual.as_ref().map_or(&[], |unusual| &unusual.wraps)
+    }
+
+    /// The first frame with each number that is far from its neighbours.
+    pub(crate) fn outlier_edges(&self) -> &[Edge] {
+        self.unusual.as_ref().map_or(&[], |unusual| &unusual.outliers)
     }
 
     /// Why the figures are not exact.
@@ -345,6 +351,9 @@ impl SequenceState {
         if self.refused > 0 {
             let why = format!("{} frames beyond {MAX_RUNS} runs of sequence numbers", self.refused);
             figures.unusual().degraded = Some(why);
+        }
+        if !outliers.is_empty() {
+            figures.unusual().outliers = outliers.iter().map(|run| run.first).collect();
         }
         let mut previous: Option<&Run> = None;
         for run in &runs {

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-use super::sas::NullCandidate;
+use super::null::NullCandidate;
 use crate::analysis::limits::MAX_SIZE_CELLS;
 use crate::analysis::observe::observation::{DUMMY, Observation, SaSight, TCP_LENGTH};
 use crate::analysis::state::base::intern::{NONE, Quick, cache_slot, remap, remember};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::{NONE, remap};
-use crate::analysis::state::base::listed::Firsts;
+use crate::analysis::state::base::listed::{Firsts, Listed};
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::model::{Shift, Timestamp, all_bits};
@@ -19,6 +19,10 @@ pub(crate) struct Flows {
     flows: Vec<Seen>,
     /// What the clear packets of each flow have in common, by the same numbers.
     marks: Vec<Marks>,
+    /// The first packets of each flow in clear, by the same numbers.
+    firsts: Vec<Firsts>,
+    /// Frames with a tunnel in clear, by the number of their encapsulation.
+    tunnels: BTreeMap<u32, Listed>,
     /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
     /// without MACs, all of the tap: there the packet that comes out has other addresses than the one it came in.
     latest: Vec<Latest>,
@@ -27,7 +31,7 @@ pub(crate) struct Flows {
     /// The first of them.
     pub(crate) clear_firsts: Firsts,
     /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
-    pub(crate) decapsulated: BTreeMap<u32, Seen>,
+    pub(crate) decapsulated: BTreeMap<u32, Listed>,
 }
 
 /// The first and the last packet of a lane that matter to the gateway rule.
@@ -122,16 +126,19 @@ impl Flows {
         }
         if o.flow != NONE {
             let at = o.flow as usize;
-            if at >= self.flows.len() {
-                self.flows.resize_with(at + 1, Seen::default);
-                self.marks.resize_with(at + 1, Marks::default);
-            }
-            if let Some(flow) = self.flows.get_mut(at) {
+            self.make_room(at);
+            if let (Some(flow), Some(marks), Some(firsts)) =
+                (self.flows.get_mut(at), self.marks.get_mut(at), self.firsts.get_mut(at))
+            {
+                if o.class.user {
+                    marks.add(o.clear);
+                    firsts.add(flow.count, (o.pos, o.time));
+                }
                 flow.add(o.pos, o.time);
             }
-            if let Some(marks) = self.marks.get_mut(at).filter(|_| o.class.user) {
-                marks.add(o.clear);
-            }
+        }
+        if o.path_in_clear {
+            self.tunnels.entry(o.path).or_default().add(o.pos, o.time);
         }
         let sa = sights.first().map_or(NONE, |s| s.sa);
         if (sa != NONE || o.class.user) && o.lane != NONE {
@@ -160,8 +167,39 @@ impl Flows {
         }
     }
 
+    fn make_room(&mut self, at: usize) {
+        if at >= self.flows.len() {
+            self.flows.resize_with(at + 1, Seen::default);
+            self.marks.resize_with(at + 1, Marks::default);
+            self.firsts.resize_with(at + 1, Firsts::default);
+        }
+    }
+
     pub(crate) fn get(&self, id: u32) -> Option<&Seen> {
         self.flows.get(id as usize)
+    }
+
+    /// The packets of a flow in clear, with the first ones.
+    pub(crate) fn listed_of(&self, id: u32) -> Option<Listed> {
+        Some(Listed::of(*self.flows.get(id as usize)?, self.firsts.get(id as usize)?))
+    }
+
+    /// The frames with a tunnel in clear that is encapsulated in this way.
+    pub(crate) fn tunnel(&self, path: u32) -> Option<&Listed> {
+        self.tunnels.get(&path)
+    }
+
+    /// How many frames are listed where each list has at most `most`.
+    pub(crate) fn listed(&self, most: u64) -> u64 {
+        let in_clear = self.flows.iter().zip(&self.firsts).map(|(flow, firsts)| firsts.listed(flow.count, most));
+        let others = self.tunnels.values().chain(self.decapsulated.values()).map(|listed| listed.count.min(most));
+        in_clear.chain(others).sum()
+    }
+
+    pub(crate) fn truncate_lists(&mut self, most: usize) {
+        self.firsts.iter_mut().for_each(|firsts| firsts.truncate(most));
+        let others = self.tunnels.values_mut().chain(self.decapsulated.values_mut());
+        others.for_each(|listed| listed.truncate(most));
     }
 
     /// What is known of the clear packets of a flow.
@@ -172,21 +210,25 @@ impl Flows {
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
         let mut out = Vec::new();
-        let Self { flows, marks, latest, clear, clear_firsts, decapsulated } = later;
-        for ((flow, marks), &id) in flows.into_iter().zip(marks).zip(&map.flows) {
+        let Self { flows, marks, firsts, tunnels, latest, clear, clear_firsts, decapsulated } = later;
+        for (((flow, marks), firsts), &id) in flows.into_iter().zip(marks).zip(firsts).zip(&map.flows) {
             if id == NONE {
                 continue;
             }
             let at = id as usize;
-            if at >= self.flows.len() {
-                self.flows.resize_with(at + 1, Seen::default);
-                self.marks.resize_with(at + 1, Marks::default);
-            }
-            if let Some(own) = self.flows.get_mut(at) {
+            self.make_room(at);
+            if let (Some(own), Some(own_marks), Some(own_firsts)) =
+                (self.flows.get_mut(at), self.marks.get_mut(at), self.firsts.get_mut(at))
+            {
+                own_firsts.append(own.count, firsts, shift);
+                own_marks.merge(marks);
                 own.merge(flow, shift);
             }
-            if let Some(own) = self.marks.get_mut(at) {
-                own.merge(marks);
+        }
+        for (path, listed) in tunnels {
+            let path = remap(&map.paths, path);
+            if path != NONE {
+                self.tunnels.entry(path).or_default().merge(listed, shift);
             }
         }
         self.clear_firsts.append(self.clear.count, clear_firsts, shift);
@@ -216,10 +258,8 @@ impl Flows {
                 out.extend(frame.filter(|_| lane != 0).map(decapsulated));
             }
         }
-        for (sa, seen) in decapsulated {
-            let mut shifted = Seen::default();
-            shifted.merge(seen, shift);
-            self.decapsulated.entry(remap(&map.sas, sa)).or_default().join(&shifted);
+        for (sa, listed) in decapsulated {
+            self.decapsulated.entry(remap(&map.sas, sa)).or_default().join(&listed.shifted(shift));
         }
         out
     }

@@ -4,7 +4,8 @@
 //! fragments came in order, so that an identification that comes round, or never changes, makes a group a packet. That is a rule over
 //! neighbours. The first group of a key near the beginning of a span and the open ones at its end are kept whole, because the
 //! neighbouring span may hold more of them, and so are all of the first moments, in which frames may turn out to be copies; the others
-//! are folded into sums. Copies are of no group.
+//! are folded into sums. Copies are of no group, but for those that fit what the open packet of their key still lacks. These may be copies of the
+//! packet before it, so they end no group, and give way to the packet's own fragments.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +13,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::copies::HeadFrame;
-use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, trains};
+use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, is_whole_before, trains};
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::{NONE, remap};
+use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::analysis::state::sa::sizes::{OpaqueKey, Sizes, TrainKey, VisibleKey};
@@ -84,8 +86,10 @@ pub(crate) struct FragmentSums {
     pub(crate) incomplete: u64,
     /// Packets whose fragments fit together in more than one way.
     pub(crate) uncertain: u64,
-    /// First fragments seen of any.
+    /// Where they were seen, each as one.
     pub(crate) seen: Seen,
+    /// The frames of their fragments, without copies.
+    pub(crate) frames: Listed,
     /// Fragments other than the first, without copies.
     pub(crate) later: u64,
     /// IP octets of these.
@@ -122,7 +126,7 @@ impl Fragments {
 
     /// Adds a fragment to its group.
     fn push(&mut self, key: FragmentKey, time: i64, piece: Piece, sizes: &mut Sizes) {
-        let joins =
+        let mut joins =
             self.open.get(&key).copied().filter(|id| self.groups.get(id).is_some_and(|g| is_near(g.last_time, time)));
         // Equal later fragments of packets with different beginnings are no copies: what a packet still lacks belongs to it.
         let fills = |id| self.groups.get(&id).is_some_and(|group| group.pieces.iter().all(|own| own.agrees(&piece)));
@@ -133,6 +137,12 @@ impl Fragments {
                 self.copied.push((key, piece));
             }
             return;
+        }
+        // With copies the packet was whole; what does not fit the rest of it begins another.
+        let is_over = |id: &FramePos| self.groups.get(id).is_some_and(|group| is_whole_before(&group.pieces, &piece));
+        if let Some(id) = joins.filter(is_over) {
+            self.close(id, key, sizes);
+            joins = None;
         }
         if !self.has_room(joins.is_none(), sizes) {
             self.refused += 1;
@@ -149,13 +159,18 @@ impl Fragments {
         group.last_time = time;
         group.pieces.push(piece);
         if ends_in_order(&group.pieces) {
-            self.open.remove(&key);
-            if !self.groups.get(&id).is_some_and(|group| self.is_kept(group)) {
-                self.fold(id, sizes);
-            }
+            self.close(id, key, sizes);
         }
         if self.newest.saturating_sub(self.last_sweep) > FRAGMENT_GAP_NS {
             self.sweep(sizes);
+        }
+    }
+
+    /// Ends a group.
+    fn close(&mut self, id: FramePos, key: FragmentKey, sizes: &mut Sizes) {
+        self.open.remove(&key);
+        if !self.groups.get(&id).is_some_and(|group| self.is_kept(group)) {
+            self.fold(id, sizes);
         }
     }
 
@@ -192,6 +207,15 @@ impl Fragments {
             self.held = self.held.saturating_sub(group.pieces.len() as u64);
             group.fold(&mut self.sums, sizes);
         }
+    }
+
+    /// How many frames are listed where each list has at most `most`.
+    pub(crate) fn listed(&self, most: u64) -> u64 {
+        self.sums.values().map(|sums| sums.frames.count.min(most)).sum()
+    }
+
+    pub(crate) fn truncate_lists(&mut self, most: usize) {
+        self.sums.values_mut().for_each(|sums| sums.frames.truncate(most));
     }
 
     /// Folds every group that neither end of the span can still touch.
@@ -352,6 +376,7 @@ impl FragmentSums {
             (None, false) => self.incomplete += 1,
         }
         self.seen.join(&train.seen());
+        self.frames.join(&train.frames());
         let pieces = train.pieces.iter().chain(&train.again);
         for piece in pieces.filter(|piece| piece.first.is_none()) {
             self.later += 1;
@@ -371,6 +396,7 @@ impl FragmentSums {
             incomplete,
             uncertain,
             seen,
+            frames,
             later: more,
             later_bytes,
             extra_header_bytes,
@@ -382,6 +408,7 @@ impl FragmentSums {
         let mut shifted = Seen::default();
         shifted.merge(seen, shift);
         self.seen.join(&shifted);
+        self.frames.join(&frames.shifted(shift));
         self.later += more;
         self.later_bytes += later_bytes;
         self.extra_header_bytes += extra_header_bytes;

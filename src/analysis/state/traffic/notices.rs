@@ -28,7 +28,7 @@ pub(crate) struct Notices {
     pub(crate) tcp_continuations: Seen,
     pub(crate) too_deep: Seen,
     /// Frames that end in their CRC-32 though no FCS is declared, and frames with four octets more than they need that are none.
-    pub(crate) fcs: Seen,
+    pub(crate) fcs: Listed,
     pub(crate) fcs_absent: u64,
     pub(crate) refused: u64,
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::model::Shift;
@@ -14,7 +15,7 @@ pub(crate) struct Totals {
     pub(crate) sums: Sums,
     /// Frames and wire octets per stack number.
     pub(crate) stacks: Vec<(u64, u64)>,
-    pub(crate) snaplen: Seen,
+    pub(crate) snaplen: Listed,
     pub(crate) offloaded: Seen,
     pub(crate) undissected: Seen,
 }
@@ -69,7 +70,7 @@ impl Totals {
     pub(in crate::analysis) fn add_many(&mut self, seen: &Seen, sums: &Sums, stack: u32, cut: bool) {
         self.sums.add(sums);
         if cut {
-            self.snaplen.join(seen);
+            self.snaplen.pass(seen);
         }
         if let Some((frames, bytes)) = self.stacks.get_mut(stack as usize) {
             *frames += sums.frames;

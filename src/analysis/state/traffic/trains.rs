@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::state::base::intern::remap;
+use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Costs, NullPeek};
@@ -125,26 +126,52 @@ impl<'p> Train<'p> {
         seen.count = 1;
         seen
     }
+
+    /// The frames of its fragments.
+    pub(in crate::analysis) fn frames(&self) -> Listed {
+        let pieces = self.pieces.iter().chain(&self.again);
+        let mut at: Vec<_> = pieces.map(|piece| (piece.pos, piece.time)).collect();
+        at.sort_unstable_by_key(|(pos, _)| *pos);
+        let mut frames = Listed::default();
+        at.into_iter().for_each(|(pos, time)| frames.add(pos, time));
+        frames
+    }
 }
 
-/// Whether the last fragment completes a packet whose fragments came one after the other, in order.
+/// Whether the last fragment completes a packet whose fragments came one after the other, in order. A copy completes nothing for certain:
+/// it may be of the packet before, whose copies come after the next one has begun.
 pub(in crate::analysis) fn ends_in_order(pieces: &[Piece]) -> bool {
-    let mut pieces = pieces.iter().rev();
-    let Some(last) = pieces.next().filter(|last| !last.more) else { return false };
-    let mut start = last.start;
+    let is_own = pieces.last().is_some_and(|last| !last.copy);
+    is_own && (whole_end(pieces.iter()).is_some() || whole_end(pieces.iter().filter(|piece| !piece.copy)).is_some())
+}
+
+/// Whether fragments end with a packet that is whole with a copy at its end, of which the next fragment is no part.
+pub(in crate::analysis) fn is_whole_before(pieces: &[Piece], next: &Piece) -> bool {
+    let copied = pieces.last().is_some_and(|last| last.copy) && !next.copy;
+    let whole = if copied { whole_end(pieces.iter()) } else { None };
+    let own = |count| pieces.iter().rev().take(count).filter(|piece| !piece.copy);
+    whole.is_some_and(|count| own(count).any(|piece| !piece.agrees(next)))
+}
+
+/// How many of the last fragments are a packet, one after the other in order.
+fn whole_end<'p>(pieces: impl DoubleEndedIterator<Item = &'p Piece>) -> Option<usize> {
+    let mut pieces = pieces.rev();
+    let last = pieces.next().filter(|last| !last.more)?;
+    let (mut start, mut count) = (last.start, 1);
     for piece in pieces {
         if start == 0 || piece.end != start || !piece.more {
             break;
         }
         start = piece.start;
+        count += 1;
     }
-    start == 0
+    (start == 0).then_some(count)
 }
 
-/// Divides the fragments of one key into packets.
+/// Divides the fragments of one key into packets. Copies are only for what packets lack without them.
 pub(in crate::analysis) fn trains(pieces: &[Piece]) -> Vec<Train<'_>> {
     let mut trains: Vec<Train<'_>> = Vec::new();
-    for piece in pieces {
+    for piece in pieces.iter().filter(|piece| !piece.copy) {
         if let Some(train) = trains.iter_mut().find(|train| train.pieces.iter().any(|own| own.repeats(piece))) {
             train.again.push(piece);
             continue;
@@ -168,6 +195,13 @@ pub(in crate::analysis) fn trains(pieces: &[Piece]) -> Vec<Train<'_>> {
                 }
                 trains.push(train);
             }
+        }
+    }
+    for piece in pieces.iter().filter(|piece| piece.copy) {
+        let lacks = |train: &&mut Train<'_>| !train.is_complete() && train.pieces.iter().all(|own| own.agrees(piece));
+        if let Some(train) = trains.iter_mut().find(lacks) {
+            train.pieces.push(piece);
+            train.pieces.sort_by_key(|piece| piece.pos);
         }
     }
     if trains.len() > 1 && !trains.iter().all(Train::is_complete) {

@@ -1,5 +1,7 @@
 //! Rates over time, with findings where they begin.
 
+pub(in crate::report::document) mod by_sa;
+
 use super::scale::{Tick, step};
 use super::span::{BinSpan, DIRECTIONS, HEIGHT};
 use super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Table};
@@ -149,7 +151,7 @@ fn panel(
 }
 
 /// Points at both ends of every bin.
-fn steps(rates: &[f64], span: BinSpan) -> Vec<(f64, f64)> {
+pub(super) fn steps(rates: &[f64], span: BinSpan) -> Vec<(f64, f64)> {
     (0..).zip(rates).flat_map(|(n, rate)| [(span.seconds(n), *rate), (span.seconds(n + 1), *rate)]).collect()
 }
 
@@ -168,7 +170,7 @@ pub(in crate::report::document) fn width(ns: u64) -> String {
 }
 
 /// `12.5`, `300`: as few decimals as the value has.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -1,7 +1,9 @@
 //! What makes an output again, out of what the output says of itself. What it does not say stands in capitals, to be filled in.
 
+use std::collections::BTreeSet;
+
 use crate::model::pairs::{ClockBasis, MatchReport, Side};
-use crate::model::report::{Report, TransformBasis};
+use crate::model::report::{Capture, CaptureDigest, DigestAlgorithm, Report, TransformBasis};
 use crate::model::trials::TrialsReport;
 use crate::transform::calculation::{Calculation, IMIX};
 
@@ -19,6 +21,39 @@ fn quoted(word: &str) -> String {
 /// Captures that a command lists at most: a longer line would not be typed.
 const LISTED: usize = 12;
 
+/// `xxh3-128 99aa06d3014798d86001c324468d497f  tunnel.pcap`: what the captures of a command must be to give the same figures.
+pub(super) fn captures<'c>(captures: impl IntoIterator<Item = &'c Capture>) -> Vec<String> {
+    let mut lines: Vec<String> = captures.into_iter().filter_map(line).collect();
+    let mut met = BTreeSet::new();
+    // Both sides of a match may name the same one.
+    lines.retain(|line| met.insert(line.clone()));
+    if lines.len() > LISTED { Vec::new() } else { lines }
+}
+
+/// Of an older output nothing is known: neither a digest nor why there is none.
+fn line(capture: &Capture) -> Option<String> {
+    let path = quoted(&capture.path);
+    match (&capture.digest, &capture.digest_missing) {
+        (Some(digest), _) => Some(format!("{} {}  {path}", digest.algorithm, digest.hex)),
+        (None, Some(why)) => Some(format!("no digest: {why}  {path}")),
+        (None, None) => None,
+    }
+}
+
+/// The option that asks for the digests that were given, where they are not the usual ones.
+fn digest_option<'c>(captures: impl IntoIterator<Item = &'c Capture>) -> Option<String> {
+    captures.into_iter().find_map(|capture| match &capture.digest {
+        Some(CaptureDigest { algorithm: DigestAlgorithm::Sha256, .. }) => Some("--digest sha256".to_owned()),
+        // Of a compressed capture too: its file may be shorter, and then the option changes nothing.
+        Some(CaptureDigest { algorithm: DigestAlgorithm::Xxh3128, .. }) => {
+            (capture.bytes > Capture::USUAL_DIGEST_BYTES).then(|| "--digest xxh3-128".to_owned())
+        }
+        None => {
+            (capture.digest_missing.as_deref() == Some(Capture::NO_DIGEST_WANTED)).then(|| "--digest none".to_owned())
+        }
+    })
+}
+
 pub(super) fn report(report: &Report) -> Vec<String> {
     if report.captures.is_empty() || report.captures.len() > LISTED {
         return Vec::new();
@@ -33,6 +68,7 @@ pub(super) fn report(report: &Report) -> Vec<String> {
         (rated || report.rates.pause.iter().any(|row| row.stopped_ns.is_some())).then(|| "--link-rate RATE".to_owned()),
     );
     words.extend(report.config.is_some().then(|| "--config CONFIGURATION".to_owned()));
+    words.extend(digest_option(&report.captures));
     for tap in &report.taps {
         let paths: Vec<&str> = tap
             .captures
@@ -76,6 +112,12 @@ pub(super) fn pairs(report: &MatchReport) -> Vec<String> {
     words.extend((clock && !one).then(|| "--one-clock".to_owned()));
     let through = report.directions.iter().any(|direction| direction.latency_ns.cut_through.is_some());
     words.extend(through.then(|| "--link-rate RATE".to_owned()));
+    words.extend(digest_option(
+        [Some(&report.plain), Some(&report.tunnel), report.exit.as_ref()]
+            .into_iter()
+            .flatten()
+            .flat_map(|side| &side.captures),
+    ));
     vec![words.join(" ")]
 }
 
@@ -92,6 +134,7 @@ pub(super) fn trials(report: &TrialsReport) -> Vec<String> {
     words.extend(report.bench.link_rate_bps.map(|rate| format!("--link-rate {rate}")));
     words.extend(report.bench.tunnel_rate_bps.map(|rate| format!("--tunnel-rate {rate}")));
     words.extend((!report.baseline.is_empty()).then(|| "--baseline JSON".to_owned()));
+    words.extend(digest_option(report.taps.iter().flat_map(|tap| &tap.captures)));
     words.extend((!report.search.is_empty()).then(|| "--next --start RATE --step RATE".to_owned()));
     vec![words.join(" ")]
 }

@@ -37,6 +37,8 @@ pub struct Front {
     pub trust: Vec<(String, String)>,
     /// What makes the same outputs again.
     pub commands: Vec<String>,
+    /// The captures that takes, each with the digest of what was read.
+    pub captures: Vec<String>,
     /// The outputs it is made of: schema names.
     pub sources: Vec<String>,
 }

@@ -11,6 +11,7 @@ use crate::report::words::number::{count, decimal, duration, grouped};
 pub(in crate::report::document) fn front(report: &MatchReport, view: &View) -> Front {
     let sized = figures::of_match(report);
     let sized = sized.as_ref();
+    let sides = [Some(&report.plain), Some(&report.tunnel), report.exit.as_ref()].into_iter().flatten();
     let first = [report.plain.first_ns, report.tunnel.first_ns].into_iter().flatten().min();
     Front {
         subject: subject(report),
@@ -22,6 +23,7 @@ pub(in crate::report::document) fn front(report: &MatchReport, view: &View) -> F
         stations: stations(report),
         trust: trust::of_pairs(report),
         commands: commands::pairs(report),
+        captures: commands::captures(sides.flat_map(|side| &side.captures)),
         sources: vec![report.schema.to_string()],
     }
 }

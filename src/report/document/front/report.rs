@@ -21,6 +21,7 @@ pub(in crate::report::document) fn front(report: &Report, view: &View) -> Front 
         stations: stations(report),
         trust: trust::of_report(report),
         commands: commands::report(report),
+        captures: commands::captures(&report.captures),
         sources: vec![report.schema.to_string()],
     }
 }

@@ -26,6 +26,7 @@ pub(in crate::report::document) fn front(report: &TrialsReport, answers: &[Strin
             .collect(),
         trust: Vec::new(),
         commands: commands::trials(report),
+        captures: commands::captures(report.taps.iter().flat_map(|tap| &tap.captures)),
         sources: vec![report.schema.to_string()],
     }
 }

@@ -53,8 +53,11 @@ pub(super) fn summary(report: &MatchReport) -> Section {
             "not covered: packets in the tunnel outside the time that the plain capture covers; not lost",
         ),
         (uncovered_exit.unwrap_or(0), "not covered: packets of the plain or exit side outside the time of the other"),
-        (undetermined_plain, "not determined: plaintext packets that several alignments explain equally well"),
-        (undetermined_tunnel, "not determined: packets in the tunnel that several alignments explain equally well"),
+        (undetermined_plain, "not determined: plaintext packets of which is not known whether they are in the tunnel"),
+        (
+            undetermined_tunnel,
+            "not determined: packets in the tunnel of which is not known which plaintext packets they are",
+        ),
     ];
     let mut section = Section::titled("Pairs");
     let shown = rows.iter().enumerate().filter(|(at, (n, _))| *at == 0 || *n > 0);

@@ -1,0 +1,135 @@
+//! Lasting steps of the times of one direction.
+//!
+//! Where the delay of one direction changes from one packet to the next by much and for good, its path has changed or a clock was set. Pairs of
+//! the other direction on both sides of the step tell which it was; without them nothing does.
+
+/// Pairs on either side of a step that lasts.
+const PAIRS: u64 = 16;
+/// How many times the usual change from pair to pair a step must be: a queue that fills changes the delay packet by packet.
+const TIMES: i64 = 16;
+/// By how much clocks may drift apart, as 1 in N.
+const DRIFT: i64 = 10_000;
+
+/// One step, and the pairs on its two sides.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastingStep {
+    /// By how much the delay grew (or fell, where steps down are looked for) beyond any drift.
+    by: i64,
+    /// The side with the lower delays: its greatest one, and its pairs.
+    most_below: i64,
+    below: u64,
+    /// The side with the higher delays: its least one, and its pairs.
+    least_above: i64,
+    above: u64,
+}
+
+impl LastingStep {
+    /// The room between the two sides, where none of their delays overlap.
+    fn lasting(&self) -> Option<i64> {
+        let room = self.least_above.saturating_sub(self.most_below);
+        (self.below >= PAIRS && self.above >= PAIRS && room > 0).then_some(room.min(self.by))
+    }
+}
+
+/// The greatest steps of the delay of one direction: up after the last pair of the other one, and down before its first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::matching) struct DelaySteps {
+    /// Time and delay of the last pair.
+    last: Option<(i64, i64)>,
+    pairs: u64,
+    least: i64,
+    most: i64,
+    /// Sum of all changes from pair to pair.
+    changes: i64,
+    up: Option<LastingStep>,
+    down: Option<LastingStep>,
+    /// Whether the other direction has pairs.
+    confirmed: bool,
+}
+
+impl DelaySteps {
+    /// Takes in the delay of the next pair, by clocks that are not compared.
+    pub(in crate::matching) fn add(&mut self, ns: i64, delay: i64) {
+        let Some((before, last)) = self.last.replace((ns, delay)) else {
+            (self.pairs, self.least, self.most) = (1, delay, delay);
+            return;
+        };
+        let drift = ns.saturating_sub(before).saturating_abs() / DRIFT;
+        let change = delay.saturating_sub(last);
+        let change = change.signum() * change.saturating_abs().saturating_sub(drift).max(0);
+        self.changes = self.changes.saturating_add(change.saturating_abs());
+        match &mut self.up {
+            Some(up) if change <= up.by => (up.least_above, up.above) = (up.least_above.min(delay), up.above + 1),
+            up if change > 0 => {
+                let (most_below, below) = (self.most, self.pairs);
+                *up = Some(LastingStep { by: change, most_below, below, least_above: delay, above: 1 });
+            }
+            _ => {}
+        }
+        match &mut self.down {
+            Some(down) if self.confirmed || -change <= down.by => {
+                (down.most_below, down.below) = (down.most_below.max(delay), down.below + 1);
+            }
+            down if change < 0 && !self.confirmed => {
+                let (least_above, above) = (self.least, self.pairs);
+                *down = Some(LastingStep { by: -change, most_below: delay, below: 1, least_above, above });
+            }
+            _ => {}
+        }
+        self.pairs += 1;
+        (self.least, self.most) = (self.least.min(delay), self.most.max(delay));
+    }
+
+    /// The other direction has a pair: steps up so far show in it.
+    pub(in crate::matching) const fn confirm(&mut self) {
+        self.up = None;
+        self.confirmed = true;
+    }
+
+    /// By how much the delay changed for good where the other direction has no pairs, in nanoseconds.
+    pub(in crate::matching) fn lasting(&self) -> Option<i64> {
+        let is_abrupt = |step: &LastingStep| {
+            let others = self.changes.saturating_sub(step.by) / i64::try_from(self.pairs).unwrap_or(i64::MAX).max(1);
+            step.by > others.saturating_mul(TIMES)
+        };
+        [self.up, self.down].into_iter().flatten().filter(is_abrupt).filter_map(|step| step.lasting()).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Delays with a little scatter, and the other direction's pairs beside those of these places.
+    fn steps(delays: impl Iterator<Item = i64>, other: std::ops::Range<usize>) -> Option<i64> {
+        let mut steps = DelaySteps::default();
+        for (at, delay) in delays.enumerate() {
+            steps.add(at as i64 * 1_000_000, delay + (at as i64 * 7_919) % 9_000);
+            if other.contains(&at) {
+                steps.confirm();
+            }
+        }
+        steps.lasting()
+    }
+
+    #[test]
+    fn a_step_that_lasts_is_found_where_the_other_direction_has_no_pairs() {
+        let up = |at: i64| if at < 100 { 50_000 } else { 2_000_050_000 };
+        let room = steps((0..200).map(up), 0..90).expect("a step");
+        assert!((1_999_990_000..2_000_010_000).contains(&room), "{room}");
+        assert_eq!(steps((0..200).map(up), 0..150), None, "pairs of the other direction tell it");
+        let down = |at: i64| if at < 100 { 2_000_050_000 } else { 50_000 };
+        assert!(steps((0..200).map(down), 150..200).is_some_and(|room| room > 1_999_990_000));
+        assert_eq!(steps((0..200).map(down), 10..200), None);
+    }
+
+    #[test]
+    fn what_does_not_last_or_grows_packet_by_packet_is_no_step() {
+        let spike = |at: i64| if at == 150 { 2_000_050_000 } else { 50_000 };
+        assert_eq!(steps((0..200).map(spike), 0..90), None);
+        let queue = |at: i64| 50_000 + (at - 100).clamp(0, 30) * 1_200_000;
+        assert_eq!(steps((0..200).map(queue), 0..90), None, "a queue fills");
+        let few = |at: i64| if at < 195 { 50_000 } else { 2_000_050_000 };
+        assert_eq!(steps((0..200).map(few), 0..90), None, "too few pairs behind it");
+    }
+}

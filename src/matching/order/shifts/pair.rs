@@ -1,0 +1,77 @@
+//! Pairs by order, and how long apart their timestamps usually are.
+
+use crate::matching::order::delay::median_of;
+
+/// Pairs of a part, and the most that one may have.
+pub(super) const PART: usize = 32;
+pub(super) const LONGEST: usize = 2 * PART;
+/// Pairs at either end of a stretch that make its delay, and from how many to how many it is looked at again.
+pub(super) const ENDS: usize = 16;
+pub(super) const STEP: usize = ENDS / 2;
+
+/// A pair by order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlacedPair {
+    /// Its place among the packets that are held.
+    pub(super) at: usize,
+    pub(super) stretch: u32,
+    pub(super) plain_ns: i64,
+    pub(super) tunnel_ns: i64,
+    pub(super) bytes: u32,
+    pub(super) esp: Option<u32>,
+    /// What its own SA makes of a packet of its length.
+    pub(super) made: Made,
+    pub(super) sa: u32,
+}
+
+/// What an SA makes of a packet of some length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Made {
+    /// ESP of this length; `None`: it makes no such packet.
+    Length(Option<u32>),
+    /// Not known: it may make ESP of any length.
+    Anything,
+}
+
+impl Made {
+    pub(super) fn fits(self, esp: u32) -> bool {
+        match self {
+            Self::Length(length) => length == Some(esp),
+            Self::Anything => true,
+        }
+    }
+}
+
+impl PlacedPair {
+    pub(super) const fn delay(&self) -> i64 {
+        self.tunnel_ns.saturating_sub(self.plain_ns)
+    }
+}
+
+/// The delay in the middle of some pairs, at most [`LONGEST`], and how much theirs varies.
+pub(super) fn middle(own: &[PlacedPair]) -> Option<(i64, i64)> {
+    let base = median_of::<LONGEST>(own.iter().map(PlacedPair::delay))?;
+    let spread = median_of::<LONGEST>(own.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()))?;
+    Some((base, spread))
+}
+
+/// The usual delay, and how much it varies.
+pub(super) fn usual(own: &[PlacedPair]) -> Option<(i64, f64)> {
+    let (base, spread) = middle(own)?;
+    Some((base, spread.max(1_000) as f64))
+}
+
+/// The usual delay of the pairs from each [`STEP`]th one on.
+pub(super) fn usuals(own: &[PlacedPair]) -> Vec<Option<(i64, f64)>> {
+    (0..own.len()).step_by(STEP).map(|from| usual(own.get(from..from + ENDS)?)).collect()
+}
+
+/// The mean distance of plaintext packets, in nanoseconds.
+pub(super) fn distance(own: &[PlacedPair]) -> f64 {
+    let (Some(first), Some(last)) = (own.first(), own.last()) else { return 0.0 };
+    last.plain_ns.saturating_sub(first.plain_ns) as f64 / own.len().saturating_sub(1).max(1) as f64
+}
+
+pub(super) fn change(one: &PlacedPair, other: &PlacedPair) -> i64 {
+    other.delay().saturating_sub(one.delay()).saturating_abs()
+}
