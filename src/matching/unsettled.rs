@@ -126,7 +126,7 @@ impl Matcher {
         are_more_than_few(arrived, missed).then(|| doubt::arrived(arrived, missed))
     }
 
-    /// Why a loss of so many packets is not known where pairs by order are not proved.
+    /// Why a loss of `lost` packets is not known where pairs by order are not proved.
     fn unproved(&self, at: u32, sa: &SaTally, lost: u64) -> Option<Undetermined> {
         let proof = self.order.lane(at).and_then(|lane| self.proofs.get(lane).copied()).filter(|_| sa.is_by_order())?;
         if proof.is_open() {

@@ -17,7 +17,7 @@ pub(crate) struct ShownTrial {
     pub(crate) trial: u64,
     pub(crate) direction: Direction,
     pub(crate) place: Place,
-    /// The first one; `None` where its record stands for others.
+    /// The first packet; `None` where one record counts several packets.
     pub(crate) begin: Option<FrameAt>,
     /// The first ones of those that were lost, and the last; none where it is not known which were, or not of all.
     pub(crate) lost: Vec<FrameAt>,
@@ -49,7 +49,7 @@ impl ShownTrial {
     }
 }
 
-/// The frame of a packet where it came in; `None` where its record stands for others too.
+/// The frame of a packet where it came in; `None` where one record counts several packets.
 fn frame(taps: &Taps, row: &FrameRow, at: usize) -> Option<FrameAt> {
     let tap = taps.place(row.first()?);
     let record = *row.spots.get(at)? as usize;

@@ -184,7 +184,7 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
         let strays: Vec<Vec<usize>> = parts.iter().map(|part| self.strays(part.range)).collect();
         for ((level, part), strays) in levels.iter_mut().zip(&parts).zip(&strays) {
             let (from, to) = part.range;
-            // Where so many pairs contradict the others, these prove nothing either.
+            // A part in which many pairs contradict the others proves nothing.
             if strays.len() * MOST_STRAY > to - from {
                 *level = None;
             }

@@ -119,7 +119,7 @@ impl FullQueue<'_> {
 mod tests {
     use super::*;
 
-    /// A first-in-first-out device with room for so many packets: which left, and when.
+    /// A first-in-first-out device that holds at most `room` packets: which left, and when.
     fn served(came: &[i64], room: usize, service: i64) -> (Vec<usize>, Vec<i64>) {
         let (mut chosen, mut left): (Vec<usize>, Vec<i64>) = (Vec::new(), Vec::new());
         for (at, t) in came.iter().enumerate() {

@@ -42,6 +42,13 @@ struct Assigned<'f> {
     queued: bool,
 }
 
+impl<'f> Assigned<'f> {
+    /// Packets that are known.
+    const fn known(chosen: Vec<(usize, &'f Sighted)>, basis: Basis) -> Self {
+        Self { chosen, basis, unclear: Vec::new(), queued: false }
+    }
+}
+
 /// How it is known which packets came out where not all did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fewer {
@@ -137,12 +144,12 @@ fn wire(row: &FrameRow, place: Place, span: &Span) -> Vec<(i64, usize)> {
 impl<'f> Leaving<'_, 'f> {
     fn assign(&self, idle: &Idle<'_>, records: &[Outer], tunnel: bool, slack: i64) -> Assigned<'f> {
         if self.left.is_empty() {
-            return Assigned { chosen: Vec::new(), basis: Basis::None, unclear: Vec::new(), queued: false };
+            return Assigned::known(Vec::new(), Basis::None);
         }
         let way = idle.way.get(self.asked.made.as_slice()).copied();
         let basis = if self.left.len() >= self.came.len() { Basis::Order } else { Basis::TailDrop };
         if let Some(chosen) = self.through(idle.hop.get(self.asked.made.as_slice()).copied(), slack) {
-            return Assigned { chosen, basis, unclear: Vec::new(), queued: false };
+            return Assigned::known(chosen, basis);
         }
         let whole = |left: &[usize]| -> Vec<(i64, Option<&'f Sighted>)> {
             left.iter().filter_map(|at| self.left.get(*at)).map(|(frame, t)| (*t, Some(*frame))).collect()
@@ -154,15 +161,18 @@ impl<'f> Leaving<'_, 'f> {
             let more = self.left.len() > self.came.len();
             let met = if more { subset(self.came, &times, way.map(|way| way.least), slack) } else { None };
             let row = whole(met.as_deref().unwrap_or(&all));
-            let unclear = if more && met.is_none() { self.whole() } else { Vec::new() };
-            return Assigned { chosen: self.settle(&all, &row), basis, unclear, queued: false };
+            let mut assigned = Assigned::known(self.settle(&all, &row), basis);
+            if more && met.is_none() {
+                assigned.unclear = self.whole();
+            }
+            return assigned;
         }
         let row = self.with_missing(records, tunnel);
         let mut times: Vec<i64> = row.iter().map(|(t, _)| *t).collect();
         times.sort_unstable();
         if times.len() == self.came.len() {
             let all: Vec<usize> = (0..self.came.len()).collect();
-            return Assigned { chosen: self.settle(&all, &row), basis, unclear: Vec::new(), queued: false };
+            return Assigned::known(self.settle(&all, &row), basis);
         }
         let (chosen, known) = self.of_fewer(&times, way, slack);
         let chosen = self.by_lengths(chosen, &row);

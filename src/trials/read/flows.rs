@@ -162,7 +162,7 @@ impl Flows {
         number
     }
 
-    /// Whether a pair of addresses stands for all beyond the limit.
+    /// Whether the lane is the one that sums all pairs of addresses beyond the limit.
     pub(crate) fn is_shared_lane(&self, number: usize) -> bool {
         number + 1 == MAX_LANES
     }

@@ -145,7 +145,7 @@ pub(crate) fn stall(thin: &ThinSample<'_>, t: &[i64], end: i64, drained: i64, le
         let [x, y] = pair else { continue };
         if y - x > STALL_NS.max(thin.apart.saturating_mul(2)).max(longest) && *x <= end {
             let (a, b) = (t.partition_point(|t| t + least <= *x), t.partition_point(|t| t + least < *y));
-            // Both sides of a pause are kept; elsewhere a record stands for the packets since the one before it.
+            // The packets on both sides of a pause are kept. Any other record counts all packets since the record before it.
             let paused = a.checked_sub(1).and_then(|before| t.get(before)).zip(t.get(a));
             let first = paused.filter(|(last, first)| **first - **last > thin.apart).map_or(*x, |(_, t)| t + least);
             if between(thin.sent, thin.from + a, thin.from + b) >= STALL_FRAMES as f64 {

@@ -15,7 +15,7 @@ pub(crate) struct SeenTrailer {
     pub(crate) pad_bytes: Option<u8>,
     /// Whether the padding is 1, 2, 3, ... or none (RFC 4303 section 2.4).
     pub(crate) is_counting: bool,
-    /// Whether there is more padding than alignment needs.
+    /// Whether there is more padding than alignment needs; TFC padding counts.
     pub(crate) is_longer: bool,
     /// Whether TFC padding follows the inner packet (RFC 4303 section 2.7).
     pub(crate) has_tfc: bool,
