@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::limits::FIRST_STEPS;
+use crate::analysis::limits::{FIRST_STEPS, MAX_INTERVALS};
 
 fn state(frames: &[(u32, i64)]) -> SequenceState {
     let mut state = SequenceState::default();
