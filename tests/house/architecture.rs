@@ -153,9 +153,7 @@ const LINES: usize = 400;
 /// Longer files, and why: none may be added, and none may grow beyond the next hundred.
 const LONG: &[(&str, usize, &str)] = &[
     ("analysis/state/sa/sas.rs", 600, "all that is kept of an SA, with its merge"),
-    ("analysis/state/sa/sequence.rs", 800, "runs, numbers seen and lateness of one counter: a merge needs all three"),
     ("analysis/state/sa/sizes.rs", 600, "histograms of one kind, with their merge"),
-    ("analysis/state/traffic/copies.rs", 700, "the window and the rule over its entries"),
     ("analysis/state/traffic/fragments.rs", 500, "groups of fragments, put together as they come and as states merge"),
     ("cli/args.rs", 500, "the options in the order of the help"),
     ("decrypt/algorithm/vectors.rs", 600, "published test vectors"),

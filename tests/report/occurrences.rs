@@ -184,6 +184,19 @@ fn packets_that_a_gateway_shows_again() {
 }
 
 #[test]
+fn copies_of_a_span_port() {
+    // As many that half of the frames end between a packet and its copy.
+    for packets in [301_u32, 21] {
+        let copied =
+            |(data, n): (Vec<u8>, u64)| [0, 3_000].map(|later| Out::whole(START + n * MS + later, data.clone()));
+        let all: Vec<Out> = (1..=packets).map(|n| esp(R1, R2, 7, n, &noise(n, 64))).zip(0..).flat_map(copied).collect();
+        let report = report(&format!("copies-{packets}"), &all);
+        assert_eq!(frames(&report, "tap-copies"), first_and_last((1..=u64::from(packets)).map(|n| 2 * n)));
+        assert_eq!(found(&report, "tap-copies").count, u64::from(packets));
+    }
+}
+
+#[test]
 fn a_number_far_from_its_neighbours() {
     let numbers = (1..100_u32).chain([4_000_000]).chain(100..200).chain([0x7000_0000]).chain(200..300);
     let report = report("outlier", &timed(numbers.map(|n| esp(R1, R2, 7, n, &noise(n, 64)))));

@@ -13,7 +13,7 @@ const NUMBERED_SHARE: u64 = 10;
 /// Whether the TAP makes the copies: there are many, and they are copies of packets with sequence numbers or fill a whole direction.
 pub(super) fn is_copying(state: &StreamState) -> bool {
     let frames = state.totals.sums.frames;
-    frames > 0 && state.copies.copies.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(state, frames)
+    frames > 0 && state.copies.copies().count.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(state, frames)
 }
 
 /// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction

@@ -158,18 +158,19 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     if !tap.copying {
         return;
     }
-    let (copies, frames) = (tap.stream.copies.copies, tap.stream.totals.sums.frames);
+    let (copies, frames) = (tap.stream.copies.copies(), tap.stream.totals.sums.frames);
     let mut evidence = format!(
-        "{copies} of {frames} frames ({}) repeat a packet seen within the last 10 ms. Sequence figures, sizes, rates and overhead \
+        "{} of {frames} frames ({}) repeat a packet seen within the last 10 ms. Sequence figures, sizes, rates and overhead \
          are given without them; totals count them.",
-        percent(copies, frames)
+        copies.count,
+        percent(copies.count, frames)
     );
     if !copies_whole_directions(tap) {
         evidence.push_str(
             " No direction has copies of 80 % or more of its packets, as a copying TAP would: likely duplicated by the network.",
         );
     }
-    findings.push(Draft::new("tap-copies", evidence).at(tap).count(copies).done());
+    findings.push(Draft::new("tap-copies", evidence).listed(tap, &copies, "a packet again").done());
 }
 
 /// Whether in some direction nearly every packet has copies, or there is nothing but copies.

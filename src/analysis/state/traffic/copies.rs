@@ -11,21 +11,26 @@
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
 //! steps, each tolerated; where they add up to more than one may have, the frames are counted (`adrift`).
 
+mod chain;
+mod head;
+mod merge;
 mod recent;
+mod table;
 mod written;
+
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use std::collections::{HashMap, HashSet};
-
+use self::chain::{Chain, NONE_OLDER, Older, VACANT};
+pub(crate) use self::head::HeadFrame;
+use self::recent::Recent;
+use self::table::{Bucket, EMPTY};
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
 use crate::analysis::observe::observation::{Observation, SaSight};
-use crate::analysis::state::base::intern::{NONE, remap};
-use crate::analysis::state::base::tables::Remap;
+use crate::analysis::state::base::listed::Listed;
 use crate::dissect::{Costs, Note};
-use crate::model::{Shift, Timestamp};
-
-use self::recent::Recent;
+use crate::model::Timestamp;
 
 /// How far behind its first frame a span's chains can begin and continue one of the span before: the window and a backward step at
 /// the border.
@@ -42,10 +47,6 @@ const KEPT_NS: i64 = AGREED_NS + CLOCK_TOLERANCE_NS;
 const RATIO: u64 = 10;
 /// Equal frames before one that decide whether it is a copy.
 const DECIDE: usize = 4;
-/// Entries of a bucket: many, so that the table stays dense and small.
-const WAYS: usize = 16;
-/// How many of the latest frames are searched before they are put into the table.
-const RECENT: usize = 32;
 
 /// The copy window of a span.
 #[derive(Clone, Debug)]
@@ -63,7 +64,8 @@ pub(crate) struct CopyWindow {
     /// Frames of the first epoch whose chains begin near the start, with fewer than [`DECIDE`] equal ones before them.
     head: Vec<HeadFrame>,
     first_epoch: bool,
-    pub(crate) copies: u64,
+    /// Copies, whatever came before this span; those of the head may turn out to be none.
+    settled: Listed,
     /// Entries that found no room.
     pub(crate) dropped: u64,
     /// Frames that are further behind the newest than one backward step may be; of those that are so only for an earlier span,
@@ -87,114 +89,6 @@ impl Entry {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Bucket {
-    digests: [u64; WAYS],
-    /// `i64::MIN` where vacant.
-    times: [i64; WAYS],
-}
-
-/// Times of a chain before its latest.
-type Older = [i64; DECIDE - 1];
-
-const VACANT: i64 = i64::MIN;
-/// No earlier time.
-const NONE_OLDER: Older = [VACANT; DECIDE - 1];
-const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
-
-/// A frame that may turn out to be a copy of something in an earlier span, with all that counting it takes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct HeadFrame {
-    pub(crate) observation: Observation,
-    pub(crate) sights: Box<[SaSight]>,
-    pub(crate) notes: Box<[Note]>,
-    pub(crate) costs: Costs,
-    /// Whether it is a copy, by what is known of the span.
-    pub(crate) copy: bool,
-    /// The time of the frame whose chain it continues; [`VACANT`] where it begins one.
-    #[serde(with = "optional_time")]
-    chained: i64,
-    /// Where there is none: whether the span holds an equal frame all the same, further away.
-    apart: bool,
-}
-
-impl PartialEq for HeadFrame {
-    /// Whether an equal frame further away is remembered depends on when it was forgotten.
-    fn eq(&self, other: &Self) -> bool {
-        let Self { observation, sights, notes, costs, copy, chained, apart: _ } = self;
-        *observation == other.observation
-            && *sights == other.sights
-            && *notes == other.notes
-            && *costs == other.costs
-            && *copy == other.copy
-            && *chained == other.chained
-    }
-}
-
-/// Equal frames, each at most the window behind the one before it: the times of the last few, latest first.
-#[derive(Clone, Copy, Debug)]
-struct Chain {
-    times: [i64; DECIDE],
-}
-
-impl Chain {
-    const EMPTY: Self = Self { times: [VACANT; DECIDE] };
-
-    fn new(latest: i64, older: Older) -> Self {
-        let mut times = [latest; DECIDE];
-        times.iter_mut().skip(1).zip(older).for_each(|(own, older)| *own = older);
-        Self { times }
-    }
-
-    /// What of it a frame of this time continues: nothing, where it is more than the window away.
-    fn before(self, time: i64) -> Self {
-        match self.times {
-            [latest, ..] if latest != VACANT && is_near(time, latest) => self,
-            _ => Self::EMPTY,
-        }
-    }
-
-    fn latest(&self) -> Option<i64> {
-        self.times.first().copied().filter(|time| *time != VACANT)
-    }
-
-    fn len(&self) -> usize {
-        self.times.iter().filter(|time| **time != VACANT).count()
-    }
-
-    /// The time at which a chain began that a frame of this time continues, where fewer frames than decide are before it.
-    fn root(&self, time: i64) -> Option<i64> {
-        let known = self.times.iter().copied().take_while(|time| *time != VACANT);
-        (self.len() < DECIDE).then(|| known.last().unwrap_or(time))
-    }
-
-    /// Times before the one that is added next.
-    fn older(&self) -> Older {
-        let [a, b, c, _] = self.times;
-        [a, b, c]
-    }
-
-    fn then(self, time: i64) -> Self {
-        Self::new(time, self.older())
-    }
-
-    /// Whether a frame of this time, which continues the chain, ends a cluster of it.
-    fn is_copied_at(&self, time: i64) -> bool {
-        let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
-        let [latest, second, ..] = self.times;
-        // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.
-        let even = second == VACANT || time.abs_diff(latest) <= latest.abs_diff(second).saturating_mul(RATIO * RATIO);
-        starts.enumerate().any(|(at, (&start, &before))| {
-            let cluster = time.abs_diff(start);
-            let short = match before {
-                VACANT => at == 0 || even,
-                before => cluster.saturating_mul(RATIO) <= start.abs_diff(before),
-            };
-            is_near(time, start) && short
-        })
-    }
-}
-
 impl Default for CopyWindow {
     fn default() -> Self {
         Self {
@@ -206,7 +100,7 @@ impl Default for CopyWindow {
             first: None,
             head: Vec::new(),
             first_epoch: true,
-            copies: 0,
+            settled: Listed::default(),
             dropped: 0,
             adrift: 0,
             lowest: i64::MAX,
@@ -248,23 +142,36 @@ impl CopyWindow {
             self.chain_before(entry)
         };
         let copy = chain.is_copied_at(time);
-        self.copies += u64::from(copy);
         if self.first_epoch && chain.root(time).is_some_and(|root| root <= first.saturating_add(HEAD_NS)) {
             let counts = |note: &&Note| matches!(note, Note::Null { .. } | Note::UdpCandidate { .. });
             let notes = notes.iter().filter(counts).copied().collect();
             let chained = chain.latest().unwrap_or(VACANT);
-            self.keep(HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, chained, apart });
+            let frame = HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, chained, apart };
+            if let Some(copy) = self.keep(frame) {
+                copy.list(&mut self.settled);
+            }
+        } else if copy {
+            self.settled.add(o.pos, o.time);
         }
         copy
     }
 
-    /// Keeps a frame of the head.
-    fn keep(&mut self, frame: HeadFrame) {
-        if self.head.len() >= MAX_COPY_HEAD {
-            self.dropped += 1;
-        } else {
+    /// Keeps a frame of the head; gives back a copy that finds no room there.
+    fn keep(&mut self, frame: HeadFrame) -> Option<HeadFrame> {
+        if self.head.len() < MAX_COPY_HEAD {
             self.head.push(frame);
+            return None;
         }
+        self.dropped += 1;
+        Some(frame).filter(|frame| frame.copy)
+    }
+
+    /// The copies of the span.
+    pub(crate) fn copies(&self) -> Listed {
+        let mut all = Listed::default();
+        self.head.iter().filter(|frame| frame.copy).for_each(|frame| frame.list(&mut all));
+        all.join(&self.settled);
+        all
     }
 
     /// Records a digest; the chain that it continues, and whether it continues none of an equal frame that is known.
@@ -361,111 +268,6 @@ impl CopyWindow {
         }
     }
 
-    /// Records a digest; the time it was last seen, if that is not forgotten.
-    fn touch(&mut self, entry: Entry) -> Option<i64> {
-        let oldest = self.oldest_kept();
-        let near = self.recent.iter().rev().take(RECENT).find(|e| e.digest == entry.digest);
-        if let Some(before) = near.map(|e| e.time).filter(|time| *time >= oldest) {
-            self.remember(entry);
-            return Some(before);
-        }
-        while let Some(waiting) = self.recent.pop_front() {
-            if waiting.time >= oldest {
-                self.insert(waiting);
-            }
-        }
-        self.insert(entry)
-    }
-
-    /// Records a digest of a span that follows, with the chain it ends there.
-    fn touch_latest(&mut self, entry: Entry, older: Older) {
-        while let Some(waiting) = self.recent.pop_front() {
-            self.insert(waiting);
-        }
-        self.insert(entry);
-        self.set_older(entry.digest, older);
-    }
-
-    /// Puts a digest into the table; the time it had there.
-    fn insert(&mut self, entry: Entry) -> Option<i64> {
-        let oldest = self.oldest_kept();
-        if self.buckets.is_empty() {
-            self.buckets.resize(16, EMPTY);
-        }
-        loop {
-            let at = entry.digest as usize & (self.buckets.len() - 1);
-            let bucket = self.buckets.get_mut(at)?;
-            let mut free = None;
-            for (digest, time) in bucket.digests.iter_mut().zip(&mut bucket.times) {
-                if *time < oldest || *time == VACANT {
-                    free = Some((digest, time));
-                } else if *digest == entry.digest {
-                    return Some(std::mem::replace(time, entry.time));
-                }
-            }
-            if let Some((digest, time)) = free {
-                *digest = entry.digest;
-                *time = entry.time;
-                return None;
-            }
-            if !self.grow() {
-                self.dropped += 1;
-                return None;
-            }
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self) -> bool {
-        let size = self.buckets.len() * 2;
-        if size * WAYS > MAX_COPY_WINDOW {
-            return false;
-        }
-        let old = std::mem::replace(&mut self.buckets, vec![EMPTY; size]);
-        let oldest = self.oldest_kept();
-        for (digest, time) in old.iter().flat_map(|b| b.digests.iter().zip(&b.times)) {
-            if *time >= oldest && *time != VACANT {
-                self.insert(Entry { digest: *digest, time: *time });
-            }
-        }
-        true
-    }
-
-    /// The digests that are kept, each with the time of its latest frame in capture order, in falling order of digest.
-    fn tail(&self) -> Vec<Entry> {
-        let oldest = self.oldest_kept();
-        let table = self.buckets.iter().flat_map(|b| b.digests.iter().zip(&b.times));
-        // What waits for the table is later than what is in it. The sort is stable.
-        let mut entries: Vec<Entry> = self
-            .recent
-            .iter()
-            .rev()
-            .copied()
-            .chain(table.map(|(&digest, &time)| Entry { digest, time }).filter(|e| e.time != VACANT))
-            .filter(|e| e.time >= oldest)
-            .collect();
-        entries.sort_by_key(|e| std::cmp::Reverse(e.digest));
-        entries.dedup_by_key(|e| e.digest);
-        entries
-    }
-
-    /// Frames of the head that can be copies of what came before: those of chains that begin within the horizon.
-    fn agreed_head(&self) -> impl Iterator<Item = &HeadFrame> {
-        let limit = self.first.map(|first| first.saturating_add(HORIZON_NS));
-        // Of each digest: the latest frame and where its chain began. A chain without its beginning began beyond the horizon.
-        let mut roots: HashMap<u64, (Option<i64>, Option<i64>)> = HashMap::new();
-        self.head.iter().filter(move |frame| {
-            let (digest, time) = (frame.observation.digest, frame.observation.time.ns());
-            let root = match (frame.chained(), roots.get(&digest)) {
-                (None, _) => time,
-                (before, Some((latest, root))) if before == *latest => *root,
-                _ => None,
-            };
-            roots.insert(digest, (time, root));
-            root.is_some_and(|root| Some(root) <= limit)
-        })
-    }
-
     /// Digests that two equal states share, with the times of their chains.
     fn agreed(&self) -> Vec<(Entry, Older)> {
         let oldest = self.newest.saturating_sub(AGREED_NS);
@@ -483,114 +285,11 @@ impl CopyWindow {
     fn older_of(&self, digest: u64) -> Older {
         self.older.get(&digest).copied().unwrap_or(NONE_OLDER)
     }
-
-    /// Appends the window of the span that follows; returns the frames of it that are copies for what came before them here, or
-    /// are none for that, unlike what the later span took them for.
-    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
-        let later_tail = later.tail();
-        let Self {
-            recent: _,
-            buckets: _,
-            older: later_older,
-            newest,
-            previous,
-            first,
-            head,
-            first_epoch,
-            copies,
-            dropped,
-            adrift,
-            lowest,
-        } = later;
-        self.copies += copies;
-        self.dropped += dropped;
-        self.adrift += adrift;
-        let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
-        let mut found = Vec::new();
-        // Digests of which the head has more than one frame.
-        let continued: HashSet<u64> =
-            head.iter().filter(|frame| frame.chained().is_some()).map(|frame| frame.observation.digest).collect();
-        // The chain of each digest that begins with a frame of the head and has more than that frame.
-        let mut chains: HashMap<u64, Chain> = HashMap::new();
-        if self.previous.is_some_and(|own| later_first < own.saturating_sub(CLOCK_TOLERANCE_NS)) {
-            self.start_epoch();
-        } else {
-            self.adrift += u64::from(self.is_adrift(lowest));
-            if self.first_epoch {
-                self.lowest = self.lowest.min(lowest);
-            }
-            let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
-            // By digest, so that a search is a bisection.
-            let own = self.tail();
-            for frame in head {
-                let mut frame = frame.remapped(shift, map);
-                let Some(time) = frame.observation.time.ns() else { continue };
-                let digest = frame.observation.digest;
-                let kept = || {
-                    let at = own.partition_point(|e| e.digest > digest);
-                    let known = own.get(at).filter(|e| e.digest == digest);
-                    known.map_or(Chain::EMPTY, |e| Chain::new(e.time, self.older_of(digest)))
-                };
-                let chain = match (chains.remove(&digest), frame.chained()) {
-                    (Some(chain), Some(before)) if chain.times.first() == Some(&before) => Some(chain),
-                    // It goes on from a frame behind the head, which nothing before this span can touch.
-                    (_, Some(_)) => None,
-                    _ if frame.apart => Some(Chain::EMPTY),
-                    _ => {
-                        let known = kept();
-                        let chain = known.before(time);
-                        frame.apart = known.len() > 0 && chain.len() == 0;
-                        Some(chain)
-                    }
-                };
-                let Some(chain) = chain else {
-                    if self.first_epoch && time <= limit {
-                        self.keep(frame);
-                    }
-                    continue;
-                };
-                let copy = chain.is_copied_at(time);
-                if copy != frame.copy {
-                    frame.copy = copy;
-                    found.push(frame.clone());
-                    self.copies = if copy { self.copies + 1 } else { self.copies.saturating_sub(1) };
-                }
-                frame.chained = chain.latest().unwrap_or(VACANT);
-                if self.first_epoch && chain.root(time).is_some_and(|root| root <= limit) {
-                    self.keep(frame);
-                }
-                if chain.len() > 0 || continued.contains(&digest) {
-                    chains.insert(digest, chain.then(time));
-                }
-            }
-        }
-        self.first = self.first.or(Some(later_first));
-        self.previous = Some(previous);
-        if first_epoch {
-            self.newest = self.newest.max(newest);
-        } else {
-            self.start_epoch();
-            self.newest = newest;
-        }
-        let oldest = self.oldest_kept();
-        for entry in later_tail.into_iter().filter(|e| e.time >= oldest) {
-            let older = later_older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-            // Only a chain of the first epoch with fewer frames than decide can have begun before this span; its latest frame is in
-            // the head, or too far behind it. The time alone does not tell: where the clock steps back, a chain has the same time twice.
-            let begun = if first_epoch && older.contains(&VACANT) { chains.get(&entry.digest) } else { None };
-            let [_, a, b, c] = match begun {
-                Some(chain) if chain.latest() == Some(entry.time) => chain.times,
-                _ => Chain::new(entry.time, older).times,
-            };
-            self.touch_latest(entry, [a, b, c]);
-        }
-        found
-    }
 }
 
 impl PartialEq for CopyWindow {
     fn eq(&self, other: &Self) -> bool {
-        self.copies == other.copies
+        self.copies() == other.copies()
             && self.dropped == other.dropped
             && self.first == other.first
             && self.previous == other.previous
@@ -603,77 +302,7 @@ impl PartialEq for CopyWindow {
     }
 }
 
-/// Whether two times are within the copy window of each other.
-fn is_near(a: i64, b: i64) -> bool {
-    a.abs_diff(b) <= COPY_WINDOW_NS.unsigned_abs()
-}
-
-impl HeadFrame {
-    fn chained(&self) -> Option<i64> {
-        Some(self.chained).filter(|time| *time != VACANT)
-    }
-
-    fn remapped(mut self, shift: Shift, map: &Remap) -> Self {
-        let o = &mut self.observation;
-        o.pos = o.pos.shifted(shift);
-        o.stack = remap(&map.stacks, o.stack);
-        o.direction = remap(&map.directions, o.direction);
-        if o.lane != 0 {
-            o.lane = if o.direction == NONE { NONE } else { o.direction + 1 };
-        }
-        o.path = remap(&map.paths, o.path);
-        o.flow = remap(&map.flows, o.flow);
-        for sight in &mut self.sights {
-            sight.sa = remap(&map.sas, sight.sa);
-        }
-        self
-    }
-}
-
 /// Times of a span's ends, for the rules that look at neighbours.
 pub(crate) fn stepped_back(before: Timestamp, after: Timestamp) -> Option<i64> {
     after.since(before).filter(|&step| step < 0).map(i64::saturating_neg)
-}
-
-/// A time that may be vacant, as it is written.
-mod optional_time {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::VACANT;
-    use crate::model::all_bits;
-
-    pub(super) fn serialize<S: Serializer>(time: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-        all_bits(&Some(*time).filter(|time| *time != VACANT), serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-        Option::deserialize(deserializer).map(|time| time.unwrap_or(VACANT))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Frames within the window, each another.
-    fn frames(count: usize) -> impl Iterator<Item = Entry> {
-        (1..=count as u64).map(|digest| Entry { digest, time: 0 })
-    }
-
-    #[test]
-    fn what_finds_no_room_in_the_window_is_counted() {
-        // Packets of an SA with new numbers, which are only remembered, and others, which are looked up.
-        let mut remembered = CopyWindow { newest: 0, ..CopyWindow::default() };
-        frames(MAX_COPY_WINDOW).for_each(|entry| remembered.remember(entry));
-        assert_eq!(remembered.dropped, 0);
-        frames(3).for_each(|entry| remembered.remember(entry));
-        assert_eq!((remembered.dropped, remembered.recent.len()), (3, MAX_COPY_WINDOW));
-        let mut looked_up = CopyWindow { newest: 0, ..CopyWindow::default() };
-        assert!(frames(MAX_COPY_WINDOW).all(|entry| looked_up.touch(entry).is_none()));
-        assert_eq!(looked_up.dropped, 0);
-        assert!(frames(MAX_COPY_WINDOW).all(|entry| looked_up.touch(entry) == Some(0)), "all of them are there");
-        let others = frames(5).map(|entry| Entry { digest: u64::MAX - entry.digest, ..entry });
-        assert!(others.map(|entry| looked_up.touch(entry)).all(|before| before.is_none()));
-        assert_eq!((looked_up.dropped, looked_up.buckets.len() * WAYS), (5, MAX_COPY_WINDOW));
-    }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{CopyWindow, Entry, HeadFrame, Older};
+use crate::analysis::state::base::listed::Listed;
 use crate::model::all_bits;
 
 /// A window as it is written: the table as the digests that still matter.
@@ -18,7 +19,7 @@ struct Written {
     first: Option<i64>,
     head: Vec<HeadFrame>,
     first_epoch: bool,
-    copies: u64,
+    settled: Listed,
     dropped: u64,
     adrift: u64,
     #[serde(serialize_with = "all_bits")]
@@ -34,7 +35,7 @@ impl Serialize for CopyWindow {
             first: self.first,
             head: self.head.clone(),
             first_epoch: self.first_epoch,
-            copies: self.copies,
+            settled: self.settled.clone(),
             dropped: self.dropped,
             adrift: self.adrift,
             lowest: self.lowest,
@@ -45,10 +46,10 @@ impl Serialize for CopyWindow {
 
 impl<'de> Deserialize<'de> for CopyWindow {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tail, newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest } =
+        let Written { tail, newest, previous, first, head, first_epoch, settled, dropped, adrift, lowest } =
             Written::deserialize(deserializer)?;
         let mut window =
-            Self { newest, previous, first, head, first_epoch, copies, dropped, adrift, lowest, ..Self::default() };
+            Self { newest, previous, first, head, first_epoch, settled, dropped, adrift, lowest, ..Self::default() };
         for (entry, older) in tail {
             window.insert(entry);
             window.set_older(entry.digest, older);

@@ -1,0 +1,81 @@
+//! Equal frames that follow each other, and which of them are copies.
+
+use super::{DECIDE, RATIO};
+use crate::analysis::limits::COPY_WINDOW_NS;
+
+/// Times of a chain before its latest.
+pub(super) type Older = [i64; DECIDE - 1];
+
+/// No time.
+pub(super) const VACANT: i64 = i64::MIN;
+/// No earlier time.
+pub(super) const NONE_OLDER: Older = [VACANT; DECIDE - 1];
+
+/// Equal frames, each at most the window behind the one before it: the times of the last few, latest first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    pub(super) times: [i64; DECIDE],
+}
+
+impl Chain {
+    pub(super) const EMPTY: Self = Self { times: [VACANT; DECIDE] };
+
+    pub(super) fn new(latest: i64, older: Older) -> Self {
+        let mut times = [latest; DECIDE];
+        times.iter_mut().skip(1).zip(older).for_each(|(own, older)| *own = older);
+        Self { times }
+    }
+
+    /// What of it a frame of this time continues: nothing, where it is more than the window away.
+    pub(super) fn before(self, time: i64) -> Self {
+        match self.times {
+            [latest, ..] if latest != VACANT && is_near(time, latest) => self,
+            _ => Self::EMPTY,
+        }
+    }
+
+    pub(super) fn latest(&self) -> Option<i64> {
+        self.times.first().copied().filter(|time| *time != VACANT)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.times.iter().filter(|time| **time != VACANT).count()
+    }
+
+    /// The time at which a chain began that a frame of this time continues, where fewer frames than decide are before it.
+    pub(super) fn root(&self, time: i64) -> Option<i64> {
+        let known = self.times.iter().copied().take_while(|time| *time != VACANT);
+        (self.len() < DECIDE).then(|| known.last().unwrap_or(time))
+    }
+
+    /// Times before the one that is added next.
+    pub(super) fn older(&self) -> Older {
+        let [a, b, c, _] = self.times;
+        [a, b, c]
+    }
+
+    pub(super) fn then(self, time: i64) -> Self {
+        Self::new(time, self.older())
+    }
+
+    /// Whether a frame of this time, which continues the chain, ends a cluster of it.
+    pub(super) fn is_copied_at(&self, time: i64) -> bool {
+        let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
+        let [latest, second, ..] = self.times;
+        // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.
+        let even = second == VACANT || time.abs_diff(latest) <= latest.abs_diff(second).saturating_mul(RATIO * RATIO);
+        starts.enumerate().any(|(at, (&start, &before))| {
+            let cluster = time.abs_diff(start);
+            let short = match before {
+                VACANT => at == 0 || even,
+                before => cluster.saturating_mul(RATIO) <= start.abs_diff(before),
+            };
+            is_near(time, start) && short
+        })
+    }
+}
+
+/// Whether two times are within the copy window of each other.
+fn is_near(a: i64, b: i64) -> bool {
+    a.abs_diff(b) <= COPY_WINDOW_NS.unsigned_abs()
+}

@@ -1,0 +1,137 @@
+//! The digests of a window, by their latest frames.
+
+use super::chain::{Older, VACANT};
+use super::{CopyWindow, Entry};
+use crate::analysis::limits::MAX_COPY_WINDOW;
+
+/// Entries of a bucket: many, so that the table stays dense and small.
+const WAYS: usize = 16;
+/// How many of the latest frames are searched before they are put into the table.
+const RECENT: usize = 32;
+
+/// Digests of one part of their range, with the times of their latest frames.
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    digests: [u64; WAYS],
+    /// `i64::MIN` where vacant.
+    times: [i64; WAYS],
+}
+
+pub(super) const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
+
+impl CopyWindow {
+    /// Records a digest; the time it was last seen, if that is not forgotten.
+    pub(super) fn touch(&mut self, entry: Entry) -> Option<i64> {
+        let oldest = self.oldest_kept();
+        let near = self.recent.iter().rev().take(RECENT).find(|e| e.digest == entry.digest);
+        if let Some(before) = near.map(|e| e.time).filter(|time| *time >= oldest) {
+            self.remember(entry);
+            return Some(before);
+        }
+        while let Some(waiting) = self.recent.pop_front() {
+            if waiting.time >= oldest {
+                self.insert(waiting);
+            }
+        }
+        self.insert(entry)
+    }
+
+    /// Records a digest of a span that follows, with the chain it ends there.
+    pub(super) fn touch_latest(&mut self, entry: Entry, older: Older) {
+        while let Some(waiting) = self.recent.pop_front() {
+            self.insert(waiting);
+        }
+        self.insert(entry);
+        self.set_older(entry.digest, older);
+    }
+
+    /// Puts a digest into the table; the time it had there.
+    pub(super) fn insert(&mut self, entry: Entry) -> Option<i64> {
+        let oldest = self.oldest_kept();
+        if self.buckets.is_empty() {
+            self.buckets.resize(16, EMPTY);
+        }
+        loop {
+            let at = entry.digest as usize & (self.buckets.len() - 1);
+            let bucket = self.buckets.get_mut(at)?;
+            let mut free = None;
+            for (digest, time) in bucket.digests.iter_mut().zip(&mut bucket.times) {
+                if *time < oldest || *time == VACANT {
+                    free = Some((digest, time));
+                } else if *digest == entry.digest {
+                    return Some(std::mem::replace(time, entry.time));
+                }
+            }
+            if let Some((digest, time)) = free {
+                *digest = entry.digest;
+                *time = entry.time;
+                return None;
+            }
+            if !self.grow() {
+                self.dropped += 1;
+                return None;
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let size = self.buckets.len() * 2;
+        if size * WAYS > MAX_COPY_WINDOW {
+            return false;
+        }
+        let old = std::mem::replace(&mut self.buckets, vec![EMPTY; size]);
+        let oldest = self.oldest_kept();
+        for (digest, time) in old.iter().flat_map(|b| b.digests.iter().zip(&b.times)) {
+            if *time >= oldest && *time != VACANT {
+                self.insert(Entry { digest: *digest, time: *time });
+            }
+        }
+        true
+    }
+
+    /// The digests that are kept, each with the time of its latest frame in capture order, in falling order of digest.
+    pub(super) fn tail(&self) -> Vec<Entry> {
+        let oldest = self.oldest_kept();
+        let table = self.buckets.iter().flat_map(|b| b.digests.iter().zip(&b.times));
+        // What waits for the table is later than what is in it. The sort is stable.
+        let mut entries: Vec<Entry> = self
+            .recent
+            .iter()
+            .rev()
+            .copied()
+            .chain(table.map(|(&digest, &time)| Entry { digest, time }).filter(|e| e.time != VACANT))
+            .filter(|e| e.time >= oldest)
+            .collect();
+        entries.sort_by_key(|e| std::cmp::Reverse(e.digest));
+        entries.dedup_by_key(|e| e.digest);
+        entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames within the window, each another.
+    fn frames(count: usize) -> impl Iterator<Item = Entry> {
+        (1..=count as u64).map(|digest| Entry { digest, time: 0 })
+    }
+
+    #[test]
+    fn what_finds_no_room_in_the_window_is_counted() {
+        // Packets of an SA with new numbers, which are only remembered, and others, which are looked up.
+        let mut remembered = CopyWindow { newest: 0, ..CopyWindow::default() };
+        frames(MAX_COPY_WINDOW).for_each(|entry| remembered.remember(entry));
+        assert_eq!(remembered.dropped, 0);
+        frames(3).for_each(|entry| remembered.remember(entry));
+        assert_eq!((remembered.dropped, remembered.recent.len()), (3, MAX_COPY_WINDOW));
+        let mut looked_up = CopyWindow { newest: 0, ..CopyWindow::default() };
+        assert!(frames(MAX_COPY_WINDOW).all(|entry| looked_up.touch(entry).is_none()));
+        assert_eq!(looked_up.dropped, 0);
+        assert!(frames(MAX_COPY_WINDOW).all(|entry| looked_up.touch(entry) == Some(0)), "all of them are there");
+        let others = frames(5).map(|entry| Entry { digest: u64::MAX - entry.digest, ..entry });
+        assert!(others.map(|entry| looked_up.touch(entry)).all(|before| before.is_none()));
+        assert_eq!((looked_up.dropped, looked_up.buckets.len() * WAYS), (5, MAX_COPY_WINDOW));
+    }
+}
