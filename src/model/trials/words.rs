@@ -73,7 +73,7 @@ words! {
         Stalled = "stalled",
         /// It forwarded nothing.
         Silent = "silent",
-        /// Equal or overloaded: the trial is too short to say.
+        /// Which of these is not known; `undetermined[]` says why.
         Undetermined = "undetermined",
     }
 }
@@ -169,6 +169,8 @@ words! {
 words! {
     /// A figure, or all figures that begin like this.
     Figure {
+        /// `state`.
+        State = "state",
         /// `latency_*`, `device_latency_*`, `waiting_frames`, `ratio` and what follows from them.
         Latency = "latency",
         /// `latency_sf_*` and `latency_ct_*`.

@@ -46,8 +46,22 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         if trial.buffer_frames.is_none() {
             trial.undetermined.push(OpenFigure { figure: Figure::Buffer, reason: Reason::NotOverloaded });
         }
+        if trial.state == State::Undetermined {
+            let reason = undecided(trial);
+            trial.undetermined.push(OpenFigure { figure: Figure::State, reason });
+        }
     }
     trials
+}
+
+/// Why the state of a trial is open: it has no latency, the growth of its queue is within the error, or it lost packets and nothing tells a
+/// full queue from a bad link.
+fn undecided(trial: &Trial) -> Reason {
+    match trial.undetermined.iter().find(|open| open.figure == Figure::Latency) {
+        Some(open) => open.reason,
+        None if trial.lost == 0 => Reason::TooFewFrames,
+        None => Reason::NoIdlePacket,
+    }
 }
 
 /// Takes away latencies that no idle device explains: of a trial that met one, not even the fastest packet was as fast as packets of

@@ -48,6 +48,9 @@ pub(super) fn trials(report: &TrialsReport, view: &View) -> Section {
     }
     section.table(table);
     section.more(view, report.trials.len(), "trials", "--format csv --table trials");
+    for (why, trials) in not_determined(report, Figure::State, WITHOUT_STATE) {
+        section.say(format!("State not determined for {trials}: {why}."));
+    }
     section
 }
 
@@ -87,34 +90,48 @@ pub(super) fn latency(report: &TrialsReport, view: &View) -> Section {
     }
     section.table(table);
     section.more(view, timed.len(), "trials", "--format csv --table trials");
-    for (why, trials) in without_latency(report) {
+    for (why, trials) in not_determined(report, Figure::Latency, WITHOUT_LATENCY) {
         section.say(format!("Latency not determined for {trials}: {why}."));
     }
     section
 }
 
-/// Why trials have no latency although packets came out, and which.
-fn without_latency(report: &TrialsReport) -> Vec<(&'static str, String)> {
-    let reasons = [
-        (Reason::ClockStep, "a clock was set during the trial"),
-        (Reason::NoAnchor, "nothing compares the clocks"),
-        (
-            Reason::NoIdlePacket,
-            "not even the fastest packet was as fast as in other trials that met an idle device; the path or a clock changed, or the device \
-             was busy",
-        ),
-        (Reason::AssociationUnclear, "several frames fit the same packet"),
-    ];
-    let open = |trial: &&Trial, reason| trial.undetermined.contains(&OpenFigure { figure: Figure::Latency, reason });
-    let of = |(reason, why): (Reason, &'static str)| {
-        let numbers: Vec<String> =
-            report.trials.iter().filter(|trial| open(trial, reason)).map(|trial| trial.trial.to_string()).collect();
+/// Why trials have no latency although packets came out.
+const WITHOUT_LATENCY: &[(Reason, &str)] = &[
+    (Reason::ClockStep, "a clock was set during the trial"),
+    (Reason::NoAnchor, "nothing compares the clocks"),
+    (
+        Reason::NoIdlePacket,
+        "not even the fastest packet was as fast as in other trials that met an idle device; the path or a clock changed, or the device \
+         was busy",
+    ),
+    (Reason::AssociationUnclear, "several frames fit the same packet"),
+];
+
+/// Why the state of trials that have a latency is open.
+const WITHOUT_STATE: &[(Reason, &str)] = &[
+    (Reason::TooFewFrames, "whether a queue grew is within the error of its slope; a longer trial tells"),
+    (Reason::NoIdlePacket, "no trial of this size met an idle device, so a full queue and a bad link look alike"),
+];
+
+/// For which trials a figure is open, by reason.
+fn not_determined(
+    report: &TrialsReport,
+    figure: Figure,
+    reasons: &'static [(Reason, &'static str)],
+) -> impl Iterator<Item = (&'static str, String)> {
+    let open = move |trial: &Trial, figure, reason| trial.undetermined.contains(&OpenFigure { figure, reason });
+    reasons.iter().filter_map(move |&(reason, why)| {
+        // What follows from a latency that is open is said there.
+        let is_own = |trial: &&Trial| {
+            open(trial, figure, reason) && (figure == Figure::Latency || !open(trial, Figure::Latency, reason))
+        };
+        let numbers: Vec<String> = report.trials.iter().filter(is_own).map(|trial| trial.trial.to_string()).collect();
         let shown = numbers.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = if numbers.len() > NAMED { " and others" } else { "" };
         let noun = if numbers.len() == 1 { "trial" } else { "trials" };
         (!numbers.is_empty()).then(|| (why, format!("{noun} {shown}{more}")))
-    };
-    reasons.into_iter().filter_map(of).collect()
+    })
 }
 
 /// Trials that are named in one sentence.
