@@ -43,7 +43,8 @@ pub(super) const TAP_COPIES: Entry = Entry {
     severity_note: "",
     title: "The TAP or SPAN port delivers frames twice",
     meaning: "At least a fifth of the tap's frames are copies of another frame within 10 ms, equal from the IP header on. Sequence numbers, sizes, \
-              rates and overhead are given without the copies; totals of frames are not changed.",
+              rates and overhead are given without the copies; totals of frames are not changed. In `match`, packets of a plaintext side that \
+              come twice and were sent once are left out.",
     causes: &[
         "A SPAN session that mirrors both the ingress and the egress port of the same path.",
         "An aggregation TAP that feeds one link into the monitor port twice, or two captures joined in one file.",

@@ -1,5 +1,7 @@
 //! A run of `match`: two or three streams read together, so that neither has to be kept.
 
+mod copies;
+
 use std::io;
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
@@ -11,7 +13,7 @@ use crate::capture::{CaptureReader, Frame, Source};
 
 use crate::engine::rotation::interleave::Interleave;
 use crate::keys::Dissector;
-use crate::matching::{self, Given, Matcher, PairSettings, Read, Side, Whole};
+use crate::matching::{self, Given, Matcher, Once, PairSettings, Read, Side, Whole};
 use crate::model::pairs::{self, MatchReport, Pair};
 use crate::model::report::{Exactness, RunSummary, Tool};
 use crate::model::{Error, LinkType, Timestamp};
@@ -79,15 +81,28 @@ pub fn pair(
             }
         }
     }
+    let once = if repeatable { copies::left_out(inputs, settings, pairing, &attempts) } else { Once::default() };
     let last = attempts.len() - 1;
     for (at, supposed) in attempts.into_iter().enumerate() {
         let mut run = Run::new(inputs, settings, pairing, supposed, sink.is_some(), one, progress);
-        run.read(at < last, &mut sink)?;
+        run.matcher.leave_out_copies(once);
+        run.read(if at < last { Until::Hopeless } else { Until::End }, &mut sink)?;
         if at == last || run.matcher.has_begun() || progress.interrupted() {
             return run.finish(&mut sink);
         }
     }
     Err(io::Error::other("no attempt was made"))
+}
+
+/// How far captures are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Until {
+    /// All sides end.
+    End,
+    /// The clocks do not seem to be set as supposed.
+    Hopeless,
+    /// So many frames of a plaintext side.
+    Frames(u64),
 }
 
 struct Run<'r> {
@@ -154,14 +169,19 @@ impl<'r> Run<'r> {
         Self { matcher, streams, errors, dissector, expectation: &settings.expectation, progress, one }
     }
 
-    /// Reads until all sides end, or, where there is another beginning to try, until this one is hopeless.
-    fn read(&mut self, may_give_up: bool, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<()> {
+    /// Reads as far as it is wanted, and ends all sides there.
+    fn read(&mut self, until: Until, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<()> {
         let one = self.one;
         if one {
             self.matcher.end(Side::Plain);
         }
         while let Some(side) = self.matcher.wanted() {
-            if self.progress.interrupted() || (may_give_up && self.matcher.is_hopeless()) {
+            let is_enough = match until {
+                Until::End => false,
+                Until::Hopeless => self.matcher.is_hopeless(),
+                Until::Frames(most) => self.matcher.frames().into_iter().any(|own| own >= most),
+            };
+            if self.progress.interrupted() || is_enough {
                 break;
             }
             let Self { matcher, streams: [plain, tunnel, exit], errors, dissector, progress, expectation: _, one: _ } =
@@ -203,6 +223,15 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
+    /// Reads the beginnings of the plaintext sides, each alone.
+    fn look_at_plain(&mut self, frames: u64) {
+        let Self { matcher, streams: [plain, both, exit], errors, dissector, one, .. } = self;
+        let near = if *one { both } else { plain };
+        let few = |matcher: &Matcher, at: usize| matcher.frames().get(at).is_some_and(|own| *own < frames);
+        while few(matcher, 0) && near.captures.next(errors, |frame| matcher.plain(dissector.look(frame))) {}
+        while few(matcher, 1) && exit.captures.next(errors, |frame| matcher.exit(dissector.look(frame))) {}
+    }
+
     fn finish(mut self, sink: &mut Option<&mut PairSink<'_>>) -> io::Result<Matched> {
         deliver(&mut self.matcher, sink)?;
         let (interrupted, one) = (self.progress.interrupted(), self.one);
@@ -214,12 +243,9 @@ impl<'r> Run<'r> {
             }
             let steps = readers.iter().flat_map(|reader| &reader.info().interfaces).map(|i| i.resolution.step_ns());
             let step = steps.fold(None, |most: Option<f64>, step| Some(most.map_or(step, |most| most.max(step))));
-            let facts: Vec<CaptureFacts> = readers
-                .iter()
-                .enumerate()
-                .map(|(at, reader)| capture_facts(reader.info(), interrupted, times.get(at).copied()))
-                .collect();
-            (facts, step)
+            let facts = readers.iter().enumerate();
+            let facts = facts.map(|(at, own)| capture_facts(own.info(), interrupted, times.get(at).copied()));
+            (facts.collect::<Vec<CaptureFacts>>(), step)
         });
         let plain = if one { tunnel.clone() } else { plain };
         let step = [plain.1, tunnel.1].into_iter().flatten().reduce(f64::max);
@@ -236,6 +262,7 @@ impl<'r> Run<'r> {
             frames: read.frames,
             packets: read.packets,
             tunnelled: read.tunnelled,
+            copies: read.copies,
             first_ns: read.first_ns,
             last_ns: read.last_ns,
             timestamp_step_ns: step,

@@ -137,9 +137,20 @@ impl Direction {
             (self.clock.drift_ppm, self.clock.drift_uncertainty_ppm, self.clock.uncertainty_ns) = (None, None, None);
         }
         if impossible {
-            (self.latency_ns.times, self.latency_ns.cut_through) = (None, None);
-            (self.latency_sf_ns, self.latency_ct_ns, self.latency_buckets) = (None, None, None);
+            self.without_latency();
         }
+    }
+
+    /// Takes away the time between the taps.
+    pub(super) fn without_latency(&mut self) {
+        (self.latency_ns.times, self.latency_ns.cut_through) = (None, None);
+        (self.latency_sf_ns, self.latency_ct_ns, self.latency_buckets) = (None, None, None);
+    }
+
+    /// Whether the order was lost and many of its pairs may be others: their times are not those of packets.
+    pub(super) fn is_guesswork(&self) -> bool {
+        let unsure = self.confidence.is_some_and(|mean| mean < 0.9);
+        unsure && self.undetermined.is_some() && self.basis == Some(PairBasis::Order)
     }
 }
 

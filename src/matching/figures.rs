@@ -21,6 +21,7 @@ use crate::matching::occurrences::NamedFrames;
 use crate::matching::packets::flows::{Flow, Flows};
 use crate::matching::packets::ledger::Lost;
 use crate::matching::packets::prefix::Prefix;
+use crate::matching::packets::progress::Progress;
 use crate::model::pairs::{self, ByBasis, Direction, Ends, EndsWay, LossPlace, Padding, PaddingExample, Pairs};
 use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
@@ -51,11 +52,19 @@ pub(crate) struct Figures {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
     pub(crate) frames: u64,
-    /// Packets that could be paired, and those in a tunnel.
+    /// Packets that could be paired, those in a tunnel, and copies that were left out.
     pub(crate) packets: u64,
     pub(crate) tunnelled: u64,
+    pub(crate) copies: u64,
     pub(crate) first_ns: Option<i64>,
     pub(crate) last_ns: Option<i64>,
+}
+
+impl Read {
+    fn of(side: &Progress) -> Self {
+        let Progress { frames, packets, tunnelled, copies, first, latest, .. } = *side;
+        Self { frames, packets, tunnelled, copies, first_ns: first, last_ns: first.map(|_| latest) }
+    }
 }
 
 impl Matcher {
@@ -123,6 +132,7 @@ impl Matcher {
         if order_lost && !order_found {
             leave_open((&clock, step), &pairs, &mut directions, (&mut sizes, &mut bins));
         }
+        without_guesses(&mut directions, (&mut sizes, &mut bins));
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = if order_lost { u64::MAX } else { self.unexplained() };
         let unseen = self.unseen_ways(&flows);
@@ -142,13 +152,6 @@ impl Matcher {
             missed: losses.unmatched_plain.saturating_sub(losses.known_sizes),
             flows: flows.refused,
         };
-        let progress = |p: &super::Progress| Read {
-            frames: p.frames,
-            packets: p.packets,
-            tunnelled: p.tunnelled,
-            first_ns: p.first,
-            last_ns: p.first.map(|_| p.latest),
-        };
         Figures {
             pairs,
             directions,
@@ -164,10 +167,11 @@ impl Matcher {
             silent: doubt
                 .silent
                 .into_iter()
-                .map(|silent| silent.beside(&clock))
+                // Pairs that may be others do not tell when packets passed.
+                .map(|silent| Silent { open: silent.open || order_lost, ..silent.beside(&clock) })
                 .chain(self.ends.iter().flat_map(|ends| ends.silent.iter().copied()))
                 .collect(),
-            sides: [progress(&self.plain), progress(&self.tunnel), progress(&self.exit)],
+            sides: [self.plain, self.tunnel, self.exit].map(|side| Read::of(&side)),
         }
     }
 
@@ -333,6 +337,16 @@ fn leave_open(
     if impossible {
         sizes.iter_mut().for_each(|size| size.latency_ns = None);
         bins.iter_mut().for_each(|bin| (bin.latency_p50_ns, bin.latency_max_ns) = (None, None));
+    }
+}
+
+/// Takes away latencies of directions whose pairs are guesses.
+fn without_guesses(directions: &mut [Direction], (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin])) {
+    for (at, direction) in directions.iter_mut().enumerate().filter(|(_, own)| own.is_guesswork()) {
+        direction.without_latency();
+        sizes.iter_mut().filter(|size| size.sa == direction.sa).for_each(|size| size.latency_ns = None);
+        let own = bins.iter_mut().filter(|bin| bin.direction as usize == at);
+        own.for_each(|bin| (bin.latency_p50_ns, bin.latency_max_ns) = (None, None));
     }
 }
 

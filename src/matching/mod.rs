@@ -33,8 +33,9 @@ use crate::matching::content::alike::Usual;
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::content::index::Index;
 use crate::matching::content::queue::Queue;
+use crate::matching::content::repeats::Repeats;
 pub(crate) use crate::matching::measure::checks::Checks;
-use crate::matching::measure::clock::{Clock, Differences};
+use crate::matching::measure::clock::Differences;
 use crate::matching::measure::doubt::Jumps;
 pub(crate) use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::tally::Tally;
@@ -83,6 +84,24 @@ pub(crate) enum Side {
     Exit,
 }
 
+/// On which plaintext sides copies are left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Once {
+    pub(crate) plain: bool,
+    pub(crate) exit: bool,
+}
+
+/// What was counted so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FirstLook {
+    /// Packets of the plain side and of the far one that repeat one seen shortly before.
+    pub(crate) repeated: [u64; 2],
+    /// Plaintext packets that were found in the tunnel.
+    pub(crate) pairs: u64,
+    /// Those that were found on the far side.
+    pub(crate) arrived: u64,
+}
+
 /// A number that a tunnel has here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum TunnelKey {
@@ -108,6 +127,10 @@ pub(crate) struct Matcher {
     plain: Progress,
     tunnel: Progress,
     exit: Progress,
+    /// Copies on the plain side and on the far one.
+    copies: [Repeats; 2],
+    /// Whether they are left out.
+    once: Once,
     ends: Option<EndToEnd>,
     /// Difference of the clocks as far as it is known from pairs.
     ahead: Option<i64>,
@@ -145,6 +168,8 @@ impl Matcher {
             plain: Progress::default(),
             tunnel: Progress::default(),
             exit: Progress { ended: !exit, ..Progress::default() },
+            copies: Default::default(),
+            once: Once::default(),
             ends: exit.then(EndToEnd::default),
             ahead: settings.one_clock.then_some(0),
             supposed,
@@ -165,6 +190,23 @@ impl Matcher {
     /// with block, IV and ICV, whether it is transport mode, and up to which length the sender fills up.
     pub(crate) fn expect(&mut self, given: Given) {
         self.given = given;
+    }
+
+    /// Copies of plaintext packets are left out: the tunnel carries them once.
+    pub(crate) const fn leave_out_copies(&mut self, once: Once) {
+        self.once = once;
+    }
+
+    /// Frames of the plain side and of the far one so far.
+    pub(crate) const fn frames(&self) -> [u64; 2] {
+        [self.plain.frames, self.exit.frames]
+    }
+
+    /// What was counted so far.
+    pub(crate) fn counted(&self) -> FirstLook {
+        let pairs = self.ledger.flows.iter().map(|(_, flow)| flow.matched).sum();
+        let arrived = self.ends.as_ref().map_or(0, EndToEnd::matched);
+        FirstLook { repeated: self.copies.each_ref().map(|copies| copies.seen), pairs, arrived }
     }
 
     /// Packets in fragments are put together for keys that may open them.
@@ -273,14 +315,23 @@ impl Matcher {
 
     fn plain_packet(&mut self, sight: Sight<'_>) {
         let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None) else { return };
-        self.plain.packets += 1;
-        self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
         let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
         let packet = sight.plain(outer, flow);
+        let [copies, _] = &mut self.copies;
+        let again = copies.repeats(&packet);
+        if again && self.once.plain {
+            self.plain.copies += 1;
+            return;
+        }
+        self.plain.packets += 1;
+        self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
+        if again && let Some(flow) = self.ledger.flows.get_mut(flow) {
+            flow.repeated += 1;
+        }
         if let Some(ends) = &mut self.ends {
-            ends.plain(&packet, outer, self.exit.until());
+            ends.plain(&packet, outer, (self.exit.until(), again));
         }
         let serial = self.ledger.plain.push(packet);
         if let Some(identity) = packet.identity {
@@ -348,9 +399,15 @@ impl Matcher {
         if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
             && let Some(ends) = &mut self.ends
         {
-            self.exit.packets += 1;
             let packet = sight.plain(outer, 0);
-            ends.exit(&packet, outer, self.plain.until());
+            let [_, copies] = &mut self.copies;
+            let again = copies.repeats(&packet);
+            if again && self.once.exit {
+                self.exit.copies += 1;
+                return;
+            }
+            self.exit.packets += 1;
+            ends.exit(&packet, outer, (self.plain.until(), again));
         }
     }
 
@@ -485,33 +542,6 @@ impl Matcher {
         // The next pairs are held in the same room.
         held.clear();
         self.held = held;
-    }
-
-    /// Whether the pairs of the two directions contradict each other by more than a few outliers and the steps of the clocks explain.
-    fn contradicted(&self, clock: &Clock) -> bool {
-        /// Nanoseconds.
-        const TOLERATED: f64 = 1e6;
-        /// Steps of timestamps that tell no order of packets, and frames that show them.
-        const COARSE: f64 = 1e8;
-        const FRAMES: u64 = 64;
-        let step = self.plain.step.max(self.tunnel.step) as f64;
-        let coarse = step >= COARSE && self.plain.frames.min(self.tunnel.frames) >= FRAMES;
-        coarse || clock.contradiction_ns > TOLERATED + 2.0 * step
-    }
-
-    fn clock(&mut self) -> Clock {
-        /// Steps of timestamps that hide a drift, in nanoseconds, and the most that a drift may be uncertain.
-        const COARSE: f64 = 100_000.0;
-        const MOST: f64 = 1e-3;
-        if self.settings.one_clock {
-            return Clock::ONE;
-        }
-        let clock = self.differences.clock();
-        let step = self.plain.step.max(self.tunnel.step) as f64;
-        let span = |side: &Progress| side.first.map_or(0, |first| side.latest.saturating_sub(first)).max(1) as f64;
-        let hidden = if step < COARSE { 0.0 } else { 2.0 * step / span(&self.plain).min(span(&self.tunnel)) };
-        let drift_uncertainty = clock.drift_uncertainty.map(|own| own + hidden).filter(|own| *own < MOST);
-        Clock { drift_uncertainty, ..clock }
     }
 
     /// Takes in what came of the ICVs of a frame, of which `stack` is the dissection with what was opened.

@@ -9,7 +9,7 @@ use crate::analysis::finish::findings::{Draft, Listed, capture, filter, percent,
 use crate::matching::occurrences::{self, NamedFrames};
 use crate::matching::{Checks, Silent};
 use crate::model::SaKey;
-use crate::model::pairs::{Direction, EndsWay, LossPlace, MatchReport, PairBasis, TunnelWay, Undetermined};
+use crate::model::pairs::{Direction, EndsWay, LossPlace, MatchReport, PairBasis, Side, TunnelWay, Undetermined};
 use crate::model::report::{Finding, Rfc3339};
 
 /// What is wrong or worth knowing.
@@ -42,12 +42,27 @@ pub(crate) fn findings(
         findings.extend(behind(report, direction, named));
         findings.extend(undetermined(direction));
     }
+    findings.extend(copies("plaintext side", &report.plain));
+    findings.extend(report.exit.as_ref().and_then(|exit| copies("exit", exit)));
     findings.extend(holes(silent));
     findings.extend(ends(report));
     findings.extend(nothing(report));
     sort(&mut findings);
     filter::by_frames(&mut findings);
     findings
+}
+
+/// Packets of a plaintext side that were left out.
+fn copies(name: &str, side: &Side) -> Option<Finding> {
+    let all = side.packets.saturating_add(side.copies);
+    let evidence = format!(
+        "{} of {} on the {name} ({}) repeat a packet seen within the last 10 ms, and were sent once: the beginning of the captures has as many \
+         pairs without them. They are left out of every figure.",
+        side.copies,
+        plural(all, "packet"),
+        percent(side.copies, all)
+    );
+    (side.copies > 0).then(|| Draft::new("tap-copies", evidence).count(side.copies).done())
 }
 
 /// Packets that the later of two taps did not show.

@@ -47,6 +47,12 @@ fn is_uncounted(sa: &SaTally, missing: u64, missed: u64) -> bool {
     sa.encapsulated == Some(true) && sa.uncovered == 0 && own > missed + FEW.max(own / OF)
 }
 
+/// Why a loss is not known where packets repeat others. Those that were sent again at once are in the tunnel too: far fewer of them have no
+/// counterpart.
+fn repeated(repeated: u64, missed: u64) -> Option<Undetermined> {
+    (are_more_than_few(repeated, missed) && missed > repeated / 4).then(|| doubt::repeated(repeated, missed))
+}
+
 /// Whether packets that contradict a loss are more than an edge or a stray pair explains.
 fn are_more_than_few(count: u64, lost: u64) -> bool {
     /// A number, and a share of the lost ones as 1 in N.
@@ -99,7 +105,8 @@ impl Matcher {
             return Some(doubt::timeless());
         }
         let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
-        if let Some(own) = self.unproved(at, sa, lost) {
+        let again = losses.repeated.get(&at).copied().unwrap_or(0);
+        if let Some(own) = self.unproved(at, sa, lost).or_else(|| repeated(again, missed)) {
             return Some(own);
         }
         // Where many pairs are guesses, what is left over is one, too; most of all where packets of both sides are.

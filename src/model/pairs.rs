@@ -83,6 +83,8 @@ pub struct Side {
     pub packets: u64,
     /// Packets in a tunnel or under AH or ESP.
     pub tunnelled: u64,
+    /// Packets that the TAP showed again within 10 ms and the tunnel carries once. They are left out of every other figure.
+    pub copies: u64,
     /// Time of the earliest frame, in nanoseconds since the epoch.
     pub first_ns: Option<i64>,
     /// Time of the latest frame.

@@ -6,6 +6,7 @@ mod support;
 mod bins;
 mod clocks;
 mod contract;
+mod copies;
 mod lab;
 mod padding;
 mod random;

@@ -34,6 +34,8 @@ struct Waiting {
     bytes: u32,
     ttl: u8,
     pattern: Option<Pattern>,
+    /// Whether it repeats a packet seen shortly before.
+    again: bool,
 }
 
 /// What became of the packets of one flow.
@@ -45,7 +47,7 @@ pub(in crate::matching) struct FlowEnds {
     /// Packets that only the plain side showed, and only the far one, while both were recording.
     pub(in crate::matching) only_plain: u64,
     pub(in crate::matching) only_exit: u64,
-    /// Packets that one side lacks while its tap showed no frame at all, which nothing explains.
+    /// Packets that one side lacks while its tap showed no frame at all, which nothing explains, or that repeat others.
     pub(in crate::matching) open: u64,
     /// Differences of the timestamps of its pairs.
     reach: Reach,
@@ -136,8 +138,8 @@ impl EndToEnd {
     }
 
     /// A packet of the near side; the far one was read up to `until`.
-    pub(in crate::matching) fn plain(&mut self, packet: &Plain, outer: &IpHeader, until: i64) {
-        let Some((identity, own)) = waiting(packet, outer) else {
+    pub(in crate::matching) fn plain(&mut self, packet: &Plain, outer: &IpHeader, (until, again): (i64, bool)) {
+        let Some((identity, own)) = waiting(packet, outer, again) else {
             self.leave_untold(packet.pos);
             return;
         };
@@ -153,9 +155,9 @@ impl EndToEnd {
     }
 
     /// A packet of the far side; the near one was read up to `until`.
-    pub(in crate::matching) fn exit(&mut self, packet: &Plain, outer: &IpHeader, until: i64) {
+    pub(in crate::matching) fn exit(&mut self, packet: &Plain, outer: &IpHeader, (until, again): (i64, bool)) {
         self.pads.add(packet.pad_bytes, packet.pattern);
-        let Some((identity, own)) = waiting(packet, outer) else { return };
+        let Some((identity, own)) = waiting(packet, outer, again) else { return };
         match self.plain.take(identity) {
             Some((other, more)) => self.pair(other, own, more),
             None => {
@@ -249,6 +251,9 @@ impl EndToEnd {
         }
         let Waiting { pos, ns, bytes, .. } = *packet;
         let later = self.later(packet);
+        if self.is_repeated(packet) {
+            return self.leave_untold(pos);
+        }
         let Some((flow, _)) = self.flow(packet) else { return self.leave_untold(pos) };
         let expected = later.map(|(least, usual, most)| {
             let at = |difference: i64| ns.saturating_add(difference);
@@ -275,6 +280,9 @@ impl EndToEnd {
             self.uncovered += 1;
             return;
         }
+        if self.is_repeated(packet) {
+            return;
+        }
         let Waiting { ns, bytes, .. } = *packet;
         let later = self.later(packet);
         let Some((flow, _)) = self.flow(packet) else { return };
@@ -289,6 +297,16 @@ impl EndToEnd {
             }
             self.size(flow, bytes, true, 1);
         }
+    }
+
+    /// Leaves open what repeats a packet seen shortly before: a TAP may have shown it twice.
+    fn is_repeated(&mut self, packet: &Waiting) -> bool {
+        if packet.again
+            && let Some((_, flow)) = self.flow(packet)
+        {
+            flow.open += 1;
+        }
+        packet.again
     }
 
     fn leave_untold(&mut self, pos: FramePos) {
@@ -322,6 +340,11 @@ impl EndToEnd {
         plain.iter().for_each(|packet| self.only_plain(packet));
         exit.iter().for_each(|packet| self.only_exit(packet));
         self.judge();
+    }
+
+    /// Packets seen on both sides so far.
+    pub(in crate::matching) fn matched(&self) -> u64 {
+        self.flows.iter().map(|(_, flow)| flow.matched).sum()
     }
 
     /// How many more packets from one address to another went from the plain side to the far one than back.
@@ -358,7 +381,7 @@ impl EndToEnd {
     }
 }
 
-fn waiting(packet: &Plain, outer: &IpHeader) -> Option<(Identity, Waiting)> {
+fn waiting(packet: &Plain, outer: &IpHeader, again: bool) -> Option<(Identity, Waiting)> {
     let waiting = Waiting {
         pos: packet.pos,
         ns: packet.time.ns()?,
@@ -368,6 +391,7 @@ fn waiting(packet: &Plain, outer: &IpHeader) -> Option<(Identity, Waiting)> {
         bytes: packet.bytes,
         ttl: packet.marks.ttl,
         pattern: packet.pattern,
+        again,
     };
     Some((packet.identity?, waiting))
 }

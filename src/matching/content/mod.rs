@@ -5,3 +5,4 @@ pub(super) mod ends;
 pub(super) mod identity;
 pub(super) mod index;
 pub(super) mod queue;
+pub(super) mod repeats;

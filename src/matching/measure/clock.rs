@@ -6,6 +6,7 @@
 //! is nearest to all points (Moon, Skelly and Towsley, 1999); its slope is the drift. With both directions the true line lies between the
 //! two edges: the lines that fit there bound offset and drift.
 
+mod compared;
 mod steps;
 
 use self::steps::DelaySteps;

@@ -188,6 +188,19 @@ pub(in crate::matching) fn between(count: u64) -> Undetermined {
     }
 }
 
+/// Packets of the plain side that repeat others, among those without counterpart.
+pub(in crate::matching) fn repeated(count: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} plaintext packets repeat one seen within 10 ms before, and {missed} have no counterpart: the TAP may show packets twice"
+        )
+        .into(),
+        decide: "a capture that shows each packet once, or the counters of the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Packets without counterpart, of which nothing tells which tap they passed first.
 pub(in crate::matching) fn undirected(plain: u64, tunnelled: u64, missing: u64) -> Undetermined {
     let what = if plain == 0 && tunnelled == 0 {

@@ -25,6 +25,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
     /// Those of which is not known whether they are in the tunnel.
     pub(in crate::matching) aside: BTreeMap<u32, u64>,
+    /// All plaintext packets that repeat one seen shortly before.
+    pub(in crate::matching) repeated: BTreeMap<u32, u64>,
     /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
     pub(in crate::matching) ends: Option<EndLosses>,
     /// Smallest MTU that an ICMP error stated to a sender, by SA.
@@ -63,6 +65,7 @@ impl Losses {
                 *losses.missed.entry(*sa).or_default() += counts.unmatched;
                 *losses.uncovered.entry(*sa).or_default() += counts.uncovered;
                 *losses.aside.entry(*sa).or_default() += counts.aside;
+                *losses.repeated.entry(*sa).or_default() += counts.repeated;
             }
         }
         for ((flow, bytes), count) in missed {
@@ -188,15 +191,17 @@ impl Losses {
         before: Option<u64>,
     ) -> (Option<u64>, Option<u64>) {
         let Some(ends) = self.ends.as_ref().filter(|ends| !ends.open.contains_key(&sa)) else { return (None, None) };
-        let lost = match bytes {
-            Some(bytes) => ends.sizes.get(&(sa, bytes)),
-            None => ends.lost.get(&sa),
-        };
-        let lost = lost.copied().unwrap_or(0);
-        let behind = before.map(|before| match (&ends.behind, bytes) {
-            (Some((_, sizes)), Some(bytes)) => sizes.get(&(sa, bytes)).copied().unwrap_or(0),
-            (Some((sas, _)), None) => sas.get(&sa).copied().unwrap_or(0),
-            (None, _) => lost.saturating_sub(before),
+        // Of an SA without flows nothing is known.
+        let Some(all) = ends.lost.get(&sa).copied() else { return (None, None) };
+        let lost = bytes.map_or(all, |bytes| ends.sizes.get(&(sa, bytes)).copied().unwrap_or(0));
+        let behind = before.map(|before| {
+            let told = match (&ends.behind, bytes) {
+                (Some((_, sizes)), Some(bytes)) => sizes.get(&(sa, bytes)).copied().unwrap_or(0),
+                (Some((sas, _)), None) => sas.get(&sa).copied().unwrap_or(0),
+                (None, _) => lost,
+            };
+            // What was lost before the tunnel did not reach the exit either: a pair by order may have taken a neighbour for it.
+            told.min(lost.saturating_sub(before))
         });
         (Some(lost), behind)
     }

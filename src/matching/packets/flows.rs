@@ -34,6 +34,8 @@ pub(in crate::matching) struct Flow {
     pub(in crate::matching) matched: u64,
     /// Packets that were not.
     pub(in crate::matching) unmatched: u64,
+    /// Packets that repeat one seen shortly before: copies of a TAP, or sent again at once.
+    pub(in crate::matching) repeated: u64,
     /// Packets that were seen beside the tunnel, in clear.
     pub(in crate::matching) clear: u64,
     /// Packets from before the tunnel's capture began or after it ended.

@@ -12,6 +12,8 @@ pub(in crate::matching) struct Progress {
     pub(in crate::matching) packets: u64,
     /// Packets in a tunnel.
     pub(in crate::matching) tunnelled: u64,
+    /// Packets that were left out as copies.
+    pub(in crate::matching) copies: u64,
     pub(in crate::matching) ended: bool,
     /// What all times are multiples of, in nanoseconds.
     pub(in crate::matching) step: i64,

@@ -13,6 +13,7 @@ fn side(path: &str, frames: u64) -> Side {
         frames,
         packets: frames - 1,
         tunnelled: 0,
+        copies: 0,
         first_ns: Some(START),
         last_ns: Some(START + 15_020_000_000),
         timestamp_step_ns: Some(1_000.0),

@@ -11,7 +11,7 @@
 //! matters nowhere, they are kept longer than anything is looked for, by what the clock may step back. It may do so in several
 //! steps, each tolerated; where they add up to more than one may have, the frames are counted (`adrift`).
 
-mod chain;
+pub(crate) mod chain;
 mod head;
 mod merge;
 mod recent;

@@ -1,6 +1,6 @@
 //! What is kept of all traffic: rates, sizes on the wire, fragments, flows, copies.
 
-pub(in crate::analysis) mod copies;
+pub(crate) mod copies;
 pub(in crate::analysis) mod flows;
 pub(in crate::analysis) mod fragments;
 pub(in crate::analysis) mod notices;

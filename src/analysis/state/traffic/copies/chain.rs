@@ -13,12 +13,12 @@ pub(super) const NONE_OLDER: Older = [VACANT; DECIDE - 1];
 
 /// Equal frames, each at most the window behind the one before it: the times of the last few, latest first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     pub(super) times: [i64; DECIDE],
 }
 
 impl Chain {
-    pub(super) const EMPTY: Self = Self { times: [VACANT; DECIDE] };
+    pub(crate) const EMPTY: Self = Self { times: [VACANT; DECIDE] };
 
     pub(super) fn new(latest: i64, older: Older) -> Self {
         let mut times = [latest; DECIDE];
@@ -27,14 +27,14 @@ impl Chain {
     }
 
     /// What of it a frame of this time continues: nothing, where it is more than the window away.
-    pub(super) fn before(self, time: i64) -> Self {
+    pub(crate) fn before(self, time: i64) -> Self {
         match self.times {
             [latest, ..] if latest != VACANT && is_near(time, latest) => self,
             _ => Self::EMPTY,
         }
     }
 
-    pub(super) fn latest(&self) -> Option<i64> {
+    pub(crate) fn latest(&self) -> Option<i64> {
         self.times.first().copied().filter(|time| *time != VACANT)
     }
 
@@ -54,12 +54,12 @@ impl Chain {
         [a, b, c]
     }
 
-    pub(super) fn then(self, time: i64) -> Self {
+    pub(crate) fn then(self, time: i64) -> Self {
         Self::new(time, self.older())
     }
 
     /// Whether a frame of this time, which continues the chain, ends a cluster of it.
-    pub(super) fn is_copied_at(&self, time: i64) -> bool {
+    pub(crate) fn is_copied_at(&self, time: i64) -> bool {
         let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
         let [latest, second, ..] = self.times;
         // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.

@@ -1,0 +1,79 @@
+//! Packets that a TAP or SPAN port shows again on a plaintext side.
+//!
+//! By the plain side alone copies look like packets that were sent again at once. So a first look pairs the beginning of the captures with and
+//! without them (`engine/pairing/copies.rs`): what the tunnel carries once was sent once. Where there is no such look, what repeats others and has no
+//! counterpart is left open.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::FixedState;
+
+use crate::analysis::limits::COPY_WINDOW_NS;
+use crate::analysis::state::traffic::copies::chain::Chain;
+use crate::matching::content::identity::Identity;
+use crate::matching::packets::ledger::Plain;
+
+/// The packets of the last moments, by content.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct Repeats {
+    latest: VecDeque<(i64, u64)>,
+    chains: HashMap<u64, Chain, FixedState>,
+    /// Packets that repeat one seen shortly before.
+    pub(in crate::matching) seen: u64,
+}
+
+/// Packets that are remembered; a 10G link shows 150,000 in the time of the window.
+const MOST: usize = 1 << 18;
+
+impl Repeats {
+    /// Whether a packet is one more of a cluster of equal ones, by the rule of reports (`tap-copies`).
+    pub(in crate::matching) fn repeats(&mut self, packet: &Plain) -> bool {
+        packet.identity.zip(packet.time.ns()).is_some_and(|(identity, ns)| self.add(identity, ns))
+    }
+
+    fn add(&mut self, identity: Identity, ns: i64) -> bool {
+        while let Some((time, key)) = self.latest.front().copied() {
+            if ns.saturating_sub(time) <= COPY_WINDOW_NS && self.latest.len() < MOST {
+                break;
+            }
+            self.latest.pop_front();
+            // A later packet of the chain is still remembered.
+            if self.chains.get(&key).is_some_and(|chain| chain.latest() == Some(time)) {
+                self.chains.remove(&key);
+            }
+        }
+        let key = identity.key ^ identity.whole.unwrap_or_default();
+        let own = self.chains.entry(key).or_insert(Chain::EMPTY);
+        let chain = own.before(ns);
+        *own = chain.then(ns);
+        self.latest.push_back((ns, key));
+        let repeats = chain.is_copied_at(ns);
+        self.seen += u64::from(repeats);
+        repeats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeated(times: impl IntoIterator<Item = (i64, u64)>) -> Vec<usize> {
+        let mut repeats = Repeats::default();
+        let identity = |key| Identity { key, whole: None };
+        let all = times.into_iter().enumerate();
+        all.filter_map(|(at, (ns, key))| repeats.add(identity(key), ns).then_some(at)).collect()
+    }
+
+    #[test]
+    fn copies_follow_at_once_and_equal_packets_at_their_pace() {
+        let ms = 1_000_000;
+        let twice = (0..6).flat_map(|n| [(n * ms, 7), (n * ms + 3_000, 7)]);
+        assert_eq!(repeated(twice), [1, 3, 5, 7, 9, 11]);
+        let paced = (0..50).map(|n| (n * ms, 7));
+        assert!(repeated(paced).len() <= 3, "the first four of a chain have nothing to be compared with");
+        let others = (0..50).map(|n| (n * ms, n as u64));
+        assert_eq!(repeated(others), [0_usize; 0]);
+        let far = [(0, 7), (COPY_WINDOW_NS + 1, 7)];
+        assert_eq!(repeated(far), [0_usize; 0]);
+    }
+}
