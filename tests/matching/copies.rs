@@ -78,8 +78,8 @@ fn copies_of_a_tap_are_left_out() {
     let Taps([near, tunnel, far]) = taps(|_| 1, &lost);
     let (tunnel, once, far_once) = (file("tunnel", &tunnel), file("once", &near), file("far", &far));
     let want = report(&once, &tunnel, Some(&far_once));
-    let patterns: [(&str, fn(u64) -> bool); 2] = [("all", |_| true), ("bursts", |at| at / 50 % 3 == 0)];
-    for (name, pattern) in patterns {
+    for name in ["all", "bursts"] {
+        let pattern = |at: u64| name == "all" || at / 50 % 3 == 0;
         let (near, near_copies) = copied(&near, pattern);
         let (far, far_copies) = copied(&far, pattern);
         let (near, far) = (file(&format!("near-{name}"), &near), file(&format!("far-{name}"), &far));
