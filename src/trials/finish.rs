@@ -2,7 +2,7 @@
 
 use super::association::row::At;
 use super::association::stepped::{self, Forward};
-use super::association::{Clocks, FrameRow, Span, from_last, joined, pair, row};
+use super::association::{Clocks, FrameRow, Span, TapTimes, from_last, joined, pair, row};
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::left_out;
@@ -78,6 +78,9 @@ pub(crate) fn finish(mut taps: Taps, settings: &TrialsSettings, known: &TapsGive
     for _ in 0..MAX_FORWARD {
         let Some(step) = set_forward(&taps, settings, known) else { break };
         taps.undo(step);
+        if step.by == 0 {
+            break;
+        }
     }
     figured(&taps, settings, known)
 }
@@ -96,14 +99,25 @@ fn set_forward(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) ->
     let ways = Ways::of(taps, settings.one_clock, settings.ends);
     let both = seen(taps, &ways, settings, known);
     let clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
-    both.iter().enumerate().find_map(|(way, seen)| {
+    let mut open = None;
+    for (way, seen) in both.iter().enumerate() {
         let Load { row, raw, .. } = load(taps, seen, way, &clocks, settings);
         let chained = busy_chains(&row, seen, &clocks, wide(settings.gap_ns));
         let mut later: Vec<&(Place, At)> = seen.iter().skip(1).collect();
         later.reverse();
         let rules = stepped::ShiftRules { gap: wide(settings.gap_ns), one_clock: settings.one_clock };
-        later.into_iter().find_map(|(place, at)| stepped::forward(&row, &raw, (*place, at), &clocks, &chained, rules))
-    })
+        for (place, at) in later {
+            let others = || seen.iter().skip(1).filter(|(other, _)| other != place);
+            let silent =
+                |from: i64, to: i64| others().any(|(other, at)| stepped::is_silent(*other, at, &clocks, (from, to)));
+            let found = stepped::forward(&row, &raw, (*place, at), &clocks, &chained, rules, &silent);
+            if found.is_some_and(|found| found.by != 0) {
+                return found;
+            }
+            open = open.or(found);
+        }
+    }
+    open
 }
 
 fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Figured {
@@ -126,6 +140,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     for (way, seen) in both.iter().enumerate() {
         let (row, own) = direction(taps, seen, way, &clocks, settings);
         out.swapped.extend(left_out::swapped(&row, seen, &clocks));
+        out.degraded.extend(left_out::never_came(&row, seen, &clocks));
         out.flows.extend(left_out::flows(taps, &row));
         found.extend(own);
         rows.push(row);
@@ -229,14 +244,17 @@ fn direction(
             number: 0,
         })
         .collect();
-    // A clock that was set is put right to about one frame.
+    // A clock that was set is put right to about one frame, and no time is better than the stamps.
     let set = seen.iter().any(|(place, _)| !taps.place(*place).steps.is_empty());
-    let slack = if settings.one_clock && !set { 0 } else { SLACK_NS };
+    let grain = seen.iter().map(|(place, _)| taps.place(*place).grain.step()).max().unwrap_or(0);
+    let slack = grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS });
+    row.slack = slack;
     let chained = busy_chains(&row, seen, clocks, wide(settings.gap_ns));
     let parts: Vec<(usize, usize)> = spans.iter().map(|span| (span.from, span.to)).collect();
+    let rules = TapTimes { slack, gap: wide(settings.gap_ns) };
     for (place, at) in seen.iter().skip(1) {
         let tap = taps.place(*place);
-        let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, (&chained, &parts), slack);
+        let bases = pair(&mut row, (*place, at), &tap.tunnelled.records, clocks, (&chained, &parts), rules);
         if row.last() == Some(*place) {
             let of = |found: &Found| {
                 let chain = chained.partition_point(|span| span.to <= found.stretch.from);

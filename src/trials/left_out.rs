@@ -1,5 +1,7 @@
 //! What is no trial, and what the report must say beside the trials.
 
+use std::collections::HashSet;
+
 use super::association::row::{At, Sighted};
 use super::association::{Clocks, FrameRow, MISSING};
 use super::finish::Found;
@@ -80,6 +82,17 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
         return Some(format!(
             "The last tap shows no frame at all in the first {seconds:.3} s of it: its capture may have begun later."
         ));
+    }
+    // Fewer packets as well, where nothing else was lost: what nobody looked at is not lost.
+    if some && row.last() == Some(place) && row.thin.is_none() {
+        let lost = out.iter().filter(|d| **d == MISSING).count();
+        let unseen = t.iter().zip(out).filter(|(t, d)| **d == MISSING && **t < first).count();
+        if lost > 0 && lost == unseen {
+            let seconds = (first - found.begin) as f64 / 1e9;
+            return Some(format!(
+                "The last tap shows no frame at all in the first {seconds:.3} s of it, and no later packet is missing: its capture may have begun later."
+            ));
+        }
     }
     let behind = t.partition_point(|t| *t <= last.saturating_add(STALL_NS));
     let seconds = (found.end - last.max(found.begin)) as f64 / 1e9;
@@ -211,6 +224,31 @@ fn distinct(at: &At) -> Option<u64> {
     keys.dedup();
     (keys.len() * 100 >= at.frames.len() * 49 && at.frames.iter().all(|frame| frame.frames == 1))
         .then_some(keys.len() as u64)
+}
+
+/// What the report says of packets that the last tap shows, during the loads, and the first one does not, where contents tell packets apart.
+pub(super) fn never_came(row: &FrameRow, seen: &[(Place, At)], clocks: &Clocks) -> Option<String> {
+    let (_, came) = seen.first().filter(|(_, at)| !at.tunnel)?;
+    let (place, left) = seen.last().filter(|(_, at)| seen.len() > 1 && at.visible)?;
+    let (begin, end) = (row.t.first()?, row.t.last()?);
+    let known: HashSet<ContentDigest> = row.key.iter().copied().collect();
+    if row.thin.is_some() || distinct(came)? * 100 < 99 * came.frames.len() as u64 {
+        return None;
+    }
+    let own = left.frames.iter().filter(|frame| frame.test && frame.key != ContentDigest::NONE);
+    let during = own.filter(|frame| (*begin..=*end).contains(&clocks.map(*place, frame.t)));
+    let (mut met, mut unknown) = (0_usize, 0_usize);
+    for frame in during {
+        *(if known.contains(&frame.key) { &mut met } else { &mut unknown }) += 1;
+    }
+    // Where a device changes packets, contents tell nothing.
+    (unknown >= STALL_FRAMES && met > unknown).then(|| {
+        format!(
+            "{unknown} packets of the load left at the last tap ({}) and are not in the capture of the first tap, which seems to have missed \
+             them: the counts of sent packets and the offered rates are too low.",
+            row.direction.name()
+        )
+    })
 }
 
 /// The busiest flows of the test load.

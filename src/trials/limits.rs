@@ -31,6 +31,11 @@ pub(super) const MAX_LISTED: usize = 1_000;
 
 /// Times further from 1970 stick there, so that differences of times have room in 64 bits: 73 years.
 pub(super) const FURTHEST_NS: i64 = 1 << 61;
+/// Times that are finer than this are not looked at, and those that are coarser than that are no times, in nanoseconds.
+pub(super) const COARSE_NS: i64 = 1_000_000;
+pub(super) const COARSEST_NS: i64 = 1_000_000_000;
+/// Frames that tell how fine the times of a tap are, at least.
+pub(super) const COARSE_FRAMES: u64 = 50;
 /// A clock that steps back by less is no step but frames out of order, in nanoseconds.
 pub(super) const STEP_BACK_NS: i64 = 5_000_000;
 /// A clock that is set forward by less is not told from what devices do, in nanoseconds.

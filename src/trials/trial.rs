@@ -5,6 +5,7 @@ use super::figures::load::Headers;
 use super::figures::{Measured, Sample, measure};
 use super::finish::Found;
 use super::left_out;
+use super::limits::TAPS_APART;
 use super::read::skipped::missing;
 use super::read::{Place, Taps};
 use super::settings::TrialsSettings;
@@ -60,6 +61,8 @@ pub(super) fn measured(
         sequence_lost: sequenced.then_some(skipped),
         control: control(taps, first, found, clocks),
         link_rate: settings.link_rate_bps,
+        grain: row.places.iter().map(|place| taps.place(*place).grain.step()).max().unwrap_or(0),
+        lost_behind: &|x, y| missing(&row.skips, x, y),
         no_latency: no_latency(taps, row, found, clocks),
         inside: row.out.get(..from).unwrap_or_default().iter().filter(|d| **d > found.begin).count(),
         more_out: last.and_then(|last| row.unclear(last, (from, to))).is_some_and(|own| own.more),
@@ -145,7 +148,16 @@ fn no_latency(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Op
     if !known(row.first()) || !known(Some(last)) {
         return Some(Reason::NoAnchor);
     }
-    row.unclear(last, (found.stretch.from, found.stretch.to)).map(|_| Reason::AssociationUnclear)
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    if row.unclear(last, (from, to)).is_some() {
+        return Some(Reason::AssociationUnclear);
+    }
+    // Packets that left before they came, by their content: the clocks contradict each other.
+    let came = row.t.get(from..to).unwrap_or_default();
+    let left = row.out.get(from..to).unwrap_or_default();
+    let sooner = row.slack.max(TAPS_APART);
+    let impossible = came.iter().zip(left).any(|(t, d)| *d != MISSING && *d < t - sooner);
+    (impossible && row.thin.is_none()).then_some(Reason::ClockStep)
 }
 
 /// With the tunnel tap alone: packets that are missing were offered.

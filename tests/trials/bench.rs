@@ -101,6 +101,14 @@ pub struct Bench {
     pub protocol: u8,
     /// Source ports of the load.
     pub ports: u64,
+    /// Source addresses of the load, in turn.
+    pub hosts: u64,
+    /// From when to when the device sends nothing.
+    pub pause: Option<(f64, f64)>,
+    /// From when to when each tap misses everything.
+    pub hole: [Option<(f64, f64)>; 3],
+    /// Nanoseconds from one time stamp to the next at the taps behind the device.
+    pub grain: u64,
 }
 
 impl Default for Bench {
@@ -142,6 +150,10 @@ impl Default for Bench {
             outage: None,
             protocol: 17,
             ports: 1,
+            hosts: 1,
+            pause: None,
+            hole: [None; 3],
+            grain: 1,
         }
     }
 }
@@ -185,6 +197,11 @@ impl Made {
         ]
         .map(str::to_owned)
         .to_vec()
+    }
+
+    /// All three taps, each with a clock of its own.
+    pub fn clocks(&self) -> Vec<String> {
+        self.all().into_iter().filter(|own| own != "--one-clock").collect()
     }
 
     /// Without the exit.
@@ -267,6 +284,8 @@ impl Bench {
                 let service = slower * (self.per_packet + self.per_octet * load.size as u64);
                 let more = if self.wobble > 0 { service * noise.below(2 * self.wobble) / 100 } else { 0 };
                 let done = t.max(free) + service + more - service * self.wobble / 100;
+                let paused = self.pause.filter(|(from, to)| (since(*from)..since(*to)).contains(&done));
+                let done = paused.map_or(done, |(_, to)| since(to) + service);
                 free = done;
                 inside.push_back(done);
                 if spi == 0x1001 && self.rekey.is_some_and(|at| t >= since(at)) {
@@ -340,7 +359,8 @@ impl Bench {
             for (number, frame) in frames.into_iter().enumerate() {
                 let t = frame.time_ns;
                 let missed = self.missed[tap].is_some_and(|every| number as u64 % every == every / 2);
-                if missed || !(window.0..=window.1).contains(&t) {
+                let hole = self.hole[tap].is_some_and(|(from, to)| (since(from)..since(to)).contains(&t));
+                if missed || hole || !(window.0..=window.1).contains(&t) {
                     continue;
                 }
                 let stamped = match (tap, self.step) {
@@ -349,6 +369,7 @@ impl Bench {
                     (2, _) => (t + ahead(self.forward, t)).wrapping_add_signed(self.offsets[1]),
                     _ => t.wrapping_add_signed(self.offsets[0]),
                 };
+                let stamped = if tap > 0 { stamped - stamped % self.grain } else { stamped };
                 for copy in 0..1 + u64::from(self.twice[tap]) {
                     let mut frame = Out { time_ns: stamped + 700 * copy, ..frame.clone() };
                     frame.data.truncate(self.snap.unwrap_or(usize::MAX));
@@ -377,7 +398,8 @@ impl Bench {
         if self.carrier == Carrier::Esp6 {
             ipv6(2, 17, &udp)
         } else {
-            let (near, far) = ([10, 0, 1, 1], [10, 0, 2, 1]);
+            let far = [10, 0, 2, 1];
+            let near = [10, 0, 1, 1 + (number % self.hosts) as u8];
             let (src, dst) = if self.reverse { (far, near) } else { (near, far) };
             ipv4(src, dst, self.protocol, id, &udp)
         }

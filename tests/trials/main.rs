@@ -5,6 +5,7 @@ mod support;
 
 mod bad_input;
 mod bench;
+mod clocks;
 mod documents;
 mod doubts;
 mod forms;

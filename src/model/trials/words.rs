@@ -248,6 +248,8 @@ words! {
         /// No packet of the trial was as fast as an idle device was in others: the path or a clock changed between them, or the device
         /// was busy when the trial began.
         NoIdlePacket = "no-idle-packet",
+        /// The times of a tap are too coarse for it.
+        CoarseTimestamps = "coarse-timestamps",
         /// The packets are encrypted, and no plaintext side shows their lengths.
         Opaque = "opaque",
         /// The rate of the link is not known.

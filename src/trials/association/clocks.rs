@@ -36,7 +36,8 @@ fn least(row: &FrameRow, from: Option<Place>, to: Option<Place>) -> Option<i64> 
         row.unclear.iter().all(|own| !either(own.place) || !(own.from..own.to).contains(i))
     };
     let pairs = (0..row.t.len()).filter(is_clear).filter_map(both).filter(|(a, b)| *a != MISSING && *b != MISSING);
-    pairs.map(|(a, b)| b.saturating_sub(a)).min()
+    // A clock that was set makes times impossible; it says nothing of the others.
+    pairs.map(|(a, b)| b.saturating_sub(a)).filter(|late| *late >= -ANCHOR_NS).min()
 }
 
 /// Least time from one tap to another of packets that are told apart by their content.

@@ -72,14 +72,42 @@ fn counts_up(fallen: &[i64], high: i64) -> bool {
 /// Removes the second of each pair of equal frames where a tap shows nearly every frame twice: far closer to each other than packets are.
 /// A tester may send each packet twice, or the same one again and again.
 pub(super) fn once(frames: &mut Vec<Sighted>) {
+    if let Some(second) = seconds(frames, true) {
+        let mut second = second.into_iter();
+        frames.retain(|_| second.next() != Some(true));
+    }
+}
+
+/// The same at the first tap where packets are all the same: only there where a tap behind it shows half as many in some load, and in none
+/// more. `gap`: a longer silence ends a load.
+pub(super) fn once_of_equal(frames: &mut Vec<Sighted>, later: &[Sighted], gap: i64) {
+    let Some(second) = seconds(frames, false) else { return };
+    let bulks_of = |frames: &[Sighted]| bulks(frames.iter().filter(|own| own.test).map(|own| (own.t, 1)), gap);
+    let (came, left) = (bulks_of(frames), bulks_of(later));
+    let pairs = || came.iter().zip(&left).map(|(came, left)| (came.packets, left.packets));
+    let half = |(came, left): (u64, u64)| came > HALVED && (came / 2).abs_diff(left) * 100 <= came;
+    if came.len() == left.len() && pairs().any(half) && pairs().all(|(came, left)| left * 100 <= came * 51) {
+        let mut second = second.into_iter();
+        frames.retain(|_| second.next() != Some(true));
+    }
+}
+
+/// Frames of a load that tell whether half of them are copies.
+const HALVED: u64 = 100;
+
+/// Which frames are the second of two, where half of them are. `differ`: contents must tell packets apart.
+fn seconds(frames: &[Sighted], differ: bool) -> Option<Vec<bool>> {
     let mut last: HashMap<ContentDigest, i64, FixedState> = HashMap::default();
-    let apart: Vec<Option<i64>> = frames
+    let mut apart: Vec<Option<i64>> = frames
         .iter()
         .map(|frame| {
             let before = last.insert(frame.key, frame.t).filter(|_| frame.key != ContentDigest::NONE)?;
             Some(frame.t - before).filter(|apart| *apart <= COPY_NS)
         })
         .collect();
+    if !differ {
+        apart = followed(frames);
+    }
     let firsts: Vec<i64> =
         frames.iter().zip(&apart).filter(|(_, apart)| apart.is_none()).map(|(own, _)| own.t).collect();
     let mut periods: Vec<i64> = firsts.iter().zip(firsts.iter().skip(1)).map(|(a, b)| b - a).collect();
@@ -87,10 +115,25 @@ pub(super) fn once(frames: &mut Vec<Sighted>) {
     let period = periods.get(periods.len() / 2).copied().unwrap_or(0);
     let second: Vec<bool> = apart.iter().map(|apart| apart.is_some_and(|apart| apart * COPY_OF < period)).collect();
     let copies = second.iter().filter(|second| **second).count();
-    if (49 * frames.len()..=51 * frames.len()).contains(&(copies * 100)) && last.len() * 100 >= 49 * frames.len() {
-        let mut second = second.into_iter();
-        frames.retain(|_| second.next() != Some(true));
+    let half = (49 * frames.len()..=51 * frames.len()).contains(&(copies * 100));
+    (half && (!differ || last.len() * 100 >= 49 * frames.len())).then_some(second)
+}
+
+/// Frames that follow at once on one of the same content, far closer than most, and by how much.
+fn followed(frames: &[Sighted]) -> Vec<Option<i64>> {
+    let mut gaps: Vec<i64> = frames.iter().zip(frames.iter().skip(1)).map(|(a, b)| b.t - a.t).collect();
+    gaps.sort_unstable();
+    let long = gaps.get(gaps.len() / 4 * 3).copied().unwrap_or(0);
+    let mut before: Option<&Sighted> = None;
+    let mut apart = Vec::with_capacity(frames.len());
+    for own in frames {
+        let gap = before.filter(|before| before.key == own.key).map(|before| own.t - before.t);
+        let close = gap.filter(|gap| gap * COPY_OF < long && *gap <= COPY_NS);
+        // A third one is the next packet.
+        before = close.is_none().then_some(own);
+        apart.push(close);
     }
+    apart
 }
 
 /// Two copies are closer than this part of the period of the load.

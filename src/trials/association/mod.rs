@@ -15,5 +15,5 @@ mod tail_drop;
 pub(crate) use back::from_last;
 pub(crate) use busy::joined;
 pub(crate) use clocks::Clocks;
-pub(crate) use pair::{Span, pair};
+pub(crate) use pair::{Span, TapTimes, pair};
 pub(crate) use row::{FrameRow, MISSING};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::busy::FullQueue;
-use super::pair::{AskedLengths, Span, leaving};
+use super::pair::{AskedLengths, Span, TapTimes, early_begin, leaving};
 use super::row::{At, FrameRow, MISSING, Sighted, Unclear};
 use super::tail_drop::{Paced, by_length, paced, subset, tail_drop, within_latency};
 use crate::model::trials::Basis;
@@ -30,6 +30,8 @@ struct Leaving<'r, 'f> {
     wire: Vec<(i64, usize)>,
     /// Loads of one rate, as places in the row.
     parts: &'r [(usize, usize)],
+    /// Whether packets seem to leave before any came.
+    early: bool,
 }
 
 /// Which packets of a span the frames are.
@@ -74,18 +76,19 @@ struct Idle<'a> {
     hop: BTreeMap<&'a [u16], OnTheWay>,
 }
 
-/// Frames by order, within each span. `parts`: loads of one rate, in the spans. `slack`: by how much departures may seem to precede arrivals.
+/// Frames by order, within each span. `parts`: loads of one rate, in the spans.
 pub(super) fn by_order<'f>(
     row: &FrameRow,
     (place, at): (Place, &'f At),
     times: &[i64],
     records: &[Outer],
     (spans, parts): (&[Span], &[(usize, usize)]),
-    slack: i64,
+    rules: TapTimes,
 ) -> Found<'f> {
-    let all: Vec<Leaving<'_, 'f>> = spans
+    let slack = rules.slack;
+    let all: Vec<Leaving<'_, 'f>> = whole_bunches(row, at, times, spans, rules)
         .iter()
-        .map(|span| {
+        .map(|(span, early)| {
             let asked = AskedLengths::of(row, at, span);
             let mut left = leaving(at, times, span, slack, |frame| asked.may_be(frame));
             if at.tunnel {
@@ -93,11 +96,11 @@ pub(super) fn by_order<'f>(
             }
             let came = row.t.get(span.from..span.to).unwrap_or_default();
             let wire = if at.tunnel { Vec::new() } else { wire(row, place, span) };
-            Leaving { span: *span, came, asked, left, wire, parts }
+            Leaving { span: *span, came, asked, left, wire, parts, early: *early }
         })
         .collect();
     let mut idle = Idle::default();
-    for own in all.iter().filter(|own| own.left.len() == own.came.len()) {
+    for own in all.iter().filter(|own| own.left.len() == own.came.len() && !own.early) {
         put(&mut idle.way, &own.asked.made, own.came.iter().zip(&own.left).map(|(t, (_, d))| d - t));
     }
     for own in all.iter().filter(|own| own.left.len() == own.wire.len()) {
@@ -106,7 +109,10 @@ pub(super) fn by_order<'f>(
     let mut found =
         Found { frames: vec![None; row.t.len()], basis: Vec::with_capacity(spans.len()), unclear: Vec::new() };
     for own in &all {
-        let Assigned { chosen, basis, unclear, queued } = own.assign(&idle, records, at.tunnel, slack);
+        let Assigned { chosen, basis, mut unclear, queued } = own.assign(&idle, records, at.tunnel, slack);
+        if own.early {
+            unclear = own.whole();
+        }
         for (i, frame) in chosen {
             if let Some(slot) = found.frames.get_mut(own.span.from + i) {
                 *slot = Some(frame);
@@ -117,6 +123,26 @@ pub(super) fn by_order<'f>(
         found.basis.push(basis);
     }
     found
+}
+
+/// The spans, each with the whole of the departures that begin before its packets came, and whether they do.
+fn whole_bunches(row: &FrameRow, at: &At, times: &[i64], spans: &[Span], rules: TapTimes) -> Vec<(Span, bool)> {
+    let begin = |span: &Span| {
+        let asked = AskedLengths::of(row, at, span);
+        early_begin(at, times, span, rules, |frame| asked.may_be(frame))
+    };
+    let mut all: Vec<(Span, bool)> = spans.iter().map(|span| (*span, false)).collect();
+    for (k, span) in spans.iter().enumerate() {
+        let Some(begin) = begin(span) else { continue };
+        let begin = begin.saturating_add(rules.slack);
+        if let Some((own, early)) = all.get_mut(k) {
+            (own.begin, *early) = (begin, true);
+        }
+        if let Some((before, _)) = k.checked_sub(1).and_then(|before| all.get_mut(before)) {
+            before.following = begin;
+        }
+    }
+    all
 }
 
 fn put<'a>(known: &mut BTreeMap<&'a [u16], OnTheWay>, made: &'a [u16], times: impl Iterator<Item = i64> + Clone) {

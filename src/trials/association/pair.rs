@@ -1,10 +1,15 @@
 //! Packets that came in and packets that left, trial by trial.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
 use super::clocks::Clocks;
 use super::lengths::Lengths;
 use super::order::{Found, by_order};
 use super::row::{At, FrameRow, MISSING, Sighted};
 use crate::model::trials::Basis;
+use crate::trials::limits::TAPS_APART;
 use crate::trials::read::Place;
 use crate::trials::read::tap::{ContentDigest, Outer};
 use crate::trials::thinned::{self, Window};
@@ -20,16 +25,25 @@ pub(crate) struct Span {
     pub(crate) following: i64,
 }
 
-/// Finds the frames of a row at one more tap, and how they are known, span by span. `parts`: loads of one rate in them. `slack`: by how much departures may seem to precede
-/// arrivals.
+/// How times of two taps compare.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TapTimes {
+    /// By how much departures may seem to precede arrivals.
+    pub(crate) slack: i64,
+    /// A longer silence ends a load.
+    pub(crate) gap: i64,
+}
+
+/// Finds the frames of a row at one more tap, and how they are known, span by span. `parts`: loads of one rate in them.
 pub(crate) fn pair(
     row: &mut FrameRow,
     (place, at): (Place, &At),
     records: &[Outer],
     clocks: &Clocks,
     (spans, parts): (&[Span], &[(usize, usize)]),
-    slack: i64,
+    rules: TapTimes,
 ) -> Vec<Basis> {
+    let slack = rules.slack;
     let times: Vec<i64> = at.frames.iter().map(|frame| clocks.map(place, frame.t)).collect();
     let exact = is_exact(row, at);
     if row.thin.is_some() {
@@ -39,7 +53,7 @@ pub(crate) fn pair(
         let basis = if at.tunnel && !at.visible { Basis::Decrypted } else { Basis::Content };
         Found { frames: by_content(row, at, &times, slack), basis: vec![basis; spans.len()], unclear: Vec::new() }
     } else {
-        by_order(row, (place, at), &times, records, (spans, parts), slack)
+        by_order(row, (place, at), &times, records, (spans, parts), rules)
     };
     row.unclear.extend(unclear);
     let time = |frame: &Sighted| clocks.map(place, frame.t);
@@ -122,7 +136,7 @@ pub(super) fn is_exact(row: &FrameRow, at: &At) -> bool {
     keys.len() as f64 > 0.99 * row.key.len() as f64
 }
 
-/// Frames by content, the earliest of equal ones first.
+/// Frames by content, the earliest of equal ones first. A content that is there once at either tap is the same packet whatever the clocks say.
 fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<Option<&'f Sighted>> {
     let mut known: Vec<(ContentDigest, u32)> = row.key.iter().enumerate().map(|(i, key)| (*key, i as u32)).collect();
     known.sort_unstable();
@@ -138,6 +152,22 @@ fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<
                 *own = Some(frame);
                 break;
             }
+        }
+    }
+    let mut early: HashMap<u32, Option<&Sighted>, FixedState> = HashMap::default();
+    for frame in &at.frames {
+        let from = known.partition_point(|(key, _)| *key < frame.key);
+        let Some((key, i)) = known.get(from).filter(|(key, _)| *key == frame.key && *key != ContentDigest::NONE) else {
+            continue;
+        };
+        let alone = known.get(from + 1).is_none_or(|(next, _)| next != key);
+        if alone && frames.get(*i as usize).is_some_and(Option::is_none) {
+            early.entry(*i).and_modify(|own| *own = None).or_insert(Some(frame));
+        }
+    }
+    for (i, frame) in early {
+        if let Some(own) = frames.get_mut(i as usize) {
+            *own = frame;
         }
     }
     frames
@@ -198,6 +228,31 @@ impl AskedLengths {
     pub(super) fn may_be(&self, frame: &Sighted) -> bool {
         self.open || self.made.binary_search(&self.told(frame)).is_ok()
     }
+}
+
+/// When the departures of a span begin, where that is before any of its packets came: after a silence, and less than another one before the
+/// first of them. The clocks contradict each other.
+pub(super) fn early_begin(
+    at: &At,
+    times: &[i64],
+    span: &Span,
+    rules: TapTimes,
+    mine: impl Fn(&Sighted) -> bool,
+) -> Option<i64> {
+    let usual = span.begin.saturating_sub(rules.slack.max(TAPS_APART));
+    let from = times.partition_point(|t| *t < usual);
+    let own = |k: usize| Some((at.frames.get(k)?, *times.get(k)?));
+    let (_, mut begin) = (from..times.len()).filter_map(own).find(|(frame, _)| mine(frame))?;
+    for (_, t) in (0..from).rev().filter_map(own).filter(|(frame, _)| mine(frame)) {
+        if begin - t > rules.gap || t < span.begin.saturating_sub(rules.gap) {
+            break;
+        }
+        begin = t;
+    }
+    // What goes on from before has another begin.
+    let before = times.partition_point(|t| *t < begin);
+    let last = (0..before).rev().filter_map(own).find(|(frame, _)| mine(frame));
+    (begin < usual && last.is_none_or(|(_, t)| begin - t > rules.gap)).then_some(begin)
 }
 
 /// Frames that left while packets of a span were on their way.

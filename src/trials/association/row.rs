@@ -75,6 +75,8 @@ pub(crate) struct FrameRow {
     pub(crate) thin: Option<Thin>,
     /// Packets of which it is not known which frame of a tap they are.
     pub(crate) unclear: Vec<Unclear>,
+    /// By how much departures may seem to precede arrivals.
+    pub(crate) slack: i64,
 }
 
 /// Packets that several frames of a tap may be.
@@ -111,6 +113,7 @@ impl FrameRow {
             opaque: false,
             thin: thinned.then(Thin::default),
             unclear: Vec::new(),
+            slack: 0,
         }
     }
 
@@ -211,6 +214,12 @@ pub(crate) fn sightings(
         // What came in tells whether an SA carries any of it.
         let own = at(*place, seen.first().map(|(_, first)| first.frames.as_slice()));
         seen.push((*place, own));
+    }
+    if let [(_, first), .., (_, last)] = seen.as_mut_slice()
+        && !first.tunnel
+        && !taps.is_thinned()
+    {
+        copies::once_of_equal(&mut first.frames, &last.frames, gap);
     }
     seen
 }

@@ -12,7 +12,7 @@ use crate::trials::limits::{FORWARD_NS, SETTLED, TAPS_APART};
 use crate::trials::read::Place;
 use crate::trials::segments::silences;
 
-/// A clock was set forward at a tap: after this time of it, by so much.
+/// A clock was set forward at a tap: after this time of it, by so much; by nothing where that is not certain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Forward {
     pub(crate) place: Place,
@@ -45,6 +45,7 @@ pub(crate) fn forward(
     clocks: &Clocks,
     spans: &[Span],
     rules: ShiftRules,
+    silent: &dyn Fn(i64, i64) -> bool,
 ) -> Option<Forward> {
     let first = row.first()?;
     if let Some(found) = between_loads(row, raw_in, (place, at), clocks, rules) {
@@ -58,15 +59,38 @@ pub(crate) fn forward(
     } else {
         spans.iter().filter_map(|span| by_order(row, raw_in, (place, at), clocks, span)).collect()
     };
-    all.iter().find_map(|met| {
-        let (k, by) = step(met)?;
-        let before = met.get(k)?;
-        Some(if by > 0 {
-            Forward { place, after: before.raw_out, by, doubtful: false }
-        } else {
-            Forward { place: first, after: before.raw_in, by: -by, doubtful: false }
-        })
-    })
+    let mut open = None;
+    for met in &all {
+        let Some(LateStep { k, by, waited }) = step(met, rules.one_clock, silent) else { continue };
+        let Some(before) = met.get(k) else { continue };
+        let found = match (waited, by > 0) {
+            // A pause of the device looks the same: times stay, and no latency is known.
+            (true, _) => Forward { place, after: before.raw_out, by: 0, doubtful: false },
+            (false, true) => Forward { place, after: before.raw_out, by, doubtful: false },
+            (false, false) => Forward { place: first, after: before.raw_in, by: -by, doubtful: false },
+        };
+        if found.by != 0 {
+            return Some(found);
+        }
+        open = open.or(Some(found));
+    }
+    open
+}
+
+/// A step of latencies: the packet before it, by how much they changed, and whether packets waited before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct LateStep {
+    k: usize,
+    by: i64,
+    waited: bool,
+}
+
+/// Whether a tap is silent from one time to another, and not before and after.
+pub(crate) fn is_silent(place: Place, at: &At, clocks: &Clocks, (from, to): (i64, i64)) -> bool {
+    let behind = |t: i64| at.frames.partition_point(|frame| clocks.map(place, frame.t) < t);
+    let edge = (to - from) / 5;
+    let (begin, end) = (behind(from.saturating_add(edge)), behind(to.saturating_sub(edge)));
+    begin == end && begin > 0 && end < at.frames.len()
 }
 
 /// When a shift between two loads is that of a clock.
@@ -181,8 +205,10 @@ fn by_order(
     (span.from..span.to).zip(out).map(of).collect()
 }
 
-/// The packet before a step, and by how much latencies changed.
-fn step(met: &[Met]) -> Option<(usize, i64)> {
+/// The first step of latencies that a clock explains; one before which packets waited only where there is no other. `silent`: whether another
+/// tap behind the device is silent as well.
+fn step(met: &[Met], one_clock: bool, silent: &dyn Fn(i64, i64) -> bool) -> Option<LateStep> {
+    let mut open = None;
     let n = met.len();
     // Least latency of all packets from each on.
     let mut least_after = vec![i64::MAX; n + 1];
@@ -213,11 +239,17 @@ fn step(met: &[Met]) -> Option<(usize, i64)> {
             let next = met.get(k + 1..k + 1 + SETTLED).unwrap_or_default();
             silent && after < least_before + by - by / 5 && next.iter().all(|own| own.late() < least_before)
         };
-        if found {
-            return Some((k, by));
+        if !found || by > 0 && silent(a.d, b.d) {
+            continue;
         }
+        // A device that had packets to send and sent none paused: one clock for all taps says no more.
+        let waited = by > 0 && a.late() - least_before >= 2 * usual(met, k);
+        if !waited {
+            return Some(LateStep { k, by, waited });
+        }
+        open = open.or((!one_clock).then_some(LateStep { k, by, waited }));
     }
-    None
+    open
 }
 
 /// Least length of a clock step, in usual gaps between packets.
@@ -246,9 +278,18 @@ fn drains(met: &[Met], from: usize) -> bool {
 mod tests {
     use super::*;
 
+    fn met_us(lates: impl IntoIterator<Item = (i64, i64)>) -> Vec<Met> {
+        let of = |(t, late): (i64, i64)| Met { t: t * 1_000, d: (t + late) * 1_000, raw_in: 0, raw_out: 0 };
+        lates.into_iter().map(of).collect()
+    }
+
     fn met(lates: impl IntoIterator<Item = (i64, i64)>) -> Vec<Met> {
         let ms = 1_000_000;
         lates.into_iter().map(|(t, late)| Met { t: t * ms, d: (t + late) * ms, raw_in: 0, raw_out: 0 }).collect()
+    }
+
+    fn step(met: &[Met]) -> Option<(usize, i64)> {
+        super::step(met, true, &|_, _| false).map(|own| (own.k, own.by))
     }
 
     #[test]
@@ -266,6 +307,19 @@ mod tests {
         // A trial that ends before the queue has drained.
         let cut = met((0..160).map(|i| (2 * i, if i < 100 { 1 } else { 301 - (i - 100) })));
         assert_eq!(step(&cut), None);
+    }
+
+    #[test]
+    fn a_pause_of_a_device_with_packets_inside_is_no_step() {
+        // A queue that grows by a fifth of a millisecond with each packet, and 60 ms without output.
+        let paused = met_us((0..400).map(|i| (2_000 * i, 1_000 + 200 * i + if i < 200 { 0 } else { 60_000 })));
+        assert_eq!(super::step(&paused, true, &|_, _| false), None);
+        // With several clocks either is possible.
+        let open = super::step(&paused, false, &|_, _| false);
+        assert_eq!(open, Some(LateStep { k: 199, by: 60_200_000, waited: true }));
+        // Another tap behind the device was silent as well.
+        let set = met((0..200).map(|i| (2 * i, if i < 100 { 1 } else { 301 })));
+        assert_eq!(super::step(&set, false, &|_, _| true), None);
     }
 
     #[test]

@@ -56,8 +56,14 @@ pub(crate) fn backlog(got: &[(i64, i64)], outs: &[i64]) -> u64 {
 }
 
 /// The longest silence of the output while packets came in or were inside, in nanoseconds; 0 for none. `outs`: times at which packets left,
-/// in order, and at which they had come.
-pub(crate) fn stall(came: &[i64], outs: &[(i64, i64)], end: i64, least: i64) -> i64 {
+/// in order, and at which they had come. `went_on`: whether the device worked on from one time to another.
+pub(crate) fn stall(
+    came: &[i64],
+    outs: &[(i64, i64)],
+    end: i64,
+    least: i64,
+    went_on: &dyn Fn(i64, i64) -> bool,
+) -> i64 {
     let mut longest = 0;
     for pair in outs.windows(2) {
         let [(x, _), (y, next)] = pair else { continue };
@@ -66,7 +72,7 @@ pub(crate) fn stall(came: &[i64], outs: &[(i64, i64)], end: i64, least: i64) -> 
             let to = came.partition_point(|t| t + least < *y);
             let is_inside = next + least <= *x;
             let first = if is_inside { *x } else { came.get(from).map_or(*y, |t| t + least) };
-            if to.saturating_sub(from) >= STALL_FRAMES {
+            if to.saturating_sub(from) >= STALL_FRAMES && !went_on(*x, *y) {
                 longest = longest.max(silence((*x, *y), first));
             }
         }
@@ -97,9 +103,12 @@ mod tests {
     fn a_silence_counts_only_while_packets_come_in() {
         let came: Vec<i64> = (0..100).map(|i| i * 10_000_000).collect();
         let outs = |outs: &[i64]| outs.iter().map(|out| (*out, *out)).collect::<Vec<_>>();
-        assert_eq!(stall(&came, &outs(&[0, 10_000_000, 310_000_000, 320_000_000]), 990_000_000, 0), 300_000_000);
-        assert_eq!(stall(&came, &outs(&[0, 10_000_000, 90_000_000]), 990_000_000, 0), 0);
-        assert_eq!(stall(&came, &outs(&[990_000_000, 1_500_000_000]), 990_000_000, 0), 0);
+        assert_eq!(
+            stall(&came, &outs(&[0, 10_000_000, 310_000_000, 320_000_000]), 990_000_000, 0, &|_, _| false),
+            300_000_000
+        );
+        assert_eq!(stall(&came, &outs(&[0, 10_000_000, 90_000_000]), 990_000_000, 0, &|_, _| false), 0);
+        assert_eq!(stall(&came, &outs(&[990_000_000, 1_500_000_000]), 990_000_000, 0, &|_, _| false), 0);
     }
 
     #[test]
@@ -110,13 +119,13 @@ mod tests {
             let own = |at: i64| (1..=32).map(move |i| (at + i) * 1_000_000);
             [0, 50, 250 + late].into_iter().flat_map(own).zip(came.iter().copied()).collect()
         };
-        assert_eq!(stall(&came, &served(0), 251_000_000, 1_000_000), 0);
+        assert_eq!(stall(&came, &served(0), 251_000_000, 1_000_000, &|_, _| false), 0);
         // The device itself was silent for 140 ms of 308.
-        assert_eq!(stall(&came, &served(140), 251_000_000, 1_000_000), 140_000_000);
+        assert_eq!(stall(&came, &served(140), 251_000_000, 1_000_000, &|_, _| false), 140_000_000);
         // It held most of a group, and was silent longer than the tester.
         let mut held = served(0);
         held.iter_mut().skip(40).for_each(|(out, _)| *out += 240_000_000);
-        assert_eq!(stall(&came, &held, 251_000_000, 1_000_000), 241_000_000);
+        assert_eq!(stall(&came, &held, 251_000_000, 1_000_000, &|_, _| false), 241_000_000);
     }
 
     #[test]

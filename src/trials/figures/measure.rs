@@ -2,6 +2,7 @@
 
 use super::late::{Spread, growth, stall};
 use super::load::{Headers, Load, size_class};
+use super::stamps::coarse;
 use super::tally::{TrialTally, Wire, tally};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
@@ -41,6 +42,10 @@ pub(crate) struct Sample<'s> {
     /// Control frames during the trial, and their octets at layer 1.
     pub(crate) control: (u64, u64),
     pub(crate) link_rate: Option<u64>,
+    /// From one time stamp to the next, where that is a millisecond or more.
+    pub(crate) grain: i64,
+    /// Sequence numbers that are missing at the tunnel tap between two times.
+    pub(crate) lost_behind: &'s dyn Fn(i64, i64) -> u64,
     /// Why there is no latency.
     pub(crate) no_latency: Option<Reason>,
     /// Packets of loads before that were inside when the trial began.
@@ -215,6 +220,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         let at: Vec<(i64, i64)> = good.iter().map(|(_, t, d)| (*t, *d)).collect();
         let start = steady.first().copied().unwrap_or(begin);
         let (slope, error) = growth(&at, start, end);
+        let error = error.max(sample.grain as f64 / (end - start).max(1) as f64);
         trial.latency_slope_ppm = Some(1e6 * slope);
         trial.slope_error_ppm = Some(1e6 * error);
         trial.ratio = Some(tally.steady_share / (1.0 + slope));
@@ -227,10 +233,12 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
                 let pairs = sample.out.iter().copied().zip(sample.t.iter().copied());
                 let mut outs: Vec<(i64, i64)> = pairs.filter(|(out, _)| *out != MISSING).collect();
                 outs.sort_unstable();
-                stall(sample.t, &outs, end, least)
+                stall(sample.t, &outs, end, least, &|from, to| went_on(sample, least, (from, to)))
             }
         };
-        trial.stall_seconds = Some(stalled as f64 / 1e9);
+        let seen = stalled >= 2 * sample.grain;
+        trial.stall_seconds = Some(if seen { stalled as f64 / 1e9 } else { 0.0 });
+        coarse(&mut trial, sample.grain, &mut because);
     }
     let lost_at = tally.lost_at;
     let late = good.iter().map(|(_, t, d)| (*t, d - t)).filter(|_| spread.is_some()).collect();
@@ -238,6 +246,23 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let least = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t).min();
     let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0);
     Some(Measured { trial, late, lost_at, idle, inside: sample.inside })
+}
+
+/// Whether the device worked on during a silence of the output: the packets that should have come out are lost, and passed the tunnel's tap
+/// or have a number there.
+fn went_on(sample: &Sample<'_>, least: i64, (from, to): (i64, i64)) -> bool {
+    let place = |time: i64| sample.t.partition_point(|t| t + least <= time);
+    let own = place(from)..place(to);
+    let lost = |i: &usize| sample.out.get(*i).is_none_or(|d| *d == MISSING);
+    let passed = |i: &usize| sample.tunnel.get(*i).is_some_and(|(t, _)| *t != MISSING);
+    let worked = if sample.middle && sample.no_tunnel.is_none() && sample.no_device.is_none() {
+        own.clone().filter(|i| lost(i) && passed(i)).count() as u64
+    } else if sample.middle {
+        0
+    } else {
+        (sample.lost_behind)(from, to).min(own.clone().filter(lost).count() as u64)
+    };
+    worked * 2 > own.len() as u64
 }
 
 /// Why there is no forwarded rate.

@@ -4,6 +4,7 @@ pub(crate) mod fit;
 mod late;
 pub(crate) mod load;
 mod measure;
+mod stamps;
 mod state;
 pub(crate) mod tally;
 

@@ -117,6 +117,9 @@ fn alone(row: Measured, ways: Ways, (least, met_idle): (Option<i64>, bool), equa
         } else {
             State::Overloaded
         }
+    } else if trial.waiting_frames.is_none() && slope <= equal.max(3.0 * error) {
+        // Whether packets waited, the time stamps do not tell.
+        State::Undetermined
     } else if slope <= equal.max(3.0 * error) && trial.waiting_frames.unwrap_or(0.0) < WAITING {
         if met_idle { State::Lossy } else { State::Undetermined }
     } else {

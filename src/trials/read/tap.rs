@@ -8,7 +8,7 @@ use super::flows::Starts;
 use super::kept::{Kept, KeptRecord};
 use super::skipped::SkippedNumbers;
 use crate::model::{Address, SaKey};
-use crate::trials::limits::{FURTHEST_NS, MAX_CONTROL, STEP_BACK_NS};
+use crate::trials::limits::{COARSE_FRAMES, COARSE_NS, COARSEST_NS, FURTHEST_NS, MAX_CONTROL, STEP_BACK_NS};
 
 /// 48 bits of a digest: of millions of packets hardly two share 32 bits and are taken for each other. 0 for none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -76,6 +76,45 @@ pub(crate) struct ClockStep {
     pub(crate) doubtful: bool,
 }
 
+/// How fine the times of a tap are: all of them are multiples of a power of ten, and gaps between frames change all the time, or most
+/// frames have the time of the one before. A tester that sends one packet in ten milliseconds has even gaps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeGrain {
+    step: i64,
+    last: Option<(i64, i64)>,
+    frames: u64,
+    uneven: u64,
+    equal: u64,
+}
+
+impl Default for TimeGrain {
+    fn default() -> Self {
+        Self { step: COARSEST_NS, last: None, frames: 0, uneven: 0, equal: 0 }
+    }
+}
+
+impl TimeGrain {
+    fn see(&mut self, raw: i64) {
+        if self.step == 0 {
+            return;
+        }
+        while self.step > 0 && raw % self.step != 0 {
+            self.step = if self.step > COARSE_NS { self.step / 10 } else { 0 };
+        }
+        self.frames += 1;
+        let gap = self.last.map_or(0, |(last, _)| raw - last);
+        self.uneven += u64::from(self.last.is_some_and(|(_, before)| before != gap));
+        self.equal += u64::from(self.last.is_some() && gap == 0);
+        self.last = Some((raw, gap));
+    }
+
+    /// Nanoseconds from one time to the next; 0 for less than a millisecond, or not known.
+    pub(crate) const fn step(&self) -> i64 {
+        let coarse = self.uneven * 50 >= self.frames || self.equal * 2 >= self.frames;
+        if self.frames >= COARSE_FRAMES && coarse { self.step } else { 0 }
+    }
+}
+
 /// A tap.
 #[derive(Debug)]
 pub(crate) struct Tap {
@@ -90,6 +129,8 @@ pub(crate) struct Tap {
     pub(crate) steps: Vec<ClockStep>,
     /// Sequence numbers that SAs skipped.
     pub(crate) skipped: SkippedNumbers,
+    /// How fine its times are.
+    pub(crate) grain: TimeGrain,
     /// Time of the first frame.
     pub(crate) earliest: Option<i64>,
     /// Time of the latest frame, steps undone.
@@ -123,6 +164,7 @@ impl Tap {
             decrypted: 0,
             steps: Vec::new(),
             skipped: SkippedNumbers::default(),
+            grain: TimeGrain::default(),
             earliest: None,
             latest: None,
             directions: Vec::new(),
@@ -133,6 +175,7 @@ impl Tap {
 
     /// Time of a frame, clock steps undone.
     pub(crate) fn time(&mut self, raw: i64) -> i64 {
+        self.grain.see(raw);
         let shift = self.steps.last().map_or(0, |step| step.shift);
         let ns = raw.saturating_add(shift).clamp(-FURTHEST_NS, FURTHEST_NS);
         let Some(latest) = self.latest else {

@@ -1,6 +1,6 @@
 //! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
 
-use super::flows::{FlowLane, Starts};
+use super::flows::FlowLane;
 use super::tap::TunnelWay;
 use super::{Place, Taps};
 use crate::model::Address;
@@ -27,7 +27,9 @@ const FAR: usize = 2;
 impl Ways {
     /// `ends`: the first tap is where packets come in, as the user says.
     pub(crate) fn of(taps: &Taps, one_clock: bool, ends: bool) -> Self {
-        let mut scores: Vec<i32> = taps.flows.lane.iter().map(|lane| evidence(taps, lane, one_clock, ends)).collect();
+        let begins = LinkBegins::new(taps, one_clock);
+        let mut scores: Vec<i32> =
+            taps.flows.lane.iter().map(|lane| evidence(taps, lane, begins.of(lane), ends)).collect();
         // What one direction shows speaks against the other.
         for (at, lane) in taps.flows.lane.iter().enumerate() {
             if let Some(back) = taps.flows.back(lane).filter(|back| *back > at) {
@@ -50,11 +52,13 @@ impl Ways {
             .zip(&scores)
             .filter_map(|(lane, score)| Some((lane.macs?, *score)).filter(|(_, score)| *score != 0))
             .collect();
-        for (lane, score) in taps.flows.lane.iter().zip(scores.iter_mut()).filter(|(_, score)| **score == 0) {
+        for (lane, score) in taps.flows.lane.iter().zip(scores.iter_mut()) {
             let Some((from, to)) = lane.macs.filter(|(from, to)| from != to) else { continue };
             let same: i32 = known.iter().filter(|(macs, _)| *macs == (from, to)).map(|(_, score)| score).sum();
             let other: i32 = known.iter().filter(|(macs, _)| *macs == (to, from)).map(|(_, score)| score).sum();
-            *score = (same - other).signum();
+            if same != other {
+                *score = (same - other).signum();
+            }
         }
         // Nothing decides: the busiest goes into the tunnel at the plain tap.
         if scores.iter().all(|score| *score == 0)
@@ -78,8 +82,45 @@ impl Ways {
     }
 }
 
+/// Beginnings of bunches at each tap, where one clock stamps all of them. Pairs of addresses that pass from the same station to the same
+/// station begin together: a host that sends its first packet a little later is no answer to the one before.
+struct LinkBegins {
+    one_clock: bool,
+    /// Of pairs of stations: as each tap sees them.
+    links: Vec<(Macs, [Vec<i64>; 3])>,
+}
+
+impl LinkBegins {
+    fn new(taps: &Taps, one_clock: bool) -> Self {
+        let mut links: Vec<(Macs, [Vec<i64>; 3])> = Vec::new();
+        for lane in taps.flows.lane.iter().filter(|_| one_clock) {
+            let Some(macs) = lane.macs.filter(|(from, to)| from != to) else { continue };
+            let at = links.iter().position(|(own, _)| *own == macs).unwrap_or_else(|| {
+                links.push((macs, Default::default()));
+                links.len() - 1
+            });
+            if let Some((_, own)) = links.get_mut(at) {
+                own.iter_mut().zip(&lane.at).for_each(|(own, at)| own.extend(&at.starts));
+            }
+        }
+        for starts in links.iter_mut().flat_map(|(_, own)| own) {
+            starts.sort_unstable();
+            let mut before = None;
+            starts.retain(|t| before.replace(*t).is_none_or(|before| t - before > taps.gap));
+        }
+        Self { one_clock, links }
+    }
+
+    /// Those of a pair of addresses.
+    fn of(&self, lane: &FlowLane) -> Option<[Vec<i64>; 3]> {
+        let link = || self.links.iter().find(|(own, _)| Some(*own) == lane.macs);
+        let own = || lane.at.each_ref().map(|at| at.starts.clone());
+        self.one_clock.then(|| link().map_or_else(own, |(_, begins)| begins.clone()))
+    }
+}
+
 /// Evidence that a pair of addresses goes into the tunnel at the plain tap (above 0), or out of it.
-fn evidence(taps: &Taps, lane: &FlowLane, one_clock: bool, ends: bool) -> i32 {
+fn evidence(taps: &Taps, lane: &FlowLane, begins: Option<[Vec<i64>; 3]>, ends: bool) -> i32 {
     let mut score = 0;
     let [near, middle, far] = lane.ttl;
     // Every router on the way lowers the time to live.
@@ -89,11 +130,12 @@ fn evidence(taps: &Taps, lane: &FlowLane, one_clock: bool, ends: bool) -> i32 {
         }
     }
     let [at_near, at_middle, at_far] = &lane.at;
-    if one_clock {
-        score += order(at_near, &[at_far]) + order(at_near, &[at_middle]) + order(at_middle, &[at_far]);
-        let tunnel: Vec<&Starts> = taps.place(Place::Middle).directions.iter().map(|way| &way.starts).collect();
+    if let Some([near, between, far]) = &begins {
+        score += order(near, &[far]) + order(near, &[between]) + order(between, &[far]);
+        let directions = taps.place(Place::Middle).directions.iter();
+        let tunnel: Vec<&[i64]> = directions.map(|way| way.starts.starts.as_slice()).collect();
         if middle.is_none() && at_middle.packets == 0 {
-            score += order(at_near, &tunnel) - order(at_far, &tunnel);
+            score += order(near, &tunnel) - order(far, &tunnel);
         }
     }
     // Where packets come in there are more than where they go out.
@@ -105,11 +147,11 @@ fn evidence(taps: &Taps, lane: &FlowLane, one_clock: bool, ends: bool) -> i32 {
 }
 
 /// Whether bunches of one tap begin before those of another (above 0) or after them: at most 8 either way.
-fn order(here: &Starts, there: &[&Starts]) -> i32 {
+fn order(here: &[i64], there: &[&[i64]]) -> i32 {
     let (mut before, mut after) = (0, 0);
-    for start in &here.starts {
+    for start in here {
         let within = |from: i64, to: i64| {
-            there.iter().any(|own| own.starts.get(own.starts.partition_point(|t| *t < from)).is_some_and(|t| *t <= to))
+            there.iter().any(|own| own.get(own.partition_point(|t| *t < from)).is_some_and(|t| *t <= to))
         };
         let (earlier, later) = (within(start - ANCHOR_NS, start - 1), within(*start, start + ANCHOR_NS));
         match (earlier, later) {

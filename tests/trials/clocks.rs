@@ -1,0 +1,204 @@
+//! Clocks that contradict each other, coarse time stamps, pauses and holes: what the captures do not show is neither lost nor stalled.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Load};
+use crate::support::items;
+use crate::{agree, json, near, reason};
+
+fn load(at: f64, fps: f64) -> Load {
+    Load { at, fps, seconds: 1.5, size: 512 }
+}
+
+fn steps() -> Vec<Load> {
+    vec![load(0.0, 400.0), load(3.0, 800.0), load(6.0, 900.0)]
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    let codes = items(report, "findings").iter().filter_map(|own| own["code"].as_str());
+    codes.filter(|code| *code != "trial-short").collect()
+}
+
+/// The clock of the exit is set between the first load and the others, which outvote it: packets of the first one leave before they came.
+#[test]
+fn a_load_that_leaves_before_it_came_is_not_lost() {
+    for (constant, by) in [(false, 35), (false, 100), (false, 400), (true, 35), (true, 100), (true, 400)] {
+        let forward = Some((2.2, by * 1_000_000));
+        let made = Bench { loads: steps(), constant, forward, ..Bench::default() }
+            .make(&format!("trials-contradiction-{constant}-{by}"));
+        let report = json(&made.clocks(), &[]);
+        agree(&report, "fwd", &made.truth);
+        assert_eq!(codes(&report), Vec::<&str>::new(), "{constant} {by}");
+        let trials = items(&report, "trials");
+        assert!(trials.iter().all(|trial| trial["lost"] == 0), "{constant} {by}: {trials:#?}");
+        let why = if constant { "association-unclear" } else { "clock-step" };
+        assert_eq!(reason(&trials[0], "latency"), Some(why), "{constant} {by}");
+        assert_eq!((&trials[0]["state"], reason(&trials[0], "state")), (&"undetermined".into(), Some(why)));
+        assert_eq!((&trials[1]["state"], &trials[2]["state"]), (&"equal".into(), &"equal".into()));
+    }
+}
+
+/// The same clocks, and packets that were lost: they are.
+#[test]
+fn losses_stand_whatever_the_clocks_say() {
+    let made = Bench { loads: steps(), forward: Some((2.2, 100_000_000)), loss: [20_000, 0], ..Bench::default() }
+        .make("trials-contradiction-loss");
+    let report = json(&made.clocks(), &[]);
+    for (trial, truth) in items(&report, "trials").iter().zip(&made.truth) {
+        assert_eq!((&trial["sent"], &trial["received"]), (&truth.sent.into(), &truth.received.into()));
+        assert!(truth.received < truth.sent);
+    }
+}
+
+#[test]
+fn hosts_behind_one_station_go_one_way() {
+    for hosts in [2, 4, 8] {
+        let made = Bench { loads: steps(), hosts, ..Bench::default() }.make(&format!("trials-hosts-{hosts}"));
+        let report = json(&made.near(), &[]);
+        agree(&report, "fwd", &made.truth);
+        assert_eq!(items(&report, "trials").len(), 3);
+        assert_eq!(codes(&report), Vec::<&str>::new(), "{hosts}");
+    }
+}
+
+#[test]
+fn time_stamps_that_are_coarser_than_latencies() {
+    for grain in [1_000_000, 10_000_000, 100_000_000] {
+        let per_packet = 300_000;
+        let made =
+            Bench { loads: steps(), grain, per_packet, ..Bench::default() }.make(&format!("trials-coarse-{grain}"));
+        let report = json(&made.all(), &[]);
+        agree(&report, "fwd", &made.truth);
+        assert_eq!(codes(&report), Vec::<&str>::new(), "{grain}");
+        for trial in items(&report, "trials") {
+            // Whether a queue grew is within the error of the stamps where no higher load says otherwise.
+            let state = trial["state"].as_str().unwrap_or_default();
+            assert!(trial["lost"] == 0 && ["equal", "undetermined"].contains(&state), "{grain}: {trial}");
+            assert_eq!(reason(trial, "latency"), Some("coarse-timestamps"), "{grain}");
+            assert!(trial["latency_min_ns"].is_null() && trial["latency_p50_ns"].is_null(), "{grain}");
+        }
+    }
+    // A queue that makes packets wait for far longer shows all the same.
+    let loads = vec![load(0.0, 400.0), load(3.0, 1_310.0)];
+    let made = Bench { loads, grain: 1_000_000, room: 100, ..Bench::default() }.make("trials-coarse-overload");
+    let report = json(&made.all(), &[]);
+    agree(&report, "fwd", &made.truth);
+    let trial = &items(&report, "trials")[1];
+    near("p50", &trial["latency_p50_ns"], made.truth[1].p50, 0.03);
+    assert!(trial["lost"].as_u64() > Some(100) && trial["latency_min_ns"].is_null(), "{trial}");
+}
+
+/// A tester that sends in even time shows no coarse stamps.
+#[test]
+fn even_times_are_no_coarse_stamps() {
+    let made = Bench { loads: vec![load(0.0, 500.0)], per_packet: 500_000, ..Bench::default() }.make("trials-even");
+    let report = json(&made.all(), &[]);
+    agree(&report, "fwd", &made.truth);
+    near("p50", &report["trials"][0]["latency_p50_ns"], 700_000.0, 0.001);
+}
+
+#[test]
+fn a_pause_while_packets_wait_is_the_device() {
+    for (constant, pause) in [(false, 0.025), (false, 0.09), (true, 0.06)] {
+        let loads = vec![load(0.0, 400.0), load(3.0, 800.0), load(6.0, 1_200.0)];
+        let bench = Bench { loads, constant, room: 4_000, pause: Some((6.7, 6.7 + pause)), ..Bench::default() };
+        let made = bench.make(&format!("trials-pause-{constant}-{pause}"));
+        for args in [made.all(), made.near()] {
+            let report = json(&args, &[]);
+            agree(&report, "fwd", &made.truth);
+            let trial = &items(&report, "trials")[2];
+            assert_eq!(trial["state"], "overloaded", "{trial}");
+            // One a millisecond, but for the pause, which weighs more in the middle of the load than at its ends.
+            near("forwarded", &trial["forwarded_fps"], 1_000.0 * (1.0 - 1.25 * pause / 1.5), 0.02);
+            assert!(trial["forwarded_fps"].as_f64() < Some(1_000.0 * (1.0 - pause / 1.5)), "{trial}");
+        }
+    }
+}
+
+/// A pause of the output of several clocks while packets wait may be one of a clock.
+#[test]
+fn a_pause_of_several_clocks_while_packets_wait_is_open() {
+    let loads = vec![load(0.0, 400.0), load(3.0, 800.0), load(6.0, 1_200.0)];
+    let made = Bench { loads, room: 4_000, forward: Some((6.7, 60_000_000)), ..Bench::default() }.make("trials-open");
+    let report = json(&made.clocks(), &[]);
+    let trial = &items(&report, "trials")[2];
+    assert_eq!((reason(trial, "latency"), &trial["lost"]), (Some("clock-step"), &0.into()), "{trial}");
+}
+
+#[test]
+fn a_capture_that_begins_a_little_later() {
+    for constant in [false, true] {
+        let captured = [None, Some((0.05, 99.0)), Some((0.05, 99.0))];
+        let made = Bench { loads: steps(), constant, captured, ..Bench::default() }
+            .make(&format!("trials-little-later-{constant}"));
+        for args in [made.all(), made.near()] {
+            let report = json(&args, &[]);
+            assert_eq!(codes(&report), Vec::<&str>::new());
+            assert_eq!(items(&report, "trials").len(), 2);
+            let why = report["segments"][0]["why"].as_str().unwrap_or_default();
+            assert!(why.contains("may have begun later"), "{why}");
+        }
+    }
+}
+
+/// A tap that shows other frames before was recording.
+#[test]
+fn what_a_capture_that_was_there_does_not_show_is_lost() {
+    let bench = Bench { loads: steps(), outage: Some((0.0, 0.05)), background: true, ..Bench::default() };
+    let mut early = bench.clone();
+    early.loads.iter_mut().for_each(|load| load.at += 1.0);
+    early.outage = Some((1.0, 1.05));
+    let made = early.make("trials-begins-lossy");
+    let report = json(&made.all(), &[]);
+    agree(&report, "fwd", &made.truth);
+    assert!(codes(&report).contains(&"trial-lossy"), "{:?}", codes(&report));
+}
+
+#[test]
+fn a_hole_at_the_last_tap_is_no_stalled_device() {
+    for constant in [false, true] {
+        let hole = Some((3.5, 3.62));
+        let bench = |hole| Bench { loads: steps(), constant, hole, ..Bench::default() };
+        let made = bench([None, None, hole]).make(&format!("trials-hole-exit-{constant}"));
+        assert!(!codes(&json(&made.all(), &[])).contains(&"trial-stalled"), "{constant}");
+        let made = bench([None, hole, None]).make(&format!("trials-hole-tunnel-{constant}"));
+        assert!(!codes(&json(&made.near(), &[])).contains(&"trial-stalled"), "{constant}");
+    }
+}
+
+/// Packets that the first tap missed were sent all the same.
+#[test]
+fn packets_that_the_first_tap_misses_are_said() {
+    let hole = [Some((3.5, 3.6)), None, None];
+    let made = Bench { loads: steps(), hole, ..Bench::default() }.make("trials-hole-first");
+    let report = json(&made.all(), &[]);
+    let said = items(&report, "degraded_why").iter().filter_map(Value::as_str).find(|why| why.contains("first tap"));
+    assert!(said.is_some_and(|why| why.starts_with("80 packets")), "{}", report["degraded_why"]);
+    let whole = Bench { loads: steps(), ..Bench::default() }.make("trials-hole-none");
+    assert_eq!(items(&json(&whole.all(), &[]), "degraded_why").len(), 0);
+}
+
+/// Equal packets that the first tap shows twice, and packets that a tester sends in pairs.
+#[test]
+fn equal_packets_that_the_first_tap_shows_twice_are_not_lost() {
+    let bench = |twice, groups| Bench { loads: steps(), constant: true, twice, groups, room: 100, ..Bench::default() };
+    let made = bench([true, false, false], 1).make("trials-first-twice");
+    for args in [made.all(), made.near()] {
+        let report = json(&args, &[]);
+        agree(&report, "fwd", &made.truth);
+        assert!(items(&report, "trials").iter().all(|trial| trial["lost"] == 0));
+    }
+    let made = bench([false; 3], 2).make("trials-first-pairs");
+    agree(&json(&made.all(), &[]), "fwd", &made.truth);
+}
+
+#[test]
+fn a_device_that_stops_is_stalled() {
+    for constant in [false, true] {
+        let bench = Bench { loads: steps(), constant, outage: Some((3.5, 3.7)), ..Bench::default() };
+        let made = bench.make(&format!("trials-stops-{constant}"));
+        for args in [made.all(), made.near()] {
+            assert!(codes(&json(&args, &[])).contains(&"trial-stalled"), "{constant}");
+        }
+    }
+}
