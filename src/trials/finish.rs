@@ -135,8 +135,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     }
     out.depends_on_offset = clocks.depends_on_offset;
     out.clocks = all.map(|place| clocks.get(place).map(|clock| (clock.offset, clock.drift)));
-    let mut rows: Vec<FrameRow> = Vec::new();
-    let mut found: Vec<Found> = Vec::new();
+    let (mut rows, mut found): (Vec<FrameRow>, Vec<Found>) = (Vec::new(), Vec::new());
     for (way, seen) in both.iter().enumerate() {
         let (row, own) = direction(taps, seen, way, &clocks, settings);
         out.swapped.extend(left_out::swapped(&row, seen, &clocks));
