@@ -1,6 +1,6 @@
 //! Expected transforms and modes: what follows from them, and lengths that contradict them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::findings::{Draft, plural};
@@ -28,24 +28,27 @@ const AH_FIXED: u32 = 12;
 
 /// Packets that must have been checked before it is said that they cannot be read.
 const CHECKED: u64 = 8;
+/// Of this many packets one that does not fit is a stray one, not what the sender makes.
+const STRAY: u64 = 20;
 
-/// Outer lengths of each SA number's unfragmented packets that hide what is in them.
-pub(super) type Lengths = BTreeMap<u32, BTreeSet<u32>>;
+/// Outer lengths of each SA number's unfragmented packets that hide what is in them, with how many have them.
+pub(super) type Lengths = BTreeMap<u32, BTreeMap<u32, u64>>;
 
 pub(super) fn lengths(tap: &Tap<'_>) -> Lengths {
     let mut lengths = Lengths::new();
     for (key, cell) in tap.sizes.opaque.iter() {
-        if key.fragments == 1 && tap.counted(cell).0 > 0 {
-            lengths.entry(key.sa).or_default().insert(key.outer_bytes);
+        let packets = tap.counted(cell).0;
+        if key.fragments == 1 && packets > 0 {
+            *lengths.entry(key.sa).or_default().entry(key.outer_bytes).or_default() += packets;
         }
     }
     lengths
 }
 
 /// Whether lengths contradict the transform that is expected of an SA.
-pub(super) fn is_contradicted(tap: &Tap<'_>, sa: &SaView<'_>, expected: &Expected<'_>, lengths: &Lengths) -> bool {
+pub(super) fn is_contradicted(sa: &SaView<'_>, expected: &Expected<'_>, lengths: &Lengths) -> bool {
     let suite = expected.transforms_of(&sa.key).iter().find_map(|one| one.suite);
-    suite.is_some_and(|suite| contradiction(tap, sa, &suite, lengths).is_some())
+    suite.is_some_and(|suite| contradiction(sa, &suite, lengths).is_some())
 }
 
 /// Whether packets verify under a key: the transform is what it is said to be, whatever single packets look like.
@@ -54,13 +57,13 @@ fn is_proved(sa: &SaView<'_>) -> bool {
 }
 
 /// What contradicts an expected transform, or nothing.
-fn contradiction(tap: &Tap<'_>, sa: &SaView<'_>, suite: &Suite, lengths: &Lengths) -> Option<String> {
+fn contradiction(sa: &SaView<'_>, suite: &Suite, lengths: &Lengths) -> Option<String> {
     if is_proved(sa) {
         return None;
     }
     match sa.key.protocol {
         Protocol::Ah => ah_contradiction(sa, suite),
-        Protocol::Esp => esp_contradiction(tap, sa, &suite.esp?, lengths.get(&sa.id)),
+        Protocol::Esp => esp_contradiction(sa, &suite.esp?, lengths.get(&sa.id)),
         Protocol::IpComp => None,
     }
 }
@@ -70,7 +73,7 @@ fn ah_contradiction(sa: &SaView<'_>, suite: &Suite) -> Option<String> {
     let field = ah.iv + ah.icv;
     // To 4 octets by RFC 4302 for IPv4, to 8 for IPv6 and by Linux for both.
     let fits = |header: u32| [4u32, 8].iter().any(|to| (AH_FIXED + field).next_multiple_of(*to) == header);
-    let (&header, _) = sa.state.ah_lengths.iter().find(|(header, count)| **count > 0 && !fits(**header))?;
+    let header = misfit(sa.state.ah_lengths.iter().map(|(header, count)| (*header, *count)), |header| !fits(header))?;
     Some(format!(
         "{} has an ICV of {field} bytes, and the AH on the wire has {header} bytes, {} of them ICV",
         ah.name,
@@ -78,7 +81,20 @@ fn ah_contradiction(sa: &SaView<'_>, suite: &Suite) -> Option<String> {
     ))
 }
 
-fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<&BTreeSet<u32>>) -> Option<String> {
+/// The shortest length that does not fit, where more packets than a few stray ones do not.
+fn misfit(lengths: impl Iterator<Item = (u32, u64)>, is_misfit: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut all, mut misfits, mut shortest) = (0_u64, 0_u64, None::<u32>);
+    for (length, packets) in lengths {
+        all = all.saturating_add(packets);
+        if packets > 0 && is_misfit(length) {
+            misfits = misfits.saturating_add(packets);
+            shortest = Some(shortest.map_or(length, |shortest| shortest.min(length)));
+        }
+    }
+    shortest.filter(|_| misfits.saturating_mul(STRAY) >= all)
+}
+
+fn esp_contradiction(sa: &SaView<'_>, esp: &Esp, lengths: Option<&BTreeMap<u32, u64>>) -> Option<String> {
     if let Some((candidate, _)) = sa.null {
         if esp.cipher.encrypts() {
             return Some(format!(
@@ -93,27 +109,30 @@ fn esp_contradiction(tap: &Tap<'_>, sa: &SaView<'_>, esp: &Esp, lengths: Option<
     if let Some(why) = unreadable_as_null(sa, esp) {
         return Some(why);
     }
-    let around = around(tap, sa)?;
+    let around = around(sa)?;
     let block = esp.cipher.alignment.max(4);
     let least = ESP_HEADER + esp.cipher.iv + esp.icv() + block;
-    let misfit = |outer: u32| {
+    let is_misfit = |outer: u32| {
         let protected = outer.checked_sub(around);
         protected.is_none_or(|octets| octets < least || !(octets - least).is_multiple_of(block))
     };
-    let protected = lengths?.iter().find(|outer| misfit(**outer))?.saturating_sub(around);
+    let lengths = lengths?.iter().map(|(outer, packets)| (*outer, *packets));
+    let protected = misfit(lengths, is_misfit)?.saturating_sub(around);
     Some(format!(
         "{esp} gives ESP of {least} bytes and multiples of {block} above, and there are packets of {protected} bytes from SPI to ICV"
     ))
 }
 
 /// Opaque packets where nothing should be hidden: of a fair number of them hardly one can be read as ESP-NULL with the expected
-/// ICV.
+/// ICV, and where the next header would be they have nearly every one another octet. Packets with one next header in common are in
+/// clear, of a protocol that is not known here.
 fn unreadable_as_null(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
     let fits = |(candidate, _): &(&NullCandidate, &NullVotes)| u32::from(candidate.icv_bytes) == esp.icv();
     let readable: u64 = sa.state.null.iter().filter(fits).map(|(_, votes)| votes.frames).sum();
     let checked = sa.state.null_checked;
     // Ciphertext looks like a trailer now and then.
-    let encrypted = !esp.cipher.encrypts() && sa.is_opaque() && checked >= CHECKED && readable * 10 < checked;
+    let hidden = !esp.cipher.encrypts() && sa.is_opaque() && checked >= CHECKED && readable * 10 < checked;
+    let encrypted = hidden && sa.state.evidence.is_next_header_random(esp.icv()) == Some(true);
     encrypted.then(|| {
         let checked = plural(checked, "checked packet");
         format!("{esp} does not encrypt, and of {checked} {readable} can be read as ESP-NULL, no more than chance")
@@ -136,8 +155,9 @@ fn or_as_inferred(sa: &SaView<'_>, esp: &Esp, (least, most): (u64, u64)) -> (u64
     (least.min(low), most.max(high))
 }
 
-/// Octets in front of the ESP header, where they are the same in all packets.
-fn around(tap: &Tap<'_>, sa: &SaView<'_>) -> Option<u32> {
+/// Octets in front of the ESP header, where they are the same in all packets: IP with its options, AH and UDP, as the packets have
+/// them. Packets that were all seen in fragments show none, and have those of plain headers.
+fn around(sa: &SaView<'_>) -> Option<u32> {
     let ip = if sa.key.src.is_v4() { 20 } else { 40 };
     let udp = match crate::analysis::finish::rows::sas::encapsulation(sa) {
         Encapsulation::Native => 0,
@@ -145,14 +165,8 @@ fn around(tap: &Tap<'_>, sa: &SaView<'_>) -> Option<u32> {
         Encapsulation::Tcp | Encapsulation::Wesp => return None,
     };
     let mixed = sa.state.encapsulations.iter().filter(|count| **count > 0).count() > 1;
-    let ah_key = crate::model::SaKey { protocol: Protocol::Ah, ..sa.key };
-    let lengths: Vec<u32> = tap.sas_between(&ah_key).flat_map(|ah| ah.state.ah_lengths.keys().copied()).collect();
-    match lengths.as_slice() {
-        _ if mixed => None,
-        [] => Some(ip + udp),
-        [one] => Some(ip + udp + one),
-        _ => None,
-    }
+    let evidence = &sa.state.evidence;
+    if mixed || evidence.is_around_mixed() { None } else { Some(evidence.around().unwrap_or(ip + udp)) }
 }
 
 pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], expected: &Expected<'_>, report: &Report) {
@@ -163,7 +177,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], expected: &Expe
     {
         let stated = expected.transforms_of(&sa.key);
         let suite = stated.iter().find_map(|one| one.suite);
-        if let Some(why) = suite.and_then(|suite| contradiction(tap, sa, &suite, lengths)) {
+        if let Some(why) = suite.and_then(|suite| contradiction(sa, &suite, lengths)) {
             let evidence = format!("{why} ({} in all).", plural(sa.state.seen.count, "frame"));
             let draft = Draft::new("transform-mismatch", evidence).about(tap, sa).count(sa.state.seen.count);
             findings.push(draft.caused_by(all_lines(expected, stated), Vec::new()).done());
@@ -203,12 +217,15 @@ fn mode_finding(
     let mode = one.mode?;
     // A whole packet inside ESP is tunnel mode or IP in IP in transport mode: the same octets.
     let decrypted = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.opened > 0);
-    if decrypted && mode == Mode::Transport && one.basis != Basis::Manual {
+    let whole_inside = mode == Mode::Transport;
+    if decrypted && whole_inside && one.basis != Basis::Manual {
         return None;
     }
-    // GRE in transport mode has a whole packet inside; the SA is still in transport mode, and only that contradicts.
-    let by_itself = one.basis == Basis::Manual && mode == Mode::Transport;
-    let why = if by_itself { ", as IOS does by itself with traffic that it only forwards" } else { "" };
+    let why = match (whole_inside, one.basis) {
+        (true, Basis::Manual) => ", as IOS does by itself with traffic that it only forwards",
+        (true, _) => ", or carry IP in IP in transport mode, which looks the same",
+        _ => "",
+    };
     let evidence = format!(
         "{} expects {} mode, and the packets are in {seen} mode{why}.",
         expected.view.name(one.router),
@@ -218,7 +235,7 @@ fn mode_finding(
         .about(tap, sa)
         .count(sa.state.seen.count)
         .caused_by(all_lines(expected, stated), Vec::new());
-    Some(if by_itself { draft.severity(Severity::Note) } else { draft }.done())
+    Some(if whole_inside { draft.severity(Severity::Note) } else { draft }.done())
 }
 
 pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_>) {
@@ -237,7 +254,7 @@ pub(super) fn fill(report: &mut Report, taps: &[Tap<'_>], expected: &Expected<'_
             Protocol::IpComp => None,
         };
         // What is configured stands unless a length is impossible for it; a doubt is told and widens the ranges.
-        let believed = contradiction(tap, sa, &suite, lengths).is_none();
+        let believed = contradiction(sa, &suite, lengths).is_none();
         let Some(name) = name.filter(|_| believed) else { continue };
         row.transform = TransformReport {
             basis: TransformBasis::Expected,
@@ -277,7 +294,7 @@ pub(super) fn narrow(tap: &mut Tap<'_>, expected: &Expected<'_>) {
         let stated = expected.transforms_of(&sa.key);
         let suite = stated.iter().find_map(|one| one.suite)?;
         let esp = suite.esp.filter(|_| sa.key.protocol == Protocol::Esp && sa.is_opaque())?;
-        if contradiction(tap, sa, &suite, &lengths).is_some() {
+        if contradiction(sa, &suite, &lengths).is_some() {
             return None;
         }
         let least = u64::from(ESP_HEADER + esp.cipher.iv + ESP_TRAILER + esp.icv());
@@ -334,5 +351,5 @@ fn outside(tap: &Tap<'_>, sa: &SaView<'_>, stated: &[&Stated]) -> Option<u32> {
     if tap.sas_between(&ah_key).next().is_some() {
         return None;
     }
-    around(tap, sa)
+    around(sa)
 }

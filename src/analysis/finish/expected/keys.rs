@@ -34,7 +34,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Sett
                     verdict.evidence.push_str(&unused(locks, &sa.key));
                     // Where lengths show that the transform is another, the ICV was looked for in the wrong place.
                     let lengths = lengths.get_or_insert_with(|| figures::lengths(tap));
-                    if keyed.verified() == 0 && figures::is_contradicted(tap, sa, expected, lengths) {
+                    if keyed.verified() == 0 && figures::is_contradicted(sa, expected, lengths) {
                         continue;
                     }
                 }

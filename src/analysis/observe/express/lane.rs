@@ -21,6 +21,9 @@ const CLOSED: u64 = 1 << 63;
 const YOUNG: u64 = 1 << 62;
 const SHORT: u64 = 1 << 61;
 
+/// The IPv4 header of a glance, which has no options.
+const IPV4: u32 = 20;
+
 /// The mark that a lane of frames of this form has.
 const fn mark(form: Form) -> u64 {
     if form.wire_bytes() < ethernet::MINIMUM_WITHOUT_FCS { SHORT } else { 0 }
@@ -134,7 +137,8 @@ impl EspLane {
         }
         self.form = form.word() | mark(form) | (self.form & YOUNG);
         if rest.young > 0 {
-            state.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data, brief.form));
+            let bytes = form.total_bytes().saturating_sub(IPV4);
+            state.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data, form), bytes);
             rest.young -= 1;
             if rest.young == 0 {
                 self.form &= !YOUNG;

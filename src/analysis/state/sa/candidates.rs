@@ -176,7 +176,7 @@ impl Candidate {
         let sight = sight_of(Some(seen.sequence), seen.bytes, seen.outer_bytes);
         suspect.state.observe(o, &sight, o.l1_bytes());
         suspect.state.evidence.add_around(seen.outer_bytes.saturating_sub(seen.bytes));
-        suspect.state.evidence.add(seen.sequence, seen.behind);
+        suspect.state.evidence.add(seen.sequence, seen.behind, seen.bytes);
         suspect.sizes.add(OpaqueKey { sa: 0, outer_bytes: seen.outer_bytes, fragments: 1 }, o);
     }
 

@@ -1,4 +1,5 @@
-//! What the first packets of an opaque ESP SA show beside their lengths: the IV, and how many octets stand around ESP.
+//! What the first packets of an opaque ESP SA show beside their lengths: the IV, where the next header would be in clear, and how many
+//! octets stand around ESP.
 //!
 //! The figures are the first few packets in capture order, and a bounded set: both merge exactly. The lengths themselves are
 //! counted with the sizes.
@@ -16,8 +17,12 @@ const IVS: usize = 4;
 
 /// Octets of it: the shortest IV, and half of the longest.
 const IV: usize = 8;
+/// Next headers that are different in ciphertext, and packets that must show them: of four random octets hardly two are the same.
+const FEWEST: usize = 3;
 /// Octets of the ESP header in front of the IV (RFC 4303 section 2).
 const HEADER: usize = 8;
+/// Octets of an ICV that a packet may end with. The octet in front of it is the next header, where nothing is encrypted.
+const ICVS: [u8; 8] = [0, 8, 12, 16, 20, 24, 32, 64];
 
 /// Evidence about the transform of an opaque ESP SA. There may be very many SAs, so it is kept small.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -33,6 +38,11 @@ struct Seen {
     octets: [u64; IVS],
     /// And the sequence number.
     sequences: [u32; IVS],
+    /// And the octet in front of an ICV of each length, where the packet was captured to its end.
+    #[serde(serialize_with = "all_bits")]
+    next_headers: [u64; IVS],
+    /// Of which of them that is so, a bit each.
+    ends: u8,
     /// Packets of these two.
     count: u8,
     /// Octets by which the IP packet is longer than its ESP.
@@ -47,16 +57,17 @@ impl OpaqueEvidence {
         self.seen.as_ref().map_or(IVS as u8, |seen| (IVS as u8).saturating_sub(seen.count))
     }
 
-    /// Takes in the octets behind the ESP header of a packet.
-    pub(crate) fn add(&mut self, sequence: u32, behind: &[u8]) {
+    /// Takes in the octets behind the ESP header of a packet, of which there are `bytes` with the header.
+    pub(crate) fn add(&mut self, sequence: u32, behind: &[u8], bytes: u32) {
         if let Some(octets) = behind.first_chunk::<IV>()
             && self.wanted() > 0
         {
-            self.add_iv(sequence, u64::from_be_bytes(*octets));
+            let end = behind.get(..(bytes as usize).saturating_sub(HEADER));
+            self.add_sample(sequence, u64::from_be_bytes(*octets), end.map(next_headers));
         }
     }
 
-    fn add_iv(&mut self, sequence: u32, octets: u64) {
+    fn add_sample(&mut self, sequence: u32, octets: u64, next_headers: Option<u64>) {
         let seen = self.seen.get_or_insert_default();
         let at = usize::from(seen.count);
         // A copy shows nothing new.
@@ -67,6 +78,10 @@ impl OpaqueEvidence {
         if let (Some(own), Some(number)) = (seen.octets.get_mut(at), seen.sequences.get_mut(at)) {
             (*own, *number) = (octets, sequence);
             seen.count += 1;
+        }
+        if let (Some(own), Some(ends)) = (seen.next_headers.get_mut(at), next_headers) {
+            *own = ends;
+            seen.ends |= 1 << at;
         }
     }
 
@@ -79,12 +94,11 @@ impl OpaqueEvidence {
     pub(crate) fn merge(&mut self, later: Self) {
         let Self { seen } = later;
         let Some(seen) = seen else { return };
-        let Seen { octets, sequences, count, around, differs } = *seen;
-        sequences
-            .into_iter()
-            .zip(octets)
-            .take(usize::from(count))
-            .for_each(|(sequence, octets)| self.add_iv(sequence, octets));
+        let Seen { octets, sequences, next_headers, ends, count, around, differs } = *seen;
+        let samples = sequences.into_iter().zip(octets).zip(next_headers).enumerate().take(usize::from(count));
+        for (at, ((sequence, octets), next_headers)) in samples {
+            self.add_sample(sequence, octets, (ends >> at & 1 == 1).then_some(next_headers));
+        }
         if let Some(around) = around {
             self.add_around(around);
         }
@@ -104,6 +118,30 @@ impl OpaqueEvidence {
     pub(crate) fn around(&self) -> Option<u32> {
         self.seen.as_ref().filter(|seen| !seen.differs).and_then(|seen| seen.around)
     }
+
+    /// Whether packets have different numbers of octets around ESP.
+    pub(crate) fn is_around_mixed(&self) -> bool {
+        self.seen.as_ref().is_some_and(|seen| seen.differs)
+    }
+
+    /// Whether the first packets have nearly as many next headers as there are packets, if they end with an ICV of this length: that is
+    /// ciphertext. `None` where too few packets were captured to their end, or no such length is known.
+    pub(crate) fn is_next_header_random(&self, icv_bytes: u32) -> Option<bool> {
+        let seen = self.seen.as_ref()?;
+        let place = ICVS.iter().position(|icv| u32::from(*icv) == icv_bytes)?;
+        let whole = seen.next_headers.iter().enumerate().filter(|(at, _)| seen.ends >> at & 1 == 1);
+        let mut all: Vec<u8> = whole.filter_map(|(_, word)| word.to_be_bytes().get(place).copied()).collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        (count >= FEWEST).then_some(all.len() >= FEWEST)
+    }
+}
+
+/// The octets in front of ICVs of each length, the shortest first; 0 where the packet is too short.
+fn next_headers(behind: &[u8]) -> u64 {
+    let at = |icv: u8| behind.len().checked_sub(usize::from(icv) + 1).and_then(|at| behind.get(at));
+    u64::from_be_bytes(ICVS.map(|icv| at(icv).copied().unwrap_or_default()))
 }
 
 impl Sas {
@@ -123,16 +161,18 @@ impl Sas {
             }
             let at = header.offset as usize + HEADER;
             if let Some(sequence) = sight.sequence {
-                state.evidence.add(sequence, data.get(at..).unwrap_or_default());
+                // The end of a fragment is not that of its packet.
+                let bytes = if o.class.fragment { u32::MAX } else { sight.bytes };
+                state.evidence.add(sequence, data.get(at..).unwrap_or_default(), bytes);
             }
         }
     }
 
     /// Takes in the octets behind the ESP header of a packet in flow, which is like the last one of its SA.
     #[cold]
-    pub(in crate::analysis) fn add_iv(&mut self, sa: u32, sequence: u32, behind: &[u8]) {
+    pub(in crate::analysis) fn add_iv(&mut self, sa: u32, sequence: u32, behind: &[u8], bytes: u32) {
         if let Some(state) = self.state_mut(sa) {
-            state.evidence.add(sequence, behind);
+            state.evidence.add(sequence, behind, bytes);
         }
     }
 }
@@ -143,7 +183,10 @@ mod tests {
 
     fn evidence(sequences: std::ops::Range<u32>, around: &[u32]) -> OpaqueEvidence {
         let mut evidence = OpaqueEvidence::default();
-        sequences.for_each(|sequence| evidence.add_iv(sequence, u64::from(sequence) * 77));
+        for sequence in sequences {
+            let octets = u64::from(sequence) * 77;
+            evidence.add_sample(sequence, octets, (sequence % 3 > 0).then_some(octets));
+        }
         around.iter().for_each(|octets| evidence.add_around(*octets));
         evidence
     }
@@ -157,5 +200,20 @@ mod tests {
             assert!(merged.wanted() == 0 && merged.ivs().len() == IVS && merged.around().is_none());
         }
         assert_eq!(evidence(0..1, &[20, 20]).around(), Some(20));
+    }
+
+    #[test]
+    fn next_headers_are_random_where_hardly_two_are_the_same() {
+        let of = |ends: &[(u8, usize)]| {
+            let mut evidence = OpaqueEvidence::default();
+            for (&(next, cut), sequence) in ends.iter().zip(1..) {
+                let behind = [&[sequence as u8; 20][..], &[next], &[7; 12]].concat();
+                evidence.add(sequence, behind.get(..33 - cut).unwrap_or_default(), 8 + 33);
+            }
+            evidence.is_next_header_random(12)
+        };
+        assert_eq!(of(&[(1, 0), (200, 0), (77, 0), (3, 0)]), Some(true));
+        assert_eq!(of(&[(88, 0), (88, 0), (88, 0), (89, 0)]), Some(false));
+        assert_eq!(of(&[(1, 0), (200, 0), (77, 1), (3, 1)]), None);
     }
 }
