@@ -7,9 +7,10 @@ use super::super::tap::{SaView, Tap};
 use super::leak::{ends, tunnel_side};
 use super::translated::Translated;
 use super::{Expected, on_the_wire};
+use crate::analysis::finish::rows::sas::encapsulation;
 use crate::analysis::settings::Settings;
 use crate::model::report::{Finding, Fix, Severity};
-use crate::model::{Address, Protocol, SaKey, Spi};
+use crate::model::{Address, Encapsulation, Protocol, SaKey, Spi};
 use crate::policy::slip;
 use crate::policy::{Basis, Stated, Way, retyped};
 
@@ -166,6 +167,9 @@ impl Judge<'_, '_, '_> {
         }
         let stated = self.expected.of(meant);
         explained.insert(*meant);
+        if self.is_translated(meant) {
+            return Some(self.translated(meant, stated));
+        }
         let evidence = format!(
             "{} from {} to {} with SPI {} ({}), which is expected from {} to {} ({}). No configuration given has an SA between these \
              ends; another tunnel may have the same SPI.",
@@ -183,6 +187,40 @@ impl Judge<'_, '_, '_> {
         finding.cause =
             "An address of a peer is not the one that was meant, or the packets belong to another tunnel.".to_owned();
         Some(finding)
+    }
+
+    /// Whether one end has another address than is stated because it is translated: ESP is in UDP, as behind NAT, or an SA of the other
+    /// direction has the same address in the place of the same one.
+    fn is_translated(&self, meant: &SaKey) -> bool {
+        let key = self.sa.key;
+        let in_udp = encapsulation(self.sa) == Encapsulation::Udp;
+        let back = |other: &&SaKey| (other.src, other.dst) == (key.dst, key.src) && other.protocol == key.protocol;
+        let meant_too = |other: &SaKey| {
+            let stated = SaKey { src: meant.dst, dst: meant.src, ..*other };
+            self.expected.of(other).is_empty() && !self.expected.of(&stated).is_empty()
+        };
+        key.protocol == Protocol::Esp && (in_udp || self.seen.iter().filter(back).any(meant_too))
+    }
+
+    fn translated(&self, meant: &SaKey, stated: &[&Stated]) -> Finding {
+        let key = self.sa.key;
+        let evidence = format!(
+            "{} from {} to {} with SPI {} ({}), which is stated from {} to {} ({}). {}: addresses are translated between these ends (NAT).",
+            self.frames(),
+            key.src,
+            key.dst,
+            key.spi.0,
+            key.spi,
+            meant.src,
+            meant.dst,
+            self.expected.holders(stated),
+            if encapsulation(self.sa) == Encapsulation::Udp {
+                "ESP is in UDP"
+            } else {
+                "The other direction has the same address in the place of the same one"
+            }
+        );
+        self.draft("sa-translated", evidence, stated, Vec::new())
     }
 
     /// An SPI that nobody states, between ends that somebody states SAs of.
