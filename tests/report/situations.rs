@@ -266,6 +266,7 @@ fn fragments_that_come_last_first_under_one_identification_are_not_said_to_be_mi
         let report = report("last-first.pcap", &frames);
         let said = finding(&report, "outer-fragmentation").expect("it is said");
         assert!(report.sas[0].fragments_uncertain > 0, "{ids}");
+        assert!(said.count <= 299 && report.sas[0].fragments_uncertain <= 299, "{ids}: {}", said.evidence);
         let claimed = said.evidence.contains("some fragments were not seen.");
         assert!(!claimed && said.evidence.contains("share an identification"), "{}", said.evidence);
     }
@@ -285,6 +286,24 @@ fn fragments_that_fit_in_two_ways_are_counted_and_have_no_size() {
     let frames = [(0, &a[0]), (10, &b[0]), (20, &a[1]), (30, &b[1])].map(|(at, data)| (at * US, data.clone()));
     let report = self::report("turns-ids.pcap", &frames);
     assert_eq!((report.sas[0].fragments_uncertain, report.outer_sizes.len()), (0, 2));
+}
+
+#[test]
+fn fragments_that_fit_in_no_way_make_no_more_packets_than_there_are() {
+    let frames: Vec<_> = (1..=200u32)
+        .flat_map(|n| {
+            let mut pieces = fragments(n as u16, 50, &esp_payload(n, 1_200), 800);
+            // The second begins where the first has not ended.
+            pieces[1] = fragments(n as u16, 50, &esp_payload(n, 1_200), 792).swap_remove(1);
+            pieces.into_iter().zip(0..).map(move |(data, at)| (u64::from(n) * MS + at * 10 * US, data))
+        })
+        .collect();
+    let report = report("overlap.pcap", &frames);
+    let said = finding(&report, "outer-fragmentation").expect("it is said");
+    assert_eq!((report.sas[0].frames, report.sas[0].fragments, said.count), (200, 200, 200));
+    assert_eq!(report.sas[0].fragments_uncertain, 200);
+    assert!(said.evidence.starts_with("200 of 200 packets"), "{}", said.evidence);
+    assert!(report.outer_sizes.is_empty());
 }
 
 #[test]

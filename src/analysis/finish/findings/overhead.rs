@@ -21,8 +21,10 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             let packets = sums.packets();
             let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
             let all = sa.state.seen.count.saturating_sub(copies);
+            // Of packets that are not whole it is not known which headers are theirs.
+            let least = if sums.complete < packets { "at least " } else { "" };
             let mut evidence = format!(
-                "{} of {} {} {} fragmented after encryption: {}, which cost {} B of IP headers and the layer 1 overhead of their frames.",
+                "{} of {} {} {} fragmented after encryption: {}, which cost {least}{} B of IP headers and the layer 1 overhead of their frames.",
                 packets,
                 all,
                 if all == 1 { "packet" } else { "packets" },

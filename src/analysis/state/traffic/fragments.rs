@@ -327,8 +327,10 @@ impl Group {
         };
         for train in trains(&self.pieces) {
             let size = (train.is_complete() && !train.uncertain).then(|| train.add_size(sizes));
+            // Beside a packet whose first fragment is there, fragments without one may be its own: they make no packet.
+            let counts = train.first().is_some() || any.is_none();
             for sa in sas_of(train.first()) {
-                sums.entry(sa).or_default().add(&train, size);
+                sums.entry(sa).or_default().add(&train, size, counts);
             }
         }
     }
@@ -363,8 +365,9 @@ impl Train<'_> {
 }
 
 impl FragmentSums {
-    fn add(&mut self, train: &Train<'_>, size: Option<bool>) {
+    fn add(&mut self, train: &Train<'_>, size: Option<bool>, counts: bool) {
         match (size, train.uncertain) {
+            _ if !counts => {}
             (Some(shown), _) => {
                 self.complete += 1;
                 self.unsized_packets += u64::from(!shown);
