@@ -229,11 +229,15 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         let between = tap.sas.iter().filter(|sa| sa.key.src == src && sa.key.dst == dst);
         between.map(|sa| sa.taken_for_clear().0).sum()
     };
-    let pairs: Vec<_> = flows
+    let in_clear = flows
         .filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, key.src, key.dst)))
-        .map(|(n, src, dst)| (n.saturating_sub(hidden(src, dst)), src, dst))
-        .filter(|(n, _, _)| *n > 0)
-        .collect();
+        .map(|(n, src, dst)| (n.saturating_sub(hidden(src, dst)), src, dst));
+    let foreign = tap.foreign.iter().map(|sa| (sa.state.seen.count, sa.key.src, sa.key.dst));
+    let mut pairs: BTreeMap<(Address, Address), u64> = BTreeMap::new();
+    for (n, src, dst) in in_clear.chain(foreign).filter(|(n, _, _)| *n > 0) {
+        *pairs.entry((src, dst)).or_default() += n;
+    }
+    let pairs = pairs.into_iter().map(|((src, dst), count)| (count, src, dst)).collect();
     let evidence = format!(
         "{} of unicast IP in clear beside {}: {}.",
         plural(clear.count, "frame"),
