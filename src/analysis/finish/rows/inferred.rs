@@ -90,8 +90,10 @@ fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u
 
 fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut Cache) -> Option<Inferred> {
     let around = sa.state.evidence.around()?;
-    // On unusual UDP ports ESP-NULL is not looked for.
-    if sa.flow.is_some() && IvPattern::is_clear(&sa.state.evidence.ivs()) {
+    // ESP-NULL that was not recognised, on unusual UDP ports or because packets are cut. An IV that follows the sequence number is no
+    // IPv4 header, whose last octets stay what they are.
+    let pattern = IvPattern::of(&sa.state.evidence.ivs());
+    if pattern != IvPattern::SequenceXor && IvPattern::is_clear(&sa.state.evidence.ivs()) {
         return None;
     }
     let header = ip_header(sa.key.src);
@@ -101,7 +103,6 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
     }
     let swept = is_sweep(&counted.iter().map(|(length, packets)| (*length, *packets)).collect::<Vec<_>>());
     let distinct: Vec<u32> = counted.into_keys().collect();
-    let pattern = IvPattern::of(&sa.state.evidence.ivs());
     let known = cache.entry((distinct, pattern, swept)).or_insert_with_key(|(lengths, pattern, swept)| {
         let inference = catalogue.infer_from(lengths, *pattern, *swept)?;
         Some(Arc::new(Known {
