@@ -120,7 +120,8 @@ pub(super) const TRANSLATED: Entry = Entry {
     severity: Severity::Note,
     severity_note: "a warning where the address of a peer may be wrong instead",
     title: "Addresses are translated between the ends of an SA",
-    meaning: "Packets verify under the key of an SA that a configuration states with other addresses and the same SPI. The ICV of ESP does not cover the IP header before it, so that ESP passes one-to-one NAT; AH never does.",
+    meaning: "Packets verify under the key of an SA that a configuration states with other addresses and the same SPI, or have its SPI in \
+              UDP or in both directions. The ICV of ESP does not cover the IP header before it, so that ESP passes one-to-one NAT; AH never does.",
     causes: &["One of the two gateways is behind NAT.", "The capture was taken at the other side of a NAT device."],
     remedy: &[
         "Nothing needs to be done for tunnel mode behind one-to-one NAT: each router has the address that it sees as its peer.",
@@ -152,7 +153,7 @@ pub(super) const CLEAR_TRAFFIC: Entry = Entry {
 pub(super) const PLAINTEXT_LEAK: Entry = Entry {
     code: "plaintext-leak",
     severity: Severity::Warning,
-    severity_note: "an error where no packet of the direction is protected",
+    severity_note: "an error where no packet of the direction is protected; a note where the link may be inside the tunnel",
     title: "Packets of protected addresses travel in clear",
     meaning: "Addresses that were also seen inside a tunnel, or that the configuration protects, appear in packets without IPsec on the same \
               side of the gateway.",

@@ -11,4 +11,5 @@ mod pairs;
 mod read;
 mod secrets;
 mod wire;
+mod wire_right;
 mod wire_verdicts;

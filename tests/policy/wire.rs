@@ -4,7 +4,7 @@ use crate::support;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use crate::support::build::{self, Noise, START};
+use crate::support::build::{self, Noise, START, on_link};
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{shared, spiglass, without_keys};
 use serde_json::Value;
@@ -20,12 +20,12 @@ fn path(name: &str) -> PathBuf {
     std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wire-{name}"))
 }
 
-fn written(name: &str, text: impl AsRef<[u8]>) -> String {
+pub(super) fn written(name: &str, text: impl AsRef<[u8]>) -> String {
     std::fs::write(path(name), text).expect("a file can be written");
     path(name).to_str().expect("a path of text").to_owned()
 }
 
-fn report(configs: &[&str], captures: &[&str]) -> Value {
+pub(super) fn report(configs: &[&str], captures: &[&str]) -> Value {
     let mut words = vec!["report", "--format", "json"];
     configs.iter().for_each(|config| words.extend(["--config", config]));
     words.extend(captures);
@@ -37,13 +37,13 @@ fn findings(report: &Value) -> Vec<&Value> {
     report["findings"].as_array().expect("findings").iter().collect()
 }
 
-fn only<'r>(report: &'r Value, code: &str) -> &'r Value {
+pub(super) fn only<'r>(report: &'r Value, code: &str) -> &'r Value {
     let of: Vec<&Value> = findings(report).into_iter().filter(|finding| finding["code"] == code).collect();
     assert_eq!(of.len(), 1, "{code} in {:#?}", report["findings"]);
     of[0]
 }
 
-fn absent(report: &Value, code: &str) {
+pub(super) fn absent(report: &Value, code: &str) {
     assert!(findings(report).iter().all(|finding| finding["code"] != code), "{code} in {:#?}", report["findings"]);
 }
 
@@ -51,7 +51,7 @@ fn errors(report: &Value) -> Vec<&str> {
     findings(report).into_iter().filter(|f| f["severity"] == "error").filter_map(|f| f["code"].as_str()).collect()
 }
 
-fn says(finding: &Value, words: &str) {
+pub(super) fn says(finding: &Value, words: &str) {
     assert!(finding["evidence"].as_str().unwrap().contains(words), "{words:?} in {finding:#}");
 }
 
@@ -61,7 +61,7 @@ fn lines(finding: &Value) -> Vec<(&str, u64)> {
 }
 
 /// A list that expects one SA from R1 to R2.
-fn expecting(name: &str, lines: &str) -> String {
+pub(super) fn expecting(name: &str, lines: &str) -> String {
     written(name, format!("[[sa]]\nsrc = \"192.168.1.1\"\ndst = \"192.168.1.2\"\n{lines}"))
 }
 
@@ -179,11 +179,11 @@ fn beside(name: &str) -> String {
         .flat_map(|n| {
             [
                 build::esp(R1, R2, 1002, n, &Noise(u64::from(n)).bytes(96)),
-                build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 60]),
+                on_link(&build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 60]), R1, R2),
             ]
         })
         .enumerate()
-        .map(|(n, data)| Out::whole(START + 1_000_000 * n as u64, data))
+        .map(|(n, data)| Out::whole(START + 3_000_000 * n as u64, data))
         .collect();
     written(name, plain_pcap(&frames))
 }
@@ -393,13 +393,13 @@ fn transport_mode_does_not_say_what_a_tunnel_inside_costs() {
 #[test]
 fn traffic_that_the_list_selects_and_that_runs_in_clear_is_a_leak() {
     let tunnelled = |n: u32| build::esp(R1, R2, 1002, n, &Noise(u64::from(n)).bytes(96));
-    let clear = |n: u32| build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 60]);
+    let clear = |n: u32| on_link(&build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 60]), R1, R2);
     let other = |n: u32| build::ipv4(HOST_A, Ipv4Addr::new(10, 9, 9, 9), 17, n as u16, &[0; 60]);
     let capture = |name: &str, make: &dyn Fn(u32) -> Vec<Vec<u8>>| {
         let frames: Vec<Out> = (1..=20)
             .flat_map(make)
             .enumerate()
-            .map(|(n, data)| Out::whole(START + 1_000_000 * n as u64, data))
+            .map(|(n, data)| Out::whole(START + 3_000_000 * n as u64, data))
             .collect();
         written(name, plain_pcap(&frames))
     };
@@ -418,7 +418,8 @@ fn traffic_that_the_list_selects_and_that_runs_in_clear_is_a_leak() {
     );
     let wide = written("wide.txt", wide);
     let many = capture("many.pcap", &|n| {
-        let far = |last: u8| build::ipv4(HOST_A, Ipv4Addr::new(192, 168, 3, last), 17, n as u16, &[0; 60]);
+        let far =
+            |last: u8| on_link(&build::ipv4(HOST_A, Ipv4Addr::new(192, 168, 3, last), 17, n as u16, &[0; 60]), R1, R2);
         [vec![tunnelled(n)], (1..=5).filter(|last| n <= 10 + last).map(|last| far(last as u8)).collect()].concat()
     });
     let many = report(&[&wide], &[&many]);

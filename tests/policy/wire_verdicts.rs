@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use crate::support::build::{self, Noise, START, one_hop_further};
+use crate::support::build::{self, Noise, START, on_link, one_hop_further};
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{shared, spiglass};
 use aes::Aes128;
@@ -188,7 +188,7 @@ fn written(name: &str, text: impl AsRef<[u8]>) -> String {
 
 fn capture(name: &str, frames: Vec<Vec<u8>>) -> String {
     let frames: Vec<Out> =
-        frames.into_iter().enumerate().map(|(n, data)| Out::whole(START + 1_000_000 * n as u64, data)).collect();
+        frames.into_iter().enumerate().map(|(n, data)| Out::whole(START + 3_000_000 * n as u64, data)).collect();
     written(name, plain_pcap(&frames))
 }
 
@@ -457,7 +457,10 @@ fn traffic_that_should_be_protected_and_is_not_is_an_error_on_the_right_link_alo
     let configs = [ios("R1", Some(R1), R2, &there, &back), ios("R2", Some(R2), R1, &back, &there)];
     let given = [&*configs[0], &*configs[1]];
     let host = |src, dst, n: u32| build::ipv4(src, dst, 6, n as u16, &[0; 40]);
-    let clear = |n: u32| [one_hop_further(&host(HOST_A, HOST_B, n)), one_hop_further(&host(HOST_B, HOST_A, n))];
+    let clear = |n: u32| {
+        let (out, inbound) = (one_hop_further(&host(HOST_A, HOST_B, n)), one_hop_further(&host(HOST_B, HOST_A, n)));
+        [on_link(&out, R1, R2), on_link(&inbound, R2, R1)]
+    };
     // Between the routers everything is in clear.
     let findings = check("leak-all", &given, (1..=20).flat_map(clear).collect());
     errors(&findings, &["plaintext-leak", "plaintext-leak"]);
@@ -482,7 +485,7 @@ fn traffic_that_should_be_protected_and_is_not_is_an_error_on_the_right_link_alo
     errors(&check("leak-tcp", &[&of("tcp")], (1..=20).flat_map(clear).collect()), &["plaintext-leak"]);
     absent(&check("leak-icmp", &[&of("icmp")], (1..=20).flat_map(clear).collect()), "plaintext-leak");
     // Of two protocols between the hosts one is selected: which frames are its, is not known.
-    let udp = |n: u32| one_hop_further(&build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 40]));
+    let udp = |n: u32| on_link(&one_hop_further(&build::ipv4(HOST_A, HOST_B, 17, n as u16, &[0; 40])), R1, R2);
     let both = (1..=20).flat_map(|n| [clear(n)[0].clone(), udp(n), there.frame(n), back.frame(n)]).collect();
     let findings = check("leak-part", &[&of("tcp"), &*configs[1]], both);
     says(&findings, "plaintext-leak", "Some of 40 packets in clear");

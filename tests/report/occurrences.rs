@@ -184,6 +184,25 @@ fn packets_that_a_gateway_shows_again() {
 }
 
 #[test]
+fn packets_of_one_length_come_out_of_no_packets_of_several() {
+    let clear = |n: u32| {
+        let (a, b) = (Ipv4Addr::new(10, 7, 0, 1), Ipv4Addr::new(10, 7, 0, 2));
+        let mut frame = udp(a, b, (9, 9), n as u16, &noise(n, 40));
+        frame[..12].copy_from_slice(&esp(R1, R2, 7, n, &[0; 16])[..12]);
+        frame
+    };
+    let frames_of = |lengths: usize| -> Vec<Out> {
+        let tunnelled = |n: u32| esp(R1, R2, 7, n, &noise(n, 92 + 16 * (n as usize % lengths)));
+        let all = (1..400_u32).flat_map(|n| [(n, 0, tunnelled(n)), (n, 50_000, clear(n))]);
+        all.map(|(n, later, data)| Out::whole(START + u64::from(n) * 5 * MS + later, data)).collect()
+    };
+    let apart = report("apart", &frames_of(4));
+    assert!(apart.findings.iter().all(|finding| finding.code != "gateway-view"), "{:?}", apart.findings);
+    // Of one length both, it may be so.
+    assert_eq!(found(&report("one-length", &frames_of(1)), "gateway-view").count, 399);
+}
+
+#[test]
 fn copies_of_a_span_port() {
     // As many that half of the frames end between a packet and its copy.
     for packets in [301_u32, 21] {

@@ -53,6 +53,14 @@ pub fn ipv4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, id: u16, payload: &[u8])
     frame
 }
 
+/// The same packet on the link between two routers, from one to the other.
+pub fn on_link(frame: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    let mut next = frame.to_vec();
+    next[2..6].copy_from_slice(&to.octets());
+    next[8..12].copy_from_slice(&from.octets());
+    next
+}
+
 /// The same packet behind one more router.
 pub fn one_hop_further(frame: &[u8]) -> Vec<u8> {
     let mut next = frame.to_vec();

@@ -148,7 +148,10 @@ impl<'a> Tap<'a> {
         let mut out = Listed::default();
         let alone = self.shows_nothing_else_in_clear();
         for sa in &self.sas {
-            let Some(seen) = self.stream.flows.decapsulated.get(&sa.id) else { continue };
+            let Some(seen) = self.stream.flows.decapsulated.get(&sa.id).filter(|following| following.fit()) else {
+                continue;
+            };
+            let seen = &seen.listed;
             let follow = seen.count >= DECAPSULATED && seen.count.saturating_mul(2) >= sa.state.seen.count;
             if follow && (alone || self.sizes_of(sa.id) >= DECAPSULATED_SIZES) {
                 out.join(seen);

@@ -1,5 +1,7 @@
 //! Packets in clear that the policies select for the tunnel.
 
+mod links;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::findings::{Draft, Listed, plural};
@@ -11,18 +13,21 @@ use crate::dissect::stack_name;
 use crate::model::report::{ConfigLine, Finding, Severity};
 use crate::model::{Address, Protocol};
 use crate::policy::{Denied, MapEntry, Selector, View, Way, config_line};
+use links::OutsideLinks;
 
 /// Selectors that are looked at; a router has a few dozen.
 const LOOKED_AT: usize = 1_024;
 /// Pairs of addresses named in an evidence.
 const NAMED: usize = 3;
 
-/// What was seen of one selector in clear: packets, how many between which addresses, and of which only a part may be selected.
+/// What was seen of one selector in clear: packets, how many between which addresses, and of which only a part may be selected, or was on
+/// a link of the tunnel.
 #[derive(Default)]
 struct Leak {
     seen: Listed,
     pairs: Vec<(u64, Address, Address)>,
     mixed: bool,
+    elsewhere: bool,
 }
 
 /// A selector, and where it stands.
@@ -104,20 +109,36 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
             continue;
         }
         gre(findings, tap, taps, view);
-        if !(tunnel_side(tap, &ends) || has_been_forwarded(tap, &rules)) {
-            continue;
-        }
+        let links = if tunnel_side(tap, &ends) {
+            OutsideLinks::of(tap, &ends)
+        } else {
+            match has_been_forwarded(tap, &rules) {
+                Forwarded::No => continue,
+                Forwarded::Perhaps => OutsideLinks::None,
+                Forwarded::Surely => OutsideLinks::All,
+            }
+        };
         // A direction that another tap shows protected and this one does not: this link is on its protected side.
         let elsewhere = |rule: &Rule<'_>| !rule.is_served(tap) && taps.iter().any(|tap| rule.is_served(tap));
         let here: Vec<&Rule<'_>> = rules.iter().filter(|rule| !elsewhere(rule)).collect();
-        add_tap(findings, tap, view, &here);
+        add_tap(findings, tap, view, &here, &links);
     }
 }
 
+/// Whether all that is selected has passed routers.
+enum Forwarded {
+    No,
+    /// It may have come from a network behind the router that encrypts.
+    Perhaps,
+    Surely,
+}
+
 /// Whether everything that is selected has passed a router, both ways as many but for one: the tap is not on the link of the hosts whose
-/// packets these are, and what it shows should be encrypted.
-fn has_been_forwarded(tap: &Tap<'_>, rules: &[Rule<'_>]) -> bool {
+/// packets these are. Where it has passed just one, both ways, this is no link behind the router that encrypts: what comes out of a tunnel
+/// has passed two.
+fn has_been_forwarded(tap: &Tap<'_>, rules: &[Rule<'_>]) -> Forwarded {
     let mut hops: BTreeSet<u8> = BTreeSet::new();
+    let mut ways: BTreeSet<(Address, Address)> = BTreeSet::new();
     for (id, flow) in tap.stream.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
         let Some(marks) = tap.stream.flows.marks(id) else { continue };
         let selected = rules.iter().any(|rule| {
@@ -125,65 +146,85 @@ fn has_been_forwarded(tap: &Tap<'_>, rules: &[Rule<'_>]) -> bool {
         });
         if selected {
             hops.insert(marks.hops().unwrap_or(0));
+            ways.insert((flow.src, flow.dst));
         }
     }
+    let both = ways.iter().any(|(src, dst)| ways.contains(&(*dst, *src)));
     match (hops.first(), hops.last()) {
-        (Some(&least), Some(&most)) => least > 0 && most.saturating_sub(least) <= 1,
-        _ => false,
+        (Some(1), Some(1)) if both => Forwarded::Surely,
+        (Some(&least), Some(&most)) if least > 0 && most.saturating_sub(least) <= 1 => Forwarded::Perhaps,
+        _ => Forwarded::No,
     }
 }
 
-fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[&Rule<'_>]) {
-    let mut leaks: BTreeMap<usize, Leak> = BTreeMap::new();
+fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, view: &View<'_>, rules: &[&Rule<'_>], links: &OutsideLinks) {
+    // By the rule, and whether it is on a link of the tunnel.
+    let mut leaks: BTreeMap<(usize, bool), Leak> = BTreeMap::new();
     for (id, flow) in tap.stream.tables.flows.iter().filter(|(_, flow)| !flow.inner) {
         let Some(marks) = tap.stream.flows.marks(id) else { continue };
         let taken = |(at, rule): (usize, &&Rule<'_>)| Some((at, rule.takes(flow.src, flow.dst, marks)?));
         let Some((rule, taken)) = rules.iter().enumerate().find_map(taken) else { continue };
         let Some(state) = tap.stream.flows.listed_of(id).filter(|state| state.count > 0) else { continue };
-        let leak = leaks.entry(rule).or_default();
+        let (some, all) = links.show(marks);
+        let leak = leaks.entry((rule, some)).or_default();
+        leak.elsewhere |= some && !all;
         leak.seen.join(&state);
         leak.pairs.push((state.count, flow.src, flow.dst));
         leak.mixed |= taken == Taken::Part;
     }
-    for (rule, Leak { seen, mut pairs, mixed }) in leaks {
+    for ((rule, outside), leak) in leaks {
         let Some(rule) = rules.get(rule) else { continue };
+        let mut evidence = leak.evidence(rule, view);
+        let Leak { seen, pairs, mixed, elsewhere } = leak;
         let encrypted = rule.is_served(tap) || pairs.iter().any(|(_, src, dst)| is_inside(tap, *src, *dst));
-        pairs.sort_unstable_by(|a, b| b.cmp(a));
-        let more = pairs.len().saturating_sub(NAMED);
-        let mut listed: Vec<String> =
-            pairs.iter().take(NAMED).map(|(n, src, dst)| format!("{src} > {dst} ({n})")).collect();
-        listed.extend((more > 0).then(|| format!("{more} more")));
-        let count = plural(seen.count, "packet");
-        let count = if mixed {
-            format!("Some of {count} in clear, those of protocol {},", rule.selector.protocol)
-        } else {
-            format!("{count} in clear")
-        };
-        let verb = if mixed { "are what" } else { "that" };
-        let mut evidence = format!(
-            "{count} {verb} {} selects for its tunnel ({}): {}.",
-            view.name(rule.router),
-            rule.selector,
-            listed.join(", ")
-        );
-        if !encrypted {
+        if !outside {
+            evidence.push_str(
+                " Nothing on this link is between the ends of a tunnel: it may be on the inside, where they are in clear as they should be.",
+            );
+        } else if !encrypted {
             evidence.push_str(" No packet of this direction is protected: the tunnel is not used.");
         }
         let draft = Draft::new("plaintext-leak", evidence);
-        // Of several protocols in one flow, the frames of the selected one are not known.
-        let draft = if mixed {
+        // Of several protocols in one flow, and of several links, the frames of the one that is meant are not known.
+        let draft = if mixed || elsewhere {
             draft.seen(tap, &seen)
         } else {
             draft.listed(tap, &seen, "a packet in clear that the policy selects")
         };
         let mut finding = draft.caused_by(vec![rule.line.clone()], Vec::new()).done();
-        if !encrypted && seen.count > 1 {
+        if !outside {
+            finding.severity = Severity::Note;
+        } else if !encrypted && seen.count > 1 {
             finding.severity = Severity::Error;
             finding.cause =
                 "The crypto map is on no interface of the way that the packets take, or the policy for packets that leave is missing."
                     .to_owned();
         }
         findings.push(finding);
+    }
+}
+
+impl Leak {
+    /// Which packets are what a rule selects.
+    fn evidence(&self, rule: &Rule<'_>, view: &View<'_>) -> String {
+        let mut pairs: Vec<&(u64, Address, Address)> = self.pairs.iter().collect();
+        pairs.sort_unstable_by(|a, b| b.cmp(a));
+        let more = pairs.len().saturating_sub(NAMED);
+        let mut listed: Vec<String> =
+            pairs.iter().take(NAMED).map(|(n, src, dst)| format!("{src} > {dst} ({n})")).collect();
+        listed.extend((more > 0).then(|| format!("{more} more")));
+        let count = plural(self.seen.count, "packet");
+        let count = match (self.mixed, self.elsewhere) {
+            (true, true) => {
+                format!("Some of {count} in clear, those of protocol {} on the tunnel's link,", rule.selector.protocol)
+            }
+            (true, false) => format!("Some of {count} in clear, those of protocol {},", rule.selector.protocol),
+            (false, true) => format!("Some of {count} in clear, those on the tunnel's link,"),
+            (false, false) => format!("{count} in clear"),
+        };
+        let verb = if self.mixed || self.elsewhere { "are what" } else { "that" };
+        let name = view.name(rule.router);
+        format!("{count} {verb} {name} selects for its tunnel ({}): {}.", rule.selector, listed.join(", "))
     }
 }
 

@@ -31,7 +31,46 @@ pub(crate) struct Flows {
     /// The first of them.
     pub(crate) clear_firsts: Firsts,
     /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
-    pub(crate) decapsulated: BTreeMap<u32, Listed>,
+    pub(crate) decapsulated: BTreeMap<u32, Following>,
+}
+
+/// Clear packets that directly follow packets of an SA.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Following {
+    pub(crate) listed: Listed,
+    /// The shortest and the longest of them.
+    lengths: Option<(u32, u32)>,
+    /// And of the packets that they follow.
+    before: Option<(u32, u32)>,
+}
+
+impl Following {
+    fn add(&mut self, before: &Passed, after: &Passed) {
+        self.listed.add(after.pos, after.time);
+        self.lengths = both(self.lengths, Some((after.bytes, after.bytes)));
+        self.before = both(self.before, Some((before.bytes, before.bytes)));
+    }
+
+    fn merge(&mut self, later: Self, shift: Shift) {
+        let Self { listed, lengths, before } = later;
+        self.listed.join(&listed.shifted(shift));
+        self.lengths = both(self.lengths, lengths);
+        self.before = both(self.before, before);
+    }
+
+    /// Whether they can have come out of the packets before them: what has one length has one length when it is encrypted, too.
+    pub(crate) fn fit(&self) -> bool {
+        let varies = |lengths: Option<(u32, u32)>| lengths.is_some_and(|(shortest, longest)| shortest < longest);
+        varies(self.lengths) || !varies(self.before)
+    }
+}
+
+/// The least and the most of two ranges.
+fn both(one: Option<(u32, u32)>, other: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    match (one, other) {
+        (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+        _ => one.or(other),
+    }
 }
 
 /// The first and the last packet of a lane that matter to the gateway rule.
@@ -76,13 +115,17 @@ pub(crate) struct Marks {
     /// The IP protocols that they carry, a bit each.
     #[serde(serialize_with = "all_bits")]
     protocols: [u64; 4],
+    /// The directions they travel in, a bit each: the first 64 that appear at the tap.
+    #[serde(serialize_with = "all_bits")]
+    directions: u64,
 }
 
 impl Marks {
     /// What senders set the time to live to.
     const INITIAL: [u8; 4] = [32, 64, 128, 255];
 
-    fn add(&mut self, (ttl, protocol): (u8, u8)) {
+    fn add(&mut self, (ttl, protocol): (u8, u8), direction: u32) {
+        self.directions |= 1_u64.checked_shl(direction).unwrap_or(0);
         let passed = Self::INITIAL.iter().find_map(|initial| initial.checked_sub(ttl));
         self.hops = self.hops.into_iter().chain(passed).min();
         if let Some(word) = self.protocols.get_mut(usize::from(protocol / 64)) {
@@ -90,8 +133,13 @@ impl Marks {
         }
     }
 
-    fn merge(&mut self, later: Self) {
-        let Self { hops, protocols } = later;
+    fn merge(&mut self, later: Self, directions: &[u32]) {
+        let Self { hops, protocols, directions: theirs } = later;
+        for (bit, &id) in directions.iter().enumerate().take(64) {
+            if theirs >> bit & 1 == 1 {
+                self.directions |= 1_u64.checked_shl(id).unwrap_or(0);
+            }
+        }
         self.hops = self.hops.into_iter().chain(hops).min();
         self.protocols.iter_mut().zip(protocols).for_each(|(own, later)| *own |= later);
     }
@@ -99,6 +147,11 @@ impl Marks {
     /// The fewest routers that one of the packets has passed.
     pub(crate) const fn hops(&self) -> Option<u8> {
         self.hops
+    }
+
+    /// The directions they travel in, a bit each.
+    pub(crate) const fn directions(&self) -> u64 {
+        self.directions
     }
 
     pub(crate) fn carries(&self, protocol: u8) -> bool {
@@ -131,7 +184,7 @@ impl Flows {
                 (self.flows.get_mut(at), self.marks.get_mut(at), self.firsts.get_mut(at))
             {
                 if o.class.user {
-                    marks.add(o.clear);
+                    marks.add(o.clear, o.direction);
                     firsts.add(flow.count, (o.pos, o.time));
                 }
                 flow.add(o.pos, o.time);
@@ -150,7 +203,7 @@ impl Flows {
                 latest.first_frame = Some(Surface { direction: o.direction, l2_bytes: o.l2_bytes });
             }
             if let Some(before) = before.filter(|before| came_out_of(before, &passed)) {
-                self.decapsulated.entry(before.sa).or_default().add(o.pos, o.time);
+                self.decapsulated.entry(before.sa).or_default().add(&before, &passed);
                 let Observation { direction, time, l2_bytes, l3_bytes, .. } = *o;
                 // Without MACs the tap may show another interface, on whose wire the packet was.
                 return (o.lane != 0).then_some(Decapsulated { direction, time, l2_bytes, l3_bytes });
@@ -192,13 +245,15 @@ impl Flows {
     /// How many frames are listed where each list has at most `most`.
     pub(crate) fn listed(&self, most: u64) -> u64 {
         let in_clear = self.flows.iter().zip(&self.firsts).map(|(flow, firsts)| firsts.listed(flow.count, most));
-        let others = self.tunnels.values().chain(self.decapsulated.values()).map(|listed| listed.count.min(most));
+        let shown = self.decapsulated.values().map(|following| &following.listed);
+        let others = self.tunnels.values().chain(shown).map(|listed| listed.count.min(most));
         in_clear.chain(others).sum()
     }
 
     pub(crate) fn truncate_lists(&mut self, most: usize) {
         self.firsts.iter_mut().for_each(|firsts| firsts.truncate(most));
-        let others = self.tunnels.values_mut().chain(self.decapsulated.values_mut());
+        let shown = self.decapsulated.values_mut().map(|following| &mut following.listed);
+        let others = self.tunnels.values_mut().chain(shown);
         others.for_each(|listed| listed.truncate(most));
     }
 
@@ -221,7 +276,7 @@ impl Flows {
                 (self.flows.get_mut(at), self.marks.get_mut(at), self.firsts.get_mut(at))
             {
                 own_firsts.append(own.count, firsts, shift);
-                own_marks.merge(marks);
+                own_marks.merge(marks, &map.directions);
                 own.merge(flow, shift);
             }
         }
@@ -248,7 +303,7 @@ impl Flows {
                 own.first_frame = frame;
             }
             if let Some(before) = before.filter(|before| came_out_of(before, &after)) {
-                self.decapsulated.entry(before.sa).or_default().add(after.pos, after.time);
+                self.decapsulated.entry(before.sa).or_default().add(&before, &after);
                 let decapsulated = |Surface { direction, l2_bytes }| Decapsulated {
                     direction,
                     time: after.time,
@@ -259,7 +314,7 @@ impl Flows {
             }
         }
         for (sa, listed) in decapsulated {
-            self.decapsulated.entry(remap(&map.sas, sa)).or_default().join(&listed.shifted(shift));
+            self.decapsulated.entry(remap(&map.sas, sa)).or_default().merge(listed, shift);
         }
         out
     }
