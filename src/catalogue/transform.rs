@@ -26,7 +26,7 @@ pub(super) const MISMATCH: Entry = Entry {
 pub(super) const MODE_MISMATCH: Entry = Entry {
     code: "mode-mismatch",
     severity: Severity::Warning,
-    severity_note: "a note where IOS takes tunnel mode for traffic that it only forwards, as it does by itself",
+    severity_note: "a note where transport mode is expected: IP in IP in it looks the same, and IOS takes tunnel mode for traffic that it only forwards",
     title: "The mode on the wire is not the expected one",
     meaning: "The configuration asks for tunnel mode and the packets are in transport mode, or the reverse. The overhead is another than \
               the one calculated, and a peer that insists on its mode refuses the SA.",
