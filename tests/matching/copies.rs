@@ -79,7 +79,7 @@ fn copies_of_a_tap_are_left_out() {
     let (tunnel, once, far_once) = (file("tunnel", &tunnel), file("once", &near), file("far", &far));
     let want = report(&once, &tunnel, Some(&far_once));
     for name in ["all", "bursts"] {
-        let pattern = |at: u64| name == "all" || at / 50 % 3 == 0;
+        let pattern = |at: u64| name == "all" || (at / 50).is_multiple_of(3);
         let (near, near_copies) = copied(&near, pattern);
         let (far, far_copies) = copied(&far, pattern);
         let (near, far) = (file(&format!("near-{name}"), &near), file(&format!("far-{name}"), &far));
@@ -130,7 +130,7 @@ fn a_few_copies_leave_the_loss_open() {
 fn copies_in_a_pipe_are_no_loss() {
     let Taps([near, tunnel, _]) = taps(|_| 1, &BTreeSet::new());
     let tunnel = file("piped-tunnel", &tunnel);
-    let patterns: [fn(u64) -> bool; 3] = [|_| true, |at| at % 10 == 3, |at| at / 50 % 4 == 0];
+    let patterns: [fn(u64) -> bool; 3] = [|_| true, |at| at % 10 == 3, |at| (at / 50).is_multiple_of(4)];
     for pattern in patterns {
         let (near, _) = copied(&near, pattern);
         let words = ["match", "-q", "--format", "json", "--plain", "-", "--tunnel", word(&tunnel)];
