@@ -190,7 +190,12 @@ fn stalled(trial: &Trial, shown: &ShownTrials<'_>) -> Finding {
 
 /// On which side of the tunnel's tap packets were lost, where both sides were seen.
 fn lost_where(trial: &Trial) -> String {
+    let missing = trial.sequence_lost.unwrap_or(0);
     match (trial.lost_before_tunnel, trial.lost_behind_tunnel) {
+        // What bears a number was encrypted before it was lost, or the tap's capture missed it.
+        (Some(before), _) if before > 0 && missing > 0 => {
+            format!(", {before} of them not seen at the tunnel's tap, where {missing} sequence numbers are missing")
+        }
         (Some(0), Some(_)) => ", all of them behind the tunnel's tap".to_owned(),
         (Some(_), Some(0)) => ", all of them before the tunnel's tap".to_owned(),
         (Some(before), Some(behind)) => format!(", {before} of them before the tunnel's tap, {behind} behind it"),
