@@ -321,10 +321,11 @@ impl Matcher {
         let packet = sight.plain(outer, flow);
         let [copies, _] = &mut self.copies;
         let again = copies.repeats(&packet);
-        if again && self.once.plain {
+        if again.is_some() && self.once.plain {
             self.plain.copies += 1;
             return;
         }
+        let again = again == Some(true);
         self.plain.packets += 1;
         self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
         if again && let Some(flow) = self.ledger.flows.get_mut(flow) {
@@ -402,10 +403,11 @@ impl Matcher {
             let packet = sight.plain(outer, 0);
             let [_, copies] = &mut self.copies;
             let again = copies.repeats(&packet);
-            if again && self.once.exit {
+            if again.is_some() && self.once.exit {
                 self.exit.copies += 1;
                 return;
             }
+            let again = again == Some(true);
             self.exit.packets += 1;
             ends.exit(&packet, outer, (self.plain.until(), again));
         }

@@ -18,20 +18,25 @@ use crate::matching::packets::ledger::Plain;
 pub(in crate::matching) struct Repeats {
     latest: VecDeque<(i64, u64)>,
     chains: HashMap<u64, Chain, FixedState>,
+    /// How often contents came again.
+    again: HashMap<u64, u32, FixedState>,
     /// Packets that repeat one seen shortly before.
     pub(in crate::matching) seen: u64,
 }
 
 /// Packets that are remembered; a 10G link shows 150,000 in the time of the window.
 const MOST: usize = 1 << 18;
+/// How often a TAP shows a packet again.
+const RARE: u32 = 2;
 
 impl Repeats {
-    /// Whether a packet is one more of a cluster of equal ones, by the rule of reports (`tap-copies`).
-    pub(in crate::matching) fn repeats(&mut self, packet: &Plain) -> bool {
-        packet.identity.zip(packet.time.ns()).is_some_and(|(identity, ns)| self.add(identity, ns))
+    /// Whether a packet is one more of a cluster of equal ones, by the rule of reports (`tap-copies`). If it is: whether its content hardly ever
+    /// comes again. Of equal packets that a generator sends at random some follow each other at once.
+    pub(in crate::matching) fn repeats(&mut self, packet: &Plain) -> Option<bool> {
+        packet.identity.zip(packet.time.ns()).and_then(|(identity, ns)| self.add(identity, ns))
     }
 
-    fn add(&mut self, identity: Identity, ns: i64) -> bool {
+    fn add(&mut self, identity: Identity, ns: i64) -> Option<bool> {
         while let Some((time, key)) = self.latest.front().copied() {
             if ns.saturating_sub(time) <= COPY_WINDOW_NS && self.latest.len() < MOST {
                 break;
@@ -47,9 +52,16 @@ impl Repeats {
         let chain = own.before(ns);
         *own = chain.then(ns);
         self.latest.push_back((ns, key));
-        let repeats = chain.is_copied_at(ns);
-        self.seen += u64::from(repeats);
-        repeats
+        if !chain.is_copied_at(ns) {
+            return None;
+        }
+        self.seen += 1;
+        if self.again.len() >= MOST && !self.again.contains_key(&key) {
+            return Some(true);
+        }
+        let again = self.again.entry(key).or_default();
+        *again = again.saturating_add(1);
+        Some(*again <= RARE)
     }
 }
 
@@ -57,11 +69,14 @@ impl Repeats {
 mod tests {
     use super::*;
 
+    fn identity(key: u64) -> Identity {
+        Identity { key, whole: None }
+    }
+
     fn repeated(times: impl IntoIterator<Item = (i64, u64)>) -> Vec<usize> {
         let mut repeats = Repeats::default();
-        let identity = |key| Identity { key, whole: None };
         let all = times.into_iter().enumerate();
-        all.filter_map(|(at, (ns, key))| repeats.add(identity(key), ns).then_some(at)).collect()
+        all.filter_map(|(at, (ns, key))| repeats.add(identity(key), ns).map(|_| at)).collect()
     }
 
     #[test]
@@ -73,6 +88,9 @@ mod tests {
         assert!(repeated(paced).len() <= 3, "the first four of a chain have nothing to be compared with");
         let others = (0..50).map(|n| (n * ms, n as u64));
         assert_eq!(repeated(others), [0_usize; 0]);
+        let mut sent = Repeats::default();
+        let again = (0..9).map(|n| sent.add(identity(7), n / 2 * 20 * ms + n % 2 * 3_000));
+        assert_eq!(again.flatten().collect::<Vec<_>>(), [true, true, false, false]);
         let far = [(0, 7), (COPY_WINDOW_NS + 1, 7)];
         assert_eq!(repeated(far), [0_usize; 0]);
     }
