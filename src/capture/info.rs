@@ -132,7 +132,7 @@ impl CaptureInfo {
             (Some(_), _) => None,
             _ if self.damage.is_some() => Some("only a part was read: it is damaged"),
             (None, Some(most)) if self.bytes_total.unwrap_or(0).max(self.bytes_consumed) > most => {
-                Some("it is longer than 256 MiB; --digest xxh3-128 takes one all the same")
+                Some(Capture::TOO_LONG_FOR_DIGEST)
             }
             _ => Some("only a part was read, or the file changed while it was read"),
         }

@@ -95,6 +95,8 @@ fn a_folder_of_states_survives_being_killed() {
         content(folder).into_iter().map(name).collect()
     };
     let states = dir.join("states");
+    // A run that is killed at once has not made it.
+    fs::create_dir_all(&states).expect("a folder");
     let mut random = Noise(5);
     let (mut interrupted, signals) = (0, ["-KILL", "-TERM"]);
     for round in 0..10 {
@@ -341,13 +343,14 @@ fn sixty_four_parts_merge_to_the_whole() {
             let part = at * 27 % 64 + 1;
             let state = dir.join(format!("{part}.state"));
             let part = format!("{part}/64");
-            spiglass(&["partial", path(&file), "--index", path(&index), "--part", &part, "-o", path(&state)]).expect(0);
+            let index = ["--index", path(&index), "--part", &part, "--digest", "none"];
+            spiglass(&[&["partial", path(&file), "-o", path(&state)], &index[..]].concat()).expect(0);
             state
         })
         .collect();
-    let whole = spiglass(&["report", "--format", "json", path(&file)]).expect(0);
+    let whole = spiglass(&["report", "--format", "json", "--digest", "none", path(&file)]).expect(0);
     assert_eq!(support::number(&whole.json(), "totals.frames"), 40_000);
-    assert!(undigested(&run(&["merge", "--format", "json"], &states).expect(0)) == undigested(&whole));
+    assert!(run(&["merge", "--format", "json"], &states).expect(0).text() == whole.text());
     fs::remove_dir_all(dir).expect("a scratch directory can be removed");
 }
 

@@ -15,6 +15,7 @@ use crate::engine::run::capture_facts;
 use crate::engine::start::start_of;
 use crate::engine::{Input, Progress, ProgressUpdate, Settings};
 use crate::model::Error;
+use crate::model::report::Capture;
 
 const MAGIC: &[u8; 16] = b"spiglass index\r\n";
 const VERSION: u32 = 1;
@@ -181,7 +182,13 @@ impl RecordIndex {
         let times = state.captures().first().and_then(|span| span.times);
         let unread_options = reader.info().unread_options;
         let mut facts = capture_facts(reader.info(), progress.interrupted(), times);
-        facts.capture.digest_missing = Some("the file was read in parts".to_owned());
+        // As of the whole file, where that has none either.
+        let missing = match progress.digest() {
+            None => Capture::NO_DIGEST_WANTED,
+            Some(asked) if self.length > asked.most_bytes => Capture::TOO_LONG_FOR_DIGEST,
+            Some(_) => "the file was read in parts",
+        };
+        facts.capture.digest_missing = Some(missing.to_owned());
         let slice = Slice { file: self.digest(), part, of, tap: None, facts, unread_options, state };
         Ok(State::of_slice(resolved, slice))
     }

@@ -55,6 +55,8 @@ impl Capture {
     pub const USUAL_DIGEST_BYTES: u64 = 256 << 20;
     /// Why there is no digest where the run was told to take none.
     pub const NO_DIGEST_WANTED: &str = "none was asked for";
+    /// Why there is none of a long input where none was asked for.
+    pub const TOO_LONG_FOR_DIGEST: &str = "it is longer than 256 MiB; --digest xxh3-128 takes one all the same";
 
     /// An input that could not be read.
     #[must_use]
