@@ -101,7 +101,7 @@ enum Until {
     End,
     /// The clocks do not seem to be set as supposed.
     Hopeless,
-    /// So many frames of a plaintext side.
+    /// This number of frames of a plaintext side was read.
     Frames(u64),
 }
 

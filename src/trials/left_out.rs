@@ -83,7 +83,7 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
             "The last tap shows no frame at all in the first {seconds:.3} s of it: its capture may have begun later."
         ));
     }
-    // Fewer packets as well, where nothing else was lost: what nobody looked at is not lost.
+    // Also of fewer packets, where nothing else was lost: before its first frame the tap may not have been recording.
     if some && row.last() == Some(place) && row.thin.is_none() {
         let lost = out.iter().filter(|d| **d == MISSING).count();
         let unseen = t.iter().zip(out).filter(|(t, d)| **d == MISSING && **t < first).count();

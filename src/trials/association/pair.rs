@@ -136,7 +136,7 @@ pub(super) fn is_exact(row: &FrameRow, at: &At) -> bool {
     keys.len() as f64 > 0.99 * row.key.len() as f64
 }
 
-/// Frames by content, the earliest of equal ones first. A content that is there once at either tap is the same packet whatever the clocks say.
+/// Frames by content, the earliest of equal ones first. A content that is there once at each tap is the same packet, even if the clocks contradict that.
 fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<Option<&'f Sighted>> {
     let mut known: Vec<(ContentDigest, u32)> = row.key.iter().enumerate().map(|(i, key)| (*key, i as u32)).collect();
     known.sort_unstable();

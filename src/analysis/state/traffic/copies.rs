@@ -64,7 +64,7 @@ pub(crate) struct CopyWindow {
     /// Frames of the first epoch whose chains begin near the start, with fewer than [`DECIDE`] equal ones before them.
     head: Vec<HeadFrame>,
     first_epoch: bool,
-    /// Copies, whatever came before this span; those of the head may turn out to be none.
+    /// Copies that stay copies when an earlier span is merged; those of the head may turn out to be none.
     settled: Listed,
     /// Entries that found no room.
     pub(crate) dropped: u64,
