@@ -37,11 +37,11 @@ pub(super) fn left_out(inputs: &PairInputs, settings: &Settings, pairing: PairSe
     let Some((supposed, mut all)) = looks.max_by_key(|(_, all)| all.pairs) else { return Once::default() };
     let [near, far] = all.repeated;
     let mut once = Once::default();
-    let plain = look(supposed, Once { plain: true, ..once }).filter(|_| asked.plain && all.pairs >= near / 2);
+    let plain = (asked.plain && all.pairs >= near / 2).then(|| look(supposed, Once { plain: true, ..once })).flatten();
     if let Some(own) = plain.filter(|own| own.pairs.saturating_add(near / MISSING_OF) >= all.pairs) {
         (once.plain, all) = (true, own);
     }
-    let exit = look(supposed, Once { exit: true, ..once }).filter(|_| asked.exit && all.arrived >= far / 2);
+    let exit = (asked.exit && all.arrived >= far / 2).then(|| look(supposed, Once { exit: true, ..once })).flatten();
     once.exit = exit.is_some_and(|own| own.arrived.saturating_add(far / MISSING_OF) >= all.arrived);
     once
 }

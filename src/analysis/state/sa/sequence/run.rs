@@ -140,7 +140,7 @@ impl Run {
     /// Reduces late numbers far behind the maximum to counters, where there are too many.
     pub(super) fn fold_late(&mut self) {
         let Some(late) = &self.late else { return };
-        // Whatever is in another class is in the first.
+        // The numbers of every other class are in the first one too.
         if late.first().is_none_or(|first| first.intervals() <= MAX_INTERVALS) {
             return;
         }
