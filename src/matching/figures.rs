@@ -129,7 +129,7 @@ impl Matcher {
         }
         fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
         let (bin_ns, mut bins) = self.bins(&mut directions, &order, &flows);
-        if order_lost && !order_found {
+        if order_lost && !order_found || self.contradicted(&clock) {
             leave_open((&clock, step), &pairs, &mut directions, (&mut sizes, &mut bins));
         }
         without_guesses(&mut directions, (&mut sizes, &mut bins));

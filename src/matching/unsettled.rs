@@ -105,6 +105,13 @@ impl Matcher {
             return Some(doubt::timeless());
         }
         let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
+        if !sa.is_by_order() && lost > 0 && are_more_than_few(sa.strays, lost) {
+            return Some(doubt::far_apart(sa.strays, lost));
+        }
+        let is_guessed = !sa.is_by_order() && sa.guessed.saturating_mul(2) > sa.matched;
+        if is_guessed && are_more_than_few(missed.min(sa.alone), missed.max(sa.alone)) {
+            return Some(doubt::equal_on_both_sides(missed, sa.alone));
+        }
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
         if let Some(own) = self.unproved(at, sa, lost).or_else(|| repeated(again, missed)) {
             return Some(own);

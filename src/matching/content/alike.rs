@@ -186,9 +186,9 @@ impl Matcher {
         let basis = t.basis();
         let difference = p.time.ns().zip(t.time.ns()).map(|(p, t)| t.saturating_sub(p));
         // Its equals may have passed where no tap saw them.
-        let stray = !more
-            && self.has_repeats()
-            && self.base(t.sa).is_some_and(|base| !self.is_near(t.sa, self.misfit(p, t, base)));
+        let misfit = self.base(t.sa).map(|base| self.misfit(p, t, base)).filter(|_| !more && self.has_repeats());
+        let stray = misfit.is_some_and(|misfit| !self.is_near(t.sa, misfit));
+        let far = stray && misfit.is_some_and(|misfit| misfit > FARTHEST_ALIKE);
         let confidence = match (more, whole) {
             _ if stray => GUESSED,
             (false, true) => 1.0,
@@ -203,6 +203,9 @@ impl Matcher {
             if !self.settings.one_clock {
                 self.ahead = Some(difference);
             }
+        }
+        if let Some(own) = self.tally.sas.get_mut(sa as usize).filter(|_| far) {
+            own.strays += 1;
         }
         self.ledger.pair(plain, tunnelled, basis, confidence);
         if let (Some(index), Some(identity)) = (&mut self.plain_index, p_identity) {
@@ -256,10 +259,10 @@ impl Matcher {
         // Timestamps that tell no order of packets tell no equal ones apart.
         let coarse = self.plain.coarseness().min(self.tunnel.coarseness()) >= COARSE;
         let unanchored = self.unanchored(held);
+        let unfounded = self.unfounded(held);
         for packet in held {
             let Some((own, confidence)) = difference(packet) else { continue };
-            if confidence <= ALIKE
-                && unanchored.contains(&packet.sa)
+            if (confidence <= ALIKE && unanchored.contains(&packet.sa) || unfounded.contains(&packet.sa))
                 && let TunnelledFate::Paired(pairing) = &mut packet.fate
             {
                 pairing.confidence = GUESSED;
@@ -275,6 +278,35 @@ impl Matcher {
                 };
             }
         }
+    }
+
+    /// SAs whose packets mostly have equals, by two clocks, while the few that seem to have none do not agree how far apart the clocks are: the
+    /// equals of these may have passed where no tap saw them.
+    fn unfounded(&self, held: &[Tunnelled]) -> BTreeSet<u32> {
+        /// Nanoseconds within which pairs agree.
+        const AGREE: u64 = 1_000_000;
+        if self.settings.one_clock {
+            return BTreeSet::new();
+        }
+        let mut by_sa: BTreeMap<u32, (u64, Vec<i64>)> = BTreeMap::new();
+        for packet in held {
+            let TunnelledFate::Paired(pairing) = packet.fate else { continue };
+            let Some((plain, own)) = pairing.plain.time.ns().zip(packet.time.ns()) else { continue };
+            if pairing.basis != PairBasis::Order {
+                let (equal, sure) = by_sa.entry(packet.sa).or_default();
+                if pairing.confidence > ALIKE { sure.push(own.saturating_sub(plain)) } else { *equal += 1 }
+            }
+        }
+        let is_unfounded = |(sa, (equal, sure)): (u32, (u64, Vec<i64>))| {
+            let middle = median(sure.clone())?;
+            let agree = sure.iter().filter(|own| own.abs_diff(middle) <= AGREE).count() as u64;
+            let mostly_equal = equal > sure.len() as u64;
+            // Pairs that were counted before these.
+            let others =
+                self.usual.get(sa as usize).copied().flatten().is_some_and(|own| own.anchors as usize > sure.len());
+            (mostly_equal && agree < u64::from(ANCHORS) && !others).then_some(sa)
+        };
+        by_sa.into_iter().filter_map(is_unfounded).collect()
     }
 
     /// SAs of packets that are equal to others and of which some have no counterpart, while no pair without equals tells the usual time: one

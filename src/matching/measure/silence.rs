@@ -7,12 +7,17 @@
 use std::collections::BTreeMap;
 
 use crate::matching::limits::{MAX_MISSED, MAX_SILENCES};
+use crate::matching::order::delay::median;
 
 /// Ways of packets past a tap: a tunnel has two.
 pub(in crate::matching) const WAYS: usize = 2;
 /// The shortest silence, in nanoseconds, and in usual gaps between frames.
 const LEAST_NS: f64 = 100_000.0;
 const LEAST_GAPS: f64 = 4.0;
+/// Gaps at the beginning that tell what is usual.
+const OPENING: usize = 16;
+/// By how much one gap may exceed the usual one where that is learnt.
+const OUTLIER: f64 = 8.0;
 /// Missing packets in a row that may be a hole.
 pub(in crate::matching) const IN_A_ROW: u64 = 6;
 /// The same for a silence of at least this many usual gaps.
@@ -110,8 +115,10 @@ pub(in crate::matching) struct Known<W, N> {
 #[derive(Debug)]
 pub(in crate::matching) struct Silences {
     latest: Option<(i64, u32)>,
-    /// The usual gap between two frames, in nanoseconds.
+    /// The usual gap between two frames, in nanoseconds; zero until the first gaps tell it.
     usual: f64,
+    /// The first gaps. Each may be a silence until they tell what is usual.
+    opening: Vec<i64>,
     list: Vec<Silence>,
     /// Pairs before the first one.
     before: [Seen; WAYS],
@@ -125,6 +132,7 @@ impl Default for Silences {
         Self {
             latest: None,
             usual: 0.0,
+            opening: Vec::new(),
             list: Vec::new(),
             before: [Seen::NEVER; WAYS],
             missed: Vec::new(),
@@ -136,9 +144,8 @@ impl Default for Silences {
 impl Silences {
     /// Takes in a frame of the tap, whatever it is.
     pub(in crate::matching) fn see(&mut self, ns: i64, capture: u32) {
-        /// Frames over which the usual gap is learnt, and by how much one gap may exceed it.
+        /// Frames over which the usual gap is learnt.
         const LEARNT: f64 = 64.0;
-        const OUTLIER: f64 = 8.0;
         let Some((latest, file)) = self.latest else {
             self.latest = Some((ns, capture));
             return;
@@ -148,16 +155,48 @@ impl Silences {
             return;
         }
         let border = capture != file;
-        if border || (self.usual > 0.0 && gap as f64 > (LEAST_GAPS * self.usual).max(LEAST_NS)) {
+        let is_opening = self.usual <= 0.0;
+        if border || is_opening || self.is_silence(gap) {
             self.list.push(Silence { from: latest, to: ns, border, after: [Seen::NEVER; WAYS] });
             self.make_room();
         }
-        self.usual = if self.usual > 0.0 {
-            self.usual + ((gap as f64).min(OUTLIER * self.usual) - self.usual) / LEARNT
+        if is_opening {
+            self.opening.push(gap);
+            if self.opening.len() >= OPENING {
+                self.settle();
+            }
         } else {
-            gap as f64
-        };
+            self.usual += ((gap as f64).min(OUTLIER * self.usual) - self.usual) / LEARNT;
+        }
         self.latest = Some((ns, capture));
+    }
+
+    /// Whether a gap between two frames is more than the usual ones.
+    fn is_silence(&self, gap: i64) -> bool {
+        gap as f64 > (LEAST_GAPS * self.usual).max(LEAST_NS)
+    }
+
+    /// Learns from the first gaps, or from all where there are no more, what is usual, and keeps the silences among them.
+    pub(in crate::matching) fn settle(&mut self) {
+        let gaps = std::mem::take(&mut self.opening);
+        if let Some(middle) = median(gaps.clone()).filter(|_| self.usual <= 0.0) {
+            let sum: f64 = gaps.iter().map(|gap| (*gap as f64).min(OUTLIER * middle as f64)).sum();
+            self.usual = sum / gaps.len() as f64;
+            let list = std::mem::take(&mut self.list);
+            self.keep(list.into_iter().map(|own| (own.border || self.is_silence(own.lasts()), own)).collect());
+        }
+    }
+
+    /// Keeps some silences; pairs behind the others are then behind the ones before.
+    fn keep(&mut self, list: Vec<(bool, Silence)>) {
+        for (is_kept, own) in list {
+            if is_kept {
+                self.list.push(own);
+            } else {
+                let after = self.list.last_mut().map_or(&mut self.before, |last| &mut last.after);
+                after.iter_mut().zip(own.after).for_each(|(after, own)| after.add(own));
+            }
+        }
     }
 
     /// Keeps the longest silences where there are too many.
@@ -169,16 +208,13 @@ impl Silences {
             self.list.iter().map(|own| if own.border { i64::MAX } else { own.lasts() }).collect();
         lengths.select_nth_unstable_by(MAX_SILENCES, |a, b| b.cmp(a));
         let least = lengths.get(MAX_SILENCES).copied().unwrap_or(0);
-        let mut kept: Vec<Silence> = Vec::with_capacity(MAX_SILENCES);
-        for own in std::mem::take(&mut self.list) {
-            if (own.border || own.lasts() > least) && kept.len() < MAX_SILENCES {
-                kept.push(own);
-            } else {
-                let after = kept.last_mut().map_or(&mut self.before, |last| &mut last.after);
-                after.iter_mut().zip(own.after).for_each(|(after, own)| after.add(own));
-            }
-        }
-        self.list = kept;
+        let mut room = MAX_SILENCES;
+        let list = std::mem::take(&mut self.list).into_iter().map(|own| {
+            let is_kept = (own.border || own.lasts() > least) && room > 0;
+            room -= usize::from(is_kept);
+            (is_kept, own)
+        });
+        self.keep(list.collect());
     }
 
     /// Takes note of a pair of one way, by its time at this tap.

@@ -59,6 +59,8 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) ambiguous: u64,
     /// Pairs that are no more than guesses.
     pub(in crate::matching) guessed: u64,
+    /// Pairs by content that are far from the usual time, where others have equals.
+    pub(in crate::matching) strays: u64,
     pub(in crate::matching) alone: u64,
     /// Which these are.
     pub(in crate::matching) alone_frames: Alone,
@@ -150,6 +152,7 @@ impl Tally {
             matched: 0,
             ambiguous: 0,
             guessed: 0,
+            strays: 0,
             alone: 0,
             alone_frames: Alone::default(),
             uncovered: 0,

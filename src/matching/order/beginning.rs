@@ -285,7 +285,7 @@ pub(in crate::matching) enum WayTold {
     ByTtl,
     /// Differences of timestamps, as far as the clocks allow.
     ByTime,
-    /// Nothing: the timestamps are coarser than the differences, and TTLs do not tell.
+    /// Nothing: the timestamps are coarser than the differences, and TTLs do not tell; or they contradict each other.
     Nothing,
 }
 
@@ -310,13 +310,18 @@ pub(in crate::matching) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, on
     let is_sure = |lane: &Lane, own: Option<bool>, beside: Option<bool>| {
         lane.delay.is_some() && (own == Some(true) || own == Some(false) && beside == Some(true))
     };
-    let is_told = is_sure(one, first_told, second_told) || is_sure(other, second_told, first_told);
+    let mut is_told = is_sure(one, first_told, second_told) || is_sure(other, second_told, first_told);
+    let mut is_torn = false;
     match (base(one), base(other)) {
         (Some(first), Some(second)) => {
             // Where clocks drift further between the first pairs of the lanes than the gateway takes, TTLs tell.
             let drift = if one_clock { 0.0 } else { DRIFT * span(one).max(span(other)) };
             let by_ttl = first_told.filter(|_| second_told.is_some());
-            one.encapsulated = by_ttl.filter(|_| (first - second).abs() <= drift.max(step)).unwrap_or(first >= second);
+            // Where TTLs and times contradict each other a clock was set between the first pairs, or a router before the plain tap lowers TTLs.
+            let by_time = (first - second).abs() > drift.max(step);
+            is_torn = by_time && !one_clock && by_ttl.is_some_and(|by_ttl| by_ttl != (first >= second));
+            is_told &= !is_torn;
+            one.encapsulated = by_ttl.filter(|_| !by_time).unwrap_or(first >= second);
             other.encapsulated = !one.encapsulated;
         }
         (Some(base), None) => {
@@ -329,7 +334,7 @@ pub(in crate::matching) fn directions(lanes: &mut [Lane; 2], ledger: &Ledger, on
         }
         (None, None) => {}
     }
-    match (is_told, is_tied) {
+    match (is_told, is_tied || is_torn) {
         (true, _) => WayTold::ByTtl,
         (false, false) => WayTold::ByTime,
         (false, true) => WayTold::Nothing,

@@ -20,6 +20,8 @@ const NEAR: usize = 4;
 const SHIFTS: [isize; 8] = [-1, 1, -2, 2, -3, 3, -7, 7];
 /// Packets by which a rival that was looked for by its own offset may be beside its best place.
 const BESIDE: isize = 2;
+/// Times that the best alignment is shifted: one that turns out better has rivals of its own, which must not have less luck than it had.
+const ROUNDS: usize = 4;
 /// Pairs that tell the offset at the beginning.
 const EARLY: usize = 32;
 /// Evidence against chance, in nats, below which packets do not belong together.
@@ -383,6 +385,21 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         isize::try_from(median(pairs.filter_map(shift).collect())?).ok()
     }
 
+    /// The best alignment, shifted by packets to where its rivals are. A rival that was looked for with less luck than the best is no less likely:
+    /// each gets the best one's offset, shifted. In a burst a rival may be a packet or two beside the place where it explains most.
+    fn shifts_of(&self, best: &Alignment, all: &[Alignment]) -> Vec<Alignment> {
+        let mut shifts = SHIFTS.to_vec();
+        let others = all.iter().skip(1).filter_map(|rival| self.shift_of(rival, best));
+        shifts.extend(others.flat_map(|shift| (-BESIDE..=BESIDE).filter_map(move |by| shift.checked_add(by))));
+        shifts.sort_unstable();
+        shifts.dedup();
+        let begins = self.shifted(best, 0).unwrap_or(best.offset);
+        let anchor = best.nth_found(EARLY / 2);
+        let offsets = shifts.into_iter().filter_map(|shift| self.shifted(best, shift));
+        let others = offsets.filter(|offset| offset.saturating_sub(begins).saturating_abs() > best.width);
+        others.map(|offset| self.align(offset, best.width, anchor)).collect()
+    }
+
     /// The best alignment and what speaks for others; `None` where no two packets fit.
     pub(in crate::matching) fn verdict(&self) -> Option<Verdict> {
         let differences = self.differences();
@@ -403,23 +420,14 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
             }
         }
         all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        let best = all.first()?.clone();
-        // A rival that was looked for with less luck than the best is no less likely: each gets the best one's offset, shifted. In a burst
-        // a rival may be a packet or two beside the place where it explains most.
-        let mut shifts = SHIFTS.to_vec();
-        let others = all.iter().skip(1).filter_map(|rival| self.shift_of(rival, &best));
-        shifts.extend(others.flat_map(|shift| (-BESIDE..=BESIDE).filter_map(move |by| shift.checked_add(by))));
-        shifts.sort_unstable();
-        shifts.dedup();
-        let begins = self.shifted(&best, 0).unwrap_or(best.offset);
-        let anchor = best.nth_found(EARLY / 2);
-        for shift in shifts {
-            let Some(offset) = self.shifted(&best, shift) else { continue };
-            if offset.saturating_sub(begins).saturating_abs() > best.width {
-                all.push(self.align(offset, best.width, anchor));
+        for _ in 0..ROUNDS {
+            let best = all.first()?.clone();
+            all.extend(self.shifts_of(&best, &all));
+            all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+            if all.first().is_none_or(|now| is_same(now, &best)) {
+                break;
             }
         }
-        all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         let best = all.first()?.clone();
         let mut rivals: Vec<&Alignment> = Vec::new();
         for own in all.iter().skip(1).filter(|own| !is_same(own, &best) && !is_refuted(own, &best)) {

@@ -242,11 +242,22 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
             apart > usual && (NEAR.iter().any(better) || is_near_end && NEAR.iter().any(fits))
         };
         let mut strays: Vec<usize> = (from..to).filter(is_stray).collect();
+        // The order is found again where the usual delay is.
+        let is_unlike = |at: &usize| {
+            let delay = self.members.get(*at).map_or(base, PlacedPair::delay);
+            delay.saturating_sub(base).saturating_abs() as f64 > SAME * spread
+        };
+        let beside = |at: usize| {
+            let before = (from..at).rev().take_while(is_unlike);
+            before.chain((at + 1..to).take_while(is_unlike)).collect::<Vec<usize>>()
+        };
+        let unlike: Vec<usize> = strays.iter().flat_map(|at| beside(*at)).collect();
+        strays.extend(unlike);
         // Between a stray and the end nothing proves that the order was found again.
-        if let Some(last) = strays.iter().rfind(|at| **at < begin).copied() {
+        if let Some(last) = strays.iter().filter(|at| **at < begin).max().copied() {
             strays.extend(from..last);
         }
-        if let Some(first) = strays.iter().find(|at| **at >= end).copied() {
+        if let Some(first) = strays.iter().filter(|at| **at >= end).min().copied() {
             strays.extend(first..to);
         }
         strays.sort_unstable();

@@ -33,6 +33,7 @@ impl EndToEnd {
                 pairs,
             };
             let Some(own) = self.silences.get_mut(at) else { continue };
+            own.settle();
             let judged = own.judge(&known);
             let waiting = own.take_waiting();
             let verdict = |from: i64, flow: u32| {

@@ -1,0 +1,199 @@
+//! Why it is not known how many packets of a direction were lost.
+
+use crate::model::pairs::Undetermined;
+
+/// Pairs by order whose times contradict each other.
+pub(in crate::matching) fn untimely() -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: "the times of the pairs contradict one offset and drift of the clocks: a clock was set, the path of one direction changed \
+                 for good, timestamps are too coarse, or packets are paired wrongly"
+            .into(),
+        decide: "captures by one clock, the keys (--config), or captures from before or after the step".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets of both sides that have no counterpart, in one direction.
+pub(in crate::matching) fn adrift(plain: u64, tunnelled: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart: pairing by order was lost at times"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, captures without gaps, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// A direction of which no packet was found on the plain side, while the other was found. `missing`: numbers that the tunnel's tap did not see.
+pub(in crate::matching) fn unfound(missing: u64) -> Undetermined {
+    Undetermined {
+        alignments: 0,
+        reason: "no alignment with the plain side is sure: the packets are too few, the plain tap does not see them, or more are on their \
+                 way at once than lengths and times tell apart"
+            .into(),
+        decide: "the keys (--config), longer captures, or a lower load".into(),
+        missing_numbers: missing,
+    }
+}
+
+/// An SA between other gateways than those whose packets are paired by order.
+pub(in crate::matching) fn elsewhere(missing: u64) -> Undetermined {
+    Undetermined {
+        alignments: 0,
+        reason: "the SA is between other gateways than most packets of the tunnel capture: pairing by order follows one gateway".into(),
+        decide: "a tunnel capture of this pair of gateways alone, or the keys (--config)".into(),
+        missing_numbers: missing,
+    }
+}
+
+/// More numbers are missing than plaintext packets.
+pub(in crate::matching) fn uncounted(missing: u64, plain: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{missing} sequence numbers of the SA are missing, but {plain} plaintext packets: packets that are equal may be paired wrongly, \
+             the sender skips numbers, or other networks sent what is missing"
+        )
+        .into(),
+        decide: "packets of different contents in the load, or the plaintext captured where nothing else joins the tunnel".into(),
+        missing_numbers: missing,
+    }
+}
+
+/// Pairs by order after packets were lost, that fit as well when they are shifted.
+pub(in crate::matching) fn unproved(open: u64, pairs: u64) -> Undetermined {
+    Undetermined {
+        alignments: 2,
+        reason: format!(
+            "{open} of {pairs} pairs by order follow missing packets that no sequence number counts, and fit as well shifted by one packet or more"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Pairs by order that are guesses.
+pub(in crate::matching) fn guessed(guessed: u64, pairs: u64) -> Undetermined {
+    Undetermined {
+        alignments: 2,
+        reason: format!(
+            "{guessed} of {pairs} pairs by order are guesses: other packets fit as well by length and time"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, captures without gaps, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets without counterpart right behind a silence of the plain tap.
+pub(in crate::matching) fn behind_silence(count: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} of {missed} plaintext packets without counterpart directly follow a silence of the plain capture: pairing by order may have \
+             been lost there"
+        )
+        .into(),
+        decide: "captures without gaps, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets without counterpart between pairs, in times that the other capture may not cover.
+pub(in crate::matching) fn between(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets without counterpart lie between pairs, but nearer to an edge of a capture than the times of the pairs vary: a clock was \
+             set, or packets waited that long"
+        )
+        .into(),
+        decide: "captures by one clock, or captures that begin before the load and end after it".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets of the plain side that repeat others, among those without counterpart.
+pub(in crate::matching) fn repeated(count: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} plaintext packets repeat one seen within 10 ms before, and {missed} have no counterpart: the TAP may show packets twice"
+        )
+        .into(),
+        decide: "a capture that shows each packet once, or the counters of the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets without counterpart, of which nothing tells which tap they passed first.
+pub(in crate::matching) fn undirected(plain: u64, tunnelled: u64, missing: u64) -> Undetermined {
+    let what = if plain == 0 && tunnelled == 0 {
+        format!("{missing} sequence numbers are missing in the tunnel")
+    } else {
+        format!("{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart")
+    };
+    Undetermined {
+        alignments: 2,
+        reason: format!("{what}, and neither clocks nor TTLs say which tap the packets passed first").into(),
+        decide: "captures by one clock (--one-clock), or packets of both directions".into(),
+        missing_numbers: missing,
+    }
+}
+
+/// Packets without counterpart in the tunnel that the exit showed.
+pub(in crate::matching) fn arrived(count: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} of {missed} plaintext packets without counterpart in the tunnel reached the exit: the tunnel capture missed frames, these \
+             packets went another way, or others were paired in their place"
+        )
+        .into(),
+        decide: "the drop counters of the tunnel capture, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Pairs of packets that are equal to others, of which many are elsewhere in time.
+pub(in crate::matching) fn far_apart(count: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "packets are equal to others, and {count} pairs are more than 50 ms off the usual time, while {lost} packets have no counterpart: their equals \
+             may have passed where no tap saw them"
+        )
+        .into(),
+        decide: "packets that differ, or captures that begin before the load and end after it".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets of both sides that have no counterpart, where packets are equal to others and nothing tells which of them make a pair.
+pub(in crate::matching) fn equal_on_both_sides(plain: u64, tunnelled: u64) -> Undetermined {
+    Undetermined {
+        alignments: 2,
+        reason: format!(
+            "{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart, and packets are equal to others: they may be each other"
+        )
+        .into(),
+        decide: "packets that differ".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Pairs of equal packets that no clock tells apart.
+pub(in crate::matching) fn timeless() -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason:
+            "packets are equal to others and the clocks are not known: the times that the captures cover cannot be compared"
+                .into(),
+        decide: "captures by one clock (--one-clock), or packets that differ".into(),
+        missing_numbers: 0,
+    }
+}
