@@ -3,6 +3,7 @@
 use super::association::row::At;
 use super::association::stepped::{self, Forward};
 use super::association::{Clocks, FrameRow, Span, TapTimes, from_last, joined, pair, row};
+use super::begins;
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::left_out;
@@ -139,7 +140,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     for (way, seen) in both.iter().enumerate() {
         let (row, own) = direction(taps, seen, way, &clocks, settings);
         out.swapped.extend(left_out::swapped(&row, seen, &clocks));
-        out.degraded.extend(left_out::never_came(&row, seen, &clocks));
+        out.degraded.extend(left_out::never_came(&row, seen, &clocks).or_else(|| begins::missed(&row)));
         out.flows.extend(left_out::flows(taps, &row));
         found.extend(own);
         rows.push(row);
@@ -151,7 +152,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
         }
         let row = rows.get(found.way)?;
         left_out::uncovered(taps, &clocks, row.last()?, row, found)
-            .or_else(|| left_out::at_end(taps, &clocks, row, found))
+            .or_else(|| left_out::at_ends(taps, &clocks, row, found))
     };
     let used = |found: &Found| matches!(found.stretch.kind, Kind::Trial | Kind::Burst) && is_cut(found).is_none();
     let (kept, left): (Vec<Found>, Vec<Found>) = found.into_iter().partition(used);
@@ -270,6 +271,7 @@ fn direction(
         let records = &taps.place(*middle).tunnelled.records;
         from_last(&mut row, (*middle, wire), (*last, exit), records, clocks, &chained, slack);
     }
+    row.leaving = begins::leaving(seen, clocks);
     if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
         row.skips = taps.place(*place).skipped.of(&at.sas, |t| clocks.map(*place, t));
     }

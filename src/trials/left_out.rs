@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::association::row::{At, Sighted};
 use super::association::{Clocks, FrameRow, MISSING};
+use super::begins::{at_begin, never_left};
 use super::finish::Found;
 use super::limits::{APART_NS, FEWEST, MAX_LISTED, STALL_FRAMES, STALL_NS};
 use super::read::tap::ContentDigest;
@@ -77,7 +78,8 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
         return Some(why);
     }
     let before = t.partition_point(|t| *t < first.saturating_sub(STALL_NS));
-    if some && frames(0, before) >= STALL_FRAMES as u64 {
+    let never = never_left(taps, clocks, row, found, first);
+    if some && frames(0, before) >= (STALL_FRAMES + never) as u64 {
         let seconds = (first - found.begin) as f64 / 1e9;
         return Some(format!(
             "The last tap shows no frame at all in the first {seconds:.3} s of it: its capture may have begun later."
@@ -87,7 +89,7 @@ pub(super) fn uncovered(taps: &Taps, clocks: &Clocks, place: Place, row: &FrameR
     if some && row.last() == Some(place) && row.thin.is_none() {
         let lost = out.iter().filter(|d| **d == MISSING).count();
         let unseen = t.iter().zip(out).filter(|(t, d)| **d == MISSING && **t < first).count();
-        if lost > 0 && lost == unseen {
+        if lost > 0 && lost == unseen && unseen > never {
             let seconds = (first - found.begin) as f64 / 1e9;
             return Some(format!(
                 "The last tap shows no frame at all in the first {seconds:.3} s of it, and no later packet is missing: its capture may have begun later."
@@ -130,11 +132,16 @@ fn elsewhere(
     })
 }
 
+/// Why a trial is not used within which the captures begin or end.
+pub(super) fn at_ends(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+    at_end(taps, clocks, row, found).or_else(|| at_begin(row, found))
+}
+
 /// So many packets in a row are hardly lost one by one.
 const MANY: usize = 8;
 
 /// Why a trial is not used at whose end the captures end: packets that had not come out by then may have been inside.
-pub(super) fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
+fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option<String> {
     let last = row.last()?;
     let (from, to) = (found.stretch.from, found.stretch.to);
     let (t, out) = (row.t.get(from..to)?, row.out.get(from..to)?);

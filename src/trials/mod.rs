@@ -11,6 +11,7 @@
 )]
 
 mod association;
+mod begins;
 mod figures;
 mod finish;
 mod left_out;

@@ -53,7 +53,7 @@ pub(crate) fn trial_findings(
             row.direction.name()
         );
         let draft = Draft::new("loss-not-monotone", evidence).of(row.size_class.as_str());
-        let is_below = |own: &&Trial| own.lost > 0 && own.offered_fps < row.rfc1242.map(|rates| rates.fps);
+        let is_below = |own: &&Trial| own.lost > own.lost_error && own.offered_fps < row.rfc1242.map(|rates| rates.fps);
         let of_row = |own: &&Trial| own.direction == row.direction && own.size_class == row.size_class;
         let lossy =
             report.trials.iter().filter(of_row).filter(is_below).filter(|own| !row.left_out.contains(&own.trial));

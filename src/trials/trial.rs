@@ -1,6 +1,7 @@
 //! One trial's packets, made ready to be measured.
 
 use super::association::{Clocks, FrameRow, MISSING};
+use super::begins;
 use super::figures::load::Headers;
 use super::figures::{Measured, Sample, measure};
 use super::finish::Found;
@@ -64,7 +65,8 @@ pub(super) fn measured(
         grain: row.places.iter().map(|place| taps.place(*place).grain.step()).max().unwrap_or(0),
         lost_behind: &|x, y| missing(&row.skips, x, y),
         no_latency: no_latency(taps, row, found, clocks),
-        inside: row.out.get(..from).unwrap_or_default().iter().filter(|d| **d > found.begin).count(),
+        inside: carried_in(row, found),
+        sooner: sooner(row),
         more_out: last.and_then(|last| row.unclear(last, (from, to))).is_some_and(|own| own.more),
         no_tunnel: no_tunnel(taps, row, found, clocks),
         no_device: row.unclear(Place::Middle, (from, to)).map(|_| Reason::AssociationUnclear),
@@ -72,6 +74,7 @@ pub(super) fn measured(
         thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart())),
     };
     let mut measured = measure(&sample)?;
+    measured.trial.lost_error = lost_error(row, found);
     if found.basis == Basis::Sequence {
         by_numbers(&mut measured, skipped);
     } else if out.iter().all(|d| *d == MISSING) {
@@ -152,13 +155,45 @@ fn no_latency(taps: &Taps, row: &FrameRow, found: &Found, clocks: &Clocks) -> Op
     if row.unclear(last, (from, to)).is_some() {
         return Some(Reason::AssociationUnclear);
     }
-    // Packets that left before they came, by their content: the clocks contradict each other.
+    // Packets that left before they came, by their content: the clocks contradict each other. A single one has another reason, and voids
+    // no others.
     let came = row.t.get(from..to).unwrap_or_default();
     let left = row.out.get(from..to).unwrap_or_default();
-    let sooner = row.slack.max(TAPS_APART);
-    let impossible = came.iter().zip(left).any(|(t, d)| *d != MISSING && *d < t - sooner);
-    (impossible && row.thin.is_none()).then_some(Reason::ClockStep)
+    let sooner = sooner(row);
+    let impossible = came.iter().zip(left).filter(|(t, d)| **d != MISSING && **d < **t - sooner).count();
+    (impossible > 1 + came.len() / IMPOSSIBLE_OF && row.thin.is_none()).then_some(Reason::ClockStep)
 }
+
+/// Of so many packets one may have left before it came.
+const IMPOSSIBLE_OF: usize = 1_000;
+
+/// By how much departures may seem to precede arrivals.
+fn sooner(row: &FrameRow) -> i64 {
+    row.slack.max(TAPS_APART)
+}
+
+/// Packets that were inside when a load began.
+fn carried_in(row: &FrameRow, found: &Found) -> usize {
+    let before = row.out.get(..found.stretch.from).unwrap_or_default();
+    before.iter().filter(|d| **d > found.begin).count() + begins::carried(row, found)
+}
+
+/// By how many packets the losses of a load may be those of another one. Loads that share a queue of equal packets are told apart by what
+/// the queue had room for, which is known to about one packet at either end; where no full queue explains the losses, by time.
+fn lost_error(row: &FrameRow, found: &Found) -> u64 {
+    let (from, to) = (found.stretch.from, found.stretch.to);
+    let out = row.out.get(from..to).unwrap_or_default();
+    let still = out.iter().filter(|d| **d != MISSING && **d > found.following).count();
+    if found.basis != Basis::TailDrop {
+        return 0;
+    }
+    let open = row.last().is_some_and(|last| row.unclear(last, (from, to)).is_some());
+    let of = |inside: usize| if open { inside } else { inside.min(AT_BORDER) };
+    (of(carried_in(row, found)) + of(still)) as u64
+}
+
+/// Packets that may be of either of two loads.
+const AT_BORDER: usize = 2;
 
 /// With the tunnel tap alone: packets that are missing were offered.
 fn by_numbers(measured: &mut Measured, missing: u64) {

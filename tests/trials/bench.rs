@@ -1,5 +1,6 @@
 //! A bench of its own: loads, a first-in-first-out device, taps, and what must come of them.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use crate::support::build::{Noise, START};
@@ -109,6 +110,14 @@ pub struct Bench {
     pub hole: [Option<(f64, f64)>; 3],
     /// Nanoseconds from one time stamp to the next at the taps behind the device.
     pub grain: u64,
+    /// How much longer the way from the tunnel's tap to the exit is for each source port, in turn.
+    pub ways: Vec<u64>,
+    /// Queues and processors, each for its own source ports.
+    pub cores: usize,
+    /// Packets leave the device at multiples of so many nanoseconds, as many as are done.
+    pub tick: u64,
+    /// The frame of this number is stamped so much too early at the exit.
+    pub glitch: Option<(usize, u64)>,
 }
 
 impl Default for Bench {
@@ -154,6 +163,10 @@ impl Default for Bench {
             pause: None,
             hole: [None; 3],
             grain: 1,
+            ways: Vec::new(),
+            cores: 1,
+            tick: 1,
+            glitch: None,
         }
     }
 }
@@ -256,8 +269,8 @@ impl Bench {
     fn passed(&self) -> Passed {
         let mut noise = Noise(7);
         let mut taps = [const { Vec::new() }; 3];
-        let (mut sequence, mut free) = (0_u32, 0_u64);
-        let mut inside: std::collections::VecDeque<u64> = std::collections::VecDeque::new();
+        let mut sequence = 0_u32;
+        let mut cores: Vec<(u64, VecDeque<u64>)> = vec![(0, VecDeque::new()); self.cores];
         let mut truth = Vec::new();
         let mut number = 0_u64;
         let (mut spi, mut restarted, mut second) = (0x1001, false, 0_u32);
@@ -270,6 +283,8 @@ impl Bench {
                 number += 1;
                 let packet = self.packet(number, load.size, &mut noise);
                 taps[entry].push(Out::whole(t, self.frame(&packet, 1)));
+                let core = (number % self.ports) as usize % self.cores;
+                let (free, inside) = &mut cores[core];
                 while inside.front().is_some_and(|gone| *gone <= t) {
                     inside.pop_front();
                 }
@@ -283,11 +298,12 @@ impl Bench {
                 let slower = self.collapse.map_or(1, |(most, by)| if inside.len() >= most { by } else { 1 });
                 let service = slower * (self.per_packet + self.per_octet * load.size as u64);
                 let more = if self.wobble > 0 { service * noise.below(2 * self.wobble) / 100 } else { 0 };
-                let done = t.max(free) + service + more - service * self.wobble / 100;
+                let done = t.max(*free) + service + more - service * self.wobble / 100;
                 let paused = self.pause.filter(|(from, to)| (since(*from)..since(*to)).contains(&done));
                 let done = paused.map_or(done, |(_, to)| since(to) + service);
-                free = done;
+                *free = done;
                 inside.push_back(done);
+                let done = done.next_multiple_of(self.tick);
                 if spi == 0x1001 && self.rekey.is_some_and(|at| t >= since(at)) {
                     (spi, sequence) = (0x3003, 0);
                 }
@@ -311,7 +327,8 @@ impl Bench {
                     continue;
                 }
                 received += 1;
-                let out = done + self.delay;
+                let own_way = self.ways.get((number % self.ports) as usize).copied().unwrap_or(0);
+                let out = done + self.delay + own_way;
                 lates.push((out - t) as f64);
                 taps[exit].push(Out::whole(out, self.frame(&packet, 3)));
             }
@@ -370,6 +387,8 @@ impl Bench {
                     _ => t.wrapping_add_signed(self.offsets[0]),
                 };
                 let stamped = if tap > 0 { stamped - stamped % self.grain } else { stamped };
+                let early = self.glitch.filter(|(own, _)| tap == 2 && *own == number).map_or(0, |(_, by)| by);
+                let stamped = stamped - early;
                 for copy in 0..1 + u64::from(self.twice[tap]) {
                     let mut frame = Out { time_ns: stamped + 700 * copy, ..frame.clone() };
                     frame.data.truncate(self.snap.unwrap_or(usize::MAX));

@@ -8,6 +8,7 @@ mod bench;
 mod clocks;
 mod documents;
 mod doubts;
+mod flows;
 mod forms;
 mod made;
 mod others;

@@ -42,6 +42,9 @@ pub struct Trial {
     pub lost: u64,
     /// The same in per cent (RFC 2544 section 26.3).
     pub loss_pct: f64,
+    /// By how many packets `lost` may be that of the load before or behind, where equal packets of loads without a pause share a queue; 0
+    /// where each packet is known.
+    pub lost_error: u64,
     /// Packets of these at the tunnel tap.
     pub tunnelled: Option<u64>,
     /// Packets lost before the tunnel tap.

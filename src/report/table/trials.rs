@@ -45,7 +45,7 @@ sheet! {
     TRIALS: Trial, "trials", "The trials, in order of time.":
     count trial; word direction; word ways; word kind; text size_class; word state; word basis; time start; count start_ns;
     real seconds; real ramp_seconds; real inner_bytes; count sent; count received; count lost; real loss_pct;
-    count tunnelled; count lost_before_tunnel; count lost_behind_tunnel; count sequence_lost;
+    count lost_error; count tunnelled; count lost_before_tunnel; count lost_behind_tunnel; count sequence_lost;
     real offered_fps; real offered_l1_bps; real offered_l2_bps; real offered_l3_bps; real offered_l4_bps; real load_pct;
     real forwarded_fps; yes forwarded_with_drain; real forwarded_l1_bps; real forwarded_l2_bps; real forwarded_l3_bps;
     real forwarded_l4_bps; real tunnel_fps; real tunnel_l1_bps; count control_frames; real control_l1_bps;

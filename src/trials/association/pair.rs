@@ -49,13 +49,19 @@ pub(crate) fn pair(
     if row.thin.is_some() {
         return thin(row, (place, at), records, clocks, spans, (slack, exact));
     }
-    let Found { frames, basis, unclear } = if exact {
+    let Found { frames, basis, unclear, missed } = if exact {
         let basis = if at.tunnel && !at.visible { Basis::Decrypted } else { Basis::Content };
-        Found { frames: by_content(row, at, &times, slack), basis: vec![basis; spans.len()], unclear: Vec::new() }
+        Found {
+            frames: by_content(row, at, &times, slack),
+            basis: vec![basis; spans.len()],
+            unclear: Vec::new(),
+            missed: 0,
+        }
     } else {
         by_order(row, (place, at), &times, records, (spans, parts), rules)
     };
     row.unclear.extend(unclear);
+    row.missed = row.missed.max(missed);
     let time = |frame: &Sighted| clocks.map(place, frame.t);
     // In clear a packet shows its own length.
     if !at.tunnel && !row.outer.is_empty() {
@@ -174,6 +180,7 @@ fn by_content<'f>(row: &FrameRow, at: &'f At, times: &[i64], slack: i64) -> Vec<
 }
 
 /// Lengths that a trial's packets have at another tap.
+#[derive(Clone)]
 pub(super) struct AskedLengths {
     /// Any length may be any other.
     open: bool,
@@ -219,6 +226,15 @@ impl AskedLengths {
         }
     }
 
+    /// Those of some of the packets.
+    pub(super) fn some(&self, spots: &[usize]) -> Self {
+        let lengths: Vec<u16> = spots.iter().filter_map(|i| self.lengths.get(*i).copied()).collect();
+        let mut made = lengths.clone();
+        made.sort_unstable();
+        made.dedup();
+        Self { lengths, made, known: self.known.clone(), ..*self }
+    }
+
     /// Length of a frame, comparable with the lengths of the frames that came in.
     pub(super) fn told(&self, frame: &Sighted) -> u16 {
         if self.hidden && !self.open { frame.size } else { self.outside(frame.size) }
@@ -252,7 +268,10 @@ pub(super) fn early_begin(
     // What goes on from before has another begin.
     let before = times.partition_point(|t| *t < begin);
     let last = (0..before).rev().filter_map(own).find(|(frame, _)| mine(frame));
-    (begin < usual && last.is_none_or(|(_, t)| begin - t > rules.gap)).then_some(begin)
+    // Where a capture begins within a load, packets that were inside leave beside its own.
+    let until = times.partition_point(|t| *t < span.following);
+    let more = || (before..until).filter_map(own).filter(|(frame, _)| mine(frame)).count() > span.to - span.from;
+    (begin < usual && last.map_or_else(|| !more(), |(_, t)| begin - t > rules.gap)).then_some(begin)
 }
 
 /// Frames that left while packets of a span were on their way.

@@ -77,6 +77,10 @@ pub(crate) struct FrameRow {
     pub(crate) unclear: Vec<Unclear>,
     /// By how much departures may seem to precede arrivals.
     pub(crate) slack: i64,
+    /// Packets that left and that the first tap missed, as gaps of equal packets show.
+    pub(crate) missed: u64,
+    /// Times at the last tap of all frames of the load.
+    pub(crate) leaving: Vec<i64>,
 }
 
 /// Packets that several frames of a tap may be.
@@ -114,6 +118,8 @@ impl FrameRow {
             thin: thinned.then(Thin::default),
             unclear: Vec::new(),
             slack: 0,
+            missed: 0,
+            leaving: Vec::new(),
         }
     }
 

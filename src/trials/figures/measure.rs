@@ -1,5 +1,6 @@
 //! All figures of one trial.
 
+use super::device::median_through;
 use super::late::{Spread, growth, stall};
 use super::load::{Headers, Load, size_class};
 use super::stamps::coarse;
@@ -7,7 +8,6 @@ use super::tally::{TrialTally, Wire, tally};
 use crate::model::report::Rfc3339;
 use crate::model::trials::{Basis, Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::association::MISSING;
-use crate::trials::limits::TAPS_APART;
 use crate::trials::thinned::{self, ThinSample};
 
 /// Octets of a packet, by its number.
@@ -50,6 +50,8 @@ pub(crate) struct Sample<'s> {
     pub(crate) no_latency: Option<Reason>,
     /// Packets of loads before that were inside when the trial began.
     pub(crate) inside: usize,
+    /// By how much departures may seem to precede arrivals.
+    pub(crate) sooner: i64,
     /// More frames came out than packets came in: which of them are the trial's is not known.
     pub(crate) more_out: bool,
     /// Why the tunnel tap says nothing.
@@ -114,7 +116,11 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         Some(thin) => thinned::tally(thin, sample.t, sample.out, sample.tunnel, sample.headers, from),
         None => tally(sample.t, sample.size, sample.out, sample.tunnel, sample.headers, from),
     };
-    let TrialTally { sent, received, load, passed, good, with_drain, offered_fps, .. } = &tally;
+    let TrialTally { sent, received, load, passed, with_drain, offered_fps, .. } = &tally;
+    // A packet that left before it came says nothing of latency.
+    let possible = |(_, t, d): &&(usize, i64, i64)| *d >= t - sample.sooner || sample.thin.is_some();
+    let good: Vec<(usize, i64, i64)> = tally.good.iter().filter(possible).copied().collect();
+    let good = good.as_slice();
     let (sent, received, with_drain, offered_fps) = (*sent, *received, *with_drain, *offered_fps);
     let mut why = Vec::new();
     let mut because = |figure, reason| why.push(OpenFigure { figure, reason });
@@ -150,6 +156,7 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
         received,
         lost,
         loss_pct: 100.0 * lost as f64 / sent as f64,
+        lost_error: 0,
         tunnelled: None,
         lost_before_tunnel: None,
         lost_behind_tunnel: None,
@@ -243,7 +250,8 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     let lost_at = tally.lost_at;
     let late = good.iter().map(|(_, t, d)| (*t, d - t)).filter(|_| spread.is_some()).collect();
     trial.undetermined = why;
-    let least = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t).min();
+    let late_of = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t);
+    let least = || late_of().filter(|late| *late >= -sample.sooner).min();
     let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0);
     Some(Measured { trial, late, lost_at, idle, inside: sample.inside })
 }
@@ -335,17 +343,9 @@ fn through_tunnel(
     } else if let Some(reason) = sample.no_device.filter(|_| sample.no_latency.is_none()) {
         because(Figure::DeviceLatency, reason);
     } else if sample.no_latency.is_none() {
-        let device = through_device(sample);
-        // No packet leaves the tunnel tap before it came in or after it went out; where many do, frames were taken for others.
-        let own = || device.iter().filter(|(i, _)| *i >= from);
-        let contradicted = own().filter(|(i, t)| !is_between(sample, *i, *t)).count();
-        let spread = Spread::of(own().filter_map(|(i, t)| Some(t - sample.t.get(*i)?)).collect());
-        if spread.is_none() {
-            because(Figure::DeviceLatency, Reason::NothingForwarded);
-        } else if contradicted * CONTRADICTED_OF > own().count() {
-            because(Figure::DeviceLatency, Reason::AssociationUnclear);
-        } else {
-            trial.device_latency_p50_ns = spread.map(|s| s.p50);
+        match median_through(sample, from) {
+            Ok(p50) => trial.device_latency_p50_ns = Some(p50),
+            Err(reason) => because(Figure::DeviceLatency, reason),
         }
     } else {
         because(Figure::DeviceLatency, sample.no_latency.unwrap_or(Reason::NoAnchor));
@@ -361,27 +361,4 @@ fn without_tunnel(trial: &mut Trial, reason: Reason, because: &mut impl FnMut(Fi
         trial.sequence_lost = None;
         because(Figure::SequenceLost, reason);
     }
-}
-
-/// Of so many packets one may contradict its time at the tunnel tap.
-const CONTRADICTED_OF: usize = 50;
-
-/// The time of each packet at the tunnel tap. Where every packet of the tunnel reached the end, what left first was first in the tunnel.
-fn through_device(sample: &Sample<'_>) -> Vec<(usize, i64)> {
-    let seen = || sample.tunnel.iter().enumerate().filter(|(_, (t, _))| *t != MISSING).map(|(i, (t, _))| (i, *t));
-    let mut leaving: Vec<(i64, usize)> =
-        sample.out.iter().enumerate().filter(|(_, d)| **d != MISSING).map(|(i, d)| (*d, i)).collect();
-    if leaving.len() != seen().count() {
-        return seen().collect();
-    }
-    leaving.sort_unstable();
-    let mut times: Vec<i64> = seen().map(|(_, t)| t).collect();
-    times.sort_unstable();
-    leaving.into_iter().zip(times).map(|((_, i), t)| (i, t)).collect()
-}
-
-/// Whether a packet was at the tunnel tap between both ends.
-fn is_between(sample: &Sample<'_>, i: usize, tunnel: i64) -> bool {
-    let came = sample.t.get(i).is_none_or(|came| tunnel >= came - TAPS_APART);
-    came && sample.out.get(i).is_none_or(|left| *left == MISSING || tunnel <= left + TAPS_APART)
 }

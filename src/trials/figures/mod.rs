@@ -1,5 +1,6 @@
 //! Figures of single trials.
 
+mod device;
 pub(crate) mod fit;
 mod late;
 pub(crate) mod load;

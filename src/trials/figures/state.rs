@@ -107,9 +107,11 @@ fn alone(row: Measured, ways: Ways, (least, met_idle): (Option<i64>, bool), equa
         return trial;
     };
     let (slope, error) = (slope / 1e6, error / 1e6);
+    // What may be the loss of the load before or behind is no verdict on this one.
+    let lost = if trial.lost <= trial.lost_error { 0 } else { trial.lost };
     trial.state = if trial.stall_seconds.unwrap_or(0.0) > 0.0 {
         State::Stalled
-    } else if trial.lost == 0 {
+    } else if lost == 0 {
         if (ratio - (1.0 - equal)).abs() <= 3.0 * error {
             State::Undetermined
         } else if ratio >= 1.0 - equal {
@@ -146,7 +148,7 @@ fn together(trials: &mut [Trial]) {
         let Some(offered) = trial.offered_fps else { continue };
         match trial.state {
             // Without latency it stays open.
-            State::Undetermined if trial.ratio.is_some() && trial.lost == 0 => {
+            State::Undetermined if trial.ratio.is_some() && trial.lost <= trial.lost_error => {
                 let more = |(_, _, state, _, _, forwarded): &&(_, _, State, _, _, Option<f64>)| {
                     *state != State::Stalled && forwarded.unwrap_or(0.0) >= 1.01 * offered
                 };

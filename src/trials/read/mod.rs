@@ -5,6 +5,7 @@ pub(crate) mod kept;
 pub(crate) mod skipped;
 pub(super) mod tap;
 pub(super) mod transfers;
+mod tunnel_ways;
 pub(super) mod ways;
 
 use std::collections::HashMap;

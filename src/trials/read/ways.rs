@@ -1,15 +1,11 @@
 //! Which way each pair of addresses goes: into the tunnel at the plain tap, or out of it.
 
 use super::flows::FlowLane;
-use super::tap::TunnelWay;
+use super::tunnel_ways::tunnels;
 use super::{Place, Taps};
 use crate::model::Address;
 use crate::model::trials::Direction;
-use crate::trials::association::clock::vote;
 use crate::trials::limits::ANCHOR_NS;
-
-/// Bunches of a way at the near and the far tap, and its packets.
-type Plain = (Vec<(i64, u16)>, Vec<(i64, u16)>, u64);
 
 /// Source and destination on the link.
 type Macs = ([u8; 6], [u8; 6]);
@@ -20,9 +16,6 @@ pub(crate) struct Ways {
     pub(crate) lane: Vec<Direction>,
     pub(crate) tunnel: Vec<Direction>,
 }
-
-const NEAR: usize = 0;
-const FAR: usize = 2;
 
 impl Ways {
     /// `ends`: the first tap is where packets come in, as the user says.
@@ -161,96 +154,6 @@ fn order(here: &[i64], there: &[&[i64]]) -> i32 {
         }
     }
     (before - after).clamp(-8, 8)
-}
-
-/// Which way each direction of the tunnel goes.
-fn tunnels(taps: &Taps, lanes: &[Direction], one_clock: bool) -> Vec<Direction> {
-    let directions = &taps.place(Place::Middle).directions;
-    let starts = |way: Direction, place: usize| -> Vec<(i64, u16)> {
-        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
-        let busiest = of.max_by_key(|(lane, _)| lane.at.get(place).map_or(0, |at| at.packets));
-        let starts =
-            busiest.and_then(|(lane, _)| lane.at.get(place)).map(|at| at.starts.as_slice()).unwrap_or_default();
-        starts.iter().take(96).map(|t| (*t, 0)).collect()
-    };
-    let packets = |way: Direction| -> u64 {
-        let of = taps.flows.lane.iter().zip(lanes).filter(|(_, own)| **own == way);
-        of.map(|(lane, _)| lane.at.iter().map(|at| at.packets).max().unwrap_or(0)).sum()
-    };
-    let plain = [Direction::Fwd, Direction::Rev].map(|way| (starts(way, NEAR), starts(way, FAR), packets(way)));
-    let score = |index: usize| -> i64 {
-        let Some(way) = directions.get(index) else { return 0 };
-        let inside: i64 = way
-            .inside
-            .iter()
-            .map(|(lane, count)| {
-                let count = (*count).min(1 << 40) as i64;
-                if lanes.get(*lane) == Some(&Direction::Rev) { -count } else { count }
-            })
-            .sum();
-        if inside != 0 {
-            return inside.saturating_mul(1 << 20);
-        }
-        let own: Vec<(i64, u16)> = way.starts.starts.iter().take(96).map(|t| (*t, 0)).collect();
-        let [(fwd_near, fwd_far, _), (rev_near, rev_far, _)] = &plain;
-        let fwd = agree(fwd_near, &own, one_clock) + agree(&own, fwd_far, one_clock);
-        let rev = agree(rev_far, &own, one_clock) + agree(&own, rev_near, one_clock);
-        fwd - rev
-    };
-    let [(_, _, fwd), (_, _, rev)] = &plain;
-    let busier = fwd >= rev;
-    let mut scores: Vec<i64> = (0..directions.len()).map(score).collect();
-    for (at, way) in directions.iter().enumerate() {
-        let back = directions.iter().position(|other| (other.src, other.dst) == (way.dst, way.src));
-        if let Some(back) = back.filter(|back| *back > at) {
-            let sum = scores.get(at).copied().unwrap_or(0).saturating_sub(scores.get(back).copied().unwrap_or(0));
-            let sum = if sum == 0 { by_round_trip(way, directions.get(back), &plain) } else { sum };
-            // Without any evidence, the busier direction of the tunnel carries the busier way.
-            let heavier = directions.get(back).is_none_or(|other| way.starts.packets >= other.starts.packets);
-            let even = if heavier == busier { 1 } else { -1 };
-            let sum = if sum == 0 { even } else { sum };
-            for (which, value) in [(at, sum), (back, -sum)] {
-                if let Some(score) = scores.get_mut(which) {
-                    *score = value;
-                }
-            }
-        }
-    }
-    scores.iter().map(|score| if *score < 0 { Direction::Rev } else { Direction::Fwd }).collect()
-}
-
-/// Which of two directions of the tunnel goes in, where both begin as often: the time into the tunnel and the time out of it make a round
-/// trip, whatever the clocks are, and that is short and not negative.
-fn by_round_trip(way: &TunnelWay, back: Option<&TunnelWay>, plain: &[Plain; 2]) -> i64 {
-    let [(into, _, _), (out, _, _)] = plain;
-    let first = |starts: &[(i64, u16)]| starts.first().map(|(t, _)| *t);
-    let (Some(a), Some(b)) = (first(into), first(out)) else { return 0 };
-    let begin = |way: &TunnelWay| way.starts.starts.first().copied();
-    let (Some(x), Some(y)) = (begin(way), back.and_then(begin)) else { return 0 };
-    let (fwd, rev) = (
-        x.saturating_sub(a).saturating_add(b.saturating_sub(y)),
-        y.saturating_sub(a).saturating_add(b.saturating_sub(x)),
-    );
-    match (fwd >= 0, rev >= 0) {
-        (true, false) => 1,
-        (false, true) => -1,
-        (true, true) if fwd != rev => (rev - fwd).signum(),
-        _ => 0,
-    }
-}
-
-/// How many bunches begin at both of two taps.
-fn agree(here: &[(i64, u16)], there: &[(i64, u16)], one_clock: bool) -> i64 {
-    if here.is_empty() || there.is_empty() {
-        return 0;
-    }
-    if !one_clock {
-        return vote(here, there).map_or(0, |(near, _)| near.len() as i64);
-    }
-    let met = |start: i64| {
-        there.get(there.partition_point(|(t, _)| *t < start)).is_some_and(|(t, _)| *t <= start + ANCHOR_NS)
-    };
-    here.iter().filter(|(t, _)| met(*t)).count() as i64
 }
 
 /// Whether a flow is the one that was asked for.

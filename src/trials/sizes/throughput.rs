@@ -73,6 +73,11 @@ fn has_more_out(t: &Trial) -> bool {
     t.undetermined.contains(&open)
 }
 
+/// Whether a trial lost packets beyond doubt: one or two may be those of the load before or behind.
+fn has_lost(t: &Trial) -> bool {
+    t.lost > t.lost_error
+}
+
 fn fps(t: &Trial) -> f64 {
     t.offered_fps.unwrap_or(0.0)
 }
@@ -97,7 +102,7 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
         None => t.basis != Basis::Sequence && t.loss_pct > 100.0 * circuit.equal,
     };
     let (equal, equal_edge) = edge(&trials, |t| t.state == State::Equal, fails);
-    let (clean, clean_edge) = edge(&trials, |t| t.lost == 0, |t| t.lost > 0);
+    let (clean, clean_edge) = edge(&trials, |t| t.lost == 0, has_lost);
     let highest = |trials: &mut dyn Iterator<Item = &Trial>| {
         trials.filter_map(|t| Some((forwarded(t)?, t.offered_fps))).max_by(|a, b| a.0.fps.total_cmp(&b.0.fps))
     };
@@ -111,7 +116,8 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
         (None, _) if trials.iter().any(|t| fails(t)) => Bound::AtMost,
         (None, _) => Bound::None,
     };
-    let monotone = trials.iter().enumerate().all(|(k, t)| t.lost == 0 || trials.iter().skip(k + 1).all(|t| t.lost > 0));
+    let monotone =
+        trials.iter().enumerate().all(|(k, t)| !has_lost(t) || trials.iter().skip(k + 1).all(|t| t.lost > 0));
     let limit = overloaded.and_then(|t| {
         let circuit_bps = t.tunnel_l1_bps.or(t.forwarded_l1_bps)?;
         let full = circuit.rate_bps.is_some_and(|rate| circuit_bps >= FULL * rate as f64);

@@ -48,6 +48,12 @@ pub(super) fn trials(report: &TrialsReport, view: &View) -> Section {
     }
     section.table(table);
     section.more(view, report.trials.len(), "trials", "--format csv --table trials");
+    for trial in report.trials.iter().filter(|trial| trial.lost > 0 && trial.lost_error > 0).take(NAMED) {
+        section.say(format!(
+            "Of the {} packets that trial {} lost, up to {} may be those of the load before or behind: loads without a pause share a queue.",
+            trial.lost, trial.trial, trial.lost_error
+        ));
+    }
     for (why, trials) in not_determined(report, Figure::State, WITHOUT_STATE) {
         section.say(format!("State not determined for {trials}: {why}."));
     }

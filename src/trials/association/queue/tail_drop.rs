@@ -1,37 +1,63 @@
 //! Which arrivals of a full first-in-first-out queue left it.
 
-/// Arrivals that a queue with room for `room` packets lets in, as many as came out at most; none leaves sooner than `least` after it came.
-fn admitted(arrivals: &[i64], departures: &[i64], room: usize, least: i64) -> Vec<usize> {
+/// Arrivals that a queue with room for `room` packets lets in, as many as came out at most, and how many found room but nothing that left
+/// for them; none leaves sooner than `least` after it came. `room`: for each arrival.
+fn admitted(arrivals: &[i64], departures: &[i64], room: impl Fn(usize) -> usize, least: i64) -> (Vec<usize>, usize) {
     let mut inside = Vec::new();
-    let mut gone = 0;
+    let (mut gone, mut left_over) = (0, 0);
     for (at, t) in arrivals.iter().enumerate() {
         while departures.get(gone).is_some_and(|d| d <= t) {
             gone += 1;
         }
-        let next = departures.get(inside.len()).is_some_and(|d| d - t >= least);
-        if next && inside.len().saturating_sub(gone) < room {
+        if inside.len().saturating_sub(gone) >= room(at) {
+            continue;
+        }
+        if departures.get(inside.len()).is_some_and(|d| d - t >= least) {
             inside.push(at);
+        } else {
+            left_over += 1;
         }
     }
-    inside
+    (inside, left_over)
 }
 
 /// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out. And whether all
 /// of them can have taken `least` or longer.
 pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> (Vec<usize>, bool) {
     // Where not all that left can have taken so long, nothing is known of it.
-    let all = admitted(arrivals, departures, arrivals.len(), least).len() >= departures.len();
+    let all = admitted(arrivals, departures, |_| arrivals.len(), least).0.len() >= departures.len();
     let least = if all { least } else { i64::MIN / 2 };
     let (mut low, mut high) = (1, arrivals.len().max(1));
     while low < high {
         let middle = low.midpoint(high);
-        if admitted(arrivals, departures, middle, least).len() >= departures.len() {
+        if admitted(arrivals, departures, |_| middle, least).0.len() >= departures.len() {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    (admitted(arrivals, departures, low, least), all)
+    let mut best = admitted(arrivals, departures, |_| low, least);
+    // One more than came out: it would be missing where the queue is empty again, in a load that lost none. Whether the packet that is
+    // being sent takes room may change, so for a part of the time there is room for one less.
+    for first in [true, false] {
+        if best.1 == 0 || low == 1 {
+            break;
+        }
+        let with = |more: usize| {
+            let is_more = |at: usize| if first { at < more } else { at >= arrivals.len() - more };
+            admitted(arrivals, departures, |at| if is_more(at) { low } else { low - 1 }, least)
+        };
+        let (mut few, mut many) = (0, arrivals.len());
+        while few < many {
+            let middle = few.midpoint(many);
+            if with(middle).0.len() >= departures.len() { many = middle } else { few = middle + 1 }
+        }
+        let own = with(few);
+        if own.0.len() == best.0.len() && own.1 < best.1 {
+            best = own;
+        }
+    }
+    (best.0, all)
 }
 
 /// Places of arrivals that departures follow at their pace.
@@ -134,9 +160,9 @@ fn median_gap(times: &[i64]) -> Option<i64> {
     gaps.get(gaps.len() / 2).copied().filter(|gap| *gap > 0)
 }
 
-/// Where lengths differ, what left is what came with some left out: of all such ways the one nearest to `chosen`. Entries of `left` are
-/// lengths, 0 where a packet is known by its number alone. `None` where no such way is found nearby.
-pub(crate) fn by_length(chosen: &[usize], came: &[u16], left: &[u16], cells: usize) -> Option<Vec<usize>> {
+/// Where lengths or flows differ, what left is what came with some left out: of all such ways the one nearest to `chosen`. Entries of `left` tell
+/// them apart, 0 where a packet is known by its number alone. `None` where no such way is found nearby.
+pub(crate) fn by_length(chosen: &[usize], came: &[u32], left: &[u32], cells: usize) -> Option<Vec<usize>> {
     let mut reach = 64;
     loop {
         if let Some(found) = within(chosen, came, left, reach, cells) {
@@ -150,7 +176,7 @@ pub(crate) fn by_length(chosen: &[usize], came: &[u16], left: &[u16], cells: usi
 }
 
 /// The same, no arrival further than `reach` from the chosen one.
-fn within(chosen: &[usize], came: &[u16], left: &[u16], reach: usize, cells: usize) -> Option<Vec<usize>> {
+fn within(chosen: &[usize], came: &[u32], left: &[u32], reach: usize, cells: usize) -> Option<Vec<usize>> {
     let width = 2 * reach + 1;
     if chosen.is_empty() || chosen.len().saturating_mul(width) > cells {
         return None;

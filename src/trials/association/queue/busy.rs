@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::pair::Span;
+use super::super::pair::Span;
 use crate::trials::limits::{DRAINED, TAPS_APART};
 
 /// Spans, joined where the device did not fall silent between them: what one load left inside comes out in the next. `came`: times of all
@@ -99,6 +99,9 @@ impl FullQueue<'_> {
         let mut paces: Vec<i64> = (first + 1..last).map(|j| time(j) - time(j - 1)).collect();
         paces.sort_unstable();
         let pace = paces.get(paces.len() / 2).copied().unwrap_or(0);
+        if let Some(holes) = self.between_batches((first, last)) {
+            return holes;
+        }
         // Behind others in the queue: the device was busy until then.
         let waited = |j: &usize| late(*j).is_some_and(|late| late - least > pace);
         let gap = |j: usize| (self.sizes.get(j).copied().unwrap_or(0), time(j) - time(j - 1));
@@ -114,6 +117,29 @@ impl FullQueue<'_> {
         gaps.iter().filter(|(size, gap)| *gap > most(*size)).count()
     }
 }
+
+impl FullQueue<'_> {
+    /// The same of a device that sends what is done all at once, from time to time: holes between its batches. `None` where it does not.
+    fn between_batches(&self, (first, last): (usize, usize)) -> Option<usize> {
+        let (left, sizes) = (self.left.get(first..last)?, self.sizes.get(first..last)?);
+        let mean = (left.last()? - left.first()?) / (left.len() as i64 - 1).max(1);
+        let begins: Vec<i64> = left
+            .windows(2)
+            .filter_map(|two| two.last().zip(two.first()))
+            .filter(|(d, before)| **d - **before >= mean / CLOSE)
+            .map(|(d, _)| *d)
+            .collect();
+        if sizes.iter().any(|size| sizes.first() != Some(size)) || begins.len() * 4 > left.len() * 3 {
+            return None;
+        }
+        let apart: Vec<i64> = begins.windows(2).filter_map(|two| Some(two.last()? - two.first()?)).collect();
+        let most = apart.iter().sum::<i64>() * 3 / (2 * apart.len() as i64).max(1) + TAPS_APART;
+        Some(apart.iter().filter(|apart| **apart > most).count())
+    }
+}
+
+/// Packets of one batch are closer than this part of what packets are on average.
+const CLOSE: i64 = 8;
 
 #[cfg(test)]
 mod tests {
