@@ -73,7 +73,9 @@ fn both_directions_that_begin_at_once() {
         let bench = |reverse: bool, per_packet: u64, shift: f64, times: f64| {
             let mut loads = steps([300.0 * times, 450.0 * times, 700.0 * times]);
             loads.iter_mut().for_each(|own| own.at += shift);
-            Bench { loads, constant: true, reverse, per_packet, wobble: 4, ..Bench::default() }
+            // The way back is longer behind the tap than the way there.
+            let delay = if reverse { 2_000_000 } else { 200_000 };
+            Bench { loads, constant: true, reverse, per_packet, delay, wobble: 4, ..Bench::default() }
         };
         for times in [1.0, 1.5] {
             let (there, back) = (bench(false, 1_200_000, 0.0, 1.0), bench(true, 250_000, 0.000_037, times));
@@ -84,12 +86,12 @@ fn both_directions_that_begin_at_once() {
             agree(&report, "rev", &truth);
             for trial in items(&report, "trials") {
                 let (own, device) =
-                    if trial["direction"] == "fwd" { (&made.truth, 1_200_000.0) } else { (&truth, 450_000.0) };
+                    if trial["direction"] == "fwd" { (&made.truth, 1_200_000.0) } else { (&truth, 250_000.0) };
                 let own = own.iter().find(|own| own.sent == trial["sent"]).expect("a load");
                 assert_eq!(trial["tunnelled"], own.tunnelled, "{trial}");
                 near("tunnel", &trial["tunnel_fps"], own.fps, 0.003);
                 if one_clock {
-                    near("device", &trial["device_latency_p50_ns"], device, 0.5);
+                    near("device", &trial["device_latency_p50_ns"], device, 0.05);
                 }
             }
         }
@@ -114,7 +116,7 @@ fn loads_without_a_pause_lose_their_own() {
             let trials = items(&report, "trials");
             assert_eq!(trials.len(), loads.len());
             for (trial, truth) in trials.iter().zip(&made.truth) {
-                let (lost, may_be) = (trial["lost"].as_u64().unwrap(), trial["lost_error"].as_u64().unwrap());
+                let (lost, may_be) = (trial["lost"].as_u64().unwrap(), trial["lost_error"].as_u64().unwrap_or(0));
                 let clean = truth.sent == truth.received;
                 assert!(!clean || lost <= may_be, "{room} {wobble}: {lost} of none lost, by up to {may_be}: {trial}");
                 assert!(!clean || trial["state"] == "equal", "{room} {wobble}: {trial}");
