@@ -101,16 +101,21 @@ fn both_directions_that_begin_at_once() {
 /// What is lost in one load is not lost in the next, which the queue joins to it.
 #[test]
 fn loads_without_a_pause_lose_their_own() {
-    for (k, room) in [40, 60, 75, 90].into_iter().enumerate() {
-        for wobble in [0, 2, 5] {
+    let orders = [
+        [700.0, 950.0, 1_250.0, 600.0, 1_180.0, 500.0],
+        [1_400.0, 700.0, 1_250.0, 950.0, 500.0, 1_180.0],
+        [1_180.0, 950.0, 1_400.0, 500.0, 1_250.0, 700.0],
+    ];
+    for (k, order) in orders.into_iter().enumerate() {
+        for (room, wobble, delay) in [(10, 0, 2_000_000), (40, 20, 2_000_000), (10, 10, 200_000), (90, 5, 50_000)] {
             let mut at = 0.0;
-            let loads = [700.0, 950.0, 1_250.0, 600.0, 1_180.0, 500.0].map(|fps| {
+            let loads = order.map(|fps| {
                 let own = Load { at, fps, seconds: 2.0, size: 512 };
                 at += 2.0;
                 own
             });
-            let bench = Bench { loads: loads.to_vec(), constant: true, room, wobble, ..Bench::default() };
-            let made = bench.make(&format!("trials-border-{k}-{wobble}"));
+            let bench = Bench { loads: loads.to_vec(), constant: true, room, wobble, delay, ..Bench::default() };
+            let made = bench.make(&format!("trials-border-{k}-{room}-{wobble}"));
             let report = json(&made.all(), &[]);
             assert!(codes(&report).is_empty(), "{room} {wobble}: {:?}", codes(&report));
             let trials = items(&report, "trials");
