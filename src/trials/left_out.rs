@@ -146,7 +146,11 @@ fn at_end(taps: &Taps, clocks: &Clocks, row: &FrameRow, found: &Found) -> Option
     let (from, to) = (found.stretch.from, found.stretch.to);
     let (t, out) = (row.t.get(from..to)?, row.out.get(from..to)?);
     let late = || t.iter().zip(out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t);
-    let (least, most) = (late().min()?, late().max()?);
+    let most = late().max()?;
+    // In a load that begins with a full queue no packet is as fast as in others.
+    let size = row.size.get(from)?;
+    let others = row.t.iter().zip(&row.out).zip(&row.size).filter(|((t, d), own)| *own == size && d >= t);
+    let least = others.map(|((t, d), _)| d - t).min().into_iter().chain(late().min()).min()?;
     let end = clocks.map(last, taps.place(last).latest?);
     let lost = out.iter().filter(|d| **d == MISSING).count();
     // Which packets a queue let through may be open: that some were inside at the end is not.

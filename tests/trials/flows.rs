@@ -131,6 +131,22 @@ fn loads_without_a_pause_lose_their_own() {
     }
 }
 
+/// The last load of all begins with a full queue, and its last packets are dropped: the captures reach to where the queue is empty.
+#[test]
+fn a_last_load_that_begins_with_a_full_queue() {
+    for tail in 0..6 {
+        let seconds = 2.0 + f64::from(tail) / 1_180.0;
+        let own = |at: f64, fps: f64, seconds: f64| Load { at, fps, seconds, size: 512 };
+        let loads = vec![own(0.0, 600.0, 2.0), own(2.0, 1_400.0, 2.0), own(4.0, 1_180.0, seconds)];
+        let made = Bench { loads, constant: true, room: 20, delay: 50_000, ..Bench::default() }
+            .make(&format!("trials-last-full-{tail}"));
+        let report = json(&made.all(), &[]);
+        let trials = items(&report, "trials");
+        assert_eq!(trials.len(), 3, "{:#?}", report["segments"]);
+        assert_eq!(trials[2]["state"], "overloaded");
+    }
+}
+
 /// A device that sends what is done every two milliseconds leaves holes between packets, and loses none there.
 #[test]
 fn a_device_that_sends_in_batches() {
