@@ -67,10 +67,11 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 101] = [
+static ENTRIES: [Entry; 102] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
+    spi::GROUP,
     spi::UNEXPECTED,
     spi::MISTYPED,
     tunnel::NEVER_SEEN,

@@ -28,6 +28,8 @@ pub(crate) const REPORTED_SA_BINS_OF: usize = 32;
 pub(crate) const REPORTED_SA_BINS: usize = 8_192;
 /// UDP flows watched for ESP on unusual ports.
 pub(crate) const MAX_UDP_CANDIDATES: usize = 4_096;
+/// Time bins of what one first word of such a flow would be as an SA; beyond, neighbouring bins are joined.
+pub(crate) const MAX_SUSPECT_BINS: usize = 256;
 /// UDP flows on unusual ports of which datagrams that cannot be ESP are counted.
 pub(crate) const MAX_UDP_MISFITS: usize = 65_536;
 /// Numbers in the place of an SPI that one such flow may have before it is no ESP.
@@ -84,8 +86,8 @@ pub(crate) const RUN_STEP: i32 = 1 << 24;
 pub(crate) const JUMP_STEP: i32 = 1 << 20;
 /// A number that falls by more than this begins a new run if the next one goes on from it: the largest anti-replay window in the field.
 pub(crate) const RESTART_FALL: i32 = 4_096;
-/// How far ahead of a number the next one may be to go on from it.
-pub(crate) const RESTART_NEXT: u32 = 64;
+/// How far from a number the next one may be to go on from it: where it is, the numbers before the fall are at least as far again.
+pub(crate) const RESTART_NEXT: u32 = 2_048;
 /// Frames with the same octets within this time are copies.
 pub(crate) const COPY_WINDOW_NS: i64 = 10_000_000;
 /// Backward clock steps up to this size are tolerated by the windows; a larger one starts them afresh.

@@ -26,8 +26,9 @@ pub(super) const GATEWAY_VIEW: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "The capture was made on a gateway and shows packets twice",
-    meaning: "Received packets appear as ESP or AH and once more decapsulated, as the host's own capture shows them. Rates of that direction \
-              count both; on the wire was only the first.",
+    meaning: "Received packets appear as ESP or AH and once more decapsulated, as the host's own capture shows them. On the wire was \
+              only the first, and rates leave the second out. Where all packets are of a few lengths, a load that the sender leaves \
+              unprotected looks the same: then the evidence says so, and rates of that direction are not given.",
     causes: &["tcpdump on the gateway's own interface: Linux hands a decapsulated packet to the capture again."],
     remedy: &[
         "For rates, capture on a TAP or SPAN port beside the gateway.",

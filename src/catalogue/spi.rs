@@ -75,6 +75,27 @@ pub(super) const SHARED: Entry = Entry {
     references: &["RFC 4301 section 4.1", "RFC 4552"],
 };
 
+pub(super) const GROUP: Entry = Entry {
+    code: "spi-group",
+    severity: Severity::Note,
+    severity_note: "a warning where more than --max-loss of the group's numbers are missing",
+    title: "One SPI and one counter between many pairs of addresses",
+    meaning: "Packets between many pairs of addresses bear one SPI, and their sequence numbers interleave: a sender numbers the packets of a \
+              group SA together, whoever they are for. By pair, nearly all numbers would be missing, so sequence figures are given for all \
+              pairs together, or not at all.",
+    causes: &[
+        "Group encryption that preserves the addresses of the packets: GETVPN (`crypto gdoi`), where all members share an SA.",
+        "A multicast SA that is also used for unicast receivers.",
+    ],
+    remedy: &[
+        "Nothing needs to be done for the packets' sake.",
+        "On a group member: `show crypto gdoi` and `show crypto ipsec sa` show the group's SAs. For loss, compare the sender's `#pkts encaps` \
+         with what was captured.",
+    ],
+    lines: &[],
+    references: &["RFC 6407", "RFC 4301 section 4.1"],
+};
+
 pub(super) const UNEXPECTED: Entry = Entry {
     code: "spi-unexpected",
     severity: Severity::Error,

@@ -7,16 +7,15 @@ use crate::model::Address;
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const FACTOR: u64 = 0x2d35_8dcc_aa6c_78a5;
 
-/// Begins a digest with what the IP header says: addresses, length, type of service, the word that holds identification
-/// (IPv6: the flow label) and the protocol. TTL and header checksum are left out: they change on the way.
+/// Begins a digest with what the IP header says: addresses, length, the word that holds identification (IPv6: the flow label) and the
+/// protocol. Type of service, TTL and header checksum are left out: they change on the way.
 #[inline(always)]
-pub(crate) fn begin(src: Address, dst: Address, total_bytes: u32, tos: u8, word: u32, protocol: u8) -> u64 {
+pub(crate) fn begin(src: Address, dst: Address, total_bytes: u32, word: u32, protocol: u8) -> u64 {
     let ((a, b), (c, d)) = (src.words(), dst.words());
     // Two products that do not wait for each other.
     let pair = fold(b ^ d.rotate_left(32) ^ SEED, a ^ c.rotate_left(32) ^ FACTOR);
-    let (lengths, identity) =
-        (u64::from(total_bytes) | u64::from(tos) << 32, u64::from(word) | u64::from(protocol) << 32);
-    pair ^ fold(lengths ^ FACTOR, identity ^ SEED)
+    let identity = u64::from(word) | u64::from(protocol) << 32;
+    pair ^ fold(u64::from(total_bytes) ^ FACTOR, identity ^ SEED)
 }
 
 /// Adds a word: a folded 64-bit product.

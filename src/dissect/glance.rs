@@ -35,7 +35,7 @@ pub struct Glance {
     pub sequence: u32,
     /// Its lengths.
     pub form: Form,
-    /// The packet's digest: addresses, length, type of service, identification, SPI, sequence number and sixteen octets more.
+    /// The packet's digest: addresses, length, identification, SPI, sequence number and sixteen octets more.
     pub digest: u64,
 }
 
@@ -169,7 +169,6 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
                 Address::v4((addresses as u32).to_le_bytes()),
                 Address::v4(((addresses >> 32) as u32).to_le_bytes()),
                 u32::from(total_bytes),
-                (kind >> 56) as u8,
                 ((lengths >> 16) as u32).swap_bytes(),
                 50,
             ),

@@ -234,7 +234,7 @@ pub struct Sa {
     pub first_frame: FrameRef,
     /// The last frame.
     pub last_frame: FrameRef,
-    /// Sequence numbers; null for IPComp.
+    /// Sequence numbers; null for IPComp, and for pairs of addresses that share a counter (`spi-group`).
     pub sequence: Option<Sequence>,
     /// What is known of the transform.
     pub transform: TransformReport,

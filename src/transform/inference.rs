@@ -3,8 +3,12 @@
 //! An ESP packet is 8 octets of header, the IV, whole blocks, and the ICV (RFC 4303 section 2). So lengths say something about the
 //! block and about the ICV modulo the block, and the IV tells counter modes from CBC. What they cannot say is not said.
 
+mod chosen;
+
 use std::collections::BTreeMap;
 
+pub use self::chosen::are_chosen;
+use self::chosen::chances;
 use super::iv::IvPattern;
 use super::{Cipher, Esp, Integrity};
 use crate::transform::algorithm::cipher::{CIPHERS, Family as Mode};
@@ -116,21 +120,17 @@ impl Catalogue {
         self.infer_from(lengths, iv, false)
     }
 
-    /// The same. `swept`: the sizes were chosen in equal steps ([`is_sweep`]), so that lengths agree whatever the block is.
+    /// The same. `chosen`: somebody chose the sizes ([`are_chosen`]), so that lengths agree whatever the block is.
     #[must_use]
-    pub fn infer_from(&self, lengths: &[u32], iv: IvPattern, swept: bool) -> Option<Inference> {
-        let shortest = *lengths.iter().min()?;
+    pub fn infer_from(&self, lengths: &[u32], iv: IvPattern, chosen: bool) -> Option<Inference> {
         let grain = grain(lengths)?;
-        let chances = if swept { 0 } else { chances(lengths, grain) };
-        let allowed = self.families.iter().filter(|fit| fit.family.allows(shortest, grain));
-        let mut fits: Vec<(i32, &Fit)> = allowed
-            .map(|fit| {
-                // A smaller block makes it a coincidence that all lengths agree modulo a larger one.
-                let halvings = i32::try_from((grain / fit.family.block.min(grain)).ilog2()).unwrap_or(0);
-                (iv_bits(fit, iv, grain) - halvings * chances, fit)
-            })
-            .collect();
-        fits.sort_by_key(|(evidence, fit)| (std::cmp::Reverse(evidence + fit.common), fit.family));
+        let chances = if chosen { 0 } else { chances(lengths, grain) };
+        let mut fits = self.fits(lengths, iv, chances)?;
+        // Lengths that agree further than the block of what fits best were chosen, too: they say nothing about smaller blocks.
+        let chosen = chosen || fits.first().is_some_and(|(_, fit)| fit.family.block < grain);
+        if chosen && chances > 0 {
+            fits = self.fits(lengths, iv, 0)?;
+        }
         let (best, first) = *fits.first()?;
         let family = first.family;
         let same = |fit: &Fit| (fit.family.block, fit.family.iv) == (family.block, family.iv);
@@ -157,8 +157,8 @@ impl Catalogue {
             1 => format!("Only one length of ESP; {}.", iv.words()),
             n => format!("{n} lengths of ESP agree modulo {grain}; {}.", iv.words()),
         };
-        if swept && grain > 4 {
-            evidence.push_str(" The sizes walk in equal steps, which hide a smaller block.");
+        if chosen && grain > NARROWEST && lengths.len() > 1 {
+            evidence.push_str(" The sizes are few, or in steps: chosen ones, which hide a smaller block.");
         }
         if decided {
             evidence.push_str(&self.excluded(family, lengths, iv, grain));
@@ -171,6 +171,22 @@ impl Catalogue {
         }
         let lengths = lengths.to_vec();
         Some(Inference { family, decided, icv, candidates, protection, weak, lengths, evidence })
+    }
+
+    /// The families that make these lengths, the likeliest first, each with its bits of evidence. `chances`: how many lengths might
+    /// have disagreed.
+    fn fits(&self, lengths: &[u32], iv: IvPattern, chances: i32) -> Option<Vec<(i32, &Fit)>> {
+        let (shortest, grain) = (*lengths.iter().min()?, grain(lengths)?);
+        let allowed = self.families.iter().filter(|fit| fit.family.allows(shortest, grain));
+        let mut fits: Vec<(i32, &Fit)> = allowed
+            .map(|fit| {
+                // A smaller block makes it a coincidence that all lengths agree modulo a larger one.
+                let halvings = i32::try_from((grain / fit.family.block.min(grain)).ilog2()).unwrap_or(0);
+                (iv_bits(fit, iv, grain) - halvings * chances, fit)
+            })
+            .collect();
+        fits.sort_by_key(|(evidence, fit)| (std::cmp::Reverse(evidence + fit.common), fit.family));
+        Some(fits)
     }
 
     /// The other kinds of cipher, and what excludes each.
@@ -214,44 +230,6 @@ fn grain(lengths: &[u32]) -> Option<u32> {
     let shortest = lengths.iter().min()?;
     let agree = |grain: u32| lengths.iter().all(|length| length % grain == shortest % grain);
     [WIDEST, 8, NARROWEST].into_iter().find(|grain| agree(*grain))
-}
-
-/// How many lengths might have disagreed modulo the grain.
-fn chances(lengths: &[u32], grain: u32) -> i32 {
-    // Test sizes are often multiples of 64; what differs modulo sixteen grains is taken for independent.
-    let mut independent: Vec<u32> = lengths.iter().map(|length| length % (grain * 16)).collect();
-    independent.sort_unstable();
-    independent.dedup();
-    i32::try_from(independent.len()).unwrap_or(i32::MAX).saturating_sub(1).min(20)
-}
-
-/// Whether packets have sizes that a generator walked through: lengths (in ascending order) in equal steps, each as often as the others.
-#[must_use]
-pub fn is_sweep(sizes: &[(u32, u64)]) -> bool {
-    /// Fewer lengths are no walk.
-    const LEAST: usize = 4;
-    /// Packets of each length from which on their spread tells a walk from a choice.
-    const OFTEN: u64 = 8;
-    if sizes.len() < LEAST {
-        return false;
-    }
-    let mut steps: BTreeMap<u32, usize> = BTreeMap::new();
-    for (before, after) in sizes.iter().zip(sizes.iter().skip(1)) {
-        *steps.entry(after.0.abs_diff(before.0)).or_default() += 1;
-    }
-    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
-    for (_, packets) in sizes {
-        *counts.entry(*packets).or_default() += 1;
-    }
-    // A random choice spreads the counts as their mean, a walk of which packets were lost much less.
-    let total: u64 = sizes.iter().map(|(_, packets)| packets).sum();
-    let mean = total / sizes.len() as u64;
-    let squares = sizes.iter().map(|(_, packets)| u128::from(packets.abs_diff(mean)).pow(2)).sum::<u128>();
-    let narrow = mean >= OFTEN && squares.saturating_mul(4) <= u128::from(total);
-    let equal = steps.values().max().copied().unwrap_or(0);
-    // A walk that is cut off has been through some sizes once more.
-    let even = counts.iter().map(|(count, n)| n + counts.get(&(count + 1)).copied().unwrap_or(0)).max().unwrap_or(0);
-    equal * 10 >= (sizes.len() - 1) * 9 && (even * 20 >= sizes.len() * 17 || narrow)
 }
 
 /// What would decide, and which weak ciphers remain.

@@ -154,7 +154,6 @@ const LINES: usize = 400;
 const LONG: &[(&str, usize, &str)] = &[
     ("analysis/state/sa/sas.rs", 600, "all that is kept of an SA, with its merge"),
     ("analysis/state/sa/sizes.rs", 600, "histograms of one kind, with their merge"),
-    ("analysis/state/traffic/fragments.rs", 500, "groups of fragments, put together as they come and as states merge"),
     ("cli/args.rs", 500, "the options in the order of the help"),
     ("decrypt/algorithm/vectors.rs", 600, "published test vectors"),
     ("dissect/stack.rs", 600, "the result of dissection, mostly documentation"),

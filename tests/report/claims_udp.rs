@@ -151,6 +151,39 @@ fn ticks(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
     [&[0x47, 0x41, 0x4d, 0x45][..], &(n / 2 * 16).to_be_bytes(), &noise.bytes(64)].concat()
 }
 
+/// SRT: the data packets bear their number where an SPI would be, and the receiver answers with a constant word and a counter.
+fn srt(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
+    let words = if from_r1 {
+        [n + 1_000, 0xc000_0001 + n, n * 1_000, 0x4321_abcd]
+    } else {
+        [0x8002_0000, n, n * 1_000, 0x1111_1111]
+    };
+    [words.map(u32::to_be_bytes).concat(), noise.bytes(if from_r1 { 1_316 } else { 28 })].concat()
+}
+
+/// A counter of 64 bits whose first bit tells the direction.
+fn counted(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
+    let bytes = 16 * (2 + noise.below(6)) as usize;
+    [&(u64::from(n) | u64::from(!from_r1) << 63).to_be_bytes()[..], &noise.bytes(bytes)].concat()
+}
+
+#[test]
+fn protocols_with_a_counter_of_their_own_are_none() {
+    let all: [(&str, Make); 2] = [("srt", srt), ("counted", counted)];
+    for (name, make) in all {
+        for (own, far) in PORTS.into_iter().filter(|(own, _)| *own == 14_500 || name == "srt") {
+            let mut noise = Noise(21);
+            let datagrams = (0..400).map(|n| (n % 2 == 0, own, far, make(&mut noise, n / 2, n % 2 == 0)));
+            no_esp(&report("counters", datagrams.collect::<Vec<_>>()), &format!("{name} on {own} and {far}"));
+        }
+    }
+    // Four capital letters are no random number.
+    let mut noise = Noise(22);
+    let datagrams =
+        (1..400_u32).map(|n| (true, 14_500, 33_000, [&b"STAT"[..], &n.to_be_bytes(), &noise.bytes(64)].concat()));
+    no_esp(&report("letters", datagrams.collect::<Vec<_>>()), "a name");
+}
+
 #[test]
 fn many_sas_that_have_just_begun_on_the_port_of_esp_are_sas() {
     let mut noise = Noise(9);

@@ -13,6 +13,7 @@ mod claims_udp;
 mod contradictions;
 mod corpus;
 mod digests;
+mod doubts;
 mod filters;
 mod frames;
 mod generated;

@@ -118,7 +118,7 @@ fn a_jump_is_no_loss_and_says_whether_it_fits_the_pause() {
     let outlier = finding(&report, "sequence-outlier").expect("it is said");
     assert_eq!((outlier.count, outlier.severity), (1, Severity::Note));
     let said =
-        "1 of 200 sequence numbers is more than 1,048,576 from the previous and the next. It does not count as loss.";
+        "1 of 200 sequence numbers is more than 4,096 from the previous and the next. It does not count as loss.";
     assert!(outlier.evidence.ends_with(said), "{}", outlier.evidence);
 }
 
@@ -130,7 +130,7 @@ fn numbers_without_order_are_told() {
     let report = report("no-order.pcap", &numbered(numbers, MS));
     let outlier = finding(&report, "sequence-outlier").expect("it is said");
     assert!(
-        outlier.count > 150 && outlier.evidence.contains("of 200 sequence numbers are more than 1,048,576 from"),
+        outlier.count > 150 && outlier.evidence.contains("of 200 sequence numbers are more than 4,096 from"),
         "{}",
         outlier.evidence
     );

@@ -1,8 +1,9 @@
 //! How long something lasted, where the clock of the capture stepped back meanwhile.
 
 use crate::analysis::StreamState;
+use crate::analysis::limits::SECOND_NS;
 use crate::analysis::state::base::seen::Seen;
-use crate::model::FramePos;
+use crate::model::{FramePos, Timestamp};
 
 /// The steps back of a tap's clock.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub(crate) struct Clock {
     unknown: bool,
     /// All times are whole seconds: what lies between two frames is known to a second at best.
     coarse: bool,
+    /// Some direction begins or ends within a second: where another one does not, its interface may stamp whole seconds only.
+    fine: bool,
 }
 
 impl Clock {
@@ -22,7 +25,10 @@ impl Clock {
         // Frames of captures that overlap were merged by time, and their positions are in no order.
         let times = || span.captures.iter().filter_map(|capture| capture.times);
         let in_turns = times().zip(times().skip(1)).any(|(own, next)| next.0 < own.1);
-        Self { steps, unknown: span.more_steps > 0 || in_turns, coarse: span.is_coarse() }
+        let fine = stream.rates.iter().filter_map(|(_, direction)| direction.seen.ends().copied());
+        let fine =
+            fine.flat_map(|ends| [ends.first_time, ends.last_time]).any(|time| time.ns().is_some_and(is_fraction));
+        Self { steps, unknown: span.more_steps > 0 || in_turns, coarse: span.is_coarse(), fine }
     }
 
     /// Whether the clock was set back between the first and the last frame of what was seen.
@@ -30,15 +36,19 @@ impl Clock {
         self.between(seen).next().is_some()
     }
 
-    /// Whether all times are whole seconds.
-    pub(crate) const fn is_coarse(&self) -> bool {
-        self.coarse
+    /// Whether all times are whole seconds, or those of what was seen may be: it begins and ends with one and has more frames than
+    /// seconds, unlike others of the tap.
+    pub(crate) fn is_coarse(&self, seen: &Seen) -> bool {
+        let whole = |time: Timestamp| time.ns().filter(|ns| !is_fraction(*ns));
+        let ends = seen.ends().and_then(|ends| Some((whole(ends.first_time)?, whole(ends.last_time)?)));
+        let many = ends.is_some_and(|(first, last)| seen.count > last.abs_diff(first) / SECOND_NS.unsigned_abs() + 1);
+        self.coarse || self.fine && many
     }
 
     /// Nanoseconds between the first and the last frame: the sum of the forward steps between them. `None` for one moment, unknown
     /// times, or a clock that stepped too often.
     pub(crate) fn duration_ns(&self, seen: &Seen) -> Option<i64> {
-        if self.coarse {
+        if self.is_coarse(seen) {
             return None;
         }
         if !self.stepped(seen) {
@@ -54,4 +64,9 @@ impl Clock {
         let within = move |pos: FramePos| ends.is_some_and(|(first, last)| first < pos && pos <= last);
         self.steps.iter().filter(move |(pos, _)| within(*pos)).map(|(_, back)| *back)
     }
+}
+
+/// Whether a time is no whole second.
+const fn is_fraction(ns: i64) -> bool {
+    ns % SECOND_NS != 0
 }

@@ -13,7 +13,10 @@ const NUMBERED_SHARE: u64 = 10;
 /// Whether the TAP makes the copies: there are many, and they are copies of packets with sequence numbers or fill a whole direction.
 pub(super) fn is_copying(state: &StreamState) -> bool {
     let frames = state.totals.sums.frames;
-    frames > 0 && state.copies.copies().count.saturating_mul(COPYING_TAP) >= frames && are_of_a_tap(state, frames)
+    frames > 0
+        && state.copies.copies().count.saturating_mul(COPYING_TAP) >= frames
+        && state.copies.pattern.is_of_a_tap()
+        && are_of_a_tap(state, frames)
 }
 
 /// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction
@@ -26,8 +29,18 @@ fn are_of_a_tap(state: &StreamState, frames: u64) -> bool {
         let copies = direction.copies.frames;
         copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)
     };
+    // The same packets again and again are pairs of a TAP only where it makes pairs of all.
+    if state.copies.pattern.recurs() && (numbered >= NUMBERED && copied == 0 || !state.rates.iter().any(is_doubled)) {
+        return false;
+    }
     copied > 0
         || numbered < NUMBERED
         || numbered.saturating_mul(NUMBERED_SHARE) < frames
         || state.rates.iter().any(|(_, direction)| only_copies(direction))
+}
+
+/// Whether about half of a direction's frames are copies, or all of them.
+fn is_doubled((_, direction): (u32, &Direction)) -> bool {
+    let (copies, packets) = (direction.copies.frames, direction.sums.frames.saturating_sub(direction.copies.frames));
+    copies > 0 && copies.saturating_mul(10) >= packets.saturating_mul(9)
 }

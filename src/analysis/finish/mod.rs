@@ -12,9 +12,11 @@ mod clock;
 mod copying;
 pub(crate) mod expected;
 pub(crate) mod findings;
+mod group;
 mod rows;
 mod tap;
 mod time;
+mod twice;
 mod udp;
 
 pub(crate) use rows::lengths::fill as fill_lengths;

@@ -6,37 +6,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::TapState;
 use super::clock::Clock;
 use super::copying::is_copying;
+use super::group::{self, GroupSa};
+use super::twice::Twice;
 use super::udp::{self, Found};
 use crate::analysis::finish::rows::fragmented;
 use crate::analysis::finish::rows::inferred;
 use crate::analysis::finish::rows::inferred::Inferred;
+use crate::analysis::finish::rows::padding;
 use crate::analysis::limits::MAX_UDP_MISFITS;
 use crate::analysis::state::base::intern::NONE;
-use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
+use crate::analysis::state::sa::bins::SaBins;
 use crate::analysis::state::sa::candidates::FlowKey;
 use crate::analysis::state::sa::null::{NullCandidate, NullVotes};
 use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sequence::SequenceFigures;
 use crate::analysis::state::sa::sequence::history::History;
 use crate::analysis::state::sa::sizes::{Cell, Cells, OpaqueKey, Sizes};
-use crate::analysis::state::traffic::fragments::FragmentSums;
+use crate::analysis::state::traffic::fragment_sums::FragmentSums;
 use crate::analysis::state::traffic::rates::{Again, Sums};
 use crate::analysis::{StreamState, Succession};
 use crate::dissect::MAX_LAYERS;
 use crate::model::report::{FrameRef, Name, TapRole};
 use crate::model::{FramePos, Protocol, SaKey, Spi};
 
-/// Least number of packet lengths of an SA that rules out chance where shorter packets in clear follow it.
-const DECAPSULATED_SIZES: usize = 4;
-
 /// SAs whose numbers are not exact that are named; the others are counted.
 const NAMED_SAS: usize = 100;
-
-/// Fewer packets of an SA that are followed by what they may have carried are chance.
-const DECAPSULATED: u64 = 10;
 
 /// A tap, its verdicts reached.
 pub(crate) struct Tap<'a> {
@@ -58,7 +55,11 @@ pub(crate) struct Tap<'a> {
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
     /// Packets that a gateway's own capture shows twice, decapsulated: on the wire was only the first.
-    pub(crate) decapsulated: Option<Listed>,
+    pub(crate) decapsulated: Option<Twice>,
+    /// SAs of which many pairs of addresses are one, with one counter.
+    pub(crate) groups: Vec<GroupSa>,
+    /// Octets behind the packet in every frame, by direction.
+    pub(crate) trailers: BTreeMap<u32, u64>,
     /// What looked like SAs in UDP packet by packet and is another protocol.
     pub(crate) foreign: Vec<SaView<'a>>,
     /// Where in `sas` each SA number and each key is.
@@ -82,10 +83,14 @@ pub(crate) struct SaView<'a> {
     pub(crate) fragments: Option<Box<FragmentSums>>,
     /// Sizes of UDP flows that turned out to be ESP.
     pub(crate) flow_sizes: Vec<&'a Cells<OpaqueKey>>,
+    /// Their traffic over time, as that of SA 0.
+    pub(crate) flow_bins: Option<&'a SaBins>,
     /// The first of these flows.
     pub(crate) flow: Option<Box<FlowKey>>,
     /// What is inferred of its transform, where its packets are opaque.
     pub(crate) inferred: Option<Inferred>,
+    /// Whether it shares its counter with other pairs of addresses: its own numbers tell nothing.
+    pub(crate) grouped: bool,
 }
 
 impl<'a> Tap<'a> {
@@ -94,7 +99,7 @@ impl<'a> Tap<'a> {
         let stream = state.stream;
         let copying = is_copying(stream);
         let mut sizes = Cow::Borrowed(&stream.sizes);
-        let fragments = stream.fragments.finish(&mut sizes);
+        let fragments = fragmented::certain(stream, &mut sizes);
         let votes = fragmented::votes(&fragments, &sizes);
         let mut sas: Vec<SaView<'a>> = Vec::with_capacity(stream.sas.len());
         sas.extend(
@@ -113,6 +118,7 @@ impl<'a> Tap<'a> {
         fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
+        let groups = group::take(&mut sas);
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         let mut spis = BTreeSet::new();
@@ -133,53 +139,23 @@ impl<'a> Tap<'a> {
             sizes,
             sas,
             decapsulated: None,
+            groups,
+            trailers: BTreeMap::new(),
             foreign,
             places,
             keys,
             shared_spis,
         };
-        tap.decapsulated = tap.shown_twice();
+        tap.trailers = padding::trailers(&tap);
+        tap.decapsulated = Twice::of(&tap);
         inferred::add(&mut tap);
         tap
-    }
-
-    /// Clear packets that directly follow the packet they came out of, of SAs where that is no chance.
-    fn shown_twice(&self) -> Option<Listed> {
-        let mut out = Listed::default();
-        let alone = self.shows_nothing_else_in_clear();
-        for sa in &self.sas {
-            let Some(seen) = self.stream.flows.decapsulated.get(&sa.id).filter(|following| following.fit()) else {
-                continue;
-            };
-            let seen = &seen.listed;
-            let follow = seen.count >= DECAPSULATED && seen.count.saturating_mul(2) >= sa.state.seen.count;
-            if follow && (alone || self.sizes_of(sa.id) >= DECAPSULATED_SIZES) {
-                out.join(seen);
-            }
-        }
-        (out.count > 0).then_some(out)
-    }
-
-    /// Lengths of an SA's packets.
-    fn sizes_of(&self, id: u32) -> usize {
-        let lengths = self.sizes.opaque.iter().filter(|(key, _)| key.sa == id).map(|(key, _)| key.outer_bytes);
-        lengths.collect::<BTreeSet<_>>().len()
-    }
-
-    /// Whether nearly all of what is in clear, in the directions in which packets may be shown again, is just those packets: a load
-    /// beside the tunnel follows its packets too, and may be just as much shorter.
-    fn shows_nothing_else_in_clear(&self) -> bool {
-        let again = || self.stream.rates.iter().map(|(_, direction)| (direction, direction.again.sums().clear_bytes));
-        let (shown, clear) = again()
-            .filter(|(_, shown)| *shown > 0)
-            .fold((0_u64, 0_u64), |(sum, clear), (direction, shown)| (sum + shown, clear + direction.sums.clear_bytes));
-        shown.saturating_mul(10) >= clear.saturating_mul(9)
     }
 
     /// Sums of frames that were on the wire once: without copies of the TAP, and without what a gateway shows decapsulated.
     pub(crate) fn on_the_wire(&self, all: &Sums, copies: &Sums, again: &Again) -> Sums {
         let sums = if self.copying { all.without(copies) } else { *all };
-        if self.decapsulated.is_some() { sums.without(&again.sums()) } else { sums }
+        if self.decapsulated.as_ref().is_some_and(|twice| twice.surely) { sums.without(&again.sums()) } else { sums }
     }
 
     /// Whether frames of both directions bear one pair of MAC addresses: a mirror that writes its own.
@@ -324,6 +300,7 @@ impl<'a> SaView<'a> {
         let null = found.state.null_verdict(None);
         let mut view = Self::new(NONE, found.key, &found.state, copying, null, None);
         view.flow_sizes.clone_from(&found.sizes);
+        view.flow_bins = Some(&found.bins);
         view.flow = Some(Box::new(found.flow));
         view
     }
@@ -349,8 +326,10 @@ impl<'a> SaView<'a> {
             state,
             fragments,
             flow_sizes: Vec::new(),
+            flow_bins: None,
             flow: None,
             inferred: None,
+            grouped: false,
         }
     }
 

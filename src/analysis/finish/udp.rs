@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tap::SaView;
 use crate::analysis::StreamState;
+use crate::analysis::state::base::tables::Remap;
+use crate::analysis::state::sa::bins::SaBins;
 use crate::analysis::state::sa::candidates::{Candidate, FlowKey, Suspect};
 use crate::analysis::state::sa::sas::SaState;
 use crate::analysis::state::sa::sizes::{Cells, OpaqueKey};
@@ -81,6 +83,16 @@ fn has_begun(state: &SaState) -> bool {
     state.sequence.finish(0).is_some_and(|figures| (1..=EARLY).contains(&figures.highest))
 }
 
+/// Whether the lowest number is 0.
+fn begins_with_zero(state: &SaState) -> bool {
+    state.sequence.first_range().is_some_and(|(least, _)| least == 0)
+}
+
+/// Whether a first word spells a name: four capital letters, which one random SPI in ten thousand is.
+fn is_a_name(spi: Spi) -> bool {
+    spi.0.to_be_bytes().iter().all(u8::is_ascii_uppercase)
+}
+
 /// Whether this is the first word of OpenVPN data packets: operation 9, a key number, and a peer number, which servers count
 /// from 0.
 fn is_openvpn(spi: Spi) -> bool {
@@ -99,15 +111,17 @@ struct Way {
     few: Vec<Spi>,
     /// Of these, SAs that began just before: their numbers are the first ones.
     begun: usize,
-    /// All SPIs, and those that are first words of OpenVPN.
+    /// All SPIs, those that are first words of OpenVPN, and those whose numbers begin with 0.
     spis: usize,
     openvpn: usize,
+    from_zero: usize,
 }
 
 impl Way {
     fn add(&mut self, spi: Spi, state: &SaState) {
         self.spis += 1;
         self.openvpn += usize::from(is_openvpn(spi));
+        self.from_zero += usize::from(begins_with_zero(state));
         match conduct(state) {
             Conduct::Regular => self.regular += state.seen.count,
             Conduct::Irregular => self.irregular += state.seen.count,
@@ -134,9 +148,17 @@ fn is_esp(ways: &[Way]) -> bool {
     if ways.iter().all(|way| way.spis > 0 && way.spis == way.openvpn) {
         return false;
     }
+    // The first packet of ESP is number 1 (RFC 4303 section 3.3.3); of one way it may be one past 2^32.
+    if ways.len() > 1 && ways.iter().all(|way| way.spis > 0 && way.spis == way.from_zero) {
+        return false;
+    }
     let regular: u64 = ways.iter().map(|way| way.regular).sum();
+    // A counter in the place of the SPI one way says what the other way is.
+    if ways.iter().any(|way| way.is_a_field() && way.few.len() as u64 * 2 >= regular) {
+        return false;
+    }
     let irregular: u64 = ways.iter().map(|way| way.irregular).sum();
-    if regular > 0 { regular >= irregular } else { irregular == 0 && !ways.iter().any(Way::is_a_field) }
+    if regular > 0 { regular >= irregular } else { irregular == 0 }
 }
 
 /// The SPIs of one way, each with the lengths of its outer packets.
@@ -222,6 +244,8 @@ pub(crate) struct Found<'a> {
     pub(crate) state: Cow<'a, SaState>,
     /// Sizes, by flow.
     pub(crate) sizes: Vec<&'a Cells<OpaqueKey>>,
+    /// Traffic over time, of all flows.
+    pub(crate) bins: Cow<'a, SaBins>,
 }
 
 /// The SAs of flows on unusual ports.
@@ -269,7 +293,10 @@ pub(super) fn found(stream: &StreamState) -> Vec<Found<'_>> {
         let directions: Vec<u32> = (0..u64::BITS).collect();
         states.for_each(|later| state.to_mut().merge(later.clone(), Shift::default(), &directions));
         let sizes = parts.iter().map(|(_, suspect)| &suspect.sizes).collect();
-        Some(Found { key, flow: *flow, state, sizes })
+        let mut all = parts.iter().map(|(_, suspect)| &suspect.bins);
+        let mut bins = all.next().map(Cow::Borrowed)?;
+        all.for_each(|later| bins.to_mut().merge(later.clone(), &Remap { sas: vec![0], ..Remap::default() }));
+        Some(Found { key, flow: *flow, state, sizes, bins })
     });
     found.collect()
 }
@@ -291,5 +318,8 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
         let samples = suspect.state.evidence.ivs();
         IvPattern::of(&samples) == IvPattern::Repeated && !IvPattern::is_clear(&samples)
     });
-    small >= STEPS && !irregular && !repeats && is_esp(&ways) && !both().any(|(spi, _)| is_openvpn(*spi))
+    // An SPI is its receiver's choice: one word both ways is an identifier of another protocol. ESP counts from 1.
+    let shared = back.is_some_and(|back| back.sas.keys().any(|spi| candidate.sas.contains_key(spi)));
+    let foreign = both().any(|(spi, suspect)| begins_with_zero(&suspect.state) || is_a_name(*spi) || is_openvpn(*spi));
+    small >= STEPS && !shared && !foreign && !irregular && !repeats && is_esp(&ways)
 }

@@ -3,3 +3,4 @@
 pub(super) mod express;
 pub(super) mod observation;
 pub(super) mod observer;
+mod packet_digest;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::packet_digest::packet_digest;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::tables::{DirectionKey, FlowKey, GROUP, PathKey, Tables};
 use crate::capture::Frame;
-use crate::dissect::digest;
 use crate::dissect::{IpHeader, Layer, LayerKind, Note, SaHeader, Stack, StopCause};
 use crate::keys::transported;
 use crate::model::report::SaMode;
@@ -17,9 +17,11 @@ use crate::transform::size::ethernet;
 pub(crate) struct Observation {
     pub(crate) pos: FramePos,
     pub(crate) time: Timestamp,
-    /// Digest of the packet from the IP header on, TTL and checksum masked; 0 for frames without IP.
+    /// Digest of the packet from the IP header on, without what changes on the way; 0 for frames without IP.
     #[serde(serialize_with = "all_bits")]
     pub(crate) digest: u64,
+    /// Type of service (IPv6: traffic class) of the outermost IP packet.
+    pub(crate) tos: u8,
     /// As the capture states it.
     pub(crate) wire_bytes: u32,
     pub(crate) captured_bytes: u32,
@@ -139,6 +141,7 @@ pub(crate) fn observe(
         pos: frame.pos,
         time: frame.time,
         digest: 0,
+        tos: outer.map_or(0, |ip| ip.tos),
         wire_bytes: frame.wire_bytes,
         captured_bytes: frame.data.len() as u32,
         l2_bytes: ethernet_bytes.max(ethernet::MINIMUM_WITHOUT_FCS) + ethernet::FCS,
@@ -342,54 +345,6 @@ fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
         || stack.flags.tcp_continuation
         || stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
         || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. }))
-}
-
-/// A digest that equal packets share and different packets do not: from the IP header on, up to 128 octets, TTL (hop limit)
-/// and IPv4 header checksum masked, with the original length. Fixed for ever, because states of several machines merge.
-#[inline]
-fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) -> u64 {
-    let start = outer.offset as usize;
-    let bytes = frame.data.get(start..).unwrap_or_default();
-    if frame.data.len() < frame.wire_bytes as usize && !is_told_apart(bytes, stack, outer) {
-        return 0;
-    }
-    let bytes = bytes.get(..(outer.total_bytes as usize).min(bytes.len())).unwrap_or(bytes);
-    let (head, rest) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
-        // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
-        let at = (sa.offset as usize).saturating_sub(start);
-        // The hop limit of IPv6 is in the second word (RFC 8200 section 3).
-        let head = if outer.version == 4 { 4..8 } else { 0..4 };
-        (head, bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default())
-    } else if outer.version == 4 {
-        (4..8, bytes.get(20..bytes.len().min(128)).unwrap_or_default())
-    } else {
-        (0..4, bytes.get(40..bytes.len().min(128)).unwrap_or_default())
-    };
-    let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes);
-    let mut hash = digest::begin(outer.src, outer.dst, outer.total_bytes, outer.tos, word, outer.protocol);
-    let mut words = rest.chunks_exact(8);
-    for word in &mut words {
-        if let Ok(word) = word.try_into() {
-            hash = digest::mix(hash, u64::from_le_bytes(word));
-        }
-    }
-    for &octet in words.remainder() {
-        hash = digest::mix(hash, u64::from(octet));
-    }
-    hash
-}
-
-/// Whether what was captured of a packet tells it from the next one of its flow: a sequence number, an identification with the ports
-/// and the checksum behind it, or the first octets of the content.
-fn is_told_apart(bytes: &[u8], stack: &Stack, outer: &IpHeader) -> bool {
-    /// Octets behind the IP header: a UDP header, and what of the content comes first.
-    const ENOUGH: usize = 24;
-    const PORTS: usize = 8;
-    if let Some(sa) = stack.sas.first() {
-        return sa.sequence_seen;
-    }
-    let behind = bytes.len().saturating_sub(outer.header_bytes as usize);
-    behind >= ENOUGH || (outer.identification != 0 && behind >= PORTS)
 }
 
 #[cfg(test)]

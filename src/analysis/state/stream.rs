@@ -18,8 +18,8 @@ use super::traffic::padding::EthernetPadding;
 use super::traffic::rates::Rates;
 use super::traffic::totals::Totals;
 use crate::analysis::limits::{
-    CLOCK_TOLERANCE_NS, ENTRY_BYTES, FIRST_LISTED, LOOK_EVERY, MAX_TOTAL_LISTED, MAX_UDP_CANDIDATES, SA_BIN_BYTES,
-    STATE_BYTES,
+    CLOCK_TOLERANCE_NS, ENTRY_BYTES, FIRST_LISTED, LOOK_EVERY, MAX_SA_BINS, MAX_TOTAL_LISTED, MAX_UDP_CANDIDATES,
+    SA_BIN_BYTES, STATE_BYTES,
 };
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::settings::Settings;
@@ -67,6 +67,7 @@ macro_rules! made_of {
                     upkeep: Upkeep::of(settings),
                     rates: Rates::new(settings.bin_ns),
                     sa_bins: SaBins::new(settings.bin_ns),
+                    candidates: Candidates::new(settings.bin_ns),
                     ..Self::default()
                 }
             }
@@ -383,7 +384,8 @@ impl<'de> Deserialize<'de> for StreamState {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Unchecked::deserialize(deserializer)?.into_state();
         sound::check(&read).map_err(serde::de::Error::custom)?;
-        if !read.rates.is_sound(&read.settings) || !read.sa_bins.is_sound(&read.settings) {
+        let bins = read.sa_bins.is_sound(MAX_SA_BINS, &read.settings) && read.candidates.is_sound(&read.settings);
+        if !read.rates.is_sound(&read.settings) || !bins {
             return Err(serde::de::Error::custom("its time bins are not those of its settings"));
         }
         // Merging into an empty state gives tables and maps their room back, and changes nothing else.

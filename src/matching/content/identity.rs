@@ -53,7 +53,7 @@ impl Identity {
         let prefix = payload.get(..bytes.min(PREFIX))?;
         // Place of a fragment in its packet; DF is not part of it.
         let place = header.fragment_offset << 1 | u32::from(header.more_fragments);
-        let key = begin(header.src, header.dst, total, 0, header.identification, protocol);
+        let key = begin(header.src, header.dst, total, header.identification, protocol);
         let key = words(mix(key, u64::from(place)), prefix);
         let whole = (payload.len() == bytes).then(|| words(SEED, payload));
         Some(Self { key, whole })
@@ -62,7 +62,7 @@ impl Identity {
 
 /// What fragments of one packet share (RFC 791 section 3.2): the key under which a packet and its fragments are found.
 pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, identification: u32) -> u64 {
-    begin(src, dst, 0, 0, identification, protocol)
+    begin(src, dst, 0, identification, protocol)
 }
 
 /// Takes octets into a digest, two words at a time that do not wait for each other.

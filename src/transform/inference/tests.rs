@@ -1,3 +1,4 @@
+use super::chosen::is_sweep;
 use super::*;
 use crate::transform::size::layers::{Carried, Layer, Layers};
 
@@ -94,7 +95,7 @@ fn a_walk_through_sizes_hides_the_block() {
         assert!(is_sweep(&sizes), "{transform}");
         let found = Catalogue::new().infer_from(&all, IvPattern::Random, true).expect("something fits");
         assert!(!found.decided && found.name().is_none() && found.weak.is_none(), "{}", found.evidence);
-        assert!(found.evidence.contains("equal steps") && found.evidence.contains("3DES-CBC"), "{}", found.evidence);
+        assert!(found.evidence.contains("chosen ones") && found.evidence.contains("3DES-CBC"), "{}", found.evidence);
         // A counter decides all the same.
         let found = Catalogue::new().infer_from(&all, IvPattern::Counter, true).expect("something fits");
         assert_eq!((found.decided, found.family.block, found.family.iv), (true, 4, 8), "{}", found.evidence);
@@ -102,6 +103,28 @@ fn a_walk_through_sizes_hides_the_block() {
     // Sizes as they come are no walk: uneven steps, or uneven counts.
     assert!(!is_sweep(&[(84, 3), (100, 3), (148, 3), (340, 3), (356, 3)]));
     assert!(!is_sweep(&[(84, 3), (100, 7), (116, 1), (132, 4), (148, 2)]));
+}
+
+/// Sizes that are all multiples of sixteen make lengths agree that a small block would not.
+#[test]
+fn chosen_sizes_do_not_decide_the_block() {
+    let few = [64_u64, 80, 112, 144, 160, 208, 272, 560, 720, 1136];
+    for transform in ["aes128-sha1", "3des-sha1", "aes128gcm16"] {
+        let lengths = lengths(transform, few);
+        let sizes: Vec<(u32, u64)> = lengths.iter().map(|length| (*length, 30)).collect();
+        assert!(are_chosen(&sizes) && !is_sweep(&sizes), "{transform}");
+        let found = Catalogue::new().infer_from(&lengths, IvPattern::Random, true).expect("something fits");
+        assert!(!found.decided && found.weak.is_none(), "{transform}: {}", found.evidence);
+    }
+    // An IV that counts decides.
+    let found = Catalogue::new().infer_from(&lengths("aes128gcm16", few), IvPattern::Counter, true);
+    assert!(found.as_ref().is_some_and(|found| found.decided), "{found:?}");
+    // AES-GCM without an explicit IV: no cipher with a block of sixteen makes such lengths, so the sizes were chosen, however many.
+    let iiv: Vec<u32> = (3..60).map(|n| 8 + 16 * n + 4 + 16).collect();
+    let found = infer(&iiv, IvPattern::Random).expect("something fits");
+    assert!(!found.decided && found.weak.is_none(), "{}", found.evidence);
+    // Lengths of single packets are no choice.
+    assert!(!are_chosen(&[(84, 3), (100, 40), (148, 3), (340, 1), (356, 90)]));
 }
 
 #[test]

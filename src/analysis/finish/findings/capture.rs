@@ -57,21 +57,30 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
         );
         findings.push(Draft::new("capture-untimed", evidence).listed(tap, untimed, "no time").done());
     }
-    let backward = &stream.span.backward;
-    if backward.count > 0 {
-        let evidence = format!(
-            "The clock stepped back {}, {} at the most. Order is taken from the file.",
-            if backward.count == 1 { "once".into() } else { format!("{} times", backward.count) },
-            duration(stream.span.backward_most_ns)
-        );
-        findings.push(
-            Draft::new("capture-clock-back", evidence).listed(tap, backward, "earlier than the frame before it").done(),
-        );
-    }
+    add_clock_back(findings, tap);
     add_holes(findings, tap, settings.hole_ns, report);
     if !tap.assumed.is_empty() {
         let (count, evidence) = (tap.assumed.len() as u64, format!("{}.", tap.assumed.join(". ")));
         findings.push(Draft::new("tap-layout", evidence).at(tap).count(count).done());
+    }
+}
+
+/// A clock that was set back.
+fn add_clock_back(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let stream = tap.stream;
+    let backward = &stream.span.backward;
+    if backward.count > 0 {
+        let mut evidence = format!(
+            "The clock stepped back {}, {} at the most. Order is taken from the file.",
+            if backward.count == 1 { "once".into() } else { format!("{} times", backward.count) },
+            duration(stream.span.backward_most_ns)
+        );
+        if stream.rates.iter().any(|(_, direction)| tap.clock.is_coarse(&direction.seen)) {
+            evidence.push_str(" Frames of one direction bear whole seconds: of an interface that stamps no fractions that is no step.");
+        }
+        findings.push(
+            Draft::new("capture-clock-back", evidence).listed(tap, backward, "earlier than the frame before it").done(),
+        );
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn all(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for tap in taps {
-        spi::add(&mut findings, tap);
+        spi::add(&mut findings, tap, settings);
         sequence::add(&mut findings, tap, settings, &report.captures);
         traffic::add(&mut findings, tap, settings);
         overhead::add(&mut findings, tap, settings);

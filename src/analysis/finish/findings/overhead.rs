@@ -2,7 +2,7 @@
 
 use super::{Draft, Tap, filter, plural};
 use crate::analysis::settings::Settings;
-use crate::analysis::state::traffic::fragments::FragmentSums;
+use crate::analysis::state::traffic::fragment_sums::FragmentSums;
 use crate::model::report::Finding;
 
 const fn was_or_were(packets: u64) -> &'static str {
@@ -24,13 +24,13 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
             // Of packets that are not whole it is not known which headers are theirs.
             let least = if sums.complete < packets { "at least " } else { "" };
             let mut evidence = format!(
-                "{} of {} {} {} fragmented after encryption: {}, which cost {least}{} B of IP headers and the layer 1 overhead of their frames.",
+                "{} of {} {} {} fragmented after encryption: {}, which cost {}IP headers and the layer 1 overhead of their frames.",
                 packets,
                 all,
                 if all == 1 { "packet" } else { "packets" },
                 was_or_were(packets),
                 plural(sums.later, "fragment"),
-                sums.extra_header_bytes
+                if sums.complete > 0 { format!("{least}{} B of ", sums.extra_header_bytes) } else { String::new() },
             );
             // Later fragments bear no SPI, so a filter by SPI leaves them out.
             if settings.spi.is_some() {

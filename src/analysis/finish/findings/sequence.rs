@@ -3,7 +3,7 @@
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
-use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP};
+use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP, RESTART_FALL};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
@@ -175,10 +175,10 @@ impl Numbered<'_> {
     /// Numbers that belong to no count.
     fn outliers(&self) -> Finding {
         let Self { tap, sa, figures, who, frames, .. } = self;
-        const { assert!(JUMP_STEP == 1_048_576, "the evidence says so") };
+        const { assert!(RESTART_FALL == 4_096 && JUMP_STEP > RESTART_FALL, "the evidence says so") };
         let one = figures.outliers == 1;
         let evidence = format!(
-            "{who}: {} of {frames} sequence numbers {} more than 1,048,576 from the previous and the next. {} not count as loss.",
+            "{who}: {} of {frames} sequence numbers {} more than 4,096 from the previous and the next. {} not count as loss.",
             figures.outliers,
             if one { "is" } else { "are" },
             if one { "It does" } else { "They do" }

@@ -1,10 +1,11 @@
 //! SPIs that should not be there, and headers that cannot be.
 
-use super::{Draft, Tap, filter, plural};
-use crate::model::report::Finding;
+use super::{Draft, SaView, Tap, filter, percent, plural};
+use crate::analysis::settings::Settings;
+use crate::model::report::{Finding, Severity};
 use crate::model::{Protocol, SaKey};
 
-pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     for sa in &tap.sas {
         let frames = sa.state.seen.count;
         let title = sa.key.protocol.title();
@@ -61,11 +62,13 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         }
     }
     add_shared(findings, tap);
+    add_groups(findings, tap, settings);
 }
 
 /// One SPI in both directions: legal with manual keys, each direction with a counter of its own.
 fn add_shared(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
-    for sa in tap.sas.iter().filter(|sa| sa.key.src < sa.key.dst && sa.key.protocol != Protocol::IpComp) {
+    let shared = |sa: &&SaView<'_>| sa.key.src < sa.key.dst && sa.key.protocol != Protocol::IpComp && !sa.grouped;
+    for sa in tap.sas.iter().filter(shared) {
         let back = tap.sa_of(&SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key });
         if let Some(back) = back.filter(|_| !sa.key.spi.is_zero()) {
             let evidence = format!(
@@ -87,5 +90,41 @@ fn add_shared(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                     .done(),
             );
         }
+    }
+}
+
+/// One SPI and one counter between many pairs of addresses.
+fn add_groups(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
+    for group in &tap.groups {
+        let key = &group.key;
+        let mut evidence =
+            format!("{} SPI {} serves {} pairs of addresses", key.protocol.title(), key.spi, group.pairs);
+        let mut severity = Severity::Note;
+        match group.counted {
+            Some(own) => {
+                evidence.push_str(&format!(
+                    ", whose packets are numbered together: {} of {} numbers never seen at this TAP ({}).",
+                    own.lost,
+                    own.numbers,
+                    percent(own.lost, own.numbers)
+                ));
+                if 100.0 * own.lost as f64 > settings.max_loss_pct * own.numbers as f64 {
+                    severity = Severity::Warning;
+                }
+            }
+            None => evidence.push_str(
+                ", most of which show fewer packets than they skip numbers: several senders seem to number packets for many receivers each, \
+                 and which numbers are whose is not known.",
+            ),
+        }
+        evidence.push_str(" Sequence figures of a single pair would be false, and are not given.");
+        findings.push(
+            Draft::new("spi-group", evidence)
+                .of(key.to_string())
+                .seen(tap, &group.seen)
+                .severity(severity)
+                .filter(filter::of_spi(key))
+                .done(),
+        );
     }
 }

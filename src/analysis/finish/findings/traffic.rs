@@ -7,7 +7,7 @@ use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
 use crate::model::report::Finding;
-use crate::model::{Address, Protocol};
+use crate::model::{Address, Protocol, SaKey};
 
 /// Fewer frames one way say nothing about the other.
 const ENOUGH: u64 = 10;
@@ -120,14 +120,37 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     if unanswered.is_empty() {
         return;
     }
+    let counters = match sas_answer(tap) {
+        Answers::None => " In the words of a router's counters, one side encrypts, never decrypts.",
+        Answers::All => {
+            " The SAs carry packets both ways: the routers encrypt and decrypt, and these hosts are not answered, or from other addresses."
+        }
+        Answers::Some => "",
+    };
     let evidence = format!(
-        "{} inside the tunnel have no answer inside any SA back: {}. In the words of a router's counters, one side encrypts, never \
-         decrypts. Whether the far side drops these packets or has no answer to them, the wire cannot show; its counters \
-         (`#pkts decaps` of `show crypto ipsec sa`) can.",
+        "{} inside the tunnel have no answer inside any SA back: {}.{counters} Whether the far side drops these packets or has no answer to \
+         them, the wire cannot show; its counters (`#pkts decaps` of `show crypto ipsec sa`) can.",
         plural(seen.count, "packet"),
         named(unanswered)
     );
     findings.push(Draft::new("inner-one-way", evidence).seen(tap, &seen).done());
+}
+
+/// Which SAs have one of their protocol back.
+enum Answers {
+    None,
+    Some,
+    All,
+}
+
+fn sas_answer(tap: &Tap<'_>) -> Answers {
+    let back = |sa: &super::SaView<'_>| SaKey { src: sa.key.dst, dst: sa.key.src, ..sa.key };
+    let answered = tap.sas.iter().filter(|sa| tap.sas_between(&back(sa)).next().is_some()).count();
+    match answered {
+        0 => Answers::None,
+        all if all == tap.sas.len() => Answers::All,
+        _ => Answers::Some,
+    }
 }
 
 /// Whether an SA whose packets are mostly opaque runs the other way of a tunnel that can be looked into.
@@ -182,17 +205,25 @@ fn copies_whole_directions(tap: &Tap<'_>) -> bool {
     })
 }
 
-/// A gateway's own capture shows what it decapsulates right behind the ESP packet; true if this is one.
+/// A gateway's own capture shows what it decapsulates right behind the ESP packet; true if this is surely one.
 fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
-    if let Some(out) = &tap.decapsulated {
-        let evidence = format!(
-            "{} in clear directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
-             which shows inbound packets twice. They were not on the wire in clear, and rates by MAC address are without them.",
-            plural(out.count, "packet")
-        );
-        findings.push(Draft::new("gateway-view", evidence).listed(tap, out, "shown again, decapsulated").done());
-    }
-    tap.decapsulated.is_some()
+    let Some(twice) = &tap.decapsulated else { return false };
+    let packets = plural(twice.listed.count, "packet");
+    let what = if twice.surely { "shown again, decapsulated" } else { "shown again, decapsulated, or in clear" };
+    let evidence = if twice.surely {
+        format!(
+            "{packets} in clear directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
+             which shows inbound packets twice. They were not on the wire in clear, and rates by MAC address are without them."
+        )
+    } else {
+        format!(
+            "{packets} in clear directly follow an encapsulated packet that they may have come in, in the same direction: this capture was taken on \
+             a gateway, which shows inbound packets twice, or the sender left them unprotected. Packets of so few lengths do not show which, \
+             so rates of that direction are not given. A capture beside the gateway would show it."
+        )
+    };
+    findings.push(Draft::new("gateway-view", evidence).listed(tap, &twice.listed, what).done());
+    twice.surely
 }
 
 /// Datagrams on the ports of ESP in UDP that are no ESP.

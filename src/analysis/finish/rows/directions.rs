@@ -26,6 +26,8 @@ struct Folded {
     seen: Seen,
     sums: Sums,
     assumed: u64,
+    /// Frames that a gateway may show a second time.
+    again: u64,
     bins: BTreeMap<i64, BinSums>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
         let index = report.rates.directions.len() as u32;
         let mut row = rate_row(tap, &direction, settings, width);
         carried::state(&mut row, tap, &direction.ids);
-        let visible = row.goodput_bps.is_some() || row.seconds.is_none();
+        let visible = !hides_goodput(tap, &direction);
         report.rates.directions.push(row);
         // The verdict on ESP-NULL comes after the bins were filled: their goodput is complete only without such SAs.
         let complete = visible && !carries(tap, &direction, |sa| sa.null.is_some());
@@ -139,6 +141,7 @@ impl Folded {
             seen: Seen::default(),
             sums: Sums::default(),
             assumed: 0,
+            again: 0,
             bins: BTreeMap::new(),
         };
         row.take_in(tap, id, direction);
@@ -153,6 +156,7 @@ impl Folded {
         let sums = tap.on_the_wire(&direction.sums, &direction.copies, &direction.again);
         self.sums.join(&sums.without_trailer(trailer));
         self.assumed += direction.assumed;
+        self.again += direction.again.sums().frames;
         for (bin, sums) in &direction.bins {
             let mut sums = *sums;
             sums.all = sums.all.without_trailer(trailer);
@@ -173,19 +177,31 @@ fn carries(
     tap.sas.iter().any(|sa| sa.state.directions & bits != 0 && what(sa))
 }
 
+/// Whether which SAs travel in it is not kept, as of the 65th direction to appear and later ones.
+fn is_unknown(direction: &Folded) -> bool {
+    direction.key == DirectionKey::Other || direction.ids.iter().any(|&id| id >= u64::BITS)
+}
+
+/// Whether some of what it carries is not known in octets.
+fn hides_goodput(tap: &Tap<'_>, direction: &Folded) -> bool {
+    is_unknown(direction)
+        || direction.key == DirectionKey::Unknown
+        || carries(tap, direction, |sa| sa.is_opaque() || sa.has_unsized_fragments())
+}
+
 fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) -> DirectionRate {
     let (from, to) = ends(direction.key);
-    let ns = tap.clock.duration_ns(&direction.seen);
+    // What may have been on the wire once or twice has no rate.
+    let doubtful = direction.again > 0 && tap.decapsulated.as_ref().is_some_and(|twice| !twice.surely);
+    let ns = tap.clock.duration_ns(&direction.seen).filter(|_| !doubtful);
     let sums = &direction.sums;
-    // Which SAs travel in the 65th direction to appear and in later ones is not kept.
-    let unknown = direction.key == DirectionKey::Other || direction.ids.iter().any(|&id| id >= u64::BITS);
-    let opaque = unknown || carries(tap, direction, |sa| sa.is_opaque());
+    let unknown = is_unknown(direction);
     let visible = goodput_bytes(tap, direction);
     let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
     let twice = shows_packets_twice(tap, direction);
     // Of frames that were not understood nothing is known but their length.
     let unread = direction.key == DirectionKey::Unknown;
-    let goodput = if opaque || unsized_packets || unread { None } else { bits_per_second(visible, ns) };
+    let goodput = if hides_goodput(tap, direction) { None } else { bits_per_second(visible, ns) };
     // Opaque SAs of known transforms leave a range, but for packets whose size is not known.
     let bounded = !unknown && !unsized_packets && !twice && !unread;
     let range = bounded.then(|| hidden_goodput(tap, direction)).flatten();
@@ -217,7 +233,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
             .filter(|&rate| rate > 0 && !tap.has_one_mac_pair())
             .and_then(|rate| with_control.map(|bps| 100.0 * bps / rate as f64)),
         // Where the clock was set back, a bin holds frames of two times.
-        peak: if tap.clock.stepped(&direction.seen) || tap.clock.is_coarse() {
+        peak: if tap.clock.stepped(&direction.seen) || tap.clock.is_coarse(&direction.seen) || doubtful {
             None
         } else {
             peak(tap, direction, width)

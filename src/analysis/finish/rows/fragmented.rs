@@ -1,13 +1,29 @@
 //! ESP-NULL in fragments: the first fragment shows the inner packet's length, all of them that it fits.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::analysis::StreamState;
 use crate::analysis::finish::tap::SaView;
+use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::sa::null::{NullCandidate, TrainVotes};
 use crate::analysis::state::sa::sizes::{NullKey, Sizes, TrainKey};
-use crate::analysis::state::traffic::fragments::FragmentSums;
+use crate::analysis::state::traffic::fragment_sums::FragmentSums;
 use crate::dissect::NULL_LENGTH_BITS;
+
+/// What became of fragmented packets, by SA number. Where it is not certain which fragments are one packet, their sizes are taken out.
+pub(in crate::analysis::finish) fn certain(
+    stream: &StreamState,
+    sizes: &mut Cow<'_, Sizes>,
+) -> BTreeMap<u32, FragmentSums> {
+    let mut sums = stream.fragments.finish(sizes);
+    let torn: BTreeSet<u32> = sums.iter_mut().filter_map(|(sa, sums)| sums.withdraw().then_some(*sa)).collect();
+    if !torn.is_empty() {
+        let sa_of = |path| stream.tables.paths.get(path).map_or(NONE, |path| path.sa);
+        sizes.to_mut().withdraw(|sa| torn.contains(&sa), sa_of);
+    }
+    sums
+}
 
 /// The evidence of complete packets, by SA number.
 pub(in crate::analysis::finish) fn votes(

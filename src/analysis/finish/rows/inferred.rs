@@ -8,7 +8,7 @@ use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::sa::sizes::{Cell, OpaqueKey};
 use crate::model::report::Name;
 use crate::model::{Address, Protocol, SaKey};
-use crate::transform::inference::{Catalogue, Inference, is_sweep};
+use crate::transform::inference::{Catalogue, Inference, are_chosen};
 use crate::transform::iv::IvPattern;
 
 /// What is inferred of one SA.
@@ -30,7 +30,7 @@ pub(crate) struct Known {
     pub(crate) evidence: Name,
 }
 
-/// Inferences by lengths, IVs, and whether the sizes were walked through.
+/// Inferences by lengths, IVs, and whether the sizes were chosen.
 type Cache = BTreeMap<(Vec<u32>, IvPattern, bool), Option<Arc<Known>>>;
 
 /// One size of an SA.
@@ -101,10 +101,10 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
     for (length, packets) in lengths(sizes, around, header) {
         *counted.entry(length).or_default() += packets;
     }
-    let swept = is_sweep(&counted.iter().map(|(length, packets)| (*length, *packets)).collect::<Vec<_>>());
+    let chosen = are_chosen(&counted.iter().map(|(length, packets)| (*length, *packets)).collect::<Vec<_>>());
     let distinct: Vec<u32> = counted.into_keys().collect();
-    let known = cache.entry((distinct, pattern, swept)).or_insert_with_key(|(lengths, pattern, swept)| {
-        let inference = catalogue.infer_from(lengths, *pattern, *swept)?;
+    let known = cache.entry((distinct, pattern, chosen)).or_insert_with_key(|(lengths, pattern, chosen)| {
+        let inference = catalogue.infer_from(lengths, *pattern, *chosen)?;
         Some(Arc::new(Known {
             name: inference.name().map(Name::from),
             candidates: inference.candidates.iter().map(|esp| esp.to_string().into()).collect(),

@@ -1,5 +1,7 @@
 //! Padding of Ethernet frames, ESP and AH.
 
+use std::collections::BTreeMap;
+
 use super::directions::direction_name;
 use crate::analysis::finish::tap::Tap;
 use crate::model::report::{AhPadding, EspPadding, EthernetPadding, OverheadBasis, Report};
@@ -11,11 +13,22 @@ const TRAILED: u64 = 16;
 
 /// Octets that follow the packet in every frame of a direction, which a capture card or a packet broker appended.
 pub(in crate::analysis::finish) fn trailer(tap: &Tap<'_>, direction: u32) -> u64 {
+    tap.trailers.get(&direction).copied().unwrap_or(0)
+}
+
+/// The same, of every direction that has a trailer.
+pub(in crate::analysis::finish) fn trailers(tap: &Tap<'_>) -> BTreeMap<u32, u64> {
     // A card appends to all frames; a tap of two cards may have two trailers.
-    match trailer_of(tap, &|_| true) {
-        0 => trailer_of(tap, &|id| id == direction),
-        bytes => bytes,
-    }
+    let all = trailer_of(tap, &|_| true);
+    let of = |id| if all > 0 { all } else { trailer_of(tap, &|other| other == id) };
+    tap.stream.rates.iter().map(|(id, _)| (id, of(id))).filter(|(_, bytes)| *bytes > 0).collect()
+}
+
+/// The octets that follow every packet of an SA; `None` where they are not the same in all of its directions.
+pub(in crate::analysis::finish) fn trailer_of_sa(tap: &Tap<'_>, directions: u64) -> Option<u64> {
+    let mut all = (0..u64::BITS).filter(|bit| directions >> bit & 1 == 1).map(|id| trailer(tap, id));
+    let first = all.next().unwrap_or(0);
+    all.all(|bytes| bytes == first).then_some(first)
 }
 
 /// The same, of the directions in `of`: nearly all of their frames have it, and most of these are so long that nothing fills them up.

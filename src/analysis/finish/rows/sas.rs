@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::inferred::Inferred;
+use super::padding::trailer_of_sa;
 use super::sizes::{OverheadSum, overheads};
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, moment, per_second};
@@ -34,8 +35,12 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
     let copies = if tap.copying { state.copies.get() } else { Default::default() };
     let duration = tap.clock.duration_ns(&state.seen);
     let frames = state.seen.count.saturating_sub(copies.frames);
-    let l1_bytes = state.l1_bytes.saturating_sub(copies.l1_bytes);
     let later = sa.fragments.as_ref().map_or((0, 0), |f| (f.later, f.later_bytes));
+    let later_l1 = sa.fragments.as_ref().map_or(0, |f| f.later_l1_bytes);
+    let l1_bytes = trailer_of_sa(tap, state.directions).map(|trailer| {
+        let all = state.l1_bytes.saturating_sub(copies.l1_bytes) + later_l1;
+        all.saturating_sub((frames + later.0).saturating_mul(trailer))
+    });
     let (first, last) = (state.first_time(), state.last_time());
     let nowhere = FrameRef { capture: 0, frame: 0 };
     Sa {
@@ -68,7 +73,10 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
             not_checked: keyed.unchecked.values().sum(),
             decrypted: keyed.opened,
         }),
-        rate: SaRate { frames_per_s: per_second(frames, duration), l1_bps: bits_per_second(l1_bytes, duration) },
+        rate: SaRate {
+            frames_per_s: per_second(frames, duration),
+            l1_bps: l1_bytes.and_then(|bytes| bits_per_second(bytes, duration)),
+        },
         protection_bytes: sa.inferred.as_ref().map(|inferred| {
             let (min, max) = inferred.known.inference.protection;
             MinMax { min, max }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::padding;
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, per_second};
 use crate::analysis::state::base::intern::NONE;
@@ -120,19 +121,21 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     let mut rows: BTreeMap<RowKey, Row> = BTreeMap::new();
     for (key, cell) in tap.sizes.visible.iter() {
         if let Some((row_key, parts)) = visible_row(tap, key) {
-            rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, parts);
+            let trailer = path_trailer(tap, key.path) * u64::from(key.fragments);
+            rows.entry(row_key).or_default().add(tap, cell, (key.outer_bytes, trailer), parts);
         }
     }
     for (key, cell) in tap.sizes.decrypted.iter() {
         if let Some((row_key, parts)) = decrypted_row(tap, key) {
             let row = rows.entry(row_key).or_default();
-            row.add(tap, cell, key.outer_bytes, parts);
+            row.add(tap, cell, (key.outer_bytes, path_trailer(tap, key.path)), parts);
             row.decrypted = true;
         }
     }
     for (key, cell) in null_cells(tap) {
         if let Some((row_key, parts)) = null_row(tap, key) {
-            rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, parts);
+            let trailer = padding::trailer(tap, key.direction) * u64::from(key.fragments);
+            rows.entry(row_key).or_default().add(tap, cell, (key.outer_bytes, trailer), parts);
         }
     }
     let mut paces: BTreeMap<(String, Option<Name>, String), (u64, Seen)> = BTreeMap::new();
@@ -170,6 +173,11 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
             Some(OuterSize { tap: tap.name.clone(), sa, outer_bytes, frames })
         },
     ));
+}
+
+/// Octets of a trailer behind the packets of a path.
+fn path_trailer(tap: &Tap<'_>, path: u32) -> u64 {
+    tap.stream.tables.paths.get(path).map_or(0, |path| padding::trailer(tap, path.direction))
 }
 
 /// Packets of one size, and periods between packets of all sizes, that a rate needs.
@@ -328,8 +336,10 @@ impl IntegerParts {
 }
 
 impl Row {
-    fn add(&mut self, tap: &Tap<'_>, cell: &Cell, outer_bytes: u32, parts: IntegerParts) {
+    /// Adds packets of so many octets, with so many of trailers behind each.
+    fn add(&mut self, tap: &Tap<'_>, cell: &Cell, (outer_bytes, trailer): (u32, u64), parts: IntegerParts) {
         let (frames, l1_bytes) = tap.counted(cell);
+        let l1_bytes = l1_bytes.saturating_sub(trailer.saturating_mul(frames));
         let outer = u64::from(outer_bytes);
         self.frames += frames;
         self.l1_bytes += l1_bytes;

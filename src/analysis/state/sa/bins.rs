@@ -33,6 +33,8 @@ pub(crate) struct SaBins {
     copies: BTreeMap<(u32, i64), SaBinSums>,
     /// How many bins there are.
     bins: usize,
+    /// And may be.
+    most: usize,
 }
 
 /// A bin with frames.
@@ -78,14 +80,20 @@ impl Default for SaBins {
 
 impl SaBins {
     pub(crate) fn new(bin_ns: u64) -> Self {
+        Self::of_at_most(MAX_SA_BINS, bin_ns)
+    }
+
+    /// So many bins at most.
+    pub(crate) fn of_at_most(most: usize, bin_ns: u64) -> Self {
         let width = i64::try_from(bin_ns).unwrap_or(i64::MAX).max(1);
-        Self { width, joined: 1, sas: Vec::new(), copies: BTreeMap::new(), bins: 0 }
+        Self { width, joined: 1, sas: Vec::new(), copies: BTreeMap::new(), bins: 0, most }
     }
 
     /// Whether bins that were read can be those of a state with these settings.
-    pub(crate) fn is_sound(&self, settings: &Settings) -> bool {
+    pub(crate) fn is_sound(&self, most: usize, settings: &Settings) -> bool {
         let in_order = |bins: &Vec<SaBin>| bins.is_sorted_by(|a, b| a.index < b.index);
         self.width == Self::new(settings.bin_ns).width
+            && self.most == most
             && self.joined > 0
             && self.joined.count_ones() == 1
             && self.sas.iter().all(in_order)
@@ -135,7 +143,7 @@ impl SaBins {
         }
         let index = time.div_euclid(self.bin_ns());
         self.put(sa, index, sums);
-        if self.bins > MAX_SA_BINS {
+        if self.bins > self.most {
             self.widen();
         }
     }
@@ -186,7 +194,7 @@ impl SaBins {
     /// Joins neighbouring bins until there are few enough. Bins stay at multiples of their width.
     #[cold]
     fn widen(&mut self) {
-        while self.bins > MAX_SA_BINS && self.bin_ns() < WIDEST {
+        while self.bins > self.most && self.bin_ns() < WIDEST {
             self.widen_once();
         }
     }
@@ -210,7 +218,7 @@ impl SaBins {
         while later.joined < self.joined {
             later.widen_once();
         }
-        let Self { width: _, joined: _, sas, copies, bins: _ } = later;
+        let Self { width: _, joined: _, sas, copies, bins: _, most: _ } = later;
         for (id, bins) in (0_u32..).zip(sas) {
             let own = remap(&map.sas, id);
             if own != NONE {

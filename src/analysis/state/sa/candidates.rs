@@ -11,10 +11,12 @@ use std::hash::Hash;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
+use super::bins::SaBins;
 use super::sas::SaState;
 use super::sizes::{Cells, OpaqueKey};
-use crate::analysis::limits::{MAX_FLOW_SPIS, MAX_UDP_CANDIDATES, MAX_UDP_MISFITS};
+use crate::analysis::limits::{MAX_FLOW_SPIS, MAX_SUSPECT_BINS, MAX_UDP_CANDIDATES, MAX_UDP_MISFITS};
 use crate::analysis::observe::observation::{Observation, SaSight};
+use crate::analysis::settings::Settings;
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Note, Stack};
 use crate::model::report::SaMode;
@@ -33,6 +35,8 @@ pub(crate) struct Candidates {
     pub(crate) refused: u64,
     /// Datagrams that cannot be ESP, of flows beyond the limit.
     pub(crate) misfits_refused: u64,
+    /// Width of a time bin asked for, of the settings.
+    bin_ns: u64,
 }
 
 /// A UDP flow.
@@ -60,13 +64,32 @@ pub(crate) struct Candidate {
 }
 
 /// What the packets of one first word would be as an SA.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Suspect {
     pub(crate) state: Box<SaState>,
     pub(crate) sizes: Cells<OpaqueKey>,
+    /// Its traffic over time, as that of SA 0.
+    pub(crate) bins: SaBins,
+}
+
+impl Suspect {
+    fn new(bin_ns: u64) -> Self {
+        let bins = SaBins::of_at_most(MAX_SUSPECT_BINS, bin_ns);
+        Self { state: Box::default(), sizes: Cells::default(), bins }
+    }
 }
 
 impl Candidates {
+    pub(crate) fn new(bin_ns: u64) -> Self {
+        Self { bin_ns, ..Self::default() }
+    }
+
+    /// Whether the time bins can be those of a state with these settings.
+    pub(crate) fn is_sound(&self, settings: &Settings) -> bool {
+        let mut suspects = self.flows.values().flat_map(|candidate| candidate.sas.values());
+        suspects.all(|suspect| suspect.bins.is_sound(MAX_SUSPECT_BINS, settings))
+    }
+
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, data: &[u8]) {
         for note in &stack.notes {
@@ -91,7 +114,9 @@ impl Candidates {
             let key = FlowKey { src: ends.0, dst: ends.1, ports };
             let suspect = self.flows.get_mut(&key).and_then(|candidate| candidate.sas.get_mut(&spi));
             if let Some(suspect) = suspect {
-                suspect.state.count_copy(o, &sight_of(None, bytes, o.l3_bytes), copy);
+                let sight = sight_of(None, bytes, o.l3_bytes);
+                suspect.state.count_copy(o, &sight, copy);
+                suspect.bins.count_copy(o, &[sight], copy);
                 suspect.sizes.count_copy(OpaqueKey { sa: 0, outer_bytes: o.l3_bytes, fragments: 1 }, o, copy);
             }
         }
@@ -102,7 +127,7 @@ impl Candidates {
             self.refused += 1;
             return;
         }
-        self.flows.entry(key).or_default().add(seen, o);
+        self.flows.entry(key).or_default().add(seen, o, self.bin_ns);
     }
 
     fn add_misfits(&mut self, key: FlowKey, count: u64) {
@@ -125,7 +150,7 @@ impl Candidates {
 
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
         // In order of first appearance, so that the limit admits the same flows as in one pass.
-        let Self { flows, misfits, refused, misfits_refused } = later;
+        let Self { flows, misfits, refused, misfits_refused, bin_ns: _ } = later;
         self.refused += refused;
         self.misfits_refused += misfits_refused;
         let mut flows: Vec<_> = flows.into_iter().collect();
@@ -136,7 +161,7 @@ impl Candidates {
                 self.refused += theirs.packets().max(1);
                 continue;
             }
-            self.flows.entry(key).or_default().merge(theirs, shift, map);
+            self.flows.entry(key).or_default().merge(theirs, shift, map, self.bin_ns);
         }
         let mut misfits: Vec<_> = misfits.into_iter().collect();
         misfits.sort_unstable();
@@ -171,21 +196,22 @@ const fn sight_of(sequence: Option<u32>, bytes: u32, outer_bytes: u32) -> SaSigh
 }
 
 impl Candidate {
-    fn add(&mut self, seen: &Sighted<'_>, o: &Observation) {
-        let Some(suspect) = self.suspect(seen.spi) else { return };
+    fn add(&mut self, seen: &Sighted<'_>, o: &Observation, bin_ns: u64) {
+        let Some(suspect) = self.suspect(seen.spi, bin_ns) else { return };
         let sight = sight_of(Some(seen.sequence), seen.bytes, seen.outer_bytes);
         suspect.state.observe(o, &sight, o.l1_bytes());
+        suspect.bins.observe(o, &[sight]);
         suspect.state.evidence.add_around(seen.outer_bytes.saturating_sub(seen.bytes));
         suspect.state.evidence.add(seen.sequence, seen.behind, seen.bytes);
         suspect.sizes.add(OpaqueKey { sa: 0, outer_bytes: seen.outer_bytes, fragments: 1 }, o);
     }
 
     /// What a first word would be the SPI of; `None` where the flow has too many.
-    fn suspect(&mut self, spi: Spi) -> Option<&mut Suspect> {
+    fn suspect(&mut self, spi: Spi, bin_ns: u64) -> Option<&mut Suspect> {
         if !self.mixed && self.sas.len() >= MAX_FLOW_SPIS && !self.sas.contains_key(&spi) {
             self.give_up();
         }
-        if self.mixed { None } else { Some(self.sas.entry(spi).or_default()) }
+        if self.mixed { None } else { Some(self.sas.entry(spi).or_insert_with(|| Suspect::new(bin_ns))) }
     }
 
     fn give_up(&mut self) {
@@ -202,14 +228,15 @@ impl Candidate {
         self.sas.values().map(|suspect| suspect.state.seen.count).sum()
     }
 
-    fn merge(&mut self, later: Self, shift: Shift, map: &Remap) {
+    fn merge(&mut self, later: Self, shift: Shift, map: &Remap, bin_ns: u64) {
         let Self { sas, mixed } = later;
         if mixed {
             self.give_up();
         }
         for (spi, theirs) in sas {
-            let Some(own) = self.suspect(spi) else { return };
-            let Suspect { state, sizes } = theirs;
+            let Some(own) = self.suspect(spi, bin_ns) else { return };
+            let Suspect { state, sizes, bins } = theirs;
+            own.bins.merge(bins, &Remap { sas: vec![0], ..Remap::default() });
             own.state.merge(*state, shift, &map.directions);
             own.sizes.merge(sizes, shift, |key| key);
         }
@@ -231,6 +258,6 @@ impl<'de> Deserialize<'de> for Candidates {
         type Written = (Vec<(FlowKey, Candidate)>, Vec<(FlowKey, u64)>, u64, u64);
         let (flows, misfits, refused, misfits_refused) = Written::deserialize(deserializer)?;
         let (flows, misfits) = (flows.into_iter().collect(), misfits.into_iter().collect());
-        Ok(Self { flows, misfits, refused, misfits_refused })
+        Ok(Self { flows, misfits, refused, misfits_refused, bin_ns: 0 })
     }
 }

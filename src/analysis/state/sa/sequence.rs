@@ -300,7 +300,8 @@ impl SequenceState {
 
     /// Runs without outliers: one number far from both neighbours is none of the SA's numbers (a damaged header), and
     /// the runs on its two sides are one if they would have been adjacent. A run that fell back and then goes on where the run
-    /// before it had stopped is no new count either, but packets that were sent again.
+    /// before it had stopped is no new count either, but packets that were sent again. Nor is one that goes on as if the last number of
+    /// the run before it, far ahead of all others, had not been.
     /// Beside them those that are outliers, each one number and the frames that repeat it.
     fn joined(&self) -> (Vec<Run>, Vec<Run>) {
         let mut own_runs = Cow::Borrowed(&self.runs);
@@ -310,8 +311,15 @@ impl SequenceState {
             state.follow_fallen(raw, pos, time);
             own_runs = Cow::Owned(state.runs);
         }
-        let mut runs: Vec<Run> = Vec::with_capacity(own_runs.len());
         let mut outliers = Vec::new();
+        for at in 1..own_runs.len() {
+            let ahead = own_runs.get(at - 1).zip(own_runs.get(at)).and_then(|(run, next)| run.without_one_ahead(next));
+            if let Some((rest, one)) = ahead {
+                outliers.push(one);
+                own_runs.to_mut().get_mut(at - 1).into_iter().for_each(|run| run.clone_from(&rest));
+            }
+        }
+        let mut runs: Vec<Run> = Vec::with_capacity(own_runs.len());
         for (at, run) in own_runs.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|i| own_runs.get(i));
             let after = own_runs.get(at + 1);
@@ -339,6 +347,7 @@ impl SequenceState {
                 None => runs.push(run.clone()),
             }
         }
+        outliers.sort_by_key(|run: &Run| run.first.pos);
         for at in 1..runs.len() {
             let (before, rest) = runs.split_at_mut(at);
             if let (Some(before), Some(run)) = (before.last(), rest.first_mut()) {
@@ -361,9 +370,9 @@ fn continues(last: &Edge, raw: u32, time: Timestamp) -> Option<i32> {
     (!(far || step < 0 && silent)).then_some(step)
 }
 
-/// Whether the next number of an SA goes on from this one.
+/// Whether the next number of an SA goes on from this one, or changed places with it.
 fn goes_on(raw: u32, next: u32) -> bool {
-    next.wrapping_sub(raw) <= RESTART_NEXT
+    next.wrapping_sub(raw) <= RESTART_NEXT || raw.wrapping_sub(next) <= RESTART_NEXT
 }
 
 #[cfg(test)]

@@ -196,6 +196,13 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         self.cells.iter()
     }
 
+    /// Takes out the cells of these keys.
+    fn take_out(&mut self, of: impl Fn(&K) -> bool) {
+        self.cells.retain(|(key, _)| !of(key));
+        // Numbers have changed; made again when the next cell is looked for.
+        (self.ids, self.cache) = (HashMap::default(), Vec::new());
+    }
+
     fn settle(&mut self)
     where
         K: Ord,
@@ -344,6 +351,13 @@ impl Sizes {
     }
 
     /// Orders the cells by key, so that equal states are equal whatever order cells were first used in.
+    /// Takes out what was put together from fragments, of the SAs for which `of` holds; `sa_of` is the SA of a path.
+    pub(crate) fn withdraw(&mut self, of: impl Fn(u32) -> bool, sa_of: impl Fn(u32) -> u32) {
+        self.visible.take_out(|key| key.fragments > 1 && of(sa_of(key.path)));
+        self.opaque.take_out(|key| key.fragments > 1 && of(key.sa));
+        self.trains.take_out(|key| of(key.sa));
+    }
+
     pub(crate) fn settle(&mut self) {
         self.visible.settle();
         self.opaque.settle();

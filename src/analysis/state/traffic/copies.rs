@@ -14,6 +14,7 @@
 pub(crate) mod chain;
 mod head;
 mod merge;
+pub(crate) mod pattern;
 mod recent;
 mod table;
 mod written;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use self::chain::{Chain, NONE_OLDER, Older, VACANT};
 pub(crate) use self::head::HeadFrame;
+use self::pattern::Pattern;
 use self::recent::Recent;
 use self::table::{Bucket, EMPTY};
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
@@ -64,6 +66,8 @@ pub(crate) struct CopyWindow {
     /// Frames of the first epoch whose chains begin near the start, with fewer than [`DECIDE`] equal ones before them.
     head: Vec<HeadFrame>,
     first_epoch: bool,
+    /// What equal frames look like as a whole.
+    pub(crate) pattern: Pattern,
     /// Copies that stay copies when an earlier span is merged; those of the head may turn out to be none.
     settled: Listed,
     /// Entries that found no room.
@@ -100,6 +104,7 @@ impl Default for CopyWindow {
             first: None,
             head: Vec::new(),
             first_epoch: true,
+            pattern: Pattern::default(),
             settled: Listed::default(),
             dropped: 0,
             adrift: 0,
@@ -142,11 +147,15 @@ impl CopyWindow {
             self.chain_before(entry)
         };
         let copy = chain.is_copied_at(time);
+        let place = chain.place_at(time);
+        if chain.latest().is_some() {
+            self.pattern.add(place, o.digest, o.tos);
+        }
         if self.first_epoch && chain.root(time).is_some_and(|root| root <= first.saturating_add(HEAD_NS)) {
             let counts = |note: &&Note| matches!(note, Note::Null { .. } | Note::UdpCandidate { .. });
             let notes = notes.iter().filter(counts).copied().collect();
             let chained = chain.latest().unwrap_or(VACANT);
-            let frame = HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, chained, apart };
+            let frame = HeadFrame { observation: *o, costs, sights: sights.into(), notes, copy, place, chained, apart };
             if let Some(copy) = self.keep(frame) {
                 copy.list(&mut self.settled);
             }
@@ -290,6 +299,7 @@ impl CopyWindow {
 impl PartialEq for CopyWindow {
     fn eq(&self, other: &Self) -> bool {
         self.copies() == other.copies()
+            && self.pattern == other.pattern
             && self.dropped == other.dropped
             && self.first == other.first
             && self.previous == other.previous

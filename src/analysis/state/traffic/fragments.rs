@@ -13,15 +13,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::copies::HeadFrame;
+use super::fragment_sums::FragmentSums;
 use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, is_whole_before, trains};
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::{NONE, remap};
-use crate::analysis::state::base::listed::Listed;
-use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
 use crate::analysis::state::sa::sizes::{OpaqueKey, Sizes, TrainKey, VisibleKey};
-use crate::dissect::{Costs, IpHeader, NullPeek};
+use crate::dissect::{Costs, IpHeader, NullPeek, digest};
 use crate::model::{Address, FramePos, Protocol, Shift, all_bits};
 
 /// How long after the first fragment frames may turn out to be copies of an earlier span's, with room to spare.
@@ -35,6 +34,13 @@ pub(crate) struct FragmentKey {
     identification: u32,
     /// IPv4 only: an IPv6 later fragment's protocol may differ from the first's.
     protocol: u8,
+}
+
+impl FragmentKey {
+    /// A number that tells keys apart, the same for ever.
+    fn mark(&self) -> u64 {
+        digest::mix(digest::begin(self.src, self.dst, 0, self.identification, self.protocol), 0)
+    }
 }
 
 /// Fragments of a span.
@@ -73,29 +79,6 @@ struct Group {
     /// The first of its key, near the beginning of the span.
     head: bool,
     pieces: Vec<Piece>,
-}
-
-/// Fragmented packets of one SA, or ([`NONE`]) of none.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct FragmentSums {
-    /// Packets of which every fragment was seen.
-    pub(crate) complete: u64,
-    /// Of these, packets whose inner packet nothing shows.
-    pub(crate) unsized_packets: u64,
-    /// Packets with fragments missing.
-    pub(crate) incomplete: u64,
-    /// Packets whose fragments fit together in more than one way.
-    pub(crate) uncertain: u64,
-    /// Where they were seen, each as one.
-    pub(crate) seen: Seen,
-    /// The frames of their fragments, without copies.
-    pub(crate) frames: Listed,
-    /// Fragments other than the first, without copies.
-    pub(crate) later: u64,
-    /// IP octets of these.
-    pub(crate) later_bytes: u64,
-    /// Octets that further IP headers cost in complete packets.
-    pub(crate) extra_header_bytes: u64,
 }
 
 /// What dissection knows of a fragment besides its observation.
@@ -321,6 +304,7 @@ impl Group {
     fn fold(&self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
         let any = self.pieces.iter().find_map(|piece| piece.first.as_deref());
         let none = [(NONE, false)];
+        let mark = self.key.mark();
         let sas_of = |first: Option<&FirstFragment>| -> Vec<u32> {
             let sas = first.or(any).map(|first| first.sas.as_slice()).filter(|sas| !sas.is_empty());
             sas.unwrap_or(&none).iter().map(|(sa, _)| *sa).collect()
@@ -330,7 +314,7 @@ impl Group {
             // Beside a packet whose first fragment is there, fragments without one may be its own: they make no packet.
             let counts = train.first().is_some() || any.is_none();
             for sa in sas_of(train.first()) {
-                sums.entry(sa).or_default().add(&train, size, counts);
+                sums.entry(sa).or_default().add(&train, mark, size, counts);
             }
         }
     }
@@ -361,60 +345,6 @@ impl Train<'_> {
             sizes.trains.add_train(key, seen, l1_bytes);
         }
         first.path != NONE
-    }
-}
-
-impl FragmentSums {
-    fn add(&mut self, train: &Train<'_>, size: Option<bool>, counts: bool) {
-        match (size, train.uncertain) {
-            _ if !counts => {}
-            (Some(shown), _) => {
-                self.complete += 1;
-                self.unsized_packets += u64::from(!shown);
-                let header = train.pieces.first().map_or(0, |piece| piece.header_bytes);
-                let further = (train.pieces.len() as u64).saturating_sub(1);
-                self.extra_header_bytes += further * u64::from(header);
-            }
-            (None, true) => self.uncertain += 1,
-            (None, false) => self.incomplete += 1,
-        }
-        self.seen.join(&train.seen());
-        self.frames.join(&train.frames());
-        let pieces = train.pieces.iter().chain(&train.again);
-        for piece in pieces.filter(|piece| piece.first.is_none()) {
-            self.later += 1;
-            self.later_bytes += u64::from(piece.ip_bytes);
-        }
-    }
-
-    /// Packets that travelled in fragments.
-    pub(crate) fn packets(&self) -> u64 {
-        self.complete + self.incomplete + self.uncertain
-    }
-
-    fn merge(&mut self, later: Self, shift: Shift) {
-        let Self {
-            complete,
-            unsized_packets,
-            incomplete,
-            uncertain,
-            seen,
-            frames,
-            later: more,
-            later_bytes,
-            extra_header_bytes,
-        } = later;
-        self.complete += complete;
-        self.unsized_packets += unsized_packets;
-        self.incomplete += incomplete;
-        self.uncertain += uncertain;
-        let mut shifted = Seen::default();
-        shifted.merge(seen, shift);
-        self.seen.join(&shifted);
-        self.frames.join(&frames.shifted(shift));
-        self.later += more;
-        self.later_bytes += later_bytes;
-        self.extra_header_bytes += extra_header_bytes;
     }
 }
 

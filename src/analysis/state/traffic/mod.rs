@@ -2,6 +2,7 @@
 
 pub(crate) mod copies;
 pub(in crate::analysis) mod flows;
+pub(in crate::analysis) mod fragment_sums;
 pub(in crate::analysis) mod fragments;
 pub(in crate::analysis) mod notices;
 pub(crate) mod padding;

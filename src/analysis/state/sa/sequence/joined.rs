@@ -1,8 +1,15 @@
 //! Runs on both sides of a jump whose frames came out of order: copies and repeated packets of what came before it.
 
-use super::Run;
+use super::run::{Edge, Folded};
+use super::steps::Sighting;
+use super::{IntervalSet, Rare, Run, SequenceState};
 use crate::analysis::limits::{JUMP_STEP, RESTART_FALL};
-use crate::analysis::state::base::interval::IntervalSet;
+
+impl From<Sighting> for Edge {
+    fn from(at: Sighting) -> Self {
+        Self { pos: at.pos, time: at.time, raw: at.number as u32, unwrapped: at.number }
+    }
+}
 
 impl Run {
     /// By what the numbers of `later` move if this run ends with a frame far behind its first one, and `later` goes on from the highest.
@@ -11,6 +18,39 @@ impl Run {
         let fell = self.last.unwrapped < self.first.unwrapped - i64::from(RESTART_FALL);
         let near = (-RESTART_FALL..=JUMP_STEP).contains(&step);
         (fell && near).then(|| self.max + i64::from(step) - later.first.unwrapped)
+    }
+
+    /// This run without its last number, and that number alone, where it is far ahead of all others of the run and `later` goes on from
+    /// these: a damaged or invented number, and neither loss nor a new count.
+    pub(super) fn without_one_ahead(&self, later: &Self) -> Option<(Self, Self)> {
+        let top = IntervalSet::single(self.max, self.max + 1);
+        let below = self.coverage.minus(&top);
+        let max = below.parts().last()?.1 - 1;
+        let step = later.first.raw.wrapping_sub(max as u32) as i32;
+        let far = self.max - max > i64::from(RESTART_FALL) && self.last.unwrapped == self.max;
+        if !far || step.unsigned_abs() > RESTART_FALL.unsigned_abs() {
+            return None;
+        }
+        let mut rest = self.clone();
+        let (leap, again) = rest.steps.as_mut()?.pop(self.max)?;
+        let frames = again.again().0 + 1;
+        (rest.coverage, rest.max, rest.last) = (below, max, leap.before.into());
+        rest.frames = self.frames.checked_sub(frames).filter(|frames| *frames > 0)?;
+        rest.wraps.retain(|edge| edge.unwrapped <= max);
+        let first = Edge::from(leap.after);
+        let one = Self {
+            first,
+            last: self.last,
+            frames,
+            max: self.max,
+            coverage: top,
+            late: None,
+            folded: Rare::<Folded>::default(),
+            late_before: Rare::default(),
+            wraps: Vec::new(),
+            steps: Some(Box::new(again)),
+        };
+        Some((rest, one))
     }
 
     /// Takes out the numbers far behind the first frame that the run before had already: after a jump ahead, copies and repeated packets
@@ -27,6 +67,16 @@ impl Run {
         if !repeated.is_empty() {
             late.iter_mut().for_each(|set| *set = set.minus(&repeated));
             self.coverage = self.coverage.minus(&repeated);
+        }
+    }
+}
+
+impl SequenceState {
+    /// All numbers, where they are one run and exact.
+    pub(crate) fn coverage(&self) -> Option<&IntervalSet> {
+        match self.runs.as_slice() {
+            [run] if self.is_exact() && self.fallen.is_none() => Some(&run.coverage),
+            _ => None,
         }
     }
 }

@@ -128,6 +128,21 @@ impl Leaps {
         self.first_again.shrink_to_fit();
     }
 
+    /// Takes out the last step, where it leads to this number, and the frames behind it that bear the number again.
+    pub(super) fn pop(&mut self, number: i64) -> Option<(Leap, Self)> {
+        let list = if self.is_whole() { &mut self.first } else { &mut self.last };
+        let step = list.pop_if(|step| step.after.number == number)?;
+        self.total -= 1;
+        let (of_number, others) = self.first_again.iter().partition(|mark| mark.number == number);
+        let beyond = self.again > self.first_again.len() as u64;
+        let last_again = self.last_again.take_if(|mark| mark.number == number);
+        self.first_again = others;
+        let mut own = Self { first_again: of_number, last_again, ..Self::default() };
+        own.again = own.first_again.len() as u64 + u64::from(beyond && last_again.is_some());
+        self.again -= own.again;
+        Some((step, own))
+    }
+
     pub(super) fn first(&self) -> &[Leap] {
         &self.first
     }

@@ -119,6 +119,26 @@ fn one_far_number_is_an_outlier_that_loses_nothing() {
     assert_eq!((f.lost, f.outliers, f.restarts().len(), f.jumps().len(), f.duplicate), (0, 1, 0, 0, 5));
 }
 
+/// A number that a damaged header shows may be near enough for loss: what counts is that the numbers go on without it.
+#[test]
+fn one_number_ahead_of_all_others_is_an_outlier() {
+    for ahead in [5_000_u32, 70_000, 1 << 20, 1 << 22, 1 << 25] {
+        let mut seqs: Vec<u32> = (1..=300).chain([300 + ahead]).chain(302..=600).collect();
+        let f = numbers(&seqs);
+        assert_eq!((f.lost, f.outliers, f.restarts().len(), f.jumps().len()), (1, 1, 0, 0), "{ahead}");
+        assert_eq!((f.duplicate, f.late, f.highest, f.last), (0, 0, 600, 600), "{ahead}");
+        assert_eq!(f.outlier_edges().iter().map(|edge| edge.raw).collect::<Vec<_>>(), [300 + ahead]);
+        // The packets behind it may have changed places, and a TAP may copy all of them.
+        seqs.swap(301, 302);
+        assert_eq!((numbers(&seqs).lost, numbers(&seqs).outliers, numbers(&seqs).late), (1, 1, 1), "{ahead}");
+        let f = numbers(&(1..=300).chain([300 + ahead]).chain(302..=600).flat_map(|n| [n, n]).collect::<Vec<_>>());
+        assert_eq!((f.lost, f.outliers, f.restarts().len(), f.duplicate), (1, 1, 0, 600), "{ahead}");
+    }
+    // Two of them one after the other are a count of their own.
+    let f = numbers(&(1..=300).chain([70_300, 70_301]).chain(301..=600).collect::<Vec<_>>());
+    assert_eq!((f.outliers, f.restarts().len()), (0, 1));
+}
+
 /// A TAP's copy of the last packet before a jump comes after the first packet behind it.
 #[test]
 fn a_copy_from_before_a_jump_is_not_late() {
@@ -330,4 +350,16 @@ fn of_too_many_steps_the_first_and_the_last_are_listed_wherever_the_stream_is_cu
     let last = whole.last_gap.expect("the last of them is listed too");
     assert_eq!((last.numbers, last.before.pos.number(), last.after.pos.number()), ((15_005, 15_006), 4_999, 5_000));
     assert_eq!(last.filled_late(), Some(0));
+}
+
+/// What is lost behind a restart does not hide it.
+#[test]
+fn a_restart_may_be_followed_by_loss() {
+    for next in [65, 102, 1_500] {
+        let f = numbers(&(100_000..100_500).chain([1]).chain(next..next + 300).collect::<Vec<_>>());
+        assert_eq!((f.restarts().len(), f.late, f.lost), (1, 0, u64::from(next) - 2), "{next}");
+    }
+    // One old packet is none.
+    let f = numbers(&(1..9_000).chain([2_000]).chain(9_000..9_500).collect::<Vec<_>>());
+    assert_eq!((f.restarts().len(), f.duplicate, f.lost), (0, 1, 0));
 }

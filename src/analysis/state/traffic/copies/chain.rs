@@ -1,5 +1,7 @@
 //! Equal frames that follow each other, and which of them are copies.
 
+use serde::{Deserialize, Serialize};
+
 use super::{DECIDE, RATIO};
 use crate::analysis::limits::COPY_WINDOW_NS;
 
@@ -60,19 +62,54 @@ impl Chain {
 
     /// Whether a frame of this time, which continues the chain, ends a cluster of it.
     pub(crate) fn is_copied_at(&self, time: i64) -> bool {
+        self.frames_at(time) > 1
+    }
+
+    /// How many frames the cluster has that a frame of this time ends: 1 where it ends none.
+    fn frames_at(&self, time: i64) -> usize {
         let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
         let [latest, second, ..] = self.times;
         // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.
         let even = second == VACANT || time.abs_diff(latest) <= latest.abs_diff(second).saturating_mul(RATIO * RATIO);
-        starts.enumerate().any(|(at, (&start, &before))| {
-            let cluster = time.abs_diff(start);
-            let short = match before {
+        let ends = |(at, (start, before)): (usize, (&i64, &i64))| {
+            let cluster = time.abs_diff(*start);
+            let short = match *before {
                 VACANT => at == 0 || even,
                 before => cluster.saturating_mul(RATIO) <= start.abs_diff(before),
             };
-            is_near(time, start) && short
-        })
+            (is_near(time, *start) && short).then_some(at + 2)
+        };
+        starts.enumerate().filter_map(ends).last().unwrap_or(1)
     }
+
+    /// Which frame of a cluster a frame of this time is.
+    pub(super) fn place_at(&self, time: i64) -> Rank {
+        let [latest, second, ..] = self.times;
+        match self.frames_at(time) {
+            _ if latest == VACANT => Rank::Alone,
+            2 => Rank::Second,
+            3 => Rank::Third,
+            4 => Rank::Fourth,
+            // It begins the next cluster where what is before it is far, by the measure of the last one.
+            _ if second != VACANT && time.abs_diff(latest) >= latest.abs_diff(second).saturating_mul(RATIO) => {
+                Rank::Alone
+            }
+            _ => Rank::Further,
+        }
+    }
+}
+
+/// Which frame of a cluster of equal ones a frame is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) enum Rank {
+    /// The first, or the only one.
+    #[default]
+    Alone,
+    Second,
+    Third,
+    Fourth,
+    /// Of a run of equal frames that goes on.
+    Further,
 }
 
 /// Whether two times are within the copy window of each other.

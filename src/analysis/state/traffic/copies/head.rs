@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::VACANT;
+use super::chain::{Rank, VACANT};
 use super::{CopyWindow, HORIZON_NS};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::{NONE, remap};
@@ -22,6 +22,8 @@ pub(crate) struct HeadFrame {
     pub(crate) costs: Costs,
     /// Whether it is a copy, by what is known of the span.
     pub(crate) copy: bool,
+    /// Its place among equal frames, by the same.
+    pub(super) place: Rank,
     /// The time of the frame whose chain it continues; [`VACANT`] where it begins one.
     #[serde(with = "optional_time")]
     pub(super) chained: i64,
@@ -32,12 +34,13 @@ pub(crate) struct HeadFrame {
 impl PartialEq for HeadFrame {
     /// Whether an equal frame further away is remembered depends on when it was forgotten.
     fn eq(&self, other: &Self) -> bool {
-        let Self { observation, sights, notes, costs, copy, chained, apart: _ } = self;
+        let Self { observation, sights, notes, costs, copy, place, chained, apart: _ } = self;
         *observation == other.observation
             && *sights == other.sights
             && *notes == other.notes
             && *costs == other.costs
             && *copy == other.copy
+            && *place == other.place
             && *chained == other.chained
     }
 }

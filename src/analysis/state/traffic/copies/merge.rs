@@ -35,6 +35,7 @@ impl CopyWindow {
             first,
             head,
             first_epoch,
+            pattern,
             settled,
             dropped,
             adrift,
@@ -42,6 +43,7 @@ impl CopyWindow {
         } = later;
         self.dropped += dropped;
         self.adrift += adrift;
+        self.pattern.merge(pattern);
         let (Some(previous), Some(later_first)) = (previous, first) else { return Vec::new() };
         let head = head.into_iter().map(|frame| frame.remapped(shift, map));
         let Continued { changed, decided, chains } =
@@ -102,6 +104,11 @@ impl CopyWindow {
                         frame.copy = copy;
                         out.changed.push(frame.clone());
                     }
+                    let place = chain.place_at(time);
+                    if chain.len() > 0 {
+                        self.pattern.move_to(frame.place, place, digest, frame.observation.tos);
+                    }
+                    frame.place = place;
                     frame.chained = chain.latest().unwrap_or(VACANT);
                     if chain.len() > 0 || continued.contains(&digest) {
                         out.chains.insert(digest, chain.then(time));

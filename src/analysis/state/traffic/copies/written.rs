@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::pattern::Pattern;
 use super::{CopyWindow, Entry, HeadFrame, Older};
 use crate::analysis::state::base::listed::Listed;
 use crate::model::all_bits;
@@ -19,6 +20,7 @@ struct Written {
     first: Option<i64>,
     head: Vec<HeadFrame>,
     first_epoch: bool,
+    pattern: Pattern,
     settled: Listed,
     dropped: u64,
     adrift: u64,
@@ -35,6 +37,7 @@ impl Serialize for CopyWindow {
             first: self.first,
             head: self.head.clone(),
             first_epoch: self.first_epoch,
+            pattern: self.pattern.clone(),
             settled: self.settled.clone(),
             dropped: self.dropped,
             adrift: self.adrift,
@@ -46,10 +49,21 @@ impl Serialize for CopyWindow {
 
 impl<'de> Deserialize<'de> for CopyWindow {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { tail, newest, previous, first, head, first_epoch, settled, dropped, adrift, lowest } =
+        let Written { tail, newest, previous, first, head, first_epoch, pattern, settled, dropped, adrift, lowest } =
             Written::deserialize(deserializer)?;
-        let mut window =
-            Self { newest, previous, first, head, first_epoch, settled, dropped, adrift, lowest, ..Self::default() };
+        let mut window = Self {
+            newest,
+            previous,
+            first,
+            head,
+            first_epoch,
+            pattern,
+            settled,
+            dropped,
+            adrift,
+            lowest,
+            ..Self::default()
+        };
         for (entry, older) in tail {
             window.insert(entry);
             window.set_older(entry.digest, older);

@@ -1,0 +1,324 @@
+//! Where the capture leaves more than one explanation: the report says so, or says nothing.
+
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+
+use crate::support::build::{self, Noise, R1, R2, START, one_hop_further};
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{self, at, items, number, text};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// A report of frames with their times after the first, in nanoseconds, which are put in order.
+fn report(test: &str, mut frames: Vec<(u64, Vec<u8>)>) -> Value {
+    frames.sort_by_key(|(after, _)| *after);
+    report_as_captured(test, frames)
+}
+
+/// The same of frames in the order of the capture.
+fn report_as_captured(test: &str, frames: Vec<(u64, Vec<u8>)>) -> Value {
+    let out: Vec<Out> = frames.into_iter().map(|(after, data)| Out::whole(START + after, data)).collect();
+    let path = support::write_file(&support::scratch("doubts"), &format!("{test}.pcap"), &plain_pcap(&out));
+    support::report(&[&path]).json()
+}
+
+fn finding<'r>(report: &'r Value, code: &str) -> Option<&'r Value> {
+    items(report, "findings").iter().find(|finding| text(finding, "code") == code)
+}
+
+fn evidence<'r>(report: &'r Value, code: &str) -> &'r str {
+    text(finding(report, code).unwrap_or_else(|| panic!("no {code}: {}", at(report, "findings"))), "evidence")
+}
+
+/// ESP around a packet of so many octets, in AES-CBC with SHA-1.
+fn cbc(noise: &mut Noise, spi: u32, number: u32, inner: usize, forth: bool) -> Vec<u8> {
+    let (src, dst) = if forth { (R1, R2) } else { (R2, R1) };
+    build::esp(src, dst, spi, number, &noise.bytes(16 + (inner + 2).next_multiple_of(16) + 12))
+}
+
+/// A generator sends one packet in bursts, and each burst every five milliseconds.
+#[test]
+fn bursts_of_one_packet_are_no_copies() {
+    let packet = build::udp(R1, R2, (5_000, 5_001), 0, &[7; 200]);
+    for sizes in [&[5_u64][..], &[8], &[5, 6, 7, 8], &[3], &[1, 2, 3], &[2, 2, 2, 3], &[1, 2]] {
+        let mut frames = Vec::new();
+        for burst in 0..300_u64 {
+            let size = sizes[(burst % sizes.len() as u64) as usize];
+            frames.extend((0..size).map(|n| (burst * 5 * MS + n * 12 * US, packet.clone())));
+        }
+        let sent = frames.len() as u64;
+        let report = report("bursts", frames);
+        assert!(finding(&report, "tap-copies").is_none(), "{sizes:?}: {}", at(&report, "findings"));
+        assert_eq!(number(&report, "rates.directions.0.frames"), sent, "{sizes:?}");
+    }
+    // Each packet twice, at a fixed short distance, is what a SPAN port does, also to a generator's packets.
+    let pairs = (0..600_u64).map(|n| (n / 2 * 5 * MS + n % 2 * 12 * US, packet.clone())).collect();
+    let report = self::report("pairs", pairs);
+    assert_eq!(number(finding(&report, "tap-copies").expect("it is said"), "count"), 300);
+}
+
+/// Packets of one identification that a generator numbers at their end.
+#[test]
+fn packets_that_differ_behind_their_beginning_are_no_copies() {
+    let frames = (0..800_u32).map(|n| {
+        let payload = [&[0; 180][..], &n.to_be_bytes()].concat();
+        (u64::from(n / 2) * 2 * MS + u64::from(n % 2) * 20 * US, build::udp(R1, R2, (5_000, 5_001), 0, &payload))
+    });
+    let report = report("numbered", frames.collect());
+    assert!(finding(&report, "tap-copies").is_none());
+    assert_eq!(number(&report, "rates.directions.0.frames"), 800);
+}
+
+/// A SPAN session on both sides of a router that marks the packets.
+#[test]
+fn copies_may_have_another_class_of_service() {
+    let mut noise = Noise(3);
+    let frames = (1..400_u32).flat_map(|n| {
+        let frame = cbc(&mut noise, 7, n, 60 + n as usize * 37 % 1_200, true);
+        let mut marked = frame.clone();
+        marked[15] = 0xb8;
+        marked[0] = 6;
+        [(u64::from(n) * MS, frame), (u64::from(n) * MS + 30 * US, one_hop_further(&marked))]
+    });
+    let report = report("marked", frames.collect());
+    assert_eq!(number(finding(&report, "tap-copies").expect("it is said"), "count"), 399);
+    assert_eq!((number(&report, "sas.0.frames"), number(&report, "sas.0.copies_removed")), (399, 399));
+    assert!(finding(&report, "sequence-duplicate").is_none());
+    // Two streams of a generator that differ in their class are two streams.
+    let of = |tos: u8| {
+        let mut frame = build::udp(R1, R2, (5_000, 5_001), 0, &[7; 200]);
+        frame[15] = tos;
+        frame
+    };
+    let frames = (0..600_u64).map(|n| (n / 2 * 5 * MS + n % 2 * 12 * US, of(if n % 2 == 0 { 0 } else { 0xb8 })));
+    let report = self::report("classes", frames.collect());
+    assert!(finding(&report, "tap-copies").is_none());
+}
+
+/// One of two interfaces stamps whole seconds.
+#[test]
+fn whole_seconds_of_one_direction_leave_it_without_rates() {
+    let mut noise = Noise(4);
+    let frames = (0..2_000_u32).flat_map(|n| {
+        let time = u64::from(n) * 5 * MS + MS;
+        let back = time / SECOND * SECOND;
+        [(time, cbc(&mut noise, 7, n + 1, 100, true)), (back, cbc(&mut noise, 8, n + 1, 100, false))]
+    });
+    let report = report_as_captured("seconds", frames.collect());
+    let (forth, back) = (at(&report, "sas.0"), at(&report, "sas.1"));
+    assert!(at(forth, "rate.frames_per_s").is_number(), "{forth}");
+    assert!(at(back, "rate.frames_per_s").is_null() && at(back, "rate.l1_bps").is_null(), "{back}");
+    assert!(evidence(&report, "capture-clock-back").contains("stamps no fractions"));
+    let rows = items(&report, "rates.directions");
+    assert!(rows.iter().any(|row| at(row, "l1_bps").is_number()), "{rows:?}");
+    assert!(rows.iter().any(|row| at(row, "l1_bps").is_null() && at(row, "peak").is_null()), "{rows:?}");
+}
+
+/// An IPv4 packet inside the tunnel.
+fn inner(src: [u8; 4], dst: [u8; 4], n: u32, bytes: usize) -> Vec<u8> {
+    build::udp(src.into(), dst.into(), (1_000, 2_000), n as u16, &vec![5; bytes])[14..].to_vec()
+}
+
+/// ESP-NULL around it.
+fn null(packet: &[u8], noise: &mut Noise) -> Vec<u8> {
+    let pad = (4 - (packet.len() + 2) % 4) % 4;
+    let padding: Vec<u8> = (1..=pad as u8).collect();
+    [packet, &padding, &[pad as u8, 4], &noise.bytes(12)].concat()
+}
+
+#[test]
+fn routers_that_both_decrypt_are_not_said_to_encrypt_only() {
+    let mut noise = Noise(5);
+    let mut both = Vec::new();
+    for n in 1..200_u32 {
+        let time = u64::from(n) * MS;
+        let (there, back) = (inner([10, 1, 0, 1], [10, 2, 0, 1], n, 100), inner([10, 2, 0, 9], [10, 1, 0, 9], n, 100));
+        both.push((time, build::esp(R1, R2, 7, n, &null(&there, &mut noise))));
+        both.push((time + 300 * US, build::esp(R2, R1, 8, n, &null(&back, &mut noise))));
+    }
+    let report = report("both", both);
+    let said = evidence(&report, "inner-one-way");
+    assert!(!said.contains("never decrypts") && said.contains("SAs carry packets both ways"), "{said}");
+}
+
+/// A load in clear, each packet of it behind one of the tunnel, all of one length: what a gateway's own capture shows looks the same.
+#[test]
+fn of_one_length_a_gateway_and_a_leak_look_the_same() {
+    let mut noise = Noise(6);
+    let frames = (1..400_u32).flat_map(|n| {
+        let tunnelled = cbc(&mut noise, 7, n, 200, true);
+        let mut clear = build::udp([10, 1, 0, 1].into(), [10, 2, 0, 1].into(), (9, 9), n as u16, &[3; 172]);
+        clear[..12].copy_from_slice(&tunnelled[..12]);
+        [(u64::from(n) * MS, tunnelled), (u64::from(n) * MS + 20 * US, clear)]
+    });
+    let report = report("leak", frames.collect());
+    let said = evidence(&report, "gateway-view");
+    assert!(!said.contains("not on the wire in clear") && said.contains("do not show which"), "{said}");
+    assert!(finding(&report, "clear-traffic").is_some());
+    let rate = at(&report, "rates.directions.0");
+    assert!(at(rate, "l1_bps").is_null() && at(rate, "frames_per_s").is_null() && at(rate, "clear_bps").is_null());
+    assert!(items(&report, "rates.bins").iter().all(|bin| at(bin, "goodput_bytes").is_null()));
+}
+
+/// Group encryption with preserved headers: one SPI and one counter of the sender, whoever receives the packets.
+#[test]
+fn the_pairs_of_a_group_lose_nothing() {
+    let mut noise = Noise(7);
+    for (sources, lost) in [(1_u64, 0), (5, 0), (5, 40)] {
+        let mut frames = Vec::new();
+        for n in (1..2_000_u32).filter(|n| lost == 0 || n % 50 != 25) {
+            let src = Ipv4Addr::new(10, 1, 0, 1 + noise.below(sources) as u8);
+            let dst = Ipv4Addr::new(10, 2, 0, 1 + noise.below(20) as u8);
+            frames.push((u64::from(n) * MS, build::on_link(&build::esp(src, dst, 7, n, &noise.bytes(100)), R1, R2)));
+        }
+        let report = report("group", frames);
+        assert!(items(&report, "findings").iter().all(|finding| !text(finding, "code").starts_with("sequence-")));
+        assert!(items(&report, "sas").iter().all(|sa| at(sa, "sequence").is_null()), "{}", at(&report, "sas.0"));
+        let said = evidence(&report, "spi-group");
+        assert!(said.contains(&format!("{lost} of 1999 numbers never seen")), "{said}");
+        let severity = text(finding(&report, "spi-group").expect("it is said"), "severity");
+        assert_eq!(severity, if lost == 0 { "note" } else { "warning" });
+    }
+    // Two peers with one SPI and a counter each lose what they lose.
+    let mut frames = Vec::new();
+    for n in (1..2_000_u32).filter(|n| n % 3 != 0) {
+        for peer in [1, 2] {
+            let frame = build::esp(R1, [10, 2, 0, peer].into(), 7, n, &noise.bytes(100));
+            frames.push((u64::from(n) * MS + u64::from(peer) * US, frame));
+        }
+    }
+    let report = report("peers", frames);
+    assert!(finding(&report, "spi-group").is_none());
+    assert_eq!((number(&report, "sas.0.sequence.lost"), number(&report, "sas.1.sequence.lost")), (666, 666));
+}
+
+/// A word that both ends use, and a counter behind it, in whole words: many protocols look so.
+#[test]
+fn one_identifier_both_ways_is_no_spi() {
+    for first in [0_u32, 1, 5_000] {
+        let mut noise = Noise(u64::from(first));
+        let frames = (0..400_u32).map(|n| {
+            let payload = [
+                &0x8d3f_1c77_u32.to_be_bytes()[..],
+                &(n / 2 + first).to_be_bytes(),
+                &noise.bytes(64 + 4 * (n as usize % 9)),
+            ];
+            let (src, dst, ports) = if n % 2 == 0 { (R1, R2, (30_000, 40_000)) } else { (R2, R1, (40_000, 30_000)) };
+            (u64::from(n) * MS, build::udp(src, dst, ports, n as u16, &payload.concat()))
+        });
+        let report = report("identifier", frames.collect());
+        assert!(items(&report, "sas").is_empty(), "{first}: {}", at(&report, "sas"));
+    }
+    // A counter from 0, one way.
+    let mut noise = Noise(9);
+    let frames = (0..400_u32).map(|n| {
+        let payload = [&0x8d3f_1c77_u32.to_be_bytes()[..], &n.to_be_bytes(), &noise.bytes(64)].concat();
+        (u64::from(n) * MS, build::udp(R1, R2, (30_000, 40_000), n as u16, &payload))
+    });
+    assert!(items(&report("from-zero", frames.collect()), "sas").is_empty());
+}
+
+#[test]
+fn esp_on_a_port_of_its_own_has_a_filter_and_a_course() {
+    let mut noise = Noise(10);
+    let frames = (1..400_u32).filter(|n| n % 40 != 7).map(|n| {
+        let payload = [&0xc0de_0001_u32.to_be_bytes()[..], &n.to_be_bytes(), &noise.bytes(88)].concat();
+        (u64::from(n) * MS, build::udp(R1, R2, (14_500, 33_000), n as u16, &payload))
+    });
+    let report = report("filter", frames.collect());
+    let gap = finding(&report, "sequence-gap").expect("it is said");
+    assert!(text(gap, "filter").contains("frame.number"), "{gap}");
+    // Its traffic over time is that of its packets.
+    let frames: u64 = items(&report, "rates.sa_bins").iter().map(|bin| number(bin, "frames")).sum();
+    assert_eq!(frames, number(&report, "sas.0.frames"));
+    let l1: u64 = items(&report, "rates.bins").iter().map(|bin| number(bin, "l1_bytes")).sum();
+    assert_eq!(l1, items(&report, "rates.sa_bins").iter().map(|bin| number(bin, "l1_bytes")).sum::<u64>());
+}
+
+/// AH in tunnel mode around a packet of so many octets, in fragments of 1480 octets.
+fn ah_fragments(noise: &mut Noise, n: u32, id: u16, bytes: usize) -> Vec<Vec<u8>> {
+    let header = [&[4, 4, 0, 0][..], &7_u32.to_be_bytes(), &n.to_be_bytes(), &noise.bytes(12)].concat();
+    let packet = [header, inner([10, 1, 0, 1], [10, 2, 0, 1], n, bytes - 28)].concat();
+    let whole = build::ipv4(R1, R2, 51, id, &packet);
+    if packet.len() <= 1_480 { vec![whole] } else { build::in_fragments(&whole, 1_480).to_vec() }
+}
+
+/// Fragments that come last first, of packets that share a few identifications: what is one packet is not certain, and no size is said.
+#[test]
+fn fragments_of_recurring_identifications_that_do_not_fit_have_no_size() {
+    for (ids, reverse, apart) in [(1, true, 1), (8, true, 1), (64, true, 1), (1, false, 2), (1, true, 2)] {
+        let mut noise = Noise(11);
+        let mut frames = Vec::new();
+        let packets: Vec<Vec<Vec<u8>>> = (0..300_u32)
+            .map(|n| {
+                let bytes = [1_600, 1_800, 2_200, 2_600][noise.below(4) as usize];
+                let mut pieces = ah_fragments(&mut noise, n + 1, (n % ids) as u16, bytes);
+                if reverse {
+                    pieces.reverse();
+                }
+                pieces
+            })
+            .collect();
+        // Packets in turns, fragment by fragment, where two are under way at once.
+        for (n, group) in packets.chunks(apart).enumerate() {
+            for at in 0..2 {
+                for (place, pieces) in group.iter().enumerate() {
+                    let time = (at * apart + place) as u64 * 10 * US;
+                    frames.push((n as u64 * MS + time, pieces[at].clone()));
+                }
+            }
+        }
+        let bytes: u64 = frames.iter().map(|(_, data)| data.len() as u64 - 14).sum();
+        let report = report("recurring", frames);
+        let what = format!("{ids} {reverse} {apart}");
+        assert!(items(&report, "sizes").is_empty(), "{what}: {}", at(&report, "sizes"));
+        let sa = at(&report, "sas.0");
+        assert_eq!((number(sa, "fragments_uncertain"), number(sa, "frames")), (300, 300), "{what}");
+        assert!(
+            number(sa, "outer_bytes") <= bytes && at(&report, "rates.directions.0.goodput_bps").is_null(),
+            "{what}"
+        );
+        let said = evidence(&report, "outer-fragmentation");
+        assert!(!said.contains("not seen") && said.starts_with("300 of 300 packets"), "{what}: {said}");
+    }
+    // In order they are certain.
+    let mut noise = Noise(12);
+    let frames = (0..300_u32).flat_map(|n| {
+        let pieces = ah_fragments(&mut noise, n + 1, 0, 1_600 + 100 * (n as usize % 4));
+        pieces.into_iter().zip(0..).map(move |(data, at)| (u64::from(n) * MS + at * 10 * US, data))
+    });
+    let report = report("in-order", frames.collect());
+    assert_eq!((number(&report, "sas.0.fragments_uncertain"), items(&report, "sizes").len()), (0, 4));
+}
+
+/// A capture card appends a time to each frame: what it adds was not on the wire, whoever asks.
+#[test]
+fn trailers_are_in_no_rate() {
+    let mut noise = Noise(13);
+    let frames = (1..400_u32).map(|n| {
+        let mut frame = cbc(&mut noise, 7, n, 100 + n as usize * 37 % 1_200, true);
+        frame.extend(noise.bytes(12));
+        (u64::from(n) * MS, frame)
+    });
+    let report = report("trailers", frames.collect());
+    let (sa, direction) = (at(&report, "sas.0.rate.l1_bps"), at(&report, "rates.directions.0.l1_bps"));
+    assert!(direction.is_number() && sa == direction, "{sa} {direction}");
+    assert_eq!(at(&report, "rates.sa_bins.0.l1_bytes"), at(&report, "rates.bins.0.l1_bytes"));
+}
+
+/// The later fragments of an SA's packets were on the wire, too.
+#[test]
+fn later_fragments_are_in_the_rate_of_their_association() {
+    let mut noise = Noise(14);
+    let frames = (0..300_u32).flat_map(|n| {
+        let pieces = ah_fragments(&mut noise, n + 1, n as u16, 1_600 + 100 * (n as usize % 4));
+        pieces.into_iter().zip(0..).map(move |(data, at)| (u64::from(n) * MS + at * 10 * US, data))
+    });
+    let report = report("later", frames.collect());
+    let rate = |path: &str| at(&report, path).as_f64().unwrap_or_else(|| panic!("{path}"));
+    let (sa, direction) = (rate("sas.0.rate.l1_bps"), rate("rates.directions.0.l1_bps"));
+    assert!((sa / direction - 1.0).abs() < 0.001, "{sa} {direction}");
+}
