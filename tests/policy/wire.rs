@@ -444,21 +444,28 @@ fn encrypts_never_decrypts_is_told_in_those_words_with_what_the_wire_cannot_show
         bytes.extend(Noise(u64::from(n)).bytes(12));
         bytes
     };
-    let frames: Vec<Out> = (1..=20u16)
-        .flat_map(|n| {
-            let other = Ipv4Addr::new(192, 168, 3, 9);
-            let there = build::ipv4(R1, R2, 50, n, &null(1002, n, HOST_A, HOST_B));
-            let back = build::ipv4(R2, R1, 50, n, &null(2001, n, other, Ipv4Addr::new(192, 168, 2, 9)));
-            [there, back]
-        })
-        .enumerate()
-        .map(|(n, data)| Out::whole(START + 1_000_000 * n as u64, data))
-        .collect();
-    let capture = written("one-way.pcap", plain_pcap(&frames));
-    let report = report(&["fixtures/policy/test06-fixed-pair.txt"], &[&capture]);
-    let finding = only(&report, "inner-one-way");
-    says(finding, "encrypts, never decrypts");
-    says(finding, "the wire cannot show");
+    // Back come packets of other hosts in the tunnel, or nothing in the tunnel at all.
+    for (tunnelled, said) in [(true, "The SAs carry packets both ways"), (false, "encrypts, never decrypts")] {
+        let frames: Vec<Out> = (1..=20u16)
+            .flat_map(|n| {
+                let (other, to) = (Ipv4Addr::new(192, 168, 3, 9), Ipv4Addr::new(192, 168, 2, 9));
+                let there = build::ipv4(R1, R2, 50, n, &null(1002, n, HOST_A, HOST_B));
+                let back = if tunnelled {
+                    build::ipv4(R2, R1, 50, n, &null(2001, n, other, to))
+                } else {
+                    build::udp(R2, R1, (1_000, 2_000), n, &[0; 100])
+                };
+                [there, back]
+            })
+            .enumerate()
+            .map(|(n, data)| Out::whole(START + 1_000_000 * n as u64, data))
+            .collect();
+        let capture = written("one-way.pcap", plain_pcap(&frames));
+        let report = report(&["fixtures/policy/test06-fixed-pair.txt"], &[&capture]);
+        let finding = only(&report, "inner-one-way");
+        says(finding, said);
+        says(finding, "the wire cannot show");
+    }
 }
 
 #[test]
