@@ -1,8 +1,8 @@
-//! A short way through the frame that captures of IPsec are made of: Ethernet, IPv4 without options, opaque ESP.
+//! A short way into the frames that most captures are made of: Ethernet and IPv4 without options, and through opaque ESP behind it.
 //!
 //! It reads every length once and writes the facts at once. Whatever is not exactly this frame (a fragment, a length
-//! that disagrees, a payload that may be in clear) goes the general way, which gives the same stack for this frame too;
-//! the test below holds the two together.
+//! that disagrees) goes the general way, which gives the same stack for this frame too; the test below holds the two together. Behind the
+//! IPv4 header the walk goes on, unless that is ESP which cannot lie in clear.
 
 use super::layer::LayerKind;
 use super::stack::{Costs, IpHeader, Layer, SaHeader, Shape, Span, Stack};
@@ -10,41 +10,50 @@ use crate::dissect::ipsec::look;
 use crate::model::{Address, Encapsulation, Protocol, Spi};
 
 const IP_AT: usize = 14;
-const ESP_AT: usize = IP_AT + 20;
-const PAYLOAD_AT: usize = ESP_AT + 8;
+const PAYLOAD_AT: usize = ShortHead::BYTES + 8;
 /// SPI, sequence number, and the word that holds pad length and next header.
 const ESP_LEAST: usize = 12;
+const ESP: u8 = 50;
 
-const SHAPE: Shape = Shape {
-    layers: (LayerKind::Ethernet as u128) << 12 | (LayerKind::Ipv4 as u128) << 6 | LayerKind::Esp as u128,
-    shell: 0,
-};
-const LAYERS: [Layer; 3] = [
+const LAYERS: [Layer; 2] = [
     Layer { kind: LayerKind::Ethernet, span: Span { start: 0, bytes: IP_AT as u32 } },
-    Layer { kind: LayerKind::Ipv4, span: Span { start: IP_AT as u32, bytes: 20 } },
-    Layer { kind: LayerKind::Esp, span: Span { start: ESP_AT as u32, bytes: 8 } },
+    Layer { kind: LayerKind::Ipv4, span: Span { start: IP_AT as u32, bytes: ShortHead::IP as u32 } },
 ];
+const SHAPE: u128 = (LayerKind::Ethernet as u128) << 6 | LayerKind::Ipv4 as u128;
+const ESP_LAYER: Layer = Layer { kind: LayerKind::Esp, span: Span { start: ShortHead::BYTES as u32, bytes: 8 } };
 
-/// Fills `stack`, which is clear, if the frame is Ethernet, IPv4 and opaque ESP; else answers false and leaves it alone.
+/// What the headers say of what is behind them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShortHead {
+    /// What the packet carries.
+    pub(super) protocol: u8,
+    /// Where it ends on the wire.
+    pub(super) end: usize,
+}
+
+impl ShortHead {
+    /// Octets of the IPv4 header, and of both.
+    pub(super) const IP: usize = 20;
+    pub(super) const BYTES: usize = IP_AT + Self::IP;
+}
+
+/// Reads the headers into `stack`, which is clear, if the frame begins with Ethernet and IPv4 and holds the whole packet; else leaves it alone.
 #[inline]
-#[expect(clippy::indexing_slicing, reason = "every offset is a constant below PAYLOAD_AT, the bytes that `head` has")]
-pub(super) fn ethernet_ipv4_esp(data: &[u8], wire: usize, stack: &mut Stack) -> bool {
-    let Some(head) = data.first_chunk::<PAYLOAD_AT>() else { return false };
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every offset is a constant below ShortHead::BYTES, the bytes that `head` has"
+)]
+pub(super) fn ethernet_ipv4(data: &[u8], wire: usize, stack: &mut Stack) -> Option<ShortHead> {
+    let head = data.first_chunk::<{ ShortHead::BYTES }>()?;
     let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let long = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let total = usize::from(word(16));
     let fragment = word(20);
-    if word(12) != crate::dissect::link::ethernet::IPV4 || head[14] != 0x45 || head[23] != 50 || fragment & 0x3fff != 0
-    {
-        return false;
+    if word(12) != crate::dissect::link::ethernet::IPV4 || head[14] != 0x45 || fragment & 0x3fff != 0 {
+        return None;
     }
     let end = IP_AT + total;
-    if total < 20 + ESP_LEAST || !total.is_multiple_of(4) || end > wire || wire > super::LONGEST_FRAME as usize {
-        return false;
-    }
-    let payload = data.get(PAYLOAD_AT..end.min(data.len())).unwrap_or_default();
-    if look::worth_a_look(payload, end <= data.len()) {
-        return false;
+    if total < ShortHead::IP || end > wire || wire > super::LONGEST_FRAME as usize {
+        return None;
     }
     let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, ..] = *head;
     stack.macs = Some(([s0, s1, s2, s3, s4, s5], [d0, d1, d2, d3, d4, d5]));
@@ -56,15 +65,16 @@ pub(super) fn ethernet_ipv4_esp(data: &[u8], wire: usize, stack: &mut Stack) -> 
             stack.trailer = Some(Span { start: end as u32, bytes: (data.len() - end) as u32 });
         }
     }
-    stack.shape = SHAPE;
+    stack.shape = Shape { layers: SHAPE, shell: 0 };
     stack.layers.extend_from_slice(&LAYERS);
+    let protocol = head[23];
     stack.ips.push(IpHeader {
         src: Address::v4([head[26], head[27], head[28], head[29]]),
         dst: Address::v4([head[30], head[31], head[32], head[33]]),
         offset: IP_AT as u32,
-        header_bytes: 20,
+        header_bytes: ShortHead::IP as u32,
         total_bytes: total as u32,
-        protocol: 50,
+        protocol,
         version: 4,
         ttl: head[22],
         tos: head[15],
@@ -73,18 +83,37 @@ pub(super) fn ethernet_ipv4_esp(data: &[u8], wire: usize, stack: &mut Stack) -> 
         fragment_offset: 0,
         identification: u32::from(word(18)),
     });
+    Some(ShortHead { protocol, end })
+}
+
+/// Reads ESP behind these headers into `stack`, where it cannot lie in clear; else answers false and leaves it alone.
+#[inline]
+pub(super) fn opaque_esp(data: &[u8], head: &ShortHead, stack: &mut Stack) -> bool {
+    let Some(&[p0, p1, p2, p3, n0, n1, n2, n3]) = data.get(ShortHead::BYTES..).and_then(<[u8]>::first_chunk) else {
+        return false;
+    };
+    let bytes = head.end - ShortHead::BYTES;
+    if head.protocol != ESP || bytes < ESP_LEAST || !bytes.is_multiple_of(4) {
+        return false;
+    }
+    let payload = data.get(PAYLOAD_AT..head.end.min(data.len())).unwrap_or_default();
+    if look::worth_a_look(payload, head.end <= data.len()) {
+        return false;
+    }
+    stack.shape.layers = SHAPE << 6 | LayerKind::Esp as u128;
+    stack.layers.push(ESP_LAYER);
     stack.sas.push(SaHeader {
         protocol: Protocol::Esp,
-        spi: Spi(long(34)),
-        sequence: long(38),
+        spi: Spi(u32::from_be_bytes([p0, p1, p2, p3])),
+        sequence: u32::from_be_bytes([n0, n1, n2, n3]),
         sequence_seen: true,
         ip: 0,
         encapsulation: Encapsulation::Native,
-        offset: ESP_AT as u32,
-        bytes: (total - 20) as u32,
+        offset: ShortHead::BYTES as u32,
+        bytes: bytes as u32,
         ports: (0, 0),
     });
-    stack.costs = Costs { outer_ip: 20, ..Costs::default() };
+    stack.costs = Costs { outer_ip: ShortHead::IP as u16, ..Costs::default() };
     true
 }
 
@@ -92,22 +121,28 @@ pub(super) fn ethernet_ipv4_esp(data: &[u8], wire: usize, stack: &mut Stack) -> 
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{DissectOptions, Stack, general};
+    use super::super::{DissectOptions, Stack, begin, either_way, general};
     use super::*;
     use crate::model::LinkType;
 
     fn stack(data: &[u8], wire: usize) -> Stack {
         let mut stack = Stack::default();
-        super::super::begin(data, wire, &mut stack);
+        begin(data, wire, &mut stack);
         stack
     }
 
     /// A frame that goes the short way, changed in `changes` places.
-    fn frame(payload: &[u8], trailer: usize, changes: &[(usize, u8)]) -> Vec<u8> {
+    fn frame(protocol: u8, payload: &[u8], trailer: usize, changes: &[(usize, u8)]) -> Vec<u8> {
         let total = (28 + payload.len()) as u16;
         let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0xb8];
         frame.extend(total.to_be_bytes());
-        frame.extend([0x12, 0x34, 0x40, 0, 64, 50, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0, 0, 3, 0xea, 0, 0, 0, 9]);
+        frame.extend([0x12, 0x34, 0x40, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+        match protocol {
+            51 => frame.extend([4, 4, 0, 0, 0, 0, 3, 0xea]),
+            17 => frame.extend([0x13, 0x89, 0x14, 0x51, 0, 8 + payload.len() as u8, 0, 0]),
+            4 => frame.extend([0x45, 0, 0, 8 + payload.len() as u8, 0, 9, 0, 0]),
+            _ => frame.extend([0, 0, 3, 0xea, 0, 0, 0, 9]),
+        }
         frame.extend_from_slice(payload);
         frame.extend(std::iter::repeat_n(0, trailer));
         for (at, value) in changes {
@@ -119,36 +154,38 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #![proptest_config(ProptestConfig::with_cases(8000))]
 
         #[test]
         fn the_short_way_gives_the_stack_of_the_general_way(
+            protocol in prop::sample::select(vec![50_u8, 50, 50, 51, 17, 17, 6, 4, 1, 89]),
             payload in prop::collection::vec(any::<u8>(), 0..90),
             trailer in 0usize..20,
             changes in prop::collection::vec((0usize..60, any::<u8>()), 0..3),
             missing in 0usize..12,
             cut in 0usize..80,
         ) {
-            let frame = frame(&payload, trailer, &changes);
+            let frame = frame(protocol, &payload, trailer, &changes);
             let wire = frame.len().saturating_sub(missing);
             let data = &frame[..wire - wire.min(cut) / (1 + cut % 3)];
-            let mut short = stack(data, wire);
-            if ethernet_ipv4_esp(data, wire, &mut short) {
-                let mut long = stack(data, wire);
-                general(data, wire, LinkType::ETHERNET, &DissectOptions::default(), &[], &mut long);
-                prop_assert_eq!(format!("{:?}", short), format!("{:?}", long));
-            } else {
-                prop_assert_eq!(format!("{:?}", short), format!("{:?}", stack(data, wire)));
-            }
+            let options = DissectOptions::default();
+            let (mut short, mut long) = (Stack::default(), stack(data, wire));
+            either_way(data, wire, LinkType::ETHERNET, &options, &mut short);
+            general(data, wire, LinkType::ETHERNET, &options, &[], &mut long);
+            prop_assert_eq!(format!("{:?}", short), format!("{:?}", long));
         }
     }
 
     #[test]
     fn the_short_way_is_taken() {
         for trailer in [0, 6] {
-            let frame = frame(&[0x9c; 64], trailer, &[]);
-            assert!(ethernet_ipv4_esp(&frame, frame.len(), &mut stack(&frame, frame.len())));
-            assert!(ethernet_ipv4_esp(&frame[..60], frame.len(), &mut stack(&frame[..60], frame.len())));
+            let frame = frame(ESP, &[0x9c; 64], trailer, &[]);
+            for captured in [frame.len(), 60] {
+                let data = &frame[..captured];
+                let mut stack = stack(data, frame.len());
+                let head = ethernet_ipv4(data, frame.len(), &mut stack).expect("the short way");
+                assert!(opaque_esp(data, &head, &mut stack));
+            }
         }
     }
 }

@@ -80,8 +80,11 @@ pub fn dissect(frame: &Frame<'_>, options: &DissectOptions, stack: &mut Stack) {
 #[inline]
 fn either_way(data: &[u8], wire: usize, link: LinkType, options: &DissectOptions, stack: &mut Stack) {
     begin(data, wire, stack);
-    if link != LinkType::ETHERNET || !fast::ethernet_ipv4_esp(data, wire, stack) {
-        general(data, wire, link, options, &[], stack);
+    let head = if link == LinkType::ETHERNET { fast::ethernet_ipv4(data, wire, stack) } else { None };
+    match head {
+        None => general(data, wire, link, options, &[], stack),
+        Some(head) if fast::opaque_esp(data, &head, stack) => {}
+        Some(head) => go_on(Walk::behind_ipv4(data, wire, &head, options, stack), Next::Ip(head.protocol)),
     }
 }
 
@@ -119,7 +122,12 @@ fn general(
 ) {
     let mut walk = Walk::new(data, wire, options, opened, stack);
     walk.begin();
-    let mut next = link::first(&mut walk, link);
+    let next = link::first(&mut walk, link);
+    go_on(walk, next);
+}
+
+/// The rest of a walk, from what stands at its cursor on.
+fn go_on(mut walk: Walk<'_, '_>, mut next: Next) {
     loop {
         next = match next {
             Next::Done => break,

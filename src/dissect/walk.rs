@@ -1,5 +1,6 @@
 //! The cursor that walks over one frame, and the few operations every layer is made of.
 
+use super::fast::ShortHead;
 use super::layer::LayerKind;
 use super::stack::{Costs, Layer, Limit, Note, OpenedEsp, Span, Stack, Stop, StopCause};
 use super::{DissectOptions, MAX_LAYERS};
@@ -81,6 +82,20 @@ impl<'a, 's> Walk<'a, 's> {
             options,
             opened,
         }
+    }
+
+    /// A walk that begins behind the IPv4 header that was read the short way.
+    #[inline]
+    pub(super) fn behind_ipv4(
+        data: &'a [u8],
+        wire: usize,
+        head: &ShortHead,
+        options: &'s DissectOptions,
+        stack: &'s mut Stack,
+    ) -> Self {
+        let costs = Costs { outer_ip: ShortHead::IP as u16, ..Costs::default() };
+        let (pos, limit) = (ShortHead::BYTES, Limit::Length(LayerKind::Ipv4));
+        Self { pos, end: head.end, limit, costs, ..Self::new(data, wire, options, &[], stack) }
     }
 
     /// The captured octets from the cursor to what the enclosing headers allow.

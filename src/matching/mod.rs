@@ -526,19 +526,21 @@ impl Matcher {
         let clock = self.clock();
         let contradicted = self.contradicted(&clock);
         for packet in &mut held {
-            let out = packet.time.ns().is_some_and(|ns| !self.ledger.covers_tunnel(packet.sa, ns));
-            if out && matches!(packet.fate, TunnelledFate::Alone) {
-                packet.fate = TunnelledFate::Uncovered;
-                self.ledger.edges.tunnelled(packet.sa, packet.time.ns().unwrap_or(i64::MIN));
-            } else if matches!(packet.fate, TunnelledFate::Alone)
-                && packet.time.ns().is_some_and(|ns| self.ledger.miss_plain(ns, packet.sa))
+            if matches!(packet.fate, TunnelledFate::Alone)
+                && let Some(ns) = packet.time.ns()
             {
-                packet.fate = TunnelledFate::Silent;
+                if !self.ledger.covers_tunnel(packet.sa, ns) {
+                    packet.fate = TunnelledFate::Uncovered;
+                    self.ledger.edges.tunnelled(packet.sa, ns);
+                } else if self.ledger.miss_plain(ns, packet.sa) {
+                    packet.fate = TunnelledFate::Silent;
+                }
             }
             self.ledger.edges.pair(packet);
-            let pair = self.tally.count(packet, &clock, contradicted, &self.settings, self.order.mapping(packet.sa));
-            if let (Some(rows), Some(pair)) = (&mut self.rows, pair) {
-                rows.push(pair);
+            let (mapping, wanted) = (self.order.mapping(packet.sa), self.rows.is_some());
+            let pair = self.tally.count(packet, &clock, contradicted, &self.settings, mapping, wanted);
+            if let Some(rows) = &mut self.rows {
+                rows.extend(pair);
             }
         }
         // The next pairs are held in the same room.

@@ -53,12 +53,25 @@ impl SpreadTally {
     }
 }
 
+/// From when to when a bin of an SA lasts, and where it is.
+#[derive(Clone, Copy, Debug)]
+struct LatestBin {
+    sa: u32,
+    from: i64,
+    to: i64,
+    place: usize,
+}
+
 /// Bins of all directions, by SA and place.
 #[derive(Clone, Debug, Default)]
 pub(in crate::matching) struct TimeSpread {
     /// Index into [`WIDTHS`].
     width: usize,
-    bins: BTreeMap<(u32, i64), SpreadTally>,
+    /// Where in `tallies` each bin is.
+    bins: BTreeMap<(u32, i64), usize>,
+    tallies: Vec<SpreadTally>,
+    /// The bins that were asked for last: most packets are of the same ones, both ways.
+    latest: [Option<LatestBin>; 2],
     /// How many bins each SA has.
     counts: BTreeMap<u32, usize>,
     /// SAs that found no room: theirs are not whole.
@@ -105,12 +118,20 @@ impl TimeSpread {
 
     /// The bin of an SA at a time; `None` where there is no room.
     fn at(&mut self, sa: u32, ns: i64) -> Option<&mut SpreadTally> {
+        let is_it = |bin: &&LatestBin| bin.sa == sa && bin.from <= ns && ns < bin.to;
+        let latest = self.latest.iter().flatten().find(is_it).map(|bin| bin.place);
+        let place = latest.or_else(|| self.place(sa, ns))?;
+        self.tallies.get_mut(place)
+    }
+
+    /// Where the bin of an SA at a time is, which is made if there is room for it.
+    fn place(&mut self, sa: u32, ns: i64) -> Option<usize> {
         if self.beyond.contains(&sa) {
             return None;
         }
         loop {
-            let key = (sa, ns.div_euclid(self.width_ns()));
-            if !self.bins.contains_key(&key) {
+            let at = ns.div_euclid(self.width_ns());
+            if !self.bins.contains_key(&(sa, at)) {
                 let own = self.counts.get(&sa).copied().unwrap_or(0);
                 let is_full = self.bins.len() >= MAX_SPREAD_BINS || own >= MAX_BINS_OF_ONE;
                 if is_full && self.widen() {
@@ -118,12 +139,35 @@ impl TimeSpread {
                 }
                 if is_full {
                     self.beyond.insert(sa);
-                    self.bins.retain(|(own, _), _| *own != sa);
+                    self.drop_all_of(sa);
                     return None;
                 }
-                *self.counts.entry(sa).or_default() += 1;
             }
-            return Some(self.bins.entry(key).or_default());
+            let place = self.bin(sa, at);
+            let begin = |at: i64| at.saturating_mul(self.width_ns());
+            let bin = LatestBin { sa, from: begin(at), to: begin(at + 1), place };
+            self.latest = [Some(bin), self.latest[0]];
+            return Some(place);
+        }
+    }
+
+    /// Where a bin is, which is made if there is none yet.
+    fn bin(&mut self, sa: u32, at: i64) -> usize {
+        *self.bins.entry((sa, at)).or_insert_with(|| {
+            *self.counts.entry(sa).or_default() += 1;
+            self.tallies.push(SpreadTally::default());
+            self.tallies.len() - 1
+        })
+    }
+
+    /// Makes room: an SA that has found none keeps no bins.
+    fn drop_all_of(&mut self, sa: u32) {
+        self.latest = [None; 2];
+        self.bins.retain(|(own, _), _| *own != sa);
+        let mut tallies = std::mem::take(&mut self.tallies);
+        for place in self.bins.values_mut() {
+            self.tallies.extend(tallies.get_mut(*place).map(std::mem::take));
+            *place = self.tallies.len() - 1;
         }
     }
 
@@ -132,12 +176,13 @@ impl TimeSpread {
         let Some(next) = WIDTHS.get(self.width + 1) else { return false };
         let factor = next / self.width_ns();
         self.counts.clear();
-        for ((sa, at), bin) in std::mem::take(&mut self.bins) {
-            let wider = self.bins.entry((sa, at.div_euclid(factor))).or_insert_with(|| {
-                *self.counts.entry(sa).or_default() += 1;
-                SpreadTally::default()
-            });
-            wider.merge(&bin);
+        self.latest = [None; 2];
+        let tallies = std::mem::take(&mut self.tallies);
+        for ((sa, at), narrow) in std::mem::take(&mut self.bins) {
+            let wide = self.bin(sa, at.div_euclid(factor));
+            if let (Some(wide), Some(narrow)) = (self.tallies.get_mut(wide), tallies.get(narrow)) {
+                wide.merge(narrow);
+            }
         }
         self.width += 1;
         true
@@ -146,7 +191,8 @@ impl TimeSpread {
     /// Bins of an SA by where they start, in order.
     pub(in crate::matching) fn of(&self, sa: u32) -> impl Iterator<Item = (i64, &SpreadTally)> {
         let width = self.width_ns();
-        self.bins.range((sa, i64::MIN)..=(sa, i64::MAX)).map(move |((_, at), bin)| (at.saturating_mul(width), bin))
+        let own = self.bins.range((sa, i64::MIN)..=(sa, i64::MAX));
+        own.filter_map(move |((_, at), place)| Some((at.saturating_mul(width), self.tallies.get(*place)?)))
     }
 
     /// Whether the bins of an SA found no room.

@@ -133,7 +133,7 @@ pub(in crate::dissect) fn unmistakable_ike(bytes: &[u8], wire: usize) -> Option<
         let exact = header.message_bytes() as usize == wire.checked_sub(offset)?;
         (exact && header.known_exchange() && header.minor_version() == 0 && header.initiator() != 0).then_some(offset)
     };
-    at(0).or_else(|| if bytes.starts_with(&MARKER) { at(MARKER_BYTES) } else { None })
+    at(0).or_else(|| if bytes.first_chunk() == Some(&MARKER) { at(MARKER_BYTES) } else { None })
 }
 
 /// An IKE message behind `marker` octets: noted, with endpoints whose ports do not say it already.

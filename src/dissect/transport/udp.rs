@@ -18,23 +18,25 @@ const UDP_BYTES: usize = 8;
 const CANDIDATE_LEAST: usize = 20;
 
 /// Ports on which another protocol is at home, so that ESP is not looked for: DNS, DHCP, TFTP, Kerberos, NTP, NetBIOS,
-/// SNMP, LDAP, QUIC, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE.
-const OTHERS: [u16; 30] = [
-    53, 67, 68, 69, 88, 123, 137, 138, 161, 162, 389, 443, 514, 520, 521, 1701, 1812, 1813, 1900, 2123, 2152, 3478,
-    3544, 3784, 3785, 4789, 5060, 5353, 5355, 6081,
-];
+/// SNMP, LDAP, QUIC, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE, VXLAN of
+/// Linux, TZSP.
+#[rustfmt::skip]
+const fn at_home_elsewhere(port: u16) -> bool {
+    matches!(
+        port,
+        53 | 67 | 68 | 69 | 88 | 123 | 137 | 138 | 161 | 162 | 389 | 443 | 514 | 520 | 521 | 1701 | 1812 | 1813 | 1900 | 2123 | 2152
+            | 3478 | 3544 | 3784 | 3785 | 4789 | 5060 | 5353 | 5355 | 6081 | 8472 | 37008
+    )
+}
 
 /// Overlay and mirror ports (RFC 7348, the Linux default, RFC 8926, TZSP).
-const VXLAN: [u16; 2] = [4789, 8472];
+const VXLAN: u16 = 4789;
+const VXLAN_OF_LINUX: u16 = 8472;
 const GENEVE: u16 = 6081;
 const TZSP: u16 = 37008;
 const L2TP: u16 = 1701;
 const VXLAN_GPE: u16 = 4790;
 const GTP_U: u16 = 2152;
-
-fn at_home_elsewhere(port: u16) -> bool {
-    OTHERS.binary_search(&port).is_ok() || matches!(port, 8472 | 37008)
-}
 
 /// A UDP header (RFC 768), and what its ports say.
 #[inline]
@@ -58,10 +60,8 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     if on(NAT_TRAVERSAL) || on(IKE) || walk.options.udp_ports.iter().any(|port| on(*port)) {
         return esp_port::datagram(walk, ports);
     }
-    if VXLAN.contains(&ports.1) {
-        return overlay::vxlan(walk);
-    }
     match ports.1 {
+        VXLAN | VXLAN_OF_LINUX => overlay::vxlan(walk),
         GENEVE => overlay::geneve(walk),
         TZSP => overlay::tzsp(walk),
         VXLAN_GPE => overlay::vxlan_gpe(walk),
@@ -99,12 +99,4 @@ fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
         });
     }
     Next::Done
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_list_of_ports_is_sorted() {
-        assert!(super::OTHERS.is_sorted());
-    }
 }

@@ -32,9 +32,9 @@ enum State {
 struct Open {
     reader: CaptureReader,
     chunk: Chunk,
-    /// Times of the chunk's frames, each at least that of the frame before it where it has none.
-    times: Vec<Timestamp>,
+    /// The next frame of the chunk, and its time.
     at: usize,
+    time: Timestamp,
 }
 
 impl<'i> Interleave<'i> {
@@ -143,10 +143,10 @@ impl Member<'_> {
     fn begin(&mut self, errors: &mut Vec<Error>, progress: &dyn Progress) {
         self.state = match crate::engine::live::open(&self.input.source, 0, progress) {
             Ok(reader) => {
-                let mut open = Box::new(Open { reader, chunk: Chunk::new(), times: Vec::new(), at: 0 });
+                let mut open = Box::new(Open { reader, chunk: Chunk::new(), at: 0, time: Timestamp::UNKNOWN });
                 if open.refill() {
                     if self.first == Timestamp::UNKNOWN {
-                        self.first = open.times.first().copied().unwrap_or(Timestamp::UNKNOWN);
+                        self.first = open.time;
                     }
                     State::Open(open)
                 } else {
@@ -165,7 +165,7 @@ impl Member<'_> {
     /// Time of the next frame.
     fn time(&self) -> Option<Timestamp> {
         match &self.state {
-            State::Open(open) => open.times.get(open.at).copied(),
+            State::Open(open) => Some(open.time),
             _ => None,
         }
     }
@@ -174,17 +174,20 @@ impl Member<'_> {
     fn deliver(&mut self, capture: CaptureId, limit: Option<(Timestamp, usize)>, observe: &mut impl FnMut(&Frame<'_>)) {
         let order = self.order;
         let State::Open(open) = &mut self.state else { return };
-        let mut at = open.at;
-        for frame in open.chunk.frames().skip(at) {
-            let time = open.times.get(at).copied().unwrap_or(Timestamp::UNKNOWN);
-            if at > open.at && limit.is_some_and(|limit| (time, order) > limit) {
-                break;
+        let first = open.at;
+        let mut frames = open.chunk.frames();
+        if let Some(delivered) = first.checked_sub(1) {
+            frames.nth(delivered);
+        }
+        for frame in frames {
+            open.time = placed(frame.time, open.time);
+            if open.at > first && limit.is_some_and(|limit| (open.time, order) > limit) {
+                return;
             }
             observe(&Frame { pos: FramePos::new(capture, frame.pos.number()), ..frame });
-            at += 1;
+            open.at += 1;
         }
-        open.at = at;
-        if open.at >= open.times.len() && !open.refill() {
+        if !open.refill() {
             let ended = std::mem::replace(&mut self.state, State::Failed);
             if let State::Open(open) = ended {
                 self.state = State::Ended(Box::new(open.reader));
@@ -195,19 +198,18 @@ impl Member<'_> {
 
 impl Open {
     fn refill(&mut self) -> bool {
-        let before = self.times.last().copied().unwrap_or(Timestamp::UNKNOWN);
-        self.times.clear();
         self.at = 0;
         while self.reader.next_chunk(&mut self.chunk) {
-            let mut last = before;
-            for frame in self.chunk.frames() {
-                last = if frame.time == Timestamp::UNKNOWN { last } else { frame.time };
-                self.times.push(last);
-            }
-            if !self.times.is_empty() {
+            if let Some(frame) = self.chunk.frames().next() {
+                self.time = placed(frame.time, self.time);
                 return true;
             }
         }
         false
     }
+}
+
+/// The time by which a frame takes its turn: where it has none, that of the frame before it.
+fn placed(time: Timestamp, before: Timestamp) -> Timestamp {
+    if time == Timestamp::UNKNOWN { before } else { time }
 }

@@ -4,6 +4,7 @@
 //! without them (`engine/pairing/copies.rs`): what the tunnel carries once was sent once. Where there is no such look, what repeats others and has no
 //! counterpart is left open.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
@@ -43,8 +44,10 @@ impl Repeats {
             }
             self.latest.pop_front();
             // A later packet of the chain is still remembered.
-            if self.chains.get(&key).is_some_and(|chain| chain.latest() == Some(time)) {
-                self.chains.remove(&key);
+            if let Entry::Occupied(chain) = self.chains.entry(key)
+                && chain.get().latest() == Some(time)
+            {
+                chain.remove();
             }
         }
         let key = identity.key ^ identity.whole.unwrap_or_default();

@@ -95,10 +95,25 @@ impl Edge {
         self.count += 1;
         self.sum_x += i128::from(x);
         self.sum_y += i128::from(y);
+        // Most come in the order of their times: the hull grows at its end.
+        if self.hull.last().is_none_or(|last| last.0 < x) {
+            self.append((x, y));
+            return;
+        }
         self.fresh.push((x, y));
         if self.fresh.len() >= FRESH {
             self.settle();
         }
+    }
+
+    /// Puts a point that is to the right of all others into the hull.
+    fn append(&mut self, point: (i64, i64)) {
+        while let [.., a, b] = self.hull.as_slice()
+            && !turns_left(*a, *b, point)
+        {
+            self.hull.pop();
+        }
+        self.hull.push(point);
     }
 
     /// Andrew's monotone chain over the hull and the fresh points.
@@ -110,14 +125,9 @@ impl Edge {
         points.append(&mut self.fresh);
         points.sort_unstable();
         for point in points {
-            while let [.., a, b] = self.hull.as_slice()
-                && !turns_left(*a, *b, point)
-            {
-                self.hull.pop();
-            }
             // Of points at one time the lowest came first.
             if self.hull.last().is_none_or(|last| last.0 != point.0) {
-                self.hull.push(point);
+                self.append(point);
             }
         }
     }
@@ -146,10 +156,17 @@ impl Edge {
 
 /// Whether the way from `a` over `b` to `c` turns left.
 fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
-    // A product of two spans of centuries does not fit: both sides then stick at the same end.
-    let left = apart(a.0, b.0).saturating_mul(apart(a.1, c.1));
-    let right = apart(a.1, b.1).saturating_mul(apart(a.0, c.0));
+    let left = product(apart(a.0, b.0), apart(a.1, c.1));
+    let right = product(apart(a.1, b.1), apart(a.0, c.0));
     left > right
+}
+
+/// A product of two spans. That of centuries does not fit: both sides of a comparison then stick at the same end.
+fn product(one: i128, other: i128) -> i128 {
+    match (i64::try_from(one), i64::try_from(other)) {
+        (Ok(one), Ok(other)) => i128::from(one) * i128::from(other),
+        _ => one.saturating_mul(other),
+    }
 }
 
 /// From one to the other, without overflow.

@@ -1,6 +1,10 @@
 //! What the pairs of one size add up to.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use super::quantiles::Quantiles;
+use crate::matching::limits::{MAX_SIZES, MAX_TIMED_SIZES};
 use crate::matching::packets::ledger::{PairBasis, Tunnelled};
 use crate::matching::packets::mapping::Mapping;
 
@@ -40,6 +44,22 @@ pub(in crate::matching) struct SizeTally {
 }
 
 impl SizeTally {
+    /// The tally of a size of one SA, made if there is none and room for it. `all`: how many sizes there are of all SAs.
+    pub(in crate::matching) fn of<'s>(
+        sizes: &'s mut BTreeMap<u32, Self>,
+        bytes: u32,
+        all: &mut usize,
+    ) -> Option<&'s mut Self> {
+        match sizes.entry(bytes) {
+            Entry::Occupied(size) => Some(size.into_mut()),
+            Entry::Vacant(_) if *all >= MAX_SIZES => None,
+            Entry::Vacant(place) => {
+                *all += 1;
+                Some(place.insert(Self::new(*all <= MAX_TIMED_SIZES)))
+            }
+        }
+    }
+
     /// `timed`: whether its times are kept.
     pub(in crate::matching) fn new(timed: bool) -> Self {
         Self { times: timed.then(Quantiles::default), ..Self::default() }

@@ -9,7 +9,7 @@ use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
 use super::sizes::SizeTally;
 use crate::analysis::limits::FIRST_LISTED;
-use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES, MAX_TIMED_SIZES};
+use crate::matching::limits::MAX_EXAMPLES;
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
@@ -234,7 +234,7 @@ impl Tally {
         (confidence >= SURE).then_some(Difference { plain_ns, later_ns, encapsulated })
     }
 
-    /// Counts a settled packet; a row where it is a pair.
+    /// Counts a settled packet; a row where it is a pair and rows are `wanted`.
     pub(in crate::matching) fn count(
         &mut self,
         packet: &Tunnelled,
@@ -242,6 +242,7 @@ impl Tally {
         contradicted: bool,
         settings: &PairSettings,
         mapping: Option<Mapping>,
+        wanted: bool,
     ) -> Option<Pair> {
         let sa = self.sas.get_mut(packet.sa as usize)?;
         let pairing = match packet.fate {
@@ -321,13 +322,9 @@ impl Tally {
         }
         let known = packet.complete;
         if known {
-            let new = !sa.sizes.contains_key(&plain.bytes);
-            if new && self.sizes >= MAX_SIZES {
-                self.refused_sizes += 1;
-            } else {
-                self.sizes += usize::from(new);
-                let timed = self.sizes <= MAX_TIMED_SIZES;
-                let size = sa.sizes.entry(plain.bytes).or_insert_with(|| SizeTally::new(timed));
+            let size = SizeTally::of(&mut sa.sizes, plain.bytes, &mut self.sizes);
+            self.refused_sizes += u64::from(size.is_none());
+            if let Some(size) = size {
                 size.add(packet, plain.bytes, basis, mapping, carried);
                 if let Some((_, last)) = latency {
                     match &mut size.times {
@@ -339,7 +336,7 @@ impl Tally {
         }
         let outer = u64::from(packet.outer_bytes);
         self.spread.pair(packet, &plain, sa.encapsulated, known, latency.map(|(_, last)| last));
-        Some(Pair {
+        wanted.then(|| Pair {
             plain: frame(plain.pos),
             tunnel: frame(packet.pos),
             sa: sa.name.clone(),

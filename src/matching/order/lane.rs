@@ -134,15 +134,10 @@ impl Lane {
     /// Takes in a packet in capture order. One whose number was there before is a copy or a replay; one that comes so late that its
     /// hole was settled is paired with the plaintext packet that the hole was.
     pub(in crate::matching) fn push(&mut self, ledger: &mut Ledger, serial: Serial, ns: i64, sa: u32, raw: u32) {
-        let new = !self.counters.contains_key(&sa);
-        let counter = self.counters.entry(sa).or_insert(Counter {
-            raw,
-            ns,
-            number: 0,
-            highest: 0,
-            run: 0,
-            settled: None,
-            forgotten: i64::MIN,
+        let mut new = false;
+        let counter = self.counters.entry(sa).or_insert_with(|| {
+            new = true;
+            Counter { raw, ns, number: 0, highest: 0, run: 0, settled: None, forgotten: i64::MIN }
         });
         let step = i64::from(raw.wrapping_sub(counter.raw).cast_signed());
         if (step < 0 && ns.saturating_sub(counter.ns) >= RUN_GAP_NS) || step.abs() > i64::from(RUN_STEP) {
@@ -347,6 +342,10 @@ pub(super) fn push_in_time<T>(queue: &mut VecDeque<T>, item: T, ns: impl Fn(&T) 
     const LATE: usize = 16;
     const LATE_NS: i64 = 10_000_000;
     let own = ns(&item);
+    if queue.back().is_none_or(|last| ns(last) <= own) {
+        queue.push_back(item);
+        return;
+    }
     let younger = queue.iter().rev().take_while(|other| ns(other) > own).take(LATE + 1).count();
     let by = queue.back().map_or(0, |last| ns(last).saturating_sub(own));
     let at = if younger > LATE || by > LATE_NS { queue.len() } else { queue.len() - younger };

@@ -114,17 +114,16 @@ impl Matcher {
             let lane_of =
                 Stretches { members: &members, makes, one_clock: self.settings.one_clock, shares: OnceCell::new() };
             let (proof, mut open) = lane_of.prove(proof, first);
-            // A pair that was made out of order is as good as the pairs beside it.
-            let places: BTreeMap<usize, bool> = members.iter().map(|member| (member.at, false)).collect();
-            let places: BTreeMap<usize, bool> = open.iter().fold(places, |mut places, at| {
-                places.insert(*at, true);
-                places
-            });
-            let is_open = |at: &usize| {
-                let beside = [places.range(..at).next_back(), places.range(at..).next()];
-                beside.into_iter().flatten().any(|(_, open)| *open)
-            };
-            open.extend(loose.remove(&lane).unwrap_or_default().into_iter().filter(is_open));
+            if let Some(loose) = loose.remove(&lane) {
+                // A pair that was made out of order is as good as the pairs beside it.
+                let mut places: BTreeMap<usize, bool> = members.iter().map(|member| (member.at, false)).collect();
+                places.extend(open.iter().map(|at| (*at, true)));
+                let is_open = |at: &usize| {
+                    let beside = [places.range(..at).next_back(), places.range(at..).next()];
+                    beside.into_iter().flatten().any(|(_, open)| *open)
+                };
+                open.extend(loose.into_iter().filter(is_open));
+            }
             for at in open {
                 if let Some(TunnelledFate::Paired(pairing)) = held.get_mut(at).map(|packet| &mut packet.fate) {
                     pairing.confidence = pairing.confidence.min(UNPROVED);
@@ -316,23 +315,36 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
             own.iter().filter_map(|member| shares.get(&member.bytes)).sum::<f64>() >= RARE
         };
         let usual = costs(own, jitter);
+        let level = level.filter(|_| same);
+        let needed = match (same, goes_on) {
+            (true, true) => NOT_WORSE,
+            (true, false) => NEEDED,
+            (false, _) => NEEDED_ALONE,
+        };
+        // Whatever the delay says against it, this is enough.
+        let enough = if level.is_some() { needed + MOST_BY_LEVEL } else { needed };
         may_be_alone
             && SHIFTS.iter().all(|shift| {
-                let inside = self.against(own, &usual, *shift, jitter);
-                if same {
-                    let by_level = level.map_or(0.0, |level| self.by_level(range, level, off, *shift));
-                    inside + by_level >= if goes_on { NOT_WORSE } else { NEEDED }
-                } else {
-                    inside >= NEEDED_ALONE
-                }
+                let inside = self.against(own, &usual, *shift, jitter, enough);
+                inside >= enough
+                    || level.is_some_and(|level| inside + self.by_level(range, level, off, *shift) >= needed)
             })
     }
 
-    /// What lengths and changes of the delay say against the shifted stretch; `usual`: what those of the stretch itself cost.
-    fn against(&self, own: &[PlacedPair], usual: &[f32; LONGEST], shift: isize, jitter: f64) -> f64 {
+    /// What lengths and changes of the delay say against the shifted stretch, as far as it takes to know that it is `enough`; `usual`: what
+    /// those of the stretch itself cost.
+    fn against(&self, own: &[PlacedPair], usual: &[f32; LONGEST], shift: isize, jitter: f64, enough: f64) -> f64 {
+        /// More than sums are rounded by.
+        const ROUNDING: f64 = 1.0;
         let mut against = 0.0;
+        // No change costs less than nothing: so much, and no more, is what the rest can say for the shifted stretch.
+        let mut rest = SHARED * usual.iter().map(|cost| f64::from(*cost)).sum::<f64>() + ROUNDING;
         let mut before: Option<(&PlacedPair, &PlacedPair)> = None;
         for ((at, member), usual) in own.iter().enumerate().zip(usual) {
+            if against - rest >= enough {
+                break;
+            }
+            rest -= SHARED * f64::from(*usual);
             let Some(other) = at.checked_add_signed(shift).and_then(|at| own.get(at)) else { continue };
             if !self.fits(member, other) {
                 against += CONTRADICTED;

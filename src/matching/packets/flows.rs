@@ -128,7 +128,7 @@ impl Flows {
         /// Packets without counterpart that make a flow one outside, and the same of a flow that a first look found inside.
         const ENOUGH: u64 = 6;
         const AGAINST_HINT: u64 = 64;
-        let flow = self.get(id);
+        let Some(flow) = self.flows.get(id as usize) else { return Class::Unknown };
         let all = flow.matched + flow.unmatched;
         let enough = if flow.hinted && flow.matched == 0 { AGAINST_HINT } else { ENOUGH };
         if flow.matched * 4 >= all && (flow.matched >= 3 || flow.hinted) {

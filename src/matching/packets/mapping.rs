@@ -1,8 +1,6 @@
 //! Which length a packet has in ESP: the arithmetic that tells which packets can be which.
 
-use std::collections::{BTreeMap, HashMap};
-
-use foldhash::fast::FixedState;
+use std::collections::BTreeMap;
 
 use crate::transform::inference::{Catalogue, Family};
 use crate::transform::iv::IvPattern;
@@ -164,7 +162,8 @@ fn tfc_floor(esp: &Lengths) -> Option<u32> {
 #[derive(Clone, Debug, Default)]
 pub(in crate::matching) struct Mappings {
     distinct: Vec<Mapping>,
-    of: HashMap<u32, u8, FixedState>,
+    /// Number of the mapping of each SA that has one of its own.
+    of: Vec<Option<u8>>,
 }
 
 impl Mappings {
@@ -174,7 +173,12 @@ impl Mappings {
             self.distinct.push(mapping);
             self.distinct.len() - 1
         });
-        self.of.insert(sa, u8::try_from(at).unwrap_or(0));
+        if self.of.len() <= sa as usize {
+            self.of.resize(sa as usize + 1, None);
+        }
+        if let Some(number) = self.of.get_mut(sa as usize) {
+            *number = Some(u8::try_from(at).unwrap_or(0));
+        }
     }
 
     pub(in crate::matching) fn is_empty(&self) -> bool {
@@ -183,21 +187,19 @@ impl Mappings {
 
     /// Number of the SA's mapping. An SA without one of its own has the first.
     pub(in crate::matching) fn number(&self, sa: u32) -> u8 {
-        self.of.get(&sa).copied().unwrap_or(0)
+        self.of.get(sa as usize).copied().flatten().unwrap_or(0)
     }
 
     /// SAs without a mapping of their own have this one.
     pub(in crate::matching) fn put_first(&mut self, usual: Mapping) {
         let all: Vec<(u32, Mapping)> = self.sas().into_iter().filter_map(|sa| Some((sa, self.of(sa)?))).collect();
-        *self = Self { distinct: vec![usual], of: HashMap::default() };
+        *self = Self { distinct: vec![usual], of: Vec::new() };
         all.into_iter().for_each(|(sa, mapping)| self.insert(sa, mapping));
     }
 
     /// The SAs that have one of their own.
     pub(in crate::matching) fn sas(&self) -> Vec<u32> {
-        let mut sas: Vec<u32> = self.of.keys().copied().collect();
-        sas.sort_unstable();
-        sas
+        (0..).zip(&self.of).filter(|(_, own)| own.is_some()).map(|(sa, _)| sa).collect()
     }
 
     /// The SA's mapping.

@@ -22,7 +22,8 @@ pub(in crate::matching) struct Edges {
     plain: Vec<(FlowId, i64)>,
     /// By SA, on the tunnel's clock.
     tunnel: Vec<(u32, i64)>,
-    pairs: BTreeMap<u32, Extent>,
+    /// By SA.
+    pairs: Vec<Option<Extent>>,
 }
 
 impl Edges {
@@ -32,9 +33,12 @@ impl Edges {
         let (Some(plain), Some(tunnel), true) = (plain.time.ns(), packet.time.ns(), confidence >= SURELY) else {
             return;
         };
-        let sa = packet.sa;
-        let both = Extent { plain: (plain, plain), tunnel: (tunnel, tunnel) };
-        let own = self.pairs.entry(sa).or_insert(both);
+        let at = packet.sa as usize;
+        if self.pairs.len() <= at {
+            self.pairs.resize(at + 1, None);
+        }
+        let Some(own) = self.pairs.get_mut(at) else { return };
+        let own = own.get_or_insert(Extent { plain: (plain, plain), tunnel: (tunnel, tunnel) });
         own.plain = (own.plain.0.min(plain), own.plain.1.max(plain));
         own.tunnel = (own.tunnel.0.min(tunnel), own.tunnel.1.max(tunnel));
     }
@@ -53,8 +57,8 @@ impl Edges {
         tunnel_of: impl Fn(u32) -> Option<T>,
     ) -> BTreeMap<T, u64> {
         let mut extents: BTreeMap<T, Extent> = BTreeMap::new();
-        for (sa, own) in &self.pairs {
-            let Some(tunnel) = tunnel_of(*sa) else { continue };
+        for (sa, own) in (0..).zip(&self.pairs) {
+            let Some((own, tunnel)) = own.as_ref().zip(tunnel_of(sa)) else { continue };
             let all = extents.entry(tunnel).or_insert(*own);
             all.plain = (all.plain.0.min(own.plain.0), all.plain.1.max(own.plain.1));
             all.tunnel = (all.tunnel.0.min(own.tunnel.0), all.tunnel.1.max(own.tunnel.1));

@@ -57,7 +57,8 @@ impl Chain {
     }
 
     pub(crate) fn then(self, time: i64) -> Self {
-        Self::new(time, self.older())
+        let [a, b, c, _] = self.times;
+        Self { times: [time, a, b, c] }
     }
 
     /// Whether a frame of this time, which continues the chain, ends a cluster of it.
@@ -67,8 +68,12 @@ impl Chain {
 
     /// How many frames the cluster has that a frame of this time ends: 1 where it ends none.
     fn frames_at(&self, time: i64) -> usize {
-        let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
         let [latest, second, ..] = self.times;
+        // Most frames have no equal.
+        if latest == VACANT {
+            return 1;
+        }
+        let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
         // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.
         let even = second == VACANT || time.abs_diff(latest) <= latest.abs_diff(second).saturating_mul(RATIO * RATIO);
         let ends = |(at, (start, before)): (usize, (&i64, &i64))| {
