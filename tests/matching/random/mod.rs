@@ -34,10 +34,12 @@ const TROUBLES: usize = 1;
 /// Scenarios beyond the usual ones, each of which brought a false claim once: equal packets seen by two clocks, timestamps of whole seconds,
 /// the beginning of a direction that is not known yet, holes in the plain capture, a clock that is set, pairs before the first that is proved,
 /// losses that the exit contradicts, flows called outside because of packets from before the tunnel's capture or because the tap shows one
-/// direction only, holes that a shifted alignment steps over, lanes that timestamps of milliseconds do not tell apart.
-const ONCE_FALSE: [u64; 30] = [
+/// direction only, holes that a shifted alignment steps over, lanes that timestamps of milliseconds do not tell apart; a shift by bursts whose
+/// rivals were looked for with less luck, packets without equals among equal ones, a hole behind the first frame of a capture.
+const ONCE_FALSE: [u64; 43] = [
     10052, 10098, 10212, 10355, 10534, 10602, 10704, 10716, 20069, 20171, 20189, 20272, 20325, 30012, 30204, 30313,
-    60116, 60200, 60261, 60267, 60282, 60416, 60428, 60537, 60595, 60609, 60671, 60795, 60798, 70165,
+    60116, 60200, 60261, 60267, 60282, 60416, 60428, 60537, 60595, 60609, 60671, 60795, 60798, 70165, 200329, 200335,
+    201254, 201264, 300079, 300125, 300286, 300551, 300766, 300987, 300999, 301570, 302424,
 ];
 /// Unusual scenarios in which pairs above 0.9 are wrong, of directions whose loss is undetermined: packets of one size at a random pace, some of which
 /// overtake others before they are numbered.
@@ -216,6 +218,8 @@ fn latency_claim(scenario: &Scenario, made: &Made, own: &Value) -> Option<String
     let within = clock["uncertainty_ns"].as_i64().filter(|_| known)? + 2 * scenario.step_ns as i64 + 2_000;
     let (least, most) = made.truth.get(&way(own))?.apart?;
     let claimed = own["latency_ns"]["p50"].as_i64()?;
+    // Quantiles are known to one part in 256.
+    let within = within + claimed.abs() / 256;
     let is_right = claimed >= least as i64 - within && claimed <= most as i64 + within;
     (!is_right).then(|| format!("{}: latency {claimed} +- {within}, it is {least} to {most}", way(own)))
 }
