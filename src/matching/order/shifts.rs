@@ -241,10 +241,10 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
             apart > usual && (NEAR.iter().any(better) || is_near_end && NEAR.iter().any(fits))
         };
         let mut strays: Vec<usize> = (from..to).filter(is_stray).collect();
-        // The order is found again where the usual delay is.
+        // At either end of all pairs the order is found where the usual delay is.
         let is_unlike = |at: &usize| {
             let delay = self.members.get(*at).map_or(base, PlacedPair::delay);
-            delay.saturating_sub(base).saturating_abs() as f64 > SAME * spread
+            (*at < begin || *at >= end) && delay.saturating_sub(base).saturating_abs() as f64 > SAME * spread
         };
         let beside = |at: usize| {
             let before = (from..at).rev().take_while(is_unlike);
