@@ -53,17 +53,16 @@ fn repeated(repeated: u64, missed: u64) -> Option<Undetermined> {
     (are_more_than_few(repeated, missed) && missed > repeated / 4).then(|| doubt::repeated(repeated, missed))
 }
 
-/// Why a loss of `lost` packets is not known where contents are visible and packets are equal to others.
-fn among_equals(sa: &SaTally, missed: u64, lost: u64) -> Option<Undetermined> {
-    if sa.is_by_order() {
-        return None;
-    }
-    if lost > 0 && are_more_than_few(sa.strays, lost) {
+/// Why a loss of `lost` packets is not known where packets are equal to others; `again`: plaintext packets that repeat one.
+fn among_equals(sa: &SaTally, missed: u64, lost: u64, again: u64) -> Option<Undetermined> {
+    if !sa.is_by_order() && lost > 0 && are_more_than_few(sa.strays, lost) {
         return Some(doubt::far_apart(sa.strays, lost));
     }
-    let is_guessed = sa.guessed.saturating_mul(2) > sa.matched;
-    let on_both_sides = is_guessed && are_more_than_few(missed.min(sa.alone), missed.max(sa.alone));
-    on_both_sides.then(|| doubt::equal_on_both_sides(missed, sa.alone))
+    let is_guessed = !sa.is_by_order() && sa.guessed.saturating_mul(2) > sa.matched;
+    if is_guessed && are_more_than_few(missed.min(sa.alone), missed.max(sa.alone)) {
+        return Some(doubt::equal_on_both_sides(missed, sa.alone));
+    }
+    repeated(again, missed)
 }
 
 /// Whether packets that contradict a loss are more than an edge or a stray pair explains.
@@ -119,8 +118,7 @@ impl Matcher {
         }
         let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
-        let unproved = among_equals(sa, missed, lost).or_else(|| self.unproved(at, sa, lost));
-        if let Some(own) = unproved.or_else(|| repeated(again, missed)) {
+        if let Some(own) = self.unproved(at, sa, lost).or_else(|| among_equals(sa, missed, lost, again)) {
             return Some(own);
         }
         // Where many pairs are guesses, what is left over is one, too; most of all where packets of both sides are.
