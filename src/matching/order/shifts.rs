@@ -321,7 +321,7 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
             (true, false) => NEEDED,
             (false, _) => NEEDED_ALONE,
         };
-        // Whatever the delay says against it, this is enough.
+        // With this much from lengths and changes, no delay can make the part unproved.
         let enough = if level.is_some() { needed + MOST_BY_LEVEL } else { needed };
         may_be_alone
             && SHIFTS.iter().all(|shift| {

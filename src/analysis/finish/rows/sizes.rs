@@ -336,7 +336,7 @@ impl IntegerParts {
 }
 
 impl Row {
-    /// Adds packets of so many octets, with so many of trailers behind each.
+    /// Adds packets of one size in octets, each followed by a trailer of the given octets.
     fn add(&mut self, tap: &Tap<'_>, cell: &Cell, (outer_bytes, trailer): (u32, u64), parts: IntegerParts) {
         let (frames, l1_bytes) = tap.counted(cell);
         let l1_bytes = l1_bytes.saturating_sub(trailer.saturating_mul(frames));

@@ -83,7 +83,7 @@ impl SaBins {
         Self::of_at_most(MAX_SA_BINS, bin_ns)
     }
 
-    /// So many bins at most.
+    /// The most bins that are kept.
     pub(crate) fn of_at_most(most: usize, bin_ns: u64) -> Self {
         let width = i64::try_from(bin_ns).unwrap_or(i64::MAX).max(1);
         Self { width, joined: 1, sas: Vec::new(), copies: BTreeMap::new(), bins: 0, most }

@@ -64,7 +64,7 @@ impl Marked {
     fn recur(&self, packets: u64) -> bool {
         let set: u32 = self.bits.iter().map(|word| word.count_ones()).sum();
         let all = f64::from(u64::BITS) * Self::WORDS as f64;
-        // Of so many random bits, that many are set (linear counting).
+        // Linear counting: how many different values set this share of the bits.
         let distinct = -all * (1.0 - f64::from(set) / all).ln();
         set <= Self::FULL && packets as f64 > 1.5 * distinct + 1.0
     }

@@ -77,7 +77,7 @@ impl Pattern {
     /// How many contents equal frames have, about.
     fn distinct(&self) -> u64 {
         match self.contents.get(KEPT - 1) {
-            // Of so many digests spread evenly, the last one kept is as far as that.
+            // Digests are spread evenly: how far the last one kept is says how many there are.
             Some((last, _)) => {
                 u64::try_from(u128::from(u64::MAX) * KEPT as u128 / u128::from(*last).max(1)).unwrap_or(u64::MAX)
             }
