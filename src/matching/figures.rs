@@ -136,7 +136,9 @@ impl Matcher {
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = if order_lost { u64::MAX } else { self.unexplained() };
         let unseen = self.unseen_ways(&flows);
-        let open = |id: u32, flow: &Flow| flow.may_be_in(unexplained) || is_unseen(&flows, id, flow, &unseen);
+        let open = |id: u32, flow: &Flow| {
+            flow.may_be_in(unexplained) || is_unseen(&flows, id, flow, &unseen) || flows.is_sparse(id)
+        };
         let unknown = flows.iter().filter(|(id, flow)| flow.aside == 0 && !flows.is_selected(*id) && open(*id, flow));
         pairs.undetermined_plain += unknown.map(|(_, flow)| flow.unmatched).sum::<u64>();
         let (outside, outside_plain, more_outside) = outside(&flows, unexplained, &unseen);
@@ -181,7 +183,8 @@ impl Matcher {
             return u64::MAX;
         }
         let sas = self.tally.sas.iter().enumerate();
-        let unfound = sas.filter(|(at, sa)| sa.matched == 0 && self.order.is_unfound(*at as u32));
+        let is_unfound = |at: u32, sa: &SaTally| sa.matched == 0 && self.order.is_unfound(at) || sa.is_hardly_found();
+        let unfound = sas.filter(|(at, sa)| is_unfound(*at as u32, sa));
         unfound.map(|(_, sa)| sa.alone).sum()
     }
 

@@ -170,7 +170,7 @@ fn ends(report: &MatchReport) -> Option<Finding> {
 fn holes(silent: &[Silent]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for tap in ["plain", "tunnel", "exit"] {
-        let own: Vec<&Silent> = silent.iter().filter(|own| own.tap == tap && !own.open).collect();
+        let own: Vec<&Silent> = silent.iter().filter(|own| own.tap == tap && !own.open && !own.is_tick).collect();
         let Some(longest) = own.iter().max_by_key(|own| own.to_ns.saturating_sub(own.from_ns)) else { continue };
         let packets: u64 = own.iter().map(|own| own.packets).sum();
         let evidence = format!(

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::matching::Matcher;
+use crate::matching::content::alike::FARTHEST_ALIKE;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
 use crate::matching::measure::doubt::Doubt;
 use crate::matching::measure::losses::Losses;
+use crate::matching::measure::silence::Silences;
 use crate::matching::measure::tally::SaTally;
 use crate::model::Address;
 use crate::model::pairs::Undetermined;
@@ -53,14 +55,18 @@ fn repeated(repeated: u64, missed: u64) -> Option<Undetermined> {
     (are_more_than_few(repeated, missed) && missed > repeated / 4).then(|| doubt::repeated(repeated, missed))
 }
 
-/// Why a loss of `lost` packets is not known where packets are equal to others; `again`: plaintext packets that repeat one.
-fn among_equals(sa: &SaTally, missed: u64, lost: u64, again: u64) -> Option<Undetermined> {
+/// Why a loss of `lost` packets is not known where packets are equal to others; `again`: plaintext packets that repeat one; `edge`: packets that
+/// may be inside the time of both captures or not.
+fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64) -> Option<Undetermined> {
     if !sa.is_by_order() && lost > 0 && are_more_than_few(sa.strays, lost) {
         return Some(doubt::far_apart(sa.strays, lost));
     }
     let is_guessed = !sa.is_by_order() && sa.guessed.saturating_mul(2) > sa.matched;
     if is_guessed && are_more_than_few(missed.min(sa.alone), missed.max(sa.alone)) {
         return Some(doubt::equal_on_both_sides(missed, sa.alone));
+    }
+    if is_guessed && are_more_than_few(edge, lost) {
+        return Some(doubt::equal_at_an_edge(lost, edge));
     }
     repeated(again, missed)
 }
@@ -78,9 +84,22 @@ impl Matcher {
     /// lost, whichever packets they are.
     pub(super) fn is_counted(&self, at: usize, sa: &SaTally, missing: u64) -> bool {
         /// Packets that may be on their way at either end.
-        const ON_THEIR_WAY: u64 = 2;
+        const ON_THEIR_WAY: i64 = 2;
+        /// And as a share of what is missing, as 1 in N.
+        const OF_MISSING: u64 = 10;
         let seen = sa.alone + sa.uncovered + missing;
-        missing > 0 && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= ON_THEIR_WAY)
+        let [(from, to), (begin, end)] = self.ledger.recorded;
+        let packets = i64::try_from(seen).unwrap_or(i64::MAX).max(1);
+        let on_their_way = (to.saturating_sub(from) / packets).saturating_mul(ON_THEIR_WAY);
+        let same_time = from.abs_diff(begin).max(to.abs_diff(end)) <= on_their_way.unsigned_abs();
+        // What is not counted must be little beside what is missing.
+        let most = ON_THEIR_WAY.unsigned_abs().min(missing / OF_MISSING);
+        // As many may be missing in a hole of one capture as the other one shows before it or after it.
+        let recorded = !self.ledger.silences.iter().any(Silences::has_long);
+        recorded
+            && same_time
+            && missing > 0
+            && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= most)
     }
 
     /// Why it is not known how many packets of a direction were lost, as far as its pairs say so themselves.
@@ -94,19 +113,11 @@ impl Matcher {
         left: &LeftOver,
     ) -> Option<Undetermined> {
         let missed = losses.missed.get(&at).copied().unwrap_or(0);
-        if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
-            return Some(doubt::untimely());
+        if let Some(own) = self.disordered(at, sa, (missing, missed), clock) {
+            return Some(own);
         }
-        if sa.is_by_order() && self.order.is_way_guessed(at) && (missed > 0 || sa.alone > 0 || missing > 0) {
-            return Some(doubt::undirected(missed, sa.alone, missing));
-        }
-        // Packets without counterpart on both sides: the order was lost.
-        if sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at)) {
-            return Some(doubt::adrift(missed, sa.alone));
-        }
-        let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
-        if let Some((plain, tunnelled)) = torn {
-            return Some(doubt::adrift(plain, tunnelled));
+        if let Some(count) = losses.sparse.get(&at) {
+            return Some(doubt::sparse(sa.matched, *count));
         }
         // Windows cannot be compared without a clock.
         let uncovered = losses.uncovered.get(&at).copied().unwrap_or(0) + sa.uncovered;
@@ -118,7 +129,9 @@ impl Matcher {
         }
         let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
-        if let Some(own) = self.unproved(at, sa, lost).or_else(|| among_equals(sa, missed, lost, again)) {
+        if let Some(own) =
+            self.unproved(at, sa, lost).or_else(|| among_equals(sa, (missed, lost), again, self.edge(sa, uncovered)))
+        {
             return Some(own);
         }
         // Where many pairs are guesses, what is left over is one, too; most of all where packets of both sides are.
@@ -143,6 +156,34 @@ impl Matcher {
         }
         let arrived = losses.arrived(at, sa);
         are_more_than_few(arrived, missed).then(|| doubt::arrived(arrived, missed))
+    }
+
+    /// Why it is not known how many packets of a direction were lost, where the order of packets was not found or was lost. `missing`: numbers;
+    /// `missed`: plaintext packets.
+    fn disordered(&self, at: u32, sa: &SaTally, (missing, missed): (u64, u64), clock: &Clock) -> Option<Undetermined> {
+        if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
+            return Some(doubt::untimely());
+        }
+        if sa.is_by_order() && self.order.is_way_guessed(at) && (missed > 0 || sa.alone > 0 || missing > 0) {
+            return Some(doubt::undirected(missed, sa.alone, missing));
+        }
+        if sa.is_hardly_found() {
+            return Some(doubt::unfound(missing));
+        }
+        // Packets without counterpart on both sides: the order was lost.
+        if sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at)) {
+            return Some(doubt::adrift(missed, sa.alone));
+        }
+        let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
+        torn.map(|(plain, tunnelled)| doubt::adrift(plain, tunnelled))
+    }
+
+    /// How many packets of an SA may be inside the time of both captures or not, where their pairs are guesses that do not say how long they are
+    /// on their way. `uncovered`: packets that are taken to be outside.
+    fn edge(&self, sa: &SaTally, uncovered: u64) -> u64 {
+        let [(from, to), _] = self.ledger.recorded;
+        let span = to.saturating_sub(from).max(1) as f64;
+        if uncovered == 0 { 0 } else { (FARTHEST_ALIKE as f64 / span * sa.matched as f64).min(uncovered as f64) as u64 }
     }
 
     /// Why a loss of `lost` packets is not known where pairs by order are not proved.

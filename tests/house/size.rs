@@ -31,7 +31,7 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("matching/figures.rs", "figures", 110, "the doubts about a direction, in their order"),
     ("engine/trials.rs", "report", 70, "a report put together member by member"),
     ("matching/measure/losses.rs", "ends", 80, "one pass over the packets of both ends"),
-    ("matching/measure/silence.rs", "judge", 70, "the cases of a silence, in their order"),
+    ("matching/measure/silence/verdict.rs", "judge", 80, "the cases of a silence, in their order"),
     ("matching/measure/sizes.rs", "add", 70, "the parts of one packet, summed one by one"),
     ("matching/measure/tally.rs", "count", 120, "everything that one pair adds"),
     ("matching/order/lengths.rs", "succession", 70, "one walk over lengths with its bounds"),

@@ -26,7 +26,7 @@ pub(in crate::matching) struct Usual {
 }
 
 /// The longest that equal packets are taken to be apart by one clock, in nanoseconds, until their delay is known.
-const FARTHEST_ALIKE: u64 = 50_000_000;
+pub(in crate::matching) const FARTHEST_ALIKE: u64 = 50_000_000;
 
 impl Matcher {
     /// Makes sure that plaintext packets can be found by content.

@@ -1,6 +1,7 @@
 //! Packets from the near plaintext side to the far one. Both are in clear, so identity decides, and what one side lacks was lost.
 
 mod judge;
+mod missed;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,11 +10,11 @@ use foldhash::fast::FixedState;
 use super::identity::Identity;
 use super::queue::Queue;
 use crate::dissect::IpHeader;
-use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
+use crate::matching::limits::{HELD_PAIRS, MAX_EXAMPLES, MAX_FLOWS, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::matching::measure::clock::{Clock, Difference, Differences};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::quantiles::Quantiles;
-use crate::matching::measure::silence::{Expected, Silences};
+use crate::matching::measure::silence::Silences;
 use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::ledger::Plain;
 use crate::matching::packets::numbers::Numbers;
@@ -44,6 +45,10 @@ pub(in crate::matching) struct FlowEnds {
     /// Packets seen on both sides, more of them on their way from the plain side to the far one.
     balance: i64,
     pub(in crate::matching) matched: u64,
+    /// Pairs that may be others, for packets are equal.
+    equal: u64,
+    /// Packets from a time that the other side does not cover.
+    uncovered: u64,
     /// Packets that only the plain side showed, and only the far one, while both were recording.
     pub(in crate::matching) only_plain: u64,
     pub(in crate::matching) only_exit: u64,
@@ -197,6 +202,7 @@ impl EndToEnd {
         }
         if let Some((_, flow)) = self.flow(&plain) {
             flow.matched += 1;
+            flow.equal += u64::from(more);
             flow.reach.add(later_ns, true);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
         }
@@ -240,87 +246,6 @@ impl EndToEnd {
         self.reach.ever().unwrap_or((-ON_ITS_WAY_NS, ON_ITS_WAY_NS))
     }
 
-    /// A packet of the plain side that the far one did not show.
-    fn only_plain(&mut self, packet: &Waiting) {
-        let (least, most) = self.reach();
-        let from = self.far.first.map_or(i64::MAX, |first| first.saturating_sub(least));
-        if packet.ns < from || packet.ns.saturating_add(most) > self.far.latest {
-            self.uncovered += 1;
-            self.leave_untold(packet.pos);
-            return;
-        }
-        let Waiting { pos, ns, bytes, .. } = *packet;
-        let later = self.later(packet);
-        if self.is_repeated(packet) {
-            return self.leave_untold(pos);
-        }
-        let Some((flow, _)) = self.flow(packet) else { return self.leave_untold(pos) };
-        let expected = later.map(|(least, usual, most)| {
-            let at = |difference: i64| ns.saturating_add(difference);
-            Expected { least: at(least), usual: at(usual), most: at(most) }
-        });
-        let [_, far] = &mut self.silences;
-        let silence = expected.and_then(|expected| far.miss(flow, bytes, expected));
-        if silence.is_none() {
-            if let Some((_, ends)) = self.flow(packet) {
-                ends.only_plain += 1;
-            }
-            self.size(flow, bytes, false, 1);
-        }
-        if self.gone.len() < MAX_LOST {
-            self.gone.push(Gone { pos, ns, bytes, flow, silence });
-        }
-    }
-
-    /// A packet of the far side that the plain one did not show.
-    fn only_exit(&mut self, packet: &Waiting) {
-        let (least, most) = self.reach();
-        let from = self.near.first.map_or(i64::MAX, |first| first.saturating_add(most));
-        if packet.ns < from || packet.ns.saturating_sub(least) > self.near.latest {
-            self.uncovered += 1;
-            return;
-        }
-        if self.is_repeated(packet) {
-            return;
-        }
-        let Waiting { ns, bytes, .. } = *packet;
-        let later = self.later(packet);
-        let Some((flow, _)) = self.flow(packet) else { return };
-        let expected = later.map(|(least, usual, most)| {
-            let at = |difference: i64| ns.saturating_sub(difference);
-            Expected { least: at(most), usual: at(usual), most: at(least) }
-        });
-        let [near, _] = &mut self.silences;
-        if expected.and_then(|expected| near.miss(flow, bytes, expected)).is_none() {
-            if let Some((_, ends)) = self.flow(packet) {
-                ends.only_exit += 1;
-            }
-            self.size(flow, bytes, true, 1);
-        }
-    }
-
-    /// Leaves open what repeats a packet seen shortly before: a TAP may have shown it twice.
-    fn is_repeated(&mut self, packet: &Waiting) -> bool {
-        if packet.again
-            && let Some((_, flow)) = self.flow(packet)
-        {
-            flow.open += 1;
-        }
-        packet.again
-    }
-
-    fn leave_untold(&mut self, pos: FramePos) {
-        if self.untold.len() < MAX_MISSED {
-            self.untold.insert(pos);
-        }
-    }
-
-    /// Packets of the plain side that the far one did not show, or of which it says nothing; `None` where these are too many to be told.
-    pub(in crate::matching) fn not_arrived(&self) -> Option<HashSet<FramePos, FixedState>> {
-        let all_known = self.gone.len() < MAX_LOST && self.untold.len() < MAX_MISSED;
-        all_known.then(|| self.gone.iter().map(|gone| gone.pos).chain(self.untold.iter().copied()).collect())
-    }
-
     /// By how much the far timestamps of a flow are later, at least, usually and at most.
     fn later(&mut self, packet: &Waiting) -> Option<(i64, i64, i64)> {
         let all = self.reach.lately();
@@ -340,6 +265,7 @@ impl EndToEnd {
         plain.iter().for_each(|packet| self.only_plain(packet));
         exit.iter().for_each(|packet| self.only_exit(packet));
         self.judge();
+        self.doubt_equal();
     }
 
     /// Packets seen on both sides so far.

@@ -6,16 +6,17 @@ mod silent;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
-    adrift, arrived, behind_silence, between, elsewhere, equal_on_both_sides, far_apart, guessed, repeated, timeless,
-    uncounted, undirected, unfound, unproved, untimely,
+    adrift, arrived, behind_silence, between, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
+    repeated, sparse, timeless, uncounted, undirected, unfound, unproved, untimely,
 };
 pub(crate) use self::silent::Silent;
 use super::losses::Losses;
 use super::silence::{IN_A_ROW, Known, Silences, Verdict, WAYS, is_no_chance};
-use super::tally::Tally;
+use super::tally::{SaTally, Tally};
 use super::watch::Step;
 use crate::matching::Matcher;
 use crate::matching::limits::MAX_MISSED;
+use crate::matching::order::shifts::Proof;
 use crate::model::pairs::Undetermined;
 
 /// Numbers that SAs skip over silences of the tunnel's tap, by silence and SA.
@@ -36,7 +37,11 @@ impl Jumps {
     /// Takes in a packet of an SA with its number, and the step that led to it.
     pub(in crate::matching) fn note(&mut self, silences: &Silences, sa: u32, raw: u32, ns: i64, step: Option<Step>) {
         let (silence, jump) = match step {
-            Some(step) => (silences.between(step.ns, ns), Jump { skipped: step.skipped, first: false }),
+            Some(step) => {
+                // Of a tick all that is skipped counts, and that nothing is.
+                let tick = silences.tick(ns).filter(|tick| step.skipped != Some(0) || step.ns < *tick);
+                (silences.between(step.ns, ns).or(tick), Jump { skipped: step.skipped, first: false })
+            }
             None => {
                 let skipped = u64::from(raw.saturating_sub(1));
                 (silences.just_ended(ns), Jump { skipped: Some(skipped), first: true })
@@ -45,7 +50,9 @@ impl Jumps {
         if let Some(from) = silence
             && self.of.len() < MAX_MISSED
         {
-            self.of.entry((from, sa)).or_insert(jump);
+            let own = self.of.entry((from, sa));
+            own.and_modify(|own| own.skipped = own.skipped.zip(jump.skipped).map(|(own, more)| own + more))
+                .or_insert(jump);
         }
     }
 
@@ -100,6 +107,11 @@ impl Doubt {
         let ends = losses.ends.as_ref().and_then(|ends| ends.open.get(&sa));
         let counts = [(self.plain.get(&sa), "tunnel"), (self.tunnel.get(&sa), "plain"), (ends, "exit")];
         let (count, tap) = counts.into_iter().find_map(|(count, tap)| Some((*count?, tap)))?;
+        let in_ticks = |silent: &Silent| silent.tap == tap && silent.open && silent.is_tick;
+        if self.silent.iter().any(in_ticks) || (tap == "exit" && losses.ends.as_ref().is_some_and(|ends| ends.in_ticks))
+        {
+            return Some(reasons::in_a_tick(count, tap));
+        }
         Some(Undetermined {
             alignments: 1,
             reason: format!(
@@ -117,7 +129,13 @@ impl Matcher {
     pub(in crate::matching) fn judge(&mut self) -> Doubt {
         let mut doubt = Doubt::default();
         self.ledger.silences.iter_mut().for_each(Silences::settle);
-        let (passed, pairs) = ways(&self.tally, &self.ledger.sas);
+        // Where the order was lost, what is left over in a silence proves nothing.
+        let is_sound = |sa: u32| {
+            let by_order = self.tally.sas.get(sa as usize).is_some_and(SaTally::is_by_order);
+            let proof = self.order.lane(sa).and_then(|lane| self.proofs.get(lane));
+            !(by_order && proof.is_some_and(Proof::is_open))
+        };
+        let (passed, pairs) = ways(&self.tally, &self.ledger.sas, is_sound);
         self.judge_tunnel(&mut doubt, passed.map(|passed| passed == Some(false)), pairs);
         self.judge_plain(&mut doubt, passed.map(|passed| passed == Some(true)), pairs);
         doubt
@@ -183,7 +201,12 @@ impl Matcher {
         let [plain, _] = &self.ledger.silences;
         let judged = plain.judge(&known);
         doubt.silent.extend(judged.values().map(|own| Silent::of("plain", own)));
-        let verdict = |from: i64, sa: u32| judged.get(&from)?.verdicts.get(way(sa)?).copied();
+        // What the exit showed and the plain tap did not, proves a hole, too.
+        let holes: BTreeSet<i64> = self.ends.iter().flat_map(|ends| ends.holes_in_plain()).collect();
+        let verdict = |from: i64, sa: u32| match holes.contains(&from) {
+            true => Some(Verdict::Hole),
+            false => judged.get(&from)?.verdicts.get(way(sa)?).copied(),
+        };
         let counts: Vec<(u32, u64, Verdict)> =
             plain.waiting().map(|(from, sa, count)| (sa, count, verdict(from, sa).unwrap_or(Verdict::Loss))).collect();
         let [plain, _] = &mut self.ledger.silences;
@@ -213,13 +236,17 @@ impl Matcher {
     }
 }
 
-/// Whether the packets of each way passed the plain tap first, and how many pairs it has.
-fn ways(tally: &Tally, sas: &[(crate::matching::Reach, usize)]) -> ([Option<bool>; WAYS], [u64; WAYS]) {
+/// Whether the packets of each way passed the plain tap first, as far as SAs whose pairs are sound tell, and how many pairs it has.
+fn ways(
+    tally: &Tally,
+    sas: &[(crate::matching::Reach, usize)],
+    is_sound: impl Fn(u32) -> bool,
+) -> ([Option<bool>; WAYS], [u64; WAYS]) {
     let (mut votes, mut pairs) = ([0_i64; WAYS], [0_u64; WAYS]);
-    for (sa, (_, way)) in tally.sas.iter().zip(sas) {
+    for ((at, sa), (_, way)) in (0..).zip(&tally.sas).zip(sas) {
         let (Some(votes), Some(pairs)) = (votes.get_mut(*way), pairs.get_mut(*way)) else { continue };
         let matched = i64::try_from(sa.matched).unwrap_or(i64::MAX);
-        *votes += match sa.encapsulated {
+        *votes += match sa.encapsulated.filter(|_| is_sound(at)) {
             Some(true) => matched,
             Some(false) => -matched,
             None => 0,

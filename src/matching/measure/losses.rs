@@ -25,6 +25,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
     /// Those of which is not known whether they are in the tunnel.
     pub(in crate::matching) aside: BTreeMap<u32, u64>,
+    /// Plaintext packets without counterpart of flows of which few others were found.
+    pub(in crate::matching) sparse: BTreeMap<u32, u64>,
     /// All plaintext packets that repeat one seen shortly before.
     pub(in crate::matching) repeated: BTreeMap<u32, u64>,
     /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
@@ -44,6 +46,8 @@ pub(in crate::matching) struct EndLosses {
     /// Packets that may have been lost or not, by SA and by way.
     pub(in crate::matching) open: BTreeMap<u32, u64>,
     pub(in crate::matching) open_ways: BTreeMap<i8, u64>,
+    /// Whether some of them are missing in ticks of the timestamps, in which frames were shown.
+    pub(in crate::matching) in_ticks: bool,
     /// By way: packets, and the addresses of the flows.
     pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
     /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
@@ -68,6 +72,11 @@ impl Losses {
                 *losses.repeated.entry(*sa).or_default() += counts.repeated;
             }
         }
+        for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_sparse(*flow)) {
+            if let Some(sa) = tally.flow_sa.get(&flow) {
+                *losses.sparse.entry(*sa).or_default() += counts.unmatched;
+            }
+        }
         for ((flow, bytes), count) in missed {
             losses.known_sizes += if flows.is_selected(*flow) { *count } else { 0 };
             if let Some(sa) = tally.flow_sa.get(flow).filter(|_| flows.is_selected(*flow)) {
@@ -86,7 +95,7 @@ impl Losses {
         unpaired: &HashSet<FramePos, FixedState>,
         lost: &[Lost],
     ) {
-        let mut own = EndLosses::default();
+        let mut own = EndLosses { in_ticks: ends.hides_in_ticks(), ..EndLosses::default() };
         let sas = sas(tally, flows);
         let balances = ends.balances();
         let of: Vec<Option<(i8, Option<u32>)>> = ends

@@ -4,8 +4,13 @@
 //! it was recording. Packets that must have passed it prove that it was not; sequence numbers that go on without a step prove that nothing
 //! passed it. Where neither is there, hole and outage cannot be told apart.
 
+mod ticks;
+mod verdict;
+
 use std::collections::BTreeMap;
 
+use self::ticks::Ticks;
+pub(in crate::matching) use self::verdict::{IN_A_ROW, is_no_chance};
 use crate::matching::limits::{MAX_MISSED, MAX_SILENCES};
 use crate::matching::order::delay::median;
 
@@ -18,15 +23,10 @@ const LEAST_GAPS: f64 = 4.0;
 const OPENING: usize = 16;
 /// By how much one gap may exceed the usual one where that is learnt.
 const OUTLIER: f64 = 8.0;
-/// Missing packets in a row that may be a hole.
-pub(in crate::matching) const IN_A_ROW: u64 = 6;
-/// The same for a silence of at least this many usual gaps.
-const IN_A_LONG_ROW: u64 = 3;
+/// Silences that are looked at.
+const LOOKED_AT: usize = 64;
+/// A silence of so many usual gaps is a long one.
 const LONG_GAPS: f64 = 16.0;
-/// Missing packets next to a silence that prove that the tap was recording.
-const ADJOINING: u64 = 3;
-/// How much rarer a row of losses by chance is than one in the capture, in nats.
-const NOT_BY_CHANCE: f64 = 7.0;
 
 /// When packets of one way were seen between two silences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +97,8 @@ pub(in crate::matching) struct Judged {
     pub(in crate::matching) to: i64,
     pub(in crate::matching) missing: u64,
     pub(in crate::matching) verdicts: [Verdict; WAYS],
+    /// Frames were shown meanwhile, but timestamps are too coarse to say when.
+    pub(in crate::matching) is_tick: bool,
 }
 
 /// What is known besides the silent tap.
@@ -115,6 +117,8 @@ pub(in crate::matching) struct Known<W, N> {
 #[derive(Debug)]
 pub(in crate::matching) struct Silences {
     latest: Option<(i64, u32)>,
+    first: i64,
+    ticks: Ticks,
     /// The usual gap between two frames, in nanoseconds; zero until the first gaps tell it.
     usual: f64,
     /// The first gaps. Each may be a silence until they tell what is usual.
@@ -131,6 +135,8 @@ impl Default for Silences {
     fn default() -> Self {
         Self {
             latest: None,
+            first: 0,
+            ticks: Ticks::default(),
             usual: 0.0,
             opening: Vec::new(),
             list: Vec::new(),
@@ -147,10 +153,12 @@ impl Silences {
         /// Frames over which the usual gap is learnt.
         const LEARNT: f64 = 64.0;
         let Some((latest, file)) = self.latest else {
-            self.latest = Some((ns, capture));
+            self.ticks.see(ns, true);
+            (self.first, self.latest) = (ns, Some((ns, capture)));
             return;
         };
         let gap = ns.saturating_sub(latest);
+        self.ticks.see(ns, gap > 0);
         if gap <= 0 {
             return;
         }
@@ -173,7 +181,11 @@ impl Silences {
 
     /// Whether a gap between two frames is more than the usual ones.
     fn is_silence(&self, gap: i64) -> bool {
-        gap as f64 > (LEAST_GAPS * self.usual).max(LEAST_NS)
+        match self.ticks.step() {
+            // A tick without a frame.
+            Some(step) => gap >= 2 * step && gap as f64 > LEAST_GAPS * self.usual * self.ticks.for_each(),
+            None => gap as f64 > (LEAST_GAPS * self.usual).max(LEAST_NS),
+        }
     }
 
     /// Learns from the first gaps, or from all where there are no more, what is usual, and keeps the silences among them.
@@ -234,10 +246,9 @@ impl Silences {
 
     /// The longest silence that a time touches.
     fn touched(&self, from: i64, to: i64) -> Option<&Silence> {
-        /// Silences that are looked at.
-        const LOOKED_AT: usize = 64;
-        let at = self.list.partition_point(|own| own.to <= from);
-        let touched = self.list.get(at..).unwrap_or_default().iter().take_while(|own| own.from < to);
+        // Timestamps may be coarse: a packet of the tick before it, or behind it, may have been in it.
+        let at = self.list.partition_point(|own| own.to < from);
+        let touched = self.list.get(at..).unwrap_or_default().iter().take_while(|own| own.from <= to);
         touched.take(LOOKED_AT).max_by_key(|own| own.lasts())
     }
 
@@ -246,7 +257,19 @@ impl Silences {
         if self.list.last().is_none_or(|last| last.to <= from) {
             return None;
         }
-        self.touched(from, to).filter(|own| from <= own.from && own.to <= to).map(|own| own.from)
+        let at = self.list.partition_point(|own| own.from < from);
+        let within = self.list.get(at..).unwrap_or_default().iter().take_while(|own| own.to <= to);
+        within.take(LOOKED_AT).max_by_key(|own| own.lasts()).map(|own| own.from)
+    }
+
+    /// The tick of a time, where ticks are so long that they hide silences.
+    pub(in crate::matching) fn tick(&self, ns: i64) -> Option<i64> {
+        self.ticks.of(ns)
+    }
+
+    /// Whether the tap was silent for much longer than it usually is.
+    pub(in crate::matching) fn has_long(&self) -> bool {
+        self.list.iter().any(|own| own.lasts() as f64 >= LONG_GAPS * self.usual)
     }
 
     /// The silence that has just ended, where it did so no longer ago than it lasted.
@@ -258,6 +281,7 @@ impl Silences {
     /// A packet of the other side was not seen. The silence in which it was expected, if any: it then waits for the verdict.
     pub(in crate::matching) fn miss(&mut self, who: u32, bytes: u32, expected: Expected) -> Option<i64> {
         let silence = self.touched(expected.least, expected.most).map(|own| own.from);
+        let silence = silence.or_else(|| self.ticks.of(expected.usual));
         if self.missed.len() < MAX_MISSED {
             self.missed.push(Missed { ns: expected.usual, who, silence });
         }
@@ -285,97 +309,6 @@ impl Silences {
     pub(in crate::matching) fn take_waiting(&mut self) -> BTreeMap<(i64, u32, u32), u64> {
         std::mem::take(&mut self.waiting)
     }
-
-    /// Decides what each silence in which packets are missing was. Those that are not named were losses.
-    pub(in crate::matching) fn judge(
-        &self,
-        known: &Known<impl Fn(u32) -> Option<usize>, impl Fn(i64, usize, u64) -> Option<u64>>,
-    ) -> BTreeMap<i64, Judged> {
-        let mut counts: BTreeMap<i64, [u64; WAYS]> = BTreeMap::new();
-        for ((from, who, _), count) in &self.waiting {
-            if let Some(own) = (known.way)(*who).and_then(|way| counts.entry(*from).or_default().get_mut(way)) {
-                *own += count;
-            }
-        }
-        let mut times: [Vec<i64>; WAYS] = Default::default();
-        let mut alive = [0_u64; WAYS];
-        for missed in &self.missed {
-            if let Some(way) = (known.way)(missed.who)
-                && let (Some(times), Some(alive)) = (times.get_mut(way), alive.get_mut(way))
-            {
-                times.push(missed.ns);
-                *alive += u64::from(missed.silence.is_none());
-            }
-        }
-        times.iter_mut().for_each(|times| times.sort_unstable());
-        let least = |silence: &Silence| {
-            if silence.lasts() as f64 >= LONG_GAPS * self.usual { IN_A_LONG_ROW } else { IN_A_ROW }
-        };
-        let mut few = [0; WAYS];
-        for (from, counts) in &counts {
-            let silence = self.list.binary_search_by_key(from, |own| own.from).ok().and_then(|at| self.list.get(at));
-            let least = silence.map_or(IN_A_ROW, least);
-            few.iter_mut().zip(counts).for_each(|(few, own)| *few += if *own < least { *own } else { 0 });
-        }
-        let mut judged = BTreeMap::new();
-        for (from, missing) in counts {
-            let Ok(at) = self.list.binary_search_by_key(&from, |own| own.from) else { continue };
-            let Some(silence) = self.list.get(at) else { continue };
-            let mut verdicts = [None; WAYS];
-            for (way, verdict) in verdicts.iter_mut().enumerate() {
-                let of = |counts: &[u64; WAYS]| counts.get(way).copied().unwrap_or(0);
-                let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
-                let is_row = count >= least(silence) && is_no_chance(count, lost, pairs);
-                if count == 0 || !(is_row || silence.border) {
-                    continue;
-                }
-                let times = times.get(way).map_or(&[][..], Vec::as_slice);
-                if self.adjoining(at, way, times) >= ADJOINING {
-                    *verdict = Some(Verdict::Loss);
-                    continue;
-                }
-                let passed = known.passed.get(way).copied().unwrap_or(false);
-                *verdict = Some(match (known.skipped)(from, way, count) {
-                    _ if passed => Verdict::Hole,
-                    Some(skipped) if skipped * 2 >= count => Verdict::Hole,
-                    Some(skipped) if skipped * 10 <= count => Verdict::Loss,
-                    None if silence.border => Verdict::Hole,
-                    _ => Verdict::Open,
-                });
-            }
-            let hole = verdicts.contains(&Some(Verdict::Hole));
-            if !hole && !verdicts.contains(&Some(Verdict::Open)) {
-                continue;
-            }
-            let verdicts = verdicts.map(|own| if hole { Verdict::Hole } else { own.unwrap_or(Verdict::Loss) });
-            let missing = missing.iter().sum();
-            judged.insert(from, Judged { from, to: silence.to, missing, verdicts });
-        }
-        judged
-    }
-
-    /// Missing packets of a way just before or after a silence, with no pair between it and them: the tap was recording then.
-    fn adjoining(&self, at: usize, way: usize, times: &[i64]) -> u64 {
-        let Some(silence) = self.list.get(at) else { return 0 };
-        let seen = |after: &[Seen; WAYS]| after.get(way).copied().unwrap_or(Seen::NEVER);
-        let earlier = self.list.get(..at).unwrap_or_default().iter().rev().map(|own| seen(&own.after));
-        let mut earlier = earlier.chain([seen(&self.before)]);
-        let last = earlier.find(|seen| seen.last > i64::MIN).map_or(i64::MIN, |seen| seen.last);
-        let later = self.list.get(at..).unwrap_or_default().iter().map(|own| seen(&own.after));
-        let first = later.map(|seen| seen.first).find(|first| *first < i64::MAX).unwrap_or(i64::MAX);
-        let count = |from: i64, to: i64| {
-            let (low, high) = (times.partition_point(|ns| *ns <= from), times.partition_point(|ns| *ns < to));
-            high.saturating_sub(low) as u64
-        };
-        count(last, silence.from) + count(silence.to, first)
-    }
-}
-
-/// Whether so many losses in a row are more than chance brings about: `lost` others of `pairs` packets.
-pub(in crate::matching) fn is_no_chance(count: u64, lost: u64, pairs: u64) -> bool {
-    let all = (pairs + lost + 2) as f64;
-    let share = (lost as f64 + 1.0) / all;
-    count as f64 * -share.ln() >= all.ln() + NOT_BY_CHANCE
 }
 
 #[cfg(test)]

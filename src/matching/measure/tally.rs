@@ -372,6 +372,13 @@ impl SaTally {
         order > content + decrypted
     }
 
+    /// Whether so few of its packets were found, by order, that these may be chance.
+    pub(in crate::matching) const fn is_hardly_found(&self) -> bool {
+        const FEW: u64 = 8;
+        const OF: u64 = 10;
+        self.is_by_order() && self.matched < FEW && self.alone > self.matched * OF
+    }
+
     /// Whether most packets have equals.
     pub(in crate::matching) const fn is_alike(&self) -> bool {
         self.ambiguous.saturating_mul(2) > self.matched

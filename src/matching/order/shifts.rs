@@ -38,7 +38,7 @@ const SAME: f64 = 8.0;
 /// Deviations from packet to packet below this share of their distance do not make one the next.
 const OF_DISTANCE: f64 = 0.5;
 /// What may speak for a shifted part that follows one that is proved.
-const NOT_WORSE: f64 = -6.0;
+const NOT_WORSE: f64 = -2.0;
 /// Pairs of a part that may be strays, as 1 in N.
 const MOST_STRAY: usize = 4;
 /// By how much clocks may drift apart.

@@ -52,10 +52,10 @@ pub(in crate::matching) struct Flow {
 
 impl Flow {
     /// Whether its packets may be among the `unexplained` packets of the tunnel: those of SAs that were not found on the plain side.
-    /// Never where the flow was found in the tunnel or seen in clear beside it, nor where it has more than twice as many packets;
+    /// Never where a tenth of the flow was found in the tunnel or seen in clear beside it, nor where it has more than twice as many packets;
     /// always where nothing is known of the tunnel ([`u64::MAX`]).
     pub(in crate::matching) const fn may_be_in(&self, unexplained: u64) -> bool {
-        let is_known = self.matched > 0 || self.clear > 0;
+        let is_known = self.matched * 10 > self.unmatched || self.clear > 0;
         unexplained == u64::MAX || (!is_known && self.unmatched / 2 < unexplained)
     }
 }
@@ -150,5 +150,16 @@ impl Flows {
     pub(in crate::matching) fn is_selected(&self, id: FlowId) -> bool {
         let flow = self.get(id);
         flow.matched > 0 && flow.matched * 10 >= flow.matched + flow.unmatched && flow.clear <= flow.matched
+    }
+
+    /// Whether few of its packets were found in the tunnel, but these for sure: it is neither outside nor known to be lost.
+    pub(in crate::matching) fn is_sparse(&self, id: FlowId) -> bool {
+        /// Pairs that are no chance.
+        const ENOUGH: u64 = 3;
+        let flow = self.get(id);
+        !self.is_selected(id)
+            && flow.clear <= flow.matched
+            && flow.reach.sure() >= ENOUGH
+            && flow.reach.sure() * 2 > flow.matched
     }
 }

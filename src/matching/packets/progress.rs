@@ -15,8 +15,33 @@ pub(in crate::matching) struct Progress {
     /// Packets that were left out as copies.
     pub(in crate::matching) copies: u64,
     pub(in crate::matching) ended: bool,
+    pub(in crate::matching) stamps: Stamps,
+}
+
+/// How exact the timestamps of a capture are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::matching) struct Stamps {
     /// What all times are multiples of, in nanoseconds.
-    pub(in crate::matching) step: i64,
+    step: i64,
+    frames: u64,
+}
+
+impl Stamps {
+    pub(in crate::matching) fn see(&mut self, ns: i64) {
+        self.frames += 1;
+        if self.step != 1 && ns.checked_rem(self.step) != Some(0) {
+            self.step = common(self.step, ns);
+        }
+    }
+
+    /// The step of timestamps that are coarse: milliseconds or more, in nanoseconds; 0 of others.
+    pub(in crate::matching) fn coarseness(&self) -> i64 {
+        /// Frames that are no chance.
+        const FRAMES: u64 = 64;
+        const STEPS: [i64; 4] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000];
+        let coarse = |step: &i64| self.step.checked_rem(*step) == Some(0);
+        if self.frames < FRAMES { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
+    }
 }
 
 /// The greatest common divisor.
@@ -32,21 +57,20 @@ impl Progress {
     pub(in crate::matching) fn see(&mut self, time: Timestamp) {
         self.frames += 1;
         if let Some(ns) = time.ns() {
-            if self.step != 1 && ns.checked_rem(self.step) != Some(0) {
-                self.step = common(self.step, ns);
-            }
+            self.stamps.see(ns);
             self.first = Some(self.first.map_or(ns, |first| first.min(ns)));
             self.latest = if self.frames == 1 { ns } else { self.latest.max(ns) };
         }
     }
 
-    /// The step of timestamps that are coarse: milliseconds or more, in nanoseconds; 0 of others.
+    /// What all times are multiples of, in nanoseconds.
+    pub(in crate::matching) const fn step(&self) -> i64 {
+        self.stamps.step
+    }
+
+    /// The step of timestamps that are coarse, in nanoseconds; 0 of others.
     pub(in crate::matching) fn coarseness(&self) -> i64 {
-        /// Frames that are no chance.
-        const FRAMES: u64 = 64;
-        const STEPS: [i64; 4] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000];
-        let coarse = |step: &i64| self.step.checked_rem(*step) == Some(0);
-        if self.frames < FRAMES { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
+        self.stamps.coarseness()
     }
 
     /// No frame before this time is still to come.

@@ -49,6 +49,11 @@ impl Reach {
         self.sure_count >= ENOUGH
     }
 
+    /// Pairs that are sure.
+    pub(in crate::matching) const fn sure(&self) -> u64 {
+        self.sure_count as u64
+    }
+
     /// Least and greatest of all.
     pub(in crate::matching) const fn ever(&self) -> Option<(i64, i64)> {
         if self.is_proved() { self.sure } else { self.ever }

@@ -1,10 +1,24 @@
 //! What silences of the taps on the two plaintext sides were.
 
+use std::collections::BTreeSet;
+
 use super::{EndToEnd, Gone};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::silence::{Known, Verdict, WAYS};
+use crate::matching::packets::progress::Progress;
 
 impl EndToEnd {
+    /// Silences of the plain tap that were holes of its capture for sure.
+    pub(in crate::matching) fn holes_in_plain(&self) -> impl Iterator<Item = i64> {
+        let sure = self.silent.iter().filter(|own| own.tap == "plain" && !own.open && !own.is_tick);
+        sure.map(|own| own.from_ns)
+    }
+
+    /// Whether packets are missing in ticks of the timestamps in which frames were shown.
+    pub(in crate::matching) fn hides_in_ticks(&self) -> bool {
+        self.silent.iter().any(|silent| silent.open && silent.is_tick)
+    }
+
     /// Decides which packets that are missing in silences of either tap were lost.
     pub(super) fn judge(&mut self) {
         let balances = self.balances();
@@ -61,5 +75,27 @@ impl EndToEnd {
                 }
             }
         }
+    }
+
+    /// Leaves open how many packets were lost of flows whose packets are equal, where one capture begins or ends inside the other: which of
+    /// them it shows, nothing tells.
+    pub(super) fn doubt_equal(&mut self) {
+        /// Packets by which captures of the same time may differ in length.
+        const PACKETS: f64 = 2.0;
+        let lasts = |side: &Progress| side.first.map_or(0, |first| side.latest.saturating_sub(first)) as f64;
+        let (near, far) = (lasts(&self.near), lasts(&self.far));
+        let mut doubtful = BTreeSet::new();
+        for (at, (_, flow)) in (0..).zip(&mut self.flows) {
+            let lost = flow.only_plain + flow.only_exit;
+            let differ = lost > 0 && (near - far).abs() * flow.matched as f64 > PACKETS * near;
+            if flow.equal * 2 > flow.matched && (flow.uncovered > 0 || differ) {
+                flow.open += lost.max(flow.uncovered);
+                (flow.only_plain, flow.only_exit) = (0, 0);
+                doubtful.insert(at);
+            }
+        }
+        self.sizes.retain(|(flow, ..), _| !doubtful.contains(flow));
+        let open: Vec<Gone> = self.gone.extract_if(.., |gone| doubtful.contains(&gone.flow)).collect();
+        open.iter().for_each(|gone| self.leave_untold(gone.pos));
     }
 }

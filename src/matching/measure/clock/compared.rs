@@ -12,7 +12,7 @@ impl Matcher {
         /// Steps of timestamps that tell no order of packets, and frames that show them.
         const COARSE: f64 = 1e8;
         const FRAMES: u64 = 64;
-        let step = self.plain.step.max(self.tunnel.step) as f64;
+        let step = self.plain.step().max(self.tunnel.step()) as f64;
         let coarse = step >= COARSE && self.plain.frames.min(self.tunnel.frames) >= FRAMES;
         coarse || clock.contradiction_ns > TOLERATED + 2.0 * step
     }
@@ -25,7 +25,7 @@ impl Matcher {
             return Clock::ONE;
         }
         let clock = self.differences.clock();
-        let step = self.plain.step.max(self.tunnel.step) as f64;
+        let step = self.plain.step().max(self.tunnel.step()) as f64;
         let span = |side: &Progress| side.first.map_or(0, |first| side.latest.saturating_sub(first)).max(1) as f64;
         let hidden = if step < COARSE { 0.0 } else { 2.0 * step / span(&self.plain).min(span(&self.tunnel)) };
         let drift_uncertainty = clock.drift_uncertainty.map(|own| own + hidden).filter(|own| *own < MOST);

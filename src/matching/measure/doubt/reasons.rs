@@ -186,6 +186,34 @@ pub(in crate::matching) fn equal_on_both_sides(plain: u64, tunnelled: u64) -> Un
     }
 }
 
+/// Equal packets near the edge of a capture, whose pairs do not say how long they are on their way.
+pub(in crate::matching) fn equal_at_an_edge(lost: u64, edge: u64) -> Undetermined {
+    Undetermined {
+        alignments: edge,
+        reason: format!(
+            "packets are equal to others, and one capture begins or ends inside the other: {lost} packets without counterpart may be some of about \
+             {edge} that the other capture does not cover"
+        )
+        .into(),
+        decide: "packets that differ, or captures that begin before the load and end after it".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Flows of which few packets were found in the tunnel.
+pub(in crate::matching) fn sparse(matched: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{matched} packets were found in the tunnel, and {missed} of the same flow were not: most of them were lost, go another way, or passed \
+             while the tunnel's capture did not show them"
+        )
+        .into(),
+        decide: "a tunnel capture that covers the same time, or the counters of the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Pairs of equal packets that no clock tells apart.
 pub(in crate::matching) fn timeless() -> Undetermined {
     Undetermined {
@@ -194,6 +222,19 @@ pub(in crate::matching) fn timeless() -> Undetermined {
             "packets are equal to others and the clocks are not known: the times that the captures cover cannot be compared"
                 .into(),
         decide: "captures by one clock (--one-clock), or packets that differ".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets that are missing together, by timestamps that many frames share.
+pub(in crate::matching) fn in_a_tick(count: u64, tap: &str) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets are missing together, and many frames of the {tap} capture share each timestamp: a hole in the capture or an outage"
+        )
+        .into(),
+        decide: "timestamps of microseconds, or the drop counters of the capture".into(),
         missing_numbers: 0,
     }
 }

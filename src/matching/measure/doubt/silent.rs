@@ -14,12 +14,14 @@ pub(crate) struct Silent {
     pub(crate) packets: u64,
     /// Whether it may have been an outage too, or a clock that was set.
     pub(crate) open: bool,
+    /// Whether frames were shown meanwhile: timestamps are too coarse to say when.
+    pub(crate) is_tick: bool,
 }
 
 impl Silent {
     pub(in crate::matching) fn of(tap: &'static str, judged: &Judged) -> Self {
-        let Judged { from, to, missing, verdicts } = *judged;
-        Self { tap, from_ns: from, to_ns: to, packets: missing, open: !verdicts.contains(&Verdict::Hole) }
+        let Judged { from, to, missing, verdicts, is_tick } = *judged;
+        Self { tap, from_ns: from, to_ns: to, packets: missing, open: !verdicts.contains(&Verdict::Hole), is_tick }
     }
 
     /// The same, open where it lasts about as long as the clocks contradict each other: one that is set ahead leaves a silence.

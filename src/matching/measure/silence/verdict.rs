@@ -1,0 +1,123 @@
+//! What each silence of a tap was.
+
+use std::collections::BTreeMap;
+
+use super::{Judged, Known, LONG_GAPS, Seen, Silence, Silences, Verdict, WAYS};
+
+/// Missing packets in a row that may be a hole.
+pub(in crate::matching) const IN_A_ROW: u64 = 6;
+/// The same for a long silence.
+const IN_A_LONG_ROW: u64 = 3;
+/// Missing packets next to a silence that prove that the tap was recording.
+const ADJOINING: u64 = 3;
+/// How much rarer a row of losses by chance is than one in the capture, in nats.
+const NOT_BY_CHANCE: f64 = 7.0;
+
+impl Silences {
+    /// Decides what each silence in which packets are missing was. Those that are not named were losses.
+    pub(in crate::matching) fn judge(
+        &self,
+        known: &Known<impl Fn(u32) -> Option<usize>, impl Fn(i64, usize, u64) -> Option<u64>>,
+    ) -> BTreeMap<i64, Judged> {
+        let mut counts: BTreeMap<i64, [u64; WAYS]> = BTreeMap::new();
+        for ((from, who, _), count) in &self.waiting {
+            if let Some(own) = (known.way)(*who).and_then(|way| counts.entry(*from).or_default().get_mut(way)) {
+                *own += count;
+            }
+        }
+        let mut times: [Vec<i64>; WAYS] = Default::default();
+        let mut alive = [0_u64; WAYS];
+        for missed in &self.missed {
+            if let Some(way) = (known.way)(missed.who)
+                && let (Some(times), Some(alive)) = (times.get_mut(way), alive.get_mut(way))
+            {
+                times.push(missed.ns);
+                *alive += u64::from(missed.silence.is_none());
+            }
+        }
+        times.iter_mut().for_each(|times| times.sort_unstable());
+        let least = |silence: &Silence| {
+            if silence.lasts() as f64 >= LONG_GAPS * self.usual { IN_A_LONG_ROW } else { IN_A_ROW }
+        };
+        let mut few = [0; WAYS];
+        let mut in_ticks = BTreeMap::new();
+        for (from, counts) in &counts {
+            let silence = self.list.binary_search_by_key(from, |own| own.from).ok().and_then(|at| self.list.get(at));
+            if silence.is_none() {
+                in_ticks.insert(*from, *counts);
+            }
+            let least = silence.map_or(u64::MAX, least);
+            few.iter_mut().zip(counts).for_each(|(few, own)| *few += if *own < least { *own } else { 0 });
+        }
+        let mut judged = self.judge_ticks(&in_ticks, known);
+        for (from, missing) in counts {
+            let Ok(at) = self.list.binary_search_by_key(&from, |own| own.from) else { continue };
+            let Some(silence) = self.list.get(at) else { continue };
+            let mut verdicts = [None; WAYS];
+            for (way, verdict) in verdicts.iter_mut().enumerate() {
+                let of = |counts: &[u64; WAYS]| counts.get(way).copied().unwrap_or(0);
+                let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
+                let is_row = count >= least(silence)
+                    && (is_no_chance(count, lost, pairs) || self.is_concentrated(silence, count, lost));
+                if count == 0 || !(is_row || silence.border) {
+                    continue;
+                }
+                let times = times.get(way).map_or(&[][..], Vec::as_slice);
+                if self.adjoining(at, way, times) >= ADJOINING {
+                    *verdict = Some(Verdict::Loss);
+                    continue;
+                }
+                let passed = known.passed.get(way).copied().unwrap_or(false);
+                *verdict = Some(match (known.skipped)(from, way, count) {
+                    _ if passed => Verdict::Hole,
+                    Some(skipped) if skipped * 2 >= count => Verdict::Hole,
+                    Some(skipped) if skipped * 10 <= count => Verdict::Loss,
+                    None if silence.border => Verdict::Hole,
+                    _ => Verdict::Open,
+                });
+            }
+            let hole = verdicts.contains(&Some(Verdict::Hole));
+            if !hole && !verdicts.contains(&Some(Verdict::Open)) {
+                continue;
+            }
+            let verdicts = verdicts.map(|own| if hole { Verdict::Hole } else { own.unwrap_or(Verdict::Loss) });
+            let missing = missing.iter().sum();
+            judged.insert(from, Judged { from, to: silence.to, missing, verdicts, is_tick: false });
+        }
+        judged
+    }
+
+    /// Whether nearly all missing packets are in one long silence, although it takes only a small part of the time: `lost` are elsewhere.
+    fn is_concentrated(&self, silence: &Silence, count: u64, lost: u64) -> bool {
+        /// How much rarer that is by chance, in nats.
+        const NATS: f64 = 5.0;
+        let span = self.latest.map_or(0, |(latest, _)| latest.saturating_sub(self.first));
+        let share = silence.lasts() as f64 / span.max(1) as f64;
+        let (count, expected) = (count as f64, (lost as f64 + 1.0) * share);
+        let is_long = silence.lasts() as f64 >= LONG_GAPS * self.usual;
+        is_long && count > expected && count * (count / expected).ln() - (count - expected) >= NATS
+    }
+
+    /// Missing packets of a way just before or after a silence, with no pair between it and them: the tap was recording then.
+    fn adjoining(&self, at: usize, way: usize, times: &[i64]) -> u64 {
+        let Some(silence) = self.list.get(at) else { return 0 };
+        let seen = |after: &[Seen; WAYS]| after.get(way).copied().unwrap_or(Seen::NEVER);
+        let earlier = self.list.get(..at).unwrap_or_default().iter().rev().map(|own| seen(&own.after));
+        let mut earlier = earlier.chain([seen(&self.before)]);
+        let last = earlier.find(|seen| seen.last > i64::MIN).map_or(i64::MIN, |seen| seen.last);
+        let later = self.list.get(at..).unwrap_or_default().iter().map(|own| seen(&own.after));
+        let first = later.map(|seen| seen.first).find(|first| *first < i64::MAX).unwrap_or(i64::MAX);
+        let count = |from: i64, to: i64| {
+            let (low, high) = (times.partition_point(|ns| *ns <= from), times.partition_point(|ns| *ns < to));
+            high.saturating_sub(low) as u64
+        };
+        count(last, silence.from) + count(silence.to, first)
+    }
+}
+
+/// Whether so many losses in a row are more than chance brings about: `lost` others of `pairs` packets.
+pub(in crate::matching) fn is_no_chance(count: u64, lost: u64, pairs: u64) -> bool {
+    let all = (pairs + lost + 2) as f64;
+    let share = (lost as f64 + 1.0) / all;
+    count as f64 * -share.ln() >= all.ln() + NOT_BY_CHANCE
+}
