@@ -62,7 +62,10 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
         return Some(doubt::far_apart(sa.strays, lost));
     }
     let is_guessed = !sa.is_by_order() && sa.guessed.saturating_mul(2) > sa.matched;
-    if is_guessed && are_more_than_few(missed.min(sa.alone), missed.max(sa.alone)) {
+    // As many of both sides may be each other.
+    let both = missed.min(sa.alone);
+    let is_crossed = !sa.is_by_order() && sa.ambiguous > 0 && both > 0 && both * 2 >= lost;
+    if is_crossed || is_guessed && are_more_than_few(both, missed.max(sa.alone)) {
         return Some(doubt::equal_on_both_sides(missed, sa.alone));
     }
     if is_guessed && are_more_than_few(edge, lost) {

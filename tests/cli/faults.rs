@@ -486,3 +486,17 @@ fn whatever_ends_a_run_leaves_no_unfinished_file() {
         assert!(left.iter().all(|name| name == whole), "{name} {args:?}: {left:?}");
     }
 }
+
+/// Of a capture that could not be read nothing is known: neither that it has no findings nor that there is no IPsec in it.
+#[test]
+fn nothing_is_said_of_a_capture_that_could_not_be_read() {
+    let dir = scratch("faults-nothing-read");
+    let empty = write_file(&dir, "empty.pcap", &[]);
+    let empty = empty.to_str().expect("a path of text");
+    let run = spiglass(&["report", empty]).expect(2);
+    assert!(run.text().contains("Not determined: no capture could be read.") && !run.text().contains("None."));
+    for words in [&["check", empty][..], &["check", "--expect-ipsec", empty]] {
+        let json = spiglass(&[words, &["--format", "json"]].concat()).expect(2).json();
+        assert_eq!(json["findings"], serde_json::json!([]), "{words:?}");
+    }
+}

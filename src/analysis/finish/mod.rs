@@ -181,7 +181,9 @@ fn others(settings: &Settings) -> Vec<String> {
 
 /// Says that a run with captures saw no IPsec: a note, or an error where some was expected.
 pub fn say_no_ipsec(report: &mut Report, expected: bool) {
-    if report.captures.is_empty() || report.totals.ipsec_frames > 0 || !report.sas.is_empty() {
+    // Of captures that could not be read nothing is known.
+    let is_unread = report.captures.iter().all(|capture| capture.error.is_some());
+    if is_unread || report.totals.ipsec_frames > 0 || !report.sas.is_empty() {
         return;
     }
     let filtered = if report.filters.is_empty() { "" } else { " that the filters leave" };

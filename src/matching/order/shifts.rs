@@ -7,15 +7,14 @@
 
 mod pair;
 mod parts;
+mod runs;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use self::pair::{ENDS, LONGEST, Made, PlacedPair, change, distance, middle, usual};
 use self::parts::ProofPart;
-use super::align::dear;
-use super::delay::median_of;
-use super::lane::Level;
+use super::{align::dear, delay::median_of, lane::Level};
 use crate::matching::Matcher;
 use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
 
@@ -241,6 +240,7 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
             apart > usual && (NEAR.iter().any(better) || is_near_end && NEAR.iter().any(fits))
         };
         let mut strays: Vec<usize> = (from..to).filter(is_stray).collect();
+        strays.extend(self.shifted_runs((from, to), base, spread));
         // At either end of all pairs the order is found where the usual delay is.
         let is_unlike = |at: &usize| {
             let delay = self.members.get(*at).map_or(base, PlacedPair::delay);

@@ -64,7 +64,9 @@ fn accepted(section: &mut Section, report: &Report) {
 pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
     let mut section = Section::titled("Findings");
     if found.findings.is_empty() {
-        section.say("None.");
+        let captures = found.captures;
+        let is_unread = !captures.is_empty() && captures.iter().all(|capture| capture.error.is_some());
+        section.say(if is_unread { "Not determined: no capture could be read." } else { "None." });
         return section;
     }
     let per_code = if view.all { usize::MAX } else { PER_CODE };

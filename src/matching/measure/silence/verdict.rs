@@ -57,9 +57,9 @@ impl Silences {
             for (way, verdict) in verdicts.iter_mut().enumerate() {
                 let of = |counts: &[u64; WAYS]| counts.get(way).copied().unwrap_or(0);
                 let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
-                let is_row = count >= least(silence)
-                    && (is_no_chance(count, lost, pairs) || self.is_concentrated(silence, count, lost));
-                if count == 0 || !(is_row || silence.border) {
+                let is_row = count >= least(silence) && is_no_chance(count, lost, pairs)
+                    || count >= IN_A_LONG_ROW && self.is_concentrated(silence, count, lost);
+                if count == 0 || !(is_row || silence.border || self.is_at_an_end(at)) {
                     continue;
                 }
                 let times = times.get(way).map_or(&[][..], Vec::as_slice);
@@ -87,14 +87,24 @@ impl Silences {
         judged
     }
 
-    /// Whether nearly all missing packets are in one long silence, although it takes only a small part of the time: `lost` are elsewhere.
+    /// Whether no pair lies before a long silence, or none after it: the other capture may begin or end inside.
+    fn is_at_an_end(&self, at: usize) -> bool {
+        let has_pairs = |after: &[Seen; WAYS]| after.iter().any(|own| *own != Seen::NEVER);
+        let (before, after) = self.list.split_at_checked(at).unwrap_or_default();
+        let is_long = after.first().is_some_and(|own| own.lasts() as f64 >= LONG_GAPS * self.usual);
+        let is_first = !has_pairs(&self.before) && !before.iter().any(|own| has_pairs(&own.after));
+        is_long && (is_first || !after.iter().any(|own| has_pairs(&own.after)))
+    }
+
+    /// Whether nearly all missing packets are in one silence, although it takes only a small part of the time: `lost` are elsewhere.
     fn is_concentrated(&self, silence: &Silence, count: u64, lost: u64) -> bool {
-        /// How much rarer that is by chance, in nats.
+        /// How long it is at least, in usual gaps, and how much rarer that is by chance, in nats.
+        const GAPS: f64 = 8.0;
         const NATS: f64 = 5.0;
         let span = self.latest.map_or(0, |(latest, _)| latest.saturating_sub(self.first));
         let share = silence.lasts() as f64 / span.max(1) as f64;
         let (count, expected) = (count as f64, (lost as f64 + 1.0) * share);
-        let is_long = silence.lasts() as f64 >= LONG_GAPS * self.usual;
+        let is_long = silence.lasts() as f64 >= GAPS * self.usual;
         is_long && count > expected && count * (count / expected).ln() - (count - expected) >= NATS
     }
 

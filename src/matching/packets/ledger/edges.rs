@@ -68,7 +68,7 @@ impl Edges {
         let mut counts = BTreeMap::new();
         for (tunnel, ns, is_plain) in plain.chain(tunnel) {
             let extent = extents.get(&tunnel).map(|own| if is_plain { own.plain } else { own.tunnel });
-            if extent.is_some_and(|(first, last)| first < ns && ns < last) {
+            if extent.is_some_and(|(first, last)| first <= ns && ns <= last) {
                 *counts.entry(tunnel).or_default() += 1;
             }
         }
