@@ -92,17 +92,22 @@ pub(super) fn direction(
         transform: known.report.clone(),
         mode: known.mode,
         clock: clock.report(),
-        latency_ns: Latency {
-            definition: definition(sa, settings, step).into(),
-            depends_on_offset: clock.basis != Basis::OneClock,
-            times: times(&sa.times),
-            cut_through: times(&sa.cut_through),
-        },
+        latency_ns: latency(sa, settings, step, clock),
         latency_sf_ns: times(&sa.store_and_forward),
         latency_ct_ns: times(&sa.cut_through),
         latency_buckets: buckets(&sa.times),
         bins_why: None,
+        latency_why: None,
         header: sa.header,
+    }
+}
+
+fn latency(sa: &SaTally, settings: &PairSettings, step: Option<f64>, clock: &Clock) -> Latency {
+    Latency {
+        definition: definition(sa, settings, step).into(),
+        depends_on_offset: clock.basis != Basis::OneClock,
+        times: times(&sa.times),
+        cut_through: times(&sa.cut_through),
     }
 }
 
@@ -137,14 +142,30 @@ impl Direction {
             (self.clock.drift_ppm, self.clock.drift_uncertainty_ppm, self.clock.uncertainty_ns) = (None, None, None);
         }
         if impossible {
-            self.without_latency();
+            self.without_latency(
+                "the times of the pairs contradict one offset and drift of the clocks: a clock was set, or the path of one direction changed",
+            );
         }
     }
 
-    /// Takes away the time between the taps.
-    pub(super) fn without_latency(&mut self) {
+    /// Takes away the time between the taps, and says why.
+    pub(super) fn without_latency(&mut self, why: &'static str) {
+        self.latency_why = Some(why.into());
         (self.latency_ns.times, self.latency_ns.cut_through) = (None, None);
         (self.latency_sf_ns, self.latency_ct_ns, self.latency_buckets) = (None, None, None);
+    }
+
+    /// Says why there is no time between the taps, where nothing has said so.
+    pub(super) fn explain_latency(&mut self) {
+        if self.latency_ns.times.is_some() || self.latency_why.is_some() {
+            return;
+        }
+        let why = match self.clock.basis {
+            _ if self.matched == 0 => "no packet was paired",
+            Basis::Unknown => "the clocks could not be compared",
+            _ => "no pair is sure enough: other packets are equal, or fit as well by length and time",
+        };
+        self.latency_why = Some(why.into());
     }
 
     /// Whether the order was lost and many of its pairs may be others: their times are not those of packets.

@@ -133,6 +133,7 @@ impl Matcher {
             leave_open((&clock, step), &pairs, &mut directions, (&mut sizes, &mut bins));
         }
         without_guesses(&mut directions, (&mut sizes, &mut bins));
+        directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = if order_lost { u64::MAX } else { self.unexplained() };
         let unseen = self.unseen_ways(&flows);
@@ -346,7 +347,7 @@ fn leave_open(
 /// Takes away latencies of directions whose pairs are guesses.
 fn without_guesses(directions: &mut [Direction], (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin])) {
     for (at, direction) in directions.iter_mut().enumerate().filter(|(_, own)| own.is_guesswork()) {
-        direction.without_latency();
+        direction.without_latency("many of the pairs are guesses: the order of the packets was lost at times");
         sizes.iter_mut().filter(|size| size.sa == direction.sa).for_each(|size| size.latency_ns = None);
         let own = bins.iter_mut().filter(|bin| bin.direction as usize == at);
         own.for_each(|bin| (bin.latency_p50_ns, bin.latency_max_ns) = (None, None));

@@ -201,6 +201,9 @@ pub struct Direction {
     /// Why `bins` does not say what was offered and lost in this direction; null where it does.
     #[serde(default)]
     pub bins_why: Option<Name>,
+    /// Why there is no time between the taps; null where there is one.
+    #[serde(default)]
+    pub latency_why: Option<Name>,
     /// What the outer header takes over of the inner one.
     pub header: HeaderCopy,
 }

@@ -76,6 +76,7 @@ pub(crate) fn direction(spi: u32, way: TunnelWay) -> Direction {
         latency_ct_ns: Some(times(-1_200)),
         latency_buckets: Some(vec![LatencyBucket { from_ns: 9_728, to_ns: 10_240, count: 1190 }]),
         bins_why: None,
+        latency_why: None,
         header: HeaderCopy {
             dscp_same: 1190,
             dscp_marked: 12,

@@ -168,6 +168,7 @@ pub(in crate::report) const DIRECTIONS: Sheet<Direction> = Sheet {
         integer("header_outer_ttl_min", |r| r.header.outer_ttl_min.into()),
         integer("header_outer_ttl_max", |r| r.header.outer_ttl_max.into()),
         text("bins_why", |r| r.bins_why.as_deref().into()),
+        text("latency_why", |r| r.latency_why.as_deref().into()),
     ],
 };
 

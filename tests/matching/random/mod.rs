@@ -153,6 +153,10 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
         if scenario.unusual == Unusual::Unrelated && !own["loss_pct"].is_null() {
             wrong.push(format!("{way}: a loss of packets that have nothing to do with the tunnel"));
         }
+        // What is absent has its reason, and only that.
+        if own["latency_ns"]["p50"].is_null() == own["latency_why"].is_null() {
+            wrong.push(format!("{way}: latency {} for the reason {}", own["latency_ns"], own["latency_why"]));
+        }
         let told = text(own, "way");
         if (told == "encapsulated" && way == 2) || (told == "decapsulated" && way != 2) {
             wrong.push(format!("{way}: {told}"));

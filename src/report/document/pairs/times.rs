@@ -4,7 +4,7 @@ use super::super::table::{Cell, Column, Priority, Table};
 use super::super::{Block, Section, View, figures};
 use super::directions::from_to;
 use super::words::{apart, short};
-use crate::model::pairs::{Clock, ClockBasis, MatchReport, Times};
+use crate::model::pairs::{Clock, ClockBasis, Direction, MatchReport, Times};
 use crate::report::words::number::decimal;
 
 pub(super) fn clocks(report: &MatchReport, view: &View) -> Section {
@@ -93,6 +93,17 @@ pub(super) fn latency(report: &MatchReport, view: &View) -> Section {
     }
     section.table(table);
     section.more(view, timed.len(), "directions", "--format csv --table directions");
+    let why = |own: &Direction| {
+        let why = own.latency_why.as_deref().filter(|_| own.matched > 0)?;
+        Some(format!("{}: not determined, because {why}.", short(&own.sa)))
+    };
+    let untimed: Vec<String> = report.directions.iter().filter_map(why).collect();
+    if !untimed.is_empty() {
+        let shown = view.shown(untimed.len());
+        let more = untimed.len();
+        section.blocks.push(Block::List(untimed.into_iter().take(shown).collect()));
+        section.more(view, more, "directions", "--format json");
+    }
     section
 }
 
