@@ -494,7 +494,11 @@ fn nothing_is_said_of_a_capture_that_could_not_be_read() {
     let empty = write_file(&dir, "empty.pcap", &[]);
     let empty = empty.to_str().expect("a path of text");
     let run = spiglass(&["report", empty]).expect(2);
-    assert!(run.text().contains("Not determined: no capture could be read.") && !run.text().contains("None."));
+    assert!(
+        run.text().contains("Not determined: what would show them could not be read.") && !run.text().contains("None.")
+    );
+    let words = ["match", "--plain", empty, "--tunnel", LOSS];
+    assert!(!spiglass(&words).expect(2).text().contains("None."));
     for words in [&["check", empty][..], &["check", "--expect-ipsec", empty]] {
         let json = spiglass(&[words, &["--format", "json"]].concat()).expect(2).json();
         assert_eq!(json["findings"], serde_json::json!([]), "{words:?}");

@@ -22,12 +22,20 @@ pub(super) struct Found<'r> {
     pub(super) captures: &'r [Capture],
     pub(super) sas: &'r [Sa],
     pub(super) several_taps: bool,
+    /// Whether nothing was read of what they would be about.
+    pub(super) is_unread: bool,
+}
+
+/// Whether there are captures, and none of them could be read.
+fn is_unread(captures: &[Capture]) -> bool {
+    !captures.is_empty() && captures.iter().all(|capture| capture.error.is_some())
 }
 
 pub(super) fn of_report(report: &Report, view: &View) -> Section {
     let Report { findings, captures, sas, taps, .. } = report;
     let counted: Vec<Finding> = findings.iter().filter(|one| view.all || one.accepted.is_none()).cloned().collect();
-    let mut section = section(&Found { findings: &counted, captures, sas, several_taps: taps.len() > 1 }, view);
+    let (several_taps, is_unread) = (taps.len() > 1, is_unread(captures));
+    let mut section = section(&Found { findings: &counted, captures, sas, several_taps, is_unread }, view);
     accepted(&mut section, report);
     section
 }
@@ -64,9 +72,7 @@ fn accepted(section: &mut Section, report: &Report) {
 pub(super) fn section(found: &Found<'_>, view: &View) -> Section {
     let mut section = Section::titled("Findings");
     if found.findings.is_empty() {
-        let captures = found.captures;
-        let is_unread = !captures.is_empty() && captures.iter().all(|capture| capture.error.is_some());
-        section.say(if is_unread { "Not determined: no capture could be read." } else { "None." });
+        section.say(if found.is_unread { "Not determined: what would show them could not be read." } else { "None." });
         return section;
     }
     let per_code = if view.all { usize::MAX } else { PER_CODE };

@@ -18,7 +18,10 @@ pub(super) fn document(report: &MatchReport, view: &View) -> Document {
     captures::exactness(&mut sides, report.exactness, &report.degraded_why);
     document.push(Section { name: "Captures", ..sides.at(Place::Basis) });
     let captures = words::all_captures(report);
-    let found = Found { findings: &report.findings, captures: &captures, sas: &[], several_taps: false };
+    // A capture that could not be read is not among those of its side.
+    let mut sides = [&report.plain, &report.tunnel].into_iter().chain(&report.exit);
+    let is_unread = sides.any(|side| side.captures.is_empty());
+    let found = Found { findings: &report.findings, captures: &captures, sas: &[], several_taps: false, is_unread };
     document.push(findings::section(&found, view));
     document.push(packets::summary(report).at(Place::Basis));
     document.push(directions::section(report, view));

@@ -22,7 +22,8 @@ pub(super) fn document(report: &TrialsReport, view: &View) -> Document {
     answers.into_iter().for_each(|sentence| answer.say(sentence));
     document.push(answer);
     let captures: Vec<Capture> = report.taps.iter().flat_map(|tap| tap.captures.iter().cloned()).collect();
-    let found = Found { findings: &report.findings, captures: &captures, sas: &[], several_taps: false };
+    let is_unread = report.taps.iter().any(|tap| tap.captures.is_empty());
+    let found = Found { findings: &report.findings, captures: &captures, sas: &[], several_taps: false, is_unread };
     document.push(findings::section(&found, view));
     document.push(drawn(sizes::throughput(report, view), charts::forwarded(report)));
     document.push(device::model(report, view));
