@@ -76,7 +76,7 @@ impl Header {
 /// Walks over the records of `bytes`, which begin with a record header. `at_end` says that no more bytes will follow.
 pub(crate) fn walk(header: &Header, bytes: &[u8], at_end: bool) -> Walked {
     let size = header.record_header;
-    let (mut at, mut frames) = (0_usize, 0_u64);
+    let (mut at, mut frames) = if header.is_usual() { walk_usual(header, bytes) } else { (0, 0) };
     let end = loop {
         let rest = bytes.get(at..).unwrap_or_default();
         if rest.len() < size {
@@ -112,6 +112,22 @@ pub(crate) fn walk(header: &Header, bytes: &[u8], at_end: bool) -> Walked {
         frames += 1;
     };
     Walked { bytes: at, frames, end }
+}
+
+/// Walks over records of the usual kind that raise no question, and stops in front of the first one that does: octets and frames.
+#[inline(always)]
+fn walk_usual(header: &Header, bytes: &[u8]) -> (usize, u64) {
+    let (mut rest, mut frames) = (bytes, 0);
+    while let Some(&[_, _, _, _, _, _, _, _, c0, c1, c2, c3, ..]) = rest.first_chunk::<16>() {
+        let captured = u32::from_le_bytes([c0, c1, c2, c3]);
+        if captured == 0 || captured > header.limit {
+            break;
+        }
+        let Some(behind) = rest.get(header.record_header + captured as usize..) else { break };
+        rest = behind;
+        frames += 1;
+    }
+    (bytes.len() - rest.len(), frames)
 }
 
 /// Tells a zero-filled tail and a second file header from a record of length zero; `None` says that it is a record.
@@ -154,6 +170,18 @@ impl<'a> Records<'a> {
     /// The frames of `bytes`, the first of which has `number`.
     pub(crate) fn new(header: Header, bytes: &'a [u8], capture: CaptureId, number: u64) -> Self {
         Self { header, rest: bytes, pos: FramePos::new(capture, number) }
+    }
+
+    /// Number of the next frame.
+    pub(crate) const fn next_number(&self) -> u64 {
+        self.pos.number()
+    }
+
+    /// The next frame, and the octets from its first one to the end of the span.
+    #[inline(always)]
+    pub(crate) fn next_onwards(&mut self) -> Option<(Frame<'a>, &'a [u8])> {
+        let onwards = self.rest.get(self.header.record_header..)?;
+        Some((self.next()?, onwards))
     }
 }
 

@@ -55,6 +55,15 @@ pub(super) enum Keeping<'m> {
 }
 
 impl<'m> Cursor<'m> {
+    /// How many frames from the next one on are written and have no comments, as far as is known; 0 says nothing.
+    pub(super) fn quiet(&self, frame: u64) -> u64 {
+        match (self.context, self.next) {
+            (Some(_), _) => 0,
+            (None, Some((marked, _))) => marked.saturating_sub(frame),
+            (None, None) => u64::MAX,
+        }
+    }
+
     /// What becomes of the next frame.
     #[inline]
     pub(super) fn verdict(&mut self, frame: u64) -> Keeping<'m> {
@@ -98,5 +107,17 @@ mod tests {
         let marks = Comments::new(None);
         let mut cursor = marks.cursor();
         assert!((1..=20).all(|frame| cursor.verdict(frame) == Keeping::Keep(&[])));
+        assert_eq!(cursor.quiet(21), u64::MAX);
+    }
+
+    #[test]
+    fn what_lies_before_the_next_mark_is_quiet() {
+        let mut marks = Comments::new(None);
+        marks.add(5, "gap".into());
+        let mut cursor = marks.cursor();
+        assert_eq!((cursor.quiet(1), cursor.quiet(4), cursor.quiet(5)), (4, 1, 0));
+        assert!(matches!(cursor.verdict(5), Keeping::Keep([_])));
+        assert_eq!(cursor.quiet(6), u64::MAX);
+        assert_eq!(Comments::new(Some(0)).cursor().quiet(1), 0, "an excerpt asks for each frame");
     }
 }

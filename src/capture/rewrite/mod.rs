@@ -7,6 +7,7 @@
 
 mod marks;
 mod options;
+mod packets;
 mod records;
 
 use std::borrow::Cow;
@@ -14,13 +15,14 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 
 use super::byte_order::ByteOrder;
-use super::pcap::Header;
+use super::pcap::{Header, Records};
 use super::pcapng::{PACKET_HEADER, RawBlock, RawBlocks, SECTION_HEADER, SIMPLE_PACKET, SKIPPED, padded};
 use super::reader::CaptureReader;
 use super::span::chunk::{Chunk, Spans};
 pub use marks::Comments;
 use marks::{Cursor, Keeping};
 use options::with_comments;
+use packets::BarePackets;
 
 /// Octets that are gathered before they are written.
 const GATHERED: usize = 1 << 18;
@@ -58,6 +60,7 @@ pub struct Rewrite<'m, W> {
     cursor: Cursor<'m>,
     begun: bool,
     gathered: Vec<u8>,
+    packets: BarePackets,
     written: Rewritten,
 }
 
@@ -65,7 +68,8 @@ impl<'m, W: Write> Rewrite<'m, W> {
     /// Writes to `out`, with the comments of `marks`.
     pub fn new(out: W, about: About, marks: &'m Comments) -> Self {
         let cursor = marks.cursor();
-        Self { out, about, cursor, begun: false, gathered: Vec::new(), written: Rewritten::default() }
+        let (gathered, packets) = (Vec::new(), BarePackets::default());
+        Self { out, about, cursor, begun: false, gathered, packets, written: Rewritten::default() }
     }
 
     /// Writes what a chunk holds.
@@ -76,21 +80,36 @@ impl<'m, W: Write> Rewrite<'m, W> {
         match chunk.spans() {
             Some(Spans::Records { header, records }) => {
                 self.begin(&header)?;
-                for frame in records {
-                    let Keeping::Keep(comments) = self.cursor.verdict(frame.pos.number()) else { continue };
-                    self.written.frames += 1;
-                    self.written.commented += u64::from(!comments.is_empty());
-                    let comments = self.with_number(frame.pos.number(), comments);
-                    records::packet(&mut self.gathered, &header, &frame, &comments);
-                    if self.gathered.len() >= GATHERED {
-                        self.flush()?;
-                    }
-                }
-                Ok(())
+                self.records(&header, records, chunk)
             }
             Some(Spans::Blocks { bytes, blocks }) => self.blocks(bytes, blocks),
             None => Ok(()),
         }
+    }
+
+    /// Writes the records of a pcap: those without comments together.
+    fn records(&mut self, header: &Header, mut records: Records<'_>, chunk: &Chunk) -> io::Result<()> {
+        self.packets.make_room(chunk.byte_count(), chunk.frame_count());
+        loop {
+            let quiet = self.cursor.quiet(records.next_number());
+            if quiet > 0 {
+                self.written.frames += self.packets.take(header, &mut records, quiet);
+            }
+            let Some(frame) = records.next() else { break };
+            let Keeping::Keep(comments) = self.cursor.verdict(frame.pos.number()) else { continue };
+            self.written.frames += 1;
+            self.written.commented += u64::from(!comments.is_empty());
+            let comments = self.with_number(frame.pos.number(), comments);
+            // What was gathered comes behind the packets: these go first.
+            if !self.packets.is_empty() {
+                self.flush()?;
+            }
+            records::packet(&mut self.gathered, header, &frame, &comments);
+            if self.gathered.len() >= GATHERED {
+                self.flush()?;
+            }
+        }
+        if self.packets.is_empty() { Ok(()) } else { self.flush() }
     }
 
     /// Writes blocks; what needs no change is written as one piece.
@@ -177,10 +196,11 @@ impl<'m, W: Write> Rewrite<'m, W> {
         self.out.write_all(bytes)
     }
 
+    /// Writes what was gathered, and then the packets.
     fn flush(&mut self) -> io::Result<()> {
         self.out.write_all(&self.gathered)?;
         self.gathered.clear();
-        Ok(())
+        self.packets.write(&mut self.out)
     }
 
     /// Writes what is left, and the headers of a capture without frames.

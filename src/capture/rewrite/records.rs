@@ -68,35 +68,39 @@ pub(super) fn names(to: &mut Vec<u8>, order: ByteOrder, names: &[(IpAddr, String
     close(to, begin, order);
 }
 
-/// The packet of a record.
-#[inline]
+/// The packet of a record, with comments.
 pub(super) fn packet(to: &mut Vec<u8>, header: &Header, frame: &Frame<'_>, comments: &[String]) {
     let padded = padded(frame.data.len());
     let begin = to.len();
-    // A time before 1970 is garbage, and has no place in either format.
-    let ns = u64::try_from(frame.time.ns().unwrap_or(0)).unwrap_or(0);
-    let ticks = if header.nanoseconds { ns } else { ns / 1_000 };
-    let bytes = (PACKET_HEADER + padded + TRAILER) as u32;
-    let fields =
-        [ENHANCED_PACKET, bytes, 0, (ticks >> 32) as u32, ticks as u32, frame.data.len() as u32, frame.wire_bytes];
-    let mut head = [0; PACKET_HEADER];
-    for (place, field) in head.chunks_exact_mut(4).zip(fields) {
-        place.copy_from_slice(&field.to_le_bytes());
-    }
-    to.extend_from_slice(&head);
+    to.extend_from_slice(&packet_header(header, frame, PACKET_HEADER + padded + TRAILER));
     to.extend_from_slice(frame.data);
-    if comments.is_empty() {
-        // Padding and the length in one piece: most packets have no comment.
-        let [a, b, c, d] = bytes.to_le_bytes();
-        let tail = [0, 0, 0, a, b, c, d];
-        to.extend_from_slice(tail.get(3_usize.saturating_sub(padded - frame.data.len())..).unwrap_or_default());
-        return;
-    }
     to.resize(begin + PACKET_HEADER + padded, 0);
     for comment in comments {
         add(to, ORDER, COMMENT, cut(comment, MAX_COMMENT).as_bytes());
     }
     close(to, begin, ORDER);
+}
+
+/// The beginning of an enhanced packet block of `bytes` octets.
+#[inline(always)]
+pub(super) fn packet_header(header: &Header, frame: &Frame<'_>, bytes: usize) -> [u8; PACKET_HEADER] {
+    // A time before 1970 is garbage, and has no place in either format.
+    let ns = u64::try_from(frame.time.ns().unwrap_or(0)).unwrap_or(0);
+    let ticks = if header.nanoseconds { ns } else { ns / 1_000 };
+    let fields = [
+        ENHANCED_PACKET,
+        bytes as u32,
+        0,
+        (ticks >> 32) as u32,
+        ticks as u32,
+        frame.data.len() as u32,
+        frame.wire_bytes,
+    ];
+    let mut head = [0; PACKET_HEADER];
+    for (place, field) in head.as_chunks_mut().0.iter_mut().zip(fields) {
+        *place = field.to_le_bytes();
+    }
+    head
 }
 
 /// Begins a block, whose length [`close`] states.
