@@ -19,7 +19,7 @@ pub struct Options {
     /// Frames to write
     #[arg(long, default_value_t = 1_000_000)]
     pub frames: u64,
-    /// Octets of each frame without FCS: 14 of Ethernet, 20 of IP, 8 of ESP, the rest noise
+    /// Octets of each frame without FCS: 14 of Ethernet, 20 of IP, 8 of ESP, the rest noise; other stacks as they need
     #[arg(long, default_value_t = 134, value_parser = clap::value_parser!(u16).range(62..=9_014))]
     pub size: u16,
     /// Security associations, every other one in the other direction
@@ -34,6 +34,9 @@ pub struct Options {
     /// Let the next frame of the same association overtake, at random, in per cent
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     pub reorder: f64,
+    /// What carries the packets
+    #[arg(long, value_enum, default_value_t = Carrier::Esp)]
+    pub stack: Carrier,
     /// Container
     #[arg(long, value_enum, default_value_t = Format::Pcap)]
     pub format: Format,
@@ -52,6 +55,23 @@ pub struct Options {
 pub enum Format {
     Pcap,
     Pcapng,
+}
+
+/// What carries the packets between the gateways. A frame has the same size whatever it is.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Carrier {
+    /// ESP in IPv4
+    Esp,
+    /// The same behind a VLAN tag
+    Vlan,
+    /// ESP in IPv6
+    Esp6,
+    /// ESP in UDP, port 4500
+    Udp,
+    /// UDP in IPv4 in AH (HMAC-SHA-1-96) in IPv4
+    Ah,
+    /// UDP in IPv4 in IPv4, without IPsec
+    Ipip,
 }
 
 /// A share that leaves something, in per cent.
@@ -123,7 +143,7 @@ pub fn generate(options: &Options, sink: &mut dyn Write) -> io::Result<Made> {
     }
     let mut writer = Writer::begin(options.format, sink)?;
     let mut counters = vec![Counter { next: 1, ..Counter::default() }; options.sas as usize];
-    let mut frame = template(options.size);
+    let mut frame = template(options.size, options.stack);
     let mut made = Made::default();
     let mut sent = 0_u64;
     let mut turn = 0_usize;
@@ -149,7 +169,7 @@ pub fn generate(options: &Options, sink: &mut dyn Write) -> io::Result<Made> {
             if made.frames == options.frames {
                 break;
             }
-            fill(&mut frame, sa, sequence, made.frames, &pool);
+            fill(&mut frame, options.stack, (sa, sequence, made.frames), &pool);
             writer.frame(START_NS + made.frames * options.gap_ns, &frame)?;
             made.frames += 1;
             made.late += u64::from(counter.written > 0 && sequence < counter.highest);
@@ -170,19 +190,89 @@ fn threshold(percent: f64) -> u64 {
     (percent / 100.0 * u64::MAX as f64) as u64
 }
 
-/// Ethernet, IPv4 and ESP with everything that does not change.
-fn template(size: u16) -> Vec<u8> {
+/// Ethernet, IP and what follows it, with everything that does not change.
+fn template(size: u16, stack: Carrier) -> Vec<u8> {
     let mut frame = vec![0; usize::from(size)];
-    frame[12..14].copy_from_slice(&[0x08, 0x00]);
-    frame[14] = 0x45;
-    frame[16..18].copy_from_slice(&(size - 14).to_be_bytes());
-    frame[22] = 64;
-    frame[23] = 50;
+    let link = stack.link_bytes();
+    assert!(frame.len() >= link + stack.places().1, "frames of this stack are longer");
+    if stack == Carrier::Vlan {
+        frame[12..16].copy_from_slice(&[0x81, 0x00, 0x00, 0x05]);
+    }
+    frame[link - 2..link].copy_from_slice(if stack == Carrier::Esp6 { &[0x86, 0xdd] } else { &[0x08, 0x00] });
+    let bytes = size - link as u16;
+    match stack {
+        Carrier::Esp | Carrier::Vlan => ipv4(&mut frame[link..], bytes, 50),
+        Carrier::Esp6 => {
+            frame[link] = 0x60;
+            frame[link + 4..link + 6].copy_from_slice(&(bytes - 40).to_be_bytes());
+            frame[link + 6..link + 8].copy_from_slice(&[50, 64]);
+        }
+        Carrier::Udp => {
+            ipv4(&mut frame[link..], bytes, 17);
+            udp(&mut frame[link + 20..], (4500, 4500), bytes - 20);
+        }
+        Carrier::Ah => {
+            ipv4(&mut frame[link..], bytes, 51);
+            frame[link + 20..link + 22].copy_from_slice(&[4, 4]);
+            inner(&mut frame[link + 44..], bytes - 44);
+        }
+        Carrier::Ipip => {
+            ipv4(&mut frame[link..], bytes, 4);
+            inner(&mut frame[link + 20..], bytes - 20);
+        }
+    }
     frame
 }
 
+fn ipv4(to: &mut [u8], bytes: u16, protocol: u8) {
+    to[0] = 0x45;
+    to[2..4].copy_from_slice(&bytes.to_be_bytes());
+    to[8] = 64;
+    to[9] = protocol;
+}
+
+fn udp(to: &mut [u8], (from, at): (u16, u16), bytes: u16) {
+    for (place, word) in to.chunks_exact_mut(2).zip([from, at, bytes]) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+}
+
+/// A packet of a user behind one of the gateways: IPv4 and UDP.
+fn inner(to: &mut [u8], bytes: u16) {
+    ipv4(to, bytes, 17);
+    to[12..20].copy_from_slice(&[192, 168, 1, 10, 192, 168, 2, 20]);
+    udp(&mut to[20..], (5_000, 5_001), bytes - 20);
+    seal(to);
+}
+
+/// Fills in the header checksum of an IPv4 packet.
+fn seal(packet: &mut [u8]) {
+    packet[10..12].fill(0);
+    let sum: u32 = packet[..20].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !(((folded & 0xffff) + (folded >> 16)) as u16);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+impl Carrier {
+    const fn link_bytes(self) -> usize {
+        if matches!(self, Self::Vlan) { 18 } else { 14 }
+    }
+
+    /// Where, behind the Ethernet header, SPI and sequence number stand, and where what changes otherwise begins.
+    const fn places(self) -> (Option<usize>, usize) {
+        match self {
+            Self::Esp | Self::Vlan => (Some(20), 28),
+            Self::Esp6 => (Some(40), 48),
+            Self::Udp => (Some(28), 36),
+            Self::Ah => (Some(24), 72),
+            Self::Ipip => (None, 48),
+        }
+    }
+}
+
 /// Addresses, identification, checksum, SPI, sequence number and payload of one frame.
-fn fill(frame: &mut [u8], sa: usize, sequence: u32, number: u64, pool: &[u8]) {
+fn fill(frame: &mut [u8], stack: Carrier, (sa, sequence, number): (usize, u32, u64), pool: &[u8]) {
     // The gateways of a pair: one pair for every 64 associations, so that many associations are many peers.
     let pair = u16::try_from(sa / 64 % 65_536).expect("sixteen bits").to_be_bytes();
     let forward = [10, pair[0], pair[1], 1];
@@ -190,21 +280,32 @@ fn fill(frame: &mut [u8], sa: usize, sequence: u32, number: u64, pool: &[u8]) {
     let (src, dst) = if sa.is_multiple_of(2) { (forward, reverse) } else { (reverse, forward) };
     frame[..6].copy_from_slice(&[0x02, 0, dst[0], dst[1], dst[2], dst[3]]);
     frame[6..12].copy_from_slice(&[0x02, 0, src[0], src[1], src[2], src[3]]);
-    frame[18..20].copy_from_slice(&number.to_be_bytes()[6..]);
-    frame[24..26].fill(0);
-    frame[26..30].copy_from_slice(&src);
-    frame[30..34].copy_from_slice(&dst);
-    let sum: u32 = frame[14..34].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let checksum = !(((folded & 0xffff) + (folded >> 16)) as u16);
-    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-    let spi = 0x1000_0001 + u32::try_from(sa).expect("at most a million");
-    frame[34..38].copy_from_slice(&spi.to_be_bytes());
-    frame[38..42].copy_from_slice(&sequence.to_be_bytes());
+    let packet = &mut frame[stack.link_bytes()..];
+    if stack == Carrier::Esp6 {
+        for (at, address) in [(8, src), (24, dst)] {
+            packet[at..at + 4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+            packet[at + 12..at + 16].copy_from_slice(&address);
+        }
+    } else {
+        packet[4..6].copy_from_slice(&number.to_be_bytes()[6..]);
+        packet[12..16].copy_from_slice(&src);
+        packet[16..20].copy_from_slice(&dst);
+        seal(packet);
+    }
+    let (header, changing) = stack.places();
+    if let Some(at) = header {
+        let spi = 0x1000_0001 + u32::try_from(sa).expect("at most a million");
+        packet[at..at + 4].copy_from_slice(&spi.to_be_bytes());
+        packet[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
+    }
     // An odd stride visits the pool's offsets in an order that no frame repeats soon.
     let from = usize::try_from(number.wrapping_mul(40_503) % POOL as u64).expect("below the pool's size");
-    let payload = frame.len() - 42;
-    frame[42..].copy_from_slice(&pool[from..from + payload]);
+    if stack == Carrier::Ah {
+        packet[32..44].copy_from_slice(&pool[from + 1..from + 13]);
+    }
+    let payload = &mut packet[changing..];
+    let octets = payload.len();
+    payload.copy_from_slice(&pool[from..from + octets]);
 }
 
 /// Writes records of one container.

@@ -11,11 +11,16 @@ const FACTOR: u64 = 0x2d35_8dcc_aa6c_78a5;
 /// protocol. Type of service, TTL and header checksum are left out: they change on the way.
 #[inline(always)]
 pub(crate) fn begin(src: Address, dst: Address, total_bytes: u32, word: u32, protocol: u8) -> u64 {
-    let ((a, b), (c, d)) = (src.words(), dst.words());
     // Two products that do not wait for each other.
-    let pair = fold(b ^ d.rotate_left(32) ^ SEED, a ^ c.rotate_left(32) ^ FACTOR);
     let identity = u64::from(word) | u64::from(protocol) << 32;
-    pair ^ fold(u64::from(total_bytes) ^ FACTOR, identity ^ SEED)
+    pair(src, dst) ^ fold(u64::from(total_bytes) ^ FACTOR, identity ^ SEED)
+}
+
+/// A digest of two addresses.
+#[inline(always)]
+pub(crate) fn pair(src: Address, dst: Address) -> u64 {
+    let ((a, b), (c, d)) = (src.words(), dst.words());
+    fold(b ^ d.rotate_left(32) ^ SEED, a ^ c.rotate_left(32) ^ FACTOR)
 }
 
 /// Adds a word: a folded 64-bit product.

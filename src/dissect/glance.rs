@@ -1,23 +1,28 @@
-//! A glance at the frame that captures of IPsec are made of, without a stack.
+//! A glance at the frames that captures of IPsec are made of, without a stack.
 //!
-//! Ethernet with one VLAN tag or none, IPv4 without options, opaque ESP, nothing behind it: what a frame of this kind says fits a few words, and
-//! analysis can take in a stream of them without looking further. Whatever is not exactly this frame is no such frame.
+//! Ethernet with one VLAN tag or none; IPv4 without options, with UDP of NAT traversal or without, or IPv6 without extension headers; opaque ESP,
+//! nothing behind it: what a frame of this kind says fits a few words, and analysis can take in a stream of them without looking further.
+//! Whatever is not exactly such a frame has no glance.
 
 use super::digest;
 use crate::capture::Frame;
 use crate::dissect::ipsec::{look, null};
+use crate::dissect::transport::esp_port;
 use crate::model::{Address, LinkType};
 
 /// Octets of the Ethernet header without tag.
 const ETHERNET: usize = 14;
 /// Octets of a VLAN tag (IEEE 802.1Q clause 9.3).
 const TAG: usize = 4;
-/// Octets of the headers in front of the payload.
-const HEADERS: usize = 20 + 8;
+/// Octets of headers.
+const IPV4_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
+const IPV6_BYTES: usize = 40;
+const ESP_BYTES: usize = 8;
 /// Payload octets that must have been captured.
 const LEAST: usize = 16;
 /// The octets that a glance reads: those of a frame without tag, or what follows its first four.
-type Head = [u8; ETHERNET + HEADERS + LEAST];
+type Head = [u8; ETHERNET + IPV4_BYTES + ESP_BYTES + LEAST];
 
 /// What a frame of opaque ESP says, in words as they stand in the frame (the first octet weighs least), so that comparing two frames
 /// takes an operation for each.
@@ -27,7 +32,9 @@ pub struct Glance {
     pub macs: u64,
     /// The other four octets of the source MAC.
     pub macs_end: u32,
-    /// Source and destination address.
+    /// Source and destination port of UDP around ESP; 0 without.
+    pub ports: u32,
+    /// Source and destination address; of IPv6 a digest of both, so that frames may agree in it whose addresses differ.
     pub addresses: u64,
     /// SPI.
     pub spi: u32,
@@ -39,8 +46,8 @@ pub struct Glance {
     pub digest: u64,
 }
 
-/// The lengths of a frame that has a [`Glance`], as one word: IPv4 total length, octets in front of it, and captured octets in the
-/// upper half.
+/// The lengths of a frame that has a [`Glance`], as one word: octets of the IP packet, octets in front of it, octets of it in front of ESP
+/// (which tell the stacks apart), and captured octets in the upper half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Form(u64);
 
@@ -49,8 +56,10 @@ impl Form {
     pub(crate) const FREE: u64 = 0xffff_0000_0000_0000;
 
     #[inline(always)]
-    const fn new(total_bytes: u16, link_bytes: usize, captured_bytes: usize) -> Self {
-        Self(total_bytes as u64 | (link_bytes as u64) << 16 | (captured_bytes as u64) << 32)
+    const fn new(total_bytes: u16, (link_bytes, outer_bytes): (usize, usize), captured_bytes: usize) -> Self {
+        Self(
+            total_bytes as u64 | (link_bytes as u64) << 16 | (outer_bytes as u64) << 24 | (captured_bytes as u64) << 32,
+        )
     }
 
     /// The word.
@@ -65,7 +74,7 @@ impl Form {
         Self(word & !Self::FREE)
     }
 
-    /// IPv4 total length.
+    /// Octets of the IP packet.
     #[inline(always)]
     #[must_use]
     pub const fn total_bytes(self) -> u32 {
@@ -76,7 +85,35 @@ impl Form {
     #[inline(always)]
     #[must_use]
     pub const fn link_bytes(self) -> u32 {
-        (self.0 >> 16) as u16 as u32
+        (self.0 >> 16) as u8 as u32
+    }
+
+    /// Octets of the IP packet in front of ESP.
+    #[inline(always)]
+    #[must_use]
+    pub const fn outer_bytes(self) -> u32 {
+        (self.0 >> 24) as u8 as u32
+    }
+
+    /// Whether frames of both forms have the same headers.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_headed_as(self, other: Self) -> bool {
+        (self.0 ^ other.0) & 0xffff_0000 == 0
+    }
+
+    /// Whether UDP is around ESP.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_in_udp(self) -> bool {
+        self.outer_bytes() == (IPV4_BYTES + UDP_BYTES) as u32
+    }
+
+    /// Whether the packet is IPv6.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_ipv6(self) -> bool {
+        self.outer_bytes() == IPV6_BYTES as u32
     }
 
     /// Octets of the frame on the wire, without FCS.
@@ -103,14 +140,38 @@ impl Form {
     #[must_use]
     pub const fn is_null_checked(self) -> bool {
         // An ESP header, eight octets of IV and an IPv6 header's forty.
-        !self.is_cut() || self.captured_bytes() >= self.link_bytes() + 20 + 56
+        !self.is_cut() || self.captured_bytes() >= self.link_bytes() + self.outer_bytes() + 56
     }
 }
 
 /// The octets behind the ESP header of a frame of this form.
 #[inline]
 pub(crate) fn behind_esp(data: &[u8], form: Form) -> &[u8] {
-    data.get(form.link_bytes() as usize + HEADERS..).unwrap_or_default()
+    data.get((form.link_bytes() + form.outer_bytes()) as usize + ESP_BYTES..).unwrap_or_default()
+}
+
+/// The addresses of an IPv6 packet with this form's link header, source first.
+#[inline(always)]
+pub(crate) fn ipv6_ends(data: &[u8], form: Form) -> Option<&[u8; 32]> {
+    data.get(form.link_bytes() as usize + 8..)?.first_chunk()
+}
+
+/// These addresses.
+#[inline(always)]
+fn ipv6_addresses(ends: &[u8; 32]) -> (Address, Address) {
+    let address = |octets: Option<&[u8; 16]>| Address::v6(octets.copied().unwrap_or_default());
+    (address(ends.first_chunk()), address(ends.last_chunk()))
+}
+
+/// What [`Glance::addresses`] is for these addresses.
+#[inline(always)]
+pub(crate) fn addresses_word(src: Address, dst: Address) -> u64 {
+    if src.is_v4() {
+        let [src, dst] = [src, dst].map(|address| (address.words().1 as u32).swap_bytes());
+        u64::from(src) | u64::from(dst) << 32
+    } else {
+        digest::pair(src, dst)
+    }
 }
 
 /// Looks at a frame; `None` for every frame that is not exactly of this kind.
@@ -126,62 +187,140 @@ pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
 #[inline(always)]
 pub(crate) fn first_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     match frame.data.get(12..14)? {
-        [0x08, 0x00] => look_at::<ETHERNET>(frame),
+        [0x08, 0x00] => look_at::<ETHERNET>(frame).or_else(|| look_in_udp(frame, ETHERNET)),
         [0x81, 0x00] => look_behind_tag(frame),
+        [0x86, 0xdd] => look_in_ipv6(frame, ETHERNET),
         _ => None,
     }
 }
 
 #[inline(never)]
 fn look_behind_tag(frame: &Frame<'_>) -> Option<(Glance, bool)> {
-    look_at::<{ ETHERNET + TAG }>(frame)
+    const IP_AT: usize = ETHERNET + TAG;
+    match frame.data.get(IP_AT - 2..IP_AT)? {
+        [0x08, 0x00] => look_at::<IP_AT>(frame).or_else(|| look_in_udp(frame, IP_AT)),
+        [0x86, 0xdd] => look_in_ipv6(frame, IP_AT),
+        _ => None,
+    }
 }
 
-/// Looks at a frame whose IP packet begins at `IP_AT`.
+/// Looks at a frame whose IPv4 packet begins at `IP_AT`.
 #[inline(always)]
 fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     let data = frame.data;
     let behind_tag = data.get(IP_AT - ETHERNET..)?;
-    let (head, ends) = (behind_tag.first_chunk()?, data.first_chunk()?);
-    let (macs, kind, lengths) = (word::<0>(ends), word::<8>(head), word::<16>(head));
+    let (head, ends): (&Head, _) = (behind_tag.first_chunk()?, data.first_chunk()?);
+    let (kind, lengths) = (word::<8, _>(head), word::<16, _>(head));
     let total_bytes = (lengths as u16).swap_bytes();
     // Two words hold EtherType, version and header length (8, 0, 0x45), and fragment and protocol (50).
     let wrong = ((kind ^ 0x0045_0008_0000_0000) & 0x00ff_ffff_0000_0000)
         | ((lengths ^ 0x3200_0000_0000_0000) & 0xff00_ff3f_0000_0000)
-        | u64::from(frame.wire_bytes ^ (IP_AT as u32 + u32::from(total_bytes)))
-        | u64::from(total_bytes % 4)
-        | u64::from(frame.link.0 ^ LinkType::ETHERNET.0)
-        | u64::from(frame.fcs_bytes);
-    let wire = frame.wire_bytes as usize;
-    if wrong != 0 || data.len() > wire || wire > super::LONGEST_FRAME as usize {
+        | unlike(frame, IP_AT, total_bytes.into());
+    if wrong != 0 {
         return None;
     }
-    let (addresses, esp) = (word::<26>(head), word::<34>(head));
+    let (addresses, esp) = (word::<26, _>(head), word::<34, _>(head));
+    let begun = begin_ipv4(addresses, total_bytes, (lengths >> 16) as u32, 50);
+    let words = [esp, word::<42, _>(head), word::<50, _>(head)];
+    let form = Form::new(total_bytes, (IP_AT, IPV4_BYTES), data.len());
+    Some(looked_at(frame, ends, (addresses, 0), form, begun, words))
+}
+
+/// Looks at a frame whose IPv4 packet begins at `ip_at`, with UDP on the port of NAT traversal.
+#[inline(never)]
+fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
+    let data = frame.data;
+    let head: &[u8; IPV4_BYTES + UDP_BYTES + ESP_BYTES + LEAST] = data.get(ip_at..)?.first_chunk()?;
+    let (first, second, udp) = (word::<0, _>(head), word::<8, _>(head), word::<20, _>(head));
+    let total_bytes = ((first >> 16) as u16).swap_bytes();
+    let udp_bytes = ((udp >> 32) as u16).swap_bytes();
+    // Version and header length, fragment, protocol (17), and the length of the datagram.
+    let wrong = ((first ^ 0x45) & 0xff3f_0000_0000_00ff)
+        | ((second ^ 0x1100) & 0xff00)
+        | u64::from(udp_bytes ^ total_bytes.wrapping_sub(IPV4_BYTES as u16))
+        | unlike(frame, ip_at, total_bytes.into());
+    let (ports, esp) = (udp as u32, word::<28, _>(head));
+    let message = data.get(ip_at + IPV4_BYTES + UDP_BYTES..)?;
+    if wrong != 0 || !esp_port::is_plain_esp(ports, message, usize::from(udp_bytes) - UDP_BYTES) {
+        return None;
+    }
+    let addresses = word::<12, _>(head);
+    let begun = begin_ipv4(addresses, total_bytes, (first >> 32) as u32, 17);
+    let words = [esp, word::<36, _>(head), word::<44, _>(head)];
+    let form = Form::new(total_bytes, (ip_at, IPV4_BYTES + UDP_BYTES), data.len());
+    Some(looked_at(frame, data.first_chunk()?, (addresses, ports), form, begun, words))
+}
+
+/// Looks at a frame whose IPv6 packet begins at `ip_at`.
+#[inline(never)]
+fn look_in_ipv6(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
+    let data = frame.data;
+    let head: &[u8; IPV6_BYTES + ESP_BYTES + LEAST] = data.get(ip_at..)?.first_chunk()?;
+    let first = word::<0, _>(head);
+    let total_bytes = IPV6_BYTES as u32 + u32::from(((first >> 32) as u16).swap_bytes());
+    // Version, and next header.
+    let wrong = ((first ^ 0x0032_0000_0000_0060) & 0x00ff_0000_0000_00f0) | unlike(frame, ip_at, total_bytes);
+    let (src, dst) = ipv6_addresses(head.get(8..)?.first_chunk()?);
+    // A mapped address looks like one of IPv4.
+    if wrong != 0 || src.is_v4() || dst.is_v4() {
+        return None;
+    }
+    // Version and flow label, without the traffic class.
+    let label = (first as u32).swap_bytes() & 0xf00f_ffff;
+    let begun = digest::begin(src, dst, total_bytes, label, 50);
+    let words = [word::<40, _>(head), word::<48, _>(head), word::<56, _>(head)];
+    let form = Form::new(total_bytes as u16, (ip_at, IPV6_BYTES), data.len());
+    Some(looked_at(frame, data.first_chunk()?, (digest::pair(src, dst), 0), form, begun, words))
+}
+
+/// Not 0 where a frame is not Ethernet with an IP packet of so many octets at `ip_at` and nothing behind it, or its ESP ends within a word.
+#[inline(always)]
+fn unlike(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u64 {
+    let wrong = (frame.wire_bytes ^ (ip_at as u32 + total_bytes))
+        | (total_bytes % 4)
+        | (frame.link.0 ^ LinkType::ETHERNET.0) as u32
+        | u32::from(frame.fcs_bytes);
+    let wire = frame.wire_bytes as usize;
+    u64::from(wrong) | u64::from(frame.data.len() > wire) | u64::from(wire > super::LONGEST_FRAME as usize)
+}
+
+/// The digest of an IPv4 packet, begun.
+#[inline(always)]
+fn begin_ipv4(addresses: u64, total_bytes: u16, identification: u32, protocol: u8) -> u64 {
+    let address = |word: u64| Address::v4((word as u32).to_le_bytes());
+    let (src, dst) = (address(addresses), address(addresses >> 32));
+    digest::begin(src, dst, u32::from(total_bytes), identification.swap_bytes(), protocol)
+}
+
+/// The glance at a frame, and whether its payload may lie in clear. `words`: the ESP header and the first octets behind it.
+#[inline(always)]
+fn looked_at(
+    frame: &Frame<'_>,
+    ends: &[u8; 16],
+    (addresses, ports): (u64, u32),
+    form: Form,
+    begun: u64,
+    words: [u64; 3],
+) -> (Glance, bool) {
+    let [esp, ..] = words;
     let glance = Glance {
-        macs,
-        macs_end: word::<8>(ends) as u32,
+        macs: word::<0, _>(ends),
+        macs_end: word::<8, _>(ends) as u32,
+        ports,
         addresses,
         spi: esp as u32,
         sequence: ((esp >> 32) as u32).swap_bytes(),
-        form: Form::new(total_bytes, IP_AT, data.len()),
-        digest: [esp, word::<42>(head), word::<50>(head)].into_iter().fold(
-            digest::begin(
-                Address::v4((addresses as u32).to_le_bytes()),
-                Address::v4(((addresses >> 32) as u32).to_le_bytes()),
-                u32::from(total_bytes),
-                ((lengths >> 16) as u32).swap_bytes(),
-                50,
-            ),
-            digest::mix,
-        ),
+        form,
+        digest: words.into_iter().fold(begun, digest::mix),
     };
-    Some((glance, look::may_be_worth_a_look(behind_esp(data, glance.form), data.len() == wire)))
+    let whole = frame.data.len() == frame.wire_bytes as usize;
+    (glance, look::may_be_worth_a_look(behind_esp(frame.data, form), whole))
 }
 
 /// The eight octets from `AT` on.
 #[inline(always)]
-fn word<const AT: usize>(head: &Head) -> u64 {
-    const { assert!(AT + 8 <= size_of::<Head>()) };
+fn word<const AT: usize, const N: usize>(head: &[u8; N]) -> u64 {
+    const { assert!(AT + 8 <= N) };
     // One load: put together of single octets, it is taken apart again for each use.
     head.get(AT..).and_then(<[u8]>::first_chunk).map_or(0, |octets| u64::from_le_bytes(*octets))
 }
@@ -198,15 +337,23 @@ fn is_opaque(frame: &Frame<'_>, glance: &Glance) -> bool {
     if !worth_dissecting(frame, glance.form) {
         return true;
     }
-    let address = |word: u64| Address::v4((word as u32).to_le_bytes());
     let suspect = null::Suspect {
         sa: 0,
         payload: behind_esp(frame.data, glance.form),
-        wire_bytes: glance.form.total_bytes() as usize - HEADERS,
-        endpoints: Some((address(glance.addresses), address(glance.addresses >> 32))),
+        wire_bytes: (glance.form.total_bytes() - glance.form.outer_bytes()) as usize - ESP_BYTES,
+        endpoints: endpoints(frame, glance),
         declared: None,
     };
     let mut notes = Vec::new();
     suspect.check(&mut notes);
     notes.is_empty()
+}
+
+/// Source and destination of the packet.
+fn endpoints(frame: &Frame<'_>, glance: &Glance) -> Option<(Address, Address)> {
+    if glance.form.is_ipv6() {
+        return ipv6_ends(frame.data, glance.form).map(ipv6_addresses);
+    }
+    let address = |word: u64| Address::v4((word as u32).to_le_bytes());
+    Some((address(glance.addresses), address(glance.addresses >> 32)))
 }

@@ -2,13 +2,43 @@
 //! looking at every frame gives, and the state of the pieces.
 
 use crate::merge_laws::{Owned, Random, check, numbered, settings, state};
-use crate::support::build::{Noise, START, esp, udp};
+use crate::support::build::{Noise, START, esp, ipv6, udp};
 use spiglass::analysis::{Observer, Settings};
 use spiglass::model::{LinkType, Timestamp};
 use std::net::Ipv4Addr;
 
 const US: i64 = 1_000;
 const MS: i64 = 1_000_000;
+
+/// What carries the packets of an SA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Carrier {
+    Ipv4,
+    Ipv6,
+    /// UDP of NAT traversal, with this port on the side of the sender.
+    Udp(u16),
+}
+
+const ALL: &[Carrier] = &[Carrier::Ipv4, Carrier::Ipv6, Carrier::Udp(4500), Carrier::Udp(61_000)];
+
+impl Carrier {
+    /// What else may carry a packet of the SA.
+    fn others(self) -> [Self; 3] {
+        match self {
+            Self::Udp(port) => [self, Self::Udp(port ^ 1), Self::Ipv6],
+            _ => [Self::Ipv4, Self::Ipv6, Self::Ipv6],
+        }
+    }
+
+    fn frame(self, (src, dst): (Ipv4Addr, Ipv4Addr), spi: u32, number: u32, payload: &[u8]) -> Vec<u8> {
+        let plain = esp(src, dst, spi, number, payload);
+        match self {
+            Self::Ipv4 => plain,
+            Self::Ipv6 => ipv6(src, dst, 50, &plain[34..]),
+            Self::Udp(port) => udp(src, dst, (port, 4500), number as u16, &plain[34..]),
+        }
+    }
+}
 
 /// One stream: who sends, how its clock runs, and how often something happens to a frame (one of so many; 0: never).
 struct Stream {
@@ -22,6 +52,8 @@ struct Stream {
     snaplen: usize,
     /// Frames bear a VLAN tag.
     tagged: bool,
+    /// What carries the packets of the SAs, one after the other.
+    carriers: &'static [Carrier],
     numbers: Vec<u32>,
     time: i64,
     frames: Vec<Owned>,
@@ -49,6 +81,7 @@ impl Stream {
             disturbed,
             snaplen,
             tagged,
+            carriers: &[Carrier::Ipv4],
             numbers,
             time,
             frames: Vec::new(),
@@ -77,12 +110,42 @@ impl Stream {
         self.numbers[sa] = number.wrapping_add(1);
         let size = self.sizes[self.random.below(self.sizes.len())];
         let payload = self.noise.bytes(size);
-        let (src, dst) = ends(sa);
-        esp(src, dst, 0x1000 + sa as u32, number, &payload)
+        self.carrier(sa).frame(ends(sa), 0x1000 + sa as u32, number, &payload)
+    }
+
+    fn carrier(&self, sa: usize) -> Carrier {
+        self.carriers[sa % self.carriers.len()]
+    }
+
+    fn carried(mut self, carriers: &'static [Carrier]) -> Self {
+        self.carriers = carriers;
+        self
+    }
+
+    /// A packet of an SA that is carried in another way, or by headers that say something else than those before.
+    fn divert(&mut self, sa: usize) {
+        let own = self.carrier(sa);
+        let mut packet = self.packet(sa);
+        match (own, self.random.below(4)) {
+            (_, 0) | (Carrier::Ipv4, _) => {
+                let number = self.numbers[sa].wrapping_sub(1);
+                let payload = self.noise.bytes(92);
+                packet = own.others()[self.random.below(3)].frame(ends(sa), 0x1000 + sa as u32, number, &payload);
+            }
+            // Traffic class and flow label; another address in the half that IPv4 has no room for; hop limit.
+            (Carrier::Ipv6, 1) => packet[14..18].copy_from_slice(&[0x6b, 0x91, 0x23, 0x45]),
+            (Carrier::Ipv6, 2) => packet[25] ^= 1,
+            (Carrier::Ipv6, _) => packet[21] = 3,
+            // Another port; a checksum; a datagram that does not fill its packet.
+            (Carrier::Udp(_), 1) => packet[34..36].copy_from_slice(&61_001_u16.to_be_bytes()),
+            (Carrier::Udp(_), 2) => packet[40..42].copy_from_slice(&[0x12, 0x34]),
+            (Carrier::Udp(_), _) => packet[39] ^= 4,
+        }
+        self.push(self.time, packet);
     }
 
     fn disturb(&mut self, sa: usize) {
-        match self.random.below(14) {
+        match self.random.below(15) {
             0 => self.numbers[sa] = self.numbers[sa].wrapping_add(1 + self.random.below(3) as u32),
             1 => self.numbers[sa] = self.numbers[sa].wrapping_add(3_000_000),
             2 => self.numbers[sa] = 1,
@@ -117,16 +180,16 @@ impl Stream {
             }
             8 => {
                 // Without Ethernet's padding, and an odd length.
-                let (src, dst) = ends(sa);
                 let payload = self.noise.bytes([16, 37][self.random.below(2)]);
-                let packet = esp(src, dst, 0x1000 + sa as u32, self.numbers[sa], &payload);
+                let packet = self.carrier(sa).frame(ends(sa), 0x1000 + sa as u32, self.numbers[sa], &payload);
                 self.numbers[sa] = self.numbers[sa].wrapping_add(1);
                 self.push(self.time, packet);
             }
             9 => self.time -= self.random.below(9) as i64 * MS,
             10 => self.time -= 40 * MS,
             11 => self.tagged = !self.tagged,
-            12 => self.time += [90 * MS, 2_500 * MS, 12_000 * MS][self.random.below(3)],
+            12 => self.divert(sa),
+            13 => self.time += [90 * MS, 2_500 * MS, 12_000 * MS][self.random.below(3)],
             _ => {
                 let packet = self.packet(sa);
                 self.push(i64::MIN, packet);
@@ -157,15 +220,35 @@ fn lanes_give_the_state_of_frame_by_frame_observation() {
     const SMALLEST: &[usize] = &[16];
     const MIXED: &[usize] = &[16, 20, 36, 92, 92, 92, 572, 1_340];
     let mut exact = 0;
-    for seed in 1..=60 {
+    for seed in 1..=150 {
         let gaps = [EVEN, UNEVEN, WHOLE][seed as usize % 3];
         let sizes = [ONE, MIXED, SMALLEST, MIXED][seed as usize % 4];
         let disturbed = [0, 100, 25, 400, 7][seed as usize % 5];
         let sas = [1, 2, 8, 40, 200][seed as usize / 5 % 5];
-        let frames = Stream::new(seed, sas, gaps, sizes, disturbed).run(4_000);
-        exact += usize::from(check(&settings(), &format!("seed {seed}, {sas} SAs"), &frames));
+        let carriers: &'static [Carrier] =
+            [&[Carrier::Ipv4][..], &[Carrier::Ipv6], &[Carrier::Udp(4500)], ALL][seed as usize / 3 % 4];
+        let frames = Stream::new(seed, sas, gaps, sizes, disturbed).carried(carriers).run(4_000);
+        exact += usize::from(check(&settings(), &format!("seed {seed}, {sas} SAs of {carriers:?}"), &frames));
     }
-    assert!(exact >= 40, "{exact}");
+    assert!(exact >= 100, "{exact}");
+}
+
+/// An SA of each kind, behind whose frames come those of an SA that agrees with it in all but what the kind alone has.
+#[test]
+fn lanes_are_of_one_kind_of_frame() {
+    for carriers in ALL.iter().flat_map(|one| ALL.iter().map(move |other| [*one, *other])) {
+        let mut stream = Stream::new(17, 1, &[50 * US], &[92], 0);
+        stream.tagged = false;
+        for at in 0..3_000_u32 {
+            stream.time += 50 * US;
+            let payload = stream.noise.bytes(92);
+            // In turn, in stretches, and then together.
+            let carrier = carriers[(if at < 2_000 { at / 400 } else { at }) as usize % 2];
+            let packet = carrier.frame(ends(0), 0x1000, at + 1, &payload);
+            stream.push(stream.time, packet);
+        }
+        check(&settings(), &format!("{carriers:?}"), &stream.frames);
+    }
 }
 
 /// The limits of time are within a stretch that lanes count.

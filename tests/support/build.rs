@@ -53,6 +53,21 @@ pub fn ipv4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, id: u16, payload: &[u8])
     frame
 }
 
+/// An Ethernet frame with an IPv6 packet whose addresses end like these; the MACs are those of [`ipv4`].
+pub fn ipv6(src: Ipv4Addr, dst: Ipv4Addr, next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = ipv4(src, dst, next_header, 0, &[]);
+    frame.truncate(12);
+    frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+    frame.extend(u16::try_from(payload.len()).expect("an IPv6 packet").to_be_bytes());
+    frame.extend([next_header, 64]);
+    for address in [src, dst] {
+        frame.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0]);
+        frame.extend(address.octets());
+    }
+    frame.extend(payload);
+    frame
+}
+
 /// The same packet on the link between two routers, from one to the other.
 pub fn on_link(frame: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     let mut next = frame.to_vec();

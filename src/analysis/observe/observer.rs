@@ -139,7 +139,7 @@ impl Observer {
         let o = observe(&packet.frame, packet.stack, packet.octets, &mut state.tables, sights);
         for sight in sights.iter() {
             if let Some(key) = state.tables.sas.get(sight.sa).and_then(lane_key) {
-                express.give_way(state, key);
+                express.give_way(state, &key);
             }
         }
         state.take(&o, &packet, sights);

@@ -1,6 +1,6 @@
 //! Datagrams on ports that carry ESP in UDP: ESP, IKE, WESP or a keepalive (RFC 3948 section 2, RFC 5840 section 2.1).
 
-use super::foreign::is_foreign;
+use super::foreign::{is_foreign, may_be_foreign};
 use super::ike as ike_message;
 use super::udp::{IKE, NAT_TRAVERSAL};
 use crate::dissect::ipsec;
@@ -68,6 +68,21 @@ pub(in crate::dissect) fn datagram(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -
         Kind::Unclear if wire > 0 && bytes.len() < MARKER_BYTES => walk.too_short(LayerKind::Esp, MARKER_BYTES),
         Kind::Foreign | Kind::Unclear => Next::Done,
     }
+}
+
+/// Whether a datagram on the port of NAT traversal is ESP and nothing else, by its ports as they stand in the frame and what it carries.
+/// SPIs below 256, which the markers of IKE and WESP look like, are left to [`datagram`].
+#[inline(always)]
+pub(in crate::dissect) fn is_plain_esp(ports: u32, bytes: &[u8], wire: usize) -> bool {
+    const LEAST_SPI: u32 = 256;
+    let (src, dst) = ((ports as u16).swap_bytes(), ((ports >> 16) as u16).swap_bytes());
+    let Some(spi) = bytes.first_chunk().map(|octets| u32::from_be_bytes(*octets)) else { return false };
+    (src == NAT_TRAVERSAL || dst == NAT_TRAVERSAL)
+        && src != IKE
+        && dst != IKE
+        && spi >= LEAST_SPI
+        && wire >= ESP_LEAST
+        && !(may_be_foreign(bytes) && is_foreign(bytes, wire))
 }
 
 /// What a message is where IKE stands behind a marker: UDP port 4500 and others like it, TCP encapsulation.

@@ -66,7 +66,7 @@ impl Express {
             brief.lane = NONE;
             return false;
         };
-        brief.note(&glance, self.find(&glance));
+        brief.note(&glance, self.find(&glance, frame.data));
         doubt
     }
 

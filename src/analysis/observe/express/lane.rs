@@ -4,6 +4,7 @@ use super::NOWHERE;
 use super::batch::Brief;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::sa::bins::SaBinSums;
+use crate::analysis::state::sa::sas::Flowing;
 use crate::analysis::state::sa::sizes::OpaqueKey;
 use crate::analysis::state::stream::StreamState;
 use crate::analysis::state::traffic::totals;
@@ -21,9 +22,6 @@ const CLOSED: u64 = 1 << 63;
 const YOUNG: u64 = 1 << 62;
 const SHORT: u64 = 1 << 61;
 
-/// The IPv4 header of a glance, which has no options.
-const IPV4: u32 = 20;
-
 /// The mark that a lane of frames of this form has.
 const fn mark(form: Form) -> u64 {
     if form.wire_bytes() < ethernet::MINIMUM_WITHOUT_FCS { SHORT } else { 0 }
@@ -36,6 +34,7 @@ pub(super) struct EspLane {
     pub(super) addresses: u64,
     pub(super) macs: u64,
     pub(super) macs_end: u32,
+    pub(super) ports: u32,
     pub(super) spi: u32,
     /// The lengths of the last frame, as [`Form::word`], with marks: one comparison tells that a frame is like the last one, and that
     /// the lane is open.
@@ -83,6 +82,7 @@ impl EspLane {
             addresses: glance.addresses,
             macs: glance.macs,
             macs_end: glance.macs_end,
+            ports: glance.ports,
             spi: glance.spi,
             form: glance.form.word() | mark(glance.form) | if young > 0 { YOUNG } else { 0 },
             raw: glance.sequence,
@@ -92,14 +92,21 @@ impl EspLane {
         }
     }
 
-    /// Whether a frame is of its SA, and goes between the same stations.
+    /// Whether a frame is of its SA, as far as a glance tells, and goes between the same stations and ports.
     #[inline(always)]
     pub(super) const fn is_of(&self, glance: &Glance) -> bool {
         let differs = (self.addresses ^ glance.addresses)
             | (self.spi ^ glance.spi) as u64
             | (self.macs ^ glance.macs)
-            | (self.macs_end ^ glance.macs_end) as u64;
+            | (self.macs_end ^ glance.macs_end) as u64
+            | (self.ports ^ glance.ports) as u64;
         differs == 0
+    }
+
+    /// Whether its frames are IPv6: then its addresses are told by more than [`Self::addresses`].
+    #[inline(always)]
+    pub(super) const fn is_ipv6(&self) -> bool {
+        Form::of_word(self.form).is_ipv6()
     }
 
     /// Whether a frame goes on from the last one and is like it, and there is room for it.
@@ -127,7 +134,7 @@ impl EspLane {
         }
         let (own, form) = (Form::of_word(self.form), brief.form);
         let is_listed = form.is_cut() && state.totals.snaplen.wants();
-        if own.link_bytes() != form.link_bytes() || is_listed {
+        if !own.is_headed_as(form) || is_listed {
             return false;
         }
         if own.is_cut() != form.is_cut() || own.is_null_checked() != form.is_null_checked() {
@@ -137,7 +144,7 @@ impl EspLane {
         }
         self.form = form.word() | mark(form) | (self.form & YOUNG);
         if rest.young > 0 {
-            let bytes = form.total_bytes().saturating_sub(IPV4);
+            let bytes = form.total_bytes().saturating_sub(form.outer_bytes());
             state.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data, form), bytes);
             rest.young -= 1;
             if rest.young == 0 {
@@ -168,7 +175,16 @@ impl EspLane {
         let (count, seen) = (u64::from(count), Seen::between(count.into(), first, self.last));
         let l1_bytes = l2_bytes + count * ethernet::PREAMBLE_AND_IFG;
         state.sa_bins.add(rest.sa, bin, &SaBinSums { frames: count, l1_bytes, l3_bytes });
-        state.sas.add_many(rest.sa, &seen, self.last, l3_bytes, l1_bytes, form.is_null_checked());
+        let flowing = Flowing {
+            seen,
+            last: self.last,
+            number: self.raw,
+            outer_bytes: l3_bytes,
+            l1_bytes,
+            in_udp: form.is_in_udp(),
+            null_checked: form.is_null_checked(),
+        };
+        state.sas.add_many(rest.sa, &flowing);
         let sums = totals::Sums {
             frames: count,
             captured_bytes,

@@ -19,8 +19,8 @@ use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::span::Passage;
 use crate::analysis::state::stream::StreamState;
 use crate::capture::Frame;
-use crate::dissect::Glance;
-use crate::model::{Address, FramePos, Protocol, SaKey, Timestamp};
+use crate::dissect::{Glance, addresses_word, ipv6_ends};
+use crate::model::{FramePos, Protocol, SaKey, Timestamp};
 
 /// Lanes at the most. With all of them taken, all are given up and the SAs in flow open theirs anew.
 const MOST: usize = 1 << 17;
@@ -39,6 +39,8 @@ pub(in crate::analysis) struct Express {
     lanes: Vec<EspLane>,
     /// What of each lane only some frames touch.
     rests: Vec<LaneRest>,
+    /// Source and destination of the lanes of IPv6, by the same numbers, as they stand in the frame.
+    ipv6_ends: Vec<Ipv6Ends>,
     directions: DirectionSums,
     /// First and end of the time bin that everything of the directions lies in, in nanoseconds.
     bin: (i64, i64),
@@ -63,6 +65,7 @@ impl Express {
             index: vec![NONE; 64],
             lanes: Vec::new(),
             rests: Vec::new(),
+            ipv6_ends: Vec::new(),
             directions: DirectionSums::default(),
             // An empty bin: the first frame of a lane asks for the real one.
             bin: (0, 0),
@@ -87,36 +90,49 @@ impl Express {
         self.lanes.get(id as usize).map(|lane| (id, lane))
     }
 
-    /// The number of the lane that a frame is in; [`NONE`] without one.
+    /// The number of the lane that a frame with these octets is in; [`NONE`] without one.
     #[inline(always)]
-    fn find(&self, glance: &Glance) -> u32 {
+    fn find(&self, glance: &Glance, data: &[u8]) -> u32 {
         match self.noted(hash(glance.addresses, glance.spi)) {
-            Some((id, lane)) if lane.is_of(glance) => id,
-            Some(_) => self.find_further(glance),
+            Some((id, lane)) if lane.is_of(glance) && !glance.form.is_ipv6() => id,
+            Some(_) => self.find_further(glance, data),
             None => NONE,
         }
     }
 
     #[inline(never)]
-    fn find_further(&self, glance: &Glance) -> u32 {
-        self.probe(glance.addresses, glance.spi, |lane| lane.is_of(glance))
+    fn find_further(&self, glance: &Glance, data: &[u8]) -> u32 {
+        let ends = if glance.form.is_ipv6() { ipv6_ends(data, glance.form) } else { None };
+        self.probe(glance.addresses, glance.spi, |id, lane| lane.is_of(glance) && self.has_ends(id, lane, ends))
     }
 
-    fn find_sa(&self, addresses: u64, spi: u32) -> u32 {
-        self.probe(addresses, spi, |lane| lane.addresses == addresses && lane.spi == spi)
+    fn find_sa(&self, key: &LaneKey) -> u32 {
+        self.probe(key.addresses, key.spi, |id, lane| {
+            lane.addresses == key.addresses && lane.spi == key.spi && self.has_ends(id, lane, key.ipv6_ends.as_ref())
+        })
+    }
+
+    /// Whether a lane is of IPv6 with these ends, or of IPv4 where there are none.
+    #[inline(always)]
+    fn has_ends(&self, id: u32, lane: &EspLane, ends: Option<&Ipv6Ends>) -> bool {
+        match ends {
+            Some(ends) => lane.is_ipv6() && self.ipv6_ends.get(id as usize) == Some(ends),
+            None => !lane.is_ipv6(),
+        }
     }
 
     /// The number of the lane of an SA that `is_wanted`; [`NONE`] without one.
-    fn probe(&self, addresses: u64, spi: u32, is_wanted: impl Fn(&EspLane) -> bool) -> u32 {
+    #[inline(always)]
+    fn probe(&self, addresses: u64, spi: u32, is_wanted: impl Fn(u32, &EspLane) -> bool) -> u32 {
         let first = hash(addresses, spi);
         let mut noted = (first..first + PROBES).map_while(|place| self.noted(place));
-        noted.find(|(_, lane)| is_wanted(lane)).map_or(NONE, |(id, _)| id)
+        noted.find(|&(id, lane)| is_wanted(id, lane)).map_or(NONE, |(id, _)| id)
     }
 
     /// A frame with the lane that it is in.
     #[inline]
     pub(in crate::analysis) fn brief<'a>(&self, frame: &Frame<'a>, glance: &Glance) -> Brief<'a> {
-        Brief::new(*frame, glance, self.find(glance))
+        Brief::new(*frame, glance, self.find(glance, frame.data))
     }
 
     /// Counts a frame that is the next of its lane; false if it is not, and nothing was done.
@@ -200,8 +216,8 @@ impl Express {
     }
 
     /// Adds what is pending of an SA, before a frame of it goes the long way, and closes its lane.
-    pub(in crate::analysis) fn give_way(&mut self, state: &mut StreamState, (addresses, spi): (u64, u32)) {
-        let at = self.find_sa(addresses, spi) as usize;
+    pub(in crate::analysis) fn give_way(&mut self, state: &mut StreamState, key: &LaneKey) {
+        let at = self.find_sa(key) as usize;
         if let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
             lane.close(rest, self.sa_bin.0, state);
         }
@@ -218,6 +234,7 @@ impl Express {
         let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
             return;
         };
+        let Some(key) = state.tables.sas.get(sight.sa).and_then(lane_key) else { return };
         let Some(known) = state.sas.get(sight.sa) else { return };
         let last = known.sequence.extendable(o.time);
         let young = known.evidence.wanted();
@@ -233,28 +250,34 @@ impl Express {
         let lane = EspLane::behind(glance, o.direction, young);
         let mut rest =
             LaneRest { sa: sight.sa, stack: o.stack, young, sized_first: NOWHERE, noted: false, pending: NOTHING };
-        let at = self.find_sa(glance.addresses, glance.spi) as usize;
+        let at = self.find_sa(&key) as usize;
         if let (Some(own), Some(own_rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
             own.add(own_rest, self.sa_bin.0, state);
             rest.noted = own_rest.noted;
             self.generation = self.generation.wrapping_add(u32::from(!own.is_of(glance)));
             (*own, *own_rest) = (lane, rest);
         } else {
-            self.insert(lane, rest, state);
+            self.insert((lane, rest, key.ipv6_ends), state);
         }
     }
 
-    fn insert(&mut self, lane: EspLane, rest: LaneRest, state: &mut StreamState) {
+    fn insert(&mut self, (lane, rest, ends): (EspLane, LaneRest, Option<Ipv6Ends>), state: &mut StreamState) {
         if self.lanes.len() >= MOST {
             self.flush(state);
             self.generation = self.generation.wrapping_add(1);
             self.lanes.clear();
             self.rests.clear();
+            self.ipv6_ends.clear();
             self.index.fill(NONE);
         } else if self.lanes.len() * SPREAD >= self.index.len() {
             self.grow();
         }
         if self.note(lane.addresses, lane.spi, self.lanes.len() as u32) {
+            if let Some(ends) = ends {
+                // As long as no lane is of IPv6, there are none.
+                self.ipv6_ends.resize(self.lanes.len(), [0; 32]);
+                self.ipv6_ends.push(ends);
+            }
             self.lanes.push(lane);
             self.rests.push(rest);
         }
@@ -299,12 +322,29 @@ fn hash(addresses: u64, spi: u32) -> usize {
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36) as usize
 }
 
-/// Where the lane of an SA is looked for: addresses and SPI as a [`Glance`] has them; `None` for what has no lane.
-pub(in crate::analysis) fn lane_key(key: &SaKey) -> Option<(u64, u32)> {
-    let word = |address: Address| address.words().1 as u32;
-    if key.protocol != Protocol::Esp || !key.src.is_v4() || !key.dst.is_v4() {
+/// Source and destination of an IPv6 packet as they stand in the frame.
+type Ipv6Ends = [u8; 32];
+
+/// Where the lane of an SA is looked for: addresses and SPI as a [`Glance`] has them, and what tells IPv6 addresses for certain.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::analysis) struct LaneKey {
+    addresses: u64,
+    spi: u32,
+    ipv6_ends: Option<Ipv6Ends>,
+}
+
+/// The lane of an SA; `None` for what has no lane.
+pub(in crate::analysis) fn lane_key(key: &SaKey) -> Option<LaneKey> {
+    if key.protocol != Protocol::Esp || key.src.is_v4() != key.dst.is_v4() {
         return None;
     }
-    let addresses = u64::from(word(key.src)) << 32 | u64::from(word(key.dst));
-    Some((addresses.swap_bytes(), key.spi.0.swap_bytes()))
+    let ipv6_ends = (!key.src.is_v4()).then(|| {
+        let (src, dst) = (key.src.words(), key.dst.words());
+        let mut ends = [0; 32];
+        for (place, word) in ends.as_chunks_mut().0.iter_mut().zip([src.0, src.1, dst.0, dst.1]) {
+            *place = word.to_be_bytes();
+        }
+        ends
+    });
+    Some(LaneKey { addresses: addresses_word(key.src, key.dst), spi: key.spi.0.swap_bytes(), ipv6_ends })
 }

@@ -35,6 +35,13 @@ impl Steps {
         self.last = Some(number);
     }
 
+    /// Takes in `count` numbers that follow the last one and each other, up to `last`.
+    pub(crate) fn go_on(&mut self, count: u64, last: u32) {
+        self.packets += count;
+        self.small += count;
+        self.last = Some(last);
+    }
+
     fn step(&mut self, before: u32, after: u32) {
         let forward = after.wrapping_sub(before);
         let step = forward.min(forward.wrapping_neg());
@@ -76,6 +83,9 @@ mod tests {
             merged.merge(steps(&numbers[cut..]));
             assert_eq!(merged, steps(&numbers));
         }
+        let mut gone_on = steps(&numbers[..1]);
+        gone_on.go_on(1, u32::MAX);
+        assert_eq!(gone_on, steps(&numbers[..2]));
         let all = steps(&numbers);
         assert_eq!((all.packets, all.small, all.still, all.far), (9, 4, 1, 2));
     }

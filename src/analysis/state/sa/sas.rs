@@ -66,6 +66,19 @@ pub(crate) struct SaState {
     pub(crate) keyed: Option<Box<Keyed>>,
 }
 
+/// Frames of opaque ESP, number after number, from the one behind the last that was seen on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flowing {
+    pub(crate) seen: Seen,
+    /// The last of them, and its number.
+    pub(crate) last: (FramePos, Timestamp),
+    pub(crate) number: u32,
+    pub(crate) outer_bytes: u64,
+    pub(crate) l1_bytes: u64,
+    pub(crate) in_udp: bool,
+    pub(crate) null_checked: bool,
+}
+
 /// Sums over frames recognised as TAP copies: part of the sums beside them.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Copies {
@@ -335,24 +348,21 @@ impl Sas {
         self.states.get_mut(at)
     }
 
-    /// Adds `seen.count` frames of native, opaque ESP in order, the last of them at `last`.
-    pub(crate) fn add_many(
-        &mut self,
-        id: u32,
-        seen: &Seen,
-        last: (FramePos, Timestamp),
-        outer_bytes: u64,
-        l1_bytes: u64,
-        checked: bool,
-    ) {
+    /// Adds frames of an SA in flow.
+    pub(crate) fn add_many(&mut self, id: u32, flowing: &Flowing) {
         let Some(state) = self.state_mut(id) else { return };
+        let Flowing { seen, last, number, outer_bytes, l1_bytes, in_udp, null_checked } = flowing;
         state.seen.join(seen);
         state.sequence.extend(seen.count, last.0, last.1);
         state.outer_bytes += outer_bytes;
         state.l1_bytes += l1_bytes;
-        state.encapsulations[0] += seen.count;
+        let [native, udp, ..] = &mut state.encapsulations;
+        *(if *in_udp { udp } else { native }) += seen.count;
+        if *in_udp {
+            state.steps.edit().go_on(seen.count, *number);
+        }
         state.opaque += seen.count;
-        if checked {
+        if *null_checked {
             state.null_checked += seen.count;
         }
     }
