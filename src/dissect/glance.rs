@@ -188,18 +188,18 @@ pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
 pub(crate) fn first_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     match frame.data.get(12..14)? {
         [0x08, 0x00] => look_at::<ETHERNET>(frame).or_else(|| look_in_udp(frame, ETHERNET)),
-        [0x81, 0x00] => look_behind_tag(frame),
-        [0x86, 0xdd] => look_in_ipv6(frame, ETHERNET),
-        _ => None,
+        _ => look_otherwise(frame),
     }
 }
 
+/// Looks at a frame that is not IPv4 without a tag.
 #[inline(never)]
-fn look_behind_tag(frame: &Frame<'_>) -> Option<(Glance, bool)> {
-    const IP_AT: usize = ETHERNET + TAG;
-    match frame.data.get(IP_AT - 2..IP_AT)? {
-        [0x08, 0x00] => look_at::<IP_AT>(frame).or_else(|| look_in_udp(frame, IP_AT)),
-        [0x86, 0xdd] => look_in_ipv6(frame, IP_AT),
+fn look_otherwise(frame: &Frame<'_>) -> Option<(Glance, bool)> {
+    const TAGGED: usize = ETHERNET + TAG;
+    match frame.data.get(12..TAGGED)? {
+        [0x86, 0xdd, ..] => look_in_ipv6::<ETHERNET>(frame),
+        [0x81, 0x00, _, _, 0x08, 0x00] => look_at::<TAGGED>(frame).or_else(|| look_in_udp(frame, TAGGED)),
+        [0x81, 0x00, _, _, 0x86, 0xdd] => look_in_ipv6::<TAGGED>(frame),
         _ => None,
     }
 }
@@ -231,12 +231,15 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
 fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
     let data = frame.data;
     let head: &[u8; IPV4_BYTES + UDP_BYTES + ESP_BYTES + LEAST] = data.get(ip_at..)?.first_chunk()?;
-    let (first, second, udp) = (word::<0, _>(head), word::<8, _>(head), word::<20, _>(head));
+    // Before all else: every packet that is not ESP comes here.
+    if head.get(9) != Some(&17) {
+        return None;
+    }
+    let (first, udp) = (word::<0, _>(head), word::<20, _>(head));
     let total_bytes = ((first >> 16) as u16).swap_bytes();
     let udp_bytes = ((udp >> 32) as u16).swap_bytes();
-    // Version and header length, fragment, protocol (17), and the length of the datagram.
+    // Version and header length, fragment, and the length of the datagram.
     let wrong = ((first ^ 0x45) & 0xff3f_0000_0000_00ff)
-        | ((second ^ 0x1100) & 0xff00)
         | u64::from(udp_bytes ^ total_bytes.wrapping_sub(IPV4_BYTES as u16))
         | unlike(frame, ip_at, total_bytes.into());
     let (ports, esp) = (udp as u32, word::<28, _>(head));
@@ -251,15 +254,15 @@ fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
     Some(looked_at(frame, data.first_chunk()?, (addresses, ports), form, begun, words))
 }
 
-/// Looks at a frame whose IPv6 packet begins at `ip_at`.
-#[inline(never)]
-fn look_in_ipv6(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
+/// Looks at a frame whose IPv6 packet begins at `IP_AT`.
+#[inline(always)]
+fn look_in_ipv6<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     let data = frame.data;
-    let head: &[u8; IPV6_BYTES + ESP_BYTES + LEAST] = data.get(ip_at..)?.first_chunk()?;
+    let head: &[u8; IPV6_BYTES + ESP_BYTES + LEAST] = data.get(IP_AT..)?.first_chunk()?;
     let first = word::<0, _>(head);
     let total_bytes = IPV6_BYTES as u32 + u32::from(((first >> 32) as u16).swap_bytes());
     // Version, and next header.
-    let wrong = ((first ^ 0x0032_0000_0000_0060) & 0x00ff_0000_0000_00f0) | unlike(frame, ip_at, total_bytes);
+    let wrong = ((first ^ 0x0032_0000_0000_0060) & 0x00ff_0000_0000_00f0) | unlike(frame, IP_AT, total_bytes);
     let (src, dst) = ipv6_addresses(head.get(8..)?.first_chunk()?);
     // A mapped address looks like one of IPv4.
     if wrong != 0 || src.is_v4() || dst.is_v4() {
@@ -269,7 +272,7 @@ fn look_in_ipv6(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
     let label = (first as u32).swap_bytes() & 0xf00f_ffff;
     let begun = digest::begin(src, dst, total_bytes, label, 50);
     let words = [word::<40, _>(head), word::<48, _>(head), word::<56, _>(head)];
-    let form = Form::new(total_bytes as u16, (ip_at, IPV6_BYTES), data.len());
+    let form = Form::new(total_bytes as u16, (IP_AT, IPV6_BYTES), data.len());
     Some(looked_at(frame, data.first_chunk()?, (digest::pair(src, dst), 0), form, begun, words))
 }
 

@@ -108,9 +108,13 @@ impl Observer {
         let mut rest = &*briefs;
         let generation = self.express.generation();
         loop {
-            let counted = self.express.step(rest, &mut self.state.copies);
+            // Frames without a glance are in no lane, and where there is one, there are many.
+            let known = rest.first().is_some_and(Brief::is_known);
+            let counted = if known { self.express.step(rest, &mut self.state.copies) } else { 0 };
             let Some((odd, later)) = rest.get(counted..).and_then(<[_]>::split_first) else { return };
-            if !self.express.take(odd, &mut self.state) {
+            if !odd.is_known() {
+                self.observe_at_length(&odd.frame, None);
+            } else if !self.express.take(odd, &mut self.state) {
                 self.observe(&odd.frame);
             }
             rest = later;

@@ -14,6 +14,9 @@ use crate::model::{FramePos, LinkType, Timestamp};
 /// Frames of a batch: as many as a word has bits.
 pub(in crate::analysis) const BATCH: usize = 64;
 
+/// The form of a frame without a glance.
+const NO_GLANCE: Form = Form::of_word(0);
+
 /// A frame with what counting it takes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::analysis) struct Brief<'a> {
@@ -38,10 +41,15 @@ impl<'a> Brief<'a> {
             fcs_bytes: 0,
         },
         digest: 0,
-        form: Form::of_word(0),
+        form: NO_GLANCE,
         sequence: 0,
         lane: NONE,
     };
+
+    /// Whether the frame has a glance.
+    pub(in crate::analysis) const fn is_known(&self) -> bool {
+        self.form.word() != NO_GLANCE.word()
+    }
 
     #[inline]
     pub(super) const fn new(frame: Frame<'a>, glance: &Glance, lane: u32) -> Self {
@@ -63,7 +71,7 @@ impl Express {
     pub(in crate::analysis) fn look<'a>(&self, frame: Frame<'a>, brief: &mut Brief<'a>) -> bool {
         brief.frame = frame;
         let Some((glance, doubt)) = first_look(&frame) else {
-            brief.lane = NONE;
+            (brief.lane, brief.form) = (NONE, NO_GLANCE);
             return false;
         };
         brief.note(&glance, self.find(&glance, frame.data));

@@ -23,7 +23,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::chain::{Chain, NONE_OLDER, Older, VACANT};
+use self::chain::{Chain, NONE_OLDER, Older, Rank, VACANT};
 pub(crate) use self::head::HeadFrame;
 use self::pattern::Pattern;
 use self::recent::Recent;
@@ -146,9 +146,10 @@ impl CopyWindow {
         } else {
             self.chain_before(entry)
         };
-        let copy = chain.is_copied_at(time);
-        let place = chain.place_at(time);
+        let (mut copy, mut place) = (false, Rank::default());
+        // Most frames have no equal.
         if chain.latest().is_some() {
+            (copy, place) = (chain.is_copied_at(time), chain.place_at(time));
             self.pattern.add(place, o.digest, o.tos);
         }
         if self.first_epoch && chain.root(time).is_some_and(|root| root <= first.saturating_add(HEAD_NS)) {
@@ -186,7 +187,7 @@ impl CopyWindow {
     /// Records a digest; the chain that it continues, and whether it continues none of an equal frame that is known.
     fn chain_before(&mut self, entry: Entry) -> (Chain, bool) {
         let Some(before) = self.touch(entry) else {
-            self.older.remove(&entry.digest);
+            self.set_older(entry.digest, NONE_OLDER);
             return (Chain::EMPTY, false);
         };
         let chain = Chain::new(before, self.older_of(entry.digest)).before(entry.time);
@@ -196,7 +197,10 @@ impl CopyWindow {
 
     fn set_older(&mut self, digest: u64, older: Older) {
         if older == NONE_OLDER {
-            self.older.remove(&digest);
+            // Asked first: where no frame is like another there are none, and looking for one takes a hash.
+            if !self.older.is_empty() {
+                self.older.remove(&digest);
+            }
             return;
         }
         if self.older.len() >= self.older.capacity() {

@@ -46,6 +46,9 @@ impl Chain {
 
     /// The time at which a chain began that a frame of this time continues, where fewer frames than decide are before it.
     pub(super) fn root(&self, time: i64) -> Option<i64> {
+        if self.latest().is_none() {
+            return Some(time);
+        }
         let known = self.times.iter().copied().take_while(|time| *time != VACANT);
         (self.len() < DECIDE).then(|| known.last().unwrap_or(time))
     }

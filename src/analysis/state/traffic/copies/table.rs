@@ -19,6 +19,34 @@ pub(super) struct Bucket {
 
 pub(super) const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WAYS] };
 
+impl Bucket {
+    /// Whether what bears this time is kept.
+    const fn is_kept(time: i64, oldest: i64) -> bool {
+        time >= oldest && time != VACANT
+    }
+
+    /// The time of a digest that is kept.
+    #[inline]
+    fn time_of(&mut self, digest: u64, oldest: i64) -> Option<&mut i64> {
+        // The digests alone decide for almost all.
+        let same = self.digests.iter().fold(false, |same, known| same | (*known == digest));
+        if !same {
+            return None;
+        }
+        let mut known = self.digests.iter().zip(&mut self.times);
+        known.find(|(known, time)| **known == digest && Self::is_kept(**time, oldest)).map(|(_, time)| time)
+    }
+
+    /// Adds a digest in the last place that nothing is kept in; false where there is none.
+    #[inline]
+    fn add(&mut self, entry: Entry, oldest: i64) -> bool {
+        let mut places = self.digests.iter_mut().zip(&mut self.times).rev();
+        let Some((digest, time)) = places.find(|(_, time)| !Self::is_kept(**time, oldest)) else { return false };
+        (*digest, *time) = (entry.digest, entry.time);
+        true
+    }
+}
+
 impl CopyWindow {
     /// Records a digest; the time it was last seen, if that is not forgotten.
     pub(super) fn touch(&mut self, entry: Entry) -> Option<i64> {
@@ -54,17 +82,10 @@ impl CopyWindow {
         loop {
             let at = entry.digest as usize & (self.buckets.len() - 1);
             let bucket = self.buckets.get_mut(at)?;
-            let mut free = None;
-            for (digest, time) in bucket.digests.iter_mut().zip(&mut bucket.times) {
-                if *time < oldest || *time == VACANT {
-                    free = Some((digest, time));
-                } else if *digest == entry.digest {
-                    return Some(std::mem::replace(time, entry.time));
-                }
+            if let Some(time) = bucket.time_of(entry.digest, oldest) {
+                return Some(std::mem::replace(time, entry.time));
             }
-            if let Some((digest, time)) = free {
-                *digest = entry.digest;
-                *time = entry.time;
+            if bucket.add(entry, oldest) {
                 return None;
             }
             if !self.grow() {
