@@ -251,6 +251,28 @@ fn lanes_are_of_one_kind_of_frame() {
     }
 }
 
+/// An SA whose frames are in UDP at times: which of its first frames are listed does not depend on where the capture is cut.
+#[test]
+fn frames_in_udp_and_others_of_one_association_merge() {
+    for seed in 1..=24 {
+        let mut stream = Stream::new(seed, 1, &[50 * US], &[92], 0);
+        let mut left = 0;
+        let mut carrier = Carrier::Ipv4;
+        for at in 0..300_u32 {
+            if left == 0 {
+                carrier = [Carrier::Ipv4, Carrier::Udp(4500)][stream.random.below(2)];
+                left = 1 + stream.random.below(60);
+            }
+            left -= 1;
+            stream.time += 50 * US;
+            let payload = stream.noise.bytes(92);
+            let packet = carrier.frame(ends(0), 0x1000, at + 1, &payload);
+            stream.push(stream.time, packet);
+        }
+        check(&settings(), &format!("in UDP at times, seed {seed}"), &stream.frames);
+    }
+}
+
 /// The limits of time are within a stretch that lanes count.
 #[test]
 fn lanes_count_what_lies_between_two_times() {

@@ -159,7 +159,7 @@ impl StreamState {
             let is_suspect = |key| self.settings.expectation.is_suspect(key);
             // Only all datagrams together tell whether they are ESP.
             if sight.encapsulation == Encapsulation::Udp || self.tables.sas.get(sight.sa).is_some_and(is_suspect) {
-                self.sas.list(sight.sa);
+                self.sas.list(sight.sa, o);
             }
         }
         self.span.time(o);

@@ -143,9 +143,6 @@ impl SaState {
     /// Takes in a frame; true if its sequence number was not seen before.
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight, l1_bytes: u64) -> bool {
-        if let Some(firsts) = &mut self.firsts {
-            firsts.add(self.seen.count, (o.pos, o.time));
-        }
         self.seen.add(o.pos, o.time);
         self.outer_bytes += u64::from(sight.outer_bytes);
         self.l1_bytes += l1_bytes;
@@ -421,10 +418,11 @@ impl Sas {
         (self.states.len() * SA_BYTES + intervals * INTERVAL_BYTES) as u64
     }
 
-    /// Lists the frames of an SA that is wrong as such, from its first one on.
-    pub(crate) fn list(&mut self, id: u32) {
+    /// Lists a frame of an SA that is wrong as such, before it is counted: from the SA's first one on, as long as no other comes between. What
+    /// comes behind another is not listed, so that lists of spans merge whichever of them has such frames.
+    pub(crate) fn list(&mut self, id: u32, o: &Observation) {
         if let Some(state) = self.state_mut(id) {
-            state.firsts.get_or_insert_default();
+            state.firsts.get_or_insert_default().add(state.seen.count, (o.pos, o.time));
         }
     }
 
