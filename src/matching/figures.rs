@@ -186,7 +186,7 @@ impl Matcher {
         let sas = self.tally.sas.iter().enumerate();
         let is_unfound = |at: u32, sa: &SaTally| sa.matched == 0 && self.order.is_unfound(at) || sa.is_hardly_found();
         let unfound = sas.filter(|(at, sa)| is_unfound(*at as u32, sa));
-        unfound.map(|(_, sa)| sa.alone).sum()
+        unfound.map(|(_, sa)| sa.alone + if sa.is_hardly_found() { sa.uncovered } else { 0 }).sum()
     }
 
     /// Lost packets with their direction, and how many are not named because it is not known which were lost.

@@ -8,7 +8,7 @@ use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
 use crate::matching::measure::doubt::Doubt;
 use crate::matching::measure::losses::Losses;
-use crate::matching::measure::silence::Silences;
+use crate::matching::measure::silence::{Silences, WAYS};
 use crate::matching::measure::tally::SaTally;
 use crate::model::Address;
 use crate::model::pairs::Undetermined;
@@ -145,10 +145,12 @@ impl Matcher {
         if sa.is_by_order() && unsure {
             return Some(doubt::guessed(sa.guessed.max(sa.ambiguous), sa.matched));
         }
-        if sa.is_by_order()
-            && let Some(count) = self.lost_behind_silence(at, sa, left)
-        {
-            return Some(doubt::behind_silence(count, missed));
+        if sa.is_by_order() {
+            let beside = self.ledger.sas.get(at as usize).and_then(|(_, way)| left.beside.get(*way)).copied();
+            let beside = beside.filter(|count| lost > 0 && are_more_than_few(*count, lost));
+            if let Some(count) = beside.or_else(|| self.lost_behind_silence(at, sa, left)) {
+                return Some(doubt::beside_silence(count, lost));
+            }
         }
         if is_uncounted(sa, missing, missed) {
             return Some(doubt::uncounted(missing, missed));
@@ -246,7 +248,7 @@ impl Matcher {
             }
         }
         let between = self.ledger.edges.between(|flow| self.tally.flow_sa.get(&flow).copied(), |sa| self.tunnel_of(sa));
-        LeftOver { lost, ends, between }
+        LeftOver { lost, ends, between, beside: doubt.beside }
     }
 
     /// Packets by order that were lost right behind a silence of the plain tap, where these are many more than elsewhere: what belongs
@@ -279,6 +281,8 @@ pub(super) struct LeftOver {
     lost: BTreeMap<u32, Vec<i64>>,
     /// When the plain tap showed frames again after a silence.
     ends: Vec<i64>,
+    /// By way: packets that are missing directly before or behind a silence that is no loss.
+    beside: [u64; WAYS],
     /// By tunnel: packets that lie between pairs although the other capture may not cover their time.
     between: BTreeMap<(Address, Address), u64>,
 }

@@ -6,12 +6,12 @@ mod silent;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
-    adrift, arrived, behind_silence, between, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
+    adrift, arrived, beside_silence, between, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
     repeated, sparse, timeless, uncounted, undirected, unfound, unproved, untimely,
 };
 pub(crate) use self::silent::Silent;
 use super::losses::Losses;
-use super::silence::{IN_A_ROW, Known, Silences, Verdict, WAYS, is_no_chance};
+use super::silence::{IN_A_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};
 use super::tally::{SaTally, Tally};
 use super::watch::Step;
 use crate::matching::Matcher;
@@ -92,6 +92,8 @@ pub(in crate::matching) struct Doubt {
     /// Plaintext packets, by SA, and packets in the tunnel that may have been lost or not.
     pub(in crate::matching) plain: BTreeMap<u32, u64>,
     pub(in crate::matching) tunnel: BTreeMap<u32, u64>,
+    /// Packets of each way that are missing directly before or behind silences that are no loss.
+    pub(in crate::matching) beside: [u64; WAYS],
     /// Silences of the tunnel's tap that are no loss.
     quiet: BTreeSet<i64>,
 }
@@ -100,6 +102,12 @@ impl Doubt {
     /// Whether packets between the plain tap and the tunnel's may have been lost or not.
     pub(in crate::matching) fn is_open(&self, sa: u32) -> bool {
         self.plain.contains_key(&sa) || self.tunnel.contains_key(&sa)
+    }
+
+    fn note_beside<'j>(&mut self, judged: impl Iterator<Item = &'j Judged>) {
+        for own in judged {
+            self.beside.iter_mut().zip(own.adjoining).for_each(|(sum, count)| *sum += count);
+        }
     }
 
     /// Why it is not known how many packets of an SA were lost.
@@ -141,6 +149,14 @@ impl Matcher {
         doubt
     }
 
+    /// Whether packets of both sides have no counterpart, by order.
+    fn is_crossed(&self) -> bool {
+        /// Packets that are no stray.
+        const FEW: usize = 2;
+        let [plain, _] = &self.ledger.silences;
+        self.tally.sas.iter().any(SaTally::is_by_order) && self.ledger.lost.len() > FEW && plain.missed() > FEW
+    }
+
     /// Plaintext packets that are missing in silences of the tunnel's tap.
     fn judge_tunnel(&mut self, doubt: &mut Doubt, passed: [bool; WAYS], pairs: [u64; WAYS]) {
         let sas = &self.ledger.sas;
@@ -152,6 +168,7 @@ impl Matcher {
             passed,
             skipped: |from: i64, way: usize, count: u64| self.jumps.skipped(from, count, |sa| way_of(sa) == Some(way)),
             pairs,
+            crossed: self.is_crossed(),
         };
         let [_, tunnel] = &self.ledger.silences;
         let judged = tunnel.judge(&known);
@@ -168,6 +185,7 @@ impl Matcher {
             verdicts.insert((from, flow), verdict.unwrap_or(Verdict::Loss));
         }
         doubt.quiet.extend(judged.keys());
+        doubt.note_beside(judged.values());
         doubt.silent.extend(judged.values().map(|own| Silent::of("tunnel", own)));
         let [_, tunnel] = &mut self.ledger.silences;
         for ((from, flow, bytes), count) in tunnel.take_waiting() {
@@ -197,10 +215,12 @@ impl Matcher {
     fn judge_plain(&mut self, doubt: &mut Doubt, passed: [bool; WAYS], pairs: [u64; WAYS]) {
         let sas = &self.ledger.sas;
         let way = |sa: u32| sas.get(sa as usize).map(|(_, way)| *way);
-        let known = Known { way, passed, skipped: |_: i64, _: usize, _: u64| None, pairs };
+        let crossed = self.is_crossed();
+        let known = Known { way, passed, skipped: |_: i64, _: usize, _: u64| None, pairs, crossed };
         let [plain, _] = &self.ledger.silences;
         let judged = plain.judge(&known);
         doubt.silent.extend(judged.values().map(|own| Silent::of("plain", own)));
+        doubt.note_beside(judged.values());
         // What the exit showed and the plain tap did not, proves a hole, too.
         let holes: BTreeSet<i64> = self.ends.iter().flat_map(|ends| ends.holes_in_plain()).collect();
         let verdict = |from: i64, sa: u32| match holes.contains(&from) {

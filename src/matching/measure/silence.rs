@@ -99,6 +99,8 @@ pub(in crate::matching) struct Judged {
     pub(in crate::matching) verdicts: [Verdict; WAYS],
     /// Frames were shown meanwhile, but timestamps are too coarse to say when.
     pub(in crate::matching) is_tick: bool,
+    /// Packets of each way that are missing directly before or behind it.
+    pub(in crate::matching) adjoining: [u64; WAYS],
 }
 
 /// What is known besides the silent tap.
@@ -111,6 +113,8 @@ pub(in crate::matching) struct Known<W, N> {
     pub(in crate::matching) skipped: N,
     /// Pairs of each way.
     pub(in crate::matching) pairs: [u64; WAYS],
+    /// Whether packets of both sides have no counterpart, by order: some of them may be each other.
+    pub(in crate::matching) crossed: bool,
 }
 
 /// The silences of one tap, and packets of the other side that it did not show.
@@ -291,6 +295,11 @@ impl Silences {
         let bytes = if new && self.waiting.len() >= MAX_MISSED { 0 } else { bytes };
         *self.waiting.entry((from, who, bytes)).or_default() += 1;
         Some(from)
+    }
+
+    /// Packets of the other side that were not seen, as far as they are remembered.
+    pub(in crate::matching) const fn missed(&self) -> usize {
+        self.missed.len()
     }
 
     /// A packet that waited for the verdict came after all.

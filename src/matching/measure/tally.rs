@@ -376,7 +376,7 @@ impl SaTally {
     pub(in crate::matching) const fn is_hardly_found(&self) -> bool {
         const FEW: u64 = 8;
         const OF: u64 = 10;
-        self.is_by_order() && self.matched < FEW && self.alone > self.matched * OF
+        self.is_by_order() && self.matched < FEW && self.alone + self.uncovered > self.matched * OF
     }
 
     /// Whether most packets have equals.

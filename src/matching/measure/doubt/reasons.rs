@@ -89,13 +89,13 @@ pub(in crate::matching) fn guessed(guessed: u64, pairs: u64) -> Undetermined {
     }
 }
 
-/// Packets without counterpart right behind a silence of the plain tap.
-pub(in crate::matching) fn behind_silence(count: u64, missed: u64) -> Undetermined {
+/// Packets without counterpart right before or behind a silence of a tap.
+pub(in crate::matching) fn beside_silence(count: u64, lost: u64) -> Undetermined {
     Undetermined {
         alignments: 1,
         reason: format!(
-            "{count} of {missed} plaintext packets without counterpart directly follow a silence of the plain capture: pairing by order may have \
-             been lost there"
+            "{count} packets without counterpart directly precede or follow a silence of a capture ({lost} are missing in all): pairing by order may \
+             have been lost there"
         )
         .into(),
         decide: "captures without gaps, or the keys (--config)".into(),

@@ -20,7 +20,7 @@ pub(crate) struct Silent {
 
 impl Silent {
     pub(in crate::matching) fn of(tap: &'static str, judged: &Judged) -> Self {
-        let Judged { from, to, missing, verdicts, is_tick } = *judged;
+        let Judged { from, to, missing, verdicts, is_tick, .. } = *judged;
         Self { tap, from_ns: from, to_ns: to, packets: missing, open: !verdicts.contains(&Verdict::Hole), is_tick }
     }
 

@@ -108,6 +108,7 @@ impl Silences {
                     missing: 0,
                     verdicts: [Verdict::Loss; WAYS],
                     is_tick: true,
+                    adjoining: [0; WAYS],
                 });
                 if let Some(of_way) = own.verdicts.get_mut(way).filter(|_| verdict != Verdict::Loss) {
                     *of_way = verdict;

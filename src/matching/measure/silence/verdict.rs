@@ -8,8 +8,10 @@ use super::{Judged, Known, LONG_GAPS, Seen, Silence, Silences, Verdict, WAYS};
 pub(in crate::matching) const IN_A_ROW: u64 = 6;
 /// The same for a long silence.
 const IN_A_LONG_ROW: u64 = 3;
-/// Missing packets next to a silence that prove that the tap was recording.
+/// Missing packets next to a silence that prove that the tap was recording: a number, and where the order may have been lost there a share of those
+/// in it, as 1 in N.
 const ADJOINING: u64 = 3;
+const OF_ADJOINING: u64 = 2;
 /// How much rarer a row of losses by chance is than one in the capture, in nats.
 const NOT_BY_CHANCE: f64 = 7.0;
 
@@ -53,7 +55,7 @@ impl Silences {
         for (from, missing) in counts {
             let Ok(at) = self.list.binary_search_by_key(&from, |own| own.from) else { continue };
             let Some(silence) = self.list.get(at) else { continue };
-            let mut verdicts = [None; WAYS];
+            let (mut verdicts, mut adjoining) = ([None; WAYS], [0; WAYS]);
             for (way, verdict) in verdicts.iter_mut().enumerate() {
                 let of = |counts: &[u64; WAYS]| counts.get(way).copied().unwrap_or(0);
                 let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
@@ -63,10 +65,13 @@ impl Silences {
                     continue;
                 }
                 let times = times.get(way).map_or(&[][..], Vec::as_slice);
-                if self.adjoining(at, way, times) >= ADJOINING {
+                let beside = self.adjoining(at, way, times);
+                let least = if known.crossed { count / OF_ADJOINING } else { 0 };
+                if beside >= ADJOINING.max(least) {
                     *verdict = Some(Verdict::Loss);
                     continue;
                 }
+                adjoining.get_mut(way).into_iter().for_each(|own| *own = beside);
                 let passed = known.passed.get(way).copied().unwrap_or(false);
                 *verdict = Some(match (known.skipped)(from, way, count) {
                     _ if passed => Verdict::Hole,
@@ -82,7 +87,7 @@ impl Silences {
             }
             let verdicts = verdicts.map(|own| if hole { Verdict::Hole } else { own.unwrap_or(Verdict::Loss) });
             let missing = missing.iter().sum();
-            judged.insert(from, Judged { from, to: silence.to, missing, verdicts, is_tick: false });
+            judged.insert(from, Judged { from, to: silence.to, missing, verdicts, is_tick: false, adjoining });
         }
         judged
     }
