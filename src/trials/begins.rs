@@ -25,7 +25,9 @@ pub(super) fn leaving(seen: &[(Place, At)], clocks: &Clocks) -> Vec<i64> {
 /// Packets that were inside when the captures began: frames of the load that left before any packet that came in can have.
 pub(super) fn carried(row: &FrameRow, found: &Found) -> usize {
     let (from, to) = (found.stretch.from, found.stretch.to);
-    if from > 0 || row.slack > 0 || row.thin.is_some() {
+    // A tap that was recording long before the load would have shown what was inside as it came.
+    let recording = row.recording.is_some_and(|first| first <= found.begin - 2 * BEFORE_NS);
+    if from > 0 || recording || row.slack > 0 || row.thin.is_some() {
         return 0;
     }
     let out = row.out.get(from..to).unwrap_or_default();

@@ -2,12 +2,12 @@
 
 use super::association::row::At;
 use super::association::stepped::{self, Forward};
-use super::association::{Clocks, FrameRow, Span, TapTimes, from_last, joined, pair, row};
+use super::association::{Clocks, FrameRow, Span, TapTimes, both_ways, from_last, joined, pair, row};
 use super::begins;
 use super::figures::judge;
 use super::figures::load::Headers;
 use super::left_out;
-use super::limits::{DRAIN_NS, MAX_FORWARD, SLACK_NS};
+use super::limits::{CLOCKS_APART, DRAIN_NS, MAX_FORWARD, SLACK_NS};
 use super::read::ways::Ways;
 use super::read::{Place, Taps};
 use super::segments::{self, Cuts, Stretch, find, given, silences};
@@ -125,13 +125,13 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     let ways = Ways::of(taps, settings.one_clock, settings.ends);
     let all = [Place::Near, Place::Middle, Place::Far];
     let places: Vec<Place> = all.into_iter().filter(|p| known.present.get(*p as usize) == Some(&true)).collect();
-    let mut out = Figured { transfers: transfers(taps, &ways, &places), ..Figured::default() };
-    out.degraded = left_out::degraded(taps);
+    let (transfers, degraded) = (transfers(taps, &ways, &places), left_out::degraded(taps));
+    let mut out = Figured { transfers, degraded, ..Figured::default() };
     let both = seen(taps, &ways, settings, known);
     let mut clocks = Clocks::of(taps, &both, wide(settings.gap_ns), settings.one_clock);
     if !settings.one_clock {
-        let rows: Vec<FrameRow> =
-            both.iter().enumerate().map(|(way, seen)| direction(taps, seen, way, &clocks, settings).0).collect();
+        let row = |(way, seen): (usize, &Vec<(Place, At)>)| direction(taps, seen, way, &clocks, settings).0;
+        let rows: Vec<FrameRow> = both.iter().enumerate().map(row).collect();
         clocks.balance(&rows);
     }
     out.depends_on_offset = clocks.depends_on_offset;
@@ -145,6 +145,7 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
         found.extend(own);
         rows.push(row);
     }
+    both_ways(&mut rows, apart(taps, settings));
     let until = left_out::cut_at(taps, &clocks, known.cut, wide(settings.gap_ns));
     let is_cut = |found: &Found| {
         if until.is_some_and(|until| found.end >= until) {
@@ -159,14 +160,13 @@ fn figured(taps: &Taps, settings: &TrialsSettings, known: &TapsGiven<'_>) -> Fig
     out.segments = left_out::segments(taps, &rows, &left, is_cut);
     let kept = number(kept);
     out.carried_in = left_out::carried_in(&rows, &kept);
-    let mut measured = Vec::new();
-    for found in &kept {
-        let Some(row) = rows.get(found.way) else { continue };
-        let Some(own) = trial::measured(taps, row, found, &clocks, settings) else { continue };
+    let each = kept.iter().filter_map(|found| {
+        let row = rows.get(found.way)?;
+        let own = trial::measured(taps, row, found, &clocks, settings)?;
         out.shown.extend(ShownTrial::of(taps, row, found, &own.trial));
-        measured.push(own);
-    }
-    out.trials = judge(measured, settings.equal);
+        Some(own)
+    });
+    out.trials = judge(each.collect(), settings.equal);
     let circuit = Circuit { rate_bps: settings.tunnel_rate_bps.or(settings.link_rate_bps), equal: settings.equal };
     out.throughput = throughput(&out.trials, circuit);
     out.loss = loss(&out.trials);
@@ -250,6 +250,7 @@ fn direction(
     let slack = grain.max(if settings.one_clock && !set { 0 } else { SLACK_NS });
     row.slack = slack;
     let chained = busy_chains(&row, seen, clocks, wide(settings.gap_ns));
+    row.spans.clone_from(&chained);
     let parts: Vec<(usize, usize)> = spans.iter().map(|span| (span.from, span.to)).collect();
     let rules = TapTimes { slack, gap: wide(settings.gap_ns) };
     for (place, at) in seen.iter().skip(1) {
@@ -272,6 +273,7 @@ fn direction(
         from_last(&mut row, (*middle, wire), (*last, exit), records, clocks, &chained, slack);
     }
     row.leaving = begins::leaving(seen, clocks);
+    row.recording = row.first().and_then(|first| Some(clocks.map(first, taps.place(first).earliest?)));
     if let Some((place, at)) = seen.iter().find(|(_, at)| at.tunnel) {
         row.skips = taps.place(*place).skipped.of(&at.sas, |t| clocks.map(*place, t));
     }
@@ -279,6 +281,14 @@ fn direction(
         found.iter_mut().for_each(|found| found.basis = Basis::Sequence);
     }
     (row, found)
+}
+
+/// By how much times of different taps may be wrong against each other, in nanoseconds.
+fn apart(taps: &Taps, settings: &TrialsSettings) -> i64 {
+    let places = [Place::Near, Place::Middle, Place::Far].map(|place| taps.place(place));
+    let grain = places.iter().map(|tap| tap.grain.step()).max().unwrap_or(0);
+    let set = places.iter().any(|tap| !tap.steps.is_empty());
+    grain.max(if settings.one_clock && !set { 0 } else { CLOCKS_APART })
 }
 
 /// A length of time that the user gave.

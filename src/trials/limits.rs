@@ -86,6 +86,8 @@ pub(super) const ANCHOR_NS: i64 = 30_000_000;
 pub(super) const DRIFT: f64 = 5e-4;
 /// By how much departures may seem to precede arrivals where several clocks stamped them, in nanoseconds.
 pub(super) const SLACK_NS: i64 = ANCHOR_NS;
+/// By how much clocks that were compared may still be apart, in nanoseconds.
+pub(super) const CLOCKS_APART: i64 = 500_000;
 /// Anchors of each tap that are compared.
 pub(super) const MAX_ANCHORS: usize = 192;
 /// A forward step of a sequence number by more is no loss.

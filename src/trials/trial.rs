@@ -66,10 +66,12 @@ pub(super) fn measured(
         lost_behind: &|x, y| missing(&row.skips, x, y),
         no_latency: no_latency(taps, row, found, clocks),
         inside: carried_in(row, found),
+        shared: row.is_queue_shared((from, to)),
         sooner: sooner(row),
         more_out: last.and_then(|last| row.unclear(last, (from, to))).is_some_and(|own| own.more),
         no_tunnel: no_tunnel(taps, row, found, clocks),
         no_device: row.unclear(Place::Middle, (from, to)).map(|_| Reason::AssociationUnclear),
+        open_queue: [None, Some(Place::Middle)].map(|place| row.is_queue_open(place, (from, to))),
         opaque: row.opaque,
         thin: row.thin.as_ref().map(|thin| thin_sample(thin, from, taps.apart())),
     };

@@ -229,7 +229,7 @@ impl Made {
 type Passed = ([Vec<Out>; 3], Vec<Truth>);
 
 /// A time since the start.
-const fn since(at: f64) -> u64 {
+pub const fn since(at: f64) -> u64 {
     START + (at * 1e9) as u64
 }
 
@@ -365,7 +365,7 @@ impl Bench {
     }
 
     /// What the taps wrote of what passed them.
-    fn written(&self, name: &str, taps: [Vec<Out>; 3], truth: Vec<Truth>) -> Made {
+    pub fn written(&self, name: &str, taps: [Vec<Out>; 3], truth: Vec<Truth>) -> Made {
         let dir = scratch(name);
         let ahead = |step: Option<(f64, u64)>, t: u64| step.map_or(0, |(at, by)| if t >= since(at) { by } else { 0 });
         let files = ["plain.pcap", "tunnel.pcap", "exit.pcap"];
@@ -404,7 +404,7 @@ impl Bench {
     }
 
     /// An IP packet of the test load.
-    fn packet(&self, number: u64, size: usize, noise: &mut Noise) -> Vec<u8> {
+    pub fn packet(&self, number: u64, size: usize, noise: &mut Noise) -> Vec<u8> {
         let header = if self.carrier == Carrier::Esp6 { 48 } else { 28 };
         let payload = if self.constant { vec![0xff; size - header] } else { noise.bytes(size - header) };
         let mut udp = Vec::new();
@@ -425,7 +425,7 @@ impl Bench {
     }
 
     /// The packet in its tunnel, perhaps in fragments.
-    fn outer(&self, inner: &[u8], (spi, sequence): (u32, u32), noise: &mut Noise) -> Vec<Vec<u8>> {
+    pub fn outer(&self, inner: &[u8], (spi, sequence): (u32, u32), noise: &mut Noise) -> Vec<Vec<u8>> {
         let (near, far) = ([192, 168, 1, 1], [192, 168, 1, 2]);
         let gates = if self.reverse { (far, near) } else { (near, far) };
         let mut esp = Vec::new();
@@ -474,7 +474,7 @@ impl Bench {
     }
 
     /// An Ethernet frame. Routers lower the time to live on the way.
-    fn frame(&self, packet: &[u8], tap: u8) -> Vec<u8> {
+    pub fn frame(&self, packet: &[u8], tap: u8) -> Vec<u8> {
         let left = tap == 3;
         let (tap, [to, from]) = if self.reverse { (4 - tap, [1, 2]) } else { (tap, [2, 1]) };
         let mut frame = vec![2, 0, 0, 0, tap, to, 2, 0, 0, 0, tap, from];

@@ -5,7 +5,9 @@ mod support;
 
 mod bad_input;
 mod bench;
+mod both_ways;
 mod clocks;
+mod device;
 mod documents;
 mod doubts;
 mod flows;

@@ -193,6 +193,8 @@ words! {
         SequenceLost = "sequence_lost",
         /// `inner_bytes`, and rates in bit/s of plaintext.
         Inner = "inner_bytes",
+        /// `backlog_max_frames`.
+        Backlog = "backlog_max_frames",
         /// `buffer_frames`.
         Buffer = "buffer_frames",
         /// `load_pct`.
@@ -292,6 +294,9 @@ words! {
         NoLatency = "no-latency",
         /// It is not known which frame is which: times contradict it, several ways fit, or more frames came out than packets came in.
         AssociationUnclear = "association-unclear",
+        /// Losses fit a full queue, but one that held another number of packets than in other loads of that size, or one that both
+        /// directions may share: the device drops by another rule, and which of equal packets it dropped is not known.
+        QueueUnclear = "queue-unclear",
         /// The capture of the tap begins or ends during the trial.
         CaptureCut = "capture-cut",
         /// More frames than are kept: the limit on memory.

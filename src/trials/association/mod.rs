@@ -1,6 +1,7 @@
 //! Which frame of one tap became which of another, direction by direction.
 
 mod back;
+mod both_ways;
 pub(crate) mod clock;
 mod clocks;
 mod copies;
@@ -12,6 +13,7 @@ pub(crate) mod row;
 pub(crate) mod stepped;
 
 pub(crate) use back::from_last;
+pub(crate) use both_ways::both_ways;
 pub(crate) use clocks::Clocks;
 pub(crate) use pair::{Span, TapTimes, pair};
 pub(crate) use queue::joined;

@@ -1,7 +1,8 @@
 //! Packets by the order in which they left, trial by trial, where contents do not tell them apart.
 
+use super::both_ways::QueuedSpan;
 use super::pair::{AskedLengths, Span, TapTimes, early_begin, leaving};
-use super::queue::{Assigned, Idle, Leaving};
+use super::queue::{Assigned, Idle, Leaving, QueueRoom};
 use super::row::{At, FrameRow, MISSING, Sighted, Unclear};
 use crate::model::trials::Basis;
 use crate::trials::read::Place;
@@ -14,6 +15,7 @@ pub(super) struct Found<'f> {
     pub(super) unclear: Vec<Unclear>,
     /// Frames of packets that the first tap missed.
     pub(super) missed: u64,
+    pub(super) queued: Vec<QueuedSpan>,
 }
 
 /// Frames by order, within each span. `parts`: loads of one rate, in the spans.
@@ -48,7 +50,14 @@ pub(super) fn by_order<'f>(
         basis: Vec::with_capacity(spans.len()),
         unclear: Vec::new(),
         missed: 0,
+        queued: Vec::new(),
     };
+    for (own, assigned) in all.iter().zip(&assigned) {
+        let room = QueueRoom::of(own, assigned, idle.least(own)).filter(|_| !assigned.crossed);
+        let Span { from, to, .. } = own.span;
+        let (guessed, open) = (assigned.guessed, assigned.doubtful);
+        found.queued.push(QueuedSpan { place, from, to, guessed, open, shared: false, beside: false, room });
+    }
     if assigned.iter().any(|own| own.crossed) {
         found.add_flows(place, &all, records, slack);
     } else {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use super::both_ways::QueuedSpan;
 use super::clocks::Clocks;
 use super::lengths::Lengths;
 use super::order::{Found, by_order};
@@ -49,18 +50,20 @@ pub(crate) fn pair(
     if row.thin.is_some() {
         return thin(row, (place, at), records, clocks, spans, (slack, exact));
     }
-    let Found { frames, basis, unclear, missed } = if exact {
+    let Found { frames, basis, unclear, missed, queued } = if exact {
         let basis = if at.tunnel && !at.visible { Basis::Decrypted } else { Basis::Content };
         Found {
             frames: by_content(row, at, &times, slack),
             basis: vec![basis; spans.len()],
             unclear: Vec::new(),
             missed: 0,
+            queued: Vec::new(),
         }
     } else {
         by_order(row, (place, at), &times, records, (spans, parts), rules)
     };
     row.unclear.extend(unclear);
+    row.queued.extend(queued);
     row.missed = row.missed.max(missed);
     let time = |frame: &Sighted| clocks.map(place, frame.t);
     // In clear a packet shows its own length.
@@ -118,6 +121,16 @@ fn thin(
     if at.tunnel || row.last() != Some(place) {
         row.middle = met.wire();
     }
+    row.queued.extend(spans.iter().zip(&met.guessed).map(|(span, guessed)| QueuedSpan {
+        place,
+        from: span.from,
+        to: span.to,
+        guessed: *guessed,
+        open: false,
+        shared: false,
+        beside: false,
+        room: None,
+    }));
     let last = row.last() == Some(place);
     if let Some(thin) = &mut row.thin {
         if at.tunnel || !last {

@@ -1,7 +1,9 @@
 //! The frames of one direction at each tap, in order of time on one clock.
 
+use super::both_ways::QueuedSpan;
 use super::copies;
 use super::lengths::{Histogram, Lengths};
+use super::pair::Span;
 use crate::model::trials::Direction;
 use crate::trials::limits::BACKGROUND;
 use crate::trials::read::flows::Flow;
@@ -81,6 +83,12 @@ pub(crate) struct FrameRow {
     pub(crate) missed: u64,
     /// Times at the last tap of all frames of the load.
     pub(crate) leaving: Vec<i64>,
+    /// Time of the first frame of any kind at the first tap.
+    pub(crate) recording: Option<i64>,
+    /// Packets that may have shared a queue.
+    pub(crate) spans: Vec<Span>,
+    /// What queues did with them, where they are equal.
+    pub(crate) queued: Vec<QueuedSpan>,
 }
 
 /// Packets that several frames of a tap may be.
@@ -120,6 +128,9 @@ impl FrameRow {
             slack: 0,
             missed: 0,
             leaving: Vec::new(),
+            recording: None,
+            spans: Vec::new(),
+            queued: Vec::new(),
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Sample<'s> {
     pub(crate) no_latency: Option<Reason>,
     /// Packets of loads before that were inside when the trial began.
     pub(crate) inside: usize,
+    /// Whether packets of the other direction waited in the same queue: the first one may have, too.
+    pub(crate) shared: bool,
     /// By how much departures may seem to precede arrivals.
     pub(crate) sooner: i64,
     /// More frames came out than packets came in: which of them are the trial's is not known.
@@ -58,6 +60,8 @@ pub(crate) struct Sample<'s> {
     pub(crate) no_tunnel: Option<Reason>,
     /// Why the time to the tunnel tap is not known.
     pub(crate) no_device: Option<Reason>,
+    /// Whether it is in doubt which packets left a queue: anywhere, and before the tap in the middle.
+    pub(crate) open_queue: [bool; 2],
     /// Lengths inside are not known.
     pub(crate) opaque: bool,
     /// What the records stand for, where not all were kept.
@@ -76,6 +80,10 @@ pub(crate) struct Measured {
     pub(crate) idle: Option<i64>,
     /// Packets of loads before that were inside when the trial began.
     pub(crate) inside: usize,
+    /// Whether it is in doubt which packets left a queue: anywhere, and before the tap in the middle.
+    pub(crate) open_queue: [bool; 2],
+    /// Whether a full queue explains the losses that holds packets of the other direction, too: few of its own may wait.
+    pub(crate) shared: bool,
 }
 
 impl Measured {
@@ -252,8 +260,9 @@ pub(crate) fn measure(sample: &Sample<'_>) -> Option<Measured> {
     trial.undetermined = why;
     let late_of = || sample.t.iter().zip(sample.out).filter(|(_, d)| **d != MISSING).map(|(t, d)| d - t);
     let least = || late_of().filter(|late| *late >= -sample.sooner).min();
-    let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0);
-    Some(Measured { trial, late, lost_at, idle, inside: sample.inside })
+    let shared = sample.shared;
+    let idle = spread.and_then(|_| least()).filter(|_| sample.inside == 0 && !sample.shared);
+    Some(Measured { trial, late, lost_at, idle, inside: sample.inside, open_queue: sample.open_queue, shared })
 }
 
 /// Whether the device worked on during a silence of the output: the packets that should have come out are lost, and passed the tunnel's tap

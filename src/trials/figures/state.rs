@@ -32,6 +32,7 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         .map(|row| (row.trial.direction, row.trial.size_class.clone()))
         .collect();
     let ways: Vec<Ways> = rows.iter().map(|row| ways(row, &rows)).collect();
+    let open: Vec<[bool; 2]> = rows.iter().map(|row| row.open_queue).collect();
     let mut trials: Vec<Trial> = Vec::with_capacity(rows.len());
     for (row, ways) in rows.into_iter().zip(ways) {
         let key = (row.trial.direction, row.trial.size_class.clone());
@@ -39,12 +40,14 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         trials.push(alone(row, ways, (least, met_idle.contains(&key)), equal));
     }
     together(&mut trials);
-    for trial in &mut trials {
+    for (trial, open) in trials.iter_mut().zip(open) {
         if trial.state != State::Overloaded {
             trial.buffer_frames = None;
         }
+        let reason = if open[0] { Reason::QueueUnclear } else { Reason::NotOverloaded };
+        without_queue(trial, open);
         if trial.buffer_frames.is_none() {
-            trial.undetermined.push(OpenFigure { figure: Figure::Buffer, reason: Reason::NotOverloaded });
+            trial.undetermined.push(OpenFigure { figure: Figure::Buffer, reason });
         }
         if trial.state == State::Undetermined {
             let reason = undecided(trial);
@@ -52,6 +55,37 @@ pub(crate) fn judge(mut rows: Vec<Measured>, equal: f64) -> Vec<Trial> {
         }
     }
     trials
+}
+
+/// Takes away what a full queue would make of the losses, where it is in doubt that one did: which packets waited how long. What was lost,
+/// how long the device sent on behind the load and the first packet's time on the way are known without.
+fn without_queue(trial: &mut Trial, [open, device]: [bool; 2]) {
+    if !open || trial.latency_max_ns.is_none() {
+        return;
+    }
+    for latency in [
+        &mut trial.latency_p50_ns,
+        &mut trial.latency_p99_ns,
+        &mut trial.latency_max_ns,
+        &mut trial.latency_sf_p50_ns,
+        &mut trial.latency_sf_max_ns,
+        &mut trial.latency_ct_p50_ns,
+        &mut trial.latency_ct_max_ns,
+    ] {
+        *latency = None;
+    }
+    (trial.latency_mean_ns, trial.latency_slope_ppm, trial.slope_error_ppm) = (None, None, None);
+    (trial.waiting_frames, trial.waited_frames, trial.buffer_frames) = (None, None, None);
+    (trial.ratio, trial.backlog_max_frames, trial.latency_modelled) = (None, None, false);
+    let mut figures = vec![Figure::Latency, Figure::Ratio, Figure::Backlog];
+    if device && trial.device_latency_p50_ns.take().is_some() {
+        figures.push(Figure::DeviceLatency);
+    }
+    trial.undetermined.extend(figures.into_iter().map(|figure| OpenFigure { figure, reason: Reason::QueueUnclear }));
+    // A queue that may have been longer is no bad link.
+    if trial.state == State::Lossy {
+        trial.state = State::Undetermined;
+    }
 }
 
 /// Why the state of a trial is open: it has no latency, the growth of its queue is within the error, or it lost packets and nothing tells a
@@ -94,7 +128,7 @@ fn ways(row: &Measured, rows: &[Measured]) -> Ways {
 
 /// A trial by its own figures. `least`: the least latency of its size, and whether that is one of an idle device.
 fn alone(row: Measured, ways: Ways, (least, met_idle): (Option<i64>, bool), equal: f64) -> Trial {
-    let Measured { mut trial, late, lost_at, .. } = row;
+    let Measured { mut trial, late, lost_at, shared, .. } = row;
     trial.ways = ways;
     let fps = trial.forwarded_fps.unwrap_or(0.0);
     let wait = |ns: Option<i64>| ns.zip(least).map(|(ns, least)| (ns - least) as f64 / 1e9 * fps);
@@ -122,7 +156,7 @@ fn alone(row: Measured, ways: Ways, (least, met_idle): (Option<i64>, bool), equa
     } else if trial.waiting_frames.is_none() && slope <= equal.max(3.0 * error) {
         // Whether packets waited, the time stamps do not tell.
         State::Undetermined
-    } else if slope <= equal.max(3.0 * error) && trial.waiting_frames.unwrap_or(0.0) < WAITING {
+    } else if slope <= equal.max(3.0 * error) && trial.waiting_frames.unwrap_or(0.0) < WAITING && !shared {
         if met_idle { State::Lossy } else { State::Undetermined }
     } else {
         State::Overloaded

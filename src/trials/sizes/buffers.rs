@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::throughput::same_way;
+use super::throughput::{queue_unclear, same_way};
 use crate::model::trials::{Buffer, BufferOfSize, Figure, OpenFigure, Reason, State, Throughput, Trial, Unit};
 
 /// Sizes this far apart tell packets from octets.
@@ -38,7 +38,7 @@ pub(crate) fn buffers(table: &[Throughput], trials: &[Trial]) -> Vec<Buffer> {
             let mut undetermined = Vec::new();
             if unit == Unit::Undetermined {
                 let reason = match by_size.as_slice() {
-                    [] => Reason::NotOverloaded,
+                    [] => mine.iter().find_map(|trial| queue_unclear(trial)).unwrap_or(Reason::NotOverloaded),
                     sizes if spread(sizes.iter().map(|s| s.octets / s.frames)) < APART => Reason::SizesTooClose,
                     _ => Reason::NeitherAgrees,
                 };

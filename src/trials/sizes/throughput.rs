@@ -146,6 +146,7 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
         buffer_frames: buffer,
         undetermined: Vec::new(),
     };
+    let buffer = trials.iter().find_map(|t| queue_unclear(t)).unwrap_or(Reason::NotOverloaded);
     let reasons = [
         (row.equilibrium.is_none(), Figure::Equilibrium, Reason::NoEqualTrial),
         (high.is_none(), Figure::EquilibriumAbove, Reason::NoFailingTrial),
@@ -154,11 +155,17 @@ fn row(mut trials: Vec<&Trial>, left_out: &[u64], circuit: Circuit) -> Option<Th
         (row.mfrzl.is_none(), Figure::Mfrzl, Reason::NoLosslessTrial),
         (row.service_fps.is_none(), Figure::Service, Reason::NoOverload),
         (row.limit.is_none(), Figure::Limit, Reason::NoOverload),
-        (row.buffer_frames.is_none(), Figure::Buffer, Reason::NotOverloaded),
+        (row.buffer_frames.is_none(), Figure::Buffer, buffer),
     ];
     let open = reasons.into_iter().filter(|(null, _, _)| *null);
     row.undetermined = open.map(|(_, figure, reason)| OpenFigure { figure, reason }).collect();
     Some(row)
+}
+
+/// Where a trial does not say what its queue held although it was full.
+pub(super) fn queue_unclear(trial: &Trial) -> Option<Reason> {
+    let open = OpenFigure { figure: Figure::Buffer, reason: Reason::QueueUnclear };
+    trial.undetermined.contains(&open).then_some(Reason::QueueUnclear)
 }
 
 /// Loss by load, in order of time.

@@ -17,6 +17,8 @@ pub(crate) struct MetAgain {
     /// Times of the records there that are of the row.
     pub(crate) times: Vec<i64>,
     pub(crate) basis: Vec<Basis>,
+    /// Whether which left follows from a full queue alone.
+    pub(crate) guessed: Vec<bool>,
 }
 
 /// Frames at a tap that may be of a span.
@@ -35,8 +37,13 @@ pub(crate) fn pair(
     time: &dyn Fn(&Sighted) -> i64,
 ) -> MetAgain {
     let rows = row.t.len();
-    let mut met =
-        MetAgain { at: vec![None; rows], sums: Vec::with_capacity(rows), times: Vec::new(), basis: Vec::new() };
+    let mut met = MetAgain {
+        at: vec![None; rows],
+        sums: Vec::with_capacity(rows),
+        times: Vec::new(),
+        basis: Vec::new(),
+        guessed: Vec::new(),
+    };
     for window in windows {
         let Span { from, to, .. } = window.span;
         // Between spans nothing comes out.
@@ -47,11 +54,13 @@ pub(crate) fn pair(
                 let within = |(t, _): &(i64, &Sighted)| *t < window.span.following;
                 let times = |i: usize| same.get(i).copied().flatten().map(|own| (time(own), own)).filter(within);
                 met.basis.push(basis);
+                met.guessed.push(false);
                 by_content(row, at, records, window, &times, &mut met.at)
             }
             None => {
-                let (sums, basis) = by_order(row, at, records, window, &mut met.at);
+                let (sums, basis, guessed) = by_order(row, at, records, window, &mut met.at);
                 met.basis.push(basis);
+                met.guessed.push(guessed);
                 sums
             }
         };
@@ -129,15 +138,16 @@ fn by_order(
     records: &[Outer],
     window: &Window<'_>,
     met: &mut [Option<(i64, u16, f64)>],
-) -> (Vec<f64>, Basis) {
+) -> (Vec<f64>, Basis, bool) {
     let Span { from, to, .. } = window.span;
     let sent = row.thin.as_ref().map(|thin| thin.sent.as_slice()).unwrap_or_default();
     if window.left.is_empty() {
-        return (vec![0.0; to - from], Basis::None);
+        return (vec![0.0; to - from], Basis::None, false);
     }
     let all = between(sent, from, to);
     let plain = curve(at, records, &window.left);
     let came_out = plain.total();
+    let mut guessed = false;
     let (left, sums, basis) = if came_out >= all - 0.5 {
         let sums: Vec<f64> = (from..to).map(|i| between(sent, from, i + 1)).collect();
         (plain, sums, Basis::Order)
@@ -148,6 +158,7 @@ fn by_order(
         let sums = if numbered.total() >= all - 0.5 {
             (from..to).map(|i| between(sent, from, i + 1)).collect()
         } else {
+            guessed = true;
             let_in(&arrivals, &numbered)
         };
         (numbered, sums, Basis::TailDrop)
@@ -167,7 +178,7 @@ fn by_order(
         before = *sum;
     }
     let share = came_out.min(all) / sums.last().copied().filter(|sum| *sum > 0.0).unwrap_or(1.0);
-    (sums.into_iter().map(|sum| sum * share).collect(), basis)
+    (sums.into_iter().map(|sum| sum * share).collect(), basis, guessed)
 }
 
 /// The same with the packets that are missing by their numbers, where that is not too many.

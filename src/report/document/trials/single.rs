@@ -112,6 +112,11 @@ const WITHOUT_LATENCY: &[(Reason, &str)] = &[
          was busy",
     ),
     (Reason::AssociationUnclear, "several frames fit the same packet"),
+    (
+        Reason::QueueUnclear,
+        "a full queue would have held another number of packets than in other loads, so the device drops by another rule, or both \
+         directions share its queue",
+    ),
 ];
 
 /// Why the state of trials that have a latency is open.

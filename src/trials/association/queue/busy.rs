@@ -172,7 +172,7 @@ mod tests {
         let kept: Vec<usize> = (0..2_000).filter(|i| i % 50 != 7).collect();
         let left: Vec<i64> = kept.iter().map(|i| came[*i] + 5_300_000 + (*i as i64 * 13) % 5 * 60_000).collect();
         // As a queue with room for six packets would have it.
-        let (chosen, _) = super::super::tail_drop::tail_drop(&came, &left, 0);
+        let chosen = super::super::tail_drop::tail_drop(&came, &left, 0).chosen;
         let sizes = vec![512; left.len()];
         let queue = FullQueue { came: &came, left: &left, sizes: &sizes, chosen: &chosen };
         assert!(!queue.explains((0, 2_000)) && !queue.explains((500, 900)));

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use super::super::pair::{AskedLengths, Span};
 use super::super::row::Sighted;
 use super::busy::FullQueue;
-use super::tail_drop::{Paced, by_length, paced, subset, tail_drop, within_latency};
+use super::idle::{Idle, IdleKey, OnTheWay};
+use super::tail_drop::{LetThrough, Paced, by_length, paced, subset, tail_drop, within_latency};
 use crate::model::trials::Basis;
 use crate::trials::limits::{MAX_CELLS, TAPS_APART};
 use crate::trials::read::tap::Outer;
@@ -41,6 +42,10 @@ pub(in crate::trials::association) struct Assigned<'f> {
     pub(in crate::trials::association) unclear: Vec<(usize, usize)>,
     /// Whether a full queue may have chosen them.
     pub(in crate::trials::association) queued: bool,
+    /// Whether that not all came out leaves open which did, but for a rule.
+    pub(in crate::trials::association) guessed: bool,
+    /// Whether with room for one packet less in the queue others left.
+    pub(in crate::trials::association) doubtful: bool,
     /// Whether a packet would have become one of another flow.
     pub(in crate::trials::association) crossed: bool,
     /// Frames of packets that the first tap missed, as its gaps show.
@@ -50,7 +55,16 @@ pub(in crate::trials::association) struct Assigned<'f> {
 impl<'f> Assigned<'f> {
     /// Packets that are known.
     const fn known(chosen: Vec<(usize, &'f Sighted)>, basis: Basis) -> Self {
-        Self { chosen, basis, unclear: Vec::new(), queued: false, crossed: false, missed: 0 }
+        Self {
+            chosen,
+            basis,
+            unclear: Vec::new(),
+            queued: false,
+            guessed: false,
+            doubtful: false,
+            crossed: false,
+            missed: 0,
+        }
     }
 }
 
@@ -61,56 +75,24 @@ enum Fewer {
     Told,
     /// If a full queue dropped the others.
     Queued,
+    /// The same, and with room for one packet less others.
+    Doubtful,
     /// Others may have.
     Open,
-}
-
-/// Time on the way of packets of trials that lost none: the least, and the least and greatest of the trial in which it varied least.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct OnTheWay {
-    least: i64,
-    quiet: (i64, i64),
-}
-
-/// The same by the lengths of the packets: from the first tap, and from the tap before.
-#[derive(Default)]
-pub(in crate::trials::association) struct Idle<'a> {
-    way: BTreeMap<IdleKey<'a>, OnTheWay>,
-    hop: BTreeMap<IdleKey<'a>, OnTheWay>,
-}
-
-/// Lengths, and the flow where flows are told apart.
-type IdleKey<'a> = (&'a [u16], Option<u16>);
-
-impl<'a> Idle<'a> {
-    /// Of all that lost none.
-    pub(in crate::trials::association) fn of(all: &'a [Leaving<'_, '_>]) -> Self {
-        let mut idle = Self::default();
-        for own in all.iter().filter(|own| own.left.len() == own.came.len() && !own.early) {
-            put(&mut idle.way, own.idle_key(), own.came.iter().zip(&own.left).map(|(t, (_, d))| d - t));
-        }
-        for own in all.iter().filter(|own| own.left.len() == own.wire.len()) {
-            put(&mut idle.hop, own.idle_key(), own.wire.iter().zip(&own.left).map(|((t, _), (_, d))| d - t));
-        }
-        idle
-    }
 }
 
 /// Of so many packets one may contradict the times of the taps.
 const CONTRADICTED_OF: usize = 1_000;
 
-fn put<'a>(known: &mut BTreeMap<IdleKey<'a>, OnTheWay>, made: IdleKey<'a>, times: impl Iterator<Item = i64> + Clone) {
-    let (Some(least), Some(most)) = (times.clone().min(), times.max()) else { return };
-    let own = known.entry(made).or_insert(OnTheWay { least, quiet: (least, most) });
-    own.least = own.least.min(least);
-    if most - least < own.quiet.1 - own.quiet.0 {
-        own.quiet = (least, most);
-    }
-}
-
 impl<'f> Leaving<'_, 'f> {
-    fn idle_key(&self) -> IdleKey<'_> {
+    pub(super) fn idle_key(&self) -> IdleKey<'_> {
         (self.asked.made.as_slice(), self.flows.first().copied().filter(|_| !self.spots.is_empty()))
+    }
+
+    /// When packets passed the tap before, where all did, in the order in which they came: the queue that they wait in is behind it.
+    pub(in crate::trials::association) fn waits(&self) -> Option<Vec<i64>> {
+        let in_order = self.wire.len() == self.came.len() && self.wire.iter().enumerate().all(|(at, (_, i))| at == *i);
+        (in_order && !self.wire.is_empty()).then(|| self.wire.iter().map(|(t, _)| *t).collect())
     }
 
     /// The place in the span of a packet.
@@ -157,9 +139,9 @@ impl<'f> Leaving<'_, 'f> {
         if self.left.is_empty() {
             return Assigned::known(Vec::new(), Basis::None);
         }
-        let way = idle.way.get(&self.idle_key()).copied();
+        let [way, hop] = [&idle.way, &idle.hop].map(|idle| idle.get(&self.idle_key()).copied());
         let basis = if self.left.len() >= self.came.len() { Basis::Order } else { Basis::TailDrop };
-        if let Some(chosen) = self.through(idle.hop.get(&self.idle_key()).copied(), slack) {
+        if let Some(chosen) = self.through(hop, slack) {
             return Assigned::known(chosen, basis);
         }
         let whole = |left: &[usize]| -> Vec<(i64, Option<&'f Sighted>)> {
@@ -188,16 +170,18 @@ impl<'f> Leaving<'_, 'f> {
             let all: Vec<usize> = (0..self.came.len()).collect();
             return Assigned::known(self.settle(&all, &row), basis);
         }
-        let (chosen, known) = self.of_fewer(&times, way, slack);
+        let (chosen, known) = self.of_fewer(&times, [way, hop], slack);
         let chosen = self.by_lengths(chosen, &row);
         // Losses that no full queue explains leave open which packets came out.
-        let queued = known == Fewer::Queued;
+        let queued = matches!(known, Fewer::Queued | Fewer::Doubtful);
+        let doubtful = known == Fewer::Doubtful;
         let (chosen, unclear) = match known {
             Fewer::Told => (chosen, Vec::new()),
             Fewer::Open => (chosen, self.whole()),
-            Fewer::Queued => self.explained(&times, &self.sizes(&row), chosen),
+            Fewer::Queued | Fewer::Doubtful => self.explained(&times, &self.sizes(&row), chosen),
         };
-        Assigned { chosen: Self::shown(&chosen, &row), basis, unclear, queued, crossed: false, missed: 0 }
+        let chosen = Self::shown(&chosen, &row);
+        Assigned { chosen, basis, unclear, queued, guessed: true, doubtful, crossed: false, missed: 0 }
     }
 
     /// All packets of the span.
@@ -207,7 +191,9 @@ impl<'f> Leaving<'_, 'f> {
 
     /// What a full queue explains of the losses, and of which packets it does not.
     fn explained(&self, left: &[i64], sizes: &[u16], chosen: Vec<usize>) -> (Vec<usize>, Vec<(usize, usize)>) {
-        let queue = FullQueue { came: &self.came, left, sizes, chosen: &chosen };
+        let waits = self.waits();
+        let came = waits.as_deref().unwrap_or(&self.came);
+        let queue = FullQueue { came, left, sizes, chosen: &chosen };
         let Span { from: begin, to: end, .. } = self.span;
         let own = self.parts.iter().filter(|(from, to)| *from < end && begin < *to);
         let place = |at: usize| {
@@ -270,7 +256,7 @@ impl<'f> Leaving<'_, 'f> {
     }
 
     /// Which packets came out where not all did, and how that is known.
-    fn of_fewer(&self, times: &[i64], way: Option<OnTheWay>, slack: i64) -> (Vec<usize>, Fewer) {
+    fn of_fewer(&self, times: &[i64], [way, hop]: [Option<OnTheWay>; 2], slack: i64) -> (Vec<usize>, Fewer) {
         match paced(&self.came, times, way.map(|way| way.least)) {
             Paced::One(chosen) => return (chosen, Fewer::Told),
             Paced::Several(chosen) => return (chosen, Fewer::Open),
@@ -281,10 +267,13 @@ impl<'f> Leaving<'_, 'f> {
         }
         // Times of several clocks agree less well.
         let exact = if slack > 0 { TAPS_APART / 5 } else { 1_000 };
-        let least = way.map_or(-slack, |way| way.least - (way.least.abs() / 20).max(exact));
-        let (chosen, all) = tail_drop(&self.came, times, least);
+        let waits = self.waits();
+        let idle = if waits.is_some() { hop } else { way };
+        let least = idle.map_or(-slack, |idle| idle.least - (idle.least.abs() / 20).max(exact));
+        let LetThrough { chosen, all, firm } = tail_drop(waits.as_deref().unwrap_or(&self.came), times, least);
         let early = way.is_some_and(|way| self.is_early(&chosen, times, way.least));
-        (chosen, if early || !all { Fewer::Open } else { Fewer::Queued })
+        let known = if firm { Fewer::Queued } else { Fewer::Doubtful };
+        (chosen, if early || !all { Fewer::Open } else { known })
     }
 
     /// Whether most of the chosen packets would be faster than any packet of a trial that lost none.

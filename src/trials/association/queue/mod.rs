@@ -1,8 +1,14 @@
 //! Packets that left a first-in-first-out device: which of those that came in they are.
 
 mod busy;
+mod idle;
 mod leaving;
+mod one_queue;
+mod rooms;
 mod tail_drop;
 
 pub(crate) use busy::joined;
-pub(super) use leaving::{Assigned, Idle, Leaving};
+pub(super) use idle::Idle;
+pub(super) use leaving::{Assigned, Leaving};
+pub(super) use one_queue::{OneQueue, Passing, one_queue};
+pub(super) use rooms::QueueRoom;

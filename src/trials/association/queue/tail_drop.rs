@@ -21,9 +21,19 @@ fn admitted(arrivals: &[i64], departures: &[i64], room: impl Fn(usize) -> usize,
     (inside, left_over)
 }
 
-/// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out. And whether all
-/// of them can have taken `least` or longer.
-pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> (Vec<usize>, bool) {
+/// What a queue that drops what finds no room let through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LetThrough {
+    /// Places of the arrivals that left.
+    pub(crate) chosen: Vec<usize>,
+    /// Whether all of them can have taken the least time or longer.
+    pub(crate) all: bool,
+    /// Whether it makes no difference to latencies if there is room for one packet less most of the time.
+    pub(crate) firm: bool,
+}
+
+/// Places of the arrivals that left, if the queue drops what finds no room: the least room that lets in as many as came out.
+pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> LetThrough {
     // Where not all that left can have taken so long, nothing is known of it.
     let all = admitted(arrivals, departures, |_| arrivals.len(), least).0.len() >= departures.len();
     let least = if all { least } else { i64::MIN / 2 };
@@ -36,11 +46,12 @@ pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> (Ve
             low = middle + 1;
         }
     }
-    let mut best = admitted(arrivals, departures, |_| low, least);
+    let (mut best, mut over) = admitted(arrivals, departures, |_| low, least);
+    let mut firm = true;
     // One more than came out: it would be missing where the queue is empty again, in a load that lost none. Whether the packet that is
     // being sent takes room may change, so for a part of the time there is room for one less.
     for first in [true, false] {
-        if best.1 == 0 || low == 1 {
+        if low == 1 {
             break;
         }
         let with = |more: usize| {
@@ -53,12 +64,37 @@ pub(crate) fn tail_drop(arrivals: &[i64], departures: &[i64], least: i64) -> (Ve
             if with(middle).0.len() >= departures.len() { many = middle } else { few = middle + 1 }
         }
         let own = with(few);
-        if own.0.len() == best.0.len() && own.1 < best.1 {
-            best = own;
+        if own.0.len() == best.len() {
+            firm &= are_alike(arrivals, departures, (&best, &own.0));
+            if own.1 < over {
+                (best, over) = own;
+            }
         }
     }
-    (best.0, all)
+    LetThrough { chosen: best, all, firm }
 }
+
+/// Whether latencies are the same whichever arrivals left: to a few packets or a small part of them.
+fn are_alike(arrivals: &[i64], departures: &[i64], (one, other): (&[usize], &[usize])) -> bool {
+    let late = |chosen: &[usize]| {
+        let own = chosen.iter().zip(departures).filter_map(|(at, d)| Some(d - arrivals.get(*at)?));
+        let mut late: Vec<i64> = own.collect();
+        late.sort_unstable();
+        late
+    };
+    let (one, other) = (late(one), late(other));
+    let span = departures.last().zip(departures.first()).map_or(0, |(last, first)| last - first);
+    let few = ALIKE_PACKETS * span / (departures.len() as i64).max(1);
+    [50, 99, 100].into_iter().all(|part| {
+        let of =
+            |late: &[i64]| late.get((late.len() * part / 100).min(late.len().saturating_sub(1))).copied().unwrap_or(0);
+        (of(&one) - of(&other)).abs() <= few.max(of(&one) / ALIKE_OF)
+    })
+}
+
+/// Packets, on average, and a part of a latency by which it may differ.
+const ALIKE_PACKETS: i64 = 3;
+const ALIKE_OF: i64 = 16;
 
 /// Places of arrivals that departures follow at their pace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -230,13 +266,13 @@ mod tests {
         // One packet per 10, served one per 20: the queue fills and every second packet is dropped.
         let arrivals: Vec<i64> = (0..10).map(|i| i * 10).collect();
         let departures = [25, 45, 65, 85, 105, 125];
-        let (in_, all) = tail_drop(&arrivals, &departures, 0);
+        let LetThrough { chosen: in_, all, .. } = tail_drop(&arrivals, &departures, 0);
         assert!(all);
         assert_eq!(in_.len(), departures.len());
         assert!(in_.iter().zip(departures).all(|(at, d)| arrivals[*at] < d), "{in_:?}");
-        assert_eq!(tail_drop(&[], &[], 0), (Vec::new(), true));
+        assert_eq!(tail_drop(&[], &[], 0), LetThrough { chosen: Vec::new(), all: true, firm: true });
         // More left by a time than had come.
-        let (in_, all) = tail_drop(&[0, 100, 200, 300], &[10, 20, 310], 0);
+        let LetThrough { chosen: in_, all, .. } = tail_drop(&[0, 100, 200, 300], &[10, 20, 310], 0);
         assert_eq!((in_.len(), all), (3, false));
     }
 
