@@ -2,7 +2,7 @@
 //!
 //! Ethernet with one VLAN tag or none; IPv4 without options, with UDP of NAT traversal or without, or IPv6 without extension headers; opaque ESP,
 //! nothing behind it: what a frame of this kind says fits a few words, and analysis can take in a stream of them without looking further.
-//! Whatever is not exactly such a frame has no glance.
+//! Other frames have no glance.
 
 use super::digest;
 use crate::capture::Frame;
@@ -276,7 +276,8 @@ fn look_in_ipv6<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)>
     Some(looked_at(frame, data.first_chunk()?, (digest::pair(src, dst), 0), form, begun, words))
 }
 
-/// Not 0 where a frame is not Ethernet with an IP packet of so many octets at `ip_at` and nothing behind it, or its ESP ends within a word.
+/// 0 if this is an Ethernet frame without FCS whose IP packet at `ip_at` has `total_bytes` octets, a multiple of four, and nothing follows the
+/// packet. Else another number.
 #[inline(always)]
 fn unlike(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u64 {
     let wrong = (frame.wire_bytes ^ (ip_at as u32 + total_bytes))

@@ -69,7 +69,7 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
         return Some(doubt::equal_on_both_sides(missed, sa.alone));
     }
     if is_guessed && are_more_than_few(edge, lost) {
-        return Some(doubt::equal_at_an_edge(lost, edge));
+        return Some(doubt::equal_at_an_edge(edge));
     }
     repeated(again, missed)
 }
@@ -120,7 +120,7 @@ impl Matcher {
             return Some(own);
         }
         if let Some(count) = losses.sparse.get(&at) {
-            return Some(doubt::sparse(sa.matched, *count));
+            return Some(doubt::sparse(*count));
         }
         // Windows cannot be compared without a clock.
         let uncovered = losses.uncovered.get(&at).copied().unwrap_or(0) + sa.uncovered;

@@ -26,7 +26,7 @@ pub(super) struct BarePackets {
 }
 
 impl BarePackets {
-    /// Makes room for all packets of a chunk of so many octets and frames.
+    /// Makes room for the packets of a chunk. `bytes`, `frames`: how much the chunk holds.
     pub(super) fn make_room(&mut self, bytes: usize, frames: u64) {
         let frames = usize::try_from(frames).unwrap_or(usize::MAX);
         let most = bytes.saturating_add(frames.saturating_mul(AROUND)).saturating_add(SLACK);

@@ -25,7 +25,7 @@ const OPENING: usize = 16;
 const OUTLIER: f64 = 8.0;
 /// Silences that are looked at.
 const LOOKED_AT: usize = 64;
-/// A silence of so many usual gaps is a long one.
+/// A silence is long if it lasts this many usual gaps.
 const LONG_GAPS: f64 = 16.0;
 
 /// When packets of one way were seen between two silences.

@@ -15,6 +15,14 @@ pub(super) fn coarse(trial: &mut Trial, grain: i64, because: &mut impl FnMut(Fig
     if usual {
         return;
     }
+    without_waiting(trial);
+    if trial.device_latency_p50_ns.take().is_some() {
+        because(Figure::DeviceLatency, Reason::CoarseTimestamps);
+    }
+}
+
+/// Takes away latencies of packets that may have waited: all but the least.
+pub(super) fn without_waiting(trial: &mut Trial) {
     for latency in [
         &mut trial.latency_p50_ns,
         &mut trial.latency_p99_ns,
@@ -27,7 +35,4 @@ pub(super) fn coarse(trial: &mut Trial, grain: i64, because: &mut impl FnMut(Fig
         *latency = None;
     }
     trial.latency_mean_ns = None;
-    if trial.device_latency_p50_ns.take().is_some() {
-        because(Figure::DeviceLatency, Reason::CoarseTimestamps);
-    }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Measured;
 use super::fit::rank;
+use super::stamps::without_waiting;
 use crate::model::trials::{Direction, Figure, Kind, OpenFigure, Reason, State, Trial, Ways};
 use crate::trials::limits::{FORWARD_NS, WAITING, WAYS};
 
@@ -63,18 +64,8 @@ fn without_queue(trial: &mut Trial, [open, device]: [bool; 2]) {
     if !open || trial.latency_max_ns.is_none() {
         return;
     }
-    for latency in [
-        &mut trial.latency_p50_ns,
-        &mut trial.latency_p99_ns,
-        &mut trial.latency_max_ns,
-        &mut trial.latency_sf_p50_ns,
-        &mut trial.latency_sf_max_ns,
-        &mut trial.latency_ct_p50_ns,
-        &mut trial.latency_ct_max_ns,
-    ] {
-        *latency = None;
-    }
-    (trial.latency_mean_ns, trial.latency_slope_ppm, trial.slope_error_ppm) = (None, None, None);
+    without_waiting(trial);
+    (trial.latency_slope_ppm, trial.slope_error_ppm) = (None, None);
     (trial.waiting_frames, trial.waited_frames, trial.buffer_frames) = (None, None, None);
     (trial.ratio, trial.backlog_max_frames, trial.latency_modelled) = (None, None, false);
     let mut figures = vec![Figure::Latency, Figure::Ratio, Figure::Backlog];

@@ -103,7 +103,7 @@ impl EspLane {
         differs == 0
     }
 
-    /// Whether its frames are IPv6: then its addresses are told by more than [`Self::addresses`].
+    /// Whether its frames are IPv6. [`Self::addresses`] is then a digest of the addresses, which must be compared as well.
     #[inline(always)]
     pub(super) const fn is_ipv6(&self) -> bool {
         Form::of_word(self.form).is_ipv6()

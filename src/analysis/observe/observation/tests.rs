@@ -100,7 +100,7 @@ proptest! {
         agrees(&captured(data, frame.len() as u32));
     }
 
-    /// On a port of its own, ESP is told from other protocols by the first octets and the length.
+    /// UDP on port 4500 may carry other protocols than ESP. Their first octets and their length tell.
     #[test]
     fn a_glance_at_what_looks_like_another_protocol_says_what_dissection_says(
         first in prop::sample::select(vec![0u8, 1, 2, 3, 4, 20, 23, 26, 0x80, 0x9c, 0xc0, 0xff]),

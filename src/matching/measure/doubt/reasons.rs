@@ -187,12 +187,12 @@ pub(in crate::matching) fn equal_on_both_sides(plain: u64, tunnelled: u64) -> Un
 }
 
 /// Equal packets near the edge of a capture, whose pairs do not say how long they are on their way.
-pub(in crate::matching) fn equal_at_an_edge(lost: u64, edge: u64) -> Undetermined {
+pub(in crate::matching) fn equal_at_an_edge(edge: u64) -> Undetermined {
     Undetermined {
         alignments: edge,
         reason: format!(
-            "packets are equal to others, and one capture begins or ends inside the other: {lost} packets without counterpart may be some of about \
-             {edge} that the other capture does not cover"
+            "packets are equal to others, and one capture begins or ends inside the other: which of about {edge} packets near that edge both \
+             captures cover is not known"
         )
         .into(),
         decide: "packets that differ, or captures that begin before the load and end after it".into(),
@@ -201,12 +201,12 @@ pub(in crate::matching) fn equal_at_an_edge(lost: u64, edge: u64) -> Undetermine
 }
 
 /// Flows of which few packets were found in the tunnel.
-pub(in crate::matching) fn sparse(matched: u64, missed: u64) -> Undetermined {
+pub(in crate::matching) fn sparse(missed: u64) -> Undetermined {
     Undetermined {
         alignments: 1,
         reason: format!(
-            "{matched} packets were found in the tunnel, and {missed} of the same flow were not: most of them were lost, go another way, or passed \
-             while the tunnel's capture did not show them"
+            "{missed} packets of a flow of which few others were found in the tunnel have no counterpart: they were lost, go another way, or \
+             passed while the tunnel's capture did not show them"
         )
         .into(),
         decide: "a tunnel capture that covers the same time, or the counters of the gateway".into(),

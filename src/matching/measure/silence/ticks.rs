@@ -10,7 +10,7 @@ use crate::matching::packets::progress::Stamps;
 const SHARING: u64 = 2;
 /// Missing packets of a tick that may be a hole.
 const IN_A_TICK: u64 = 3;
-/// How much rarer so many missing packets are by chance than one tick in the capture, in nats.
+/// A tick is suspect if chance alone would bring that many missing packets less often than once per capture, by this factor (natural logarithm).
 const NOT_BY_CHANCE: f64 = 3.0;
 
 /// The frames of a tap, and the ticks that they share.

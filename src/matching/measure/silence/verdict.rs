@@ -130,7 +130,7 @@ impl Silences {
     }
 }
 
-/// Whether so many losses in a row are more than chance brings about: `lost` others of `pairs` packets.
+/// Whether `count` losses in a row are unlikely to be chance, when `lost` other packets were lost and `pairs` were not.
 pub(in crate::matching) fn is_no_chance(count: u64, lost: u64, pairs: u64) -> bool {
     let all = (pairs + lost + 2) as f64;
     let share = (lost as f64 + 1.0) / all;
