@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::build::{R1, R2, START, esp};
+use crate::support::threads::all_at_once;
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{scratch, spiglass, write_file};
 
@@ -183,7 +184,7 @@ fn a_file_that_shrinks_or_grows_while_it_is_read_is_reported_as_far_as_it_was_th
 #[test]
 fn an_interrupt_reports_what_was_read_and_ends_with_130() {
     let dir = scratch("faults-interrupt");
-    for (jobs, command) in [("1", "report"), ("2", "report"), ("1", "check")] {
+    all_at_once(&[("1", "report"), ("2", "report"), ("1", "check")], |(jobs, command)| {
         let pipe = fifo(&dir, &format!("pipe-{command}-{jobs}"));
         let mut child = begin(&[command, "--format", "json", "--jobs", jobs], &pipe);
         // The writer stays: nothing but the interrupt ends the run.
@@ -197,7 +198,7 @@ fn an_interrupt_reports_what_was_read_and_ends_with_130() {
         assert!(stderr.lines().last().is_some_and(|line| line.contains("130")), "{stderr}");
         assert_eq!((&report["totals"]["frames"], &report["exit_status"]), (&1_000.into(), &130.into()));
         assert_eq!(report["captures"][0]["complete"], false);
-    }
+    });
 }
 
 /// The key reaches what writes to the pipe as well, and that writes what it still holds: all of it is read.
@@ -206,7 +207,7 @@ fn an_interrupt_reads_the_pipe_to_its_end() {
     let dir = scratch("faults-drain");
     let bytes = capture(20_000);
     let (early, late) = bytes.split_at(1_000 * 60);
-    for (command, jobs) in [("report", "1"), ("report", "2"), ("check", "1")] {
+    all_at_once(&[("report", "1"), ("report", "2"), ("check", "1")], |(command, jobs)| {
         let pipe = fifo(&dir, &format!("pipe-{command}-{jobs}"));
         let mut child = begin(&[command, "--format", "json", "--jobs", jobs], &pipe);
         let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
@@ -222,7 +223,7 @@ fn an_interrupt_reads_the_pipe_to_its_end() {
         assert!(stderr.contains("reading the pipe to its end"), "{stderr}");
         assert_eq!(report["totals"]["frames"], 20_000, "{command} --jobs {jobs}");
         assert_eq!(report["captures"][0]["complete"], true);
-    }
+    });
 }
 
 /// Whoever presses the key twice wants no report.
@@ -453,21 +454,19 @@ fn an_output_that_cannot_be_written_is_not_called_an_input() {
 #[test]
 fn whatever_ends_a_run_leaves_no_unfinished_file() {
     let dir = scratch("faults-ended");
-    for (at, (name, args)) in [
-        ("-TERM", &["report"][..]),
-        ("-HUP", &["partial"]),
-        ("-INT", &["merge"]),
-        ("-TERM", &["check", LOSS, "--config"]),
-        ("-INT", &["report", "--files-from"]),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let out = dir.join(format!("out-{at}"));
+    let runs = [
+        ("-TERM", "report", &["report"][..]),
+        ("-HUP", "partial", &["partial"]),
+        ("-INT", "merge", &["merge"]),
+        ("-TERM", "check", &["check", LOSS, "--config"]),
+        ("-INT", "list", &["report", "--files-from"]),
+    ];
+    all_at_once(&runs, |(name, kind, args)| {
+        let out = dir.join(format!("out-{kind}"));
         fs::create_dir_all(&out).unwrap();
-        let pipe = fifo(&dir, &format!("pipe-{at}"));
+        let pipe = fifo(&dir, &format!("pipe-{kind}"));
         let mut child = program()
-            .args(args)
+            .args(*args)
             .arg(&pipe)
             .arg("-o")
             .arg(out.join("report"))
@@ -479,12 +478,12 @@ fn whatever_ends_a_run_leaves_no_unfinished_file() {
         std::thread::sleep(Duration::from_millis(400));
         signal(&child, name);
         // 128 and the number of the signal, where that is the user's or the system's wish to end.
-        assert_eq!(ended(&mut child), if name == "-TERM" { 143 } else { 130 }, "{name} {args:?}");
+        assert_eq!(ended(&mut child), if *name == "-TERM" { 143 } else { 130 }, "{name} {args:?}");
         drop(writer);
         let left: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        let whole = if args == ["partial"] { "report.partial" } else { "report" };
+        let whole = if *args == ["partial"] { "report.partial" } else { "report" };
         assert!(left.iter().all(|name| name == whole), "{name} {args:?}: {left:?}");
-    }
+    });
 }
 
 /// Of a capture that could not be read nothing is known: neither that it has no findings nor that there is no IPsec in it.

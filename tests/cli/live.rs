@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::build::{START, esp};
 use crate::support::scratch;
+use crate::support::threads::all_at_once;
 use crate::support::writer::{Out, plain_pcap};
 
 /// Octets of a pcap's header.
@@ -204,7 +205,8 @@ fn a_growing_file_is_followed_over_a_rotation() {
 fn an_interrupt_reads_a_growing_file_to_its_end() {
     let dir = scratch("live-drain");
     let whole = plain_pcap(&(1..=40).map(|n| packet(1001, n)).collect::<Vec<_>>());
-    for (case, early) in [("all", whole.len()), ("half", HEADER + 20 * 134 + 7), ("header", HEADER), ("nothing", 0)] {
+    let cases = [("all", whole.len()), ("half", HEADER + 20 * 134 + 7), ("header", HEADER), ("nothing", 0)];
+    all_at_once(&cases, |&(case, early)| {
         let path = dir.join(format!("{case}.pcap"));
         std::fs::write(&path, &whole[..early]).expect("written");
         let running = Running::begin(
@@ -225,7 +227,7 @@ fn an_interrupt_reads_a_growing_file_to_its_end() {
         let rows = rest.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let report = rows.into_iter().find(|row| row["row"] == "report").expect("a report follows");
         assert_eq!(report["totals"]["frames"], 40, "{case}: {rest}");
-    }
+    });
 }
 
 /// What another file of the name holds when the key is pressed belongs to the report as well.

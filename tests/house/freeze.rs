@@ -10,6 +10,7 @@ use serde_json::Value;
 use twox_hash::XxHash3_128;
 
 use crate::support;
+use crate::support::threads::each;
 
 const JOBS: [&str; 2] = ["1", "2"];
 
@@ -30,11 +31,9 @@ fn outputs_of_the_lab_are_frozen() {
 /// Compares the digests of all captures below `directory` with those that are kept under `name`.
 fn frozen(name: &str, directory: &Path) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/house/frozen").join(format!("{name}.txt"));
-    let now: BTreeMap<String, String> = captures(directory)
-        .into_iter()
-        .flat_map(|capture| digests(directory, &capture))
-        .chain(matches(directory))
-        .collect();
+    let captures = captures(directory);
+    let read = each(&captures, |capture| digests(directory, capture));
+    let now: BTreeMap<String, String> = read.into_iter().flatten().chain(matches(directory, &captures)).collect();
     assert!(now.len() > 20, "the captures below {} were found", directory.display());
     let lines: String = now.iter().map(|(what, digest)| format!("{digest}  {what}\n")).collect();
     if std::env::var_os("SPIGLASS_FREEZE").is_some() {
@@ -87,8 +86,7 @@ fn state(directory: &Path, capture: &str, jobs: &str) -> String {
 }
 
 /// `match` of every folder that holds a plain and a tunnel capture.
-fn matches(directory: &Path) -> Vec<(String, String)> {
-    let all = captures(directory);
+fn matches(directory: &Path, all: &[String]) -> Vec<(String, String)> {
     let has = |name: &String| all.contains(name);
     let pairs = all.iter().filter_map(|tunnel| {
         let plain = [("tunnel.pcap", "plain-a.pcap"), ("-tunnel.pcap", "-plain-a.pcap")]
@@ -97,16 +95,16 @@ fn matches(directory: &Path) -> Vec<(String, String)> {
             .find(has)?;
         Some((plain, tunnel.clone()))
     });
-    pairs
-        .flat_map(|(plain, tunnel)| {
-            let sides = ["--plain", &plain, "--tunnel", &tunnel];
-            let of = |format: &[&str]| output(directory, &[&["match"], &sides[..], format].concat());
-            [
-                (format!("{tunnel} match.json"), of(&["--format", "json"])),
-                (format!("{tunnel} pairs.csv"), of(&["--format", "csv", "--table", "pairs"])),
-            ]
-        })
-        .collect()
+    let pairs: Vec<(String, String)> = pairs.collect();
+    let matched = each(&pairs, |(plain, tunnel)| {
+        let sides = ["--plain", plain, "--tunnel", tunnel];
+        let of = |format: &[&str]| output(directory, &[&["match"], &sides[..], format].concat());
+        [
+            (format!("{tunnel} match.json"), of(&["--format", "json"])),
+            (format!("{tunnel} pairs.csv"), of(&["--format", "csv", "--table", "pairs"])),
+        ]
+    });
+    matched.into_iter().flatten().collect()
 }
 
 /// Members and columns that hold sentences.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::build::Noise;
+use crate::support::threads::each;
 use crate::support::{shared, spiglass};
 use spiglass::policy::{Basis, Mode, Numbering, Policies, Way, lint};
 
@@ -313,9 +314,11 @@ fn hostile_input_is_told_of_and_takes_linear_time() {
         ("prompts", many(100_000, &|n| format!("R{n}>\n"))),
         ("empty", Vec::new()),
     ];
-    for (name, text) in cases {
-        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile");
-        std::fs::write(&path, &text).expect("a file can be written");
+    each(&cases, |(name, text)| {
+        let name = *name;
+        let path =
+            std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{}", name.replace(' ', "-")));
+        std::fs::write(&path, text).expect("a file can be written");
         let start = Instant::now();
         let run = spiglass(&["check", "--format", "json", "--config", path.to_str().unwrap()]);
         let took = start.elapsed();
@@ -334,7 +337,7 @@ fn hostile_input_is_told_of_and_takes_linear_time() {
             "routers" => assert!(run.stderr.contains("line 770: more than 256 routers"), "{run}"),
             _ => {}
         }
-    }
+    });
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::support;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::support::threads::each;
 use crate::support::{Checks, at, items, number, shared, text};
 
 /// Paths of `INDEX.csv`, and the packets it counts.
@@ -24,9 +25,14 @@ fn every_public_capture_is_reported_without_panic_or_hang() {
     assert!(captures.len() > 300, "the index lists the corpus");
     let mut checks = Checks::new("");
     let mut codes = BTreeSet::new();
-    for (name, path) in &captures {
-        checks.about(name.clone());
-        codes.extend(check_capture(&mut checks, path));
+    let checked = each(&captures, |(name, path)| {
+        let mut own = Checks::new(name.clone());
+        let codes = check_capture(&mut own, path);
+        (own, codes)
+    });
+    for (own, found) in checked {
+        checks.add(own);
+        codes.extend(found);
     }
     checks.about("codes of findings");
     for code in codes {

@@ -6,6 +6,7 @@ pub mod oracle;
 pub mod rit;
 pub mod sane;
 pub mod state_file;
+pub mod threads;
 pub mod writer;
 
 use std::fmt::Debug;
@@ -273,6 +274,12 @@ impl Checks {
         if !ok {
             self.failures.push(format!("{}: {}", self.context, message()));
         }
+    }
+
+    /// Takes over what another compared.
+    pub fn add(&mut self, other: Self) {
+        self.done += other.done;
+        self.failures.extend(other.failures);
     }
 
     /// Panics with everything that did not agree; also if nothing was compared at all.
