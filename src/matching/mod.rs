@@ -537,6 +537,9 @@ impl Matcher {
                 }
             }
             self.ledger.edges.pair(packet);
+        }
+        self.temper(&mut held, contradicted);
+        for packet in &held {
             let (mapping, wanted) = (self.order.mapping(packet.sa), self.rows.is_some());
             let pair = self.tally.count(packet, &clock, contradicted, &self.settings, mapping, wanted);
             if let Some(rows) = &mut self.rows {

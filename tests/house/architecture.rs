@@ -159,7 +159,6 @@ const LONG: &[(&str, usize, &str)] = &[
     ("dissect/stack.rs", 600, "the result of dissection, mostly documentation"),
     ("matching/measure/tally.rs", 500, "what the pairs of an SA add up to"),
     ("matching/mod.rs", 600, "the pass over both streams"),
-    ("matching/order/evidence.rs", 600, "one search: alignments, their weights, what refutes them"),
     ("matching/order/pairs.rs", 500, "both lanes and how they begin"),
     ("matching/order/settle.rs", 500, "a block of packets, from the first doubt to the last verdict"),
     ("model/pairs.rs", 500, "a published document, member by member"),

@@ -50,8 +50,16 @@ impl Index {
                 Waiting::One(only) => {
                     let both = [serial.min(*only), serial.max(*only)];
                     place.insert(Waiting::Several(both.into()));
+                    // The packets that came lately do not show it where others came in between.
+                    self.remember(identity.key);
                 }
             },
+        }
+    }
+
+    fn remember(&mut self, key: u64) {
+        if self.again.len() < AGAIN {
+            self.again.insert(key);
         }
     }
 
@@ -60,10 +68,10 @@ impl Index {
         if self.latest.is_empty() {
             self.latest = vec![0; LATEST];
         }
+        if self.is_latest(identity) {
+            self.remember(identity.key);
+        }
         if let Some(place) = self.latest.get_mut(identity.key as usize % LATEST) {
-            if *place == identity.key && self.again.len() < AGAIN {
-                self.again.insert(identity.key);
-            }
             *place = identity.key;
         }
     }
@@ -153,10 +161,14 @@ mod tests {
         assert_eq!(index.find(alike, |_| true), None);
         index.insert(alike, 5);
         assert_eq!(index.find(alike, |_| true), Some((5, false)));
+        // Another key takes its place among the latest.
+        index.insert(Identity { key: 7 + LATEST as u64, ..alike }, 6);
+        assert!(!index.is_latest(alike) && !index.is_repeated(alike));
         for serial in [9, 6, 1, 300] {
             index.insert(alike, serial);
         }
         index.insert(Identity { key: 8, ..alike }, 0);
+        assert!(index.is_repeated(alike), "two of them wait");
         assert_eq!(index.find(alike, |_| true), Some((1, true)));
         assert_eq!(index.find(alike, |serial| serial > 200), Some((300, false)));
         for serial in [6, 1, 2, 9] {

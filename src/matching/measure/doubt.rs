@@ -2,6 +2,7 @@
 
 mod reasons;
 mod silent;
+mod tempered;
 
 use std::collections::{BTreeMap, BTreeSet};
 

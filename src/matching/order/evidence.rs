@@ -5,10 +5,16 @@
 //! have one alignment per period; which of them is true cannot be told. So the best alignment counts only if it explains far more than
 //! chance would, and if each other alignment is contradicted packet by packet.
 
+mod choice;
+mod rivals;
 mod shifted;
+mod silences;
 
 use super::align::{Plain, Tunnelled};
 use super::delay::median;
+use choice::Choice;
+use rivals::{is_refuted, is_same};
+use silences::holes;
 
 /// Half widths, in nanoseconds, of the windows in which offsets are gathered.
 const SCALES: [i64; 4] = [20_000, 200_000, 2_000_000, 20_000_000];
@@ -16,8 +22,6 @@ const SCALES: [i64; 4] = [20_000, 200_000, 2_000_000, 20_000_000];
 const OFFSETS: usize = 1 << 18;
 /// Alignments of one scale that are looked at closely.
 const PEAKS: usize = 12;
-/// Packets of one length next to a time that are looked through for one that has no partner yet.
-const NEAR: usize = 4;
 /// Packets by which the best alignment is shifted to see what speaks against its neighbours.
 const SHIFTS: [isize; 8] = [-1, 1, -2, 2, -3, 3, -7, 7];
 /// Packets by which a rival that was looked for by its own offset may be beside its best place.
@@ -30,12 +34,6 @@ const EARLY: usize = 32;
 pub(in crate::matching) const CERTAIN: f64 = 30.0;
 /// Evidence against another alignment, in nats.
 pub(in crate::matching) const DECISIVE: f64 = 16.0;
-/// Windows of alignments that differ by more are not alike.
-const APART: i64 = 4;
-/// Evidence of a packet that has a partner in one alignment and none in the other.
-const CONTRADICTED: f64 = 3.0;
-/// So many times as many of these must be there as of the opposite.
-const ONE_SIDED: f64 = 4.0;
 
 /// Both sequences. Plaintext packets are in order of time.
 pub(in crate::matching) struct Streams<'s, M> {
@@ -250,30 +248,8 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         peaks
     }
 
-    /// The nearest plaintext packet of a fitting length that has no partner yet. `from`: where each length was looked at last.
-    fn nearest(&self, tunnelled: usize, target: i64, width: i64, used: &[bool], from: &mut [usize]) -> Option<usize> {
-        let mut best: Option<(i64, usize)> = None;
-        for length in self.places(tunnelled) {
-            let (Some(own), Some(from)) = (self.lengths.get(*length), from.get_mut(*length)) else { continue };
-            *from = own.earlier(target, *from);
-            let mut look = |at: usize| {
-                let (Some(plain), Some(ns)) = (own.at.get(at), own.ns.get(at)) else { return true };
-                let apart = ns.saturating_sub(target).saturating_abs();
-                let nearer = apart <= width && best.is_none_or(|(least, _)| apart < least);
-                if nearer && !used.get(*plain).copied().unwrap_or(true) {
-                    best = Some((apart, *plain));
-                }
-                // Those behind it are further away.
-                !nearer
-            };
-            let _ = (*from..*from + NEAR).any(&mut look);
-            let _ = (from.saturating_sub(NEAR)..*from).rev().any(&mut look);
-        }
-        best.map(|(_, plain)| plain)
-    }
-
     /// The alignment at this offset, which it follows slowly both ways from packet `anchor` on: clocks drift and queues fill.
-    fn align(&self, offset: i64, width: i64, anchor: usize) -> Alignment {
+    fn align(&self, offset: i64, width: i64, anchor: usize, choice: Choice) -> Alignment {
         let mut used = vec![false; self.streams.plain.len()];
         let mut from = vec![0; self.lengths.len()];
         let mut partners = vec![Partner::Unseen; self.kind.len()];
@@ -296,7 +272,12 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
             }
             seen += 1;
             *own = Partner::Missing;
-            let Some(plain) = self.nearest(at, target, width, &used, &mut from) else { continue };
+            let window = (target.saturating_sub(width), target.saturating_add(width));
+            let found = match choice {
+                Choice::Nearest => self.nearest(at, target, width, &used, &mut from),
+                Choice::InOrder => self.outermost(at, window, at >= anchor, &used, &mut from),
+            };
+            let Some(plain) = found else { continue };
             if let Some(place) = used.get_mut(plain) {
                 *place = true;
             }
@@ -348,13 +329,22 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
 
     /// The alignment near an offset, in a window as narrow as its jitter allows.
     fn refine(&self, offset: i64, half: i64) -> Alignment {
-        let rough = self.align(offset, half.saturating_mul(2), 0);
+        let rough = self.align(offset, half.saturating_mul(2), 0, Choice::Nearest);
         let fitting = ((rough.spread * 8.0) as i64).max(4_000);
         if fitting == rough.width {
-            return rough;
+            return self.in_order(rough);
         }
-        let fine = self.align(rough.offset, fitting, rough.middle());
-        if fine.weight > rough.weight { fine } else { rough }
+        let fine = self.align(rough.offset, fitting, rough.middle(), Choice::Nearest);
+        self.in_order(if fine.weight > rough.weight { fine } else { rough })
+    }
+
+    /// The same alignment with packets in order, where more of them then have a partner.
+    fn in_order(&self, alignment: Alignment) -> Alignment {
+        if alignment.found == alignment.seen {
+            return alignment;
+        }
+        let ordered = self.align(alignment.offset, alignment.width, alignment.middle(), Choice::InOrder);
+        if ordered.weight > alignment.weight { ordered } else { alignment }
     }
 
     /// The best alignment and what speaks for others; `None` where no two packets fit.
@@ -397,168 +387,5 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
     }
 }
 
-/// Times without plaintext packets that are much longer than the longest usual ones: all packets that are missing there are missing for one
-/// reason, and say no more against an alignment than those beyond either end.
-fn holes(plain: &[Plain]) -> Vec<(i64, i64)> {
-    /// How many times the longest usual gap, and one of how many gaps is longer than that.
-    const TIMES: i64 = 4;
-    const ONE_OF: usize = 32;
-    let between = |two: &[Plain]| Some((two.first()?.ns, two.get(1)?.ns));
-    let gaps: Vec<(i64, i64)> = plain.windows(2).filter_map(between).collect();
-    let mut lasts: Vec<i64> = gaps.iter().map(|(from, to)| to.saturating_sub(*from)).collect();
-    let longer = lasts.len() / ONE_OF + 1;
-    if lasts.len() <= longer {
-        return Vec::new();
-    }
-    let usual = *lasts.select_nth_unstable_by(longer, |a, b| b.cmp(a)).1;
-    gaps.into_iter().filter(|(from, to)| to.saturating_sub(*from) > usual.max(1).saturating_mul(TIMES)).collect()
-}
-
-/// Whether two alignments are one: most packets that have a partner in both have the same.
-fn is_same(one: &Alignment, other: &Alignment) -> bool {
-    let (mut same, mut both) = (0_usize, 0_usize);
-    for pair in one.partners.iter().zip(&other.partners) {
-        if let (Partner::Found(a, _), Partner::Found(b, _)) = pair {
-            both += 1;
-            same += usize::from(a == b);
-        }
-    }
-    both > 0 && same * 2 > both
-}
-
-/// Whether the packets contradict a rival of the best alignment.
-fn is_refuted(rival: &Alignment, best: &Alignment) -> bool {
-    let (mut common, mut closer, mut further, mut against, mut for_it) = (0_usize, 0.0_f64, 0.0_f64, 0.0_f64, 0.0_f64);
-    let mut weightier = 0.0;
-    for (pair, weights) in rival.partners.iter().zip(&best.partners).zip(rival.weights.iter().zip(&best.weights)) {
-        let (theirs, ours) = weights;
-        match pair {
-            (Partner::Unseen, _) | (_, Partner::Unseen) => continue,
-            (Partner::Missing, Partner::Found(..)) => against += 1.0,
-            (Partner::Found(..), Partner::Missing) => for_it += 1.0,
-            (Partner::Missing, Partner::Missing) => {}
-            (Partner::Found(a, _), Partner::Found(b, _)) if a == b => continue,
-            (Partner::Found(_, theirs), Partner::Found(_, ours)) => {
-                closer += f64::from(u8::from(ours < theirs));
-                further += f64::from(u8::from(theirs < ours));
-            }
-        }
-        common += 1;
-        weightier += ours - theirs;
-    }
-    // Where they have few packets in common, what each explains by itself decides.
-    if common * 8 < best.seen.max(16) {
-        return best.weight - rival.weight >= CERTAIN;
-    }
-    // In a much wider window partners are found by chance: what they weigh decides.
-    if rival.width > APART * best.width || best.width > APART * rival.width {
-        return weightier >= CERTAIN;
-    }
-    // At the edges of a window packets fall in and out by chance; only where nearly all speak against it, each does.
-    let missing = if against > ONE_SIDED * (for_it + 1.0) {
-        CONTRADICTED * (against - for_it)
-    } else {
-        sign_test(against, for_it)
-    };
-    missing + sign_test(closer, further) >= DECISIVE
-}
-
-/// What it says, in nats, that one of two is the smaller so often; negative where it is the other.
-fn sign_test(one: f64, other: f64) -> f64 {
-    let all = one + other;
-    if all == 0.0 {
-        return 0.0;
-    }
-    let part = |own: f64| if own == 0.0 { 0.0 } else { own * (2.0 * own / all).ln() };
-    let evidence = part(one) + part(other);
-    // Neighbours share a packet, so they count for less than as many that do not.
-    0.75 * evidence * if one < other { -1.0 } else { 1.0 }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// AES-CBC with HMAC-SHA1-96.
-    fn makes(_: u8, inner: u32, esp: u32) -> bool {
-        (inner + 2).next_multiple_of(16) + 36 == esp
-    }
-
-    /// Packets at these times, and their tunnelled ones 60 us later, give or take a few.
-    fn verdict(times: &[i64], bytes: impl Fn(usize) -> u32) -> Verdict {
-        let plain: Vec<Plain> =
-            times.iter().enumerate().map(|(at, ns)| Plain { ns: *ns, bytes: bytes(at), skip: 1.0 }).collect();
-        let late = |at: usize| 60_000 + (at as i64 * 7_919) % 9_000;
-        let tunnelled: Vec<Tunnelled> = plain
-            .iter()
-            .enumerate()
-            .map(|(at, packet)| {
-                let esp = Some((packet.bytes + 2).next_multiple_of(16) + 36);
-                Tunnelled { ns: packet.ns + late(at), esp, mapping: 0, hole: false, skip: 1.0 }
-            })
-            .collect();
-        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within: (i64::MIN, i64::MAX) };
-        Search::new(streams).verdict().expect("packets fit")
-    }
-
-    fn scattered(at: i64) -> i64 {
-        at * 1_000_000 + (at * at * 48_271 + at * 7_919) % 900_001
-    }
-
-    #[test]
-    fn equal_packets_at_an_even_pace_leave_alignments() {
-        let times: Vec<i64> = (0..300).map(|at| at * 1_000_000).collect();
-        let verdict = verdict(&times, |_| 512);
-        assert!(!verdict.is_decisive() && verdict.rivals > 3, "{} rivals", verdict.rivals);
-    }
-
-    #[test]
-    fn uneven_gaps_decide() {
-        let times: Vec<i64> = (0..300).map(scattered).collect();
-        let verdict = verdict(&times, |_| 512);
-        assert!(verdict.is_decisive(), "{} rivals", verdict.rivals);
-        assert!((verdict.best.offset - 64_500).abs() < 6_000, "{}", verdict.best.offset);
-    }
-
-    #[test]
-    fn sizes_decide_at_an_even_pace() {
-        let times: Vec<i64> = (0..300).map(|at| at * 1_000_000).collect();
-        let verdict = verdict(&times, |at| 64 + 16 * (scattered(at as i64) % 13) as u32);
-        assert!(verdict.is_decisive(), "{} rivals", verdict.rivals);
-        assert!((verdict.best.offset - 64_500).abs() < 6_000, "{}", verdict.best.offset);
-    }
-
-    #[test]
-    fn a_hole_of_the_plain_side_is_no_evidence_for_a_shift_beside_it() {
-        // Bursts of equal packets; the plain tap misses some bursts in the middle.
-        let times: Vec<i64> = (0..320).map(|at| at / 8 * 5_000_000 + at % 8 * 12_000).collect();
-        let whole: Vec<Plain> = times.iter().map(|ns| Plain { ns: *ns, bytes: 512, skip: 1.0 }).collect();
-        let plain: Vec<Plain> =
-            whole.iter().filter(|own| !(80_000_000..120_000_000).contains(&own.ns)).copied().collect();
-        let late = |(at, own): (usize, &Plain)| Tunnelled {
-            ns: own.ns + 60_000 + (at as i64 * 7_919) % 9_000,
-            esp: Some(564),
-            mapping: 0,
-            hole: false,
-            skip: 1.0,
-        };
-        // What was sent later lies beyond what was looked at.
-        let tunnelled: Vec<Tunnelled> = whole.iter().enumerate().map(late).take(220).collect();
-        let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within: (-2_000_000_000, 2_000_000_000) };
-        let verdict = Search::new(streams).verdict().expect("packets fit");
-        assert!(!verdict.is_decisive(), "{} {} rivals", verdict.best.offset, verdict.rivals);
-    }
-
-    #[test]
-    fn few_packets_say_little() {
-        let times: Vec<i64> = (0..4).map(scattered).collect();
-        assert!(!verdict(&times, |_| 512).is_decisive());
-    }
-
-    #[test]
-    fn a_coin_says_nothing() {
-        assert!(sign_test(160.0, 140.0) < 1.0 && sign_test(140.0, 160.0) < 0.0);
-        assert!(sign_test(60.0, 0.0) > DECISIVE && sign_test(10.0, 0.0) < DECISIVE);
-        assert!(sign_test(0.0, 0.0).abs() < 1e-9);
-    }
-}
+mod tests;

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::threads::each;
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
 use crate::support::{at, items, number, scratch, spiglass, text, write_file};
 use scenario::{Scenario, Unusual};
@@ -37,13 +38,13 @@ const TROUBLES: usize = 1;
 /// direction only, holes that a shifted alignment steps over, lanes that timestamps of milliseconds do not tell apart; a shift by bursts whose
 /// rivals were looked for with less luck, packets without equals among equal ones, a hole behind the first frame of a capture; holes that timestamps
 /// of seconds hide, equal packets where one capture begins inside the other, flows of which few packets were found, a hole that only the exit proves.
-const ONCE_FALSE: [u64; 75] = [
+const ONCE_FALSE: [u64; 79] = [
     10052, 10098, 10212, 10355, 10534, 10602, 10704, 10716, 20069, 20171, 20189, 20272, 20325, 30012, 30204, 30313,
     60116, 60200, 60261, 60267, 60282, 60416, 60428, 60537, 60595, 60609, 60671, 60795, 60798, 70165, 200329, 200335,
     201254, 201264, 300079, 300125, 300286, 300551, 300766, 300987, 300999, 301570, 302424, 303385, 320033, 320326,
     321255, 404185, 405477, 405862, 406164, 408198, 408237, 409322, 409612, 410406, 410563, 410727, 411478, 411487,
     411787, 412411, 400233, 500753, 500792, 500956, 502355, 502907, 503225, 503609, 504219, 607766, 607951, 608978,
-    610595,
+    610595, 602797, 604288, 611908, 615996,
 ];
 /// Unusual scenarios in which pairs above 0.9 are wrong, of directions whose loss is undetermined: packets of one size at a random pace, some of which
 /// overtake others before they are numbered.
@@ -177,7 +178,7 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
         if open && lost > (truth.lost + truth.edge) as f64 * 1.1 + 2.0 {
             wrong.push(format!("{way}: {lost:.1} lost and others open, {} are", truth.lost));
         }
-        if scenario.exit && !open && behind > (truth.lost_behind + truth.edge) as f64 * 1.1 + 2.0 {
+        if scenario.exit && !open && behind > (truth.lost_behind + truth.edge + truth.edge_behind) as f64 * 1.1 + 2.0 {
             wrong.push(format!("{way}: {behind} lost behind, {} of {} are", truth.lost_behind, truth.passed));
         }
     }
@@ -265,6 +266,25 @@ struct Outcome {
 }
 
 impl Outcome {
+    fn of(seeds: &[u64], scenario: impl Fn(u64) -> Scenario + Sync) -> Self {
+        let mut all = Self::default();
+        for own in each(seeds, |seed| {
+            let mut own = Self::default();
+            own.add(&scenario(*seed));
+            own
+        }) {
+            all.wrong.extend(own.wrong);
+            all.silent.extend(own.silent);
+            all.scenarios += own.scenarios;
+            all.clear_cut += own.clear_cut;
+            for (class, (rows, right)) in own.rows.classes {
+                let sum = all.rows.classes.entry(class).or_default();
+                *sum = (sum.0 + rows, sum.1 + right);
+            }
+        }
+        all
+    }
+
     fn add(&mut self, scenario: &Scenario) {
         self.scenarios += 1;
         let (seed, verbose) = (scenario.seed, std::env::var_os("SPIGLASS_VERBOSE").is_some());
@@ -335,10 +355,8 @@ fn random_loads_bring_no_false_claim() {
     let (scenarios, first) = (wanted("SPIGLASS_SCENARIOS").unwrap_or(200), wanted("SPIGLASS_SEED").unwrap_or(1));
     let troubles = wanted("SPIGLASS_TROUBLES").map_or(TROUBLES, |troubles| troubles as usize);
     let once_false = ONCE_FALSE.into_iter().filter(|_| first == 1);
-    let mut outcome = Outcome::default();
-    for seed in (first..first + scenarios).chain(once_false) {
-        outcome.add(&Scenario::random(seed, troubles));
-    }
+    let seeds: Vec<u64> = (first..first + scenarios).chain(once_false).collect();
+    let outcome = Outcome::of(&seeds, |seed| Scenario::random(seed, troubles));
     outcome.expect_no_false_claim();
     // Saying nothing is no way out: sizes that differ decide.
     let Outcome { clear_cut, silent, .. } = outcome;
@@ -348,9 +366,7 @@ fn random_loads_bring_no_false_claim() {
 #[test]
 fn unusual_loads_bring_no_false_claim() {
     let (scenarios, first) = (wanted("SPIGLASS_SCENARIOS").unwrap_or(68), wanted("SPIGLASS_SEED").unwrap_or(1));
-    let mut outcome = Outcome::default();
-    for seed in first..first + scenarios {
-        outcome.add(&Scenario::unusual(seed));
-    }
+    let seeds: Vec<u64> = (first..first + scenarios).collect();
+    let outcome = Outcome::of(&seeds, Scenario::unusual);
     outcome.expect_no_false_claim();
 }

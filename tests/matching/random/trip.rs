@@ -12,8 +12,10 @@ pub struct Truth {
     /// The same from the tunnel tap to the exit, of the way there.
     pub passed: u64,
     pub lost_behind: u64,
-    /// Packets of either kind near the edge of a recording: they may count or not.
+    /// Packets near the edge of a recording: they may count or not.
     pub edge: u64,
+    /// Packets that did not reach the exit, near the edge of its recording, or that it alone misses.
+    pub edge_behind: u64,
     /// Least and greatest time between the two taps.
     pub apart: Option<(u64, u64)>,
 }
@@ -72,9 +74,11 @@ pub fn truth(scenario: &Scenario, span: u64, trips: &[Trip], shown: &[(u64, u64)
                 truth.apart = Some((least.min(apart), most.max(apart)));
             }
         }
-        if there && scenario.exit && trip.shows(1) && records(scenario, span, 1, trip.tunnel) && sure(2, trip.exit) {
-            if trip.missed[2] && trip.on_exit {
-                truth.edge += 1;
+        if there && scenario.exit && trip.shows(1) && records(scenario, span, 1, trip.tunnel) {
+            if !sure(2, trip.exit) {
+                truth.edge_behind += u64::from(!trip.on_exit && records(scenario, span, 2, trip.exit));
+            } else if trip.missed[2] && trip.on_exit {
+                truth.edge_behind += 1;
             } else {
                 truth.passed += 1;
                 truth.lost_behind += u64::from(!trip.on_exit);

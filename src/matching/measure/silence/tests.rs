@@ -81,3 +81,31 @@ fn the_longest_silences_are_kept() {
     assert!(silences.list.is_sorted_by_key(|own| own.from));
     assert_eq!(silences.between(from, from + 1_000 * MS), Some(from));
 }
+
+/// Bursts of 16 packets with pauses of 20 ms; of one the last three packets are missing, or the capture shows nothing from there on for longer.
+fn bursts(until: i64) -> Silences {
+    let (mut silences, mut missing) = (Silences::default(), Vec::new());
+    for at in 0..960_i64 {
+        let (burst, place) = (at / 16, at % 16);
+        let ns = burst * 20 * MS + place * 12_000;
+        let from = 30 * 20 * MS + 13 * 12_000;
+        if (from..until).contains(&ns) {
+            missing.push(ns);
+        } else {
+            silences.see(ns, 0);
+            silences.pair(0, ns);
+        }
+    }
+    for ns in missing {
+        let silence = silences.miss(7, 100, Expected { least: ns - 50_000, usual: ns, most: ns + 50_000 });
+        assert!(silence.is_some(), "it is expected while the tap is silent");
+    }
+    silences
+}
+
+#[test]
+fn the_end_of_a_burst_is_lost_and_not_hidden_by_the_pause_behind_it() {
+    assert_eq!(verdict(&bursts(31 * 20 * MS), true, Some(3)), []);
+    // A silence that is longer than the pauses is a hole.
+    assert_eq!(verdict(&bursts(34 * 20 * MS), true, Some(51)), [Verdict::Hole]);
+}

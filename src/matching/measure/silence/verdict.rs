@@ -15,6 +15,31 @@ const OF_ADJOINING: u64 = 2;
 /// How much rarer a row of losses by chance is than one in the capture, in nats.
 const NOT_BY_CHANCE: f64 = 7.0;
 
+/// Silences in which no packet is missing, and when those are expected that are missing in the others.
+struct Pauses {
+    /// How long they last, the shortest first.
+    silent: Vec<i64>,
+    /// The first and the last of each.
+    missing: BTreeMap<i64, (i64, i64)>,
+}
+
+impl Pauses {
+    /// Whether the traffic itself pauses at this silence, as it often does: the packets that are missing lie at one edge of it, as where a
+    /// queue drops the end of a burst. The silence then says nothing of the tap.
+    fn explain(&self, silence: &Silence) -> bool {
+        /// Pauses that are as long, within one part in `OF`.
+        const OTHERS: usize = 8;
+        const OF: i64 = 4;
+        /// One part in so many of the silence is its edge.
+        const EDGE: i64 = 8;
+        let Some((first, last)) = self.missing.get(&silence.from) else { return false };
+        let lasts = silence.lasts();
+        let edge = silence.to.saturating_sub(*first).min(last.saturating_sub(silence.from));
+        let shorter = self.silent.partition_point(|own| *own < lasts - lasts / OF);
+        edge <= lasts / EDGE && self.silent.len() - shorter >= OTHERS
+    }
+}
+
 impl Silences {
     /// Decides what each silence in which packets are missing was. Those that are not named were losses.
     pub(in crate::matching) fn judge(
@@ -51,6 +76,7 @@ impl Silences {
             let least = silence.map_or(u64::MAX, least);
             few.iter_mut().zip(counts).for_each(|(few, own)| *few += if *own < least { *own } else { 0 });
         }
+        let pauses = self.pauses(&counts);
         let mut judged = self.judge_ticks(&in_ticks, known);
         for (from, missing) in counts {
             let Ok(at) = self.list.binary_search_by_key(&from, |own| own.from) else { continue };
@@ -61,6 +87,7 @@ impl Silences {
                 let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
                 let is_row = count >= least(silence) && is_no_chance(count, lost, pairs)
                     || count >= IN_A_LONG_ROW && self.is_concentrated(silence, count, lost);
+                let is_row = is_row && !pauses.explain(silence);
                 if count == 0 || !(is_row || silence.border || self.is_at_an_end(at)) {
                     continue;
                 }
@@ -90,6 +117,20 @@ impl Silences {
             judged.insert(from, Judged { from, to: silence.to, missing, verdicts, is_tick: false, adjoining });
         }
         judged
+    }
+
+    /// What the silences tell of the pauses of the traffic. `missing`: those in which packets are.
+    fn pauses(&self, missing: &BTreeMap<i64, [u64; WAYS]>) -> Pauses {
+        let silent = self.list.iter().filter(|own| !own.border && !missing.contains_key(&own.from));
+        let mut pauses = Pauses { silent: silent.map(Silence::lasts).collect(), missing: BTreeMap::new() };
+        pauses.silent.sort_unstable();
+        for missed in &self.missed {
+            if let Some(from) = missed.silence {
+                let (first, last) = pauses.missing.entry(from).or_insert((missed.ns, missed.ns));
+                (*first, *last) = ((*first).min(missed.ns), (*last).max(missed.ns));
+            }
+        }
+        pauses
     }
 
     /// Whether no pair lies before a long silence, or none after it: the other capture may begin or end inside.

@@ -1,6 +1,6 @@
 //! The best alignment shifted by packets: its rivals, looked for with as much luck as it had.
 
-use super::{Alignment, BESIDE, EARLY, Lengths, Partner, SHIFTS, Search, median};
+use super::{Alignment, BESIDE, Choice, EARLY, Lengths, Partner, SHIFTS, Search, median};
 
 impl<M: Fn(u8, u32, u32) -> bool> Search<'_, M> {
     /// The offset at the beginning if each packet in the tunnel is paired with the plaintext packet `shift` places after its partner, among
@@ -45,6 +45,6 @@ impl<M: Fn(u8, u32, u32) -> bool> Search<'_, M> {
         let anchor = best.nth_found(EARLY / 2);
         let offsets = shifts.into_iter().filter_map(|shift| self.shifted(best, shift));
         let others = offsets.filter(|offset| offset.saturating_sub(begins).saturating_abs() > best.width);
-        others.map(|offset| self.align(offset, best.width, anchor)).collect()
+        others.map(|offset| self.in_order(self.align(offset, best.width, anchor, Choice::Nearest))).collect()
     }
 }

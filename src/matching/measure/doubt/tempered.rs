@@ -1,0 +1,72 @@
+//! Pairs by order where the order of their direction is in doubt as a whole: each may be its neighbour, however well it fits.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use crate::matching::Matcher;
+use crate::matching::order::shifts::Proof;
+use crate::matching::packets::flows::FlowId;
+use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
+
+/// How sure such a pair is at most.
+const IN_DOUBT: f32 = 0.9;
+
+/// What is left over of one lane among its pairs.
+#[derive(Clone, Copy, Default, Debug)]
+struct LeftOfLane {
+    plain: u64,
+    tunnelled: u64,
+}
+
+impl LeftOfLane {
+    /// Whether packets of both sides have no counterpart, more than strays: some of them may be each other.
+    const fn is_crossed(self) -> bool {
+        /// A number, and a share of the others as 1 in N.
+        const FEW: u64 = 2;
+        const OF: u64 = 10;
+        let (fewer, more) =
+            if self.plain < self.tunnelled { (self.plain, self.tunnelled) } else { (self.tunnelled, self.plain) };
+        fewer > FEW && fewer * OF > more
+    }
+}
+
+impl Matcher {
+    /// Lowers the confidence of pairs by order in lanes where many pairs fit as well when they are shifted, where packets of both sides are
+    /// left over, or where times contradict each other.
+    pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], contradicted: bool) {
+        let mut lanes: HashMap<FlowId, usize, FixedState> = HashMap::default();
+        let mut left: BTreeMap<usize, LeftOfLane> = BTreeMap::new();
+        for packet in held.iter() {
+            let Some(lane) = self.order.lane(packet.sa) else { continue };
+            match packet.fate {
+                TunnelledFate::Alone => left.entry(lane).or_default().tunnelled += 1,
+                TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, .. }) => {
+                    lanes.insert(plain.flow, lane);
+                }
+                _ => {}
+            }
+        }
+        if lanes.is_empty() {
+            return;
+        }
+        for lost in self.ledger.lost.iter().filter(|lost| lost.hole.is_none() && lost.silence.is_none()) {
+            if let Some(lane) = lanes.get(&lost.flow) {
+                left.entry(*lane).or_default().plain += 1;
+            }
+        }
+        let is_doubted = |lane: usize| {
+            contradicted
+                || self.proofs.get(lane).is_some_and(Proof::is_open)
+                || left.get(&lane).is_some_and(|left| left.is_crossed())
+        };
+        for packet in held {
+            if let TunnelledFate::Paired(pairing) = &mut packet.fate
+                && pairing.basis == PairBasis::Order
+                && self.order.lane(packet.sa).is_some_and(is_doubted)
+            {
+                pairing.confidence = pairing.confidence.min(IN_DOUBT);
+            }
+        }
+    }
+}
