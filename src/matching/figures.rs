@@ -121,7 +121,9 @@ impl Matcher {
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
             let known = Known::of(sa, &catalogue, ivs);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
-            let guessed = sa.is_by_order() && self.order.is_way_guessed(at as u32);
+            // Of pairs that are mostly guesses, and whose times contradict each other, the way is one, too.
+            let in_doubt = sa.guessed * 2 > sa.matched && self.contradicted(&clock);
+            let guessed = sa.is_by_order() && (in_doubt || self.order.is_way_guessed(at as u32));
             let open = open.or(silent);
             let found = Found { losses: &losses, missing, open, counted, doubted, guessed, at: at as u32 };
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));

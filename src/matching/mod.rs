@@ -336,7 +336,7 @@ impl Matcher {
         }
         let serial = self.ledger.plain.push(packet);
         if let Some(identity) = packet.identity {
-            if self.clear.take(identity).is_some() {
+            if self.clear.take(identity, None, |_| 0).is_some() {
                 self.ledger.clear(serial);
                 return;
             }

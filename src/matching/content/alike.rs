@@ -76,7 +76,8 @@ impl Matcher {
                 .filter(|misfit| self.is_near(own.sa, *misfit))
                 .map(|own_misfit| self.first(own.sa, own_misfit))
         };
-        let before = |serial| at(serial) < ns.saturating_sub(base);
+        let earliest = ns.saturating_sub(base).saturating_sub(self.unknown_delay(own.sa));
+        let before = |serial| at(serial) < earliest;
         self.plain_index.as_ref()?.nearest(identity, before, cost).map(|(at, _)| (at, true))
     }
 
@@ -101,7 +102,11 @@ impl Matcher {
         };
         let before = |serial| {
             let t = ledger.tunnel.get(serial);
-            t.and_then(|t| Some(t.time.ns()?.saturating_sub(self.base(t.sa).unwrap_or(0)))).unwrap_or(i64::MIN) < ns
+            let sent = |t: &Tunnelled| {
+                let delay = self.base(t.sa).unwrap_or(0).saturating_sub(self.unknown_delay(t.sa));
+                Some(t.time.ns()?.saturating_sub(delay))
+            };
+            t.and_then(sent).unwrap_or(i64::MIN) < ns
         };
         self.tunnel_index.nearest(identity, before, cost).map(|(at, _)| (at, true))
     }
@@ -121,6 +126,12 @@ impl Matcher {
             return misfit <= FARTHEST_ALIKE;
         }
         usual.is_none_or(|usual| misfit <= usual.varies.saturating_mul(8).max(LEAST).unsigned_abs())
+    }
+
+    /// By how much more than is known equal packets may be apart: of those of a high rate the nearest are others.
+    fn unknown_delay(&self, sa: u32) -> i64 {
+        let is_known = self.usual.get(sa as usize).copied().flatten().is_some();
+        if is_known || !self.settings.one_clock { 0 } else { FARTHEST_ALIKE.cast_signed() }
     }
 
     /// What a packet costs: before the delay is known, of those that are near the first is it.

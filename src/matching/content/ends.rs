@@ -148,7 +148,8 @@ impl EndToEnd {
             self.leave_untold(packet.pos);
             return;
         };
-        match self.exit.take(identity) {
+        let due = self.usual().map(|later| own.ns.saturating_add(later));
+        match self.exit.take(identity, due, |waiting| waiting.ns) {
             Some((other, more)) => self.pair(own, other, more),
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_sub(ahead));
@@ -163,7 +164,8 @@ impl EndToEnd {
     pub(in crate::matching) fn exit(&mut self, packet: &Plain, outer: &IpHeader, (until, again): (i64, bool)) {
         self.pads.add(packet.pad_bytes, packet.pattern);
         let Some((identity, own)) = waiting(packet, outer, again) else { return };
-        match self.plain.take(identity) {
+        let due = self.usual().map(|later| own.ns.saturating_sub(later));
+        match self.plain.take(identity, due, |waiting| waiting.ns) {
             Some((other, more)) => self.pair(other, own, more),
             None => {
                 let read = self.ahead.map(|ahead| until.saturating_add(ahead));
@@ -190,7 +192,7 @@ impl EndToEnd {
     fn pair(&mut self, plain: Waiting, exit: Waiting, more: bool) {
         let later_ns = exit.ns.saturating_sub(plain.ns);
         self.ahead.get_or_insert(later_ns);
-        self.reach.add(later_ns, true);
+        self.reach.add(later_ns, !more);
         if let Some(way) = match plain.ttl.cmp(&exit.ttl) {
             std::cmp::Ordering::Greater => Some(0),
             std::cmp::Ordering::Less => Some(1),
@@ -203,7 +205,7 @@ impl EndToEnd {
         if let Some((_, flow)) = self.flow(&plain) {
             flow.matched += 1;
             flow.equal += u64::from(more);
-            flow.reach.add(later_ns, true);
+            flow.reach.add(later_ns, !more);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
         }
         let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };
@@ -239,6 +241,11 @@ impl EndToEnd {
             }
         };
         self.flows.get_mut(number as usize).map(|(_, flow)| (number, flow))
+    }
+
+    /// By how much the far timestamps are usually later, where enough packets without equals say so.
+    fn usual(&self) -> Option<i64> {
+        self.reach.lately().filter(|_| self.reach.is_proved()).map(|(_, usual, _)| usual)
     }
 
     /// Least and greatest difference of the timestamps of a packet on both sides.

@@ -59,14 +59,27 @@ impl<T> Queue<T> {
         self.index.missed()
     }
 
-    /// The packet that waits with this identity, and whether others do that are equal; it waits no longer.
-    pub(in crate::matching) fn take(&mut self, identity: Identity) -> Option<(T, bool)> {
+    /// The packet that waits with this identity, and whether others do that are equal; it waits no longer. Of equal ones it is the nearest to
+    /// the time `due`, where that is known, and the earliest else; `ns`: the time of a packet.
+    pub(in crate::matching) fn take(
+        &mut self,
+        identity: Identity,
+        due: Option<i64>,
+        ns: fn(&T) -> i64,
+    ) -> Option<(T, bool)> {
         let at = |serial: Serial| usize::try_from(serial.checked_sub(self.first)?).ok();
         let agrees = |serial| {
             let own = at(serial).and_then(|at| self.packets.get(at)?.as_ref());
             own.is_some_and(|(own, _)| own.agrees(identity))
         };
-        let (serial, more) = self.index.find(identity, agrees)?;
+        let (first, more) = self.index.find(identity, agrees)?;
+        let near = due.filter(|_| more).and_then(|due| {
+            let sent = |serial| at(serial).and_then(|at| Some(ns(&self.packets.get(at)?.as_ref()?.1)));
+            let before = |serial| sent(serial).is_none_or(|ns| ns < due);
+            let cost = |serial| sent(serial).filter(|_| agrees(serial)).map(|ns| ns.abs_diff(due));
+            Some(self.index.nearest(identity, before, cost)?.0)
+        });
+        let serial = near.unwrap_or(first);
         let (own, packet) = self.packets.get_mut(at(serial)?)?.take()?;
         self.index.remove(own, serial);
         Some((packet, more))
@@ -93,12 +106,26 @@ mod tests {
     #[test]
     fn of_packets_that_begin_alike_the_one_that_agrees_is_taken() {
         let mut queue = queue(&[(packet(7, Some(1)), 'a'), (packet(7, Some(2)), 'b'), (packet(7, Some(3)), 'c')]);
-        assert_eq!(queue.take(packet(7, Some(2))), Some(('b', false)));
-        assert_eq!(queue.take(packet(7, Some(2))), None, "it waits no longer");
-        assert_eq!(queue.take(packet(8, Some(1))), None);
-        assert_eq!(queue.take(packet(7, None)), Some(('a', true)));
-        assert_eq!((queue.take(packet(7, Some(3))), queue.take(packet(7, None))), (Some(('c', false)), None));
+        assert_eq!(queue.take(packet(7, Some(2)), None, |_| 0), Some(('b', false)));
+        assert_eq!(queue.take(packet(7, Some(2)), None, |_| 0), None, "it waits no longer");
+        assert_eq!(queue.take(packet(8, Some(1)), None, |_| 0), None);
+        assert_eq!(queue.take(packet(7, None), None, |_| 0), Some(('a', true)));
+        assert_eq!(queue.take(packet(7, Some(3)), None, |_| 0), Some(('c', false)));
+        assert_eq!(queue.take(packet(7, None), None, |_| 0), None);
         assert_eq!(queue.missed(), 0);
+    }
+
+    /// Equal packets sent far apart: the time says which one it is.
+    #[test]
+    fn of_equal_packets_the_one_that_is_due_is_taken() {
+        let mut queue = Queue::default();
+        for ns in [10_i64, 500, 900] {
+            queue.push(packet(7, None), ns, None, |ns| Some(*ns));
+        }
+        assert_eq!(queue.take(packet(7, None), Some(520), |ns| *ns), Some((500, true)));
+        assert_eq!(queue.take(packet(7, None), Some(520), |ns| *ns), Some((900, true)));
+        assert_eq!(queue.take(packet(7, None), Some(520), |ns| *ns), Some((10, false)));
+        assert_eq!(queue.take(packet(7, None), Some(520), |ns| *ns), None);
     }
 
     #[test]
@@ -110,10 +137,10 @@ mod tests {
             assert_eq!(evicted, at.checked_sub(MAX_WAITING as u64));
         }
         for gone in 0..more {
-            assert_eq!(queue.take(packet(gone, None)), None);
+            assert_eq!(queue.take(packet(gone, None), None, |_| 0), None);
         }
-        assert_eq!(queue.take(packet(more, None)), Some((more, false)));
+        assert_eq!(queue.take(packet(more, None), None, |_| 0), Some((more, false)));
         let last = MAX_WAITING as u64 + more - 1;
-        assert_eq!(queue.take(packet(last, None)), Some((last, false)));
+        assert_eq!(queue.take(packet(last, None), None, |_| 0), Some((last, false)));
     }
 }

@@ -340,7 +340,7 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
 
     /// The same alignment with packets in order, where more of them then have a partner.
     fn in_order(&self, alignment: Alignment) -> Alignment {
-        if alignment.found == alignment.seen {
+        if alignment.found == alignment.seen || self.is_crowded(alignment.width) {
             return alignment;
         }
         let ordered = self.align(alignment.offset, alignment.width, alignment.middle(), Choice::InOrder);

@@ -6,6 +6,8 @@ use super::Search;
 const NEAR: usize = 4;
 /// Packets of one length in a window that are looked through for the first that has no partner yet.
 const CROWD: usize = 64;
+/// Packets that a window holds by chance at most, where packets are paired in order.
+const MOST_BY_CHANCE: f64 = 0.5;
 
 /// Which of the plaintext packets in the window is a packet's partner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,5 +82,14 @@ impl<M: Fn(u8, u32, u32) -> bool> Search<'_, M> {
             };
         }
         best.map(|(_, plain)| plain)
+    }
+
+    /// Whether windows hold many packets wherever they lie, or packets share their timestamps: nearly all find one in order then, in any
+    /// alignment.
+    pub(super) fn is_crowded(&self, width: i64) -> bool {
+        let plain = self.streams.plain;
+        let by_chance = 2.0 * width as f64 * plain.len() as f64 / self.span;
+        let shared = plain.windows(2).filter(|two| matches!(two, [a, b] if a.ns == b.ns)).count();
+        by_chance > MOST_BY_CHANCE || shared * 2 >= plain.len()
     }
 }
