@@ -29,6 +29,31 @@ pub(crate) fn mix(hash: u64, word: u64) -> u64 {
     fold(hash ^ word, FACTOR).wrapping_add(SEED)
 }
 
+/// Adds octets, by words as long as there are some.
+#[inline]
+pub(crate) fn mix_octets(mut hash: u64, octets: &[u8]) -> u64 {
+    let mut words = octets.chunks_exact(8);
+    for word in &mut words {
+        if let Ok(word) = word.try_into() {
+            hash = mix(hash, u64::from_le_bytes(word));
+        }
+    }
+    for &octet in words.remainder() {
+        hash = mix(hash, u64::from(octet));
+    }
+    hash
+}
+
+/// The digest of a packet, `begun`, whose header of `header` octets is followed by nothing that tells packets apart at once: up to 128
+/// octets and the last 64.
+#[inline]
+pub(crate) fn packet(begun: u64, bytes: &[u8], header: usize, total: usize) -> u64 {
+    // Generators number packets at their end. Of packets that were cut, the end is not theirs.
+    let end = if bytes.len() == total { 128.max(total.saturating_sub(64))..total } else { 0..0 };
+    let rest = bytes.get(header..bytes.len().min(128)).unwrap_or_default();
+    mix_octets(mix_octets(begun, rest), bytes.get(end).unwrap_or_default())
+}
+
 /// A digest of all octets.
 pub(crate) fn content(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(SEED ^ bytes.len() as u64, |hash, chunk| {

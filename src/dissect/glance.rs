@@ -19,6 +19,9 @@ const IPV4_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
 const IPV6_BYTES: usize = 40;
 const ESP_BYTES: usize = 8;
+/// Where a frame without tag says what its IPv4 packet carries.
+const UDP_AT: usize = ETHERNET + 9;
+const UDP: u8 = 17;
 /// Payload octets that must have been captured.
 const LEAST: usize = 16;
 /// The octets that a glance reads: those of a frame without tag, or what follows its first four.
@@ -187,7 +190,10 @@ pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
 #[inline(always)]
 pub(crate) fn first_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     match frame.data.get(12..14)? {
-        [0x08, 0x00] => look_at::<ETHERNET>(frame).or_else(|| look_in_udp(frame, ETHERNET)),
+        [0x08, 0x00] => match look_at::<ETHERNET>(frame) {
+            None if frame.data.get(UDP_AT) == Some(&UDP) => look_in_udp(frame, ETHERNET),
+            looked_at => looked_at,
+        },
         _ => look_otherwise(frame),
     }
 }
@@ -231,8 +237,7 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
 fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
     let data = frame.data;
     let head: &[u8; IPV4_BYTES + UDP_BYTES + ESP_BYTES + LEAST] = data.get(ip_at..)?.first_chunk()?;
-    // Before all else: every packet that is not ESP comes here.
-    if head.get(9) != Some(&17) {
+    if head.get(9) != Some(&UDP) {
         return None;
     }
     let (first, udp) = (word::<0, _>(head), word::<20, _>(head));
@@ -280,8 +285,19 @@ fn look_in_ipv6<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)>
 /// packet. Else another number.
 #[inline(always)]
 fn unlike(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u64 {
+    not_bare(frame, ip_at, total_bytes) | u64::from(total_bytes % 4)
+}
+
+/// Whether this is an Ethernet frame without FCS whose IP packet at `ip_at` has `total_bytes` octets, and nothing follows the packet.
+#[inline(always)]
+pub(super) fn is_bare(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> bool {
+    not_bare(frame, ip_at, total_bytes) == 0
+}
+
+/// 0 if that is so, else another number.
+#[inline(always)]
+fn not_bare(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u64 {
     let wrong = (frame.wire_bytes ^ (ip_at as u32 + total_bytes))
-        | (total_bytes % 4)
         | (frame.link.0 ^ LinkType::ETHERNET.0) as u32
         | u32::from(frame.fcs_bytes);
     let wire = frame.wire_bytes as usize;
@@ -290,7 +306,7 @@ fn unlike(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u64 {
 
 /// The digest of an IPv4 packet, begun.
 #[inline(always)]
-fn begin_ipv4(addresses: u64, total_bytes: u16, identification: u32, protocol: u8) -> u64 {
+pub(super) fn begin_ipv4(addresses: u64, total_bytes: u16, identification: u32, protocol: u8) -> u64 {
     let address = |word: u64| Address::v4((word as u32).to_le_bytes());
     let (src, dst) = (address(addresses), address(addresses >> 32));
     digest::begin(src, dst, u32::from(total_bytes), identification.swap_bytes(), protocol)
@@ -323,7 +339,7 @@ fn looked_at(
 
 /// The eight octets from `AT` on.
 #[inline(always)]
-fn word<const AT: usize, const N: usize>(head: &[u8; N]) -> u64 {
+pub(super) fn word<const AT: usize, const N: usize>(head: &[u8; N]) -> u64 {
     const { assert!(AT + 8 <= N) };
     // One load: put together of single octets, it is taken apart again for each use.
     head.get(AT..).and_then(<[u8]>::first_chunk).map_or(0, |octets| u64::from_le_bytes(*octets))

@@ -23,6 +23,7 @@ mod ipsec;
 mod layer;
 mod link;
 mod name;
+mod outline;
 mod stack;
 mod transport;
 mod walk;
@@ -33,6 +34,7 @@ pub use glance::{Form, Glance, glance};
 pub(crate) use glance::{addresses_word, behind_esp, first_look, ipv6_ends, worth_dissecting};
 pub use layer::LayerKind;
 pub use name::stack_name;
+pub(crate) use outline::{Outline, outline};
 pub use stack::{
     Costs, IpHeader, Layer, Limit, Note, NullPeek, NullSupport, OpenedEsp, SaHeader, Shape, Span, Stack, StackFlags,
     Stop, StopCause,

@@ -2,7 +2,7 @@
 //! looking at every frame gives, and the state of the pieces.
 
 use crate::merge_laws::{Owned, Random, check, numbered, settings, state};
-use crate::support::build::{Noise, START, esp, ipv6, udp};
+use crate::support::build::{Noise, START, esp, ipv4, ipv6, udp};
 use spiglass::analysis::{Observer, Settings};
 use spiglass::model::{LinkType, Timestamp};
 use std::net::Ipv4Addr;
@@ -17,9 +17,37 @@ enum Carrier {
     Ipv6,
     /// UDP of NAT traversal, with this port on the side of the sender.
     Udp(u16),
+    /// AH and a tunnel behind it, or the upper layer itself; ICVs have so many octets.
+    Ah(usize, bool),
+    /// IP in IP without IPsec.
+    Ipip,
 }
 
 const ALL: &[Carrier] = &[Carrier::Ipv4, Carrier::Ipv6, Carrier::Udp(4500), Carrier::Udp(61_000)];
+
+/// Those that show what is in them.
+const SHOWN: &[Carrier] = &[Carrier::Ah(12, true), Carrier::Ipip, Carrier::Ah(16, false), Carrier::Ah(20, true)];
+
+/// A packet of a user, without Ethernet header: UDP on a port where ESP is not looked for or on another, TCP, or something else.
+fn inner(number: u32, payload: &[u8]) -> (u8, Vec<u8>) {
+    let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 1, 1 + (number / 5 % 3) as u8));
+    let datagram = |ports| (17, udp(src, dst, ports, number as u16, payload)[14..].to_vec());
+    match number % 97 {
+        0 => datagram((50_000, 5_001)),
+        1 => datagram((443, 4_500)),
+        2 => (1, ipv4(src, dst, 1, number as u16, payload)[14..].to_vec()),
+        3 => (6, ipv4(src, dst, 6, number as u16, payload)[14..].to_vec()),
+        at if at % 3 == 0 => {
+            let mut segment = vec![0xc0, number as u8, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 1, 0, 0, 0, 0, 0];
+            if at == 96 {
+                segment.extend(b"IKETCP");
+            }
+            segment.extend(payload);
+            (6, ipv4(src, dst, 6, number as u16, &segment)[14..].to_vec())
+        }
+        _ => datagram((50_000, 443)),
+    }
+}
 
 impl Carrier {
     /// What else may carry a packet of the SA.
@@ -36,6 +64,16 @@ impl Carrier {
             Self::Ipv4 => plain,
             Self::Ipv6 => ipv6(src, dst, 50, &plain[34..]),
             Self::Udp(port) => udp(src, dst, (port, 4500), number as u16, &plain[34..]),
+            Self::Ah(icv, tunnel) => {
+                let (protocol, packet) = inner(number, payload);
+                let words = (12 + icv) / 4 - 2;
+                let mut behind = vec![if tunnel { 4 } else { protocol }, words as u8, 0, 0];
+                behind.extend([spi, number].into_iter().flat_map(u32::to_be_bytes));
+                behind.extend((0..icv).map(|at| (number as usize * 31 + at * 7) as u8 ^ payload[0]));
+                behind.extend(if tunnel { &packet } else { &packet[20..] });
+                ipv4(src, dst, 51, number as u16, &behind)
+            }
+            Self::Ipip => ipv4(src, dst, 4, number as u16, &inner(number, payload).1),
         }
     }
 }
@@ -127,6 +165,11 @@ impl Stream {
         let own = self.carrier(sa);
         let mut packet = self.packet(sa);
         match (own, self.random.below(4)) {
+            (Carrier::Ah(..) | Carrier::Ipip, _) => {
+                // Anything in the headers.
+                let at = self.random.below(packet.len().min(90));
+                packet[at] ^= 1 << self.random.below(8);
+            }
             (_, 0) | (Carrier::Ipv4, _) => {
                 let number = self.numbers[sa].wrapping_sub(1);
                 let payload = self.noise.bytes(92);
@@ -231,6 +274,26 @@ fn lanes_give_the_state_of_frame_by_frame_observation() {
         exact += usize::from(check(&settings(), &format!("seed {seed}, {sas} SAs of {carriers:?}"), &frames));
     }
     assert!(exact >= 100, "{exact}");
+}
+
+#[test]
+fn lanes_of_frames_that_show_what_is_in_them_give_the_state_of_frame_by_frame_observation() {
+    const EVEN: &[i64] = &[40 * US];
+    const UNEVEN: &[i64] = &[0, US, 30 * US, 300 * US, 2 * MS];
+    const ONE: &[usize] = &[92];
+    const MIXED: &[usize] = &[16, 17, 36, 92, 92, 92, 572, 1_340];
+    const WITH_ESP: &[Carrier] = &[Carrier::Ah(12, true), Carrier::Ipv4, Carrier::Ipip, Carrier::Udp(4500)];
+    let mut exact = 0;
+    for seed in 1..=120 {
+        let gaps = [EVEN, UNEVEN][seed as usize % 2];
+        let sizes = [ONE, MIXED, ONE][seed as usize % 3];
+        let disturbed = [0, 100, 25, 400, 7][seed as usize % 5];
+        let sas = [1, 2, 8, 40][seed as usize / 5 % 4];
+        let carriers: &'static [Carrier] = [SHOWN, WITH_ESP, &SHOWN[1..2], &SHOWN[..1]][seed as usize / 3 % 4];
+        let frames = Stream::new(seed, sas, gaps, sizes, disturbed).carried(carriers).run(4_000);
+        exact += usize::from(check(&settings(), &format!("seed {seed}, {sas} SAs of {carriers:?}"), &frames));
+    }
+    assert!(exact >= 60, "{exact}");
 }
 
 /// An SA of each kind, behind whose frames come those of an SA that agrees with it in all but what the kind alone has.

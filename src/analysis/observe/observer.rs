@@ -1,6 +1,6 @@
 //! Frames are taken into the state of their stream.
 
-use super::express::{BATCH, Brief, Express, lane_key};
+use super::express::{BATCH, Brief, Express};
 use super::observation::{SaSight, observe};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::span::CaptureSpan;
@@ -70,6 +70,12 @@ impl Observer {
     #[inline]
     pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         let glance = glance.filter(|_| !self.interleaved);
+        if glance.is_none() && !self.interleaved {
+            let brief = self.express.brief_inside(frame);
+            if self.express.step_shown(std::slice::from_ref(&brief), &mut self.state) == 1 {
+                return;
+            }
+        }
         if let Some(glance) = glance {
             let brief = self.express.brief(frame, glance);
             if self.express.take(&brief, &mut self.state) {
@@ -108,12 +114,17 @@ impl Observer {
         let mut rest = &*briefs;
         let generation = self.express.generation();
         loop {
-            // Frames without a glance are in no lane, and where there is one, there are many.
-            let known = rest.first().is_some_and(Brief::is_known);
-            let counted = if known { self.express.step(rest, &mut self.state.copies) } else { 0 };
+            // Where there is one of a kind, there are many.
+            let counted = match rest.first() {
+                Some(brief) if brief.is_known() => self.express.step(rest, &mut self.state.copies),
+                Some(brief) if brief.is_shown() => self.express.step_shown(rest, &mut self.state),
+                _ => 0,
+            };
             let Some((odd, later)) = rest.get(counted..).and_then(<[_]>::split_first) else { return };
             if !odd.is_known() {
-                self.observe_at_length(&odd.frame, None);
+                if self.express.step_shown(std::slice::from_ref(odd), &mut self.state) == 0 {
+                    self.observe_at_length(&odd.frame, None);
+                }
             } else if !self.express.take(odd, &mut self.state) {
                 self.observe(&odd.frame);
             }
@@ -142,14 +153,14 @@ impl Observer {
         }
         let o = observe(&packet.frame, packet.stack, packet.octets, &mut state.tables, sights);
         for sight in sights.iter() {
-            if let Some(key) = state.tables.sas.get(sight.sa).and_then(lane_key) {
-                express.give_way(state, &key);
-            }
+            express.give_way(state, sight.sa);
         }
         state.take(&o, &packet, sights);
         // Packets of an SA that has a key are checked one by one: it has no lane.
-        if let (Some(glance), [sight], []) = (glance, sights.as_slice(), packet.checks) {
-            express.open(glance, &o, sight, state);
+        match (glance, sights.as_slice(), packet.checks) {
+            (Some(glance), [sight], []) => express.open(glance, &o, sight, state),
+            (None, _, []) if !self.interleaved => express.open_shown(frame, packet.stack, &o, sights, state),
+            _ => {}
         }
     }
 }

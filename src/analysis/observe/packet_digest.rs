@@ -18,34 +18,15 @@ pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) 
     let bytes = bytes.get(..total.min(bytes.len())).unwrap_or(bytes);
     // Traffic class and hop limit of IPv6 are in the first two words (RFC 8200 section 3).
     let (head, mask) = if outer.version == 4 { (4..8, u32::MAX) } else { (0..4, 0xf00f_ffff) };
-    let (rest, end) = if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
-        // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
-        let at = (sa.offset as usize).saturating_sub(start);
-        (bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default(), &[][..])
-    } else {
-        let header = if outer.version == 4 { 20 } else { 40 };
-        // Generators number packets at their end. Of packets that were cut, the end is not theirs.
-        let end = if bytes.len() == total { 128.max(total.saturating_sub(64))..total } else { 0..0 };
-        (bytes.get(header..bytes.len().min(128)).unwrap_or_default(), bytes.get(end).unwrap_or_default())
-    };
     let word = bytes.get(head).and_then(|b| b.try_into().ok()).map_or(0, u32::from_be_bytes) & mask;
     let begun = digest::begin(outer.src, outer.dst, outer.total_bytes, word, outer.protocol);
-    [rest, end].into_iter().fold(begun, mixed)
-}
-
-/// A digest with octets added.
-#[inline]
-fn mixed(mut hash: u64, octets: &[u8]) -> u64 {
-    let mut words = octets.chunks_exact(8);
-    for word in &mut words {
-        if let Ok(word) = word.try_into() {
-            hash = digest::mix(hash, u64::from_le_bytes(word));
-        }
+    if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
+        // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
+        let at = (sa.offset as usize).saturating_sub(start);
+        digest::mix_octets(begun, bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default())
+    } else {
+        digest::packet(begun, bytes, if outer.version == 4 { 20 } else { 40 }, total)
     }
-    for &octet in words.remainder() {
-        hash = digest::mix(hash, u64::from(octet));
-    }
-    hash
 }
 
 /// Whether what was captured of a packet tells it from the next one of its flow: a sequence number, an identification with the ports

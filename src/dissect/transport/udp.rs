@@ -72,6 +72,14 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     }
 }
 
+/// Whether nothing behind a UDP header with these ports is looked at, whatever it is.
+pub(in crate::dissect) fn is_quiet(ports: (u16, u16), carrying: &[u16]) -> bool {
+    let on = |port: u16| ports.0 == port || ports.1 == port;
+    let named = on(NAT_TRAVERSAL) || on(IKE) || on(L2TP) || carrying.iter().any(|port| on(*port));
+    let tunnel = matches!(ports.1, VXLAN | VXLAN_OF_LINUX | GENEVE | TZSP | VXLAN_GPE | GTP_U);
+    !named && !tunnel && (at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1))
+}
+
 /// A datagram on ports that say nothing: IKE shows itself by its header, ESP only by many datagrams together.
 fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
     let bytes = walk.bytes();

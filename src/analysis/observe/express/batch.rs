@@ -5,6 +5,7 @@
 
 use super::Express;
 use super::lane::EspLane;
+
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::traffic::copies::CopyWindow;
 use crate::capture::Frame;
@@ -71,7 +72,8 @@ impl Express {
     pub(in crate::analysis) fn look<'a>(&self, frame: Frame<'a>, brief: &mut Brief<'a>) -> bool {
         brief.frame = frame;
         let Some((glance, doubt)) = first_look(&frame) else {
-            (brief.lane, brief.form) = (NONE, NO_GLANCE);
+            brief.form = NO_GLANCE;
+            self.look_inside(brief);
             return false;
         };
         brief.note(&glance, self.find(&glance, frame.data));

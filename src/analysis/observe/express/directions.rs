@@ -2,6 +2,7 @@
 
 use super::NOWHERE;
 use super::lane::{EspLane, LaneRest};
+use super::shown::ShownLanes;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::stream::StreamState;
 use crate::analysis::state::traffic::rates::Sums;
@@ -24,11 +25,11 @@ pub(super) struct DirectionSums {
 pub(super) struct DirectionSum {
     /// Where its neighbours are looked for.
     place: u32,
-    /// Frames that the flows have not been told of, and the lane of the last of them.
-    fresh: u64,
+    /// Whether the flows have not been told of the last frame, and its lane.
+    awake: bool,
     lane: u32,
-    /// The other frames.
-    told: u64,
+    /// Frames of opaque ESP; those of other lanes are counted there.
+    frames: u64,
     l3_bytes: u64,
     /// Octets of Ethernet headers and of the padding that short frames need.
     around_bytes: u64,
@@ -36,17 +37,25 @@ pub(super) struct DirectionSum {
     last: (FramePos, Timestamp),
 }
 
-const IDLE: DirectionSum =
-    DirectionSum { place: 0, fresh: 0, lane: 0, told: 0, l3_bytes: 0, around_bytes: 0, first: NOWHERE, last: NOWHERE };
+const IDLE: DirectionSum = DirectionSum {
+    place: 0,
+    awake: false,
+    lane: 0,
+    frames: 0,
+    l3_bytes: 0,
+    around_bytes: 0,
+    first: NOWHERE,
+    last: NOWHERE,
+};
 
 impl DirectionSum {
     /// Adds a frame that Ethernet does not pad; false where it is the first since the flows were told, and nothing was done.
     #[inline(always)]
     pub(super) fn go_on(&mut self, lane: u32, form: Form) -> bool {
-        if self.fresh == 0 {
+        if !self.awake || self.frames == 0 {
             return false;
         }
-        self.fresh += 1;
+        self.frames += 1;
         self.l3_bytes += u64::from(form.total_bytes());
         self.around_bytes += u64::from(form.link_bytes());
         self.lane = lane;
@@ -75,30 +84,49 @@ impl DirectionSums {
     #[inline]
     pub(super) fn add(&mut self, direction: u32, lane: u32, form: Form, here: (FramePos, Timestamp)) {
         let Some(sum) = self.sums.get_mut(direction as usize) else { return };
-        if sum.fresh == 0 {
+        if !sum.awake {
+            sum.awake = true;
             self.awake.push(direction);
-            if sum.told == 0 {
-                sum.first = here;
-                self.busy.push(direction);
-            }
         }
-        sum.fresh += 1;
+        if sum.frames == 0 {
+            sum.first = here;
+            self.busy.push(direction);
+        }
+        sum.frames += 1;
         sum.l3_bytes += u64::from(form.total_bytes());
         let padding = ethernet::MINIMUM_WITHOUT_FCS.saturating_sub(form.wire_bytes());
         sum.around_bytes += u64::from(form.link_bytes() + padding);
         sum.lane = lane;
     }
 
+    /// Notes a frame that another lane counts; nothing for [`NONE`](crate::analysis::state::base::intern::NONE).
+    #[inline]
+    pub(super) fn note(&mut self, direction: u32, lane: u32) {
+        let Some(sum) = self.sums.get_mut(direction as usize) else { return };
+        if !sum.awake {
+            sum.awake = true;
+            self.awake.push(direction);
+        }
+        sum.lane = lane;
+    }
+
     /// Tells the flows of the last frame of each direction.
-    pub(super) fn tell(&mut self, lanes: &[EspLane], rests: &[LaneRest], state: &mut StreamState) {
+    pub(super) fn tell(
+        &mut self,
+        (lanes, rests, shown): (&[EspLane], &[LaneRest], &ShownLanes),
+        state: &mut StreamState,
+    ) {
         for direction in self.awake.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
-            sum.told += std::mem::replace(&mut sum.fresh, 0);
+            sum.awake = false;
             let at = sum.lane as usize;
-            if let (Some(lane), Some(rest)) = (lanes.get(at), rests.get(at)) {
-                sum.last = lane.last;
-                let l3_bytes = Form::of_word(lane.form).total_bytes();
-                state.flows.pass(sum.place, rest.sa, l3_bytes, lane.last.0, lane.last.1);
+            let last = match (lanes.get(at), rests.get(at)) {
+                (Some(lane), Some(rest)) => Some((rest.sa, Form::of_word(lane.form).total_bytes(), lane.last)),
+                _ => shown.last_of(sum.lane),
+            };
+            if let Some((sa, l3_bytes, last)) = last {
+                sum.last = last;
+                state.flows.pass(sum.place, sa, l3_bytes, last.0, last.1);
             }
         }
     }
@@ -107,13 +135,13 @@ impl DirectionSums {
     pub(super) fn add_bin(&mut self, start: i64, state: &mut StreamState) {
         for direction in self.busy.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
-            let DirectionSum { told: frames, l3_bytes, around_bytes, first, last, .. } = *sum;
-            *sum = DirectionSum { place: sum.place, ..IDLE };
+            let DirectionSum { frames, l3_bytes, around_bytes, first, last, .. } = *sum;
+            *sum = DirectionSum { place: sum.place, awake: sum.awake, lane: sum.lane, ..IDLE };
             let seen = Seen::between(frames, first, last);
             let l2_bytes = l3_bytes + around_bytes + frames * u64::from(ethernet::FCS);
             let l1_bytes = l2_bytes + frames * ethernet::PREAMBLE_AND_IFG;
             let sums = Sums { frames, l1_bytes, l2_bytes, l3_bytes, ..Sums::default() };
-            state.rates.add_many(direction, &seen, &sums, start);
+            state.rates.add_many(direction, &seen, &sums, 0, start);
         }
     }
 }

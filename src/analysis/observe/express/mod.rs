@@ -8,11 +8,14 @@
 mod batch;
 mod directions;
 mod lane;
+mod outlined;
+mod shown;
 
 pub(in crate::analysis) use batch::{BATCH, Brief};
 
 use self::directions::DirectionSums;
 use self::lane::{EspLane, LAST, LaneRest, NOTHING};
+use self::shown::{BinStarts, ShownLanes};
 use super::observation::{Observation, SaSight};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::intern::NONE;
@@ -41,6 +44,8 @@ pub(in crate::analysis) struct Express {
     rests: Vec<LaneRest>,
     /// Source and destination of the lanes of IPv6, by the same numbers, as they stand in the frame.
     ipv6_ends: Vec<Ipv6Ends>,
+    /// The lanes of frames that show what is in them.
+    shown: ShownLanes,
     directions: DirectionSums,
     /// First and end of the time bin that everything of the directions lies in, in nanoseconds.
     bin: (i64, i64),
@@ -66,6 +71,7 @@ impl Express {
             lanes: Vec::new(),
             rests: Vec::new(),
             ipv6_ends: Vec::new(),
+            shown: ShownLanes::default(),
             directions: DirectionSums::default(),
             // An empty bin: the first frame of a lane asks for the real one.
             bin: (0, 0),
@@ -178,6 +184,9 @@ impl Express {
         if !(from..to).contains(&time) || !state.span.admits(frame) || !state.copies.admits(time) {
             return false;
         }
+        if !(self.bin.0..self.bin.1).contains(&time) || !(self.sa_bin.0..self.sa_bin.1).contains(&time) {
+            self.shown.end_bins(self.bins(), state);
+        }
         if !(self.bin.0..self.bin.1).contains(&time) {
             self.directions.add_bin(self.bin.0, state);
             self.bin = state.rates.bin_of(time);
@@ -191,6 +200,11 @@ impl Express {
         self.end = end.min(to).min(self.sa_bin.1);
         self.passage = Passage::begin(frame);
         true
+    }
+
+    /// The first moments of the time bins.
+    const fn bins(&self) -> BinStarts {
+        (self.bin.0, self.sa_bin.0)
     }
 
     /// Adds what the lanes had in the time bin of SAs, which ends.
@@ -210,14 +224,16 @@ impl Express {
         if self.passage.frames > 0 {
             state.span.pass(&self.passage);
             state.copies.passed(self.passage.last);
-            self.directions.tell(&self.lanes, &self.rests, state);
+            self.directions.tell((&self.lanes, &self.rests, &self.shown), state);
             self.passage.frames = 0;
         }
     }
 
-    /// Adds what is pending of an SA, before a frame of it goes the long way, and closes its lane.
-    pub(in crate::analysis) fn give_way(&mut self, state: &mut StreamState, key: &LaneKey) {
-        let at = self.find_sa(key) as usize;
+    /// Adds what is pending of an SA, before a frame of it goes the long way, and closes its lanes.
+    pub(in crate::analysis) fn give_way(&mut self, state: &mut StreamState, sa: u32) {
+        self.shown.give_way(sa, self.bins(), state);
+        let Some(key) = state.tables.sas.get(sa).and_then(lane_key) else { return };
+        let at = self.find_sa(&key) as usize;
         if let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
             lane.close(rest, self.sa_bin.0, state);
         }
@@ -311,6 +327,7 @@ impl Express {
             rest.noted = false;
         }
         self.counting.clear();
+        self.shown.flush(self.bins(), state);
         self.directions.add_bin(self.bin.0, state);
     }
 }
@@ -327,14 +344,14 @@ type Ipv6Ends = [u8; 32];
 
 /// Where the lane of an SA is looked for: addresses and SPI as a [`Glance`] has them, and what tells IPv6 addresses for certain.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::analysis) struct LaneKey {
+struct LaneKey {
     addresses: u64,
     spi: u32,
     ipv6_ends: Option<Ipv6Ends>,
 }
 
 /// The lane of an SA; `None` for what has no lane.
-pub(in crate::analysis) fn lane_key(key: &SaKey) -> Option<LaneKey> {
+fn lane_key(key: &SaKey) -> Option<LaneKey> {
     if key.protocol != Protocol::Esp || key.src.is_v4() != key.dst.is_v4() {
         return None;
     }

@@ -364,6 +364,29 @@ impl Sas {
         }
     }
 
+    /// Adds frames of AH that were seen as `sight`; [`Sas::go_on`] adds their numbers.
+    pub(crate) fn add_shown(&mut self, sight: &SaSight, seen: &Seen, l1_bytes: u64) {
+        let Some(state) = self.state_mut(sight.sa) else { return };
+        state.seen.join(seen);
+        state.outer_bytes += seen.count * u64::from(sight.outer_bytes);
+        state.l1_bytes += l1_bytes;
+        let [native, ..] = &mut state.encapsulations;
+        *native += seen.count;
+        match sight.mode {
+            SaMode::Tunnel => state.tunnel += seen.count,
+            SaMode::Transport => state.transport += seen.count,
+            SaMode::Unknown => {}
+        }
+        *state.ah_lengths.entry(sight.bytes).or_default() += seen.count;
+    }
+
+    /// Adds the numbers of frames of an SA that goes on from its last one to the frame `last`.
+    pub(crate) fn go_on(&mut self, id: u32, frames: u64, last: At) {
+        if let Some(state) = self.state_mut(id) {
+            state.sequence.extend(frames, last.0, last.1);
+        }
+    }
+
     pub(crate) fn get(&self, id: u32) -> Option<&SaState> {
         self.states.get(id as usize)
     }

@@ -192,6 +192,12 @@ impl<K: Copy + Eq + Hash + Quick> Cells<K> {
         Some(id)
     }
 
+    /// Whether a key has a cell.
+    pub(crate) fn has(&self, key: &K) -> bool {
+        let cached = self.cache.get(cache_slot(key.quick())).and_then(|id| self.cells.get(*id as usize));
+        cached.is_some_and(|(known, _)| known == key) || self.ids.contains_key(key)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, Cell)> {
         self.cells.iter()
     }

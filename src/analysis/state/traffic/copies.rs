@@ -236,6 +236,17 @@ impl CopyWindow {
         }
     }
 
+    /// The same of a frame whose number does not say that it is new, where no frame is like it; false where one is, and nothing was done.
+    #[inline]
+    pub(crate) fn pass_unlike(&mut self, digest: u64, time: i64) -> bool {
+        self.newest = self.newest.max(time);
+        let is_new = self.touch_new(Entry { digest, time });
+        if is_new {
+            self.set_older(digest, NONE_OLDER);
+        }
+        is_new
+    }
+
     /// Where the next frames can be noted that are passed; [`CopyWindow::fill`] says how many of them are.
     #[inline]
     pub(crate) fn room(&mut self) -> &mut [Entry] {

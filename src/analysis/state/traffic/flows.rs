@@ -212,6 +212,18 @@ impl Flows {
         None
     }
 
+    /// Adds frames of no users in clear that were observed as `o` was: of its flow, and of a tunnel whose list of frames is full.
+    pub(crate) fn add_many(&mut self, o: &Observation, seen: &Seen) {
+        if let Some(flow) = self.flows.get_mut(o.flow as usize) {
+            flow.join(seen);
+        }
+        if o.path_in_clear
+            && let Some(listed) = self.tunnels.get_mut(&o.path)
+        {
+            listed.pass(seen);
+        }
+    }
+
     /// Notes a packet of an SA as the last of a lane that has had packets before.
     #[inline]
     pub(crate) fn pass(&mut self, lane: u32, sa: u32, bytes: u32, pos: crate::model::FramePos, time: Timestamp) {

@@ -237,8 +237,8 @@ impl Rates {
         }
     }
 
-    /// Adds IP frames of one direction whose times lie in one bin.
-    pub(crate) fn add_many(&mut self, direction: u32, seen: &Seen, sums: &Sums, time: i64) {
+    /// Adds IP frames of one direction whose times lie in one bin, with octets of inner packets.
+    pub(crate) fn add_many(&mut self, direction: u32, seen: &Seen, sums: &Sums, goodput_bytes: u64, time: i64) {
         let width = self.bin_ns();
         let slot = self.slot(direction);
         slot.seen.join(seen);
@@ -247,6 +247,7 @@ impl Rates {
         let added = slot.open(time, width);
         if let Some((_, _, bin)) = &mut slot.current {
             bin.all.join(sums);
+            bin.goodput_bytes += goodput_bytes;
         }
         self.bins += usize::from(added);
         if self.bins > MAX_BINS {

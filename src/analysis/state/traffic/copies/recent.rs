@@ -75,6 +75,11 @@ impl Recent {
         self.waiting.iter().chain(self.fresh.get(..self.used).into_iter().flatten())
     }
 
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.used == 0 && self.waiting.is_empty()
+    }
+
     /// Takes the oldest entry out.
     pub(super) fn pop_front(&mut self) -> Option<Entry> {
         self.gather();

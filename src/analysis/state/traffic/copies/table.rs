@@ -21,16 +21,25 @@ pub(super) const EMPTY: Bucket = Bucket { digests: [0; WAYS], times: [VACANT; WA
 
 impl Bucket {
     /// Whether what bears this time is kept.
+    #[inline(always)]
     const fn is_kept(time: i64, oldest: i64) -> bool {
         time >= oldest && time != VACANT
+    }
+
+    /// Whether a digest is there, kept or not.
+    #[inline(always)]
+    fn has(&self, digest: u64) -> bool {
+        // Four at a time: the step of a loop costs as much as a comparison.
+        let fours = self.digests.as_chunks::<4>().0.iter();
+        let mut same = fours.map(|[a, b, c, d]| *a == digest || *b == digest || *c == digest || *d == digest);
+        same.any(|same| same)
     }
 
     /// The time of a digest that is kept.
     #[inline]
     fn time_of(&mut self, digest: u64, oldest: i64) -> Option<&mut i64> {
         // The digests alone decide for almost all.
-        let same = self.digests.iter().fold(false, |same, known| same | (*known == digest));
-        if !same {
+        if !self.has(digest) {
             return None;
         }
         let mut known = self.digests.iter().zip(&mut self.times);
@@ -40,8 +49,8 @@ impl Bucket {
     /// Adds a digest in the last place that nothing is kept in; false where there is none.
     #[inline]
     fn add(&mut self, entry: Entry, oldest: i64) -> bool {
-        let mut places = self.digests.iter_mut().zip(&mut self.times).rev();
-        let Some((digest, time)) = places.find(|(_, time)| !Self::is_kept(**time, oldest)) else { return false };
+        let Some(at) = self.times.iter().rposition(|time| !Self::is_kept(*time, oldest)) else { return false };
+        let (Some(digest), Some(time)) = (self.digests.get_mut(at), self.times.get_mut(at)) else { return false };
         (*digest, *time) = (entry.digest, entry.time);
         true
     }
@@ -56,12 +65,38 @@ impl CopyWindow {
             self.remember(entry);
             return Some(before);
         }
+        self.tabulate();
+        self.insert(entry)
+    }
+
+    /// Records a digest that no frame of the window bears; false where one does, and nothing was done that matters.
+    pub(super) fn touch_new(&mut self, entry: Entry) -> bool {
+        if !self.recent.is_empty() {
+            if self.recent.iter().rev().take(RECENT).any(|known| known.digest == entry.digest) {
+                return false;
+            }
+            self.tabulate();
+        }
+        let oldest = self.oldest_kept();
+        let at = entry.digest as usize & self.buckets.len().wrapping_sub(1);
+        let Some(bucket) = self.buckets.get_mut(at) else { return self.insert(entry).is_none() };
+        if bucket.has(entry.digest) && bucket.time_of(entry.digest, oldest).is_some() {
+            return false;
+        }
+        if !bucket.add(entry, oldest) {
+            self.insert(entry);
+        }
+        true
+    }
+
+    /// Puts the latest frames into the table.
+    fn tabulate(&mut self) {
+        let oldest = self.oldest_kept();
         while let Some(waiting) = self.recent.pop_front() {
             if waiting.time >= oldest {
                 self.insert(waiting);
             }
         }
-        self.insert(entry)
     }
 
     /// Records a digest of a span that follows, with the chain it ends there.
