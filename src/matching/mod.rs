@@ -314,7 +314,8 @@ impl Matcher {
     }
 
     fn plain_packet(&mut self, sight: Sight<'_>) {
-        let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None) else { return };
+        let role = sight.role();
+        let Some(outer) = sight.stack.outer().filter(|_| role != Role::None) else { return };
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
         let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
@@ -327,7 +328,7 @@ impl Matcher {
         }
         let again = again == Some(true);
         self.plain.packets += 1;
-        self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
+        self.plain.tunnelled += u64::from(role == Role::Tunnelled);
         if again && let Some(flow) = self.ledger.flows.get_mut(flow) {
             flow.repeated += 1;
         }
@@ -525,6 +526,7 @@ impl Matcher {
         }
         let clock = self.clock();
         let contradicted = self.contradicted(&clock);
+        let mut latest = None;
         for packet in &mut held {
             if matches!(packet.fate, TunnelledFate::Alone)
                 && let Some(ns) = packet.time.ns()
@@ -537,7 +539,12 @@ impl Matcher {
                 }
             }
             self.ledger.edges.pair(packet);
-            let (mapping, wanted) = (self.order.mapping(packet.sa), self.rows.is_some());
+            let mapping = match latest {
+                Some((sa, mapping)) if sa == packet.sa => mapping,
+                _ => self.order.mapping(packet.sa),
+            };
+            latest = Some((packet.sa, mapping));
+            let wanted = self.rows.is_some();
             let pair = self.tally.count(packet, &clock, contradicted, &self.settings, mapping, wanted);
             if let Some(rows) = &mut self.rows {
                 rows.extend(pair);

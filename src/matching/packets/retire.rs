@@ -127,21 +127,25 @@ impl Matcher {
 
     /// Takes settled packets off the front of both sides.
     pub(in crate::matching) fn retire(&mut self) {
-        while self.ledger.plain.front().is_some_and(|p| p.fate == PlainFate::Settled) {
-            let serial = self.ledger.plain.first();
-            let packet = self.ledger.plain.pop();
-            if let (Some(index), Some(identity)) = (&mut self.plain_index, packet.and_then(|p| p.identity)) {
-                index.remove(identity, serial);
+        let Self { ledger, plain_index, tunnel_index, tally, order, held, .. } = self;
+        while let Some(packet) = ledger.plain.front().filter(|p| p.fate == PlainFate::Settled) {
+            if let (Some(index), Some(identity)) = (&mut *plain_index, packet.identity) {
+                index.remove(identity, ledger.plain.first());
             }
+            ledger.plain.skip();
         }
-        while self.ledger.tunnel.front().is_some_and(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
-            let serial = self.ledger.tunnel.first();
-            let Some(packet) = self.ledger.tunnel.pop() else { break };
+        // Neighbours are mostly of one SA, and what is known of it does not change here.
+        let mut latest: Option<(u32, Option<bool>)> = None;
+        while let Some(packet) = ledger.tunnel.front().filter(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
             if let Some(identity) = packet.identity {
-                self.tunnel_index.remove(identity, serial);
+                tunnel_index.remove(identity, ledger.tunnel.first());
             }
-            self.tally.vote(&packet, self.order.is_encapsulated(packet.sa));
-            self.held.push(packet);
+            let own = latest.filter(|(sa, _)| *sa == packet.sa).map(|(_, own)| own);
+            let encapsulated = own.unwrap_or_else(|| order.is_encapsulated(packet.sa));
+            latest = Some((packet.sa, encapsulated));
+            tally.vote(packet, encapsulated);
+            held.push(*packet);
+            ledger.tunnel.skip();
         }
     }
 }
