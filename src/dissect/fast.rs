@@ -1,8 +1,12 @@
-//! A short way into the frames that most captures are made of: Ethernet and IPv4 without options, and through opaque ESP behind it.
+//! A short way into the frames that most captures are made of: Ethernet and IPv4 without options, and through opaque ESP, UDP or TCP behind it.
 //!
 //! It reads every length once and writes the facts at once. Whatever is not exactly this frame (a fragment, a length
-//! that disagrees) goes the general way, which gives the same stack for this frame too; the test below holds the two together. Behind the
-//! IPv4 header the walk goes on, unless that is ESP which cannot lie in clear.
+//! that disagrees) goes the general way, which gives the same stack for this frame too; the tests hold the two together. Behind the
+//! IPv4 header the walk goes on, unless that is ESP which cannot lie in clear, or what `behind` reads.
+
+mod behind;
+
+pub(super) use behind::behind;
 
 use super::layer::LayerKind;
 use super::stack::{Costs, IpHeader, Layer, SaHeader, Shape, Span, Stack};
@@ -37,22 +41,45 @@ impl ShortHead {
     pub(super) const BYTES: usize = IP_AT + Self::IP;
 }
 
-/// Reads the headers into `stack`, which is clear, if the frame begins with Ethernet and IPv4 and holds the whole packet; else leaves it alone.
+/// The facts of an IPv4 header at `at` that has no options, is of no fragment, and states a length that holds it; else `None`.
 #[inline]
 #[expect(
     clippy::indexing_slicing,
-    reason = "every offset is a constant below ShortHead::BYTES, the bytes that `head` has"
+    reason = "every offset is a constant below ShortHead::IP, the bytes that `head` has"
 )]
-pub(super) fn ethernet_ipv4(data: &[u8], wire: usize, stack: &mut Stack) -> Option<ShortHead> {
-    let head = data.first_chunk::<{ ShortHead::BYTES }>()?;
+fn ipv4_header(head: &[u8; ShortHead::IP], at: usize) -> Option<IpHeader> {
     let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let total = usize::from(word(16));
-    let fragment = word(20);
-    if word(12) != crate::dissect::link::ethernet::IPV4 || head[14] != 0x45 || fragment & 0x3fff != 0 {
+    let (total, fragment) = (word(2), word(6));
+    if head[0] != 0x45 || fragment & 0x3fff != 0 || usize::from(total) < ShortHead::IP {
         return None;
     }
-    let end = IP_AT + total;
-    if total < ShortHead::IP || end > wire || wire > super::LONGEST_FRAME as usize {
+    Some(IpHeader {
+        src: Address::v4([head[12], head[13], head[14], head[15]]),
+        dst: Address::v4([head[16], head[17], head[18], head[19]]),
+        offset: at as u32,
+        header_bytes: ShortHead::IP as u32,
+        total_bytes: u32::from(total),
+        protocol: head[9],
+        version: 4,
+        ttl: head[8],
+        tos: head[1],
+        dont_fragment: fragment & 0x4000 != 0,
+        more_fragments: false,
+        fragment_offset: 0,
+        identification: u32::from(word(4)),
+    })
+}
+
+/// Reads the headers into `stack`, which is clear, if the frame begins with Ethernet and IPv4 and holds the whole packet; else leaves it alone.
+#[inline]
+pub(super) fn ethernet_ipv4(data: &[u8], wire: usize, stack: &mut Stack) -> Option<ShortHead> {
+    let head = data.first_chunk::<{ ShortHead::BYTES }>()?;
+    if u16::from_be_bytes([head[12], head[13]]) != crate::dissect::link::ethernet::IPV4 {
+        return None;
+    }
+    let ip = ipv4_header(head.last_chunk()?, IP_AT)?;
+    let end = IP_AT + ip.total_bytes as usize;
+    if end > wire || wire > super::LONGEST_FRAME as usize {
         return None;
     }
     let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, ..] = *head;
@@ -67,23 +94,8 @@ pub(super) fn ethernet_ipv4(data: &[u8], wire: usize, stack: &mut Stack) -> Opti
     }
     stack.shape = Shape { layers: SHAPE, shell: 0 };
     stack.layers.extend_from_slice(&LAYERS);
-    let protocol = head[23];
-    stack.ips.push(IpHeader {
-        src: Address::v4([head[26], head[27], head[28], head[29]]),
-        dst: Address::v4([head[30], head[31], head[32], head[33]]),
-        offset: IP_AT as u32,
-        header_bytes: ShortHead::IP as u32,
-        total_bytes: total as u32,
-        protocol,
-        version: 4,
-        ttl: head[22],
-        tos: head[15],
-        dont_fragment: fragment & 0x4000 != 0,
-        more_fragments: false,
-        fragment_offset: 0,
-        identification: u32::from(word(18)),
-    });
-    Some(ShortHead { protocol, end })
+    stack.ips.push(ip);
+    Some(ShortHead { protocol: ip.protocol, end })
 }
 
 /// Reads ESP behind these headers into `stack`, where it cannot lie in clear; else answers false and leaves it alone.

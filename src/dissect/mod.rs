@@ -85,7 +85,7 @@ fn either_way(data: &[u8], wire: usize, link: LinkType, options: &DissectOptions
     let head = if link == LinkType::ETHERNET { fast::ethernet_ipv4(data, wire, stack) } else { None };
     match head {
         None => general(data, wire, link, options, &[], stack),
-        Some(head) if fast::opaque_esp(data, &head, stack) => {}
+        Some(head) if fast::opaque_esp(data, &head, stack) || fast::behind(data, &head, options, stack) => {}
         Some(head) => go_on(Walk::behind_ipv4(data, wire, &head, options, stack), Next::Ip(head.protocol)),
     }
 }

@@ -22,12 +22,12 @@ pub(super) fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known, d
     let of = |from: (u32, u32)| from.0 == at;
     let lost = losses.missed_sizes.keys().chain(losses.ends.iter().flat_map(|ends| ends.sizes.keys()));
     let lost = lost.copied().filter(|key| of(*key)).map(|(_, bytes)| bytes);
-    let all: BTreeSet<u32> = sa.sizes.keys().copied().chain(lost).collect();
+    let all: BTreeSet<u32> = sa.sizes.iter().map(|(bytes, _)| bytes).chain(lost).collect();
     all.into_iter().map(|bytes| size_row(sa, at, bytes, losses, known, doubted)).collect()
 }
 
 fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, doubted: bool) -> Size {
-    let size = sa.sizes.get(&bytes);
+    let size = sa.sizes.get(bytes);
     let frames = size.map_or(0, |size| size.frames);
     let missed = losses.missed_sizes.get(&(at, bytes)).copied().unwrap_or(0);
     let encapsulated = sa.encapsulated != Some(false);

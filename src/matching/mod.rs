@@ -314,7 +314,8 @@ impl Matcher {
     }
 
     fn plain_packet(&mut self, sight: Sight<'_>) {
-        let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None) else { return };
+        let role = sight.role();
+        let Some(outer) = sight.stack.outer().filter(|_| role != Role::None) else { return };
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
         let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
@@ -327,7 +328,7 @@ impl Matcher {
         }
         let again = again == Some(true);
         self.plain.packets += 1;
-        self.plain.tunnelled += u64::from(sight.role() == Role::Tunnelled);
+        self.plain.tunnelled += u64::from(role == Role::Tunnelled);
         if again && let Some(flow) = self.ledger.flows.get_mut(flow) {
             flow.repeated += 1;
         }
@@ -510,45 +511,6 @@ impl Matcher {
         if self.held.len() >= HELD_PAIRS || (end && self.exit.ended) {
             self.flush();
         }
-    }
-
-    /// Compares the clocks by the pairs held back, and counts them.
-    fn flush(&mut self) {
-        let mut held = std::mem::take(&mut self.held);
-        self.tally.decide(self.settings.one_clock);
-        self.prove(&mut held);
-        self.doubt_alike(&mut held);
-        for packet in &held {
-            if let Some(difference) = self.tally.difference(packet) {
-                self.differences.add(difference);
-            }
-        }
-        let clock = self.clock();
-        let contradicted = self.contradicted(&clock);
-        for packet in &mut held {
-            if matches!(packet.fate, TunnelledFate::Alone)
-                && let Some(ns) = packet.time.ns()
-            {
-                if !self.ledger.covers_tunnel(packet.sa, ns) {
-                    packet.fate = TunnelledFate::Uncovered;
-                    self.ledger.edges.tunnelled(packet.sa, ns);
-                } else if self.ledger.miss_plain(ns, packet.sa) {
-                    packet.fate = TunnelledFate::Silent;
-                }
-            }
-            self.ledger.edges.pair(packet);
-        }
-        self.temper(&mut held, contradicted);
-        for packet in &held {
-            let (mapping, wanted) = (self.order.mapping(packet.sa), self.rows.is_some());
-            let pair = self.tally.count(packet, &clock, contradicted, &self.settings, mapping, wanted);
-            if let Some(rows) = &mut self.rows {
-                rows.extend(pair);
-            }
-        }
-        // The next pairs are held in the same room.
-        held.clear();
-        self.held = held;
     }
 
     /// Takes in what came of the ICVs of a frame, of which `stack` is the dissection with what was opened.

@@ -13,7 +13,7 @@ use crate::wire::ipsec::Esp;
 
 const TCP_BYTES: usize = 20;
 /// How a stream of encapsulated messages begins (RFC 9329 section 4).
-const STREAM_PREFIX: &[u8] = b"IKETCP";
+pub(in crate::dissect) const STREAM_PREFIX: &[u8] = b"IKETCP";
 /// The length in front of each message, which counts itself (section 3).
 const LENGTH_BYTES: usize = 2;
 /// SAs of a stack beyond which further messages of a segment are not recorded; a segment holds fewer.

@@ -3,7 +3,7 @@
 use etherparse::UdpHeaderSlice;
 
 use super::esp_port;
-use super::foreign::{has_length, is_foreign};
+use super::foreign::{has_length, is_foreign, may_be_foreign};
 use crate::dissect::layer::LayerKind;
 use crate::dissect::link::overlay;
 use crate::dissect::stack::Note;
@@ -28,6 +28,30 @@ const fn at_home_elsewhere(port: u16) -> bool {
             | 3478 | 3544 | 3784 | 3785 | 4789 | 5060 | 5353 | 5355 | 6081 | 8472 | 37008
     )
 }
+
+/// Whether a port says anything of what a datagram carries, on either side.
+#[inline]
+pub(in crate::dissect) fn is_named(port: u16) -> bool {
+    NAMED.get(usize::from(port / 64)).is_none_or(|word| word >> (port % 64) & 1 != 0)
+}
+
+/// A bit for each port.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse it")]
+static NAMED: [u64; 1024] = {
+    let mut named = [0; 1024];
+    let mut port = 0_u16;
+    loop {
+        let is_own =
+            matches!(port, IKE | NAT_TRAVERSAL | L2TP | VXLAN | VXLAN_OF_LINUX | GENEVE | TZSP | VXLAN_GPE | GTP_U);
+        if is_own || at_home_elsewhere(port) {
+            named[port as usize / 64] |= 1 << (port % 64);
+        }
+        if port == u16::MAX {
+            break named;
+        }
+        port += 1;
+    }
+};
 
 /// Overlay and mirror ports (RFC 7348, the Linux default, RFC 8926, TZSP).
 const VXLAN: u16 = 4789;
@@ -90,21 +114,22 @@ fn unusual(walk: &mut Walk<'_, '_>, ports: (u16, u16)) -> Next {
     if let Some(marker) = esp_port::unmistakable_ike(bytes, wire) {
         return esp_port::ike(walk, ports, marker);
     }
-    // A keepalive of one octet says nothing about the flow (RFC 3948 section 2.3).
-    let Some((&[s0, s1, s2, s3, n0, n1, n2, n3], _)) = bytes.split_first_chunk::<8>() else { return Next::Done };
-    let spi = Spi(u32::from_be_bytes([s0, s1, s2, s3]));
-    let foreign = is_foreign(bytes, wire) || has_length(bytes, wire);
-    let fits = wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 && !foreign;
-    if !fits {
-        walk.stack.notes.push(Note::UdpOther { ports });
-    } else {
-        walk.stack.notes.push(Note::UdpCandidate {
-            spi,
-            sequence: u32::from_be_bytes([n0, n1, n2, n3]),
-            ports,
-            offset: walk.pos as u32,
-            bytes: wire as u32,
-        });
-    }
+    walk.stack.notes.extend(note_of(bytes, wire, ports, walk.pos));
     Next::Done
+}
+
+/// What is noted of a datagram that is no IKE, of `wire` octets that begin at `at`.
+#[inline]
+pub(in crate::dissect) fn note_of(bytes: &[u8], wire: usize, ports: (u16, u16), at: usize) -> Option<Note> {
+    // A keepalive of one octet says nothing about the flow (RFC 3948 section 2.3).
+    let (&[s0, s1, s2, s3, n0, n1, n2, n3], _) = bytes.split_first_chunk::<8>()?;
+    let spi = Spi(u32::from_be_bytes([s0, s1, s2, s3]));
+    let foreign = || may_be_foreign(bytes) && is_foreign(bytes, wire) || has_length(bytes, wire);
+    let fits = wire >= CANDIDATE_LEAST && wire.is_multiple_of(4) && spi.0 > 255 && !foreign();
+    Some(if fits {
+        let sequence = u32::from_be_bytes([n0, n1, n2, n3]);
+        Note::UdpCandidate { spi, sequence, ports, offset: at as u32, bytes: wire as u32 }
+    } else {
+        Note::UdpOther { ports }
+    })
 }

@@ -74,16 +74,22 @@ fn words(seed: u64, octets: &[u8]) -> u64 {
         left = mix(left, word(low));
         right = mix(right, word(high));
     }
-    let (low, high) = pairs.remainder().split_at(pairs.remainder().len().min(8));
-    mix(mix(left, word(low)), mix(right, word(high)))
+    let rest = pairs.remainder();
+    let (low, high) = if rest.len() < 8 { (tail(octets), 0) } else { (word(rest), tail(octets)) };
+    mix(mix(left, low), mix(right, high))
 }
 
-/// At most eight octets as a word.
+/// The first eight octets as a word.
 fn word(octets: &[u8]) -> u64 {
-    octets.first_chunk::<8>().map_or_else(
-        || octets.iter().fold(0, |word, octet| word << 8 | u64::from(*octet)),
-        |octets| u64::from_le_bytes(*octets),
-    )
+    octets.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
+}
+
+/// The octets behind the last whole word, the first one in the highest place.
+fn tail(octets: &[u8]) -> u64 {
+    match octets.last_chunk() {
+        Some(last) => u64::from_be_bytes(*last) & ((1 << (octets.len() % 8 * 8)) - 1),
+        None => octets.iter().fold(0, |word, octet| word << 8 | u64::from(*octet)),
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +144,19 @@ mod tests {
         for at in [4, 5, 9, 12, 15, 16, 19, 20, 35, 36, 59] {
             let other = identity(&changed(at, 0xee), 60).expect("an identity");
             assert!(!own.agrees(other), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn the_tail_is_what_is_behind_the_last_whole_word() {
+        let octets: Vec<u8> = (1..60).collect();
+        for from in 0..3 {
+            for to in from..octets.len() {
+                let own = &octets[from..to];
+                let (_, rest) = own.split_at(own.len() / 8 * 8);
+                let shown = rest.iter().fold(0, |word, octet| word << 8 | u64::from(*octet));
+                assert_eq!(tail(own), shown, "{own:?}");
+            }
         }
     }
 

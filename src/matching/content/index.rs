@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 
+use super::digested::Digested;
 use super::identity::Identity;
 use crate::matching::limits::MAX_ALIKE;
 use crate::matching::packets::ledger::Serial;
@@ -13,7 +14,7 @@ use crate::matching::packets::ledger::Serial;
 /// Packets by the key of their identity. Several may have the same: a traffic generator sends thousands that are alike.
 #[derive(Debug, Default)]
 pub(in crate::matching) struct Index {
-    waiting: HashMap<u64, Waiting, FixedState>,
+    waiting: Digested<Waiting>,
     /// Packets for which none was found, but not all that might be were compared.
     missed: Cell<u64>,
     /// Keys that came lately, each at its value modulo the number of places.

@@ -4,13 +4,12 @@
 //! without them (`engine/pairing/copies.rs`): what the tunnel carries once was sent once. Where there is no such look, what repeats others and has no
 //! counterpart is left open.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
-
-use foldhash::fast::FixedState;
 
 use crate::analysis::limits::COPY_WINDOW_NS;
 use crate::analysis::state::traffic::copies::chain::Chain;
+use crate::matching::content::digested::Digested;
 use crate::matching::content::identity::Identity;
 use crate::matching::packets::ledger::Plain;
 
@@ -18,9 +17,9 @@ use crate::matching::packets::ledger::Plain;
 #[derive(Debug, Default)]
 pub(in crate::matching) struct Repeats {
     latest: VecDeque<(i64, u64)>,
-    chains: HashMap<u64, Chain, FixedState>,
+    chains: Digested<Chain>,
     /// How often contents came again.
-    again: HashMap<u64, u32, FixedState>,
+    again: Digested<u32>,
     /// Packets that repeat one seen shortly before.
     pub(in crate::matching) seen: u64,
 }

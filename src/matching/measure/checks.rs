@@ -15,6 +15,7 @@ pub(crate) struct Checks {
 
 impl Checks {
     /// Takes in what came of the headers of a frame; `stack` is that of the opened frame, where it was opened.
+    #[inline]
     pub(in crate::matching) fn add(&mut self, pos: FramePos, time: Timestamp, checks: &[Check], stack: Option<&Stack>) {
         for check in checks {
             let opened = stack.and_then(|stack| stack.opened(&check.header)).filter(|_| check.opened);

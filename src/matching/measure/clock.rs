@@ -156,6 +156,11 @@ impl Edge {
 
 /// Whether the way from `a` over `b` to `c` turns left.
 fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
+    // Spans of captures fit into 64 bits, and their products into 128.
+    let spans = (b.0.checked_sub(a.0), c.1.checked_sub(a.1), b.1.checked_sub(a.1), c.0.checked_sub(a.0));
+    if let (Some(one), Some(other), Some(third), Some(fourth)) = spans {
+        return i128::from(one) * i128::from(other) > i128::from(third) * i128::from(fourth);
+    }
     let left = product(apart(a.0, b.0), apart(a.1, c.1));
     let right = product(apart(a.1, b.1), apart(a.0, c.0));
     left > right

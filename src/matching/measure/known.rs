@@ -21,11 +21,11 @@ pub(in crate::matching) struct Known {
 
 impl Known {
     pub(in crate::matching) fn of(sa: &SaTally, catalogue: &Catalogue, iv: IvPattern) -> Self {
-        let Some(mapping) = sa.mapping.filter(|_| sa.sizes.values().any(|size| size.esp.is_some())) else {
+        let Some(mapping) = sa.mapping.filter(|_| sa.sizes.iter().any(|(_, size)| size.esp.is_some())) else {
             return Self::visible(sa);
         };
         let lengths: Vec<(u32, u32)> =
-            sa.sizes.iter().filter_map(|(inner, size)| Some((*inner, size.esp.filter(|(a, b)| a == b)?.0))).collect();
+            sa.sizes.iter().filter_map(|(inner, size)| Some((inner, size.esp.filter(|(a, b)| a == b)?.0))).collect();
         let distinct: Vec<u32> = lengths.iter().map(|(_, esp)| *esp).collect();
         let families = catalogue.families(&distinct, iv);
         let fitting = consistent(&lengths, &families, mapping.inside, mapping.floor);

@@ -1,7 +1,6 @@
 //! What the pairs of one size add up to.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use super::quantiles::Quantiles;
 use crate::matching::limits::{MAX_SIZES, MAX_TIMED_SIZES};
@@ -43,23 +42,59 @@ pub(in crate::matching) struct SizeTally {
     pub(in crate::matching) basis: [u64; 3],
 }
 
-impl SizeTally {
-    /// The tally of a size of one SA, made if there is none and room for it. `all`: how many sizes there are of all SAs.
-    pub(in crate::matching) fn of<'s>(
-        sizes: &'s mut BTreeMap<u32, Self>,
-        bytes: u32,
-        all: &mut usize,
-    ) -> Option<&'s mut Self> {
-        match sizes.entry(bytes) {
-            Entry::Occupied(size) => Some(size.into_mut()),
-            Entry::Vacant(_) if *all >= MAX_SIZES => None,
-            Entry::Vacant(place) => {
-                *all += 1;
-                Some(place.insert(Self::new(*all <= MAX_TIMED_SIZES)))
+/// The sizes of one SA.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matching) struct SizeTallies {
+    places: BTreeMap<u32, u32>,
+    tallies: Vec<SizeTally>,
+    /// Sizes that came lately with their places, each at its value modulo the number of these.
+    lately: Vec<Option<(u32, u32)>>,
+}
+
+impl SizeTallies {
+    /// Sizes that are found without a search.
+    const LATELY: usize = 128;
+
+    /// The tally of a size, made if there is none and room for it. `all`: how many sizes there are of all SAs.
+    pub(in crate::matching) fn tally(&mut self, bytes: u32, all: &mut usize) -> Option<&mut SizeTally> {
+        let lately = bytes as usize % Self::LATELY;
+        let place = match self.lately.get(lately) {
+            Some(Some((own, place))) if *own == bytes => *place,
+            _ => {
+                let place = self.place(bytes, all)?;
+                self.lately.resize(Self::LATELY, None);
+                self.lately.get_mut(lately).into_iter().for_each(|own| *own = Some((bytes, place)));
+                place
             }
-        }
+        };
+        self.tallies.get_mut(place as usize)
     }
 
+    fn place(&mut self, bytes: u32, all: &mut usize) -> Option<u32> {
+        if let Some(place) = self.places.get(&bytes) {
+            return Some(*place);
+        }
+        if *all >= MAX_SIZES {
+            return None;
+        }
+        *all += 1;
+        let place = self.tallies.len() as u32;
+        self.tallies.push(SizeTally::new(*all <= MAX_TIMED_SIZES));
+        self.places.insert(bytes, place);
+        Some(place)
+    }
+
+    pub(in crate::matching) fn get(&self, bytes: u32) -> Option<&SizeTally> {
+        self.tallies.get(*self.places.get(&bytes)? as usize)
+    }
+
+    /// All sizes, the smallest first.
+    pub(in crate::matching) fn iter(&self) -> impl Iterator<Item = (u32, &SizeTally)> {
+        self.places.iter().filter_map(|(bytes, place)| Some((*bytes, self.tallies.get(*place as usize)?)))
+    }
+}
+
+impl SizeTally {
     /// `timed`: whether its times are kept.
     pub(in crate::matching) fn new(timed: bool) -> Self {
         Self { times: timed.then(Quantiles::default), ..Self::default() }

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
-use super::sizes::SizeTally;
+use super::sizes::SizeTallies;
 use crate::analysis::limits::FIRST_LISTED;
 use crate::matching::limits::MAX_EXAMPLES;
 use crate::matching::packets::flows::FlowId;
@@ -83,7 +83,7 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) cut_through: Quantiles,
     pub(in crate::matching) store_and_forward: Quantiles,
     pub(in crate::matching) header: HeaderCopy,
-    pub(in crate::matching) sizes: BTreeMap<u32, SizeTally>,
+    pub(in crate::matching) sizes: SizeTallies,
     pub(in crate::matching) mapping: Option<Mapping>,
     pub(in crate::matching) ah_bytes: Option<u16>,
     pub(in crate::matching) transport: Option<bool>,
@@ -171,7 +171,7 @@ impl Tally {
             cut_through: Quantiles::default(),
             store_and_forward: Quantiles::default(),
             header: HeaderCopy::default(),
-            sizes: BTreeMap::new(),
+            sizes: SizeTallies::default(),
             mapping: None,
             ah_bytes: None,
             transport: None,
@@ -322,7 +322,7 @@ impl Tally {
         }
         let known = packet.complete;
         if known {
-            let size = SizeTally::of(&mut sa.sizes, plain.bytes, &mut self.sizes);
+            let size = sa.sizes.tally(plain.bytes, &mut self.sizes);
             self.refused_sizes += u64::from(size.is_none());
             if let Some(size) = size {
                 size.add(packet, plain.bytes, basis, mapping, carried);

@@ -112,6 +112,8 @@ pub(in crate::matching) struct Lane {
     pub(in crate::matching) partial: bool,
     /// Packets in the tunnel without counterpart, each beside a plaintext packet without one.
     pub(in crate::matching) crossed: u64,
+    /// Whether some plaintext packets are not in the order of their times.
+    pub(in crate::matching) shuffled: bool,
     /// Whether the first block is settled.
     pub(in crate::matching) begun: bool,
     /// The delay by which it began.
@@ -173,6 +175,11 @@ impl Lane {
             numbers.insert(item.key());
         }
         push_in_time(&mut self.tunnelled, item, |item| item.ns);
+    }
+
+    /// Takes in a plaintext packet.
+    pub(in crate::matching) fn push_plain(&mut self, item: PlainItem) {
+        self.shuffled |= !push_in_time(&mut self.plain, item, |item| item.ns);
     }
 
     /// Remembers a hole, and forgets the one that was settled first where there are too many.
@@ -336,20 +343,21 @@ impl Counter {
 }
 
 /// Puts a packet behind those that are older. A network card with several queues hands over some packets late, with the right times; a
-/// clock that was set back makes all later ones late, and leaves them where they are.
-pub(super) fn push_in_time<T>(queue: &mut VecDeque<T>, item: T, ns: impl Fn(&T) -> i64) {
+/// clock that was set back makes all later ones late, and leaves them where they are. False for such a packet.
+pub(super) fn push_in_time<T>(queue: &mut VecDeque<T>, item: T, ns: impl Fn(&T) -> i64) -> bool {
     /// Packets, and nanoseconds, by which one may be late.
     const LATE: usize = 16;
     const LATE_NS: i64 = 10_000_000;
     let own = ns(&item);
     if queue.back().is_none_or(|last| ns(last) <= own) {
         queue.push_back(item);
-        return;
+        return true;
     }
     let younger = queue.iter().rev().take_while(|other| ns(other) > own).take(LATE + 1).count();
     let by = queue.back().map_or(0, |last| ns(last).saturating_sub(own));
-    let at = if younger > LATE || by > LATE_NS { queue.len() } else { queue.len() - younger };
-    queue.insert(at, item);
+    let is_late = younger > LATE || by > LATE_NS;
+    queue.insert(if is_late { queue.len() } else { queue.len() - younger }, item);
+    !is_late
 }
 
 /// Sorts the packets of each SA by number, in the places that the SA's packets have.

@@ -170,10 +170,12 @@ impl Order {
         match &mut self.lanes {
             Some(lanes) => {
                 if let Some(lane) = self.links.way(link).and_then(|way| lanes.get_mut(way)) {
-                    push_in_time(&mut lane.plain, item, |item| item.ns);
+                    lane.push_plain(item);
                 }
             }
-            None => push_in_time(&mut self.plain, (link, item), |(_, item)| item.ns),
+            None => {
+                push_in_time(&mut self.plain, (link, item), |(_, item)| item.ns);
+            }
         }
     }
 
@@ -357,7 +359,7 @@ impl Order {
             plain.swap(0, 1);
         }
         for ((lane, trial), plain) in lanes.iter_mut().zip(trials).zip(plain) {
-            lane.plain = plain;
+            (lane.shuffled, lane.plain) = (!plain.iter().is_sorted_by_key(|item| item.ns), plain);
             if let BeginningTrial::Begun(found) = trial {
                 lane.take(*found, ledger);
             }

@@ -3,10 +3,13 @@
 //! Most packets are paired as they come. From the first doubt on (a length that does not fit, a time that is unlike the others) an
 //! [`align`]ment decides.
 
+mod smooth;
+
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use self::smooth::NEAR;
 use super::align;
 use super::beginning::Beginning;
 use super::delay::Delay;
@@ -89,7 +92,7 @@ impl Lane {
     fn block(&mut self, ledger: &mut Ledger, commit: usize) {
         let delay = self.delay.unwrap_or(Delay { base: None, spread: 1e6, jitter: 1e6, edge: None });
         let commit = self.synchronise(ledger, commit, delay);
-        if commit == 0 {
+        if commit == 0 || self.go_straight(ledger, commit, delay) {
             return;
         }
         let mut places = self.places(commit + AHEAD);
@@ -341,8 +344,6 @@ impl Lane {
     /// How sure a pair can be at most. In the order of their numbers packets do not change places; behind the other gateway they may,
     /// and then one as long as its neighbour cannot be told from it but by its time.
     fn distinct(&self, candidates: &[(usize, PlainItem)], at: usize, ns: i64) -> f32 {
-        /// Neighbours that are looked at on either side.
-        const NEAR: usize = 4;
         const ALIKE: f32 = 0.9;
         const CROWDED: f32 = 0.85;
         const BETTER: f32 = 0.7;

@@ -16,7 +16,7 @@ use self::pair::{ENDS, LONGEST, Made, PlacedPair, change, distance, middle, usua
 use self::parts::ProofPart;
 use super::{align::dear, delay::median_of, lane::Level};
 use crate::matching::Matcher;
-use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
+use crate::matching::packets::ledger::{Tunnelled, TunnelledFate};
 
 /// Packets by which a stretch is shifted.
 const SHIFTS: [isize; 20] = [-1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6, 6, -7, 7, -8, 8, -12, 12, -16, 16];
@@ -86,34 +86,16 @@ impl Proof {
 impl Matcher {
     /// Lowers the confidence of pairs by order that are as good when they are shifted.
     pub(in crate::matching) fn prove(&mut self, held: &mut [Tunnelled]) {
-        let makes = |sa: u32, bytes: u32| {
-            self.order.mapping(sa).map_or(Made::Anything, |mapping| Made::Length(mapping.esp(bytes)))
-        };
-        let mut lanes: BTreeMap<usize, Vec<PlacedPair>> = BTreeMap::new();
-        let mut loose: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (at, packet) in held.iter().enumerate() {
-            let TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch, .. }) = packet.fate else {
-                continue;
-            };
-            let (Some(plain_ns), Some(tunnel_ns)) = (plain.time.ns(), packet.time.ns()) else { continue };
-            let Some(lane) = self.order.lane(packet.sa) else { continue };
-            if stretch == 0 {
-                loose.entry(lane).or_default().push(at);
-                continue;
-            }
-            let esp = packet.esp.filter(|_| packet.complete);
-            let (bytes, made) = (plain.bytes, makes(packet.sa, plain.bytes));
-            let member = PlacedPair { at, stretch, plain_ns, tunnel_ns, bytes, esp, made, sa: packet.sa };
-            lanes.entry(lane).or_default().push(member);
-        }
-        for (lane, mut members) in lanes {
+        let makes = |sa: u32, bytes: u32| Made::by(self.order.mapping(sa), bytes);
+        let (lanes, mut loose) = self.members(held);
+        for (lane, mut members) in lanes.into_iter().enumerate().filter(|(_, members)| !members.is_empty()) {
             members.sort_by_key(|member| (member.stretch, member.plain_ns));
             let Some(proof) = self.proofs.get(lane).copied() else { continue };
             let first = self.order.level(lane);
             let lane_of =
                 Stretches { members: &members, makes, one_clock: self.settings.one_clock, shares: OnceCell::new() };
             let (proof, mut open) = lane_of.prove(proof, first);
-            if let Some(loose) = loose.remove(&lane) {
+            if let Some(loose) = loose.get_mut(lane).map(std::mem::take).filter(|loose| !loose.is_empty()) {
                 // A pair that was made out of order is as good as the pairs beside it.
                 let mut places: BTreeMap<usize, bool> = members.iter().map(|member| (member.at, false)).collect();
                 places.extend(open.iter().map(|at| (*at, true)));

@@ -8,6 +8,9 @@ impl Lane {
     /// Packets that overtook each other behind the tap leave one of each side alone; where only one fits, it is the one.
     pub(super) fn rescue(&self, ledger: &mut Ledger, block: &LaneBlock, alone: &[usize], consumed: usize) {
         let LaneBlock { places, tunnelled, candidates } = block;
+        if alone.is_empty() {
+            return;
+        }
         let Some(delay) = self.delay.filter(|delay| delay.base.is_some()) else { return };
         let base = delay.base.unwrap_or(0.0);
         let free: Vec<PlainItem> = candidates
@@ -34,7 +37,7 @@ impl Lane {
     pub(super) fn crossings(&self, ledger: &Ledger, block: &LaneBlock, alone: &[usize], consumed: usize) -> u64 {
         /// Usual deviations within which times agree.
         const SPREADS: f64 = 8.0;
-        let Some(delay) = self.delay else { return 0 };
+        let Some(delay) = self.delay.filter(|_| !alone.is_empty()) else { return 0 };
         let Some(base) = delay.base else { return 0 };
         let waits = |item: &&PlainItem| {
             let fate = ledger.plain.get(item.serial).map(|packet| packet.fate);

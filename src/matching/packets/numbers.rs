@@ -21,9 +21,12 @@ impl<K> Default for Numbers<K> {
 
 impl<K: Copy + Eq + Hash> Numbers<K> {
     /// The number of a key that was seen before.
+    #[inline]
     pub(in crate::matching) fn get(&mut self, key: K) -> Option<u32> {
-        if let Some((_, number)) = self.latest.iter().flatten().find(|(latest, _)| *latest == key) {
-            return Some(*number);
+        let [last, before] = &self.latest;
+        match (last, before) {
+            (Some((latest, number)), _) | (_, Some((latest, number))) if *latest == key => return Some(*number),
+            _ => {}
         }
         let number = *self.of.get(&key)?;
         self.latest = [Some((key, number)), self.latest[0]];

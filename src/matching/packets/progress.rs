@@ -38,9 +38,12 @@ impl Stamps {
     pub(in crate::matching) fn coarseness(&self) -> i64 {
         /// Frames that are no chance.
         const FRAMES: u64 = 64;
-        const STEPS: [i64; 4] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000];
+        const LEAST: i64 = 1_000_000;
+        const STEPS: [i64; 4] = [1_000_000_000, 100_000_000, 10_000_000, LEAST];
         let coarse = |step: &i64| self.step.checked_rem(*step) == Some(0);
-        if self.frames < FRAMES { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
+        // The step of most is smaller than any of these.
+        let is_fine = 0 < self.step && self.step < LEAST;
+        if self.frames < FRAMES || is_fine { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
     }
 }
 

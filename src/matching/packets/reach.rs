@@ -5,42 +5,61 @@ const PAIRS: u32 = 256;
 /// With so many pairs that are sure the others do not count: of packets that are alike some are paired wrongly.
 const ENOUGH: u32 = 16;
 
+/// Least and greatest of some differences; the least is above the greatest where there are none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Extremes {
+    least: i64,
+    most: i64,
+}
+
+impl Default for Extremes {
+    fn default() -> Self {
+        Self { least: i64::MAX, most: i64::MIN }
+    }
+}
+
+impl Extremes {
+    fn add(&mut self, difference: i64) {
+        (self.least, self.most) = (self.least.min(difference), self.most.max(difference));
+    }
+
+    fn joined(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+
+    const fn get(self) -> Option<(i64, i64)> {
+        if self.least <= self.most { Some((self.least, self.most)) } else { None }
+    }
+}
+
 /// Least and greatest difference of the timestamps of a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::matching) struct Reach {
-    ever: Option<(i64, i64)>,
+    ever: Extremes,
     /// The same of pairs that are sure, and how many these are.
-    sure: Option<(i64, i64)>,
+    sure: Extremes,
     sure_count: u32,
     /// Those of the latest pairs, and of as many before.
-    latest: Option<(i64, i64)>,
-    before: Option<(i64, i64)>,
+    latest: Extremes,
+    before: Extremes,
     count: u32,
-}
-
-/// Both together.
-fn joined(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
-    match (one, other) {
-        (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-        (one, other) => one.or(other),
-    }
 }
 
 impl Reach {
     /// Takes in the difference of a pair that is `sure` or not.
+    #[inline]
     pub(in crate::matching) fn add(&mut self, difference: i64, sure: bool) {
-        let own = Some((difference, difference));
-        self.ever = joined(self.ever, own);
+        self.ever.add(difference);
         if sure {
-            self.sure = joined(self.sure, own);
+            self.sure.add(difference);
             self.sure_count = self.sure_count.saturating_add(1);
         } else if self.is_proved() {
             return;
         }
         if self.count >= PAIRS {
-            (self.before, self.latest, self.count) = (self.latest, None, 0);
+            (self.before, self.latest, self.count) = (self.latest, Extremes::default(), 0);
         }
-        self.latest = joined(self.latest, own);
+        self.latest.add(difference);
         self.count += 1;
     }
 
@@ -56,12 +75,12 @@ impl Reach {
 
     /// Least and greatest of all.
     pub(in crate::matching) const fn ever(&self) -> Option<(i64, i64)> {
-        if self.is_proved() { self.sure } else { self.ever }
+        if self.is_proved() { self.sure.get() } else { self.ever.get() }
     }
 
     /// Least, middle and greatest of the latest.
     pub(in crate::matching) fn lately(&self) -> Option<(i64, i64, i64)> {
-        joined(self.latest, self.before).map(|(least, most)| (least, i64::midpoint(least, most), most))
+        self.latest.joined(self.before).get().map(|(least, most)| (least, i64::midpoint(least, most), most))
     }
 }
 

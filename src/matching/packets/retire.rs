@@ -127,21 +127,70 @@ impl Matcher {
 
     /// Takes settled packets off the front of both sides.
     pub(in crate::matching) fn retire(&mut self) {
-        while self.ledger.plain.front().is_some_and(|p| p.fate == PlainFate::Settled) {
-            let serial = self.ledger.plain.first();
-            let packet = self.ledger.plain.pop();
-            if let (Some(index), Some(identity)) = (&mut self.plain_index, packet.and_then(|p| p.identity)) {
-                index.remove(identity, serial);
+        let Self { ledger, plain_index, tunnel_index, tally, order, held, .. } = self;
+        while let Some(packet) = ledger.plain.front().filter(|p| p.fate == PlainFate::Settled) {
+            if let (Some(index), Some(identity)) = (&mut *plain_index, packet.identity) {
+                index.remove(identity, ledger.plain.first());
             }
+            ledger.plain.skip();
         }
-        while self.ledger.tunnel.front().is_some_and(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
-            let serial = self.ledger.tunnel.first();
-            let Some(packet) = self.ledger.tunnel.pop() else { break };
+        // Neighbours are mostly of one SA, and what is known of it does not change here.
+        let mut latest: Option<(u32, Option<bool>)> = None;
+        while let Some(packet) = ledger.tunnel.front().filter(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
             if let Some(identity) = packet.identity {
-                self.tunnel_index.remove(identity, serial);
+                tunnel_index.remove(identity, ledger.tunnel.first());
             }
-            self.tally.vote(&packet, self.order.is_encapsulated(packet.sa));
-            self.held.push(packet);
+            let own = latest.filter(|(sa, _)| *sa == packet.sa).map(|(_, own)| own);
+            let encapsulated = own.unwrap_or_else(|| order.is_encapsulated(packet.sa));
+            latest = Some((packet.sa, encapsulated));
+            tally.vote(packet, encapsulated);
+            held.push(*packet);
+            ledger.tunnel.skip();
         }
+    }
+
+    /// Compares the clocks by the pairs held back, and counts them.
+    pub(in crate::matching) fn flush(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        self.tally.decide(self.settings.one_clock);
+        self.prove(&mut held);
+        self.doubt_alike(&mut held);
+        for packet in &held {
+            if let Some(difference) = self.tally.difference(packet) {
+                self.differences.add(difference);
+            }
+        }
+        let clock = self.clock();
+        let contradicted = self.contradicted(&clock);
+        let mut latest = None;
+        for packet in &mut held {
+            if matches!(packet.fate, TunnelledFate::Alone)
+                && let Some(ns) = packet.time.ns()
+            {
+                if !self.ledger.covers_tunnel(packet.sa, ns) {
+                    packet.fate = TunnelledFate::Uncovered;
+                    self.ledger.edges.tunnelled(packet.sa, ns);
+                } else if self.ledger.miss_plain(ns, packet.sa) {
+                    packet.fate = TunnelledFate::Silent;
+                }
+            }
+            self.ledger.edges.pair(packet);
+        }
+        self.temper(&mut held, contradicted);
+        for packet in &held {
+            let mapping = match latest {
+                Some((sa, mapping)) if sa == packet.sa => mapping,
+                _ => self.order.mapping(packet.sa),
+            };
+            latest = Some((packet.sa, mapping));
+            let wanted = self.rows.is_some();
+            let pair = self.tally.count(packet, &clock, contradicted, &self.settings, mapping, wanted);
+            if let Some(rows) = &mut self.rows {
+                rows.extend(pair);
+            }
+        }
+        // The next pairs are held in the same room.
+        held.clear();
+        self.held = held;
     }
 }

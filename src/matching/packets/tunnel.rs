@@ -53,6 +53,7 @@ impl Sight<'_> {
     }
 
     /// What the frame is, by its outermost headers.
+    #[inline]
     pub(crate) fn role(&self) -> Role {
         let Some(outer) = self.stack.outer() else { return Role::None };
         if self.stack.flags.multicast || outer.dst.is_multicast() {
@@ -147,6 +148,10 @@ impl Sight<'_> {
     /// The packet inside.
     fn inner(&self, outer: &IpHeader) -> Option<Visible> {
         let stack = self.stack;
+        let is_opaque = stack.encapsulated.is_none() && stack.null.is_none() && stack.opened.is_empty();
+        if is_opaque && stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::Esp) {
+            return None;
+        }
         let esp = esp_parts(stack);
         if let Some(ip) = stack.encapsulated.and_then(|at| stack.ips.get(usize::from(at))) {
             let end = ip.offset.saturating_add(ip.total_bytes);

@@ -1,6 +1,9 @@
 //! Pairs by order, and how long apart their timestamps usually are.
 
+use crate::matching::Matcher;
 use crate::matching::order::delay::median_of;
+use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
+use crate::matching::packets::mapping::Mapping;
 
 /// Pairs of a part, and the most that one may have.
 pub(super) const PART: usize = 32;
@@ -34,6 +37,11 @@ pub(super) enum Made {
 }
 
 impl Made {
+    /// What a mapping makes of a packet of this length.
+    pub(super) fn by(mapping: Option<Mapping>, bytes: u32) -> Self {
+        mapping.map_or(Self::Anything, |mapping| Self::Length(mapping.esp(bytes)))
+    }
+
     pub(super) fn fits(self, esp: u32) -> bool {
         match self {
             Self::Length(length) => length == Some(esp),
@@ -50,8 +58,12 @@ impl PlacedPair {
 
 /// The delay in the middle of some pairs, at most [`LONGEST`], and how much theirs varies.
 pub(super) fn middle(own: &[PlacedPair]) -> Option<(i64, i64)> {
-    let base = median_of::<LONGEST>(own.iter().map(PlacedPair::delay))?;
-    let spread = median_of::<LONGEST>(own.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()))?;
+    if own.len() <= ENDS { middle_of::<ENDS>(own) } else { middle_of::<LONGEST>(own) }
+}
+
+fn middle_of<const N: usize>(own: &[PlacedPair]) -> Option<(i64, i64)> {
+    let base = median_of::<N>(own.iter().map(PlacedPair::delay))?;
+    let spread = median_of::<N>(own.iter().map(|own| own.delay().saturating_sub(base).saturating_abs()))?;
     Some((base, spread))
 }
 
@@ -74,4 +86,32 @@ pub(super) fn distance(own: &[PlacedPair]) -> f64 {
 
 pub(super) fn change(one: &PlacedPair, other: &PlacedPair) -> i64 {
     other.delay().saturating_sub(one.delay()).saturating_abs()
+}
+
+impl Matcher {
+    /// The pairs by order of each lane, and the places of those that were made out of order.
+    pub(super) fn members(&self, held: &[Tunnelled]) -> ([Vec<PlacedPair>; 2], [Vec<usize>; 2]) {
+        let (mut lanes, mut loose): ([Vec<PlacedPair>; 2], [Vec<usize>; 2]) = Default::default();
+        // Neighbours are mostly of one SA.
+        let mut latest: Option<(u32, Option<usize>, Option<Mapping>)> = None;
+        for (at, packet) in held.iter().enumerate() {
+            let TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch, .. }) = &packet.fate else {
+                continue;
+            };
+            let (Some(plain_ns), Some(tunnel_ns)) = (plain.time.ns(), packet.time.ns()) else { continue };
+            let own = latest.filter(|(sa, ..)| *sa == packet.sa);
+            let own = own.unwrap_or_else(|| (packet.sa, self.order.lane(packet.sa), self.order.mapping(packet.sa)));
+            latest = Some(own);
+            let (sa, Some(lane), mapping) = own else { continue };
+            if *stretch == 0 {
+                loose.get_mut(lane).into_iter().for_each(|loose| loose.push(at));
+                continue;
+            }
+            let esp = packet.esp.filter(|_| packet.complete);
+            let (bytes, made) = (plain.bytes, Made::by(mapping, plain.bytes));
+            let member = PlacedPair { at, stretch: *stretch, plain_ns, tunnel_ns, bytes, esp, made, sa };
+            lanes.get_mut(lane).into_iter().for_each(|members| members.push(member));
+        }
+        (lanes, loose)
+    }
 }

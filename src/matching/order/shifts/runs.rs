@@ -1,7 +1,7 @@
 //! Runs of pairs that are all shifted: behind a packet that was lost, until the order is found again.
 
 use super::Stretches;
-use super::pair::{Made, PlacedPair};
+use super::pair::{LONGEST, Made, PlacedPair};
 
 /// Pairs of a run.
 const RUN: usize = 6;
@@ -16,9 +16,12 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
     pub(super) fn shifted_runs(&self, (from, to): (usize, usize), base: i64, spread: f64) -> Vec<usize> {
         let most = TIMES * spread * RUN as f64;
         let mut found = Vec::new();
-        for at in (from..to.saturating_sub(RUN - 1)).step_by(RUN / 2) {
-            let off: f64 =
-                self.members.get(at..at + RUN).unwrap_or_default().iter().map(|own| own.off(own, base)).sum();
+        let own = self.members.get(from..to).unwrap_or_default();
+        let mut offs = [0.0; LONGEST];
+        offs.iter_mut().zip(own).for_each(|(off, own)| *off = own.off(own, base));
+        let runs = (from..to.saturating_sub(RUN - 1)).step_by(RUN / 2);
+        for (at, offs) in runs.zip(offs.windows(RUN).step_by(RUN / 2)) {
+            let off: f64 = offs.iter().sum();
             let is_better =
                 |shift: &isize| self.shifted(at, *shift, base).is_some_and(|own| own <= most && 2.0 * own < off);
             if off > most && BY.iter().any(is_better) {

@@ -33,10 +33,12 @@ impl<T> Side<T> {
         self.first
     }
 
+    #[inline]
     pub(in crate::matching) fn get(&self, serial: Serial) -> Option<&T> {
         self.packets.get(usize::try_from(serial.checked_sub(self.first)?).ok()?)
     }
 
+    #[inline]
     pub(in crate::matching) fn get_mut(&mut self, serial: Serial) -> Option<&mut T> {
         self.packets.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
     }
@@ -45,10 +47,11 @@ impl<T> Side<T> {
         self.packets.front()
     }
 
-    pub(in crate::matching) fn pop(&mut self) -> Option<T> {
-        let packet = self.packets.pop_front()?;
-        self.first += 1;
-        Some(packet)
+    /// Drops the front.
+    pub(in crate::matching) fn skip(&mut self) {
+        if self.packets.pop_front().is_some() {
+            self.first += 1;
+        }
     }
 
     pub(in crate::matching) fn iter(&self) -> impl DoubleEndedIterator<Item = (Serial, &T)> {
