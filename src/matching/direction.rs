@@ -168,10 +168,11 @@ impl Direction {
         self.latency_why = Some(why.into());
     }
 
-    /// Whether the order was lost and many of its pairs may be others: their times are not those of packets.
+    /// Whether many of its pairs may be others, because the order was lost or nearly all packets have equals: their times are not those of
+    /// packets, and the few that are sure may be strays.
     pub(super) fn is_guesswork(&self) -> bool {
-        let unsure = self.confidence.is_some_and(|mean| mean < 0.9);
-        unsure && self.undetermined.is_some() && self.basis == Some(PairBasis::Order)
+        let most = if self.basis == Some(PairBasis::Order) { 0.9 } else { 0.5 };
+        self.undetermined.is_some() && self.confidence.is_some_and(|mean| mean < most)
     }
 }
 

@@ -22,7 +22,9 @@ use crate::matching::packets::flows::{Flow, Flows};
 use crate::matching::packets::ledger::Lost;
 use crate::matching::packets::prefix::Prefix;
 use crate::matching::packets::progress::Progress;
-use crate::model::pairs::{self, ByBasis, Direction, Ends, EndsWay, LossPlace, Padding, PaddingExample, Pairs};
+use crate::model::pairs::{
+    self, ByBasis, Direction, Ends, EndsWay, LossPlace, Padding, PaddingExample, PairBasis, Pairs,
+};
 use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
@@ -349,7 +351,11 @@ fn leave_open(
 /// Takes away latencies of directions whose pairs are guesses.
 fn without_guesses(directions: &mut [Direction], (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin])) {
     for (at, direction) in directions.iter_mut().enumerate().filter(|(_, own)| own.is_guesswork()) {
-        direction.without_latency("many of the pairs are guesses: the order of the packets was lost at times");
+        direction.without_latency(if direction.basis == Some(PairBasis::Order) {
+            "many of the pairs are guesses: the order of the packets was lost at times"
+        } else {
+            "most of the pairs are guesses: their packets are equal to others"
+        });
         sizes.iter_mut().filter(|size| size.sa == direction.sa).for_each(|size| size.latency_ns = None);
         let own = bins.iter_mut().filter(|bin| bin.direction as usize == at);
         own.for_each(|bin| (bin.latency_p50_ns, bin.latency_max_ns) = (None, None));
