@@ -352,7 +352,7 @@ fn leave_open(
 fn without_guesses(directions: &mut [Direction], (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin])) {
     for (at, direction) in directions.iter_mut().enumerate().filter(|(_, own)| own.is_guesswork()) {
         direction.without_latency(if direction.basis == Some(PairBasis::Order) {
-            "many of the pairs are guesses: the order of the packets was lost at times"
+            "pairs may be others: the order of the packets was lost at times"
         } else {
             "most of the pairs are guesses: their packets are equal to others"
         });

@@ -105,7 +105,8 @@ fn bursts(until: i64) -> Silences {
 
 #[test]
 fn the_end_of_a_burst_is_lost_and_not_hidden_by_the_pause_behind_it() {
-    assert_eq!(verdict(&bursts(31 * 20 * MS), true, Some(3)), []);
-    // A silence that is longer than the pauses is a hole.
-    assert_eq!(verdict(&bursts(34 * 20 * MS), true, Some(51)), [Verdict::Hole]);
+    assert_eq!(verdict(&bursts(31 * 20 * MS), false, Some(3)), []);
+    // A silence that is longer than the pauses is a hole, and so is one that packets must have passed.
+    assert_eq!(verdict(&bursts(34 * 20 * MS), false, Some(51)), [Verdict::Hole]);
+    assert_eq!(verdict(&bursts(31 * 20 * MS), true, None), [Verdict::Hole]);
 }

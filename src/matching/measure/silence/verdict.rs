@@ -87,7 +87,8 @@ impl Silences {
                 let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
                 let is_row = count >= least(silence) && is_no_chance(count, lost, pairs)
                     || count >= IN_A_LONG_ROW && self.is_concentrated(silence, count, lost);
-                let is_row = is_row && !pauses.explain(silence);
+                let passed = known.passed.get(way).copied().unwrap_or(false);
+                let is_row = is_row && (passed || !pauses.explain(silence));
                 if count == 0 || !(is_row || silence.border || self.is_at_an_end(at)) {
                     continue;
                 }
@@ -99,7 +100,6 @@ impl Silences {
                     continue;
                 }
                 adjoining.get_mut(way).into_iter().for_each(|own| *own = beside);
-                let passed = known.passed.get(way).copied().unwrap_or(false);
                 *verdict = Some(match (known.skipped)(from, way, count) {
                     _ if passed => Verdict::Hole,
                     Some(skipped) if skipped * 2 >= count => Verdict::Hole,

@@ -14,7 +14,7 @@ const MOST_BY_CHANCE: f64 = 0.5;
 pub(super) enum Choice {
     /// The nearest to its time: right where packets are further apart than delays vary.
     Nearest,
-    /// The first that has none yet.
+    /// The first that has none yet behind the anchor, the last before it.
     InOrder,
 }
 
