@@ -96,7 +96,7 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     }
 }
 
-/// Whether nothing behind a UDP header with these ports is looked at, whatever it is.
+/// Whether dissection ends at a UDP header with these ports: one belongs to a protocol whose content is not read, and none to IPsec or a tunnel.
 pub(in crate::dissect) fn is_quiet(ports: (u16, u16), carrying: &[u16]) -> bool {
     let on = |port: u16| ports.0 == port || ports.1 == port;
     let named = on(NAT_TRAVERSAL) || on(IKE) || on(L2TP) || carrying.iter().any(|port| on(*port));

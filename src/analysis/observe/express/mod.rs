@@ -301,11 +301,7 @@ impl Express {
 
     /// Notes a lane's number in the index; false where there is no place for it.
     fn note(&mut self, addresses: u64, spi: u32, id: u32) -> bool {
-        let (first, mask) = (hash(addresses, spi), self.index.len().wrapping_sub(1));
-        let mut places = (0..PROBES).map(|step| (first + step) & mask);
-        let vacant = places.find(|&place| self.index.get(place) == Some(&NONE));
-        let slot = vacant.and_then(|place| self.index.get_mut(place));
-        slot.map(|slot| *slot = id).is_some()
+        note(&mut self.index, hash(addresses, spi), id)
     }
 
     #[cold]
@@ -330,6 +326,15 @@ impl Express {
         self.shown.flush(self.bins(), state);
         self.directions.add_bin(self.bin.0, state);
     }
+}
+
+/// Notes the number of a lane in an index, behind the place of its hash; false where all places that are looked at are taken.
+fn note(index: &mut [u32], first: usize, id: u32) -> bool {
+    let mask = index.len().wrapping_sub(1);
+    let mut places = (0..PROBES).map(|step| first.wrapping_add(step) & mask);
+    let vacant = places.find(|&place| index.get(place) == Some(&NONE));
+    let slot = vacant.and_then(|place| index.get_mut(place));
+    slot.map(|slot| *slot = id).is_some()
 }
 
 /// Where in the index the lane of an SA is looked for first.

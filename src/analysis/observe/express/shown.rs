@@ -5,7 +5,7 @@
 //! goes the long way. AH has sequence numbers besides: an SA in flow is where its last frame left it, whichever lanes its frames are in.
 
 use super::batch::Brief;
-use super::{NOWHERE, PROBES, SPREAD};
+use super::{NOWHERE, PROBES, SPREAD, note};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::seen::Seen;
@@ -136,7 +136,7 @@ impl ShownLanes {
         Some(told)
     }
 
-    /// What the flows are told of the last frame of a lane: its SA, the octets of its packet, and where it was.
+    /// The last frame of a lane, as flows count it: its SA, the length of its packet in octets, and its position.
     pub(super) fn last_of(&self, id: u32) -> Option<(u32, u32, (FramePos, Timestamp))> {
         let at = (id & !SHOWN) as usize;
         let (lane, rest) = (self.lanes.get(at)?, self.rests.get(at)?);
@@ -198,11 +198,7 @@ impl ShownLanes {
 
     /// Notes a lane's number in the index; false where there is no place for it.
     fn note(&mut self, words: &[u64; 6], id: u32) -> bool {
-        let (first, mask) = (hash(words), self.index.len().wrapping_sub(1));
-        let mut places = (0..PROBES).map(|step| (first + step) & mask);
-        let vacant = places.find(|&place| self.index.get(place) == Some(&NONE));
-        let slot = vacant.and_then(|place| self.index.get_mut(place));
-        slot.map(|slot| *slot = id).is_some()
+        note(&mut self.index, hash(words), id)
     }
 
     #[cold]

@@ -30,7 +30,7 @@ impl Pauses {
         /// Pauses that are as long, within one part in `OF`.
         const OTHERS: usize = 8;
         const OF: i64 = 4;
-        /// One part in so many of the silence is its edge.
+        /// Packets are at the edge of a silence if they are in its first or last part, 1 in N of it.
         const EDGE: i64 = 8;
         let Some((first, last)) = self.missing.get(&silence.from) else { return false };
         let lasts = silence.lasts();

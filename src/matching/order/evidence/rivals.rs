@@ -6,7 +6,7 @@ use super::{Alignment, CERTAIN, DECISIVE, Partner};
 const APART: i64 = 4;
 /// Evidence of a packet that has a partner in one alignment and none in the other.
 const CONTRADICTED: f64 = 3.0;
-/// So many times as many of these must be there as of the opposite.
+/// How many times more packets must contradict a rival than contradict the best alignment, so that each of them counts.
 const ONE_SIDED: f64 = 4.0;
 
 /// Whether two alignments are one: most packets that have a partner in both have the same.

@@ -12,7 +12,7 @@ use crate::matching::packets::ledger::{Ledger, PairBasis, PlainFate};
 
 /// Neighbours on either side that a pair is compared with.
 pub(super) const NEAR: usize = 4;
-/// SAs of a block that are told apart; one with more goes the general way.
+/// SAs whose latest numbers are remembered. A block with packets of more SAs is settled the general way.
 const SAS: usize = 8;
 
 /// The latest packets of the SAs of a block.
