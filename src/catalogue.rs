@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 102] = [
+static ENTRIES: [Entry; 103] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -91,6 +91,7 @@ static ENTRIES: [Entry; 102] = [
     sequence::DUPLICATE,
     sequence::LATE,
     sequence::RESTART,
+    sequence::INTERLEAVED,
     sequence::JUMP,
     sequence::OUTLIER,
     sequence::WRAP,

@@ -89,6 +89,28 @@ pub(super) const RESTART: Entry = Entry {
     references: &["RFC 4303 section 3.3.3", "RFC 4301 section 4.5.1"],
 };
 
+pub(super) const INTERLEAVED: Entry = Entry {
+    code: "sequence-interleaved",
+    severity: Severity::Warning,
+    severity_note: "",
+    title: "Several sequence counters on one SPI",
+    meaning: "The packets of an SA alternate between two or more counts, each of which goes on where it had stopped: several senders use the \
+              same SA. A receiver with anti-replay drops the packets of the lower count. The numbers do not tell what was lost, so no loss \
+              is given.",
+    causes: &[
+        "Two gateways of a cluster, or an old and a new one, are active at the same time with the same keys and SPI.",
+        "Two peers behind one NAT address have the same SPI to the same receiver, and the capture does not tell them apart.",
+        "Several processes or hardware queues of one gateway number the packets of an SA each on their own.",
+    ],
+    remedy: &[
+        "Check which gateways hold the SA: `show crypto ipsec sa` or `ip xfrm state` on each of them; only one may send with it.",
+        "Give every sender an SA of its own. With counter-mode ciphers (GCM, CTR, ChaCha20) two counters on one key can repeat the key stream: \
+         renew the keys.",
+    ],
+    lines: &[],
+    references: &["RFC 4303 section 2.2", "RFC 4301 section 4.1", "RFC 6027 (clusters)"],
+};
+
 pub(super) const JUMP: Entry = Entry {
     code: "sequence-jump",
     severity: Severity::Warning,

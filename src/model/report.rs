@@ -234,7 +234,8 @@ pub struct Sa {
     pub first_frame: FrameRef,
     /// The last frame.
     pub last_frame: FrameRef,
-    /// Sequence numbers; null for IPComp, and for pairs of addresses that share a counter (`spi-group`).
+    /// Sequence numbers; null for IPComp, for pairs of addresses that share a counter (`spi-group`), and for several counters on one SPI
+    /// (`sequence-interleaved`).
     pub sequence: Option<Sequence>,
     /// What is known of the transform.
     pub transform: TransformReport,

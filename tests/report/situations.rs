@@ -70,6 +70,57 @@ fn a_counter_that_falls_and_goes_on_is_a_restart_and_loses_nothing() {
     silent(&report, &["sequence-gap", "sequence-late", "sequence-duplicate"]);
 }
 
+/// Numbers of several counters, the next one of each in turns of this length; every 50th packet is lost.
+fn in_turns(begins: &[u32], turn: u32, turns: u32) -> Vec<u32> {
+    let of_turn = |at: u32| begins.iter().flat_map(move |begin| begin + at * turn..begin + (at + 1) * turn);
+    (0..turns).flat_map(of_turn).enumerate().filter(|(at, _)| at % 50 != 49).map(|(_, n)| n).collect()
+}
+
+#[test]
+fn several_counters_on_one_spi_lose_nothing_that_is_known() {
+    let counters: [&[u32]; 4] = [&[1, 900_000], &[1, 3_000], &[1, 30_000_000], &[1, 6_000, 20_000]];
+    for begins in counters {
+        for turn in [1, 3, 20] {
+            let numbers = in_turns(begins, turn, 900 / turn);
+            let report = report("counters.pcap", &numbered(numbers.iter().copied(), MS));
+            assert!(report.sas[0].sequence.is_none(), "{begins:?} {turn}");
+            silent(
+                &report,
+                &["sequence-gap", "sequence-late", "sequence-restart", "sequence-jump", "sequence-outlier"],
+            );
+            let said = finding(&report, "sequence-interleaved").expect("it is said");
+            assert_eq!(said.count, begins.len() as u64, "{begins:?} {turn}: {}", said.evidence);
+        }
+    }
+}
+
+#[test]
+fn one_counter_out_of_order_is_not_several() {
+    // Every tenth block of a hundred comes after the next block; two paths, one of them 500 packets late; one packet in 20
+    // comes 200 later; the same packets from two taps, one of them 300 packets late.
+    let blocks = (0..40_u32).flat_map(|at| {
+        if at % 10 == 1 {
+            at + 1..at + 2
+        } else if at % 10 == 2 {
+            at - 1..at
+        } else {
+            at..at + 1
+        }
+    });
+    let blocks: Vec<u32> = blocks.flat_map(|block| block * 100 + 1..block * 100 + 101).collect();
+    let paths: Vec<u32> = (0..2_000).flat_map(|n| [n * 2 + 1_001, n * 2 + 2]).collect();
+    let mut late: Vec<(u32, u32)> = (1..4_000).map(|n| (if n % 20 == 0 { n + 200 } else { n }, n)).collect();
+    late.sort_by_key(|(place, _)| *place);
+    let again: Vec<u32> = (301..2_300).flat_map(|n| [n, n - 300]).collect();
+    for (name, numbers) in
+        [("blocks", blocks), ("paths", paths), ("late", late.into_iter().map(|(_, n)| n).collect()), ("again", again)]
+    {
+        let report = report(&format!("one-{name}.pcap"), &numbered(numbers, MS));
+        assert!(report.sas[0].sequence.is_some(), "{name}");
+        silent(&report, &["sequence-interleaved"]);
+    }
+}
+
 #[test]
 fn packets_that_are_sent_again_are_no_restart() {
     // One packet far behind, and a block of forty, between packets in order.

@@ -91,6 +91,8 @@ pub(crate) struct SaView<'a> {
     pub(crate) inferred: Option<Inferred>,
     /// Whether it shares its counter with other pairs of addresses: its own numbers tell nothing.
     pub(crate) grouped: bool,
+    /// The first number of each counter, where its packets alternate between several: then it has no figures of numbers.
+    pub(crate) counters: Vec<u32>,
 }
 
 impl<'a> Tap<'a> {
@@ -314,7 +316,12 @@ impl<'a> SaView<'a> {
         fragments: Option<Box<FragmentSums>>,
     ) -> Self {
         let copies = if copying { state.copies.get().frames } else { 0 };
-        let sequence = if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) };
+        let mut sequence = if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) };
+        let falls = sequence.as_ref().is_some_and(|own| own.late > 0 || own.outliers > 0 || !own.restarts().is_empty());
+        let counters = if falls { state.sequence.counters() } else { Vec::new() };
+        if !counters.is_empty() {
+            sequence = None;
+        }
         let told = sequence.as_ref().filter(|own| own.lost > 0 || own.late > 0 || own.duplicate > 0);
         Self {
             id,
@@ -330,6 +337,7 @@ impl<'a> SaView<'a> {
             flow: None,
             inferred: None,
             grouped: false,
+            counters,
         }
     }
 

@@ -24,6 +24,7 @@ struct Numbered<'t> {
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
     for sa in &tap.sas {
+        findings.extend((!sa.counters.is_empty()).then(|| alternating(tap, sa)));
         let Some(figures) = &sa.sequence else { continue };
         let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let frames = sa.state.seen.count.saturating_sub(copies);
@@ -211,6 +212,22 @@ impl Numbered<'_> {
         let filter = edges(tap, sa, figures.wrap_edges());
         draft.occurring(crossed, Some(figures.wraps)).filter(filter).done()
     }
+}
+
+/// Numbers of several counters.
+fn alternating(tap: &Tap<'_>, sa: &SaView<'_>) -> Finding {
+    let begins: Vec<String> = sa.counters.iter().map(u32::to_string).collect();
+    let evidence = format!(
+        "{} {} from {} to {}: the numbers alternate between {} counts, first seen at {}; each goes on where it had stopped. \
+         Loss, duplicates and order are not determined.",
+        sa.key.protocol.title(),
+        sa.key.spi,
+        sa.key.src,
+        sa.key.dst,
+        begins.len(),
+        begins.join(" and ")
+    );
+    Draft::new("sequence-interleaved", evidence).about(tap, sa).count(begins.len() as u64).done()
 }
 
 /// A filter for frames at edges of runs.

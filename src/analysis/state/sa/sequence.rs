@@ -5,6 +5,7 @@
 //! adjacent frames of the SA. `merge` is checked against a plain re-computation by the property test below.
 
 mod bound;
+mod counters;
 mod figures;
 pub(crate) mod history;
 mod joined;
