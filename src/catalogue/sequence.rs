@@ -94,13 +94,15 @@ pub(super) const INTERLEAVED: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "",
     title: "Several sequence counters on one SPI",
-    meaning: "The packets of an SA alternate between two or more counts, each of which goes on where it had stopped: several senders use the \
-              same SA. A receiver with anti-replay drops the packets of the lower count. The numbers do not tell what was lost, so no loss \
+    meaning: "The packets of an SA alternate between two or more counts, each of which goes on where it had stopped: likely several senders \
+              use the same SA. Then a receiver with anti-replay drops the packets of the lower count. The numbers do not tell what was lost, so no loss \
               is given.",
     causes: &[
         "Two gateways of a cluster, or an old and a new one, are active at the same time with the same keys and SPI.",
         "Two peers behind one NAT address have the same SPI to the same receiver, and the capture does not tell them apart.",
         "Several processes or hardware queues of one gateway number the packets of an SA each on their own.",
+        "Captures of taps whose clocks differ by seconds were merged into one file: the counts are then parts of one. `capinfos` and the \
+         interfaces of a pcapng tell.",
     ],
     remedy: &[
         "Check which gateways hold the SA: `show crypto ipsec sa` or `ip xfrm state` on each of them; only one may send with it.",

@@ -225,7 +225,7 @@ fn alternating(tap: &Tap<'_>, sa: &SaView<'_>) -> Finding {
         sa.key.src,
         sa.key.dst,
         begins.len(),
-        begins.join(" and ")
+        begins.join(", ")
     );
     Draft::new("sequence-interleaved", evidence).about(tap, sa).count(begins.len() as u64).done()
 }
