@@ -1,18 +1,18 @@
 //! Several counters in one SA: senders that share its keys and SPI, each with a count of its own.
 //!
-//! Their numbers alternate, and each count goes on where it had stopped. What lies between two counts was never sent: as loss and
-//! lateness of one counter it would be false.
+//! Their numbers alternate, and each counter continues where it had stopped. The numbers between two counters were never sent: counting
+//! them as lost would be false.
 
 use super::SequenceState;
 
-/// A step that is no longer stays within its count: some packets lost or late.
+/// Longest step within one counter, up or down: packets lost or late.
 const NEAR: u32 = 64;
-/// Counts that are told apart; a number that belongs to none of them begins the next one.
+/// Most counters tracked in one SA.
 const MAX_COUNTS: usize = 8;
-/// Fewer returns, up and down each, show no habit.
+/// Least returns upwards, and downwards, that show alternation.
 const FEWEST: u64 = 4;
 
-/// A count among those that alternate.
+/// The numbers of one counter so far.
 struct Count {
     first: u32,
     last: u32,
@@ -24,7 +24,8 @@ struct Leaping {
     counts: Vec<Count>,
     /// Which one the latest number belongs to.
     current: usize,
-    /// Leaps up and down to where another count had stopped, those of them that lead to its very next number, and leaps to elsewhere.
+    /// Steps up and down to within [`NEAR`] of another counter's last number; those of them to exactly its next number; steps to no known
+    /// counter.
     up: u64,
     down: u64,
     exact: u64,
@@ -87,7 +88,7 @@ impl Leaping {
         self.extend(number);
     }
 
-    /// Begins a count; beyond the limit, the current one moves there.
+    /// Begins a counter; beyond [`MAX_COUNTS`], it replaces the current one.
     fn begin(&mut self, number: u32) {
         let count = Count { first: number, last: number };
         if self.counts.len() < MAX_COUNTS {
@@ -98,8 +99,10 @@ impl Leaping {
         }
     }
 
-    /// Bulks that arrive late lead back once each, and to numbers that belong between those of the other path; packets that are
-    /// captured twice repeat numbers.
+    /// The first number of each counter, in ascending order; empty unless the counters alternate and their ranges are disjoint.
+    ///
+    /// A late bulk returns once and then begins elsewhere (`strays`); parallel paths return to numbers that are not the next (`exact`);
+    /// packets captured twice have overlapping ranges.
     fn counters(mut self) -> Vec<u32> {
         let returns = self.up + self.down;
         let alternates = self.up.min(self.down) >= FEWEST
