@@ -1,5 +1,10 @@
 //! How far apart the two timestamps of a pair are.
 
+mod median;
+
+pub(in crate::matching) use self::median::median_in;
+pub(super) use self::median::{BLOCK, SortedBlock};
+
 /// The least that differences are taken to vary, in nanoseconds: the step of most captures.
 const STEP: f64 = 1_000.0;
 
@@ -66,21 +71,18 @@ fn apart(one: i64, other: i64) -> i64 {
 
 /// The value in the middle; of an even number, the upper one.
 pub(in crate::matching) fn median(mut values: Vec<i64>) -> Option<i64> {
-    let at = values.len() / 2;
-    (!values.is_empty()).then(|| *values.select_nth_unstable(at).1)
+    median_in(&mut values)
 }
 
 /// The same of at most `N` values.
-pub(in crate::matching) fn median_of<const N: usize>(values: impl Iterator<Item = i64>) -> Option<i64> {
+pub(super) fn median_of<const N: usize>(values: impl Iterator<Item = i64>) -> Option<i64> {
     let mut own = [0; N];
     let mut count = 0;
     for (place, value) in own.iter_mut().zip(values) {
         *place = value;
         count += 1;
     }
-    let own = own.get_mut(..count).filter(|own| !own.is_empty())?;
-    let at = own.len() / 2;
-    Some(*own.select_nth_unstable(at).1)
+    median_in(own.get_mut(..count)?)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! must prove itself: by lengths that no shifted packet makes, by times that vary less than those of shifted pairs, and by a delay that
 //! is that of the stretches that are proved.
 
+mod lengths;
 mod pair;
 mod parts;
 mod runs;
@@ -12,6 +13,7 @@ mod runs;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use self::lengths::PartLengths;
 use self::pair::{ENDS, LONGEST, Made, PlacedPair, change, distance, middle, usual};
 use self::parts::ProofPart;
 use super::{align::dear, delay::median_of, lane::Level};
@@ -305,8 +307,12 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
         };
         // With this much from lengths and changes, no delay can make the part unproved.
         let enough = if level.is_some() { needed + MOST_BY_LEVEL } else { needed };
+        let lengths = PartLengths::of(own);
         may_be_alone
             && SHIFTS.iter().all(|shift| {
+                if lengths.as_ref().is_some_and(|lengths| lengths.suffice(*shift, &usual, enough)) {
+                    return true;
+                }
                 let inside = self.against(own, &usual, *shift, jitter, enough);
                 inside >= enough
                     || level.is_some_and(|level| inside + self.by_level(range, level, off, *shift) >= needed)
@@ -316,11 +322,8 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
     /// What lengths and changes of the delay say against the shifted stretch, as far as it takes to know that it is `enough`; `usual`: what
     /// those of the stretch itself cost.
     fn against(&self, own: &[PlacedPair], usual: &[f32; LONGEST], shift: isize, jitter: f64, enough: f64) -> f64 {
-        /// More than sums are rounded by.
-        const ROUNDING: f64 = 1.0;
         let mut against = 0.0;
-        // No change costs less than nothing: so much, and no more, is what the rest can say for the shifted stretch.
-        let mut rest = SHARED * usual.iter().map(|cost| f64::from(*cost)).sum::<f64>() + ROUNDING;
+        let mut rest = most_for(usual);
         let mut before: Option<(&PlacedPair, &PlacedPair)> = None;
         for ((at, member), usual) in own.iter().enumerate().zip(usual) {
             if against - rest >= enough {
@@ -367,6 +370,13 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
         };
         ((shifted - own) / scale).clamp(-MOST_BY_LEVEL, MOST_BY_LEVEL)
     }
+}
+
+/// The most that changes of the delay can say for a shifted stretch: none costs less than nothing. `usual`: what those of the stretch cost.
+fn most_for(usual: &[f32; LONGEST]) -> f64 {
+    /// More than sums are rounded by.
+    const ROUNDING: f64 = 1.0;
+    SHARED * usual.iter().map(|cost| f64::from(*cost)).sum::<f64>() + ROUNDING
 }
 
 /// What the changes of the delay from pair to pair cost.

@@ -1,7 +1,7 @@
 //! Pairs by order, and how long apart their timestamps usually are.
 
 use crate::matching::Matcher;
-use crate::matching::order::delay::median_of;
+use crate::matching::order::delay::{BLOCK, SortedBlock, median_of};
 use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
 
@@ -9,8 +9,8 @@ use crate::matching::packets::mapping::Mapping;
 pub(super) const PART: usize = 32;
 pub(super) const LONGEST: usize = 2 * PART;
 /// Pairs at either end of a stretch that make its delay, and from how many to how many it is looked at again.
-pub(super) const ENDS: usize = 16;
-pub(super) const STEP: usize = ENDS / 2;
+pub(super) const STEP: usize = BLOCK;
+pub(super) const ENDS: usize = 2 * BLOCK;
 
 /// A pair by order.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,7 @@ impl Made {
 }
 
 impl PlacedPair {
+    #[inline]
     pub(super) const fn delay(&self) -> i64 {
         self.tunnel_ns.saturating_sub(self.plain_ns)
     }
@@ -69,13 +70,20 @@ fn middle_of<const N: usize>(own: &[PlacedPair]) -> Option<(i64, i64)> {
 
 /// The usual delay, and how much it varies.
 pub(super) fn usual(own: &[PlacedPair]) -> Option<(i64, f64)> {
-    let (base, spread) = middle(own)?;
-    Some((base, spread.max(1_000) as f64))
+    middle(own).map(of_spread)
 }
 
-/// The usual delay of the pairs from each [`STEP`]th one on.
-pub(super) fn usuals(own: &[PlacedPair]) -> Vec<Option<(i64, f64)>> {
-    (0..own.len()).step_by(STEP).map(|from| usual(own.get(from..from + ENDS)?)).collect()
+fn of_spread((base, spread): (i64, i64)) -> (i64, f64) {
+    (base, spread.max(1_000) as f64)
+}
+
+/// The usual delay of the pairs from each [`STEP`]th one on; each lies in two of these stretches, and is sorted once.
+pub(super) fn usuals(own: &[PlacedPair]) -> Vec<(i64, f64)> {
+    let (blocks, _) = own.as_chunks::<STEP>();
+    let blocks: Vec<SortedBlock> =
+        blocks.iter().map(|block| SortedBlock::of(block.each_ref().map(PlacedPair::delay))).collect();
+    let pairs = blocks.iter().zip(blocks.iter().skip(1));
+    pairs.map(|(one, other)| of_spread(one.middle_and_spread(*other))).collect()
 }
 
 /// The mean distance of plaintext packets, in nanoseconds.
@@ -84,6 +92,7 @@ pub(super) fn distance(own: &[PlacedPair]) -> f64 {
     last.plain_ns.saturating_sub(first.plain_ns) as f64 / own.len().saturating_sub(1).max(1) as f64
 }
 
+#[inline]
 pub(super) fn change(one: &PlacedPair, other: &PlacedPair) -> i64 {
     other.delay().saturating_sub(one.delay()).saturating_abs()
 }

@@ -46,10 +46,10 @@ fn cut(parts: &mut Vec<ProofPart>, (mut from, to): (usize, usize), mut goes_on: 
 }
 
 /// Where near a place the delay jumps or begins to vary, if it does.
-fn jump(own: &[PlacedPair], usuals: &[Option<(i64, f64)>], at: usize) -> Option<usize> {
+fn jump(own: &[PlacedPair], usuals: &[(i64, f64)], at: usize) -> Option<usize> {
     let near = own.get(at.checked_sub(ENDS)?..at + ENDS)?;
     let (before, after) = near.split_at_checked(ENDS)?;
-    let usual = |from: usize| *usuals.get(from / STEP)?;
+    let usual = |from: usize| usuals.get(from / STEP).copied();
     let ((base, spread), (other, varies)) = (usual(at - ENDS)?, usual(at)?);
     let distance = OF_DISTANCE * distance(before).min(distance(after));
     let jumps = base.saturating_sub(other).saturating_abs() as f64 > (SAME * spread.max(varies)).max(distance);

@@ -21,7 +21,8 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
         offs.iter_mut().zip(own).for_each(|(off, own)| *off = own.off(own, base));
         let runs = (from..to.saturating_sub(RUN - 1)).step_by(RUN / 2);
         for (at, offs) in runs.zip(offs.windows(RUN).step_by(RUN / 2)) {
-            let off: f64 = offs.iter().sum();
+            let [a, b, c, d, e, f] = offs else { break };
+            let off = a + b + c + d + e + f;
             let is_better =
                 |shift: &isize| self.shifted(at, *shift, base).is_some_and(|own| own <= most && 2.0 * own < off);
             if off > most && BY.iter().any(is_better) {
@@ -47,6 +48,7 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
 
 impl PlacedPair {
     /// By how much the delay is off the usual one where another packet is the plaintext one.
+    #[inline]
     fn off(&self, other: &Self, base: i64) -> f64 {
         self.tunnel_ns.saturating_sub(other.plain_ns).saturating_sub(base).saturating_abs() as f64
     }
