@@ -60,6 +60,7 @@ impl Dissector {
     }
 
     /// Dissects a frame of a side where nothing is to be opened.
+    #[inline]
     pub(crate) fn look<'f>(&'f mut self, frame: &Frame<'f>) -> Sight<'f> {
         self.see(frame, false)
     }

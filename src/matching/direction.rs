@@ -98,7 +98,7 @@ pub(super) fn direction(
         latency_buckets: buckets(&sa.times),
         bins_why: None,
         latency_why: None,
-        header: sa.header,
+        header: sa.header.sums(),
     }
 }
 

@@ -76,6 +76,7 @@ impl Matcher {
             ends.read(self.plain, self.exit);
             ends.end();
         }
+        self.tally.settle();
         self.ledger.judge_edges();
         let doubt = self.judge();
         let clock = self.clock();
@@ -99,8 +100,7 @@ impl Matcher {
             undetermined_plain: flows.iter().map(|(flow, _)| flows.aside(flow)).sum(),
             ..Pairs::default()
         };
-        let mut directions = Vec::new();
-        let mut sizes = Vec::new();
+        let (mut directions, mut sizes) = (Vec::new(), Vec::new());
         let left = self.left_over(&doubt);
         let (mut order_lost, mut order_found) = (false, false);
         let mut doubtful: BTreeSet<u32> = BTreeSet::new();

@@ -32,7 +32,6 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("engine/trials.rs", "report", 70, "a report put together member by member"),
     ("matching/measure/losses.rs", "ends", 80, "one pass over the packets of both ends"),
     ("matching/measure/silence/verdict.rs", "judge", 80, "the cases of a silence, in their order"),
-    ("matching/measure/sizes.rs", "add", 70, "the parts of one packet, summed one by one"),
     ("matching/measure/tally.rs", "count", 120, "everything that one pair adds"),
     ("matching/order/lengths.rs", "succession", 70, "one walk over lengths with its bounds"),
     ("matching/order/pairs.rs", "advance", 70, "one step of the order, with all that may stop it"),

@@ -1,7 +1,6 @@
 //! Packets found by what is in them: an index of those that wait.
 
 use std::cell::Cell;
-use std::collections::hash_map::Entry;
 use std::collections::{HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
@@ -40,21 +39,17 @@ enum Waiting {
 impl Index {
     pub(in crate::matching) fn insert(&mut self, identity: Identity, serial: Serial) {
         self.note(identity);
-        match self.waiting.entry(identity.key) {
-            Entry::Vacant(place) => {
-                place.insert(Waiting::One(serial));
+        let Some((own, true)) = self.waiting.entry(identity.key, || Waiting::One(serial)) else { return };
+        match own {
+            Waiting::Several(serials) => {
+                serials.insert(serials.partition_point(|own| *own < serial), serial);
             }
-            Entry::Occupied(mut place) => match place.get_mut() {
-                Waiting::Several(serials) => {
-                    serials.insert(serials.partition_point(|own| *own < serial), serial);
-                }
-                Waiting::One(only) => {
-                    let both = [serial.min(*only), serial.max(*only)];
-                    place.insert(Waiting::Several(both.into()));
-                    // The packets that came lately do not show it where others came in between.
-                    self.remember(identity.key);
-                }
-            },
+            Waiting::One(only) => {
+                let both = [serial.min(*only), serial.max(*only)];
+                *own = Waiting::Several(both.into());
+                // The packets that came lately do not show it where others came in between.
+                self.remember(identity.key);
+            }
         }
     }
 
@@ -95,7 +90,7 @@ impl Index {
         before: impl Fn(Serial) -> bool,
         cost: impl Fn(Serial) -> Option<u64>,
     ) -> Option<(Serial, bool)> {
-        match self.waiting.get(&identity.key)? {
+        match self.waiting.get(identity.key)? {
             Waiting::One(serial) => cost(*serial).map(|_| (*serial, false)),
             Waiting::Several(serials) => {
                 let at = serials.partition_point(|serial| before(*serial));
@@ -106,8 +101,7 @@ impl Index {
     }
 
     pub(in crate::matching) fn remove(&mut self, identity: Identity, serial: Serial) {
-        let Entry::Occupied(mut place) = self.waiting.entry(identity.key) else { return };
-        let empty = match place.get_mut() {
+        self.waiting.remove_if(identity.key, |own| match own {
             Waiting::One(only) => *only == serial,
             Waiting::Several(serials) => {
                 if let Ok(at) = serials.binary_search(&serial) {
@@ -115,10 +109,7 @@ impl Index {
                 }
                 serials.is_empty()
             }
-        };
-        if empty {
-            place.remove();
-        }
+        });
     }
 
     /// The earliest packet that `agrees`, and whether there is more than one.
@@ -127,7 +118,7 @@ impl Index {
         identity: Identity,
         agrees: impl Fn(Serial) -> bool,
     ) -> Option<(Serial, bool)> {
-        match self.waiting.get(&identity.key)? {
+        match self.waiting.get(identity.key)? {
             Waiting::One(serial) => agrees(*serial).then_some((*serial, false)),
             Waiting::Several(serials) => {
                 let mut fitting = serials.iter().copied().take(MAX_ALIKE).filter(|serial| agrees(*serial));

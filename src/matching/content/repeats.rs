@@ -5,7 +5,6 @@
 //! counterpart is left open.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 
 use crate::analysis::limits::COPY_WINDOW_NS;
 use crate::analysis::state::traffic::copies::chain::Chain;
@@ -43,14 +42,10 @@ impl Repeats {
             }
             self.latest.pop_front();
             // A later packet of the chain is still remembered.
-            if let Entry::Occupied(chain) = self.chains.entry(key)
-                && chain.get().latest() == Some(time)
-            {
-                chain.remove();
-            }
+            self.chains.remove_if(key, |chain| chain.latest() == Some(time));
         }
         let key = identity.key ^ identity.whole.unwrap_or_default();
-        let own = self.chains.entry(key).or_insert(Chain::EMPTY);
+        let (own, _) = self.chains.entry(key, || Chain::EMPTY)?;
         let chain = own.before(ns);
         *own = chain.then(ns);
         self.latest.push_back((ns, key));
@@ -58,10 +53,10 @@ impl Repeats {
             return None;
         }
         self.seen += 1;
-        if self.again.len() >= MOST && !self.again.contains_key(&key) {
+        if self.again.len() >= MOST && self.again.get(key).is_none() {
             return Some(true);
         }
-        let again = self.again.entry(key).or_default();
+        let (again, _) = self.again.entry(key, || 0)?;
         *again = again.saturating_add(1);
         Some(*again <= RARE)
     }

@@ -22,6 +22,7 @@ const JOINED: i32 = 8;
 const WIDEST: usize = 4_096;
 
 impl Quantiles {
+    #[inline]
     pub(in crate::matching) fn add(&mut self, ns: i64) {
         if self.count == 0 {
             (self.least, self.most) = (ns, ns);

@@ -1,13 +1,16 @@
 //! What the pairs add up to, by SA and by size.
 
+mod headers;
+
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
+use self::headers::HeaderRuns;
 use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
-use super::sizes::SizeTallies;
+use super::sizes::{SizeTallies, SizedPair};
 use crate::analysis::limits::FIRST_LISTED;
 use crate::matching::limits::MAX_EXAMPLES;
 use crate::matching::packets::flows::FlowId;
@@ -16,7 +19,7 @@ use crate::matching::packets::mapping::Mapping;
 use crate::matching::packets::prefix::Prefix;
 use crate::matching::spread::TimeSpread;
 use crate::matching::{PairSettings, TunnelKey, id};
-use crate::model::pairs::{EthernetPad, HeaderCopy, Pair};
+use crate::model::pairs::{EthernetPad, Pair};
 use crate::model::report::Pattern;
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos, Timestamp};
@@ -82,7 +85,7 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) times: Quantiles,
     pub(in crate::matching) cut_through: Quantiles,
     pub(in crate::matching) store_and_forward: Quantiles,
-    pub(in crate::matching) header: HeaderCopy,
+    pub(in crate::matching) header: HeaderRuns,
     pub(in crate::matching) sizes: SizeTallies,
     pub(in crate::matching) mapping: Option<Mapping>,
     pub(in crate::matching) ah_bytes: Option<u16>,
@@ -170,7 +173,7 @@ impl Tally {
             times: Quantiles::default(),
             cut_through: Quantiles::default(),
             store_and_forward: Quantiles::default(),
-            header: HeaderCopy::default(),
+            header: HeaderRuns::default(),
             sizes: SizeTallies::default(),
             mapping: None,
             ah_bytes: None,
@@ -304,7 +307,7 @@ impl Tally {
         sa.confidence += f64::from(confidence);
         sa.ambiguous += u64::from(confidence < SURE);
         sa.guessed += u64::from(confidence < TIMED);
-        headers(&mut sa.header, packet, &plain);
+        sa.header.add(packet.marks, plain.marks);
         // Neighbours are mostly of one flow.
         if self.last_flow != Some((plain.flow, packet.sa)) {
             self.flow_sa.insert(plain.flow, packet.sa);
@@ -325,7 +328,7 @@ impl Tally {
             let size = sa.sizes.tally(plain.bytes, &mut self.sizes);
             self.refused_sizes += u64::from(size.is_none());
             if let Some(size) = size {
-                size.add(packet, plain.bytes, basis, mapping, carried);
+                size.add(SizedPair::of(packet, plain.bytes, basis, mapping, carried));
                 if let Some((_, last)) = latency {
                     match &mut size.times {
                         Some(times) => times.add(last),
@@ -350,6 +353,14 @@ impl Tally {
             plain_time_ns: plain.time.ns(),
             tunnel_time_ns: packet.time.ns(),
         })
+    }
+
+    /// Sums up what is only counted yet.
+    pub(in crate::matching) fn settle(&mut self) {
+        for sa in &mut self.sas {
+            sa.sizes.settle();
+            sa.header.settle();
+        }
     }
 
     /// Notes the addresses of a pair's flow.
@@ -457,28 +468,4 @@ fn carried(packet: &Tunnelled, plain: &Plain, mapping: Option<Mapping>) -> Optio
     } else {
         (esp == with).then_some(true)
     }
-}
-
-fn headers(header: &mut HeaderCopy, packet: &Tunnelled, plain: &Plain) {
-    let (outer, inner) = (packet.marks, plain.marks);
-    let same = |mask: u8| outer.tos & mask == inner.tos & mask;
-    let (dscp, ecn) = (0xfc, 0x03);
-    *if same(dscp) { &mut header.dscp_same } else { &mut header.dscp_other } += 1;
-    *if same(ecn) { &mut header.ecn_same } else { &mut header.ecn_other } += 1;
-    if inner.tos & dscp != 0 {
-        header.dscp_marked += 1;
-        header.dscp_marked_same += u64::from(same(dscp));
-    }
-    if let (Some(outer), Some(inner)) = (outer.dont_fragment, inner.dont_fragment) {
-        *match (inner, outer) {
-            (true, true) => &mut header.df_copied,
-            (false, true) => &mut header.df_set,
-            (true, false) => &mut header.df_cleared,
-            (false, false) => &mut header.df_unset,
-        } += 1;
-    }
-    let copied = outer.ttl == inner.ttl || outer.ttl == inner.ttl.saturating_sub(1);
-    *if copied { &mut header.ttl_copied } else { &mut header.ttl_own } += 1;
-    header.outer_ttl_min = Some(header.outer_ttl_min.map_or(outer.ttl, |least| least.min(outer.ttl)));
-    header.outer_ttl_max = Some(header.outer_ttl_max.map_or(outer.ttl, |most| most.max(outer.ttl)));
 }

@@ -24,12 +24,24 @@ pub(in crate::matching) struct Stamps {
     /// What all times are multiples of, in nanoseconds.
     step: i64,
     frames: u64,
+    /// The latest of them.
+    latest: i64,
 }
 
 impl Stamps {
     pub(in crate::matching) fn see(&mut self, ns: i64) {
         self.frames += 1;
-        if self.step != 1 && ns.checked_rem(self.step) != Some(0) {
+        if self.step == 1 {
+            return;
+        }
+        // Where it is near the one before, which is a multiple, a short division tells.
+        let near = u32::try_from(ns.abs_diff(self.latest)).ok().zip(u32::try_from(self.step).ok());
+        self.latest = ns;
+        let rest = match near {
+            Some((apart, step)) => apart.checked_rem(step).map(i64::from),
+            None => ns.checked_rem(self.step),
+        };
+        if rest != Some(0) {
             self.step = common(self.step, ns);
         }
     }

@@ -19,6 +19,7 @@ impl Default for Extremes {
 }
 
 impl Extremes {
+    #[inline]
     fn add(&mut self, difference: i64) {
         (self.least, self.most) = (self.least.min(difference), self.most.max(difference));
     }

@@ -37,12 +37,22 @@ impl Matcher {
     pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], contradicted: bool) {
         let mut lanes: HashMap<FlowId, usize, FixedState> = HashMap::default();
         let mut left: BTreeMap<usize, LeftOfLane> = BTreeMap::new();
+        // Packets go both ways, and neighbours of one way are mostly of one flow.
+        let mut latest: [Option<(FlowId, usize)>; 2] = [None; 2];
         for packet in held.iter() {
-            let Some(lane) = self.order.lane(packet.sa) else { continue };
-            match packet.fate {
-                TunnelledFate::Alone => left.entry(lane).or_default().tunnelled += 1,
+            match &packet.fate {
+                TunnelledFate::Alone => {
+                    if let Some(lane) = self.order.lane(packet.sa) {
+                        left.entry(lane).or_default().tunnelled += 1;
+                    }
+                }
                 TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, .. }) => {
-                    lanes.insert(plain.flow, lane);
+                    let Some(lane) = self.order.lane(packet.sa) else { continue };
+                    if let Some(latest) = latest.get_mut(lane)
+                        && latest.replace((plain.flow, lane)) != Some((plain.flow, lane))
+                    {
+                        lanes.insert(plain.flow, lane);
+                    }
                 }
                 _ => {}
             }
@@ -60,10 +70,14 @@ impl Matcher {
                 || self.proofs.get(lane).is_some_and(Proof::is_open)
                 || left.get(&lane).is_some_and(|left| left.is_crossed())
         };
+        let doubted = [0, 1].map(is_doubted);
+        if doubted == [false; 2] {
+            return;
+        }
         for packet in held {
             if let TunnelledFate::Paired(pairing) = &mut packet.fate
                 && pairing.basis == PairBasis::Order
-                && self.order.lane(packet.sa).is_some_and(is_doubted)
+                && self.order.lane(packet.sa).and_then(|lane| doubted.get(lane)) == Some(&true)
             {
                 pairing.confidence = pairing.confidence.min(IN_DOUBT);
             }

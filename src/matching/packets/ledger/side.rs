@@ -19,12 +19,14 @@ impl<T> Default for Side<T> {
 }
 
 impl<T> Side<T> {
+    #[inline]
     pub(in crate::matching) fn push(&mut self, packet: T) -> Serial {
         self.packets.push_back(packet);
         self.next() - 1
     }
 
     /// The number that the next packet gets.
+    #[inline]
     pub(in crate::matching) fn next(&self) -> Serial {
         self.first + self.packets.len() as u64
     }
@@ -43,11 +45,13 @@ impl<T> Side<T> {
         self.packets.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
     }
 
+    #[inline]
     pub(in crate::matching) fn front(&self) -> Option<&T> {
         self.packets.front()
     }
 
     /// Drops the front.
+    #[inline]
     pub(in crate::matching) fn skip(&mut self) {
         if self.packets.pop_front().is_some() {
             self.first += 1;
