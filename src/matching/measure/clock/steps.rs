@@ -5,6 +5,10 @@
 
 /// Pairs on either side of a step that lasts.
 const PAIRS: u64 = 16;
+/// Steps that clocks are set by, and no path changes by: the NTP daemon slews its clock by what is less (ntpd, step threshold of 128 ms). Of these so
+/// many pairs on either side are enough.
+const SET_NS: i64 = 128_000_000;
+const PAIRS_OF_SET: u64 = 4;
 /// How many times the usual change from pair to pair a step must be: a queue that fills changes the delay packet by packet.
 const TIMES: i64 = 16;
 /// By how much clocks may drift apart, as 1 in N.
@@ -27,7 +31,9 @@ impl LastingStep {
     /// The room between the two sides, where none of their delays overlap.
     fn lasting(&self) -> Option<i64> {
         let room = self.least_above.saturating_sub(self.most_below);
-        (self.below >= PAIRS && self.above >= PAIRS && room > 0).then_some(room.min(self.by))
+        let step = room.min(self.by);
+        let enough = if step >= SET_NS { PAIRS_OF_SET } else { PAIRS };
+        (self.below >= enough && self.above >= enough && room > 0).then_some(step)
     }
 }
 
@@ -129,7 +135,16 @@ mod tests {
         assert_eq!(steps((0..200).map(spike), 0..90), None);
         let queue = |at: i64| 50_000 + (at - 100).clamp(0, 30) * 1_200_000;
         assert_eq!(steps((0..200).map(queue), 0..90), None, "a queue fills");
-        let few = |at: i64| if at < 195 { 50_000 } else { 2_000_050_000 };
-        assert_eq!(steps((0..200).map(few), 0..90), None, "too few pairs behind it");
+        let few = |at: i64| if at < 190 { 50_000 } else { 100_050_000 };
+        assert_eq!(steps((0..200).map(few), 0..90), None, "too few pairs behind it for a path that changed");
+    }
+
+    #[test]
+    fn few_pairs_tell_that_a_clock_was_set() {
+        let up = |at: i64, from: i64| if at < from { 50_000 } else { 2_000_050_000 };
+        assert!(steps((0..200).map(|at| up(at, 195)), 0..90).is_some());
+        assert_eq!(steps((0..200).map(|at| up(at, 198)), 0..90), None, "two packets that came late");
+        let down = |at: i64| if at < 5 { 2_000_050_000 } else { 50_000 };
+        assert!(steps((0..200).map(down), 150..200).is_some());
     }
 }
