@@ -5,8 +5,8 @@
 
 /// Pairs on either side of a step that lasts.
 const PAIRS: u64 = 16;
-/// Steps that clocks are set by, and no path changes by: the NTP daemon slews its clock by what is less (ntpd, step threshold of 128 ms). Of these so
-/// many pairs on either side are enough.
+/// The least step that is a clock that was set, or a path that changed for good, rather than a queue: ntpd steps a clock from 128 ms on and slews it
+/// below. For such a step fewer pairs on either side are enough.
 const SET_NS: i64 = 128_000_000;
 const PAIRS_OF_SET: u64 = 4;
 /// How many times the usual change from pair to pair a step must be: a queue that fills changes the delay packet by packet.

@@ -69,7 +69,8 @@ impl SortedBlock {
 /// The value at a place of two sorted lists together.
 #[inline]
 fn at_place(one: &[i64], other: &[i64], place: usize) -> Option<i64> {
-    // So many of the one list and the others of the other: the greatest of them is least where they are the least of all.
+    // The `place + 1` least values are some first values of one list and some of the other. For every way to divide that number the greater of
+    // the two last ones is at least the value sought, and for the right division it is that value.
     let count = place + 1;
     let greatest = |from: &[i64], count: usize| {
         count.checked_sub(1).map_or(i64::MIN, |last| from.get(last).copied().unwrap_or(i64::MAX))
@@ -98,9 +99,9 @@ fn of_few(values: &[i64]) -> Option<i64> {
 
 /// The value in the middle; of an even number, the upper one. The values change places.
 pub(in crate::matching) fn median_in(values: &mut [i64]) -> Option<i64> {
-    /// From so many values on they are counted first.
+    /// The least number of values for which counting by ranges is worth it.
     const MANY: usize = 128;
-    /// Ranges that they are counted in.
+    /// How many ranges of values are counted.
     const RANGES: usize = 256;
     if values.len() <= 4 * BLOCK {
         return of_few(values);

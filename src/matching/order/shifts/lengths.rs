@@ -25,7 +25,8 @@ impl PartLengths {
         Some(lengths)
     }
 
-    /// Whether so many lengths contradict the shift that no times can make up for it; `usual`: what the changes of the delay cost without it.
+    /// Whether the lengths that contradict the shift are enough to rule it out, whatever the times say. `usual`: the cost of each change of the
+    /// delay in the part as it is paired.
     pub(super) fn suffice(&self, shift: isize, usual: &[f32; LONGEST], enough: f64) -> bool {
         let by = shift.unsigned_abs();
         let (Some(esp), Some(made)) = (self.esp.get(..self.count), self.made.get(..self.count)) else { return false };
