@@ -113,8 +113,9 @@ fn parts(bytes: u32, size: &SizeTally, known: &Known) -> Option<Parts> {
     if let Some((least, most)) = size.esp {
         let family = known.family.filter(|_| least == most && size.basis == [0, 0, size.frames])?;
         let (ip, gre) = match known.inside? {
-            Inside::Packet => (0, 0),
+            Inside::Packet | Inside::IpInIp => (0, 0),
             Inside::Gre(gre) => (0, gre),
+            Inside::Ah(_) => return None,
             Inside::Tunnel(ip, gre) => (ip, gre),
             // The packet's own header stands outside and is no overhead.
             Inside::Payload(header) => {

@@ -37,7 +37,10 @@ impl Given {
     }
 
     pub(super) fn of(&self, sa: &SaKey) -> Option<Mapping> {
-        self.exact.get(sa).or_else(|| self.open.get(&sa.spi)).or(self.all.as_ref()).copied()
+        let mapping = *self.exact.get(sa).or_else(|| self.open.get(&sa.spi)).or(self.all.as_ref())?;
+        let is_v6 = !sa.src.is_v4();
+        let inside = if is_v6 && mapping.inside.transport() { Inside::Payload(40) } else { mapping.inside };
+        Some(Mapping { inside, ..mapping })
     }
 }
 

@@ -58,7 +58,7 @@ pub struct Inference {
 }
 
 /// So many bits less and a family is not reckoned with.
-const MARGIN: i32 = 5;
+pub(crate) const MARGIN: i32 = 5;
 /// So many bits less and a family is no candidate.
 const FAR: i32 = 2 * MARGIN;
 /// Members rarer than this do not make a verdict doubtful: algorithms for Fibre Channel, and the never deployed.
@@ -91,6 +91,11 @@ impl Catalogue {
     /// The families that can make at least nine in ten of these lengths of ESP packets, the likeliest by IV and use first.
     #[must_use]
     pub fn families(&self, lengths: &[u32], iv: IvPattern) -> Vec<Family> {
+        self.weighed(lengths, iv).into_iter().map(|(_, family)| family).collect()
+    }
+
+    /// The same, each with its evidence in bits: 0 is the most.
+    pub(crate) fn weighed(&self, lengths: &[u32], iv: IvPattern) -> Vec<(i32, Family)> {
         let makes = |family: Family| {
             let made = lengths.iter().filter(|length| family.allows(**length, family.block)).count();
             made * 10 >= lengths.len() * 9
@@ -102,7 +107,12 @@ impl Catalogue {
             .map(|fit| (iv_bits(fit, iv, WIDEST) + fit.common, fit.family))
             .collect();
         fits.sort_by_key(|(evidence, family)| (std::cmp::Reverse(*evidence), *family));
-        fits.into_iter().map(|(_, family)| family).collect()
+        fits
+    }
+
+    /// Whether only ciphers and integrity algorithms that are hardly ever met make up this family: what fits no other fits none.
+    pub(crate) fn is_rare(&self, family: Family) -> bool {
+        !self.families.iter().any(|fit| fit.family == family && fit.common > RARE)
     }
 
     /// The transforms of these families, the rare ones only where there are no others.

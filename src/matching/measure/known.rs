@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::tally::SaTally;
 use crate::matching::TunnelKey;
-use crate::matching::packets::mapping::{Inside, consistent};
+use crate::matching::packets::mapping::{Inside, Mapping, SharedAddresses, candidates};
+use crate::matching::packets::prefix::Prefix;
 use crate::model::Protocol;
 use crate::model::report::{Name, SaMode, TransformBasis, TransformReport};
-use crate::transform::inference::{Catalogue, Family, family_name};
+use crate::transform::inference::{self, Catalogue, Family, family_name};
 use crate::transform::iv::IvPattern;
 
 /// What the pairs of an SA say about its transform.
@@ -26,43 +27,28 @@ impl Known {
         };
         let lengths: Vec<(u32, u32)> =
             sa.sizes.iter().filter_map(|(inner, size)| Some((inner, size.esp.filter(|(a, b)| a == b)?.0))).collect();
-        let distinct: Vec<u32> = lengths.iter().map(|(_, esp)| *esp).collect();
-        let families = catalogue.families(&distinct, iv);
-        let fitting = consistent(&lengths, &families, mapping.inside, mapping.floor);
-        let first = fitting.first().copied();
-        let same_cipher = first.is_some_and(|first| fitting.iter().all(|f| (f.block, f.iv) == (first.block, first.iv)));
-        let same_icv = first.is_some_and(|first| fitting.iter().all(|f| f.icv == first.icv));
-        let candidates: Vec<Name> = catalogue.members(&fitting).map(|esp| Name::from(esp.to_string())).collect();
+        let fitting = Fitting::of(sa, mapping, &lengths, (catalogue, iv));
+        let first = fitting.families.first().copied();
+        let usual = first.filter(|first| !catalogue.is_rare(*first));
+        let all = |same: &dyn Fn(&Family, &Family) -> bool| {
+            first.is_some_and(|first| fitting.families.iter().all(|family| same(&first, family)))
+        };
+        let same_cipher = all(&|a, b| (a.block, a.iv) == (b.block, b.iv));
+        let same_icv = all(&|a, b| a.icv == b.icv);
+        let candidates: Vec<Name> = catalogue.members(&fitting.families).map(|esp| esp.to_string().into()).collect();
         let name =
-            first.filter(|_| same_cipher).map(|first| Name::from(family_name(first, same_icv.then_some(first.icv))));
-        let evidence = format!(
-            "{} {}, {}.",
-            if fitting.len() == 1 {
-                "one combination of block, IV and ICV fits".to_owned()
-            } else {
-                format!("{} combinations of block, IV and ICV fit", fitting.len())
-            },
-            if lengths.len() == 1 {
-                "the ESP length of the one packet size".to_owned()
-            } else {
-                format!("the ESP lengths of all {} packet sizes", lengths.len())
-            },
-            mapping.inside.name(),
-        );
+            usual.filter(|_| same_cipher).map(|first| Name::from(family_name(first, same_icv.then_some(first.icv))));
         Self {
             report: TransformReport {
                 basis: if first.is_some() { TransformBasis::Inferred } else { TransformBasis::Unknown },
                 name,
                 candidates: Arc::from(candidates),
-                evidence: Some(evidence.into()),
+                evidence: Some(fitting.evidence(lengths.len(), first.is_some() && usual.is_none()).into()),
                 ..TransformReport::default()
             },
-            mode: match mapping.inside {
-                Inside::Packet | Inside::Tunnel(..) => SaMode::Tunnel,
-                Inside::Gre(_) | Inside::Payload(_) => SaMode::Transport,
-            },
-            family: first.filter(|_| fitting.len() == 1),
-            inside: Some(mapping.inside),
+            mode: fitting.mode(),
+            family: usual.filter(|_| fitting.single),
+            inside: fitting.insides.first().copied(),
         }
     }
 
@@ -86,4 +72,79 @@ impl Known {
         let report = TransformReport { basis, name: name.map(Name::from), ..TransformReport::default() };
         Self { report, mode, family: None, inside: None }
     }
+}
+
+/// All that makes the lengths of the pairs of an SA.
+struct Fitting {
+    /// One family with one of what may be inside, no other.
+    single: bool,
+    /// Each once, the likeliest first.
+    families: Vec<Family>,
+    /// Each once, the likeliest first.
+    insides: Vec<Inside>,
+}
+
+impl Fitting {
+    fn of(sa: &SaTally, found: Mapping, lengths: &[(u32, u32)], (catalogue, iv): (&Catalogue, IvPattern)) -> Self {
+        let distinct: Vec<u32> = lengths.iter().map(|(_, esp)| *esp).collect();
+        let mut all = candidates(catalogue.weighed(&distinct, iv), &possible(sa, found.inside));
+        all.retain(|(_, inside, family)| {
+            let mapping = Mapping { family: *family, inside: *inside, floor: found.floor };
+            lengths.iter().all(|(inner, esp)| mapping.esp(*inner) == Some(*esp))
+        });
+        // What else may be inside is told apart by what is usual, too, not by lengths alone.
+        let (most, usual) = all.first().map_or((0, found.inside), |(most, usual, _)| (*most, *usual));
+        all.retain(|(bits, inside, _)| *inside == usual || *bits > most - inference::MARGIN);
+        let (mut families, mut insides) = (Vec::new(), Vec::new());
+        for (_, inside, family) in &all {
+            if !families.contains(family) {
+                families.push(*family);
+            }
+            if !insides.contains(inside) {
+                insides.push(*inside);
+            }
+        }
+        if insides.is_empty() {
+            insides.push(found.inside);
+        }
+        Self { single: all.len() == 1, families, insides }
+    }
+
+    fn mode(&self) -> SaMode {
+        let all = |transport: bool| self.insides.iter().all(|inside| inside.transport() == transport);
+        match (all(false), all(true)) {
+            (true, _) => SaMode::Tunnel,
+            (_, true) => SaMode::Transport,
+            _ => SaMode::Unknown,
+        }
+    }
+
+    /// In words. `rare`: only ciphers that are hardly ever met are among what fits.
+    fn evidence(&self, sizes: usize, rare: bool) -> String {
+        let fit = match self.families.len() {
+            1 => "one combination of block, IV and ICV fits".to_owned(),
+            count => format!("{count} combinations of block, IV and ICV fit"),
+        };
+        let lengths = match sizes {
+            1 => "the ESP length of the one packet size".to_owned(),
+            sizes => format!("the ESP lengths of all {sizes} packet sizes"),
+        };
+        let only = if rare { " Only ciphers that are hardly ever met are among them." } else { "" };
+        format!("{fit} {lengths}, {}.{only}", Inside::names(&self.insides))
+    }
+}
+
+/// What may be inside the ESP of this SA by the addresses of its pairs, besides what they were found with.
+fn possible(sa: &SaTally, found: Inside) -> Vec<(i32, Inside)> {
+    // Lengths do not tell it from tunnel mode: it was found only because transport mode is stated.
+    if found == Inside::IpInIp {
+        return vec![(0, found)];
+    }
+    let TunnelKey::Sa(key) = sa.key else { return vec![(0, found)] };
+    let is = |prefix: Option<Prefix>, address| prefix.is_some_and(|prefix| prefix.is(address));
+    let mut all = Inside::possible(key.src, SharedAddresses::of(is(sa.src, key.src), is(sa.dst, key.dst)));
+    if !all.iter().any(|(_, inside)| *inside == found) {
+        all.push((0, found));
+    }
+    all
 }

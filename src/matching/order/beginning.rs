@@ -16,15 +16,11 @@ use crate::matching::limits::MAX_WAITING;
 use crate::matching::order::pairs::{SAMPLE, SaInfo};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Ledger, PlainFate, Serial};
-use crate::matching::packets::mapping;
-use crate::matching::packets::mapping::{Lengths, Mapping, Mappings};
+use crate::matching::packets::mapping::{Mapping, Mappings};
 use crate::transform::inference::Catalogue;
-use crate::transform::iv::IvPattern;
 
 /// Packets in the tunnel that are taken from the beginning; as many are taken of the rarest lengths.
 const FIRST: usize = SAMPLE / 2;
-/// SAs whose transform is looked for; more have the first one's.
-const FITTED: usize = 64;
 /// The step of most timestamps of both captures, in nanoseconds.
 const STEP: i64 = 2_000;
 /// By how much clocks may drift apart.
@@ -246,34 +242,6 @@ impl Search<'_> {
         sample.append(&mut rare);
         sample.sort_by_key(|packet| packet.ns);
         sample
-    }
-
-    /// The mapping of each SA, from lengths alone; `None` where no SA has one.
-    fn fit(&self, lane: &Lane, plain: &[PlainItem]) -> Option<Mappings> {
-        let mut inner = Lengths::new();
-        for item in plain {
-            *inner.entry(item.bytes).or_default() += 1;
-        }
-        let mut esp: BTreeMap<u32, Lengths> = BTreeMap::new();
-        for item in lane.tunnelled() {
-            let packet = self.ledger.tunnel.get(item.serial).filter(|packet| packet.complete);
-            if let Some(length) = packet.and_then(|packet| packet.esp) {
-                *esp.entry(item.sa).or_default().entry(length).or_default() += 1;
-            }
-        }
-        let mut by_packets: Vec<(u32, &Lengths)> = esp.iter().map(|(sa, lengths)| (*sa, lengths)).collect();
-        by_packets.sort_by_key(|(sa, lengths)| (std::cmp::Reverse(lengths.values().sum::<u32>()), *sa));
-        let mut mappings = Mappings::default();
-        for (sa, lengths) in by_packets.into_iter().take(FITTED) {
-            let iv = self.sas.get(sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
-            let fits = |(_, share): &(Mapping, f64)| *share >= 0.2;
-            let stated = self.given.get(&sa).map(|given| mapping::stated(given, &inner, lengths));
-            let found = stated.filter(fits).or_else(|| mapping::fit(&inner, lengths, self.catalogue, iv).filter(fits));
-            if let Some((found, _)) = found {
-                mappings.insert(sa, found);
-            }
-        }
-        (!mappings.is_empty()).then_some(mappings)
     }
 }
 

@@ -1,17 +1,20 @@
-//! The mapping of lengths, once times say which packets belong together.
+//! The mapping of lengths of each SA: by lengths alone, and once times say which packets belong together.
 //!
 //! Lengths alone, without their order, may fit a mapping that is off by a few bytes: where blocks are long, most of the packets then still
 //! find their partner and the rest look lost. Pairs by time decide between the mappings that are possible.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::beginning::Search;
 use super::delay::Delay;
 use super::lane::{Lane, PlainItem, TunnelItem};
+use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::Ledger;
-use crate::matching::packets::mapping::{Inside, Mapping};
+use crate::matching::packets::mapping::{self, Inside, Lengths, Mapping, Mappings, SharedAddresses, candidates};
 use crate::transform::iv::IvPattern;
 
+/// SAs whose transform is looked for; more have the first one's.
+const FITTED: usize = 64;
 /// Packets of an SA that are looked at, and plaintext packets for each of them.
 const PACKETS: usize = 512;
 const NEAR: usize = 8;
@@ -33,11 +36,56 @@ struct TimedLengths {
     near: Vec<u32>,
 }
 
+impl Search<'_> {
+    /// What may be inside the ESP of an SA, if packets of these flows are.
+    fn possible(&self, sa: u32, flows: &BTreeSet<FlowId>) -> Vec<(i32, Inside)> {
+        let Some(info) = self.sas.get(sa as usize) else { return Vec::new() };
+        let shared = |flow: &FlowId| match self.ledger.flows.key(*flow) {
+            Some(key) => SharedAddresses::of(key.src == info.src, key.dst == info.dst),
+            None => SharedAddresses::One,
+        };
+        Inside::possible(info.src, flows.iter().map(shared).max().unwrap_or(SharedAddresses::None))
+    }
+
+    /// The mapping of each SA, from lengths alone; `None` where no SA has one.
+    pub(super) fn fit(&self, lane: &Lane, plain: &[PlainItem]) -> Option<Mappings> {
+        let mut inner = Lengths::new();
+        for item in plain {
+            *inner.entry(item.bytes).or_default() += 1;
+        }
+        let mut esp: BTreeMap<u32, Lengths> = BTreeMap::new();
+        for item in lane.tunnelled() {
+            let packet = self.ledger.tunnel.get(item.serial).filter(|packet| packet.complete);
+            if let Some(length) = packet.and_then(|packet| packet.esp) {
+                *esp.entry(item.sa).or_default().entry(length).or_default() += 1;
+            }
+        }
+        let mut by_packets: Vec<(u32, &Lengths)> = esp.iter().map(|(sa, lengths)| (*sa, lengths)).collect();
+        by_packets.sort_by_key(|(sa, lengths)| (std::cmp::Reverse(lengths.values().sum::<u32>()), *sa));
+        let flows: BTreeSet<FlowId> = plain.iter().map(|item| item.flow).collect();
+        let mut mappings = Mappings::default();
+        for (sa, lengths) in by_packets.into_iter().take(FITTED) {
+            let iv = self.sas.get(sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
+            let fits = |(_, share): &(Mapping, f64)| *share >= 0.2;
+            let possible = self.possible(sa, &flows);
+            let stated = self.given.get(&sa).map(|given| mapping::stated(given, &inner, lengths, &possible));
+            let found = stated
+                .filter(fits)
+                .or_else(|| mapping::fit(&inner, lengths, (self.catalogue, iv), &possible).filter(fits));
+            if let Some((found, _)) = found {
+                mappings.insert(sa, found);
+            }
+        }
+        (!mappings.is_empty()).then_some(mappings)
+    }
+}
+
 /// Replaces the mapping of each SA of a lane of which another one explains more of the packets at these times. `plain` is in order of time.
 ///
 /// Whether any was replaced. Given transforms stay.
 pub(in crate::matching) fn refit(lane: &mut Lane, plain: &[PlainItem], search: &Search<'_>, delay: Delay) -> bool {
     let mut changed = false;
+    let flows: BTreeSet<FlowId> = plain.iter().map(|item| item.flow).collect();
     let sights = sights(lane, plain, search.ledger, delay);
     let is_given = |sa: u32| search.given.contains_key(&sa);
     for (sa, sights) in &sights {
@@ -48,15 +96,14 @@ pub(in crate::matching) fn refit(lane: &mut Lane, plain: &[PlainItem], search: &
         }
         let lengths: Vec<u32> = sights.iter().map(|sight| sight.esp).collect();
         let iv = search.sas.get(*sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
-        let families = search.catalogue.families(&lengths, iv);
+        let possible = search.possible(*sa, &flows);
+        let candidates = candidates(search.catalogue.weighed(&lengths, iv), &possible);
         let mut best = (least + (least / OF).max(MORE) - 1, None);
-        for inside in Inside::ALL {
-            for family in &families {
-                let other = Mapping { family: *family, inside, floor: own.floor };
-                let count = explained(&other, sights);
-                if count > best.0 {
-                    best = (count, Some(other));
-                }
+        for (_, inside, family) in candidates {
+            let other = Mapping { family, inside, floor: own.floor };
+            let count = explained(&other, sights);
+            if count > best.0 {
+                best = (count, Some(other));
             }
         }
         if let (_, Some(other)) = best {

@@ -14,6 +14,11 @@ impl Prefix {
         Self { address, bits: 128 }
     }
 
+    /// Whether this address is the only one.
+    pub(in crate::matching) fn is(self, address: Address) -> bool {
+        self.bits == 128 && self.address == address
+    }
+
     pub(in crate::matching) fn cover(&mut self, address: Address) {
         let ((a, b), (c, d)) = (self.address.words(), address.words());
         let common = match (a ^ c).leading_zeros() {

@@ -81,6 +81,11 @@ pub enum Unusual {
 }
 
 impl Unusual {
+    /// Transform of the new SA, if it is another.
+    pub fn rekeyed(self) -> Option<Transform> {
+        if let Self::Rekeyed(transform) = self { Some(transform) } else { None }
+    }
+
     /// Longest time that it adds between two taps.
     pub fn longest_ns(self) -> u64 {
         match self {
