@@ -34,26 +34,28 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
     let before = (encapsulated && !doubted).then_some(missed);
     let (lost_end_to_end, lost_behind_tunnel) = losses.behind(at, Some(bytes), before);
     let mtu = losses.mtus.get(&at).filter(|mtu| bytes > **mtu && encapsulated && missed > 0);
-    let mean = size.map(|size| size.overhead_sum as f64 / frames.max(1) as f64);
-    let predicted = size
+    // Lengths that decided which packets are pairs are no figures.
+    let told = size.filter(|_| !sa.is_chosen_by_mapping());
+    let mean = told.map(|size| size.overhead_sum as f64 / frames.max(1) as f64);
+    let predicted = told
         .filter(|size| size.predicted == size.frames && size.frames > 0)
         .map(|size| size.predicted_sum as f64 / frames as f64);
     let difference = predicted.zip(mean).map(|(predicted, mean)| mean - predicted);
     let l1_plain = l1_of_packet(bytes.into());
-    let l1_tunnel = size.and_then(|size| l1_tunnel(size, f64::from(bytes) + mean?));
+    let l1_tunnel = told.and_then(|size| l1_tunnel(size, f64::from(bytes) + mean?));
     Size {
         sa: sa.name.clone(),
         inner_bytes: bytes.into(),
         frames,
-        outer_bytes_min: size.map(|size| size.outer.0),
-        outer_bytes_max: size.map(|size| size.outer.1),
-        overhead_min_bytes: size.map(|size| size.overhead.0),
-        overhead_max_bytes: size.map(|size| size.overhead.1),
+        outer_bytes_min: told.map(|size| size.outer.0),
+        outer_bytes_max: told.map(|size| size.outer.1),
+        overhead_min_bytes: told.map(|size| size.overhead.0),
+        overhead_max_bytes: told.map(|size| size.overhead.1),
         overhead_of_inner_pct: mean.map(|mean| mean * 100.0 / f64::from(bytes.max(1))),
         l1_plain_bytes: Some(l1_plain),
         l1_tunnel_bytes: l1_tunnel,
         circuit_share_pct: l1_tunnel.map(|l1_tunnel| l1_plain as f64 * 100.0 / l1_tunnel),
-        parts: size.and_then(|size| parts(bytes, size, known)),
+        parts: told.and_then(|size| parts(bytes, size, known)),
         predicted_bytes: predicted.map(|predicted| predicted.round() as i64),
         difference_bytes: difference,
         difference_why: size.zip(difference).filter(|(_, difference)| difference.abs() > 1e-9).map(

@@ -331,7 +331,8 @@ pub struct Size {
     pub inner_bytes: u64,
     /// Pairs whose outer length is known.
     pub frames: u64,
-    /// Least outer IP length, fragments summed; null where every packet of this size was lost.
+    /// Least outer IP length, fragments summed; null where every packet of this size was lost, and where the pairs are a few
+    /// guesses that lengths chose (then none of the lengths in the tunnel is given).
     pub outer_bytes_min: Option<u64>,
     /// Greatest.
     pub outer_bytes_max: Option<u64>,

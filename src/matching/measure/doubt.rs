@@ -95,6 +95,8 @@ pub(in crate::matching) struct Doubt {
     pub(in crate::matching) tunnel: BTreeMap<u32, u64>,
     /// Packets of each way that are missing directly before or behind silences that are no loss.
     pub(in crate::matching) beside: [u64; WAYS],
+    /// Whether packets of the tunnel lie outside the plain capture, unless its clock was set.
+    beyond: bool,
     /// Silences of the tunnel's tap that are no loss.
     quiet: BTreeSet<i64>,
 }
@@ -121,10 +123,11 @@ impl Doubt {
         {
             return Some(reasons::in_a_tick(count, tap));
         }
+        let else_set = if self.beyond && tap == "tunnel" { ", or its clock was set" } else { "" };
         Some(Undetermined {
             alignments: 1,
             reason: format!(
-                "{count} packets are missing while the {tap} capture shows no frame at all: a hole in the capture or an outage"
+                "{count} packets are missing while the {tap} capture shows no frame at all: a hole in the capture or an outage{else_set}"
             )
             .into(),
             decide: "other traffic at that tap (keepalives, the other direction), or the drop counters of the capture".into(),
@@ -158,17 +161,30 @@ impl Matcher {
         self.tally.sas.iter().any(SaTally::is_by_order) && self.ledger.lost.len() > FEW && plain.missed() > FEW
     }
 
+    /// Packets of the tunnel, by way, that lie outside the plain capture if no clock was set.
+    fn beyond(&self) -> [u64; WAYS] {
+        let mut beyond = [0; WAYS];
+        let by_order = self.tally.sas.iter().zip(&self.ledger.sas).filter(|(sa, _)| sa.is_by_order());
+        for (sa, (_, way)) in by_order.filter(|_| !self.settings.one_clock) {
+            beyond.get_mut(*way).into_iter().for_each(|own| *own += sa.uncovered);
+        }
+        beyond
+    }
+
     /// Plaintext packets that are missing in silences of the tunnel's tap.
     fn judge_tunnel(&mut self, doubt: &mut Doubt, passed: [bool; WAYS], pairs: [u64; WAYS]) {
         let sas = &self.ledger.sas;
         let way_of = |sa: u32| sas.get(sa as usize).map(|(_, way)| *way);
         let sa_of = |flow: u32| self.tally.flow_sa.get(&flow).copied();
         let flows = &self.ledger.flows;
+        let beyond = self.beyond();
+        doubt.beyond = beyond.iter().any(|count| *count > 0);
         let known = Known {
             way: |flow: u32| sa_of(flow).filter(|_| flows.is_selected(flow)).and_then(way_of),
             passed,
             skipped: |from: i64, way: usize, count: u64| self.jumps.skipped(from, count, |sa| way_of(sa) == Some(way)),
             pairs,
+            beyond,
             crossed: self.is_crossed(),
         };
         let [_, tunnel] = &self.ledger.silences;
@@ -217,7 +233,8 @@ impl Matcher {
         let sas = &self.ledger.sas;
         let way = |sa: u32| sas.get(sa as usize).map(|(_, way)| *way);
         let crossed = self.is_crossed();
-        let known = Known { way, passed, skipped: |_: i64, _: usize, _: u64| None, pairs, crossed };
+        let beyond = [0; WAYS];
+        let known = Known { way, passed, skipped: |_: i64, _: usize, _: u64| None, pairs, beyond, crossed };
         let [plain, _] = &self.ledger.silences;
         let judged = plain.judge(&known);
         doubt.silent.extend(judged.values().map(|own| Silent::of("plain", own)));

@@ -25,6 +25,9 @@ impl Known {
         let Some(mapping) = sa.mapping.filter(|_| sa.sizes.iter().any(|(_, size)| size.esp.is_some())) else {
             return Self::visible(sa);
         };
+        if sa.is_chosen_by_mapping() {
+            return Self::chosen(sa.matched);
+        }
         let lengths: Vec<(u32, u32)> =
             sa.sizes.iter().filter_map(|(inner, size)| Some((inner, size.esp.filter(|(a, b)| a == b)?.0))).collect();
         let fitting = Fitting::of(sa, mapping, &lengths, (catalogue, iv));
@@ -50,6 +53,20 @@ impl Known {
             family: usual.filter(|_| fitting.single),
             inside: fitting.insides.first().copied(),
         }
+    }
+
+    /// A mapping that chose the few pairs it has makes their lengths, right or wrong.
+    fn chosen(matched: u64) -> Self {
+        let pairs = if matched == 1 { "the one pair".to_owned() } else { format!("the {matched} pairs") };
+        let evidence = format!(
+            "lengths decided which packets are pairs: {pairs} of this SA, by order, are no evidence of its transform."
+        );
+        let report = TransformReport {
+            basis: TransformBasis::Unknown,
+            evidence: Some(evidence.into()),
+            ..TransformReport::default()
+        };
+        Self { report, mode: SaMode::Unknown, family: None, inside: None }
     }
 
     /// Of what is in clear, headers say what it is.

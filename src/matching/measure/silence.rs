@@ -113,6 +113,8 @@ pub(in crate::matching) struct Known<W, N> {
     pub(in crate::matching) skipped: N,
     /// Pairs of each way.
     pub(in crate::matching) pairs: [u64; WAYS],
+    /// Packets of each way that the tap showed before the other capture began or after it ended, by order and the clock of each.
+    pub(in crate::matching) beyond: [u64; WAYS],
     /// Whether packets of both sides have no counterpart, by order: some of them may be each other.
     pub(in crate::matching) crossed: bool,
 }

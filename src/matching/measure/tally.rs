@@ -390,6 +390,15 @@ impl SaTally {
         self.is_by_order() && self.matched < FEW && self.alone + self.uncovered > self.matched * OF
     }
 
+    /// Whether its mapping of lengths has only pairs behind it that the mapping itself chose: few, by order, and guesses or a few of many packets.
+    pub(in crate::matching) const fn is_chosen_by_mapping(&self) -> bool {
+        const FEW: u64 = 32;
+        /// With fewer, packets beyond the other capture count as not found, too.
+        const VERY_FEW: u64 = 4;
+        let unfound = self.alone + if self.matched < VERY_FEW { self.uncovered } else { 0 };
+        self.is_by_order() && self.matched < FEW && (self.guessed * 2 > self.matched || unfound > self.matched)
+    }
+
     /// Whether most packets have equals.
     pub(in crate::matching) const fn is_alike(&self) -> bool {
         self.ambiguous.saturating_mul(2) > self.matched

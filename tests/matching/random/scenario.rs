@@ -32,6 +32,17 @@ pub struct Transform {
     pub clear: bool,
 }
 
+impl Transform {
+    /// What a plaintext packet of so many octets gains in the tunnel.
+    pub fn overhead(self, scenario: &Scenario, inner: u64) -> i64 {
+        let header = |v6: bool| if v6 { 40 } else { 20 };
+        let content = if scenario.transport { inner - header(scenario.inner_v6) } else { inner };
+        let shim = if scenario.nat_t { 8 } else { 0 };
+        let esp = 8 + self.iv + (content + 2).next_multiple_of(self.block) + self.icv;
+        (header(scenario.outer_v6) + shim + esp) as i64 - inner as i64
+    }
+}
+
 /// A part of the time, in per mille of it: from, to.
 pub type Part = (u64, u64);
 

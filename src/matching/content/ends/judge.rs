@@ -45,6 +45,7 @@ impl EndToEnd {
                 passed: [!exit, exit],
                 skipped: |_: i64, _: usize, _: u64| None,
                 pairs,
+                beyond: [0; WAYS],
                 crossed: false,
             };
             let Some(own) = self.silences.get_mut(at) else { continue };

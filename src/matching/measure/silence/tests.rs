@@ -26,6 +26,7 @@ fn verdict(silences: &Silences, passed: bool, skipped: Option<u64>) -> Vec<Verdi
         passed: [passed, false],
         skipped: |_, _, _| skipped,
         pairs: [900, 0],
+        beyond: [0; WAYS],
         crossed: false,
     };
     silences.judge(&known).values().map(|own| own.verdicts[0]).collect()

@@ -12,6 +12,8 @@ const IN_A_LONG_ROW: u64 = 3;
 /// in it, as 1 in N.
 const ADJOINING: u64 = 3;
 const OF_ADJOINING: u64 = 2;
+/// Packets beyond the other capture that may be the missing ones, by a clock that was set: a share of these, as 1 in N.
+const OF_BEYOND: u64 = 2;
 /// How much rarer a row of losses by chance is than one in the capture, in nats.
 const NOT_BY_CHANCE: f64 = 7.0;
 
@@ -100,13 +102,8 @@ impl Silences {
                     continue;
                 }
                 adjoining.get_mut(way).into_iter().for_each(|own| *own = beside);
-                *verdict = Some(match (known.skipped)(from, way, count) {
-                    _ if passed => Verdict::Hole,
-                    Some(skipped) if skipped * 2 >= count => Verdict::Hole,
-                    Some(skipped) if skipped * 10 <= count => Verdict::Loss,
-                    None if silence.border => Verdict::Hole,
-                    _ => Verdict::Open,
-                });
+                let silence = (count, passed, silence.border, of(&known.beyond));
+                *verdict = Some(by_numbers((known.skipped)(from, way, count), silence));
             }
             let hole = verdicts.contains(&Some(Verdict::Hole));
             if !hole && !verdicts.contains(&Some(Verdict::Open)) {
@@ -168,6 +165,18 @@ impl Silences {
             high.saturating_sub(low) as u64
         };
         count(last, silence.from) + count(silence.to, first)
+    }
+}
+
+/// What a silence was by the numbers that the SAs skip over it: `count` packets are missing in it, and so many lie beyond the other capture.
+const fn by_numbers(skipped: Option<u64>, (count, passed, border, beyond): (u64, bool, bool, u64)) -> Verdict {
+    match skipped {
+        _ if passed => Verdict::Hole,
+        Some(skipped) if skipped * 2 >= count => Verdict::Hole,
+        // Numbers that go on prove an outage, unless the clock was set meanwhile: packets behind it then pass for ones beyond the other capture.
+        Some(skipped) if skipped * 10 <= count && beyond * OF_BEYOND < count => Verdict::Loss,
+        None if border => Verdict::Hole,
+        _ => Verdict::Open,
     }
 }
 
