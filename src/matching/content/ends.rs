@@ -208,7 +208,13 @@ impl EndToEnd {
             flow.reach.add(later_ns, !more);
             flow.balance += i64::from(plain.ttl.cmp(&exit.ttl) as i8);
         }
-        let difference = Difference { plain_ns: plain.ns, later_ns, encapsulated: plain.ttl > exit.ttl };
+        let difference = Difference {
+            plain_ns: plain.ns,
+            later_ns,
+            encapsulated: plain.ttl > exit.ttl,
+            by_order: false,
+            guessed: false,
+        };
         let held = Held { difference, src: plain.src, dst: plain.dst, way: plain.ttl.cmp(&exit.ttl), timed: !more };
         self.held.push(held);
         if plain.pattern.is_some() || exit.pattern.is_some() {

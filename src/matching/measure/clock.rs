@@ -7,8 +7,10 @@
 //! two edges: the lines that fit there bound offset and drift.
 
 mod compared;
+mod edge;
 mod steps;
 
+use self::edge::Edge;
 use self::steps::DelaySteps;
 pub(in crate::matching) use crate::model::pairs::ClockBasis as Basis;
 
@@ -19,6 +21,10 @@ pub(in crate::matching) struct Difference {
     pub(in crate::matching) later_ns: i64,
     /// Whether the packet passed the plain tap first.
     pub(in crate::matching) encapsulated: bool,
+    /// Whether nothing but their order says that the two belong together.
+    pub(in crate::matching) by_order: bool,
+    /// Whether the pair is no more than a guess: it says nothing but that its direction has such.
+    pub(in crate::matching) guessed: bool,
 }
 
 /// A line: what the tunnel's clock is ahead of the plain one's.
@@ -75,113 +81,13 @@ pub(in crate::matching) struct Differences {
     steps: [DelaySteps; 2],
 }
 
-/// Differences of one direction: the hull's lower edge, and the sums of all.
-#[derive(Clone, Debug, Default)]
-struct Edge {
-    /// Lower hull, from left to right.
-    hull: Vec<(i64, i64)>,
-    /// Not yet in the hull.
-    fresh: Vec<(i64, i64)>,
-    count: u64,
-    sum_x: i128,
-    sum_y: i128,
-}
-
-/// Points that are put into the hull at once.
-const FRESH: usize = 4_096;
-
-impl Edge {
-    fn add(&mut self, x: i64, y: i64) {
-        self.count += 1;
-        self.sum_x += i128::from(x);
-        self.sum_y += i128::from(y);
-        // Most come in the order of their times: the hull grows at its end.
-        if self.hull.last().is_none_or(|last| last.0 < x) {
-            self.append((x, y));
-            return;
-        }
-        self.fresh.push((x, y));
-        if self.fresh.len() >= FRESH {
-            self.settle();
-        }
-    }
-
-    /// Puts a point that is to the right of all others into the hull.
-    fn append(&mut self, point: (i64, i64)) {
-        while let [.., a, b] = self.hull.as_slice()
-            && !turns_left(*a, *b, point)
-        {
-            self.hull.pop();
-        }
-        self.hull.push(point);
-    }
-
-    /// Andrew's monotone chain over the hull and the fresh points.
-    fn settle(&mut self) {
-        if self.fresh.is_empty() {
-            return;
-        }
-        let mut points = std::mem::take(&mut self.hull);
-        points.append(&mut self.fresh);
-        points.sort_unstable();
-        for point in points {
-            // Of points at one time the lowest came first.
-            if self.hull.last().is_none_or(|last| last.0 != point.0) {
-                self.append(point);
-            }
-        }
-    }
-
-    fn mean(&self) -> (f64, f64) {
-        let count = self.count.max(1) as f64;
-        (self.sum_x as f64 / count, self.sum_y as f64 / count)
-    }
-
-    /// Slope of the edge over the mean of the times, and how far it may be wrong.
-    fn slope(&self) -> Option<(f64, f64)> {
-        let (x, y) = self.mean();
-        let mut edges = self.hull.iter().zip(self.hull.iter().skip(1));
-        let (a, b) = edges.clone().find(|(_, b)| b.0 as f64 >= x).or_else(|| edges.next_back())?;
-        let slope = apart(a.1, b.1) as f64 / apart(a.0, b.0) as f64;
-        let above = y - (a.1 as f64 + slope * (x - a.0 as f64));
-        let span = apart(self.hull.first()?.0, self.hull.last()?.0);
-        Some((slope, (above.max(1.0)) / span as f64))
-    }
-
-    /// The least difference above a line of this slope through the origin.
-    fn intercept(&self, slope: f64) -> Option<f64> {
-        self.hull.iter().map(|(x, y)| *y as f64 - slope * *x as f64).min_by(f64::total_cmp)
-    }
-}
-
-/// Whether the way from `a` over `b` to `c` turns left.
-fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
-    // Spans of captures fit into 64 bits, and their products into 128.
-    let spans = (b.0.checked_sub(a.0), c.1.checked_sub(a.1), b.1.checked_sub(a.1), c.0.checked_sub(a.0));
-    if let (Some(one), Some(other), Some(third), Some(fourth)) = spans {
-        return i128::from(one) * i128::from(other) > i128::from(third) * i128::from(fourth);
-    }
-    let left = product(apart(a.0, b.0), apart(a.1, c.1));
-    let right = product(apart(a.1, b.1), apart(a.0, c.0));
-    left > right
-}
-
-/// A product of two spans. That of centuries does not fit: both sides of a comparison then stick at the same end.
-fn product(one: i128, other: i128) -> i128 {
-    match (i64::try_from(one), i64::try_from(other)) {
-        (Ok(one), Ok(other)) => i128::from(one) * i128::from(other),
-        _ => one.saturating_mul(other),
-    }
-}
-
-/// From one to the other, without overflow.
-fn apart(from: i64, to: i64) -> i128 {
-    i128::from(to) - i128::from(from)
-}
-
 impl Differences {
     pub(in crate::matching) fn add(&mut self, difference: Difference) {
-        let Difference { plain_ns, later_ns, encapsulated } = difference;
+        let Difference { plain_ns, later_ns, encapsulated, by_order, guessed } = difference;
+        if guessed {
+            (if encapsulated { &mut self.encapsulated } else { &mut self.decapsulated }).guesses += 1;
+            return;
+        }
         let (origin_x, origin_y) = *self.origin.get_or_insert((plain_ns, later_ns));
         let (x, y) = (plain_ns.saturating_sub(origin_x), later_ns.saturating_sub(origin_y));
         let [there, back] = &mut self.steps;
@@ -189,10 +95,10 @@ impl Differences {
         own.add(x, if encapsulated { y } else { y.saturating_neg() });
         other.confirm();
         if encapsulated {
-            self.encapsulated.add(x, y);
+            self.encapsulated.add(x, y, by_order);
         } else {
             // Upside down, so that both are lower edges.
-            self.decapsulated.add(x, y.saturating_neg());
+            self.decapsulated.add(x, y.saturating_neg(), by_order);
         }
     }
 
@@ -201,7 +107,7 @@ impl Differences {
         self.encapsulated.settle();
         self.decapsulated.settle();
         let Some((origin_ns, first)) = self.origin else { return Clock::default() };
-        let clock = match (self.encapsulated.count > 0, self.decapsulated.count > 0) {
+        let clock = match (self.encapsulated.is_sound(), self.decapsulated.is_sound()) {
             (true, true) => {
                 let clock = self.between();
                 let step = self.steps.iter().filter_map(DelaySteps::lasting).max().unwrap_or(0);
@@ -209,7 +115,8 @@ impl Differences {
             }
             (true, false) => along(&self.encapsulated, 1.0),
             (false, true) => along(&self.decapsulated, -1.0),
-            (false, false) => return Clock::default(),
+            (false, false) if self.encapsulated.count > 0 => along(&self.encapsulated, 1.0),
+            (false, false) => along(&self.decapsulated, -1.0),
         };
         Clock { origin_ns, offset_ns: first as f64 + clock.offset_ns, ..clock }
     }
@@ -325,12 +232,16 @@ mod tests {
                 plain_ns: shift + true_ns,
                 later_ns: seen + ahead(seen) - true_ns - shift,
                 encapsulated: true,
+                by_order: false,
+                guessed: false,
             });
             let seen = true_ns - 30_000 - scatter * 60;
             differences.add(Difference {
                 plain_ns: shift + true_ns,
                 later_ns: seen + ahead(seen) - true_ns - shift,
                 encapsulated: false,
+                by_order: false,
+                guessed: false,
             });
         }
         differences
@@ -359,7 +270,7 @@ mod tests {
     fn one_direction_leaves_the_offset_open() {
         let mut all = Differences::default();
         for (plain_ns, later_ns) in [(0, 500), (1_000_000, 450), (2_000_000, 700)] {
-            all.add(Difference { plain_ns, later_ns, encapsulated: true });
+            all.add(Difference { plain_ns, later_ns, encapsulated: true, by_order: false, guessed: false });
         }
         let clock = all.clock();
         assert_eq!((clock.basis, clock.uncertainty_ns), (Basis::OneDirection, None));
@@ -370,7 +281,7 @@ mod tests {
     fn a_moment_is_no_drift() {
         let mut all = Differences::default();
         for (plain_ns, later_ns) in [(0, 50_000), (1_000, 60_000), (2_000, 20_000)] {
-            all.add(Difference { plain_ns, later_ns, encapsulated: true });
+            all.add(Difference { plain_ns, later_ns, encapsulated: true, by_order: false, guessed: false });
         }
         let clock = all.clock();
         assert_eq!((clock.drift, clock.drift_uncertainty), (0.0, None));
@@ -382,8 +293,14 @@ mod tests {
         let mut differences = Differences::default();
         for (at, plain_ns) in [i64::MIN + 1, 0, i64::MAX, 5, i64::MAX - 1].into_iter().enumerate() {
             let later_ns = if at % 2 == 0 { i64::MAX } else { i64::MIN };
-            differences.add(Difference { plain_ns, later_ns, encapsulated: true });
-            differences.add(Difference { plain_ns, later_ns: later_ns.saturating_neg(), encapsulated: false });
+            differences.add(Difference { plain_ns, later_ns, encapsulated: true, by_order: false, guessed: false });
+            differences.add(Difference {
+                plain_ns,
+                later_ns: later_ns.saturating_neg(),
+                encapsulated: false,
+                by_order: false,
+                guessed: false,
+            });
         }
         let clock = differences.clock();
         assert!(clock.drift.abs() < STEEPEST, "{clock:?}");

@@ -230,11 +230,13 @@ impl Tally {
 
     /// The two timestamps of a pair that is sure enough to compare clocks by.
     pub(in crate::matching) fn difference(&self, packet: &Tunnelled) -> Option<Difference> {
-        let TunnelledFate::Paired(Pairing { plain, confidence, .. }) = packet.fate else { return None };
+        let TunnelledFate::Paired(Pairing { plain, basis, confidence, .. }) = packet.fate else { return None };
+        let by_order = basis == PairBasis::Order;
         let (plain_ns, tunnel_ns) = (plain.time.ns()?, packet.time.ns()?);
         let encapsulated = self.sas.get(packet.sa as usize)?.encapsulated?;
         let later_ns = tunnel_ns.saturating_sub(plain_ns);
-        (confidence >= SURE).then_some(Difference { plain_ns, later_ns, encapsulated })
+        let guessed = by_order && confidence < TIMED;
+        (guessed || confidence >= SURE).then_some(Difference { plain_ns, later_ns, encapsulated, by_order, guessed })
     }
 
     /// Counts a settled packet; a row where it is a pair and rows are `wanted`.

@@ -1,0 +1,182 @@
+//! The edge along which the differences of one direction lie: their convex hull from below.
+
+/// Differences of one direction: the hull's lower edge, and the sums of all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Edge {
+    /// Of every other pair by order, and of all others. Each bounds the clock alone, only less closely.
+    halves: [LowerHull; 2],
+    /// What counts of both.
+    hull: LowerHull,
+    pub(super) count: u64,
+    by_order: u64,
+    /// Pairs that are no more than guesses.
+    pub(super) guesses: u64,
+    sum_x: i128,
+    sum_y: i128,
+}
+
+/// A lower hull.
+#[derive(Clone, Debug, Default)]
+struct LowerHull {
+    /// From left to right.
+    points: Vec<(i64, i64)>,
+    /// Not yet in the hull.
+    fresh: Vec<(i64, i64)>,
+}
+
+/// Points that are put into the hull at once.
+const FRESH: usize = 4_096;
+/// Pairs by order of one half that show what is usual.
+const FEW: u64 = 8;
+/// How far below all others, in times that these are above their edge on the average, a pair by order lies that is doubted.
+const LONE: f64 = 4.0;
+
+impl Edge {
+    pub(super) fn add(&mut self, x: i64, y: i64, by_order: bool) {
+        self.count += 1;
+        self.sum_x += i128::from(x);
+        self.sum_y += i128::from(y);
+        let [one, other] = &mut self.halves;
+        if by_order && self.by_order.is_multiple_of(2) {
+            one.add(x, y)
+        } else {
+            other.add(x, y)
+        }
+        self.by_order += u64::from(by_order);
+    }
+
+    /// Whether its pairs are more than a few that are sure beside many guesses, which may be chance.
+    pub(super) const fn is_sound(&self) -> bool {
+        const OF_GUESSES: u64 = 8;
+        self.count > 0 && (self.count >= FEW || self.count * OF_GUESSES >= self.guesses)
+    }
+
+    /// Puts all points into the hull that counts: that of one half where the other has a point far below it. A pair by order may be wrong.
+    pub(super) fn settle(&mut self) {
+        self.halves.iter_mut().for_each(LowerHull::settle);
+        let [one, other] = &self.halves;
+        let (depth, other_depth) = (one.depth_below(other), other.depth_below(one));
+        let mean = self.mean();
+        let is_lone =
+            |depth: f64, above: &LowerHull| above.at(mean.0).is_some_and(|edge| depth > LONE * (mean.1 - edge));
+        let all_by_order = self.by_order == self.count && self.count >= 2 * FEW;
+        self.hull = if all_by_order && depth > other_depth && is_lone(depth, other) {
+            other.clone()
+        } else if all_by_order && other_depth > depth && is_lone(other_depth, one) {
+            one.clone()
+        } else {
+            one.with(other)
+        };
+    }
+
+    pub(super) fn mean(&self) -> (f64, f64) {
+        let count = self.count.max(1) as f64;
+        (self.sum_x as f64 / count, self.sum_y as f64 / count)
+    }
+
+    /// Slope of the edge over the mean of the times, and how far it may be wrong.
+    pub(super) fn slope(&self) -> Option<(f64, f64)> {
+        let (x, y) = self.mean();
+        let hull = &self.hull.points;
+        let mut edges = hull.iter().zip(hull.iter().skip(1));
+        let (a, b) = edges.clone().find(|(_, b)| b.0 as f64 >= x).or_else(|| edges.next_back())?;
+        let slope = apart(a.1, b.1) as f64 / apart(a.0, b.0) as f64;
+        let above = y - (a.1 as f64 + slope * (x - a.0 as f64));
+        let span = apart(hull.first()?.0, hull.last()?.0);
+        Some((slope, (above.max(1.0)) / span as f64))
+    }
+
+    /// The least difference above a line of this slope through the origin.
+    pub(super) fn intercept(&self, slope: f64) -> Option<f64> {
+        self.hull.points.iter().map(|(x, y)| *y as f64 - slope * *x as f64).min_by(f64::total_cmp)
+    }
+}
+
+impl LowerHull {
+    fn add(&mut self, x: i64, y: i64) {
+        // Most come in the order of their times: the hull grows at its end.
+        if self.points.last().is_none_or(|last| last.0 < x) {
+            self.append((x, y));
+            return;
+        }
+        self.fresh.push((x, y));
+        if self.fresh.len() >= FRESH {
+            self.settle();
+        }
+    }
+
+    /// Puts a point that is to the right of all others into the hull.
+    fn append(&mut self, point: (i64, i64)) {
+        while let [.., a, b] = self.points.as_slice()
+            && !turns_left(*a, *b, point)
+        {
+            self.points.pop();
+        }
+        self.points.push(point);
+    }
+
+    /// Andrew's monotone chain over the hull and the fresh points.
+    fn settle(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let mut points = std::mem::take(&mut self.points);
+        points.append(&mut self.fresh);
+        points.sort_unstable();
+        for point in points {
+            // Of points at one time the lowest came first.
+            if self.points.last().is_none_or(|last| last.0 != point.0) {
+                self.append(point);
+            }
+        }
+    }
+
+    /// The hull of both.
+    fn with(&self, other: &Self) -> Self {
+        let mut both = Self { points: self.points.clone(), fresh: other.points.clone() };
+        both.settle();
+        both
+    }
+
+    /// Where the edge is at a time; beyond its ends as at them.
+    fn at(&self, x: f64) -> Option<f64> {
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        let mut edges = self.points.iter().zip(self.points.iter().skip(1));
+        let at = edges.find(|(_, b)| b.0 as f64 >= x).map(|(a, b)| {
+            let share = (x - a.0 as f64) / apart(a.0, b.0) as f64;
+            a.1 as f64 + share.max(0.0) * apart(a.1, b.1) as f64
+        });
+        Some(at.unwrap_or(if first.0 as f64 >= x { first.1 } else { last.1 } as f64))
+    }
+
+    /// How far its lowest point is below another hull.
+    fn depth_below(&self, other: &Self) -> f64 {
+        let depths = self.points.iter().filter_map(|(x, y)| Some(other.at(*x as f64)? - *y as f64));
+        depths.max_by(f64::total_cmp).unwrap_or(0.0)
+    }
+}
+
+/// Whether the way from `a` over `b` to `c` turns left.
+fn turns_left(a: (i64, i64), b: (i64, i64), c: (i64, i64)) -> bool {
+    // Spans of captures fit into 64 bits, and their products into 128.
+    let spans = (b.0.checked_sub(a.0), c.1.checked_sub(a.1), b.1.checked_sub(a.1), c.0.checked_sub(a.0));
+    if let (Some(one), Some(other), Some(third), Some(fourth)) = spans {
+        return i128::from(one) * i128::from(other) > i128::from(third) * i128::from(fourth);
+    }
+    let left = product(apart(a.0, b.0), apart(a.1, c.1));
+    let right = product(apart(a.1, b.1), apart(a.0, c.0));
+    left > right
+}
+
+/// A product of two spans. That of centuries does not fit: both sides of a comparison then stick at the same end.
+fn product(one: i128, other: i128) -> i128 {
+    match (i64::try_from(one), i64::try_from(other)) {
+        (Ok(one), Ok(other)) => i128::from(one) * i128::from(other),
+        _ => one.saturating_mul(other),
+    }
+}
+
+/// From one to the other, without overflow.
+fn apart(from: i64, to: i64) -> i128 {
+    i128::from(to) - i128::from(from)
+}
