@@ -10,7 +10,7 @@ mod compared;
 mod edge;
 mod steps;
 
-use self::edge::Edge;
+use self::edge::LowerEdge;
 use self::steps::DelaySteps;
 pub(in crate::matching) use crate::model::pairs::ClockBasis as Basis;
 
@@ -75,8 +75,8 @@ const ANCHORS: u64 = 3;
 #[derive(Clone, Debug, Default)]
 pub(in crate::matching) struct Differences {
     origin: Option<(i64, i64)>,
-    encapsulated: Edge,
-    decapsulated: Edge,
+    encapsulated: LowerEdge,
+    decapsulated: LowerEdge,
     /// Lasting steps of each direction where the other has no pairs.
     steps: [DelaySteps; 2],
 }
@@ -174,7 +174,7 @@ impl Differences {
 }
 
 /// Of one direction alone: the line along its edge. `sign` is -1 where it is upside down.
-fn along(edge: &Edge, sign: f64) -> Clock {
+fn along(edge: &LowerEdge, sign: f64) -> Clock {
     /// Scatter of the least times against that of the mean: with this it held in 99 of 100 captures of one clock.
     const SCATTER: f64 = 4.0;
     let slope = edge.slope().map(|(slope, wrong)| (slope * sign, wrong * SCATTER));

@@ -2,7 +2,7 @@
 
 /// Differences of one direction: the hull's lower edge, and the sums of all.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Edge {
+pub(super) struct LowerEdge {
     /// Of every other pair by order, and of all others. Each bounds the clock alone, only less closely.
     halves: [LowerHull; 2],
     /// What counts of both.
@@ -31,7 +31,7 @@ const FEW: u64 = 8;
 /// How far below all others, in times that these are above their edge on the average, a pair by order lies that is doubted.
 const LONE: f64 = 4.0;
 
-impl Edge {
+impl LowerEdge {
     pub(super) fn add(&mut self, x: i64, y: i64, by_order: bool) {
         self.count += 1;
         self.sum_x += i128::from(x);
