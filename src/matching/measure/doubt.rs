@@ -12,7 +12,7 @@ pub(in crate::matching) use self::reasons::{
 };
 pub(crate) use self::silent::Silent;
 use super::losses::Losses;
-use super::silence::{IN_A_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};
+use super::silence::{IN_A_LONG_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};
 use super::tally::{SaTally, Tally};
 use super::watch::Step;
 use crate::matching::Matcher;
@@ -266,7 +266,7 @@ impl Matcher {
         let pairs = self.tally.sas.get(at as usize).map_or(0, |sa| sa.matched);
         let quiet = |from: i64, skipped: u64| {
             // Without pairs nothing else tells whether the tap was recording.
-            let is_row = skipped >= IN_A_ROW && is_no_chance(skipped, all.saturating_sub(skipped), watch.seen());
+            let is_row = skipped >= IN_A_LONG_ROW && is_no_chance(skipped, all.saturating_sub(skipped), watch.seen());
             doubt.quiet.contains(&from) || (pairs == 0 && is_row)
         };
         let unseen: u64 = self.jumps.of_sa(at).filter(|(from, own)| quiet(*from, *own)).map(|(_, own)| own).sum();

@@ -10,7 +10,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use self::ticks::Ticks;
-pub(in crate::matching) use self::verdict::{IN_A_ROW, is_no_chance};
+pub(in crate::matching) use self::verdict::{IN_A_LONG_ROW, is_no_chance};
 use crate::matching::limits::{MAX_MISSED, MAX_SILENCES};
 use crate::matching::order::delay::median;
 

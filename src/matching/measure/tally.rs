@@ -295,7 +295,7 @@ impl Tally {
         let alone = sa.matched > STRAY && sa.backwards * STRAY < sa.matched;
         let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
         let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
-        let timed_delay = delay.filter(|_| confidence >= TIMED);
+        let timed_delay = delay.filter(|_| confidence >= TIMED && !impossible);
         let latency = timed_delay.map(|delay| both(delay, packet, &plain, settings, sa.encapsulated != Some(false)));
         if let Some((first, last)) = latency {
             sa.times.add(last);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::{Judged, Known, LONG_GAPS, Seen, Silence, Silences, Verdict, WAYS};
 
 /// Missing packets in a row that may be a hole.
-pub(in crate::matching) const IN_A_ROW: u64 = 6;
+const IN_A_ROW: u64 = 6;
 /// The same for a long silence.
-const IN_A_LONG_ROW: u64 = 3;
+pub(in crate::matching) const IN_A_LONG_ROW: u64 = 3;
 /// Missing packets next to a silence that prove that the tap was recording: a number, and where the order may have been lost there a share of those
 /// in it, as 1 in N.
 const ADJOINING: u64 = 3;
