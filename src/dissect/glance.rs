@@ -187,13 +187,22 @@ pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
 
 /// Looks at a frame, but for the question whether its payload may lie in clear: for most it is answered at once, for the others
 /// [`worth_dissecting`] and [`glance`] answer it.
+#[inline]
+fn first_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
+    usual_look(frame).or_else(|| further_look(frame))
+}
+
+/// The first look at a frame of the most usual kind: ESP in IPv4, without a tag.
 #[inline(always)]
-pub(crate) fn first_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
+pub(crate) fn usual_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
+    look_at::<ETHERNET>(frame)
+}
+
+/// The first look at a frame of another kind.
+pub(crate) fn further_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     match frame.data.get(12..14)? {
-        [0x08, 0x00] => match look_at::<ETHERNET>(frame) {
-            None if frame.data.get(UDP_AT) == Some(&UDP) => look_in_udp(frame, ETHERNET),
-            looked_at => looked_at,
-        },
+        [0x08, 0x00] if frame.data.get(UDP_AT) == Some(&UDP) => look_in_udp(frame, ETHERNET),
+        [0x08, 0x00] => None,
         _ => look_otherwise(frame),
     }
 }

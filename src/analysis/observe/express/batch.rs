@@ -9,7 +9,7 @@ use super::lane::EspLane;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::traffic::copies::CopyWindow;
 use crate::capture::Frame;
-use crate::dissect::{Form, Glance, first_look, worth_dissecting};
+use crate::dissect::{Form, Glance, further_look, usual_look, worth_dissecting};
 use crate::model::{FramePos, LinkType, Timestamp};
 
 /// Frames of a batch: as many as a word has bits.
@@ -71,12 +71,23 @@ impl Express {
     #[inline(always)]
     pub(in crate::analysis) fn look<'a>(&self, frame: Frame<'a>, brief: &mut Brief<'a>) -> bool {
         brief.frame = frame;
-        let Some((glance, doubt)) = first_look(&frame) else {
+        // What most captures consist of is looked at here, so that nothing of the glance is written anywhere but into the brief.
+        if let Some((glance, doubt)) = usual_look(&brief.frame) {
+            brief.note(&glance, self.find(&glance, frame.data));
+            return doubt;
+        }
+        self.look_further(brief)
+    }
+
+    /// Looks at a frame that is not of the most usual kind.
+    #[inline(never)]
+    fn look_further(&self, brief: &mut Brief<'_>) -> bool {
+        let Some((glance, doubt)) = further_look(&brief.frame) else {
             brief.form = NO_GLANCE;
             self.look_inside(brief);
             return false;
         };
-        brief.note(&glance, self.find(&glance, frame.data));
+        brief.note(&glance, self.find(&glance, brief.frame.data));
         doubt
     }
 

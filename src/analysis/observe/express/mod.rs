@@ -101,7 +101,8 @@ impl Express {
     fn find(&self, glance: &Glance, data: &[u8]) -> u32 {
         match self.noted(hash(glance.addresses, glance.spi)) {
             Some((id, lane)) if lane.is_of(glance) && !glance.form.is_ipv6() => id,
-            Some(_) => self.find_further(glance, data),
+            // A copy: what is handed on by reference would be kept in memory for all.
+            Some(_) => self.find_further(&{ *glance }, data),
             None => NONE,
         }
     }

@@ -60,7 +60,7 @@ impl Recent {
     #[cold]
     pub(super) fn push_out(&mut self, entry: Entry, oldest: i64, most: usize) -> bool {
         self.gather();
-        let old = self.waiting.iter().take_while(|waiting| waiting.time < oldest).count();
+        let old = self.old(oldest);
         self.waiting.drain(..old);
         let full = self.waiting.len() >= most;
         if full {
@@ -69,6 +69,16 @@ impl Recent {
         self.waiting.push_back(entry);
         self.room = most.saturating_sub(self.waiting.len()).min(FRESH);
         full
+    }
+
+    /// How many of the first that wait are older than `oldest`. Either half of the ring is searched as the slice that it is.
+    fn old(&self, oldest: i64) -> usize {
+        let is_young = |waiting: &Entry| waiting.time >= oldest;
+        let (front, back) = self.waiting.as_slices();
+        front
+            .iter()
+            .position(is_young)
+            .unwrap_or_else(|| front.len() + back.iter().position(is_young).unwrap_or(back.len()))
     }
 
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> {
