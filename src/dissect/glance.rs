@@ -309,8 +309,10 @@ fn not_bare(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u64 {
     let wrong = (frame.wire_bytes ^ (ip_at as u32 + total_bytes))
         | (frame.link.0 ^ LinkType::ETHERNET.0) as u32
         | u32::from(frame.fcs_bytes);
-    let wire = frame.wire_bytes as usize;
-    u64::from(wrong) | u64::from(frame.data.len() > wire) | u64::from(wire > super::LONGEST_FRAME as usize)
+    // The highest bit tells which of two lengths is greater, without a comparison for each.
+    let wire = u64::from(frame.wire_bytes);
+    let beyond = wire.wrapping_sub(frame.data.len() as u64) | u64::from(super::LONGEST_FRAME).wrapping_sub(wire);
+    u64::from(wrong) | beyond >> 63
 }
 
 /// The digest of an IPv4 packet, begun.

@@ -91,25 +91,25 @@ impl Observer {
             frames.for_each(|frame| self.observe(&frame));
             return;
         }
-        let mut briefs = [Brief::VACANT; BATCH];
-        // A bit for each frame whose payload may lie in clear: asked about together, they cost no branch here.
-        let (mut count, mut doubtful) = (0, 0_u64);
-        for frame in frames {
-            if let Some(brief) = briefs.get_mut(count) {
-                doubtful |= u64::from(self.express.look(frame, brief)) << (count % BATCH);
+        let (mut frames, mut briefs) = (frames, [Brief::VACANT; BATCH]);
+        loop {
+            // Reading, looking and counting are loops of their own: each has what it needs in registers.
+            let mut count = 0;
+            for (brief, frame) in briefs.iter_mut().zip(frames.by_ref()) {
+                brief.frame = frame;
                 count += 1;
             }
-            if count == BATCH {
-                self.observe_batch(&mut briefs, doubtful);
-                (count, doubtful) = (0, 0);
+            self.observe_batch(briefs.get_mut(..count).unwrap_or_default());
+            if count < BATCH {
+                return;
             }
         }
-        self.observe_batch(briefs.get_mut(..count).unwrap_or_default(), doubtful);
     }
 
     /// Takes in frames that were looked at together.
     #[inline(never)]
-    fn observe_batch(&mut self, briefs: &mut [Brief<'_>], doubtful: u64) {
+    fn observe_batch(&mut self, briefs: &mut [Brief<'_>]) {
+        let doubtful = self.express.look(briefs);
         Express::doubt(briefs, doubtful);
         let mut rest = &*briefs;
         let generation = self.express.generation();

@@ -19,7 +19,8 @@ impl Record {
     #[inline(always)]
     fn read(header: &Header, bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.first_chunk::<16>()?;
-        if header.is_usual() { Some(Self::read_usual(*bytes)) } else { Self::read_any(header, bytes) }
+        // A copy of the header: one that is handed on by reference would keep the loop over records in memory.
+        if header.is_usual() { Some(Self::read_usual(*bytes)) } else { Self::read_any(&{ *header }, bytes) }
     }
 
     /// A record of the kind that almost all captures have: the octet of least weight first, the captured length before the original.

@@ -67,13 +67,22 @@ impl<'a> Brief<'a> {
 }
 
 impl Express {
-    /// Takes a first look at a frame; whether its payload may lie in clear, so that [`Express::doubt`] must be asked about it.
+    /// Takes a first look at the frames of a batch: a bit for each whose payload may lie in clear, so that [`Express::doubt`] must be
+    /// asked about it. Asked about together, these cost no branch here.
+    #[inline(never)]
+    pub(in crate::analysis) fn look(&self, briefs: &mut [Brief<'_>]) -> u64 {
+        let mut doubtful = 0;
+        for (at, brief) in (0..BATCH).zip(briefs) {
+            doubtful |= u64::from(self.look_at(brief)) << at;
+        }
+        doubtful
+    }
+
     #[inline(always)]
-    pub(in crate::analysis) fn look<'a>(&self, frame: Frame<'a>, brief: &mut Brief<'a>) -> bool {
-        brief.frame = frame;
+    fn look_at(&self, brief: &mut Brief<'_>) -> bool {
         // What most captures consist of is looked at here, so that nothing of the glance is written anywhere but into the brief.
         if let Some((glance, doubt)) = usual_look(&brief.frame) {
-            brief.note(&glance, self.find(&glance, frame.data));
+            brief.note(&glance, self.find(&glance, brief.frame.data));
             return doubt;
         }
         self.look_further(brief)
