@@ -1,11 +1,14 @@
 //! Losses, duplicates, lateness, restarts and wraps of sequence numbers.
 
+use std::fmt;
+
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
 use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP, RESTART_FALL};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
+use crate::model::SaKey;
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
 
 /// An SA with what its findings are about.
@@ -14,12 +17,21 @@ struct Numbered<'t> {
     sa: &'t SaView<'t>,
     figures: &'t SequenceFigures,
     captures: &'t [Capture],
-    /// What a sentence begins with.
-    who: String,
+    who: Who<'t>,
     /// Copies of the TAP, frames without them, and different numbers among these.
     copies: u64,
     frames: u64,
     distinct: u64,
+}
+
+/// An SA as a sentence begins with it; most SAs have none.
+struct Who<'t>(&'t SaKey);
+
+impl fmt::Display for Who<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SaKey { protocol, src, dst, spi } = self.0;
+        write!(f, "{} {spi} from {src} to {dst}", protocol.title())
+    }
 }
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
@@ -29,8 +41,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let frames = sa.state.seen.count.saturating_sub(copies);
         let distinct = frames.saturating_sub(figures.duplicate);
-        let who = format!("{} {} from {} to {}", sa.key.protocol.title(), sa.key.spi, sa.key.src, sa.key.dst);
-        let own = Numbered { tap, sa, figures, captures, who, copies, frames, distinct };
+        let own = Numbered { tap, sa, figures, captures, who: Who(&sa.key), copies, frames, distinct };
         findings.extend((figures.lost > 0).then(|| own.gaps(settings)));
         findings.extend((figures.duplicate > 0).then(|| own.repeats()));
         findings.extend((figures.late > 0).then(|| own.late()));

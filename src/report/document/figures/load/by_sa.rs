@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::span::{BinSpan, DIRECTIONS, HEIGHT};
 use super::super::{Axis, Cell, Chart, Column, Data, Figure, Ink, Layer, LegendKey, Panel, Plot, Table};
 use super::{seconds, short, steps, width};
+use crate::model::Address;
 use crate::model::report::{Report, Sa, SaTimeBin};
 use crate::report::words::number::{RateUnit, decimal, duration};
 
@@ -97,9 +98,9 @@ fn ways(report: &Report) -> Vec<Way<'_>> {
     let mut bins: BTreeMap<u32, Vec<&SaTimeBin>> = BTreeMap::new();
     report.rates.sa_bins.iter().for_each(|bin| bins.entry(bin.sa).or_default().push(bin));
     let mut ways: Vec<Way<'_>> = Vec::new();
-    let mut places: BTreeMap<(&str, &str, String, String), usize> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, &str, Address, Address), usize> = BTreeMap::new();
     for (index, sa) in (0_u32..).zip(&report.sas) {
-        let key = (&*sa.tap, sa.proto.name(), sa.src.to_string(), sa.dst.to_string());
+        let key = (&*sa.tap, sa.proto.name(), sa.src.0, sa.dst.0);
         let place = *places.entry(key).or_insert(ways.len());
         if place == ways.len() {
             ways.push(Way { series: Vec::new(), sas: 0, bytes: 0 });
