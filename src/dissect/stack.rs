@@ -90,6 +90,22 @@ impl Stack {
             && self.ips.iter().take(usize::from(sa.ip) + 1).all(|ip| !ip.is_fragment())
     }
 
+    /// The layer of which the snapshot length left too little to read it, if dissection ended there.
+    pub(crate) fn cut_at(&self) -> Option<LayerKind> {
+        let is_cut = |stop: &Stop| matches!(stop.cause, StopCause::TooShort { limit: Limit::Snaplen, .. });
+        self.stop.filter(is_cut).map(|stop| stop.layer)
+    }
+
+    /// Whether that was UDP, or what may be ESP in it.
+    pub(crate) fn is_cut_in_udp(&self) -> bool {
+        let behind_udp = self.layers.last().is_some_and(|layer| layer.kind == LayerKind::Udp);
+        match self.cut_at() {
+            Some(LayerKind::Udp) => true,
+            Some(LayerKind::Esp) => behind_udp,
+            _ => false,
+        }
+    }
+
     /// What was decrypted of an ESP header of this stack, if anything was.
     #[must_use]
     pub fn opened(&self, sa: &SaHeader) -> Option<&OpenedEsp> {

@@ -7,8 +7,8 @@ mod chosen;
 
 use std::collections::BTreeMap;
 
-pub use self::chosen::are_chosen;
 use self::chosen::chances;
+pub use self::chosen::{are_chosen, are_walked};
 use super::iv::IvPattern;
 use super::{Cipher, Esp, Integrity};
 use crate::transform::algorithm::cipher::{CIPHERS, Family as Mode};
@@ -318,17 +318,26 @@ pub fn family_name(family: Family, icv: Option<u32>) -> String {
     }
 }
 
+/// Whether IVs speak against a transform, whatever lengths say.
+#[must_use]
+pub fn is_unlike(esp: &Esp, iv: IvPattern) -> bool {
+    iv_cost(esp, iv, WIDEST) < 0
+}
+
 /// Bits that an IV pattern costs a family, where all lengths agree modulo the grain.
 fn iv_bits(fit: &Fit, iv: IvPattern, grain: u32) -> i32 {
-    let cost = |esp: &Esp| match (iv, esp.cipher.family) {
+    fit.members.iter().map(|(_, esp)| iv_cost(esp, iv, grain)).max().unwrap_or(0)
+}
+
+fn iv_cost(esp: &Esp, iv: IvPattern, grain: u32) -> i32 {
+    match (iv, esp.cipher.family) {
         // Lengths exclude CBC: what is left is a counter mode with random IVs or one without explicit IV, and either is unusual.
         (IvPattern::Random, Mode::Ctr | Mode::Aead) if grain == NARROWEST => 0,
         (IvPattern::SequenceXor | IvPattern::Counter, Mode::Cbc | Mode::ImplicitIv | Mode::Stream) => COUNTING_IV,
         (IvPattern::Random | IvPattern::Repeated, Mode::Ctr | Mode::Aead) => WRONG_IV,
         (IvPattern::Repeated, Mode::ImplicitIv | Mode::Stream) => WRONG_IV,
         _ => 0,
-    };
-    fit.members.iter().map(|(_, esp)| cost(esp)).max().unwrap_or(0)
+    }
 }
 
 /// All families with their members.

@@ -371,6 +371,53 @@ fn esp_on_an_unusual_port_is_found() {
     assert!(items(&report, "findings").iter().all(|finding| text(finding, "code") != "clear-traffic"));
 }
 
+/// A few datagrams that one look at their payload, or at all of them, tells from ESP.
+#[test]
+fn few_packets_of_other_protocols_on_the_ports_of_esp_are_none() {
+    let rtp = |n: u32| {
+        [&[0x80, 0][..], &(n as u16).to_be_bytes(), &(n * 160).to_be_bytes(), &[9, 8, 7, 6], &[0xd5; 160]].concat()
+    };
+    let random = |n: u32| {
+        [&[0x93 + n as u8][..], &Noise(u64::from(n) + 40).bytes(3), &[0xe0], &Noise(u64::from(n)).bytes(95)].concat()
+    };
+    let ticks = |n: u32| [&[1, 0, 4, 0xd2][..], &(n * 20_000).to_be_bytes(), &[5; 24]].concat();
+    let openvpn =
+        |n: u32| [&[0x48, 0, 0, 3][..], &(n + 1).to_be_bytes(), &Noise(n.into()).bytes(16 + 4 * n as usize)].concat();
+    let srt = |n: u32| [&n.to_be_bytes()[..], &[0xe0, 0, 0, n as u8], &Noise(n.into()).bytes(64)].concat();
+    let sip = |_| b"OPTIONS sip:100@192.0.2.1:4500 SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.9\r\n\r\n\r\n".to_vec();
+    let peers = |n: u32| [&b"d1:ad2:id20:"[..], &Noise(n.into()).bytes(20), b"e1:q4:ping1:t2:aa1:y1:qee"].concat();
+    let mpeg = |n: u32| [&[0x47, 1, 0, n as u8][..], &Noise(n.into()).bytes(184)].concat().repeat(7);
+    let gtp = |n: u32| [&[0x30, 255, 0, 92, 0, 0, 0, 9][..], &Noise(n.into()).bytes(92)].concat();
+    let all: [(&str, &dyn Fn(u32) -> Vec<u8>, u32); 9] = [
+        ("rtp", &rtp, 2),
+        ("random", &random, 2),
+        ("ticks", &ticks, 2),
+        ("openvpn", &openvpn, 1),
+        ("srt", &srt, 1),
+        ("sip", &sip, 1),
+        ("peers", &peers, 1),
+        ("mpeg", &mpeg, 1),
+        ("gtp", &gtp, 1),
+    ];
+    for (name, make, least) in all {
+        for packets in [least, 3] {
+            let datagrams = (0..packets).map(|n| (true, 4500, 4500, make(n)));
+            no_esp(&report("few-others", datagrams), &format!("{packets} of {name}"));
+        }
+    }
+}
+
+/// A client of DNS may have any port, that of ESP included.
+#[test]
+fn what_a_port_of_another_protocol_answers_is_none() {
+    let mut noise = Noise(31);
+    for far in [53, 123, 443, 5060] {
+        let datagrams: Vec<Datagram> =
+            (0..40_u32).map(|n| (n % 2 == 0, 4500, far, noise.bytes(48 + 4 * (n as usize % 9)))).collect();
+        no_esp(&report("at-home", datagrams), &format!("port {far}"));
+    }
+}
+
 #[test]
 fn what_ike_proves_is_esp_whatever_its_numbers_do() {
     let mut noise = Noise(9);

@@ -25,3 +25,4 @@ mod schema;
 mod seeds;
 mod situations;
 mod tunnels;
+mod unarranged;

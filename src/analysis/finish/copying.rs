@@ -9,6 +9,8 @@ const COPYING_TAP: u64 = 5;
 /// A TAP that copies also copies packets of SAs: at least `NUMBERED` of them, and 1 in `NUMBERED_SHARE`.
 const NUMBERED: u64 = 20;
 const NUMBERED_SHARE: u64 = 10;
+/// Where all copies are of the same few packets, which a generator may send in pairs, so many packets of SAs without a copy decide.
+const FEW_NUMBERED: u64 = 3;
 
 /// Whether the TAP makes the copies: there are many, and they are copies of packets with sequence numbers or fill a whole direction.
 pub(super) fn is_copying(state: &StreamState) -> bool {
@@ -30,7 +32,8 @@ fn are_of_a_tap(state: &StreamState, frames: u64) -> bool {
         copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)
     };
     // The same packets again and again are pairs of a TAP only where it makes pairs of all.
-    if state.copies.pattern.recurs() && (numbered >= NUMBERED && copied == 0 || !state.rates.iter().any(is_doubled)) {
+    if state.copies.pattern.recurs() && (numbered >= FEW_NUMBERED && copied == 0 || !state.rates.iter().any(is_doubled))
+    {
         return false;
     }
     copied > 0

@@ -13,6 +13,7 @@ mod copying;
 pub(crate) mod expected;
 pub(crate) mod findings;
 mod group;
+mod hidden;
 mod rows;
 mod tap;
 mod time;

@@ -7,6 +7,7 @@ use super::TapState;
 use super::clock::Clock;
 use super::copying::is_copying;
 use super::group::{self, GroupSa};
+use super::hidden::{Hidden, Loose};
 use super::twice::Twice;
 use super::udp::{self, Found};
 use crate::analysis::finish::rows::fragmented;
@@ -62,6 +63,10 @@ pub(crate) struct Tap<'a> {
     pub(crate) trailers: BTreeMap<u32, u64>,
     /// What looked like SAs in UDP packet by packet and is another protocol.
     pub(crate) foreign: Vec<SaView<'a>>,
+    /// What hides packets from the reader.
+    pub(crate) hidden: Hidden,
+    /// Fragments that no SA carries.
+    pub(crate) loose: Loose,
     /// Where in `sas` each SA number and each key is.
     places: BTreeMap<u32, usize>,
     keys: BTreeMap<SaKey, usize>,
@@ -102,6 +107,7 @@ impl<'a> Tap<'a> {
         let copying = is_copying(stream);
         let mut sizes = Cow::Borrowed(&stream.sizes);
         let fragments = fragmented::certain(stream, &mut sizes);
+        let loose = Loose::of(&fragments);
         let votes = fragmented::votes(&fragments, &sizes);
         let mut sas: Vec<SaView<'a>> = Vec::with_capacity(stream.sas.len());
         sas.extend(
@@ -144,6 +150,8 @@ impl<'a> Tap<'a> {
             groups,
             trailers: BTreeMap::new(),
             foreign,
+            hidden: Hidden::of(stream),
+            loose,
             places,
             keys,
             shared_spis,
@@ -250,7 +258,7 @@ impl<'a> Tap<'a> {
     pub(crate) fn clear(&self) -> Seen {
         let mut clear = self.stream.flows.clear;
         let hidden: u64 = self.sas.iter().map(|sa| sa.taken_for_clear().0).sum();
-        clear.count = clear.count.saturating_sub(hidden);
+        clear.count = clear.count.saturating_sub(hidden).saturating_sub(self.loose.later_of_ike());
         self.foreign.iter().for_each(|sa| clear.join(&sa.state.seen));
         clear
     }

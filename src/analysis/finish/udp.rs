@@ -55,6 +55,8 @@ fn conduct(state: &SaState) -> Conduct {
         || odd.saturating_mul(ODD) > total && odd > FEW_ODD;
     match total {
         _ if irregular => Conduct::Irregular,
+        // Two or three numbers that are all far apart are no count.
+        1.. if steps.small == 0 => Conduct::Irregular,
         total if total < FEW => Conduct::Few,
         _ => Conduct::Regular,
     }
@@ -88,6 +90,12 @@ fn begins_with_zero(state: &SaState) -> bool {
     state.sequence.first_range().is_some_and(|(least, _)| least == 0)
 }
 
+/// Whether the numbers are among the last of 2^32: random words mostly are, and numbers of working SAs hardly ever.
+fn is_high(state: &SaState) -> bool {
+    const HIGH: u32 = 1 << 28;
+    state.sequence.first_range().is_some_and(|(least, _)| least >= HIGH)
+}
+
 /// Whether a first word spells a name: four capital letters, which one random SPI in ten thousand is.
 fn is_a_name(spi: Spi) -> bool {
     spi.0.to_be_bytes().iter().all(u8::is_ascii_uppercase)
@@ -102,6 +110,11 @@ fn is_openvpn(spi: Spi) -> bool {
     spi.0 >> 27 == 9 && (peer <= 0xffff || peer == NO_PEER)
 }
 
+/// The same with one of the first peer numbers, which one random SPI in two million is.
+fn is_openvpn_of_few(spi: Spi) -> bool {
+    is_openvpn(spi) && spi.0 & 0x00ff_ff00 == 0
+}
+
 /// Packets of all SPIs of one way, by conduct.
 #[derive(Clone, Debug, Default)]
 struct Way {
@@ -111,9 +124,14 @@ struct Way {
     few: Vec<Spi>,
     /// Of these, SAs that began just before: their numbers are the first ones.
     begun: usize,
-    /// All SPIs, those that are first words of OpenVPN, and those whose numbers begin with 0.
+    /// Of these, SPIs with numbers that random words have.
+    high: usize,
+    /// The four octets behind the numbers of each of them, where all its packets agree.
+    behind: Vec<Option<u32>>,
+    /// All SPIs, those that are first words of OpenVPN, of these those of servers with few peers, and those whose numbers begin with 0.
     spis: usize,
     openvpn: usize,
+    openvpn_of_few: usize,
     from_zero: usize,
 }
 
@@ -121,6 +139,7 @@ impl Way {
     fn add(&mut self, spi: Spi, state: &SaState) {
         self.spis += 1;
         self.openvpn += usize::from(is_openvpn(spi));
+        self.openvpn_of_few += usize::from(is_openvpn_of_few(spi));
         self.from_zero += usize::from(begins_with_zero(state));
         match conduct(state) {
             Conduct::Regular => self.regular += state.seen.count,
@@ -128,6 +147,9 @@ impl Way {
             Conduct::Few => {
                 self.few.push(spi);
                 self.begun += usize::from(has_begun(state));
+                self.high += usize::from(is_high(state));
+                let mut words = state.evidence.ivs().into_iter().map(|sample| (sample.octets >> 32) as u32);
+                self.behind.push(words.next().filter(|first| words.all(|word| word == *first)));
             }
         }
     }
@@ -139,6 +161,14 @@ impl Way {
         let shares_an_octet = differ.to_be_bytes().contains(&0);
         self.few.len() - self.begun.min(self.few.len()) >= MANY_SPIS
             || self.few.len() >= SHARING_SPIS && shares_an_octet
+            || self.shares_a_source()
+    }
+
+    /// Whether the packets of several SPIs have one word behind the number, as RTP has its source there (RFC 3550 section 5.1). IVs share none
+    /// but zeros.
+    fn shares_a_source(&self) -> bool {
+        let first = self.behind.first().copied().flatten();
+        self.behind.len() > 1 && first.is_some_and(|word| word != 0) && self.behind.iter().all(|word| *word == first)
     }
 }
 
@@ -148,11 +178,18 @@ fn is_esp(ways: &[Way]) -> bool {
     if ways.iter().all(|way| way.spis > 0 && way.spis == way.openvpn) {
         return false;
     }
+    if ways.iter().any(|way| way.spis > 0 && way.spis == way.openvpn_of_few) {
+        return false;
+    }
     // The first packet of ESP is number 1 (RFC 4303 section 3.3.3); of one way it may be one past 2^32.
     if ways.len() > 1 && ways.iter().all(|way| way.spis > 0 && way.spis == way.from_zero) {
         return false;
     }
     let regular: u64 = ways.iter().map(|way| way.regular).sum();
+    let (few, high): (usize, usize) = ways.iter().fold((0, 0), |sum, way| (sum.0 + way.few.len(), sum.1 + way.high));
+    if regular == 0 && few > 1 && high * 4 >= few * 3 {
+        return false;
+    }
     // A counter in the place of the SPI one way says what the other way is.
     if ways.iter().any(|way| way.is_a_field() && way.few.len() as u64 * 2 >= regular) {
         return false;
@@ -210,10 +247,13 @@ pub(super) fn take_foreign<'a>(
     let lengths = lengths(sas, stream);
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
     let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
+    let is_shown = |sa: &SaView<'_>| {
+        let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
+        verified || sa.null.is_some() || stated.contains(&sa.key)
+    };
     for sa in sas.iter().filter(|sa| may_be_foreign(sa)) {
         let pair = ordered(&sa.key);
-        let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
-        if verified || sa.null.is_some() || stated.contains(&sa.key) {
+        if is_shown(sa) {
             proved.insert(pair);
         }
         let [there, back] = pairs.entry(pair).or_default();
@@ -226,9 +266,12 @@ pub(super) fn take_foreign<'a>(
             let mut known = ways.iter().filter_map(|way| lengths.get(way)).peekable();
             known.peek().is_some() && known.all(spell_lengths)
         };
+        // What begins with zeros is IKE for a receiver (RFC 3948 section 2.1): few packets with a first word that no SPI has are no SA.
+        let reserved = || sa.key.spi.0 < 256 && conduct(sa.state) != Conduct::Regular;
         may_be_foreign(sa)
-            && !proved.contains(&pair)
-            && (pairs.get(&pair).is_some_and(|ways| !is_esp(ways)) || with_length())
+            && !is_shown(sa)
+            && (reserved()
+                || !proved.contains(&pair) && (pairs.get(&pair).is_some_and(|ways| !is_esp(ways)) || with_length()))
     };
     let (out, kept): (Vec<SaView<'a>>, Vec<SaView<'a>>) = std::mem::take(sas).into_iter().partition(foreign);
     *sas = kept;

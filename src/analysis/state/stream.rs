@@ -24,7 +24,7 @@ use crate::analysis::limits::{
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::settings::Settings;
 use crate::capture::Frame;
-use crate::dissect::{Costs, Note};
+use crate::dissect::{Costs, LayerKind, Note};
 use crate::keys::Sight;
 use crate::model::{Encapsulation, all_bits};
 
@@ -185,7 +185,8 @@ impl StreamState {
         if o.class.fragment
             && let Some(outer) = stack.outer()
         {
-            let fragment = Fragment { outer, costs: stack.costs, sights, peeks: &stack.peeks, copy };
+            let ike = stack.layers.last().is_some_and(|layer| layer.kind == LayerKind::Ike);
+            let fragment = Fragment { outer, costs: stack.costs, sights, peeks: &stack.peeks, ike, copy };
             self.fragments.observe(o, &fragment, &mut self.sizes);
         }
     }

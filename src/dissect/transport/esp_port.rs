@@ -2,7 +2,7 @@
 
 use super::foreign::{is_foreign, may_be_foreign};
 use super::ike as ike_message;
-use super::udp::{IKE, NAT_TRAVERSAL};
+use super::udp::{IKE, NAT_TRAVERSAL, at_home_elsewhere};
 use crate::dissect::ipsec;
 use crate::dissect::layer::LayerKind;
 use crate::dissect::stack::Note;
@@ -80,6 +80,8 @@ pub(in crate::dissect) fn is_plain_esp(ports: u32, bytes: &[u8], wire: usize) ->
     (src == NAT_TRAVERSAL || dst == NAT_TRAVERSAL)
         && src != IKE
         && dst != IKE
+        && !at_home_elsewhere(src)
+        && !at_home_elsewhere(dst)
         && spi >= LEAST_SPI
         && wire >= ESP_LEAST
         && !(may_be_foreign(bytes) && is_foreign(bytes, wire))

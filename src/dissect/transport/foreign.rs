@@ -4,9 +4,18 @@
 //! games) show themselves only over many packets; `analysis` decides about them. So does a length in front: an SA has one SPI and packets
 //! of many lengths, one of which the SPI may spell.
 
-/// Whether a payload of `wire` octets is DTLS, QUIC with a long header, STUN, RTCP or WireGuard.
+/// Whether a payload of `wire` octets is DTLS, QUIC with a long header, STUN, RTCP, WireGuard, text, a message of BitTorrent's table, MPEG
+/// transport packets or GTP-U.
 pub(in crate::dissect) fn is_foreign(bytes: &[u8], wire: usize) -> bool {
-    is_wireguard(bytes, wire) || is_dtls(bytes, wire) || is_quic(bytes) || is_stun(bytes, wire) || is_rtcp(bytes, wire)
+    is_wireguard(bytes, wire)
+        || is_dtls(bytes, wire)
+        || is_quic(bytes)
+        || is_stun(bytes, wire)
+        || is_rtcp(bytes, wire)
+        || is_text(bytes)
+        || is_table_of_peers(bytes)
+        || is_mpeg(bytes, wire)
+        || is_gtp(bytes, wire)
 }
 
 /// Whether [`is_foreign`] could say so of a payload that begins with these octets: a quick question in front of it.
@@ -19,6 +28,45 @@ pub(in crate::dissect) fn may_be_foreign(bytes: &[u8]) -> bool {
         || second == 0xfe && matches!(first, 20..=26)
         || matches!(second, 200..=207) && first >> 6 == 2
         || numbers == [0x21, 0x12, 0xa4, 0x42]
+        || first == MPEG_SYNC
+        || second == GTP_PACKET && first & 0xf8 == GTP_VERSION
+        || [first, second, third, fourth].iter().all(|octet| is_printed(*octet))
+}
+
+/// Whether an octet is a character of ASCII, or ends a line.
+const fn is_printed(octet: u8) -> bool {
+    matches!(octet, b' '..=b'~' | b'\t' | b'\r' | b'\n')
+}
+
+/// Text (SIP, syslog, SSDP): of 24 random octets all are printed once in ten thousand million times.
+fn is_text(bytes: &[u8]) -> bool {
+    const ENOUGH: usize = 24;
+    bytes.first_chunk::<ENOUGH>().is_some_and(|octets| octets.iter().all(|octet| is_printed(*octet)))
+}
+
+/// BitTorrent's distributed table: a dictionary whose first key is one of its messages (BEP 5).
+fn is_table_of_peers(bytes: &[u8]) -> bool {
+    [&b"d1:ad2:id20:"[..], b"d1:rd2:id20:", b"d2:ip6:", b"d1:eli"].iter().any(|begin| bytes.starts_with(begin))
+}
+
+const MPEG_SYNC: u8 = 0x47;
+
+/// MPEG transport packets (ISO/IEC 13818-1 section 2.4.3): three or more of 188 octets, each with its first octet.
+fn is_mpeg(bytes: &[u8], wire: usize) -> bool {
+    const PACKET: usize = 188;
+    const LEAST: usize = 3;
+    let all = wire >= LEAST * PACKET && wire.is_multiple_of(PACKET) && bytes.len() > (LEAST - 1) * PACKET;
+    all && bytes.iter().step_by(PACKET).all(|octet| *octet == MPEG_SYNC)
+}
+
+const GTP_VERSION: u8 = 0x30;
+const GTP_PACKET: u8 = 255;
+
+/// A user packet of GTP-U (3GPP TS 29.281 section 5.1): version 1, and the length of what follows eight octets.
+fn is_gtp(bytes: &[u8], wire: usize) -> bool {
+    const HEADER: usize = 8;
+    let Some(&[flags, GTP_PACKET, l0, l1]) = bytes.first_chunk::<4>() else { return false };
+    flags & 0xf8 == GTP_VERSION && HEADER + usize::from(u16::from_be_bytes([l0, l1])) == wire
 }
 
 /// WireGuard: a type of one octet, three reserved zeros, and the length that belongs to the type.
@@ -127,6 +175,11 @@ mod tests {
         assert!(foreign(&padded(&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42], 28)));
         let with_length = [padded(&[0x40, 1, 0, 172], 176), padded(&[0, 10, 1, 0x90], 400)];
         assert!(with_length.iter().all(|bytes| has_length(bytes, bytes.len()) && !foreign(bytes)));
+        let mpeg = [0x47, 1, 0, 0x10].into_iter().chain([0x9c; 184]).collect::<Vec<u8>>().repeat(7);
+        assert!(foreign(&mpeg) && !foreign(&mpeg[..188]));
+        assert!(foreign(&padded(&[0x30, 255, 0, 92, 1, 2, 3, 4], 100)));
+        assert!(foreign(b"OPTIONS sip:100@192.0.2.1 SIP/2.0\r\n") && !foreign(b"OPTIONS sip:100@"));
+        assert!(foreign(b"d1:ad2:id20:\x01\x02\xff\x00\x9ce1:q4:ping1:t2:aa1:y1:qe"));
         let report = [&[0x80, 200, 0, 6][..], &[7; 24], &[0x81, 202, 0, 2], &[7; 8]].concat();
         assert!(foreign(&report));
     }
@@ -143,6 +196,9 @@ mod tests {
             [0xc3, 0, 0, 0],
             [0, 1, 0, 8],
             [0x80, 200, 0, 6],
+            *b"d1:a",
+            [0x47, 1, 0, 0x10],
+            [0x30, 255, 0, 90],
         ] {
             let mut esp = spi.to_vec();
             esp.extend([0, 0, 0x30, 1]);

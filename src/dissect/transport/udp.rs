@@ -21,7 +21,7 @@ const CANDIDATE_LEAST: usize = 20;
 /// SNMP, LDAP, QUIC, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE, VXLAN of
 /// Linux, TZSP.
 #[rustfmt::skip]
-const fn at_home_elsewhere(port: u16) -> bool {
+pub(in crate::dissect) const fn at_home_elsewhere(port: u16) -> bool {
     matches!(
         port,
         53 | 67 | 68 | 69 | 88 | 123 | 137 | 138 | 161 | 162 | 389 | 443 | 514 | 520 | 521 | 1701 | 1812 | 1813 | 1900 | 2123 | 2152
@@ -81,8 +81,13 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
         return Next::Done;
     }
     let on = |port: u16| ports.0 == port || ports.1 == port;
-    if on(NAT_TRAVERSAL) || on(IKE) || walk.options.udp_ports.iter().any(|port| on(*port)) {
+    if walk.options.udp_ports.iter().any(|port| on(*port)) {
         return esp_port::datagram(walk, ports);
+    }
+    if on(NAT_TRAVERSAL) || on(IKE) {
+        // A client of DNS or QUIC may have any port; only many packets, or IKE, show that it is ESP all the same.
+        let foreign = at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1);
+        return if foreign { unusual(walk, ports) } else { esp_port::datagram(walk, ports) };
     }
     match ports.1 {
         VXLAN | VXLAN_OF_LINUX => overlay::vxlan(walk),

@@ -22,7 +22,28 @@ pub(super) fn chances(lengths: &[u32], grain: u32) -> i32 {
 /// Whether packets have sizes that somebody chose: lengths (in ascending order) with the number of packets of each.
 #[must_use]
 pub fn are_chosen(sizes: &[(u32, u64)]) -> bool {
-    is_sweep(sizes) || are_few(sizes)
+    is_sweep(sizes) || are_few(sizes) || are_in_wide_steps(sizes)
+}
+
+/// Whether all lengths agree modulo more than the largest block: then the sizes are in steps, whatever the cipher's block is.
+fn are_in_wide_steps(sizes: &[(u32, u64)]) -> bool {
+    /// Twice the block of AES.
+    const WIDE: u32 = 32;
+    /// Of fewer lengths that is chance.
+    const LEAST: usize = 6;
+    sizes.len() >= LEAST
+        && sizes.iter().all(|(length, _)| sizes.first().is_some_and(|(first, _)| length.abs_diff(*first) % WIDE == 0))
+}
+
+/// Whether sizes were walked through: in the order of their lengths, packets that come first are first, or last, each time. `firsts`: where
+/// the first packet of each length is.
+#[must_use]
+pub fn are_walked<P: Ord>(firsts: &[P]) -> bool {
+    /// Fewer lengths are in order by chance.
+    const LEAST: usize = 8;
+    let steps = firsts.len().saturating_sub(1);
+    let rising = firsts.iter().zip(firsts.iter().skip(1)).filter(|(before, after)| before < after).count();
+    firsts.len() >= LEAST && rising.max(steps - rising) * 10 >= steps * 9
 }
 
 /// Whether there are few lengths and nearly each of them is that of many packets. Traffic that nobody arranged has lengths of single packets, too.

@@ -14,7 +14,8 @@ use crate::model::report::{
 };
 use crate::model::{Encapsulation, Protocol};
 use crate::policy::{Basis, Mode, Stated};
-use crate::transform::inference::Family;
+use crate::transform::inference::{Family, is_unlike};
+use crate::transform::iv::IvPattern;
 use crate::transform::{Esp, Suite};
 
 /// SPI and sequence number (RFC 4303 section 2).
@@ -139,12 +140,14 @@ fn unreadable_as_null(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
     })
 }
 
-/// What lengths and IVs say against an expected transform without contradicting it for certain.
+/// What IVs say against an expected transform that lengths do not contradict. Lengths alone, which a larger block makes too, say nothing:
+/// sizes in steps look like that.
 fn doubt(sa: &SaView<'_>, esp: &Esp) -> Option<String> {
     let known = &sa.inferred.as_ref().filter(|_| !is_proved(sa))?.known;
     let (seen, stated) = (known.inference.family, Family::of(esp));
     let differs = known.inference.decided && (seen.block, seen.iv) != (stated.block, stated.iv);
-    let looks = known.name.as_ref().filter(|_| differs)?;
+    let unlike = is_unlike(esp, IvPattern::of(&sa.state.evidence.ivs()));
+    let looks = known.name.as_ref().filter(|_| differs && unlike)?;
     Some(format!("{esp} is expected, and the packets look like {looks}. {}", known.evidence))
 }
 

@@ -193,6 +193,11 @@ fn add_copies(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
             " No direction has copies of 80 % or more of its packets, as a copying TAP would: likely duplicated by the network.",
         );
     }
+    if tap.stream.copies.pattern.recurs() {
+        evidence.push_str(
+            " The same few packets recur: a generator that sends each packet twice looks the same. If so, the rates are twice as high.",
+        );
+    }
     findings.push(Draft::new("tap-copies", evidence).listed(tap, &copies, "a packet again").done());
 }
 
@@ -258,7 +263,9 @@ fn add_clear(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let flows = tap.stream.tables.flows.iter().filter(|(_, key)| !key.inner);
     let hidden = |src, dst| -> u64 {
         let between = tap.sas.iter().filter(|sa| sa.key.src == src && sa.key.dst == dst);
-        between.map(|sa| sa.taken_for_clear().0).sum()
+        let of_sas: u64 = between.map(|sa| sa.taken_for_clear().0).sum();
+        let ike = tap.stream.notices.ike_pairs.contains_key(&(src.min(dst), src.max(dst)));
+        of_sas + if ike { tap.loose.later_of_ike() } else { 0 }
     };
     let in_clear = flows
         .filter_map(|(id, key)| Some((tap.stream.flows.get(id)?.count, key.src, key.dst)))

@@ -10,8 +10,9 @@ use crate::analysis::limits::REPORTED_DIRECTIONS;
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::seen::Seen;
-use crate::analysis::state::base::tables::{DirectionKey, GROUP};
+use crate::analysis::state::base::tables::{DirectionKey, GROUP, PathKey};
 use crate::analysis::state::sa::sizes::Cell;
+use crate::analysis::state::traffic::notices::CutShort;
 use crate::analysis::state::traffic::rates::{BinSums, Direction, Sums};
 use crate::model::Protocol;
 use crate::model::report::{Bin, DirectionRate, GoodputRange, LengthBasis, PauseRate, Peak, Report, TimeBasis};
@@ -26,6 +27,9 @@ struct Folded {
     seen: Seen,
     sums: Sums,
     assumed: u64,
+    /// All frames, and those of IP.
+    all_frames: u64,
+    ip_frames: u64,
     /// Frames that a gateway may show a second time.
     again: u64,
     bins: BTreeMap<i64, BinSums>,
@@ -141,6 +145,8 @@ impl Folded {
             seen: Seen::default(),
             sums: Sums::default(),
             assumed: 0,
+            all_frames: 0,
+            ip_frames: 0,
             again: 0,
             bins: BTreeMap::new(),
         };
@@ -156,6 +162,8 @@ impl Folded {
         let sums = tap.on_the_wire(&direction.sums, &direction.copies, &direction.again);
         self.sums.join(&sums.without_trailer(trailer));
         self.assumed += direction.assumed;
+        self.all_frames += direction.sums.frames;
+        self.ip_frames += direction.ip_frames;
         self.again += direction.again.sums().frames;
         for (bin, sums) in &direction.bins {
             let mut sums = *sums;
@@ -177,15 +185,44 @@ fn carries(
     tap.sas.iter().any(|sa| sa.state.directions & bits != 0 && what(sa))
 }
 
+/// Whether packets may be in it that nobody reads: in MACsec or GTP-U, or in what the snapshot length left out.
+fn is_hidden(tap: &Tap<'_>, direction: &Folded) -> bool {
+    is_in_doubt(tap, direction) || is_cut(tap, direction, |cut| cut.frames)
+}
+
+/// The same, where it is not known either whether they are in clear.
+fn is_in_doubt(tap: &Tap<'_>, direction: &Folded) -> bool {
+    is_without_ip(tap, direction) || tap.hidden.gtp && direction.ip_frames > 0 || is_cut(tap, direction, |cut| cut.open)
+}
+
+/// Whether IP may be in frames of which it is not seen.
+fn is_without_ip(tap: &Tap<'_>, direction: &Folded) -> bool {
+    tap.hidden.macsec && direction.ip_frames < direction.all_frames || is_cut(tap, direction, |cut| cut.without_ip)
+}
+
+/// Whether more than a stray one of these frames was cut before anything told what it carries.
+fn is_cut(tap: &Tap<'_>, direction: &Folded, of: fn(&CutShort) -> u64) -> bool {
+    let cut: u64 = direction.ids.iter().filter_map(|id| tap.stream.notices.cut_short.get(id)).map(of).sum();
+    cut > 0 && cut.saturating_mul(100) >= direction.all_frames
+}
+
 /// Whether which SAs travel in it is not kept, as of the 65th direction to appear and later ones.
 fn is_unknown(direction: &Folded) -> bool {
     direction.key == DirectionKey::Other || direction.ids.iter().any(|&id| id >= u64::BITS)
+}
+
+/// Whether packets of tunnels without SA may be among fragments that fit together in more than one way.
+fn is_torn(tap: &Tap<'_>, direction: &Folded) -> bool {
+    let here = |path: &PathKey| path.sa == NONE && direction.ids.contains(&path.direction);
+    tap.loose.is_torn && tap.stream.tables.paths.iter().any(|(_, path)| here(path))
 }
 
 /// Whether some of what it carries is not known in octets.
 fn hides_goodput(tap: &Tap<'_>, direction: &Folded) -> bool {
     is_unknown(direction)
         || direction.key == DirectionKey::Unknown
+        || is_torn(tap, direction)
+        || is_hidden(tap, direction)
         || carries(tap, direction, |sa| sa.is_opaque() || sa.has_unsized_fragments())
 }
 
@@ -197,7 +234,9 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let sums = &direction.sums;
     let unknown = is_unknown(direction);
     let visible = goodput_bytes(tap, direction);
-    let unsized_packets = carries(tap, direction, |sa| sa.has_unsized_fragments());
+    let unsized_packets = is_torn(tap, direction)
+        || is_hidden(tap, direction)
+        || carries(tap, direction, |sa| sa.has_unsized_fragments());
     let twice = shows_packets_twice(tap, direction);
     // Of frames that were not understood nothing is known but their length.
     let unread = direction.key == DirectionKey::Unknown;
@@ -221,12 +260,12 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
         l1_bps: bits_per_second(sums.l1_bytes, ns),
         l1_with_control_bps: with_control,
         l2_bps: bits_per_second(sums.l2_bytes, ns),
-        l3_bps: bits_per_second(sums.l3_bytes, ns).filter(|_| !unread),
+        l3_bps: bits_per_second(sums.l3_bytes, ns).filter(|_| !unread && !is_without_ip(tap, direction)),
         goodput_bps: goodput,
         goodput_min_bps: plain.and_then(|range| range.goodput_min_bps),
         goodput_max_bps: plain.and_then(|range| range.goodput_max_bps),
         if_no_tfc,
-        clear_bps: bits_per_second(clear_bytes(tap, direction), ns).filter(|_| !unread),
+        clear_bps: bits_per_second(clear_bytes(tap, direction), ns).filter(|_| !unread && !is_in_doubt(tap, direction)),
         control_l1_bps: bits_per_second(sums.control_l1_bytes, ns),
         utilisation_pct: settings
             .link_rate_bps
@@ -254,7 +293,8 @@ fn clear_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
     };
     let hidden: u64 = tap.sas.iter().filter(here).map(|sa| sa.taken_for_clear().1).sum();
     let foreign: u64 = tap.foreign.iter().filter(here).map(|sa| sa.state.outer_bytes).sum();
-    direction.sums.clear_bytes.saturating_sub(hidden) + foreign
+    let ike: u64 = direction.ids.iter().filter_map(|id| tap.loose.ike.get(id)).map(|(_, octets)| octets).sum();
+    direction.sums.clear_bytes.saturating_sub(hidden).saturating_sub(ike) + foreign
 }
 
 /// Inner octets of every sized packet of the direction.

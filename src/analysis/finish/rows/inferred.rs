@@ -7,8 +7,8 @@ use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::sa::sizes::{Cell, OpaqueKey};
 use crate::model::report::Name;
-use crate::model::{Address, Protocol, SaKey};
-use crate::transform::inference::{Catalogue, Inference, are_chosen};
+use crate::model::{Address, FramePos, Protocol, SaKey};
+use crate::transform::inference::{Catalogue, Inference, are_chosen, are_walked};
 use crate::transform::iv::IvPattern;
 
 /// What is inferred of one SA.
@@ -39,6 +39,18 @@ struct Sized {
     outer_bytes: u32,
     fragments: u32,
     packets: u64,
+    first: Option<FramePos>,
+}
+
+impl Sized {
+    fn of(tap: &Tap<'_>, key: &OpaqueKey, cell: &Cell) -> Self {
+        Self {
+            outer_bytes: key.outer_bytes,
+            fragments: key.fragments,
+            packets: tap.counted(cell).0,
+            first: cell.seen.ends().map(|ends| ends.first),
+        }
+    }
 }
 
 /// Infers the transform of every opaque ESP SA of a tap.
@@ -61,29 +73,29 @@ pub(in crate::analysis::finish) fn add(tap: &mut Tap<'_>) {
 fn sizes(tap: &Tap<'_>) -> BTreeMap<u32, Vec<Sized>> {
     let mut sizes: BTreeMap<u32, Vec<Sized>> = BTreeMap::new();
     for (key, cell) in tap.sizes.opaque.iter() {
-        let sized = Sized { outer_bytes: key.outer_bytes, fragments: key.fragments, packets: tap.counted(cell).0 };
-        sizes.entry(key.sa).or_default().push(sized);
+        sizes.entry(key.sa).or_default().push(Sized::of(tap, key, cell));
     }
     sizes
 }
 
 /// Sizes of SAs on unusual UDP ports, which have no number.
 fn flow_sizes(tap: &Tap<'_>) -> BTreeMap<SaKey, Vec<Sized>> {
-    let sized = |(key, cell): &(OpaqueKey, Cell)| Sized {
-        outer_bytes: key.outer_bytes,
-        fragments: key.fragments,
-        packets: tap.counted(cell).0,
-    };
+    let sized = |(key, cell): &(OpaqueKey, Cell)| Sized::of(tap, key, cell);
     let flows = tap.sas.iter().filter(|sa| !sa.flow_sizes.is_empty());
     flows.map(|sa| (sa.key, sa.flow_sizes.iter().flat_map(|cells| cells.iter()).map(sized).collect())).collect()
 }
 
 /// Lengths of ESP packets with their number. What is no multiple of four is damaged, or no ESP (RFC 4303 section 2.4).
 fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u32, u64)> {
+    sized(sizes, around, header).map(|(length, sized)| (length, sized.packets))
+}
+
+/// The same, with all that is known of each size.
+fn sized(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u32, &Sized)> {
     let all = sizes.iter().filter(|sized| sized.packets > 0).map(move |sized| {
         // Every further fragment has an IP header of its own.
         let headers = around.saturating_add(header.saturating_mul(sized.fragments.saturating_sub(1)));
-        (sized.outer_bytes.saturating_sub(headers), sized.packets)
+        (sized.outer_bytes.saturating_sub(headers), sized)
     });
     all.filter(|(length, _)| length.is_multiple_of(4))
 }
@@ -98,10 +110,14 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
     }
     let header = ip_header(sa.key.src);
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
-    for (length, packets) in lengths(sizes, around, header) {
-        *counted.entry(length).or_default() += packets;
+    let mut firsts: BTreeMap<u32, FramePos> = BTreeMap::new();
+    for (length, sized) in sized(sizes, around, header) {
+        *counted.entry(length).or_default() += sized.packets;
+        let first = sized.first.into_iter().chain(firsts.get(&length).copied()).min();
+        firsts.extend(first.map(|first| (length, first)));
     }
-    let chosen = are_chosen(&counted.iter().map(|(length, packets)| (*length, *packets)).collect::<Vec<_>>());
+    let chosen = are_chosen(&counted.iter().map(|(length, packets)| (*length, *packets)).collect::<Vec<_>>())
+        || are_walked(&firsts.into_values().collect::<Vec<_>>());
     let distinct: Vec<u32> = counted.into_keys().collect();
     let known = cache.entry((distinct, pattern, chosen)).or_insert_with_key(|(lengths, pattern, chosen)| {
         let inference = catalogue.infer_from(lengths, *pattern, *chosen)?;

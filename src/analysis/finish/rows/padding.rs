@@ -8,8 +8,9 @@ use crate::model::report::{AhPadding, EspPadding, EthernetPadding, OverheadBasis
 
 /// A trailer counts as borne by every frame if at most 1 frame in this many lacks it.
 const UNTRAILED: u64 = 100;
-/// Fewer frames with a trailer are chance.
+/// Fewer frames with a trailer are chance, where some have none; of fewer than the other number they are in any case.
 const TRAILED: u64 = 16;
+const ALL_TRAILED: u64 = 4;
 
 /// Octets that follow the packet in every frame of a direction, which a capture card or a packet broker appended.
 pub(in crate::analysis::finish) fn trailer(tap: &Tap<'_>, direction: u32) -> u64 {
@@ -37,10 +38,12 @@ fn trailer_of(tap: &Tap<'_>, of: &dyn Fn(u32) -> bool) -> u64 {
     let ip_frames: u64 = stream.rates.iter().filter(|(id, _)| of(*id)).map(|(_, rates)| rates.ip_frames).sum();
     let cells = || stream.padding.iter().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell);
     let filled: u64 = stream.padding.fill().filter(|(id, ..)| of(*id)).map(|(_, _, cell)| cell.seen.count).sum();
-    let trailed: u64 = cells().map(|cell| cell.seen.count).sum();
+    let cut = || stream.padding.cut().filter(|(id, _)| of(*id)).map(|(_, cut)| cut);
+    let trailed: u64 = cells().map(|cell| cell.seen.count).chain(cut().map(|cut| cut.frames)).sum();
     let all = ip_frames.saturating_sub(trailed).saturating_mul(UNTRAILED) <= ip_frames;
-    let shortest = cells().map(|cell| u64::from(cell.shortest)).min().unwrap_or(0);
-    if all && trailed.saturating_sub(filled) >= TRAILED { shortest } else { 0 }
+    let shortest = cells().map(|cell| cell.shortest).chain(cut().map(|cut| cut.shortest)).min().unwrap_or(0);
+    let least = if trailed == ip_frames { ALL_TRAILED } else { TRAILED };
+    if all && trailed.saturating_sub(filled) >= least { u64::from(shortest) } else { 0 }
 }
 
 /// Whether what fills a direction's short frames may be a trailer: one as long as one VLAN tag, or two, ends where a frame that is

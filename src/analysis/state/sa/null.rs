@@ -97,5 +97,22 @@ impl SaState {
             .filter(|(_, _, net)| *net >= NULL_VERDICT_BITS)
             .max_by_key(|(candidate, _, net)| (*net, std::cmp::Reverse(*candidate)))
             .map(|(candidate, votes, _)| (candidate, votes))
+            .filter(|(candidate, votes)| !self.is_disputed(*candidate, votes, checked))
+    }
+
+    /// Whether many packets are as sure of another layout, and all of both were cut. Their layout follows from the least padding: where the
+    /// sender adds more, each has its own, and none is known.
+    fn is_disputed(&self, candidate: NullCandidate, votes: &NullVotes, checked: u64) -> bool {
+        /// Bits of one packet that leave little doubt about it.
+        const SURE: u64 = 32;
+        let is_cut = |votes: &NullVotes| votes.trailers.sized() == 0;
+        let others = self.null.iter().filter(|(own, other)| **own != candidate && other.frames > 0 && is_cut(other));
+        let sure = others.map(|(_, other)| other).filter(|other| other.bits >= other.frames.saturating_mul(SURE));
+        let most = sure.map(|other| other.frames).max().unwrap_or(0);
+        // Of packets that were cut early, none is among those that were checked.
+        let all = checked.max(votes.frames.saturating_add(most));
+        is_cut(votes)
+            && votes.frames.saturating_mul(10) < all.saturating_mul(9)
+            && most.saturating_mul(4) >= votes.frames.max(1)
     }
 }

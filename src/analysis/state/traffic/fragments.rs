@@ -14,10 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::copies::HeadFrame;
 use super::fragment_sums::FragmentSums;
-use super::trains::{FirstFragment, NullFirst, Piece, Train, ends_in_order, is_whole_before, trains};
-use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
+use super::trains::{
+    FirstFragment, NullFirst, Piece, Train, ends_in_order, ike_of, is_whole_before, remap_owner, trains,
+};
+use crate::analysis::limits::{CLOCK_TOLERANCE_NS, FRAGMENT_GAP_NS, MAX_DIRECTIONS, MAX_FRAGMENT_GROUPS, MAX_PIECES};
 use crate::analysis::observe::observation::{Observation, SaSight};
-use crate::analysis::state::base::intern::{NONE, remap};
+use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::tables::Remap;
 use crate::analysis::state::sa::sizes::{OpaqueKey, Sizes, TrainKey, VisibleKey};
 use crate::dissect::{Costs, IpHeader, NullPeek, digest};
@@ -62,7 +64,7 @@ pub(crate) struct Fragments {
     newest: i64,
     #[serde(serialize_with = "all_bits")]
     last_sweep: i64,
-    /// Per SA number: what became of its fragmented packets.
+    /// Per SA number, or what stands for IKE in its place: what became of its fragmented packets.
     pub(crate) sums: BTreeMap<u32, FragmentSums>,
     pub(crate) refused: u64,
     /// Fragments further behind the newest than the clock may step back: what has been folded by then may have been theirs.
@@ -87,6 +89,7 @@ pub(crate) struct Fragment<'f> {
     pub(crate) costs: Costs,
     pub(crate) sights: &'f [SaSight],
     pub(crate) peeks: &'f [NullPeek],
+    pub(crate) ike: bool,
     pub(crate) copy: bool,
 }
 
@@ -238,7 +241,7 @@ impl Fragments {
         let border = self.first.and(first).is_some_and(|first| is_behind(self.newest, first));
         self.behind += behind + u64::from(border);
         for (sa, theirs) in sums {
-            self.sums.entry(remap(&map.sas, sa)).or_default().merge(theirs, shift);
+            self.sums.entry(remap_owner(map, sa)).or_default().merge(theirs, shift);
         }
         let recounted: BTreeMap<FramePos, bool> =
             recounted.iter().filter(|f| f.observation.class.fragment).map(|f| (f.observation.pos, f.copy)).collect();
@@ -286,7 +289,11 @@ impl Fragment<'_> {
             path: o.path,
             inner_bytes: o.inner_bytes,
             needed: if o.path == NONE { 0 } else { o.inner_bytes.saturating_add(self.costs.behind_ip()) },
-            sas: self.sights.iter().map(|s| (s.sa, s.opaque)).collect(),
+            sas: if self.ike && self.sights.is_empty() && (o.direction as usize) < MAX_DIRECTIONS {
+                vec![(ike_of(o.direction), false)]
+            } else {
+                self.sights.iter().map(|s| (s.sa, s.opaque)).collect()
+            },
             null: esp.map(|sight| NullFirst {
                 sa: sight.sa,
                 owner: self.sights.first().map_or(sight.sa, |s| s.sa),

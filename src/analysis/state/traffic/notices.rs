@@ -30,7 +30,50 @@ pub(crate) struct Notices {
     /// Frames that end in their CRC-32 though no FCS is declared, and frames with four octets more than they need that are none.
     pub(crate) fcs: Listed,
     pub(crate) fcs_absent: u64,
+    /// By direction, frames whose end the snapshot length cut off before anything told what they carry.
+    pub(crate) cut_short: BTreeMap<u32, CutShort>,
     pub(crate) refused: u64,
+}
+
+/// Frames of which too little was captured.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CutShort {
+    /// Frames of which it is not known what they carry.
+    pub(crate) frames: u64,
+    /// Of these, frames of which it is not known either whether that is in clear.
+    pub(crate) open: u64,
+    /// Of these, frames that were cut before IP.
+    pub(crate) without_ip: u64,
+}
+
+impl CutShort {
+    /// A frame, if it is one of these.
+    fn of(stack: &Stack) -> Option<Self> {
+        let layer = stack.cut_at().filter(|_| stack.sas.is_empty() && stack.encapsulated.is_none())?;
+        let (open, without_ip) = match layer {
+            LayerKind::Pause | LayerKind::Macsec => return None,
+            _ if stack.ips.is_empty() => (true, true),
+            LayerKind::Udp | LayerKind::Ipv6Options | LayerKind::Ipv6Fragment => (true, false),
+            LayerKind::Esp => (stack.is_cut_in_udp(), false),
+            LayerKind::Ah
+            | LayerKind::Gre
+            | LayerKind::IpComp
+            | LayerKind::Wesp
+            | LayerKind::EtherIp
+            | LayerKind::L2tp
+            | LayerKind::Ipv4
+            | LayerKind::Ipv6 => (false, false),
+            _ => return None,
+        };
+        Some(Self { frames: 1, open: u64::from(open), without_ip: u64::from(without_ip) })
+    }
+
+    fn join(&mut self, other: Self) {
+        let Self { frames, open, without_ip } = other;
+        self.frames += frames;
+        self.open += open;
+        self.without_ip += without_ip;
+    }
 }
 
 /// An ICMP error that says a packet was too big, by what it quotes.
@@ -137,6 +180,9 @@ impl Notices {
         if stack.stop.is_some_and(|stop| matches!(stop.cause, StopCause::TooDeep)) {
             self.too_deep.add(o.pos, o.time);
         }
+        if let Some(cut) = CutShort::of(stack) {
+            self.cut_short.entry(o.direction).or_default().join(cut);
+        }
         if stack.flags.sliced {
             self.sliced.add(o.pos, o.time);
         } else if let Some(layer) = malformed(stack) {
@@ -190,8 +236,12 @@ impl Notices {
             too_deep,
             fcs,
             fcs_absent,
+            cut_short,
             refused,
         } = later;
+        for (direction, theirs) in cut_short {
+            self.cut_short.entry(remap(directions, direction)).or_default().join(theirs);
+        }
         self.refused += refused;
         self.fcs.merge(fcs, shift);
         self.fcs_absent += fcs_absent;

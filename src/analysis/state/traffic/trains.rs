@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::state::base::intern::remap;
+use crate::analysis::limits::MAX_DIRECTIONS;
+use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
@@ -56,6 +57,28 @@ pub(in crate::analysis) struct NullFirst {
     pub(in crate::analysis) peeks: Vec<NullPeek>,
 }
 
+/// The number that stands for IKE of a direction, where that of an SA stands: its later fragments show no more than an IP header.
+pub(super) const fn ike_of(direction: u32) -> u32 {
+    NONE - 1 - direction
+}
+
+/// The direction whose IKE this number stands for.
+pub(in crate::analysis) const fn direction_of_ike(owner: u32) -> Option<u32> {
+    let direction = (NONE - 1).saturating_sub(owner);
+    if owner != NONE && direction < MAX_DIRECTIONS as u32 { Some(direction) } else { None }
+}
+
+/// The number of an SA, or what stands in its place, in the tables of the span before.
+pub(super) fn remap_owner(map: &Remap, owner: u32) -> u32 {
+    match direction_of_ike(owner) {
+        Some(direction) => {
+            let direction = remap(&map.directions, direction);
+            if direction < MAX_DIRECTIONS as u32 { ike_of(direction) } else { NONE }
+        }
+        None => remap(&map.sas, owner),
+    }
+}
+
 /// Fragments that are one packet, or what was seen of it.
 #[derive(Default)]
 pub(in crate::analysis) struct Train<'p> {
@@ -72,7 +95,7 @@ impl Piece {
         if let Some(first) = &mut self.first {
             first.path = remap(&map.paths, first.path);
             for (sa, _) in &mut first.sas {
-                *sa = remap(&map.sas, *sa);
+                *sa = remap_owner(map, *sa);
             }
             if let Some(null) = &mut first.null {
                 null.sa = remap(&map.sas, null.sa);

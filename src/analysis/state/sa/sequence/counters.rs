@@ -4,11 +4,14 @@
 //! them as lost would be false.
 
 use super::SequenceState;
+use crate::analysis::limits::{JUMP_STEP, RESTART_FALL};
 
 /// Longest step within one counter, up or down: packets lost or late.
 const NEAR: u32 = 64;
 /// Most counters tracked in one SA.
 const MAX_COUNTS: usize = 8;
+/// A step down beyond this is no late packet.
+const FALL: u32 = RESTART_FALL.unsigned_abs();
 /// Least returns upwards, and downwards, that show alternation.
 const FEWEST: u64 = 4;
 
@@ -30,6 +33,8 @@ struct Leaping {
     down: u64,
     exact: u64,
     strays: u64,
+    /// Of the exact ones, steps down by more than a restart falls.
+    falls: u64,
 }
 
 impl SequenceState {
@@ -83,7 +88,9 @@ impl Leaping {
         let rises = number.wrapping_sub(own.last) as i32 > 0;
         let count = if rises { &mut self.up } else { &mut self.down };
         *count += 1;
-        self.exact += u64::from(self.counts.get(at).is_some_and(|count| number == count.last.wrapping_add(1)));
+        let exact = self.counts.get(at).is_some_and(|count| number == count.last.wrapping_add(1));
+        self.exact += u64::from(exact);
+        self.falls += u64::from(exact && own.last.wrapping_sub(number) > FALL && !rises);
         self.current = at;
         self.extend(number);
     }
@@ -105,12 +112,21 @@ impl Leaping {
     /// packets captured twice have overlapping ranges.
     fn counters(mut self) -> Vec<u32> {
         let returns = self.up + self.down;
-        let alternates = self.up.min(self.down) >= FEWEST
-            && self.exact.saturating_mul(4) >= returns.saturating_mul(3)
-            && self.strays.saturating_mul(8) <= returns;
+        let exact = self.exact.saturating_mul(4) >= returns.saturating_mul(3);
+        let alternates = self.up.min(self.down) >= FEWEST && exact && self.strays.saturating_mul(8) <= returns;
         self.counts.sort_by_key(|count| count.first);
+        // A counter that begins anew does not begin where another one has stopped, far below; packets that are that late fill what they left.
+        // What lies between counters further apart is a jump and no loss, whatever they are.
+        let apart_by = |(one, next): (&Count, &Count)| next.first.wrapping_sub(one.last);
+        let far = |pair: (&Count, &Count)| (FALL + 1..=JUMP_STEP.unsigned_abs()).contains(&apart_by(pair));
+        let several = |count: &Count| count.first != count.last;
+        let resumes = self.falls > 0
+            && exact
+            && self.strays < self.counts.len() as u64
+            && self.counts.iter().all(several)
+            && self.counts.iter().zip(self.counts.iter().skip(1)).all(far);
         let apart = self.counts.is_sorted_by(|one, next| one.first <= one.last && one.last < next.first);
         let firsts = self.counts.iter().map(|count| count.first);
-        if alternates && apart { firsts.collect() } else { Vec::new() }
+        if (alternates || resumes) && apart { firsts.collect() } else { Vec::new() }
     }
 }

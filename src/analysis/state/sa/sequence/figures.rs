@@ -101,7 +101,8 @@ impl SequenceFigures {
 pub(super) fn jump(before: &Run, after: &Run) -> Option<Jump> {
     let ahead = after.first.raw.wrapping_sub(before.last.raw);
     let forward = after.first.raw > before.last.raw || ahead <= FURTHEST_ACROSS;
-    let far = ahead > JUMP_STEP.unsigned_abs() && i32::try_from(ahead).is_ok();
+    // A step back across 0 looks like one ahead by nearly all numbers.
+    let far = (JUMP_STEP.unsigned_abs() + 1..u32::MAX - FURTHEST_ACROSS).contains(&ahead);
     (forward && far).then(|| Jump {
         from: before.last,
         to: after.first,

@@ -1,0 +1,49 @@
+//! What hides packets: layers that nobody reads, and fragments that show no header.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::StreamState;
+use crate::analysis::state::base::intern::NONE;
+use crate::analysis::state::traffic::fragment_sums::FragmentSums;
+use crate::analysis::state::traffic::trains::direction_of_ike;
+use crate::dissect::stack_name;
+
+/// Layers that packets were seen in which nobody reads.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Hidden {
+    pub(crate) macsec: bool,
+    pub(crate) gtp: bool,
+}
+
+impl Hidden {
+    pub(super) fn of(stream: &StreamState) -> Self {
+        let stacks = || stream.tables.stacks.iter().map(|(_, shape)| stack_name(*shape));
+        Self {
+            macsec: stacks().any(|name| name.ends_with("/macsec")),
+            gtp: stacks().any(|name| name.ends_with("/gtpu")),
+        }
+    }
+}
+
+/// Fragments that no SA carries.
+#[derive(Default)]
+pub(crate) struct Loose {
+    /// Later fragments of IKE by direction, with their octets: they look like traffic in clear.
+    pub(crate) ike: BTreeMap<u32, (u64, u64)>,
+    /// Whether it is uncertain which of the others are one packet.
+    pub(crate) is_torn: bool,
+}
+
+impl Loose {
+    /// Of what became of fragmented packets, by SA number.
+    pub(super) fn of(sums: &BTreeMap<u32, FragmentSums>) -> Self {
+        let of_ike = |(id, sums): (&u32, &FragmentSums)| Some((direction_of_ike(*id)?, (sums.later, sums.later_bytes)));
+        let is_torn = sums.get(&NONE).is_some_and(|sums| sums.uncertain > 0);
+        Self { ike: sums.iter().filter_map(of_ike).collect(), is_torn }
+    }
+
+    /// Fragments of IKE other than the first ones.
+    pub(crate) fn later_of_ike(&self) -> u64 {
+        self.ike.values().map(|(frames, _)| frames).sum()
+    }
+}
