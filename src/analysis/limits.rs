@@ -75,6 +75,8 @@ pub(crate) const INTERVAL_BYTES: usize = 40;
 pub(crate) const ENTRY_BYTES: usize = 192;
 /// The same of a time bin of an SA.
 pub(crate) const SA_BIN_BYTES: usize = 64;
+/// And of a direction of an SA beyond the first 64 of the tap.
+pub(crate) const WAY_BYTES: usize = 16;
 /// Octets that a state takes with nothing in it, about.
 pub(crate) const STATE_BYTES: usize = 16 << 10;
 

@@ -23,6 +23,7 @@ mod observe;
 mod settings;
 pub(crate) mod state;
 
+pub use crate::analysis::state::base::likeness::Likeness;
 pub use crate::analysis::state::base::span::CaptureSpan;
 pub use crate::analysis::state::base::succession::{Border, Succession};
 pub use crate::keys::Keyring;

@@ -232,11 +232,12 @@ pub(super) const LAYOUT: Entry = Entry {
     severity: Severity::Note,
     severity_note: "",
     title: "Which captures are one tap was assumed",
-    meaning: "Captures that overlap in time are files of one rotation or of two taps, and no SA in both decides which; or two captures \
-              hold the same frames. The evidence says what was assumed.",
+    meaning: "Captures that overlap in time are files of one rotation or of two taps, and no SA in both decides which; or a later capture \
+              holds the same sequence numbers or packets again; or two captures hold the same frames. The evidence says what was assumed.",
     causes: &[
         "The clock of the capturing host was adjusted while one file ended and the next began.",
         "Two taps on links that share the traffic (ECMP, a port channel): each sees a part of the numbers of an SA.",
+        "Two taps whose clocks differ by more than the captures last.",
         "The same capture was given twice, perhaps once compressed.",
     ],
     remedy: &[

@@ -9,11 +9,14 @@
 
 pub(super) mod fold;
 pub(super) mod interleave;
+mod layout;
 pub(super) mod stream;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use self::layout::Open;
 use super::input::Input;
 use crate::analysis::{CaptureSpan, MergeError, Succession};
 use crate::engine::rotation::stream::{Stream, times};
@@ -78,6 +81,7 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
     });
     let mut taps = Taps::default();
     streams.into_iter().for_each(|stream| taps.take(stream, errors));
+    taps.divide();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut whole: Vec<_> = Vec::with_capacity(taps.open.len());
     for open in taps.open {
@@ -199,17 +203,23 @@ impl Taps {
 
     /// The tap without a name that a stream may be the next file of.
     fn continued_by(&self, stream: &Stream) -> Option<usize> {
-        let first = stream.times().0?;
+        let ended = self.ended_before(stream).filter_map(|at| Some((at, self.open.get(at)?)));
+        let mut follows: Vec<(usize, &Open)> = ended.filter(|(_, tap)| tap.goes_on_with(stream)).collect();
+        // Where several taps could go on with this file, its name decides, then nearness.
+        follows.sort_by_cached_key(|(_, tap)| Reverse((common_prefix(&tap.path, stream.path()), tap.last)));
+        let mut likely = follows.into_iter().take(LOOKED_AT);
+        let follows = likely.find(|(_, tap)| !tap.is_seen_again_in(stream)).map(|(at, _)| at);
+        follows.or_else(|| self.overlapping(stream).find(|(_, how)| how.is_close()).map(|(at, _)| at))
+    }
+
+    /// Taps without a name that end before a stream begins, or not much later: those that end last first.
+    fn ended_before(&self, stream: &Stream) -> impl Iterator<Item = usize> {
         // No overlap is tolerated beyond this.
         let slack = LEAST_OVERLAP_NS.max(lasts(stream.state.captures()) / 100);
-        let latest = Timestamp::from_ns(first.ns()?.saturating_add(slack));
-        let ended = self.by_end.range(..=(latest, usize::MAX)).filter_map(|(_, at)| Some((*at, self.open.get(*at)?)));
-        let follows = ended
-            .filter(|(_, tap)| tap.goes_on_with(stream))
-            // Where several taps could go on with this file, its name decides, then nearness.
-            .max_by_key(|(_, tap)| (common_prefix(&tap.path, stream.path()), tap.last))
-            .map(|(at, _)| at);
-        follows.or_else(|| self.overlapping(stream).find(|(_, how)| how.is_close()).map(|(at, _)| at))
+        let first = stream.times().0.and_then(|first| first.ns());
+        let latest = first.map(|first| Timestamp::from_ns(first.saturating_add(slack)));
+        let ended = latest.map(|latest| self.by_end.range(..=(latest, usize::MAX)).rev());
+        ended.into_iter().flatten().map(|(_, at)| *at)
     }
 
     /// Taps without a name that end later than a stream begins, and how it goes on from them.
@@ -220,40 +230,54 @@ impl Taps {
     }
 
     /// What is said of a stream that begins before a tap ends and has none of the numbers of their SAs in common with it.
-    fn divided(&self, stream: &Stream) -> Option<String> {
+    fn divided(&self, stream: &Stream) -> Option<(usize, String)> {
         let (at, how) = self.overlapping(stream).find(|(_, how)| how.goes_on())?;
         let path = self.open.get(at)?.stream.as_ref()?.last_path();
-        Some(format!(
+        let what = format!(
             "{} begins before {path} ends, and their {} common {} disjoint sequence numbers. Treated as two taps that share the traffic. \
              Alternative: one tap whose clock was set back. Numbers missing at one tap may be at the other",
             stream.path(),
             how.shared,
             if how.shared == 1 { "SA has" } else { "SAs have" }
-        ))
+        );
+        Some((at, what))
+    }
+
+    /// What is said of a stream that is a tap of its own because it holds numbers of another one that ended.
+    fn apart(&self, stream: &Stream) -> Option<String> {
+        let ended = self.ended_before(stream).filter_map(|at| self.open.get(at));
+        let said = ended.take(LOOKED_AT).find_map(|tap| tap.apart_from(stream));
+        let overlapping = || self.overlapping(stream).filter(|(_, how)| how.is_parallel());
+        said.or_else(|| overlapping().find_map(|(at, _)| self.open.get(at)?.anew_in(stream)))
+    }
+
+    /// Keeps what was said of taps that share the traffic where all that came later does not contradict.
+    fn divide(&mut self) {
+        for at in 0..self.open.len() {
+            let Some((other, what)) = self.open.get_mut(at).and_then(|tap| tap.divided.take()) else { continue };
+            let stream = self.open.get(at).and_then(|tap| tap.stream.as_ref());
+            let pair = stream.zip(self.open.get(other));
+            if pair.is_some_and(|(stream, other)| other.likeness(stream).repeated == 0)
+                && let Some(tap) = self.open.get_mut(at)
+            {
+                tap.assumed.insert(0, what);
+            }
+        }
     }
 
     fn begin(&mut self, stream: Stream) {
         let (at, (_, last)) = (self.open.len(), stream.times());
-        let assumed = if stream.tap.is_none() { self.divided(&stream).into_iter().collect() } else { Vec::new() };
+        let unnamed = Some(&stream).filter(|stream| stream.tap.is_none());
+        let divided = unnamed.and_then(|stream| self.divided(stream));
+        let assumed = unnamed.and_then(|stream| self.apart(stream)).into_iter().collect();
         match (&stream.tap, last) {
             (Some(name), _) => drop(self.by_name.insert(name.clone(), at)),
             (None, Some(last)) => drop(self.by_end.insert((last, at))),
             (None, None) => {}
         }
         let (name, path) = (stream.tap.clone(), stream.path().to_owned());
-        self.open.push(Open { name, path, last, stream: Some(stream), set_aside: Vec::new(), assumed });
+        self.open.push(Open { name, path, last, stream: Some(stream), set_aside: Vec::new(), assumed, divided });
     }
-}
-
-/// A tap that may still grow.
-struct Open {
-    name: Option<String>,
-    path: String,
-    last: Option<Timestamp>,
-    stream: Option<Stream>,
-    /// What came before it by its times, where no number of it goes on in the stream.
-    set_aside: Vec<Stream>,
-    assumed: Vec<String>,
 }
 
 /// Nanoseconds between the earliest and the latest frame.
@@ -261,42 +285,6 @@ fn lasts(spans: &[CaptureSpan]) -> i64 {
     match times(spans) {
         (Some(first), Some(last)) => last.since(first).unwrap_or(0),
         _ => 0,
-    }
-}
-
-impl Open {
-    /// By how much a stream begins before this tap ends, in nanoseconds; 0 where it does not.
-    fn overlap_ns(&self, stream: &Stream) -> Option<i64> {
-        let (first, _) = stream.times();
-        Some(self.last?.since(first?).unwrap_or(i64::MAX).max(0))
-    }
-
-    /// Whether a stream may be the next file of the rotation.
-    fn goes_on_with(&self, stream: &Stream) -> bool {
-        let Some(overlap) = self.overlap_ns(stream) else { return false };
-        if overlap == 0 {
-            return true;
-        }
-        let Some(own) = &self.stream else { return false };
-        let shorter = lasts(own.last_piece()).min(lasts(stream.first_piece()));
-        // Two short captures of two taps overlap as a whole.
-        let little = overlap <= (shorter / 100).max(LEAST_OVERLAP_NS.min(shorter / 2));
-        little && !own.succession(stream).is_parallel()
-    }
-
-    /// Keeps in words what is assumed of a stream that overlaps, where no sequence number decides.
-    fn assume(&mut self, stream: &Stream) {
-        let overlap = self.overlap_ns(stream).unwrap_or(0);
-        let Some(own) = self.stream.as_ref().filter(|_| overlap > 0) else { return };
-        if !own.succession(stream).goes_on() {
-            self.assumed.push(format!(
-                "{} begins {:.3} ms before {} ends; they are taken for files of one tap in rotation. If they are two taps, \
-                 name them: --tap NAME=FILE",
-                stream.path(),
-                overlap as f64 / 1e6,
-                own.last_path()
-            ));
-        }
     }
 }
 

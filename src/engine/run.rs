@@ -222,8 +222,7 @@ impl Run<'_> {
         let threads = bytes.filter(|_| !compressed).map_or(1, |bytes| super::parts::worth(bytes, self.jobs));
         let in_parts = match &self.resolved {
             Some(settings) if threads > 1 => {
-                let settings = analysis::Settings { memory_limit: self.room() / threads as u64, ..settings.clone() };
-                super::parts::analyse(&input.source, threads, &settings, self.progress)
+                super::parts::analyse(&input.source, threads, settings, self.room(), self.progress)
             }
             _ => None,
         };

@@ -5,7 +5,9 @@ mod support;
 
 mod clock_steps;
 mod files;
+mod kinds;
 mod lanes;
+mod layouts;
 mod merge_laws;
 mod nights;
 mod parts;

@@ -298,6 +298,17 @@ fn a_limit_on_memory_is_kept_and_said() {
     let merged = run("merge", &limited, &states).expect(2);
     assert!(merged.stderr.contains("--memory-limit allows"), "{merged}");
     assert_eq!(text(&merged.json(), "exactness"), "degraded");
+    // Files of one rotation, folded into one state: the limit that is said is that of the merge.
+    let states: Vec<PathBuf> = files
+        .iter()
+        .enumerate()
+        .map(|(at, file)| state(dir.join(format!("folded-{at}.state")), std::slice::from_ref(file)))
+        .collect();
+    let merged = run("merge", &limited, &states).json();
+    let why = items(&merged, "degraded_why")
+        .iter()
+        .find_map(|why| why.as_str().filter(|why| why.contains("memory limit of")));
+    assert!(why.is_some_and(|why| why.contains("memory limit of 8 MiB")), "{}", merged["degraded_why"]);
 }
 
 /// What an interrupted run had not read is missing from what its state goes into.

@@ -65,7 +65,7 @@ fn senders(sas: &[SaView<'_>], places: &[usize]) -> Vec<(Vec<usize>, Option<Grou
         let parts = parts.into_values().filter(|members| members.len() > 1);
         parts.filter_map(|members| together(sas, &members).map(|counted| (members, Some(counted)))).collect::<Vec<_>>()
     };
-    let directions = |sa: &SaView<'_>| sa.state.directions;
+    let directions = |sa: &SaView<'_>| sa.state.directions.first();
     for found in [apart(&|_| (0, None)), apart(&|sa| (directions(sa), None)), apart(&|sa| (0, Some(sa.key.src)))] {
         if !found.is_empty() {
             return found;

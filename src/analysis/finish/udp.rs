@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tap::SaView;
 use crate::analysis::StreamState;
+use crate::analysis::limits::MAX_DIRECTIONS;
 use crate::analysis::state::base::tables::Remap;
 use crate::analysis::state::sa::bins::SaBins;
 use crate::analysis::state::sa::candidates::{Candidate, FlowKey, Suspect};
@@ -333,7 +334,7 @@ pub(super) fn found(stream: &StreamState) -> Vec<Found<'_>> {
         let mut states = parts.iter().map(|(_, suspect)| &*suspect.state);
         let mut state = states.next().map(Cow::Borrowed)?;
         // All flows of a tap number positions and directions alike.
-        let directions: Vec<u32> = (0..u64::BITS).collect();
+        let directions: Vec<u32> = (0..MAX_DIRECTIONS as u32).collect();
         states.for_each(|later| state.to_mut().merge(later.clone(), Shift::default(), &directions));
         let sizes = parts.iter().map(|(_, suspect)| &suspect.sizes).collect();
         let mut all = parts.iter().map(|(_, suspect)| &suspect.bins);

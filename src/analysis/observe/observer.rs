@@ -46,7 +46,7 @@ impl Observer {
 
     /// Sets the memory that the state may take of what the settings allow for all, in octets.
     pub fn limit_memory(&mut self, room: u64) {
-        self.state.limit_memory(room);
+        self.state.limit_memory(room, self.state.settings().memory_limit);
     }
 
     /// The state of the frames so far, of (at least) `captures` captures, though the last of them may hold no frames. It is settled: equal

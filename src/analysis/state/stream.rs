@@ -308,8 +308,9 @@ impl StreamState {
         self.weight_with(self.sas.intervals())
     }
 
-    /// Sets the memory that this state may take of what the settings allow for all, in octets.
-    pub fn limit_memory(&mut self, room: u64) {
+    /// Sets the memory that this state may take of the limit for all, in octets. A state that was read from a file knows no limit.
+    pub fn limit_memory(&mut self, room: u64, limit: u64) {
+        self.settings.memory_limit = limit;
         self.upkeep.room = room;
         if self.weight() > room {
             self.close();

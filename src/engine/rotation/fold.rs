@@ -55,7 +55,11 @@ impl Streams {
 
     /// Octets of memory that are left.
     pub(in crate::engine) fn room(&self) -> u64 {
-        self.limit.unwrap_or(MEMORY_LIMIT).saturating_sub(self.weight)
+        self.limit().saturating_sub(self.weight)
+    }
+
+    fn limit(&self) -> u64 {
+        self.limit.unwrap_or(MEMORY_LIMIT)
     }
 
     pub(in crate::engine) fn iter(&self) -> impl Iterator<Item = &Stream> {
@@ -210,7 +214,7 @@ impl Streams {
         if let Some((id, succession)) = before
             && let Some(mut own) = self.take(id)
         {
-            own.state.limit_memory(self.room());
+            own.state.limit_memory(self.room(), self.limit());
             let Ok(appended) = own.append(whole, succession) else { return };
             whole = appended;
         }
@@ -222,7 +226,7 @@ impl Streams {
             if before.is_some() {
                 self.index(&next, id);
             }
-            whole.state.limit_memory(self.room());
+            whole.state.limit_memory(self.room(), self.limit());
             let Ok(appended) = whole.append(next, succession) else { return };
             whole = appended;
             if before.is_none() {

@@ -135,8 +135,8 @@ impl Stream {
     }
 
     /// How `next` goes on, if it is the next file of the same rotation for certain, whatever else is given: its name comes after this
-    /// one's, it begins where this one ends, with no longer a pause than within the two, and hardly an SA misses a number, so that nothing
-    /// has room between them; or its name is the next one, within a second; or its name is the next one and the numbers go on, whatever
+    /// one's, it begins where this one ends, with no longer a pause than within the two (or a hundredth of the shorter one, where a counter in
+    /// their names has a number between them), and hardly an SA misses a number, so that nothing has room between them; or its name is the next one, within a second; or its name is the next one and the numbers go on, whatever
     /// the clock did between them. It is a rule over the two files at the border alone, so that it holds or not whatever was folded
     /// before.
     pub(in crate::engine) fn followed_by(&self, next: &Self) -> Option<Succession> {
@@ -144,6 +144,10 @@ impl Stream {
         let ((_, last), (first, _)) = (own.times?, later.times?);
         let counts = own_name.counts_on_to(&next_name);
         let usual = own.longest_pause_ns().max(later.longest_pause_ns()).max(if counts { COUNTED_PAUSE_NS } else { 0 });
+        // Where a file may be missing, hardly any time has room for it.
+        let shortest = |span: &CaptureSpan| span.times.and_then(|(first, last)| last.since(first)).unwrap_or(0) / 100;
+        let room = own_name.leaves_room(&next_name);
+        let usual = if room { usual.min(shortest(own)).min(shortest(later)) } else { usual };
         let near = first.since(last).is_some_and(|pause| (0..=usual).contains(&pause));
         if self.tap != next.tap || own_name.text != next_name.text || own_name >= next_name || !near && !counts {
             return None;

@@ -55,6 +55,18 @@ impl CountedName {
         self.step_to(next).is_some_and(|step| step.from.checked_add(1) == Some(step.to))
     }
 
+    /// Whether a counter leaves a number free between this name and `next`, which may be that of another file. Dates and times are no counters.
+    pub(crate) fn leaves_room(&self, next: &Self) -> bool {
+        /// More digits are a date or a time.
+        const DIGITS: usize = 5;
+        /// Year, month and day alone are so many numbers, with the one that a name without a number at its end stands for.
+        const DATE: usize = 4;
+        let digits = |place: usize| next.numbers.get(place).map_or(0, |number| number.0);
+        let is_counter =
+            |step: &NameStep| digits(step.place) <= DIGITS && (step.place == 0 || self.numbers.len() < DATE);
+        self.step_to(next).is_some_and(|step| is_counter(&step) && step.to.saturating_sub(step.from) > 1)
+    }
+
     /// The first number that differs; `None` where the texts do, or no number.
     pub(crate) fn step_to(&self, next: &Self) -> Option<NameStep> {
         let value = |number: &Number| if number.0 == 0 { Some(0) } else { number.1.parse::<u128>().ok() };

@@ -12,10 +12,10 @@ const ENDPOINTS: usize = 16;
 
 /// States the SAs and endpoints of the direction with these numbers.
 pub(super) fn state(row: &mut DirectionRate, tap: &Tap<'_>, ids: &[u32]) {
-    // Which SAs travel in the 65th direction to appear and in later ones is not kept.
+    // Which SAs travel in the 65th direction to appear and in later ones is not stated.
     let known = ids.iter().all(|id| *id < u64::BITS);
     let bits = ids.iter().filter(|id| **id < u64::BITS).fold(0, |bits, id| bits | 1_u64 << id);
-    let mut sas: Vec<&SaView<'_>> = tap.sas.iter().filter(|sa| sa.state.directions & bits != 0).collect();
+    let mut sas: Vec<&SaView<'_>> = tap.sas.iter().filter(|sa| sa.state.directions.first() & bits != 0).collect();
     sas.sort_by_key(|sa| (Reverse(sa.state.seen.count), sa.key));
     row.sas = sas.iter().take(SAS).map(|sa| Name::clone(&sa.name)).collect();
     row.sas_total = known.then_some(sas.len() as u64);

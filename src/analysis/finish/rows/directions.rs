@@ -182,7 +182,7 @@ fn carries(
     what: impl Fn(&crate::analysis::finish::tap::SaView<'_>) -> bool,
 ) -> bool {
     let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
-    tap.sas.iter().any(|sa| sa.state.directions & bits != 0 && what(sa))
+    tap.sas.iter().any(|sa| sa.state.directions.first() & bits != 0 && what(sa))
 }
 
 /// Whether packets may be in it that nobody reads: in MACsec or GTP-U, or in what the snapshot length left out.
@@ -288,7 +288,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
 /// IP octets in clear, without those of SAs that only all of their frames together showed.
 fn clear_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
     let here = |sa: &&crate::analysis::finish::tap::SaView<'_>| {
-        let bits = sa.state.directions;
+        let bits = sa.state.directions.first();
         bits.is_power_of_two() && direction.ids.contains(&bits.trailing_zeros())
     };
     let hidden: u64 = tap.sas.iter().filter(here).map(|sa| sa.taken_for_clear().1).sum();
@@ -344,7 +344,7 @@ fn shows_packets_twice(tap: &Tap<'_>, direction: &Folded) -> bool {
     let opaque: u64 = tap
         .sas
         .iter()
-        .filter(|sa| sa.state.directions & bits != 0 && sa.is_opaque())
+        .filter(|sa| sa.state.directions.first() & bits != 0 && sa.is_opaque())
         .filter(one_a_frame)
         .map(|sa| sa.state.opaque.saturating_sub(if tap.copying { sa.state.copies.get().frames } else { 0 }))
         .sum();
@@ -364,11 +364,11 @@ struct Hidden {
 /// Inner octets of the opaque SAs of the direction; `None` where one of them is unknown, or travels in another direction too.
 fn hidden_goodput(tap: &Tap<'_>, direction: &Folded) -> Option<Hidden> {
     let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
-    let opaque = tap.sas.iter().filter(|sa| sa.state.directions & bits != 0 && sa.is_opaque());
+    let opaque = tap.sas.iter().filter(|sa| sa.state.directions.first() & bits != 0 && sa.is_opaque());
     // What AH hides is the ESP or IPComp inside, an SA of its own.
     let none = Hidden { least: 0, most: 0, stated: true };
     opaque.filter(|sa| sa.key.protocol != Protocol::Ah).try_fold(none, |sum, sa| {
-        let inferred = sa.inferred.as_ref().filter(|_| sa.state.directions & !bits == 0)?;
+        let inferred = sa.inferred.as_ref().filter(|_| sa.state.directions.first() & !bits == 0)?;
         let (least, most) = inferred.goodput_bytes;
         Some(Hidden {
             least: sum.least.saturating_add(least),

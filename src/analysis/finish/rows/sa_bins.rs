@@ -44,7 +44,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
 fn on_the_wire(tap: &Tap<'_>, sa: &SaView<'_>) -> Vec<SaBin> {
     // Flows that turned out to be ESP have bins of their own.
     let (bins, id) = sa.flow_bins.map_or((&tap.stream.sa_bins, sa.id), |bins| (bins, 0));
-    let trailer = trailer_of_sa(tap, sa.state.directions).unwrap_or(0);
+    let trailer = trailer_of_sa(tap, sa.state.directions.first()).unwrap_or(0);
     let without_copies = |bin: &SaBin| {
         let copies = if tap.copying { bins.copies_of(id, bin.index) } else { Default::default() };
         let mut sums = bin.sums.without(&copies);

@@ -37,7 +37,7 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
     let frames = state.seen.count.saturating_sub(copies.frames);
     let later = sa.fragments.as_ref().map_or((0, 0), |f| (f.later, f.later_bytes));
     let later_l1 = sa.fragments.as_ref().map_or(0, |f| f.later_l1_bytes);
-    let l1_bytes = trailer_of_sa(tap, state.directions).map(|trailer| {
+    let l1_bytes = trailer_of_sa(tap, state.directions.first()).map(|trailer| {
         let all = state.l1_bytes.saturating_sub(copies.l1_bytes) + later_l1;
         all.saturating_sub((frames + later.0).saturating_mul(trailer))
     });

@@ -114,6 +114,19 @@ impl OpaqueEvidence {
         samples.map(|(&sequence, &octets)| IvSample { sequence, octets }).collect()
     }
 
+    /// Whether the packets with one number that both hold are the same ones. `None` where there are none, or where the octets may be a
+    /// counter, which is the same in other packets too.
+    pub(crate) fn is_of_same_packets(&self, other: &Self) -> Option<bool> {
+        let (own, other) = (self.ivs(), other.ivs());
+        let common = |iv: &IvSample| Some((iv.octets, other.iter().find(|o| o.sequence == iv.sequence)?.octets));
+        let pairs: Vec<(u64, u64)> = own.iter().filter_map(common).collect();
+        if pairs.iter().any(|(own, other)| own != other) {
+            return Some(false);
+        }
+        let high = |(octets, _): &(u64, u64)| octets >> 32;
+        pairs.iter().zip(pairs.iter().skip(1)).any(|(one, next)| high(one) != high(next)).then_some(true)
+    }
+
     /// Octets around ESP, where all packets have the same.
     pub(crate) fn around(&self) -> Option<u32> {
         self.seen.as_ref().filter(|seen| !seen.differs).and_then(|seen| seen.around)

@@ -9,8 +9,9 @@ use super::null::{NullCandidate, NullVotes};
 use super::opaque::OpaqueEvidence;
 use super::sequence::SequenceState;
 use super::sequence::steps::most;
-use crate::analysis::limits::{FIRST_KEPT, FIRST_LISTED, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES};
+use crate::analysis::limits::{FIRST_KEPT, FIRST_LISTED, INTERVAL_BYTES, MAX_TOTAL_INTERVALS, SA_BYTES, WAY_BYTES};
 use crate::analysis::observe::observation::{Observation, SaSight};
+use crate::analysis::state::base::direction_set::DirectionSet;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::listed::{At, Firsts, Listed};
 use crate::analysis::state::base::rare::Rare;
@@ -19,7 +20,7 @@ use crate::analysis::state::base::steps::Steps;
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Note, NullSupport};
 use crate::model::report::SaMode;
-use crate::model::{Encapsulation, FramePos, Shift, Timestamp, all_bits};
+use crate::model::{Encapsulation, FramePos, Shift, Timestamp};
 
 /// State of all SAs of a span, indexed by SA number.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -43,9 +44,7 @@ pub(crate) struct SaState {
     pub(crate) transport: u64,
     /// Frames whose inner packet is hidden.
     pub(crate) opaque: u64,
-    /// Directions at the tap it was seen in, one bit each.
-    #[serde(serialize_with = "all_bits")]
-    pub(crate) directions: u64,
+    pub(crate) directions: DirectionSet,
     /// AH: frames per header length.
     pub(crate) ah_lengths: BTreeMap<u32, u64>,
     pub(crate) ah_tail: Rare<AhTail>,
@@ -165,9 +164,7 @@ impl SaState {
             SaMode::Unknown => {}
         }
         self.opaque += u64::from(sight.opaque);
-        if o.direction < 64 {
-            self.directions |= 1 << o.direction;
-        }
+        self.directions.add(o.direction);
         match sight.protocol {
             crate::model::Protocol::Ah => {
                 *self.ah_lengths.entry(sight.bytes).or_default() += 1;
@@ -238,11 +235,7 @@ impl SaState {
         self.tunnel += tunnel;
         self.transport += transport;
         self.opaque += opaque;
-        for (bit, &id) in directions.iter().enumerate().take(64) {
-            if theirs >> bit & 1 == 1 && id < 64 {
-                self.directions |= 1 << id;
-            }
-        }
+        self.directions.merge(theirs, directions);
         for (length, count) in ah_lengths {
             *self.ah_lengths.entry(length).or_default() += count;
         }
@@ -438,7 +431,8 @@ impl Sas {
 
     /// Octets of memory, about.
     pub(crate) fn weight(&self, intervals: usize) -> u64 {
-        (self.states.len() * SA_BYTES + intervals * INTERVAL_BYTES) as u64
+        let ways: usize = self.states.iter().map(|state| state.directions.beyond()).sum();
+        (self.states.len() * SA_BYTES + intervals * INTERVAL_BYTES + ways * WAY_BYTES) as u64
     }
 
     /// Lists a frame of an SA that is wrong as such, before it is counted: from the SA's first one on, as long as no other comes between. What

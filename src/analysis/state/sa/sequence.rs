@@ -281,12 +281,21 @@ impl SequenceState {
     /// How many numbers the last run has in common with the first run of another state.
     pub(crate) fn common(&self, later: &Self) -> u64 {
         let (Some(own), Some(later)) = (self.runs.last(), later.runs.first()) else { return 0 };
-        let step = later.first.raw.wrapping_sub(own.last.raw) as i32;
-        let by = own.last.unwrapped + i64::from(step) - later.first.unwrapped;
-        let mut coverage = later.coverage.clone();
-        coverage.shift(by);
-        let all = coverage.len();
-        all.saturating_sub(coverage.minus(&own.coverage).len())
+        own.common(later)
+    }
+
+    /// Whether another state holds half of the numbers of this one again, or this one half of that one's: of the first or the last run of
+    /// each. `None` where one has no numbers.
+    pub(crate) fn repeats(&self, other: &Self) -> Option<bool> {
+        /// Fewer numbers may be those of copies around a border.
+        const MANY: u64 = 4;
+        let own = [self.runs.first()?, self.runs.last()?];
+        let other = [other.runs.first()?, other.runs.last()?];
+        let mut pairs = own.into_iter().flat_map(|own| other.into_iter().map(move |other| (own, other)));
+        Some(pairs.any(|(own, other)| {
+            let common = own.common(other);
+            common >= MANY && common.saturating_mul(2) >= own.coverage.len().min(other.coverage.len())
+        }))
     }
 
     /// The number before the first hole, unwrapped.

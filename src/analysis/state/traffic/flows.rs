@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::analysis::observe::observation::Observation;
+use crate::analysis::state::base::direction_set::DirectionSet;
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::listed::{Firsts, Listed};
 use crate::analysis::state::base::seen::Seen;
@@ -108,16 +109,15 @@ struct Passed {
 }
 
 /// What is known of the clear packets of a flow.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Marks {
     /// The fewest routers that one of them has passed, as far as its time to live tells.
     hops: Option<u8>,
     /// The IP protocols that they carry, a bit each.
     #[serde(serialize_with = "all_bits")]
     protocols: [u64; 4],
-    /// The directions they travel in, a bit each: the first 64 that appear at the tap.
-    #[serde(serialize_with = "all_bits")]
-    directions: u64,
+    /// The directions they travel in.
+    directions: DirectionSet,
 }
 
 impl Marks {
@@ -125,7 +125,7 @@ impl Marks {
     const INITIAL: [u8; 4] = [32, 64, 128, 255];
 
     fn add(&mut self, (ttl, protocol): (u8, u8), direction: u32) {
-        self.directions |= 1_u64.checked_shl(direction).unwrap_or(0);
+        self.directions.add(direction);
         let passed = Self::INITIAL.iter().find_map(|initial| initial.checked_sub(ttl));
         self.hops = self.hops.into_iter().chain(passed).min();
         if let Some(word) = self.protocols.get_mut(usize::from(protocol / 64)) {
@@ -135,11 +135,7 @@ impl Marks {
 
     fn merge(&mut self, later: Self, directions: &[u32]) {
         let Self { hops, protocols, directions: theirs } = later;
-        for (bit, &id) in directions.iter().enumerate().take(64) {
-            if theirs >> bit & 1 == 1 {
-                self.directions |= 1_u64.checked_shl(id).unwrap_or(0);
-            }
-        }
+        self.directions.merge(theirs, directions);
         self.hops = self.hops.into_iter().chain(hops).min();
         self.protocols.iter_mut().zip(protocols).for_each(|(own, later)| *own |= later);
     }
@@ -149,9 +145,9 @@ impl Marks {
         self.hops
     }
 
-    /// The directions they travel in, a bit each.
+    /// The directions they travel in among the first 64 of the tap, a bit each.
     pub(crate) const fn directions(&self) -> u64 {
-        self.directions
+        self.directions.first()
     }
 
     pub(crate) fn carries(&self, protocol: u8) -> bool {

@@ -24,7 +24,7 @@ impl OutsideLinks {
         let flows = tap.stream.tables.flows.iter().filter(|(_, flow)| !flow.inner);
         let of_flows = flows.filter(|(_, flow)| ends.contains(&flow.src) && ends.contains(&flow.dst));
         let marks = of_flows.filter_map(|(id, _)| tap.stream.flows.marks(id));
-        let known = of_sas.map(|sa| sa.state.directions).chain(marks.map(Marks::directions));
+        let known = of_sas.map(|sa| sa.state.directions.first()).chain(marks.map(Marks::directions));
         let carrying = known.fold(0, |all, directions| all | directions);
         let is_carrying = |id: u32| carrying >> id & 1 == 1;
         let macs = || {

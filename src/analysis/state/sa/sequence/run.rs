@@ -57,6 +57,21 @@ pub(super) struct Folded {
 }
 
 impl Run {
+    /// How many numbers it has in common with another one, whose first number is the one that is nearest to this one's last.
+    pub(super) fn common(&self, later: &Self) -> u64 {
+        let step = later.first.raw.wrapping_sub(self.last.raw) as i32;
+        let by = self.last.unwrapped + i64::from(step) - later.first.unwrapped;
+        let least = later.coverage.min().map_or(i64::MAX, |least| least.saturating_add(by));
+        // What goes on behind the last number, as in a rotation, is not compared interval by interval.
+        if least > self.max {
+            return 0;
+        }
+        let mut coverage = later.coverage.clone();
+        coverage.shift(by);
+        let all = coverage.len();
+        all.saturating_sub(coverage.minus(&self.coverage).len())
+    }
+
     /// Adds the frame that follows the last one by `step`; false if its number may have been there.
     #[inline]
     pub(super) fn follow(&mut self, step: i32, raw: u32, pos: FramePos, time: Timestamp) -> bool {
