@@ -371,6 +371,9 @@ fn esp_on_an_unusual_port_is_found() {
     assert!(items(&report, "findings").iter().all(|finding| text(finding, "code") != "clear-traffic"));
 }
 
+/// The payload of a numbered packet.
+type Payload<'a> = &'a dyn Fn(u32) -> Vec<u8>;
+
 /// A few datagrams that one look at their payload, or at all of them, tells from ESP.
 #[test]
 fn few_packets_of_other_protocols_on_the_ports_of_esp_are_none() {
@@ -388,7 +391,7 @@ fn few_packets_of_other_protocols_on_the_ports_of_esp_are_none() {
     let peers = |n: u32| [&b"d1:ad2:id20:"[..], &Noise(n.into()).bytes(20), b"e1:q4:ping1:t2:aa1:y1:qee"].concat();
     let mpeg = |n: u32| [&[0x47, 1, 0, n as u8][..], &Noise(n.into()).bytes(184)].concat().repeat(7);
     let gtp = |n: u32| [&[0x30, 255, 0, 92, 0, 0, 0, 9][..], &Noise(n.into()).bytes(92)].concat();
-    let all: [(&str, &dyn Fn(u32) -> Vec<u8>, u32); 9] = [
+    let all: [(&str, Payload<'_>, u32); 9] = [
         ("rtp", &rtp, 2),
         ("random", &random, 2),
         ("ticks", &ticks, 2),
