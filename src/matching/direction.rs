@@ -142,6 +142,7 @@ impl Direction {
             (self.clock.drift_ppm, self.clock.drift_uncertainty_ppm, self.clock.uncertainty_ns) = (None, None, None);
         }
         if impossible {
+            self.clock.offset_ns = None;
             self.without_latency(
                 "the times of the pairs contradict one offset and drift of the clocks: a clock was set, or the path of one direction changed",
             );

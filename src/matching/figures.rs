@@ -87,7 +87,7 @@ impl Matcher {
                 self.tally.addresses(*sa, key.src, key.dst);
             }
         }
-        let mut losses = Losses::of(&self.tally, &flows, &self.ledger.missed);
+        let mut losses = Losses::of(&self.tally, &flows, &self.ledger);
         losses.too_big(&self.ledger.too_big, &self.tally, &flows);
         if let Some(ends) = &self.ends {
             let none = HashSet::default();
@@ -133,7 +133,7 @@ impl Matcher {
         }
         fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
         let (bin_ns, mut bins) = self.bins(&mut directions, &order, &flows);
-        if order_lost && !order_found || self.contradicted(&clock) {
+        if order_lost && !order_found || self.contradicted(&clock) || is_impossible(&clock, step) {
             leave_open((&clock, step), &pairs, &mut directions, (&mut sizes, &mut bins));
         }
         without_guesses(&mut directions, (&mut sizes, &mut bins));
@@ -188,7 +188,10 @@ impl Matcher {
             return u64::MAX;
         }
         let sas = self.tally.sas.iter().enumerate();
-        let is_unfound = |at: u32, sa: &SaTally| sa.matched == 0 && self.order.is_unfound(at) || sa.is_hardly_found();
+        // Of equal packets the times may have paired none.
+        let alike = self.tunnel_index.has_repeats();
+        let is_unfound =
+            |at: u32, sa: &SaTally| sa.matched == 0 && (alike || self.order.is_unfound(at)) || sa.is_hardly_found();
         let unfound = sas.filter(|(at, sa)| is_unfound(*at as u32, sa));
         unfound.map(|(_, sa)| sa.alone + if sa.is_hardly_found() { sa.uncovered } else { 0 }).sum()
     }
@@ -203,11 +206,11 @@ impl Matcher {
         let name = |sa: u32| Some(self.tally.sas.get(sa as usize)?.name.clone());
         let round = |confidence: f32| (f64::from(confidence) * 1_000.0).round() / 1_000.0;
         let gone = losses.ends.as_ref().and_then(|ends| ends.not_arrived.as_ref());
-        // A hole in the numbers names its packet, however many others are in doubt; unless nothing tells which way it went, or the exit
-        // showed it.
+        // A hole in the numbers names its packet by the pairs beside it, however many others are in doubt; unless most of these are guesses, nothing
+        // tells which way it went, or the exit showed it.
         let is_doubtful = |lost: &&Lost| {
             let sa = self.tally.flow_sa.get(&lost.flow);
-            let guessed = lost.hole.is_none() || sa.is_some_and(|sa| self.order.is_way_guessed(*sa));
+            let guessed = lost.hole.is_none() || sa.is_some_and(|sa| self.are_holes_unnamed(*sa, losses));
             guessed && sa.is_some_and(|sa| doubtful.contains(sa)) || gone.is_some_and(|gone| !gone.contains(&lost.pos))
         };
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
@@ -252,6 +255,13 @@ impl Matcher {
         }
         rows.sort_by_key(|(lost, _)| (lost.frame.capture, lost.frame.frame));
         (rows, hidden)
+    }
+
+    /// Whether a hole in the numbers of an SA does not tell which packet is missing, where others are in doubt.
+    fn are_holes_unnamed(&self, sa: u32, losses: &Losses) -> bool {
+        let missed = losses.missed.get(&sa).copied().unwrap_or(0);
+        let is_unnamed = |own: &SaTally| own.has_unnamed_holes(missed);
+        self.order.is_way_guessed(sa) || self.tally.sas.get(sa as usize).is_some_and(is_unnamed)
     }
 
     fn padding(&self) -> Padding {
@@ -329,6 +339,12 @@ impl Matcher {
     }
 }
 
+/// Whether the pairs of the two directions leave no offset and drift of the clocks: these did not run evenly, or pairs are wrong. Nothing then says
+/// how far the clocks are from the line that fits best.
+fn is_impossible(clock: &Clock, step: Option<f64>) -> bool {
+    clock.contradiction_ns > Clock::STEP + 2.0 * step.unwrap_or(0.0)
+}
+
 /// Takes back what rests on a few pairs of which none is proved. Those of both directions that contradict each other say nothing of the
 /// time between the taps either.
 fn leave_open(
@@ -339,7 +355,7 @@ fn leave_open(
 ) {
     /// Pairs that are sure and tell a drift although their order was lost at times.
     const ANCHORS: u64 = 16;
-    let impossible = clock.contradiction_ns > Clock::STEP + 2.0 * step.unwrap_or(0.0);
+    let impossible = is_impossible(clock, step);
     let unsure = pairs.matched.saturating_sub(pairs.ambiguous) < ANCHORS;
     directions.iter_mut().filter(|_| impossible || unsure).for_each(|direction| direction.leave_open(impossible));
     if impossible {

@@ -49,6 +49,14 @@ fn is_uncounted(sa: &SaTally, missing: u64, missed: u64) -> bool {
     sa.encapsulated == Some(true) && sa.uncovered == 0 && own > missed + FEW.max(own / OF)
 }
 
+/// Why a loss of `lost` packets is not known where content is hidden from pairing by content; `plain`: plaintext packets without counterpart.
+fn unread(sa: &SaTally, plain: u64, lost: u64) -> Option<Undetermined> {
+    // What came out of the tunnel was in it; into it other networks send, too, but these packets show that they are others.
+    let tunnelled = if sa.encapsulated == Some(false) { sa.alone } else { sa.unread };
+    let is_hidden = !sa.is_by_order() && are_more_than_few(plain.min(tunnelled), lost);
+    is_hidden.then(|| doubt::unread(plain, tunnelled))
+}
+
 /// Why a loss is not known where packets repeat others. Those that were sent again at once are in the tunnel too: far fewer of them have no
 /// counterpart.
 fn repeated(repeated: u64, missed: u64) -> Option<Undetermined> {
@@ -131,6 +139,9 @@ impl Matcher {
             return Some(doubt::timeless());
         }
         let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
+        if let Some(own) = self.unseen(at, sa, (missed, missed + aside, lost), losses) {
+            return Some(own);
+        }
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
         if let Some(own) =
             self.unproved(at, sa, lost).or_else(|| among_equals(sa, (missed, lost), again, self.edge(sa, uncovered)))
@@ -200,6 +211,44 @@ impl Matcher {
         // As many packets may be taken for lost, or lost ones for found, as there are pairs that may be others.
         let doubtful = proof.open + proof.strays;
         (lost > 0 && are_more_than_few(doubtful, lost)).then(|| doubt::guessed(doubtful, proof.pairs))
+    }
+
+    /// Why packets without counterpart may have passed where pairing does not see them. `plain`: plaintext packets without counterpart, lost or not.
+    fn unseen(
+        &self,
+        at: u32,
+        sa: &SaTally,
+        (missed, plain, lost): (u64, u64, u64),
+        losses: &Losses,
+    ) -> Option<Undetermined> {
+        // What an ICMP error explains is dropped for its size, not kept out for its port.
+        let unfound = losses.unfound.get(&at).filter(|_| !losses.mtus.contains_key(&at));
+        if let Some((port, count)) = unfound.filter(|(_, count)| are_more_than_few(*count, missed)) {
+            return Some(doubt::unserved(*port, *count));
+        }
+        unread(sa, plain, lost).or_else(|| self.partial(at, sa, (lost, losses)))
+    }
+
+    /// Why packets out of the tunnel that the plain tap did not show may not be lost: into the same tunnel go packets that it did not show either, so
+    /// that it sees a part of the traffic only, or misses frames.
+    fn partial(&self, at: u32, sa: &SaTally, (lost, losses): (u64, &Losses)) -> Option<Undetermined> {
+        let (src, dst) = self.tunnel_of(at).filter(|_| sa.encapsulated == Some(false) && lost > 0)?;
+        let (mut unseen, mut pairs) = (0, 0);
+        for (other, own) in (0..).zip(&self.tally.sas) {
+            if own.encapsulated == Some(true) && self.tunnel_of(other) == Some((dst, src)) {
+                // By order these may be the plaintext packets without counterpart.
+                let missed = if own.is_by_order() || own.is_alike() {
+                    losses.missed.get(&other).copied().unwrap_or(0)
+                } else {
+                    0
+                };
+                unseen += own.alone.saturating_sub(missed);
+                pairs += own.matched;
+            }
+        }
+        // As large a share of the packets of this direction.
+        let expected = (unseen.saturating_mul(sa.matched) / pairs.max(1)).max(unseen.min(1));
+        (expected * 2 >= lost || are_more_than_few(expected, lost)).then(|| doubt::partial(unseen, lost))
     }
 
     /// Plaintext packets without counterpart of an SA and of all that its lane has: what goes through several is counted for the last one.

@@ -7,6 +7,7 @@ mod bins;
 mod clocks;
 mod contract;
 mod copies;
+mod hidden;
 mod lab;
 mod padding;
 mod random;

@@ -1,7 +1,10 @@
 //! Pairs by content, also of packets that are equal byte for byte: as many belong together as there are, and their times say which.
 
+mod crowded;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::crowded::crowded;
 use super::identity::Identity;
 use crate::matching::Matcher;
 use crate::matching::content::index::Index;
@@ -271,9 +274,11 @@ impl Matcher {
         let coarse = self.plain.coarseness().min(self.tunnel.coarseness()) >= COARSE;
         let unanchored = self.unanchored(held);
         let unfounded = self.unfounded(held);
+        let crowded = crowded(held);
         for packet in held {
             let Some((own, confidence)) = difference(packet) else { continue };
-            if (confidence <= ALIKE && unanchored.contains(&packet.sa) || unfounded.contains(&packet.sa))
+            if (confidence <= ALIKE && (unanchored.contains(&packet.sa) || crowded.contains(&packet.pos))
+                || unfounded.contains(&packet.sa))
                 && let TunnelledFate::Paired(pairing) = &mut packet.fate
             {
                 pairing.confidence = GUESSED;

@@ -48,7 +48,7 @@ pub(super) fn outside(
         let is_sparse = flows.is_sparse(id);
         let is_open = is_sparse || flow.aside > 0 || flow.may_be_in(unexplained) || is_unseen(flows, id, &flow, unseen);
         let known = if is_open { flow.clear } else { flow.unmatched + flow.clear };
-        let guessed = if is_sparse || flow.aside > 0 || unexplained == u64::MAX { 0 } else { flow.matched };
+        let guessed = if is_open || unexplained == u64::MAX { 0 } else { flow.matched };
         let packets = known + guessed;
         all += known;
         if let Some(key) = flows.key(id).filter(|_| packets > 0) {

@@ -8,9 +8,11 @@
 
 mod compared;
 mod edge;
+mod evenness;
 mod steps;
 
 use self::edge::LowerEdge;
+use self::evenness::Evenness;
 use self::steps::DelaySteps;
 pub(in crate::matching) use crate::model::pairs::ClockBasis as Basis;
 
@@ -79,6 +81,7 @@ pub(in crate::matching) struct Differences {
     decapsulated: LowerEdge,
     /// Lasting steps of each direction where the other has no pairs.
     steps: [DelaySteps; 2],
+    evenness: Evenness,
 }
 
 impl Differences {
@@ -93,12 +96,14 @@ impl Differences {
         let [there, back] = &mut self.steps;
         let (own, other) = if encapsulated { (there, back) } else { (back, there) };
         own.add(x, if encapsulated { y } else { y.saturating_neg() });
-        other.confirm();
+        other.confirm(x);
         if encapsulated {
             self.encapsulated.add(x, y, by_order);
+            self.evenness.add(0, x, y);
         } else {
             // Upside down, so that both are lower edges.
             self.decapsulated.add(x, y.saturating_neg(), by_order);
+            self.evenness.add(1, x, y.saturating_neg());
         }
     }
 
@@ -110,8 +115,12 @@ impl Differences {
         let clock = match (self.encapsulated.is_sound(), self.decapsulated.is_sound()) {
             (true, true) => {
                 let clock = self.between();
-                let step = self.steps.iter().filter_map(DelaySteps::lasting).max().unwrap_or(0);
-                Clock { contradiction_ns: clock.contradiction_ns.max(step as f64), ..clock }
+                let trip = clock.uncertainty_ns.map_or(0, |within| (2.0 * within) as i64);
+                let step = self.steps.iter().filter_map(|own| own.lasting(trip)).max().unwrap_or(0);
+                // A clock that strays further from the line than the line is uncertain fits no line.
+                let within = clock.uncertainty_ns.unwrap_or(f64::INFINITY);
+                let strays = self.evenness.strays(clock.drift).filter(|strays| *strays > within).unwrap_or(0.0);
+                Clock { contradiction_ns: clock.contradiction_ns.max(step as f64).max(strays), ..clock }
             }
             (true, false) => along(&self.encapsulated, 1.0),
             (false, true) => along(&self.decapsulated, -1.0),

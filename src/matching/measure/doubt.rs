@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
     adrift, arrived, beside_silence, between, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
-    repeated, sparse, timeless, uncounted, undirected, unfound, unproved, untimely,
+    partial, repeated, sparse, timeless, uncounted, undirected, unfound, unproved, unread, unserved, untimely,
 };
 pub(crate) use self::silent::Silent;
 use super::losses::Losses;

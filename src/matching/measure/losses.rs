@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use super::silence::is_no_chance;
 use super::tally::{SaTally, Tally};
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::limits::{MAX_LOST, MAX_MISSED};
+use crate::matching::packets::flows::services::{Service, Services};
 use crate::matching::packets::flows::{FlowKey, Flows};
-use crate::matching::packets::ledger::Lost;
+use crate::matching::packets::ledger::{Ledger, Lost};
 use crate::model::{Address, FramePos};
 
 /// Packets that were lost, by SA and by length.
@@ -27,6 +29,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) aside: BTreeMap<u32, u64>,
     /// Plaintext packets without counterpart of flows of which few others were found.
     pub(in crate::matching) sparse: BTreeMap<u32, u64>,
+    /// Those of a service of which few others were found, while the rest of its flow was: its port and its packets.
+    pub(in crate::matching) unfound: BTreeMap<u32, (Service, u64)>,
     /// All plaintext packets that repeat one seen shortly before.
     pub(in crate::matching) repeated: BTreeMap<u32, u64>,
     /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
@@ -61,7 +65,7 @@ pub(in crate::matching) struct EndLosses {
 }
 
 impl Losses {
-    pub(in crate::matching) fn of(tally: &Tally, flows: &Flows, missed: &BTreeMap<(u32, u32), u64>) -> Self {
+    pub(in crate::matching) fn of(tally: &Tally, flows: &Flows, ledger: &Ledger) -> Self {
         let mut losses = Self::default();
         for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_selected(*flow)) {
             losses.unmatched_plain += counts.unmatched;
@@ -77,13 +81,30 @@ impl Losses {
                 *losses.sparse.entry(*sa).or_default() += counts.unmatched;
             }
         }
-        for ((flow, bytes), count) in missed {
+        for ((flow, bytes), count) in &ledger.missed {
             losses.known_sizes += if flows.is_selected(*flow) { *count } else { 0 };
             if let Some(sa) = tally.flow_sa.get(flow).filter(|_| flows.is_selected(*flow)) {
                 *losses.missed_sizes.entry((*sa, *bytes)).or_default() += count;
             }
         }
+        losses.services(&ledger.services, tally, flows);
         losses
+    }
+
+    /// Takes in services that are missing as a whole, by no chance.
+    fn services(&mut self, services: &Services, tally: &Tally, flows: &Flows) {
+        /// Packets that say something of a service, and the share of it that may be found by mistake, as 1 in N.
+        const ENOUGH: u64 = 6;
+        const OF: u64 = 10;
+        for ((flow, service), missed, found) in services.missing() {
+            let Some(sa) = tally.flow_sa.get(&flow).filter(|_| flows.is_selected(flow)) else { continue };
+            let own = flows.get(flow);
+            let others = own.unmatched.saturating_sub(missed);
+            if missed >= ENOUGH && found.saturating_mul(OF) < missed && is_no_chance(missed, others, own.matched) {
+                let told = self.unfound.entry(*sa).or_insert((service, 0));
+                *told = if missed > told.1 { (service, missed) } else { *told };
+            }
+        }
     }
 
     /// Takes in what both plaintext sides say.

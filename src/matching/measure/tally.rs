@@ -65,6 +65,8 @@ pub(in crate::matching) struct SaTally {
     /// Pairs by content that are far from the usual time, where others have equals.
     pub(in crate::matching) strays: u64,
     pub(in crate::matching) alone: u64,
+    /// Those of them that show nothing of their content.
+    pub(in crate::matching) unread: u64,
     /// Which these are.
     pub(in crate::matching) alone_frames: Alone,
     pub(in crate::matching) uncovered: u64,
@@ -157,6 +159,7 @@ impl Tally {
             guessed: 0,
             strays: 0,
             alone: 0,
+            unread: 0,
             alone_frames: Alone::default(),
             uncovered: 0,
             repeated: 0,
@@ -262,6 +265,7 @@ impl Tally {
             }
             TunnelledFate::Alone => {
                 sa.alone += 1;
+                sa.unread += u64::from(packet.identity.is_none());
                 sa.alone_frames.add(packet);
                 self.spread.alone(packet, sa.encapsulated);
                 return None;
@@ -385,11 +389,13 @@ impl SaTally {
         order > content + decrypted
     }
 
-    /// Whether so few of its packets were found, by order, that these may be chance.
+    /// Whether so few of its packets were found, by order or of those whose content is hidden, that these say nothing of the others.
     pub(in crate::matching) const fn is_hardly_found(&self) -> bool {
         const FEW: u64 = 8;
         const OF: u64 = 10;
-        self.is_by_order() && self.matched < FEW && self.alone + self.uncovered > self.matched * OF
+        // By content those count whose content is hidden.
+        let hidden = if self.is_by_order() { self.alone + self.uncovered } else { self.unread };
+        self.matched > 0 && self.matched < FEW && hidden > self.matched * OF
     }
 
     /// Whether its mapping of lengths has only pairs behind it that the mapping itself chose: few, by order, and guesses or a few of many packets.
@@ -399,6 +405,14 @@ impl SaTally {
         const VERY_FEW: u64 = 4;
         let unfound = self.alone + if self.matched < VERY_FEW { self.uncovered } else { 0 };
         self.is_by_order() && self.matched < FEW && (self.guessed * 2 > self.matched || unfound > self.matched)
+    }
+
+    /// Whether holes in the numbers do not name the `missed` packets: nearly all pairs are guesses, or packets of both sides are left over.
+    pub(in crate::matching) fn has_unnamed_holes(&self, missed: u64) -> bool {
+        /// Packets that are no stray, and the pairs that need not be guesses, as 1 in N.
+        const FEW: u64 = 2;
+        const OF: u64 = 8;
+        self.guessed * OF > self.matched * (OF - 1) || self.alone.min(missed) > FEW
     }
 
     /// Whether most packets have equals.

@@ -1,5 +1,7 @@
 //! Which plaintext traffic goes through the tunnel, as far as pairing has shown.
 
+pub(in crate::matching) mod services;
+
 use super::numbers::Numbers;
 use super::reach::Reach;
 use crate::matching::limits::MAX_FLOWS;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use super::flows::services::Services;
 use super::flows::{Class, FlowId, Flows};
 use super::reach::Reach;
 use crate::matching::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
@@ -53,6 +54,7 @@ pub(in crate::matching) struct Ledger {
     pub(in crate::matching) edges: Edges,
     /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
     pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
+    pub(in crate::matching) services: Services,
 }
 
 impl Default for Ledger {
@@ -76,6 +78,7 @@ impl Default for Ledger {
             uncovered: 0,
             edges: Edges::default(),
             unpaired: None,
+            services: Services::default(),
         }
     }
 }
@@ -193,6 +196,7 @@ impl Ledger {
         let p = *p;
         t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, stretch: 0, confidence });
         let (p_flow, t_sa) = (p.flow, t.sa);
+        self.services.found(p.flow, p.service);
         if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
             && confidence >= REACHES
         {
@@ -228,6 +232,7 @@ impl Ledger {
             return;
         }
         let Plain { pos, time, bytes, flow, .. } = p;
+        self.services.missed(flow, p.service);
         let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(p.flow, p.bytes));
         let [_, tunnel] = &mut self.silences;
         let silence = expected.and_then(|expected| tunnel.miss(flow, bytes, expected));
@@ -323,6 +328,7 @@ impl Ledger {
         if let Some(unpaired) = &mut self.unpaired {
             unpaired.remove(&plain.pos);
         }
+        self.services.came(plain.flow, plain.service);
         let Some(flow) = self.flows.get_mut(plain.flow) else { return };
         flow.matched += 1;
         self.was_not_missed(plain.flow, plain.bytes, lost.and_then(|lost| lost.silence));

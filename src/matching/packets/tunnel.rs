@@ -6,6 +6,7 @@ use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
 use crate::keys::Sight;
 use crate::matching::content::identity;
 use crate::matching::content::identity::Identity;
+use crate::matching::packets::flows::services::service;
 use crate::model::report::Pattern;
 use crate::model::{Address, LinkType, Protocol};
 
@@ -84,6 +85,7 @@ impl Sight<'_> {
             time: self.frame.time,
             bytes: outer.total_bytes,
             flow,
+            service: service(self.octets, outer),
             marks: marks(outer),
             pad_bytes,
             pattern,

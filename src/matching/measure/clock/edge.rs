@@ -17,7 +17,7 @@ pub(super) struct LowerEdge {
 
 /// A lower hull.
 #[derive(Clone, Debug, Default)]
-struct LowerHull {
+pub(super) struct LowerHull {
     /// From left to right.
     points: Vec<(i64, i64)>,
     /// Not yet in the hull.
@@ -88,12 +88,12 @@ impl LowerEdge {
 
     /// The least difference above a line of this slope through the origin.
     pub(super) fn intercept(&self, slope: f64) -> Option<f64> {
-        self.hull.points.iter().map(|(x, y)| *y as f64 - slope * *x as f64).min_by(f64::total_cmp)
+        self.hull.intercept(slope)
     }
 }
 
 impl LowerHull {
-    fn add(&mut self, x: i64, y: i64) {
+    pub(super) fn add(&mut self, x: i64, y: i64) {
         // Most come in the order of their times: the hull grows at its end.
         if self.points.last().is_none_or(|last| last.0 < x) {
             self.append((x, y));
@@ -131,9 +131,20 @@ impl LowerHull {
         }
     }
 
+    /// The least difference above a line of this slope through the origin, of all points.
+    pub(super) fn settled(&mut self, slope: f64) -> Option<f64> {
+        self.settle();
+        self.intercept(slope)
+    }
+
+    fn intercept(&self, slope: f64) -> Option<f64> {
+        self.points.iter().map(|(x, y)| *y as f64 - slope * *x as f64).min_by(f64::total_cmp)
+    }
+
     /// The hull of both.
-    fn with(&self, other: &Self) -> Self {
-        let mut both = Self { points: self.points.clone(), fresh: other.points.clone() };
+    pub(super) fn with(&self, other: &Self) -> Self {
+        let mut both =
+            Self { points: self.points.clone(), fresh: [&self.fresh[..], &other.points, &other.fresh].concat() };
         both.settle();
         both
     }

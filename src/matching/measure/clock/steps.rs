@@ -3,6 +3,8 @@
 //! Where the delay of one direction changes from one packet to the next by much and for good, its path has changed or a clock was set. Pairs of
 //! the other direction on both sides of the step tell which it was; without them nothing does.
 
+use crate::matching::limits::ON_ITS_WAY_NS;
+
 /// Pairs on either side of a step that lasts.
 const PAIRS: u64 = 16;
 /// The least step that is a clock that was set, or a path that changed for good, rather than a queue: ntpd steps a clock from 128 ms on and slews it
@@ -11,6 +13,8 @@ const SET_NS: i64 = 128_000_000;
 const PAIRS_OF_SET: u64 = 4;
 /// How many times the usual change from pair to pair a step must be: a queue that fills changes the delay packet by packet.
 const TIMES: i64 = 16;
+/// The longest that packets of both directions are on their way together, in nanoseconds.
+const FARTHEST: i64 = ON_ITS_WAY_NS;
 /// By how much clocks may drift apart, as 1 in N.
 const DRIFT: i64 = 10_000;
 
@@ -25,6 +29,8 @@ struct LastingStep {
     /// The side with the higher delays: its least one, and its pairs.
     least_above: i64,
     above: u64,
+    /// How long before it the other direction had its first pair; zero where it had none.
+    told: i64,
 }
 
 impl LastingStep {
@@ -49,8 +55,8 @@ pub(in crate::matching) struct DelaySteps {
     changes: i64,
     up: Option<LastingStep>,
     down: Option<LastingStep>,
-    /// Whether the other direction has pairs.
-    confirmed: bool,
+    /// First pair of the other direction.
+    other: Option<i64>,
 }
 
 impl DelaySteps {
@@ -68,17 +74,20 @@ impl DelaySteps {
             Some(up) if change <= up.by => (up.least_above, up.above) = (up.least_above.min(delay), up.above + 1),
             up if change > 0 => {
                 let (most_below, below) = (self.most, self.pairs);
-                *up = Some(LastingStep { by: change, most_below, below, least_above: delay, above: 1 });
+                *up = Some(LastingStep { by: change, most_below, below, least_above: delay, above: 1, told: 0 });
             }
             _ => {}
         }
+        // A clock that was set while packets of both directions were on their way shows in one of them later than in the other.
+        let told = self.other.map_or(0, |other| before.saturating_sub(other).max(0));
+        let is_told = self.other.is_some() && (told > FARTHEST || -change < SET_NS);
         match &mut self.down {
-            Some(down) if self.confirmed || -change <= down.by => {
+            Some(down) if is_told || -change <= down.by => {
                 (down.most_below, down.below) = (down.most_below.max(delay), down.below + 1);
             }
-            down if change < 0 && !self.confirmed => {
+            down if change < 0 && !is_told => {
                 let (least_above, above) = (self.least, self.pairs);
-                *down = Some(LastingStep { by: -change, most_below: delay, below: 1, least_above, above });
+                *down = Some(LastingStep { by: -change, most_below: delay, below: 1, least_above, above, told });
             }
             _ => {}
         }
@@ -86,19 +95,21 @@ impl DelaySteps {
         (self.least, self.most) = (self.least.min(delay), self.most.max(delay));
     }
 
-    /// The other direction has a pair: steps up so far show in it.
-    pub(in crate::matching) const fn confirm(&mut self) {
+    /// The other direction has a pair at this time: steps up so far show in it.
+    pub(in crate::matching) fn confirm(&mut self, ns: i64) {
         self.up = None;
-        self.confirmed = true;
+        self.other.get_or_insert(ns);
     }
 
-    /// By how much the delay changed for good where the other direction has no pairs, in nanoseconds.
-    pub(in crate::matching) fn lasting(&self) -> Option<i64> {
+    /// By how much the delay changed for good where the other direction has no pairs, in nanoseconds, or none that were sent before the step: `trip`
+    /// is how long packets of both directions are on their way together, at most.
+    pub(in crate::matching) fn lasting(&self, trip: i64) -> Option<i64> {
         let is_abrupt = |step: &LastingStep| {
             let others = self.changes.saturating_sub(step.by) / i64::try_from(self.pairs).unwrap_or(i64::MAX).max(1);
             step.by > others.saturating_mul(TIMES)
         };
-        [self.up, self.down].into_iter().flatten().filter(is_abrupt).filter_map(|step| step.lasting()).max()
+        let is_open = |step: &LastingStep| step.told <= trip && is_abrupt(step);
+        [self.up, self.down].into_iter().flatten().filter(is_open).filter_map(|step| step.lasting()).max()
     }
 }
 
@@ -108,14 +119,19 @@ mod tests {
 
     /// Delays with a little scatter, and the other direction's pairs beside those of these places.
     fn steps(delays: impl Iterator<Item = i64>, other: std::ops::Range<usize>) -> Option<i64> {
+        steps_over(delays, other, 0)
+    }
+
+    /// The same where packets of both directions are on their way for so long.
+    fn steps_over(delays: impl Iterator<Item = i64>, other: std::ops::Range<usize>, trip: i64) -> Option<i64> {
         let mut steps = DelaySteps::default();
         for (at, delay) in delays.enumerate() {
             steps.add(at as i64 * 1_000_000, delay + (at as i64 * 7_919) % 9_000);
             if other.contains(&at) {
-                steps.confirm();
+                steps.confirm(at as i64 * 1_000_000);
             }
         }
-        steps.lasting()
+        steps.lasting(trip)
     }
 
     #[test]
@@ -127,6 +143,11 @@ mod tests {
         let down = |at: i64| if at < 100 { 2_000_050_000 } else { 50_000 };
         assert!(steps((0..200).map(down), 150..200).is_some_and(|room| room > 1_999_990_000));
         assert_eq!(steps((0..200).map(down), 10..200), None);
+        assert_eq!(steps_over((0..200).map(down), 10..200, 80_000_000), None);
+        assert!(
+            steps_over((0..200).map(down), 10..200, 100_000_000).is_some(),
+            "its first pairs were sent behind the step"
+        );
     }
 
     #[test]

@@ -186,6 +186,34 @@ pub(in crate::matching) fn equal_on_both_sides(plain: u64, tunnelled: u64) -> Un
     }
 }
 
+/// Packets of both sides that have no counterpart by content, where some content is hidden.
+pub(in crate::matching) fn unread(plain: u64, tunnelled: u64) -> Undetermined {
+    Undetermined {
+        alignments: 2,
+        reason: format!(
+            "{plain} plaintext packets and {tunnelled} packets in the tunnel have no counterpart: compressed, encrypted or truncated content may hide \
+             that they belong together"
+        )
+        .into(),
+        decide: "captures of whole packets, the keys (--config), or a tunnel without compression".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets out of the tunnel that the plain tap did not show, where it does not show what goes into the tunnel either.
+pub(in crate::matching) fn partial(unseen: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{lost} packets are missing at the plain tap, and {unseen} packets of the other direction in the tunnel were not seen there either: the plain \
+             tap shows a part of the traffic, misses frames, or the tunnel carries dummy packets"
+        )
+        .into(),
+        decide: "a plain capture of all traffic of the tunnel, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Equal packets near the edge of a capture, whose pairs do not say how long they are on their way.
 pub(in crate::matching) fn equal_at_an_edge(edge: u64) -> Undetermined {
     Undetermined {
@@ -210,6 +238,20 @@ pub(in crate::matching) fn sparse(missed: u64) -> Undetermined {
         )
         .into(),
         decide: "a tunnel capture that covers the same time, or the counters of the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Plaintext packets of a port of which few or none were found in the tunnel, while others of the same addresses were.
+pub(in crate::matching) fn unserved(port: u16, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{missed} plaintext packets of port {port} have no counterpart, while packets of other ports between these addresses have: a policy keeps the \
+             port out of the tunnel, or all its packets were lost"
+        )
+        .into(),
+        decide: "the traffic selectors or the crypto ACL of the gateway, or its drop counters".into(),
         missing_numbers: 0,
     }
 }

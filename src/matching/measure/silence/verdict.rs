@@ -84,13 +84,15 @@ impl Silences {
             let Ok(at) = self.list.binary_search_by_key(&from, |own| own.from) else { continue };
             let Some(silence) = self.list.get(at) else { continue };
             let (mut verdicts, mut adjoining) = ([None; WAYS], [0; WAYS]);
+            let had_passed = known.passed.iter().zip(missing).zip(alive).filter(|((passed, _), _)| **passed);
+            let proved = had_passed.into_iter().any(|((_, count), alive)| self.is_proved(silence, count, alive));
             for (way, verdict) in verdicts.iter_mut().enumerate() {
                 let of = |counts: &[u64; WAYS]| counts.get(way).copied().unwrap_or(0);
                 let (count, lost, pairs) = (of(&missing), of(&alive) + of(&few), of(&known.pairs));
                 let is_row = count >= least(silence) && is_no_chance(count, lost, pairs)
                     || count >= IN_A_LONG_ROW && self.is_concentrated(silence, count, lost);
                 let passed = known.passed.get(way).copied().unwrap_or(false);
-                let is_row = is_row && (passed || !pauses.explain(silence));
+                let is_row = proved || is_row && (passed || !pauses.explain(silence));
                 if count == 0 || !(is_row || silence.border || self.is_at_an_end(at)) {
                     continue;
                 }
@@ -149,6 +151,18 @@ impl Silences {
         let (count, expected) = (count as f64, (lost as f64 + 1.0) * share);
         let is_long = silence.lasts() as f64 >= GAPS * self.usual;
         is_long && count > expected && count * (count / expected).ln() - (count - expected) >= NATS
+    }
+
+    /// Whether packets that must have passed the tap are missing in a silence by no chance, so few as they are: `alive` others are while the tap was
+    /// recording.
+    fn is_proved(&self, silence: &Silence, count: u64, alive: u64) -> bool {
+        /// How much rarer it is by chance, in nats.
+        const NATS: f64 = 3.0;
+        let span = self.latest.map_or(0, |(latest, _)| latest.saturating_sub(self.first));
+        let longer = self.list.iter().map(Silence::lasts).filter(|own| *own >= silence.lasts());
+        let silent: f64 = longer.map(|own| own as f64).sum();
+        let (count, expected) = (count as f64, (alive as f64 + 1.0) * silent / span.max(1) as f64);
+        count > expected && count * (count / expected).ln() - (count - expected) >= NATS
     }
 
     /// Missing packets of a way just before or after a silence, with no pair between it and them: the tap was recording then.

@@ -3,6 +3,7 @@
 use crate::dissect::Costs;
 use crate::matching::content::identity::Identity;
 use crate::matching::packets::flows::FlowId;
+use crate::matching::packets::flows::services::Service;
 use crate::model::pairs::PairBasis;
 use crate::model::report::Pattern;
 use crate::model::{FramePos, Timestamp};
@@ -24,6 +25,7 @@ pub(in crate::matching) struct Plain {
     /// IP length.
     pub(in crate::matching) bytes: u32,
     pub(in crate::matching) flow: FlowId,
+    pub(in crate::matching) service: Option<Service>,
     pub(in crate::matching) marks: Marks,
     /// Octets behind it in its frame.
     pub(in crate::matching) pad_bytes: u32,
