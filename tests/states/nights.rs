@@ -146,7 +146,7 @@ fn every_fault_of_a_night_is_named_and_the_other_figures_are_exact() {
     assert!(words.contains("inputs=64 read=60 cut=1 damaged=0 unreadable=3 "), "{words}");
     let odd = dir.join("odd.state");
     spiglass(&["partial", "--bin", "100ms", "-o", path(&odd), path(&fixture("lab/ah-sha256-tunnel.pcap"))]).expect(0);
-    // Under a name as the folder's own states have it: `0123456789abcdef.v12.state`.
+    // Under a name as the folder's own states have it: `0123456789abcdef.v13.state`.
     let own =
         fs::read_dir(&states).expect("states").flatten().map(|own| own.file_name().to_string_lossy().into_owned());
     let named = own.filter(|own| own.ends_with(".state")).min().expect("a state");

@@ -16,7 +16,7 @@ use crate::model::Error;
 
 const MAGIC: &[u8; 16] = b"spiglass state\r\n";
 /// Version of the body; other versions are refused.
-pub(super) const VERSION: u32 = 12;
+pub(super) const VERSION: u32 = 13;
 /// The largest body that is read, in octets.
 const LONGEST_BODY: u64 = 4 << 30;
 
