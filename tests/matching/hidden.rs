@@ -87,7 +87,7 @@ fn captures(name: &str, mut sent: Vec<Sent>, clock: impl Fn(u64) -> u64) -> (Pat
     for own in &sent {
         let clear = if own.there { own.clear.clone() } else { build::one_hop_further(&own.clear) };
         let (near, far) = if own.there { (own.ns, own.ns + own.delay) } else { (own.ns + own.delay, own.ns) };
-        if own.on_plain && !(own.lost && !own.there) {
+        if own.on_plain && (own.there || !own.lost) {
             plain.push(Out::whole(near, clear));
         }
         if own.lost && own.there {

@@ -195,6 +195,8 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
 
 /// Packets that are named as lost before the tunnel although its capture shows most of them.
 fn named_claim(made: &Made, report: &Value) -> Option<String> {
+    /// A few next to a place where the order was lost, as of rows above 0.9 (301570, 604351).
+    const FEW: u64 = 4;
     let shown: BTreeSet<(u32, u64)> = made.tunnel.iter().map(|seen| seen.packet).collect();
     let sure = items(report, "lost")
         .iter()
@@ -205,7 +207,7 @@ fn named_claim(made: &Made, report: &Value) -> Option<String> {
         all += 1;
         wrong += u64::from(packet.0 > 0 && shown.contains(&packet));
     }
-    (wrong > 2 && wrong * 2 > all).then(|| format!("{wrong} of {all} packets named as lost are in the tunnel"))
+    (wrong > FEW && wrong * 2 > all).then(|| format!("{wrong} of {all} packets named as lost are in the tunnel"))
 }
 
 /// Modes and parts of the overhead that no packet has.

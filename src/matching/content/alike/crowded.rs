@@ -32,8 +32,8 @@ pub(super) fn crowded(held: &[Tunnelled]) -> BTreeSet<FramePos> {
     /// Pairs without equals that tell how much delays vary, and by how many usual deviations they do.
     const PAIRS: usize = 16;
     const TIMES: i64 = 4;
-    let (mut delays, mut groups): (BTreeMap<u32, [Vec<i64>; 2]>, BTreeMap<_, Vec<(i64, FramePos)>>) =
-        Default::default();
+    let mut delays: BTreeMap<u32, [Vec<i64>; 2]> = BTreeMap::new();
+    let mut groups: BTreeMap<(u32, u64), Vec<(i64, FramePos)>> = BTreeMap::new();
     for own in held.iter().filter_map(own) {
         let [sure, equal] = delays.entry(own.group.0).or_default();
         (if own.equal { equal } else { sure }).push(own.apart);
@@ -53,8 +53,10 @@ pub(super) fn crowded(held: &[Tunnelled]) -> BTreeSet<FramePos> {
     for ((sa, _), mut times) in groups {
         let Some(varies) = varies.get(&sa) else { continue };
         times.sort_unstable();
-        for [(first, a), (second, b)] in times.array_windows() {
-            if second.saturating_sub(*first) < *varies {
+        for pair in times.windows(2) {
+            if let [(first, a), (second, b)] = pair
+                && second.saturating_sub(*first) < *varies
+            {
                 crowded.extend([*a, *b]);
             }
         }
