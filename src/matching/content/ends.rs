@@ -279,6 +279,7 @@ impl EndToEnd {
         exit.iter().for_each(|packet| self.only_exit(packet));
         self.judge();
         self.doubt_equal();
+        self.doubt_changed();
     }
 
     /// Packets seen on both sides so far.

@@ -398,6 +398,11 @@ impl Outcome {
     }
 }
 
+/// Unusual loads that once brought a false claim: addresses that are translated and packets that are fragmented before encryption, so that the exit
+/// shows others.
+const UNUSUAL_ONCE_FALSE: [u64; 14] =
+    [950086, 950196, 950213, 950389, 950769, 951213, 951217, 951549, 951586, 951659, 951875, 952035, 952051, 952067];
+
 /// A number from the environment.
 fn wanted(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|number| number.parse().ok())
@@ -419,7 +424,8 @@ fn random_loads_bring_no_false_claim() {
 #[test]
 fn unusual_loads_bring_no_false_claim() {
     let (scenarios, first) = (wanted("SPIGLASS_SCENARIOS").unwrap_or(68), wanted("SPIGLASS_SEED").unwrap_or(1));
-    let seeds: Vec<u64> = (first..first + scenarios).collect();
+    let once_false = UNUSUAL_ONCE_FALSE.into_iter().filter(|_| first == 1);
+    let seeds: Vec<u64> = (first..first + scenarios).chain(once_false).collect();
     let outcome = Outcome::of(&seeds, Scenario::unusual);
     outcome.expect_no_false_claim();
 }

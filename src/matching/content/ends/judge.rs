@@ -1,6 +1,6 @@
 //! What silences of the taps on the two plaintext sides were.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EndToEnd, Gone};
 use crate::matching::measure::doubt::Silent;
@@ -96,6 +96,45 @@ impl EndToEnd {
                 doubtful.insert(at);
             }
         }
+        self.leave_open(&doubtful);
+    }
+
+    /// Leaves open how many packets were lost of flows of which the other side shows packets that it alone has: of the same flow (fragments), or
+    /// as many of the same lengths in flows that are not on this side at all (a translated address). They may be the same packets.
+    pub(super) fn doubt_changed(&mut self) {
+        /// Packets that may be chance, and their share of the lost ones, as 1 in N.
+        const FEW: u64 = 2;
+        const OF: u64 = 10;
+        let is_alone = |flow: u32| self.flows.get(flow as usize).is_some_and(|(_, ends)| ends.matched == 0);
+        let protocol = |flow: u32| self.flows.get(flow as usize).map_or(0, |(key, _)| key.protocol);
+        // Of flows that only one side shows: packets by side, protocol and length.
+        let mut strange: BTreeMap<(bool, u8, u32), u64> = BTreeMap::new();
+        for ((flow, bytes, exit), count) in self.sizes.iter().filter(|((flow, ..), _)| is_alone(*flow)) {
+            *strange.entry((*exit, protocol(*flow), *bytes)).or_default() += count;
+        }
+        let mut alike: BTreeMap<(u32, bool), u64> = BTreeMap::new();
+        for ((flow, bytes, exit), count) in &self.sizes {
+            let others = strange.get(&(!exit, protocol(*flow), *bytes)).copied().unwrap_or(0);
+            *alike.entry((*flow, *exit)).or_default() += others.min(*count);
+        }
+        let mut doubtful = BTreeSet::new();
+        for (at, (_, flow)) in (0..).zip(&mut self.flows) {
+            let both = flow.only_plain.min(flow.only_exit);
+            let is_open = [(false, flow.only_plain), (true, flow.only_exit)].into_iter().any(|(exit, lost)| {
+                let changed = both.max(alike.get(&(at, exit)).copied().unwrap_or(0));
+                changed > FEW && changed.saturating_mul(OF) > lost
+            });
+            if is_open {
+                flow.open += flow.only_plain.max(flow.only_exit);
+                (flow.only_plain, flow.only_exit) = (0, 0);
+                doubtful.insert(at);
+            }
+        }
+        self.leave_open(&doubtful);
+    }
+
+    /// Forgets which packets of these flows only one side showed.
+    fn leave_open(&mut self, doubtful: &BTreeSet<u32>) {
         self.sizes.retain(|(flow, ..), _| !doubtful.contains(flow));
         let open: Vec<Gone> = self.gone.extract_if(.., |gone| doubtful.contains(&gone.flow)).collect();
         open.iter().for_each(|gone| self.leave_untold(gone.pos));
