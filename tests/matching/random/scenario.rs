@@ -247,7 +247,7 @@ impl Scenario {
         };
         let when = 300 + n.below(400);
         let opaque = Transform { block: 16, iv: 16, icv: 16, clear: false };
-        let other = Transform { block: 4, iv: 8, icv: 16, clear: usual.transform.clear };
+        let other = Transform { block: 4, iv: 0, icv: 16, clear: usual.transform.clear };
         let tunnel = Self { transport: false, ..usual };
         let v4 = Self { inner_v6: false, ..tunnel };
         let (scenario, unusual) = match n.below(19) {
