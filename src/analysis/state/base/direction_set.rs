@@ -14,7 +14,7 @@ pub(crate) struct DirectionSet {
     #[serde(serialize_with = "all_bits")]
     first: u64,
     /// Later ones, which may be among the first of a longer span.
-    later: Option<Box<BTreeSet<u32>>>,
+    later: BTreeSet<u32>,
 }
 
 impl DirectionSet {
@@ -23,7 +23,7 @@ impl DirectionSet {
         if direction < u64::BITS {
             self.first |= 1 << direction;
         } else if direction != NONE {
-            self.later.get_or_insert_default().insert(direction);
+            self.later.insert(direction);
         }
     }
 
@@ -31,7 +31,7 @@ impl DirectionSet {
     pub(crate) fn merge(&mut self, later: Self, directions: &[u32]) {
         let Self { first, later } = later;
         let bits = (0..u64::BITS).filter(|bit| first >> bit & 1 == 1);
-        for way in bits.chain(later.into_iter().flat_map(|later| *later)) {
+        for way in bits.chain(later) {
             self.add(directions.get(way as usize).copied().unwrap_or(NONE));
         }
     }
@@ -43,6 +43,6 @@ impl DirectionSet {
 
     /// How many there are beyond the first 64.
     pub(crate) fn beyond(&self) -> usize {
-        self.later.as_ref().map_or(0, |later| later.len())
+        self.later.len()
     }
 }
