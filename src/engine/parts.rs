@@ -27,7 +27,8 @@ pub(super) fn worth(bytes: u64, jobs: usize) -> usize {
 }
 
 /// Reads and observes a regular file on `threads` threads. Returns a reader that knows of the file what one reader would,
-/// and the state, whose parts may take `room` octets of memory together; `None` where the file cannot be divided or the parts do not fit together: then it must be read as one.
+/// and the state, whose parts may take `room` octets of memory together; `None` where the file cannot be divided or the parts do not fit
+/// together: then it must be read as one.
 pub(super) fn analyse(
     source: &Source,
     threads: usize,

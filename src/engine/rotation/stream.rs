@@ -136,9 +136,9 @@ impl Stream {
 
     /// How `next` goes on, if it is the next file of the same rotation for certain, whatever else is given: its name comes after this
     /// one's, it begins where this one ends, with no longer a pause than within the two (or a hundredth of the shorter one, where a counter in
-    /// their names has a number between them), and hardly an SA misses a number, so that nothing has room between them; or its name is the next one, within a second; or its name is the next one and the numbers go on, whatever
-    /// the clock did between them. It is a rule over the two files at the border alone, so that it holds or not whatever was folded
-    /// before.
+    /// their names has a number between them), and hardly an SA misses a number, so that nothing has room between them; or its name is the
+    /// next one, within a second; or its name is the next one and the numbers go on, whatever the clock did between them. It is a rule over
+    /// the two files at the border alone, so that it holds or not whatever was folded before.
     pub(in crate::engine) fn followed_by(&self, next: &Self) -> Option<Succession> {
         let ((own_name, own), (next_name, later)) = (self.end(true)?, next.end(false)?);
         let ((_, last), (first, _)) = (own.times?, later.times?);
