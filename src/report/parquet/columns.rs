@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
@@ -18,7 +18,7 @@ const GROUP: usize = 1 << 16;
 /// Writes rows and returns the file.
 pub(super) fn write_rows<W: Write + Send, R>(out: W, sheet: &Sheet<R>, rows: &[&R]) -> io::Result<W> {
     let written = || -> Result<W, ParquetError> {
-        let mut file = begin(out, schema(sheet)?)?;
+        let mut file = begin(out, schema(sheet)?, compressed().build())?;
         for rows in rows.chunks(GROUP) {
             let mut group = file.next_row_group()?;
             write_group(&mut group, sheet, rows)?;
@@ -30,9 +30,17 @@ pub(super) fn write_rows<W: Write + Send, R>(out: W, sheet: &Sheet<R>, rows: &[&
 }
 
 /// A file without rows yet.
-pub(super) fn begin<W: Write + Send>(out: W, schema: Arc<Type>) -> Result<SerializedFileWriter<W>, ParquetError> {
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    SerializedFileWriter::new(out, schema, Arc::new(properties))
+pub(super) fn begin<W: Write + Send>(
+    out: W,
+    schema: Arc<Type>,
+    properties: impl Into<Arc<WriterProperties>>,
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    SerializedFileWriter::new(out, schema, properties.into())
+}
+
+/// How every file is written.
+pub(super) fn compressed() -> WriterPropertiesBuilder {
+    WriterProperties::builder().set_compression(Compression::SNAPPY)
 }
 
 /// Writes rows as one group.
@@ -103,19 +111,7 @@ fn put<T: DataType>(
         present.push(i16::from(cell.is_some()));
         values.extend(cell);
     }
-    put_column::<T>(column, &mut values, &mut present)
-}
-
-/// Writes the cells that there are, says which ones these are, and holds none any more.
-pub(super) fn put_column<T: DataType>(
-    column: &mut SerializedColumnWriter<'_>,
-    values: &mut Vec<T::T>,
-    present: &mut Vec<i16>,
-) -> Result<(), ParquetError> {
-    column.typed::<T>().write_batch(values, Some(present), None)?;
-    values.clear();
-    present.clear();
-    Ok(())
+    column.typed::<T>().write_batch(&values, Some(&present), None).map(drop)
 }
 
 fn text(cell: &Value<'_>) -> Option<ByteArray> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::columns::{schema, write_group};
+use super::columns::{compressed, schema, write_group};
 use super::parts::{PartFiles, Place};
 use super::{Partition, day_of, stream_of};
 use crate::model::pairs::Pair;
@@ -37,7 +37,7 @@ where
     pub fn new(plain: Vec<String>, tunnel: Vec<String>, asked: &str, open: O, done: D) -> io::Result<Self> {
         let of = format!("{}\n\n{}\n\n{asked}", plain.join("\n"), tunnel.join("\n"));
         let stream = stream_of(tunnel.first().map_or("", String::as_str));
-        let files = PartFiles::new(schema(&PAIRS).map_err(io::Error::other)?, open, done);
+        let files = PartFiles::new(schema(&PAIRS).map_err(io::Error::other)?, compressed().build(), open, done);
         Ok(Self { files, names: PairNames::new(plain, tunnel), rows: Vec::new(), begins: None, stream, of })
     }
 

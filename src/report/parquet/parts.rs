@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
@@ -19,6 +20,7 @@ pub(super) struct PartFiles<W: Write + Send, O, D> {
     open: O,
     done: D,
     schema: Arc<Type>,
+    properties: Arc<WriterProperties>,
     file: Option<SerializedFileWriter<W>>,
     /// Groups in the file that is open.
     groups: usize,
@@ -41,8 +43,8 @@ where
     O: FnMut(&Partition) -> io::Result<W>,
     D: FnMut(W) -> io::Result<()>,
 {
-    pub(super) const fn new(schema: Arc<Type>, open: O, done: D) -> Self {
-        Self { open, done, schema, file: None, groups: 0, parts: 0 }
+    pub(super) fn new(schema: Arc<Type>, properties: WriterProperties, open: O, done: D) -> Self {
+        Self { open, done, schema, properties: properties.into(), file: None, groups: 0, parts: 0 }
     }
 
     /// Writes a group of rows.
@@ -65,7 +67,8 @@ where
                     digest,
                 };
                 let out = (self.open)(&partition)?;
-                self.file.insert(begin(out, Arc::clone(&self.schema)).map_err(io::Error::other)?)
+                let (schema, properties) = (Arc::clone(&self.schema), Arc::clone(&self.properties));
+                self.file.insert(begin(out, schema, properties).map_err(io::Error::other)?)
             }
         };
         let written = || {
