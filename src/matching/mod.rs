@@ -455,6 +455,9 @@ impl Matcher {
         };
         let id = self.number(key);
         let packet = sight.tunnelled(outer, id);
+        if let Some(ip) = stack.encapsulated.and_then(|at| stack.ips.get(usize::from(at))) {
+            self.ledger.receivers.see(id, ip.dst);
+        }
         let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
             (Some(raw), Some(ns), Some(watch)) => {
                 let again = watch.see(raw, ns);

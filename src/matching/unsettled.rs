@@ -29,13 +29,17 @@ fn is_adrift(sa: &SaTally, missed: u64, (partial, crossed): (bool, u64)) -> bool
     const OF_LOST: u64 = 10;
     /// A share of the pairs, as 1 in N, that is many on both sides whoever sends.
     const OF_BOTH: u64 = 10;
+    /// Packets by which those of one side may be more.
+    const FEW_MORE: u64 = 2;
     let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };
     let many =
         if partial { crossed > BESIDE && crossed * OF_LOST > lost } else { strangers > FEW.max(sa.matched / OF) };
     let both = strangers.min(lost).saturating_mul(OF_BOTH) > sa.matched && lost > FEW;
     // They may be each other, or lost and unseen by the plain tap.
     let either = sa.encapsulated == Some(false) || sa.may_be_crossed();
-    lost > 0 && (many || both || either && are_more_than_few(strangers.min(lost), strangers.max(lost)))
+    // As many of both sides may be each other: packets that overtook others, or waited longer than usual.
+    let alike = strangers.saturating_mul(2) >= lost && strangers <= lost.saturating_mul(3).saturating_add(FEW_MORE);
+    lost > 0 && (alike || many || both || either && are_more_than_few(strangers.min(lost), strangers.max(lost)))
 }
 
 /// Whether more numbers are missing than plaintext packets: packets that were encrypted and lost must be among the plaintext packets that
@@ -60,7 +64,9 @@ fn unread(sa: &SaTally, plain: u64, lost: u64) -> Option<Undetermined> {
 /// Why a loss is not known where packets repeat others. Those that were sent again at once are in the tunnel too: far fewer of them have no
 /// counterpart.
 fn repeated(repeated: u64, missed: u64) -> Option<Undetermined> {
-    (are_more_than_few(repeated, missed) && missed > repeated / 4).then(|| doubt::repeated(repeated, missed))
+    // Of few, each may be the copy of a packet that was found.
+    let may_be_copies = are_more_than_few(repeated, missed) || (missed > 0 && missed <= repeated);
+    (may_be_copies && missed > repeated / 4).then(|| doubt::repeated(repeated, missed))
 }
 
 /// Why a loss of `lost` packets is not known where packets are equal to others; `again`: plaintext packets that repeat one; `edge`: packets that
@@ -80,6 +86,12 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
         return Some(doubt::equal_at_an_edge(edge));
     }
     repeated(again, missed)
+}
+
+/// Why `lost` packets out of the tunnel may not be lost: `unseen` packets are for hosts of which the plain tap shows nothing at all.
+fn out_of_sight(sa: &SaTally, lost: u64, unseen: u64) -> Option<Undetermined> {
+    let is_loss = sa.encapsulated == Some(false) && lost > 0;
+    (is_loss && are_more_than_few(unseen, lost)).then(|| doubt::out_of_sight(unseen, lost))
 }
 
 /// Whether packets that contradict a loss are more than an edge or a stray pair explains.
@@ -226,7 +238,9 @@ impl Matcher {
         if let Some((port, count)) = unfound.filter(|(_, count)| are_more_than_few(*count, missed)) {
             return Some(doubt::unserved(*port, *count));
         }
-        unread(sa, plain, lost).or_else(|| self.partial(at, sa, (lost, losses)))
+        unread(sa, plain, lost)
+            .or_else(|| self.partial(at, sa, (lost, losses)))
+            .or_else(|| out_of_sight(sa, lost, losses.out_of_sight.get(&at).copied().unwrap_or(0)))
     }
 
     /// Why packets out of the tunnel that the plain tap did not show may not be lost: into the same tunnel go packets that it did not show either, so

@@ -114,15 +114,22 @@ fn packets_that_are_sent_twice_are_no_copies() {
     assert!(number(direction, "matched") + 3 >= tunnel.len() as u64, "{direction}");
 }
 
-/// A few packets that repeat others may be copies, or have been sent again because the first one was lost.
+/// A few packets that repeat others may be copies, or have been sent again because the first one was lost; one, too.
 #[test]
 fn a_few_copies_leave_the_loss_open() {
-    let Taps([near, tunnel, _]) = taps(|_| 1, &BTreeSet::new());
-    let (near, _) = copied(&near, |at| at % 10 == 3);
-    let got = report(&file("few-near", &near), &file("few-tunnel", &tunnel), None);
-    assert_eq!(number(&got, "plain.copies"), 0);
-    assert_eq!(codes(&got), ["match-undetermined"]);
-    assert!(got["directions"][0]["lost_before_tunnel"].is_null(), "{}", got["directions"]);
+    let patterns: [fn(u64) -> bool; 2] = [|at| at % 10 == 3, |at| at == 700];
+    for pattern in patterns {
+        let Taps([near, tunnel, _]) = taps(|_| 1, &BTreeSet::new());
+        let (near, _) = copied(&near, pattern);
+        let got = report(&file("few-near", &near), &file("few-tunnel", &tunnel), None);
+        assert_eq!(number(&got, "plain.copies"), 0);
+        assert_eq!(codes(&got), ["match-undetermined"]);
+        assert!(got["directions"][0]["lost_before_tunnel"].is_null(), "{}", got["directions"]);
+    }
+    // One that was sent twice, and more that were lost.
+    let Taps([near, tunnel, _]) = taps(|n| 1 + u64::from(n == 700), &BTreeSet::from([100, 300, 900, 1_200]));
+    let got = report(&file("sent-near", &near), &file("sent-tunnel", &tunnel), None);
+    assert_eq!(number(&got["directions"][0], "lost_before_tunnel"), 4, "{}", got["directions"]);
 }
 
 /// A pipe is read once: what repeats others and has no counterpart is left open.

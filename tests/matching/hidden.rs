@@ -83,7 +83,7 @@ fn captures(name: &str, mut sent: Vec<Sent>, clock: impl Fn(u64) -> u64) -> (Pat
     let mut noise = Noise(77);
     let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
     let mut numbers = [0_u32; 2];
-    sent.sort_by_key(|own| own.ns);
+    sent.sort_by_key(|own| if own.there { own.ns + own.delay } else { own.ns });
     for own in &sent {
         let clear = if own.there { own.clear.clone() } else { build::one_hop_further(&own.clear) };
         let (near, far) = if own.there { (own.ns, own.ns + own.delay) } else { (own.ns + own.delay, own.ns) };
@@ -95,6 +95,7 @@ fn captures(name: &str, mut sent: Vec<Sent>, clock: impl Fn(u64) -> u64) -> (Pat
         }
         let (from, to, spi) = if own.there { (R1, R2, 0x1001) } else { (R2, R1, 0x2001) };
         let next = &mut numbers[usize::from(own.there)];
+        // Numbers are given in the order in which packets leave the gateway.
         *next += 1;
         let sequence = *next;
         let inside =
@@ -180,6 +181,93 @@ fn packets_to_hosts_elsewhere_are_not_lost() {
     let (plain, tunnel) = captures("everything", sent, |ns| ns);
     let report = json(&plain, &tunnel, &["--one-clock"]);
     assert_eq!(number(direction(&report, false), "lost_behind_tunnel"), 20, "{report:#}");
+}
+
+/// A host that the plain tap never shows may be one that it does not see: packets for it are not lost.
+#[test]
+fn packets_for_hosts_out_of_sight_are_not_lost() {
+    let with_answers = |seen: bool| {
+        let mut noise = Noise(7);
+        let mut sent = load(&mut noise, Shown::Clear);
+        for packet in 0..PACKETS {
+            let bytes = 40 + noise.below(900) as usize;
+            let clear = build::udp(FAR, ELSEWHERE, (20_001, 20_002), packet as u16, &noise.bytes(bytes));
+            let ns = START + packet * GAP + noise.below(GAP);
+            let lost = !seen || packet % 4 == 0;
+            sent.push(Sent { there: false, ns, clear, shown: Shown::Clear, on_plain: seen, lost, delay: WAY });
+        }
+        sent
+    };
+    let (plain, tunnel) = captures("out-of-sight", with_answers(false), |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    let own = direction(&report, false);
+    assert!(own["loss_pct"].is_null() && number(own, "matched") == PACKETS, "{own:#}");
+    assert!(text(own, "undetermined.reason").contains("hosts of which it shows nothing"), "{own:#}");
+    assert!(!has_loss(&report), "{:#}", report["findings"]);
+
+    // The plain tap shows the host.
+    let (plain, tunnel) = captures("in-sight", with_answers(true), |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    assert_eq!(number(direction(&report, false), "lost_behind_tunnel"), PACKETS / 4, "{report:#}");
+
+    // It shows what the host sends, and nothing of what it should receive.
+    let mut sent = with_answers(false);
+    let asks = build::udp(ELSEWHERE, FAR, (20_002, 20_001), 1, &[0x33; 50]);
+    for packet in 0..5 {
+        let (ns, clear) = (START + packet * 40 * GAP + 333_333, asks.clone());
+        sent.push(Sent { there: true, ns, clear, shown: Shown::Clear, on_plain: true, lost: false, delay: WAY });
+    }
+    let (plain, tunnel) = captures("asks", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    assert_eq!(number(direction(&report, false), "lost_behind_tunnel"), PACKETS, "{report:#}");
+}
+
+/// Few packets in a long time wait for one another until they tell what belongs together: both ways, or one beside a busy one.
+#[test]
+fn few_packets_in_a_long_time_are_paired() {
+    for (gap_there, gap_back) in [(2_000_000_000, 3_000_000_000), (2_000_000_000, 50_000_000)] {
+        for clock in [0_u64, 7_000_000] {
+            let mut noise = Noise(8);
+            let mut sent = Vec::new();
+            for (there, gap) in [(true, gap_there), (false, gap_back)] {
+                for packet in 0..200_000_000_000 / gap {
+                    let (src, dst) = if there { (NEAR, FAR) } else { (FAR, NEAR) };
+                    let bytes = 40 + noise.below(900) as usize;
+                    let clear = build::udp(src, dst, (20_001, 20_002), packet as u16, &noise.bytes(bytes));
+                    let (ns, delay) = (START + packet * gap + noise.below(gap / 2), WAY + noise.below(5_000));
+                    let lost = packet % 20 == 9;
+                    sent.push(Sent { there, ns, clear, shown: Shown::Opaque, on_plain: true, lost, delay });
+                }
+            }
+            let (plain, tunnel) = captures("sparse", sent, |ns| ns + clock);
+            let report = json(&plain, &tunnel, if clock == 0 { &["--one-clock"] } else { &[] });
+            for (there, gap, lost) in [(true, gap_there, "lost_before_tunnel"), (false, gap_back, "lost_behind_tunnel")]
+            {
+                let (own, all) = (direction(&report, there), 200_000_000_000 / gap);
+                assert_eq!(number(own, "matched"), all - all / 20, "{own:#}");
+                assert_eq!(own[lost].as_u64(), Some(all / 20), "{own:#}");
+            }
+        }
+    }
+}
+
+/// Packets that wait in the gateway while others pass are left on both sides: as many there may be each other.
+#[test]
+fn packets_that_were_overtaken_are_not_lost() {
+    for seed in 0..12 {
+        let mut noise = Noise(seed);
+        let mut sent: Vec<Sent> = load(&mut noise, Shown::Opaque).into_iter().filter(|own| own.there).collect();
+        for own in &mut sent {
+            own.lost = noise.below(16) == 0;
+            own.delay += if noise.below(14) == 0 { 20 * GAP } else { 0 };
+        }
+        let truth = sent.iter().filter(|own| own.lost).count() as u64;
+        let (plain, tunnel) = captures(&format!("overtaken-{seed}"), sent, |ns| ns);
+        let report = json(&plain, &tunnel, &["--one-clock"]);
+        let own = direction(&report, true);
+        let told = own["lost_before_tunnel"].as_u64();
+        assert!(own["loss_pct"].is_null() || told.is_some_and(|told| told <= truth + 2), "{seed}: {truth} {own:#}");
+    }
 }
 
 /// A port of which nothing is in the tunnel may go another way.

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
     adrift, arrived, beside_silence, between, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
-    partial, repeated, sparse, timeless, uncounted, undirected, unfound, unproved, unread, unserved, untimely,
+    out_of_sight, partial, repeated, sparse, timeless, uncounted, undirected, unfound, unproved, unread, unserved,
+    untimely,
 };
 pub(crate) use self::silent::Silent;
 use super::losses::Losses;

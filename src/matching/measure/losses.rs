@@ -31,6 +31,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) sparse: BTreeMap<u32, u64>,
     /// Those of a service of which few others were found, while the rest of its flow was: its port and its packets.
     pub(in crate::matching) unfound: BTreeMap<u32, (Service, u64)>,
+    /// Packets in the tunnel for hosts of which the plain tap shows nothing.
+    pub(in crate::matching) out_of_sight: BTreeMap<u32, u64>,
     /// All plaintext packets that repeat one seen shortly before.
     pub(in crate::matching) repeated: BTreeMap<u32, u64>,
     /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
@@ -66,7 +68,7 @@ pub(in crate::matching) struct EndLosses {
 
 impl Losses {
     pub(in crate::matching) fn of(tally: &Tally, flows: &Flows, ledger: &Ledger) -> Self {
-        let mut losses = Self::default();
+        let mut losses = Self { out_of_sight: ledger.receivers.unseen(flows), ..Self::default() };
         for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_selected(*flow)) {
             losses.unmatched_plain += counts.unmatched;
             if let Some(sa) = tally.flow_sa.get(&flow) {

@@ -263,7 +263,12 @@ impl Lane {
         /// Packets that may be on their way or lost at either end.
         const FEW: u64 = 8;
         let ends = [self.before, self.passed].map(|passed| (passed.plain, passed.tunnelled));
-        ends.into_iter().filter(|(plain, tunnelled)| self.passed.last.is_some() && *plain.min(tunnelled) > FEW).max()
+        // Of few, about as many of both sides are each other rather than on their way.
+        let is_torn = |(plain, tunnelled): &(u64, u64)| {
+            let (fewer, more) = (*plain.min(tunnelled), *plain.max(tunnelled));
+            fewer > FEW || fewer > 0 && fewer.saturating_mul(2) >= more
+        };
+        ends.into_iter().filter(|end| self.passed.last.is_some() && is_torn(end)).max()
     }
 
     /// Leaves all tunnelled packets alone.

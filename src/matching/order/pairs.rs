@@ -207,6 +207,16 @@ impl Order {
         self.tunnelled.retain(waits);
     }
 
+    /// Whether packets wait for a beginning that was not looked for yet, because too few have come.
+    pub(in crate::matching) fn is_sampling(&self) -> bool {
+        match &self.lanes {
+            None => (1..SAMPLE).contains(&(self.tunnelled.len() + self.forgotten)),
+            Some(lanes) => {
+                lanes.iter().any(|lane| lane.delay.is_none() && (1..SAMPLE).contains(&lane.tunnelled().len()))
+            }
+        }
+    }
+
     /// Which lane an SA belongs to: away from the centre or towards it.
     fn lane_of(&self, info: &SaInfo) -> Option<usize> {
         let centre = self.centre?;

@@ -24,6 +24,8 @@ impl Matcher {
         let both = self.tunnel.until().min(self.plain.until().saturating_add(self.ahead.unwrap_or(0)));
         let ahead = self.ahead;
         let age = |until: i64, from: i64| until.saturating_sub(from) > 2 * HORIZON_NS;
+        // Few packets in a long time wait for more: together they may tell what belongs together.
+        let sampling = self.order.is_sampling();
         for serial in self.ledger.tunnel.first()..self.ledger.tunnel.next() {
             let Some(t) = self.ledger.tunnel.get(serial) else { break };
             if !matches!(t.fate, TunnelledFate::Waiting) {
@@ -34,6 +36,7 @@ impl Matcher {
                 _ => false,
             };
             let too_many = (self.ledger.tunnel.next() - serial) as usize > MAX_WAITING;
+            let too_old = too_old && (!sampling || too_many);
             if !(end || too_old || too_many) {
                 break;
             }
@@ -56,6 +59,7 @@ impl Matcher {
                 _ => false,
             };
             let too_many = (self.ledger.plain.next() - serial) as usize > MAX_WAITING;
+            let too_old = too_old && (!sampling || too_many);
             if !(end || too_old || too_many) {
                 break;
             }

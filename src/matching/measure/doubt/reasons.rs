@@ -214,6 +214,20 @@ pub(in crate::matching) fn partial(unseen: u64, lost: u64) -> Undetermined {
     }
 }
 
+/// Packets out of the tunnel for hosts that the plain tap does not show.
+pub(in crate::matching) fn out_of_sight(unseen: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{lost} packets are missing at the plain tap, and {unseen} packets out of the tunnel are for hosts of which it shows nothing: it does not \
+             see these hosts, or all of their traffic was lost"
+        )
+        .into(),
+        decide: "a plain capture of all networks behind the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Equal packets near the edge of a capture, whose pairs do not say how long they are on their way.
 pub(in crate::matching) fn equal_at_an_edge(edge: u64) -> Undetermined {
     Undetermined {
