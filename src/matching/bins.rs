@@ -68,7 +68,7 @@ impl Matcher {
         }
         let count = direction.lost_before_tunnel.ok_or_else(unknown)?;
         let own = self.ledger.lost.iter();
-        let own = own.filter(|lost| flows.is_selected(lost.flow) && self.tally.flow_sa.get(&lost.flow) == Some(&sa));
+        let own = own.filter(|lost| flows.is_selected(lost.flow) && self.tally.sa_of(lost) == Some(sa));
         let (mut lost, mut listed) = (Lost::new(), 0);
         for packet in own {
             let Some(ns) = packet.time.ns() else { return Err(unknown()) };

@@ -28,7 +28,7 @@ pub(super) fn size_rows(sa: &SaTally, at: u32, losses: &Losses, known: &Known, d
 
 /// Whether packets of several sizes have pairs by order that are mostly guesses: their lengths may be those of others.
 fn has_guessed_sizes(sa: &SaTally) -> bool {
-    sa.is_by_order() && sa.guessed * 2 > sa.matched && sa.sizes.iter().nth(1).is_some()
+    sa.is_by_order() && sa.is_guessed() && sa.sizes.iter().nth(1).is_some()
 }
 
 fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, doubted: bool) -> Size {
@@ -37,10 +37,12 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
     let missed = losses.missed_sizes.get(&(at, bytes)).copied().unwrap_or(0);
     let encapsulated = sa.encapsulated != Some(false);
     let before = (encapsulated && !doubted).then_some(missed);
-    let (lost_end_to_end, lost_behind_tunnel) = losses.behind(at, Some(bytes), before);
+    let (lost_end_to_end, behind) = losses.behind(at, Some(bytes), before);
+    let lost_behind_tunnel = behind.filter(|behind| !sa.may_be_before(*behind));
     let mtu = losses.mtus.get(&at).filter(|mtu| bytes > **mtu && encapsulated && missed > 0);
     // Lengths that decided which packets are pairs are no figures, nor are those of guesses among several sizes.
-    let told = size.filter(|_| !sa.is_chosen_by_mapping() && !has_guessed_sizes(sa));
+    let all_missed = losses.missed.get(&at).copied().unwrap_or(0);
+    let told = size.filter(|_| !sa.is_chosen_by_mapping(all_missed) && !has_guessed_sizes(sa));
     let mean = told.map(|size| size.overhead_sum as f64 / frames.max(1) as f64);
     let predicted = told
         .filter(|size| size.predicted == size.frames && size.frames > 0)

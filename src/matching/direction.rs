@@ -15,6 +15,8 @@ pub(super) struct Found<'l> {
     pub(super) losses: &'l Losses,
     /// Numbers that the tunnel's tap did not see.
     pub(super) missing: u64,
+    /// Plaintext packets without counterpart that may be its own.
+    pub(super) around: u64,
     pub(super) open: Option<Undetermined>,
     /// Nothing but the missing numbers was lost.
     pub(super) counted: bool,
@@ -37,13 +39,13 @@ pub(super) fn direction(
         TunnelKey::Sa(key) => (key.src, key.dst),
         TunnelKey::Bare(_, src, dst) => (src, dst),
     };
-    let Found { losses, missing, open, counted, doubted, guessed, at } = found;
+    let Found { losses, missing, around, open, counted, doubted, guessed, at } = found;
     let missed = losses.missed.get(&at).copied().unwrap_or(0);
     let paired = sa.matched > 0;
     let lost = match sa.encapsulated {
         // By order, and of packets that are alike, plaintext packets of its traffic without a tunnelled one came through the tunnel too: these
         // were not lost.
-        Some(false) if sa.is_by_order() || sa.is_alike() => sa.alone.saturating_sub(missed),
+        Some(false) if sa.is_by_order() || sa.is_alike() => sa.alone.saturating_sub(around),
         Some(false) => sa.alone,
         // As many packets that have no plaintext one are among those that were missed.
         _ if sa.may_be_crossed() => missed.saturating_sub(sa.alone),
@@ -59,7 +61,7 @@ pub(super) fn direction(
         Some(true) => {
             let before = (paired && !doubted).then_some(lost);
             let (ends, behind) = losses.behind(at, None, before);
-            (before, behind, ends)
+            (before, behind.filter(|behind| !sa.may_be_before(*behind)), ends)
         }
         None => (counted.then_some(missing), None, losses.behind(at, None, None).0),
     };

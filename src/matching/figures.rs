@@ -12,7 +12,7 @@ use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::direction::{Found, direction, times};
 use crate::analysis::finish::fill_lengths;
-use crate::matching::measure::clock::Clock;
+use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
@@ -121,20 +121,20 @@ impl Matcher {
             }
             let silent = reason.or_else(|| doubt.of(at as u32, &losses));
             let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
-            let known = Known::of(sa, &catalogue, ivs);
+            let known = Known::of(sa, losses.missed_of(at as u32), &catalogue, ivs);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
-            // Of pairs that are mostly guesses, and whose times contradict each other, the way is one, too.
-            let in_doubt = sa.guessed * 2 > sa.matched && self.contradicted(&clock);
-            let guessed = sa.is_by_order() && (in_doubt || self.order.is_way_guessed(at as u32));
+            let guessed = sa.is_by_order() && self.is_way_doubted(at as u32, sa, doubted, &clock);
             let open = open.or(silent);
-            let found = Found { losses: &losses, missing, open, counted, doubted, guessed, at: at as u32 };
+            let around = self.left_around(at as u32, sa, &losses);
+            let found = Found { losses: &losses, missing, around, open, counted, doubted, guessed, at: at as u32 };
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
         fill_lengths(directions.iter_mut().map(|direction| &mut direction.transform));
         let (bin_ns, mut bins) = self.bins(&mut directions, &order, &flows);
-        if order_lost && !order_found || self.contradicted(&clock) || is_impossible(&clock, step) {
-            leave_open((&clock, step), &pairs, &mut directions, (&mut sizes, &mut bins));
+        let impossible = is_impossible(&clock, step) || self.has_untimely();
+        if order_lost && !order_found || self.contradicted(&clock) || impossible {
+            leave_open(impossible, &pairs, &mut directions, (&mut sizes, &mut bins));
         }
         without_guesses(&mut directions, (&mut sizes, &mut bins));
         directions.iter_mut().for_each(Direction::explain_latency);
@@ -209,17 +209,17 @@ impl Matcher {
         // A hole in the numbers names its packet by the pairs beside it, however many others are in doubt; unless most of these are guesses, nothing
         // tells which way it went, or the exit showed it.
         let is_doubtful = |lost: &&Lost| {
-            let sa = self.tally.flow_sa.get(&lost.flow);
-            let guessed = lost.hole.is_none() || sa.is_some_and(|sa| self.are_holes_unnamed(*sa, losses));
-            guessed && sa.is_some_and(|sa| doubtful.contains(sa)) || gone.is_some_and(|gone| !gone.contains(&lost.pos))
+            let sa = self.tally.sa_of(lost);
+            let guessed = lost.hole.is_none() || sa.is_some_and(|sa| self.are_holes_unnamed(sa, losses));
+            guessed && sa.is_some_and(|sa| doubtful.contains(&sa)) || gone.is_some_and(|gone| !gone.contains(&lost.pos))
         };
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));
         let hidden = selected().filter(is_doubtful).count() as u64;
         let shown = selected().filter(|lost| !is_doubtful(lost));
         let mut rows: Vec<(pairs::Lost, Option<Name>)> = shown
             .map(|lost| {
-                let Lost { pos, time, bytes, flow, hole, confidence, silence: _ } = *lost;
-                let way = self.tally.flow_sa.get(&flow).and_then(|sa| name(*sa));
+                let Lost { pos, time, bytes, hole, confidence, .. } = *lost;
+                let way = self.tally.sa_of(lost).and_then(&name);
                 let lost = pairs::Lost {
                     frame: frame(pos),
                     time: time.ns().map(Rfc3339),
@@ -345,19 +345,23 @@ fn is_impossible(clock: &Clock, step: Option<f64>) -> bool {
     clock.contradiction_ns > Clock::STEP + 2.0 * step.unwrap_or(0.0)
 }
 
-/// Takes back what rests on a few pairs of which none is proved. Those of both directions that contradict each other say nothing of the
-/// time between the taps either.
+/// Takes back what rests on a few pairs of which none is proved. Those whose times contradict each other say nothing of the time between the taps
+/// either.
 fn leave_open(
-    (clock, step): (&Clock, Option<f64>),
+    impossible: bool,
     pairs: &Pairs,
     directions: &mut [Direction],
     (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin]),
 ) {
     /// Pairs that are sure and tell a drift although their order was lost at times.
     const ANCHORS: u64 = 16;
-    let impossible = is_impossible(clock, step);
     let unsure = pairs.matched.saturating_sub(pairs.ambiguous) < ANCHORS;
-    directions.iter_mut().filter(|_| impossible || unsure).for_each(|direction| direction.leave_open(impossible));
+    // Where most pairs may be others, those of two directions bound the clocks no better.
+    let mostly = |own: &&mut Direction| own.clock.basis == Basis::BothDirections && pairs.ambiguous * 2 > pairs.matched;
+    directions
+        .iter_mut()
+        .filter(|own| impossible || unsure || mostly(own))
+        .for_each(|direction| direction.leave_open(impossible));
     if impossible {
         sizes.iter_mut().for_each(|size| size.latency_ns = None);
         bins.iter_mut().for_each(|bin| (bin.latency_p50_ns, bin.latency_max_ns) = (None, None));

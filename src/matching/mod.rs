@@ -41,10 +41,10 @@ pub(crate) use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::tally::Tally;
 use crate::matching::measure::watch::Watch;
 use crate::matching::order::lane::PlainItem;
-use crate::matching::order::pairs::{Order, SaInfo};
+use crate::matching::order::pairs::{Null, Order, SaInfo};
 use crate::matching::order::shifts::Proof;
 use crate::matching::packets::flows::FlowKey;
-use crate::matching::packets::ledger::{Ledger, Serial, TunnelledFate};
+use crate::matching::packets::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
 use crate::matching::packets::numbers::Numbers;
 use crate::matching::packets::progress::Progress;
 use crate::matching::packets::reach::Reach;
@@ -109,6 +109,16 @@ pub(crate) enum TunnelKey {
     Sa(SaKey),
     /// A tunnel without: protocol number and endpoints.
     Bare(u8, Address, Address),
+}
+
+impl TunnelKey {
+    /// From which gateway to which.
+    const fn ends(self) -> (Address, Address) {
+        match self {
+            Self::Sa(sa) => (sa.src, sa.dst),
+            Self::Bare(_, src, dst) => (src, dst),
+        }
+    }
 }
 
 /// Pairs the packets of two or three streams.
@@ -225,11 +235,16 @@ impl Matcher {
         let Some(t) = self.ledger.tunnel.get(serial) else { return };
         let inside = sight.tunnelled(outer, t.sa);
         let Some(identity) = inside.identity else { return };
+        let is_copy = t.again && self.tunnel_index.is_latest(identity);
         if let Some(t) = self.ledger.tunnel.get_mut(serial) {
             (t.inner, t.identity, t.train, t.costs, t.esp) =
                 (inside.inner, inside.identity, inside.train, inside.costs, None);
         }
-        self.find_plain(identity, serial);
+        if is_copy {
+            self.ledger.leave(serial, TunnelledFate::Repeated);
+        } else {
+            self.find_plain(identity, serial);
+        }
         self.order.opened();
     }
 
@@ -281,10 +296,7 @@ impl Matcher {
         }
         let id = self.numbers.len() as u32;
         self.numbers.insert(key, id);
-        let (src, dst) = match key {
-            TunnelKey::Sa(sa) => (sa.src, sa.dst),
-            TunnelKey::Bare(_, src, dst) => (src, dst),
-        };
+        let (src, dst) = key.ends();
         if let TunnelKey::Sa(sa) = key
             && let Some(mapping) = self.given.of(&sa)
         {
@@ -293,7 +305,7 @@ impl Matcher {
         self.watches.push(Watch::default());
         self.ledger.sas.push((Reach::default(), usize::from(src < dst)));
         self.usual.push(None);
-        self.order.sas.push(SaInfo { src, dst, ivs: Vec::new() });
+        self.order.sas.push(SaInfo { src, dst, ivs: Vec::new(), null: Null::default() });
         self.tally.name(key);
         id
     }
@@ -455,9 +467,6 @@ impl Matcher {
         };
         let id = self.number(key);
         let packet = sight.tunnelled(outer, id);
-        if let Some(ip) = stack.encapsulated.and_then(|at| stack.ips.get(usize::from(at))) {
-            self.ledger.receivers.see(id, ip.dst);
-        }
         let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
             (Some(raw), Some(ns), Some(watch)) => {
                 let again = watch.see(raw, ns);
@@ -467,7 +476,10 @@ impl Matcher {
             }
             _ => false,
         };
-        let serial = self.ledger.tunnel.push(packet);
+        if self.has_no_counterpart(&sight, id) {
+            return;
+        }
+        let serial = self.ledger.tunnel.push(Tunnelled { again, ..packet });
         if outer.more_fragments {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }

@@ -1,14 +1,14 @@
 //! Why a direction's loss is not known, where its pairs say so themselves.
 
-use std::collections::BTreeMap;
+mod left_over;
 
+pub(super) use self::left_over::LeftOver;
 use crate::matching::Matcher;
 use crate::matching::content::alike::FARTHEST_ALIKE;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
-use crate::matching::measure::doubt::Doubt;
 use crate::matching::measure::losses::Losses;
-use crate::matching::measure::silence::{Silences, WAYS};
+use crate::matching::measure::silence::Silences;
 use crate::matching::measure::tally::SaTally;
 use crate::model::Address;
 use crate::model::pairs::Undetermined;
@@ -17,6 +17,9 @@ use crate::model::pairs::Undetermined;
 const MOST_GUESSED: u64 = 8;
 /// The same of pairs that may be others, where packets of both sides are left over.
 const MOST_AMBIGUOUS: u64 = 4;
+
+/// A share of the lost packets of which is not known which SA they were of, as 1 in N.
+const OF_SHARED: u64 = 10;
 
 /// Whether too many packets of either side have no counterpart: into the tunnel none appears, and out of it none. Where strangers are
 /// expected in the tunnel, those count that stand beside a plaintext packet without counterpart.
@@ -28,7 +31,7 @@ fn is_adrift(sa: &SaTally, missed: u64, (partial, crossed): (bool, u64)) -> bool
     const BESIDE: u64 = 2;
     const OF_LOST: u64 = 10;
     /// A share of the pairs, as 1 in N, that is many on both sides whoever sends.
-    const OF_BOTH: u64 = 10;
+    const OF_BOTH: u64 = 16;
     /// Packets by which those of one side may be more.
     const FEW_MORE: u64 = 2;
     let (strangers, lost) = if sa.encapsulated == Some(false) { (missed, sa.alone) } else { (sa.alone, missed) };
@@ -65,17 +68,19 @@ fn unread(sa: &SaTally, plain: u64, lost: u64) -> Option<Undetermined> {
 /// counterpart.
 fn repeated(repeated: u64, missed: u64) -> Option<Undetermined> {
     // Of few, each may be the copy of a packet that was found.
-    let may_be_copies = are_more_than_few(repeated, missed) || (missed > 0 && missed <= repeated);
-    (may_be_copies && missed > repeated / 4).then(|| doubt::repeated(repeated, missed))
+    let may_be_copies = are_more_than_few(repeated, missed) || missed <= repeated;
+    (missed > 0 && may_be_copies && missed > repeated / 4).then(|| doubt::repeated(repeated, missed))
 }
 
 /// Why a loss of `lost` packets is not known where packets are equal to others; `again`: plaintext packets that repeat one; `edge`: packets that
 /// may be inside the time of both captures or not.
 fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64) -> Option<Undetermined> {
-    if !sa.is_by_order() && lost > 0 && are_more_than_few(sa.strays, lost) {
-        return Some(doubt::far_apart(sa.strays, lost));
+    // Where nothing is left over, only packets that others overtook may have been lost and sent again: a queue keeps their order.
+    let strays = if lost > 0 { sa.strays } else { sa.strays.max(sa.guessed).min(sa.reordered) };
+    if !sa.is_by_order() && are_more_than_few(strays, lost) {
+        return Some(doubt::far_apart(strays, lost));
     }
-    let is_guessed = !sa.is_by_order() && sa.guessed.saturating_mul(2) > sa.matched;
+    let is_guessed = !sa.is_by_order() && sa.is_guessed();
     // As many of both sides may be each other.
     let both = missed.min(sa.alone);
     let is_crossed = !sa.is_by_order() && sa.ambiguous > 0 && both > 0 && both * 2 >= lost;
@@ -86,12 +91,6 @@ fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64)
         return Some(doubt::equal_at_an_edge(edge));
     }
     repeated(again, missed)
-}
-
-/// Why `lost` packets out of the tunnel may not be lost: `unseen` packets are for hosts of which the plain tap shows nothing at all.
-fn out_of_sight(sa: &SaTally, lost: u64, unseen: u64) -> Option<Undetermined> {
-    let is_loss = sa.encapsulated == Some(false) && lost > 0;
-    (is_loss && are_more_than_few(unseen, lost)).then(|| doubt::out_of_sight(unseen, lost))
 }
 
 /// Whether packets that contradict a loss are more than an edge or a stray pair explains.
@@ -122,7 +121,19 @@ impl Matcher {
         recorded
             && same_time
             && missing > 0
-            && self.order.aside_of(at as u32).is_some_and(|sent| sent.abs_diff(seen) <= most)
+            && self.order.aside_of(at as u32).is_some_and(|(sent, answers)| {
+                // If the two ways were taken for each other, these would be the answers, some of which were lost.
+                let may_be_answers = answers.abs_diff(seen) > most && answers < seen && answers * 2 > seen;
+                sent.abs_diff(seen) <= most && !may_be_answers
+            })
+    }
+
+    /// Whether the way of an SA past the taps is a guess: that of pairs that are mostly guesses and whose times contradict each other, or that are in
+    /// doubt while the packets that answer them fit in several ways, as they may fit this one.
+    pub(super) fn is_way_doubted(&self, at: u32, sa: &SaTally, doubted: bool, clock: &Clock) -> bool {
+        let is_contradicted = sa.is_guessed() && self.contradicted(clock);
+        let is_alone = sa.is_guessed() || !self.settings.one_clock;
+        is_contradicted || doubted && is_alone && self.order.is_answer_open(at) || self.order.is_way_guessed(at)
     }
 
     /// Why it is not known how many packets of a direction were lost, as far as its pairs say so themselves.
@@ -136,7 +147,7 @@ impl Matcher {
         left: &LeftOver,
     ) -> Option<Undetermined> {
         let missed = losses.missed.get(&at).copied().unwrap_or(0);
-        if let Some(own) = self.disordered(at, sa, (missing, missed), clock) {
+        if let Some(own) = self.disordered(at, sa, (missing, missed, self.left_around(at, sa, losses)), clock) {
             return Some(own);
         }
         if let Some(count) = losses.sparse.get(&at) {
@@ -178,17 +189,37 @@ impl Matcher {
         if is_uncounted(sa, missing, missed) {
             return Some(doubt::uncounted(missing, missed));
         }
-        let between = self.tunnel_of(at).and_then(|tunnel| left.between.get(&tunnel)).copied().unwrap_or(0);
-        if are_more_than_few(between, lost) && sa.matched > 0 {
-            return Some(doubt::between(between));
+        if let Some(own) = self.beside_edges(at, sa, lost, left) {
+            return Some(own);
         }
         let arrived = losses.arrived(at, sa);
-        are_more_than_few(arrived, missed).then(|| doubt::arrived(arrived, missed))
+        let is_half = arrived > 0 && arrived * 2 >= missed;
+        (is_half || are_more_than_few(arrived, missed)).then(|| doubt::arrived(arrived, missed))
+    }
+
+    /// Why packets near the edges of the captures contradict what these seem to cover.
+    fn beside_edges(&self, at: u32, sa: &SaTally, lost: u64, left: &LeftOver) -> Option<Undetermined> {
+        /// Packets of both sides beyond the same end: a number, and a share of the pairs as 1 in N.
+        const FEW: u64 = 8;
+        const OF: u64 = 16;
+        let tunnel = self.tunnel_of(at).filter(|_| sa.matched > 0)?;
+        let between = left.between.get(&tunnel).copied().unwrap_or(0);
+        if are_more_than_few(between, lost) {
+            return Some(doubt::between(between));
+        }
+        let beyond = left.beyond.get(&tunnel).copied().filter(|_| !self.settings.one_clock)?;
+        (beyond > FEW && beyond * OF > sa.matched).then(|| doubt::beyond(beyond))
     }
 
     /// Why it is not known how many packets of a direction were lost, where the order of packets was not found or was lost. `missing`: numbers;
-    /// `missed`: plaintext packets.
-    fn disordered(&self, at: u32, sa: &SaTally, (missing, missed): (u64, u64), clock: &Clock) -> Option<Undetermined> {
+    /// `missed`: plaintext packets; `around`: those that may be its own.
+    fn disordered(
+        &self,
+        at: u32,
+        sa: &SaTally,
+        (missing, missed, around): (u64, u64, u64),
+        clock: &Clock,
+    ) -> Option<Undetermined> {
         if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
             return Some(doubt::untimely());
         }
@@ -199,8 +230,8 @@ impl Matcher {
             return Some(doubt::unfound(missing));
         }
         // Packets without counterpart on both sides: the order was lost.
-        if sa.is_by_order() && is_adrift(sa, missed, self.order.strangers(at)) {
-            return Some(doubt::adrift(missed, sa.alone));
+        if sa.is_by_order() && is_adrift(sa, around, self.order.strangers(at)) {
+            return Some(doubt::adrift(around, sa.alone));
         }
         let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
         torn.map(|(plain, tunnelled)| doubt::adrift(plain, tunnelled))
@@ -238,9 +269,16 @@ impl Matcher {
         if let Some((port, count)) = unfound.filter(|(_, count)| are_more_than_few(*count, missed)) {
             return Some(doubt::unserved(*port, *count));
         }
-        unread(sa, plain, lost)
-            .or_else(|| self.partial(at, sa, (lost, losses)))
-            .or_else(|| out_of_sight(sa, lost, losses.out_of_sight.get(&at).copied().unwrap_or(0)))
+        let shared = losses.shared.get(&at).copied().filter(|_| sa.encapsulated != Some(false)).unwrap_or(0);
+        if are_more_than_few(shared, 0) || missed > 0 && shared * OF_SHARED > missed {
+            return Some(doubt::shared(shared));
+        }
+        let strange = losses.strange.get(&at).copied().filter(|_| sa.encapsulated == Some(false)).unwrap_or(0);
+        if are_more_than_few(strange, lost) {
+            return Some(doubt::strange(strange));
+        }
+        let told = unread(sa, plain, lost).or_else(|| self.partial(at, sa, (lost, losses)));
+        told.or_else(|| self.unshown(at, sa, (lost, losses)))
     }
 
     /// Why packets out of the tunnel that the plain tap did not show may not be lost: into the same tunnel go packets that it did not show either, so
@@ -265,10 +303,22 @@ impl Matcher {
         (expected * 2 >= lost || are_more_than_few(expected, lost)).then(|| doubt::partial(unseen, lost))
     }
 
-    /// Plaintext packets without counterpart of an SA and of all that its lane has: what goes through several is counted for the last one.
-    fn missed_beside(&self, at: u32, losses: &Losses) -> u64 {
-        let lane = self.order.lane(at);
-        losses.missed.iter().filter(|(sa, _)| self.order.lane(**sa) == lane).map(|(_, missed)| missed).sum()
+    /// Why plaintext packets that the tunnel's tap did not show may not be lost: packets that came out of the same tunnel were not seen there either, so
+    /// that its capture misses frames.
+    fn unshown(&self, at: u32, sa: &SaTally, (lost, losses): (u64, &Losses)) -> Option<Undetermined> {
+        let (src, dst) = self.tunnel_of(at).filter(|_| sa.encapsulated == Some(true) && lost > 0)?;
+        let (mut unseen, mut pairs) = (0, 0);
+        for (other, own) in (0..).zip(&self.tally.sas) {
+            if own.encapsulated == Some(false) && self.tunnel_of(other) == Some((dst, src)) {
+                // By order these may be the packets in the tunnel without counterpart.
+                let missed = losses.missed.get(&other).copied().unwrap_or(0);
+                unseen += missed.saturating_sub(own.alone);
+                pairs += own.matched;
+            }
+        }
+        // As large a share of the packets of this direction.
+        let expected = (unseen.saturating_mul(sa.matched) / pairs.max(1)).max(unseen.min(1));
+        (expected * 2 >= lost || are_more_than_few(expected, lost)).then(|| doubt::unshown(unseen, lost))
     }
 
     /// Endpoints of the tunnel that an SA belongs to.
@@ -298,54 +348,4 @@ impl Matcher {
             missing_numbers: missing,
         })
     }
-
-    /// What is known of the packets without counterpart.
-    pub(super) fn left_over(&self, doubt: &Doubt) -> LeftOver {
-        let mut lost: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
-        let mut ends: Vec<i64> =
-            doubt.silent.iter().filter(|silent| silent.tap == "plain").map(|silent| silent.to_ns).collect();
-        ends.sort_unstable();
-        for own in self.ledger.lost.iter().filter(|own| own.hole.is_none() && !ends.is_empty()) {
-            if let Some((sa, ns)) = self.tally.flow_sa.get(&own.flow).zip(own.time.ns()) {
-                lost.entry(*sa).or_default().push(ns);
-            }
-        }
-        let between = self.ledger.edges.between(|flow| self.tally.flow_sa.get(&flow).copied(), |sa| self.tunnel_of(sa));
-        LeftOver { lost, ends, between, beside: doubt.beside }
-    }
-
-    /// Packets by order that were lost right behind a silence of the plain tap, where these are many more than elsewhere: what belongs
-    /// together was not found again at once.
-    fn lost_behind_silence(&self, at: u32, sa: &SaTally, times: &LeftOver) -> Option<u64> {
-        /// Packets that it may take to find it again, and lost ones that are no chance.
-        const PACKETS: i64 = 64;
-        const FEW: u64 = 4;
-        const TIMES: u64 = 4;
-        let lost = times.lost.get(&at)?;
-        let [(from, to), _] = self.ledger.recorded;
-        let span = to.saturating_sub(from).max(1);
-        let pairs = i64::try_from(sa.matched).unwrap_or(i64::MAX).max(1);
-        let near = (span / pairs).saturating_mul(PACKETS).min(span);
-        let behind = |ns: &&i64| {
-            let latest = times.ends.partition_point(|end| end <= *ns).checked_sub(1).and_then(|at| times.ends.get(at));
-            latest.is_some_and(|end| ns.saturating_sub(*end) < near)
-        };
-        let count = lost.iter().filter(behind).count() as u64;
-        let elsewhere = (lost.len() as u64).saturating_sub(count);
-        let share = (near as f64 / span.saturating_sub(near).max(1) as f64).min(1.0);
-        (count >= FEW && count as f64 > (TIMES * elsewhere) as f64 * share + FEW as f64).then_some(count)
-    }
-}
-
-/// Packets without counterpart.
-#[derive(Debug, Default)]
-pub(super) struct LeftOver {
-    /// When packets were lost that no number names, by SA.
-    lost: BTreeMap<u32, Vec<i64>>,
-    /// When the plain tap showed frames again after a silence.
-    ends: Vec<i64>,
-    /// By way: packets that are missing directly before or behind a silence that is no loss.
-    beside: [u64; WAYS],
-    /// By tunnel: packets that lie between pairs although the other capture may not cover their time.
-    between: BTreeMap<(Address, Address), u64>,
 }

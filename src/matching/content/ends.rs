@@ -39,6 +39,20 @@ struct Waiting {
     again: bool,
 }
 
+/// Why it is not known whether packets that one side lacks were lost.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::matching) enum OpenEnd {
+    /// The tap showed no frame meanwhile.
+    #[default]
+    Silent,
+    /// They repeat others.
+    Repeated,
+    /// They are equal to others.
+    Equal,
+    /// The other side shows other packets in their place, or none of any flow.
+    Changed,
+}
+
 /// What became of the packets of one flow.
 #[derive(Clone, Copy, Default, Debug)]
 pub(in crate::matching) struct FlowEnds {
@@ -54,6 +68,7 @@ pub(in crate::matching) struct FlowEnds {
     pub(in crate::matching) only_exit: u64,
     /// Packets that one side lacks while its tap showed no frame at all, which nothing explains, or that repeat others.
     pub(in crate::matching) open: u64,
+    pub(in crate::matching) why: OpenEnd,
     /// Differences of the timestamps of its pairs.
     reach: Reach,
 }

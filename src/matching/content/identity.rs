@@ -65,6 +65,11 @@ pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, ident
     begin(src, dst, 0, identification, protocol)
 }
 
+/// What packets between two addresses share.
+pub(in crate::matching) fn ends(src: Address, dst: Address) -> u64 {
+    begin(src, dst, 0, 0, 0)
+}
+
 /// Takes octets into a digest, two words at a time that do not wait for each other.
 fn words(seed: u64, octets: &[u8]) -> u64 {
     let (mut left, mut right) = (seed, seed.rotate_left(32) ^ octets.len() as u64);

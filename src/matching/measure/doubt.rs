@@ -1,5 +1,7 @@
 //! What silences of the taps were, and what that makes of the packets that are missing in them.
 
+mod around;
+mod named;
 mod reasons;
 mod silent;
 mod tempered;
@@ -7,9 +9,9 @@ mod tempered;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
-    adrift, arrived, beside_silence, between, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
-    out_of_sight, partial, repeated, sparse, timeless, uncounted, undirected, unfound, unproved, unread, unserved,
-    untimely,
+    adrift, arrived, beside_silence, between, beyond, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart,
+    guessed, partial, repeated, shared, sparse, strange, timeless, uncounted, undirected, unfound, unproved, unread,
+    unserved, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;
 use super::losses::Losses;
@@ -119,6 +121,10 @@ impl Doubt {
         let ends = losses.ends.as_ref().and_then(|ends| ends.open.get(&sa));
         let counts = [(self.plain.get(&sa), "tunnel"), (self.tunnel.get(&sa), "plain"), (ends, "exit")];
         let (count, tap) = counts.into_iter().find_map(|(count, tap)| Some((*count?, tap)))?;
+        let why = losses.ends.as_ref().filter(|_| tap == "exit").and_then(|ends| ends.why.get(&sa));
+        if let Some(own) = why.and_then(|why| reasons::at_the_ends(*why, count)) {
+            return Some(own);
+        }
         let in_ticks = |silent: &Silent| silent.tap == tap && silent.open && silent.is_tick;
         if self.silent.iter().any(in_ticks) || (tap == "exit" && losses.ends.as_ref().is_some_and(|ends| ends.in_ticks))
         {
@@ -219,7 +225,11 @@ impl Matcher {
                     if let Some(own) = self.ledger.flows.get_mut(flow) {
                         own.aside += count;
                     }
-                    if let Some(sa) = self.tally.flow_sa.get(&flow) {
+                    // Of a flow that goes through several SAs they may be of any.
+                    let latest = self.tally.flow_sa.get(&flow);
+                    for sa in
+                        self.tally.turns.several(flow).into_iter().flatten().chain(latest).collect::<BTreeSet<_>>()
+                    {
                         *doubt.plain.entry(*sa).or_default() += count;
                     }
                 }
@@ -232,7 +242,9 @@ impl Matcher {
     /// Packets in the tunnel that are missing in silences of the plain tap.
     fn judge_plain(&mut self, doubt: &mut Doubt, passed: [bool; WAYS], pairs: [u64; WAYS]) {
         let sas = &self.ledger.sas;
-        let way = |sa: u32| sas.get(sa as usize).map(|(_, way)| *way);
+        // Packets of an SA without any pair may be none of this tap's.
+        let is_paired = |sa: u32| self.tally.sas.get(sa as usize).is_some_and(|own| own.matched > 0);
+        let way = |sa: u32| sas.get(sa as usize).filter(|_| is_paired(sa)).map(|(_, way)| *way);
         let crossed = self.is_crossed();
         let beyond = [0; WAYS];
         let known = Known { way, passed, skipped: |_: i64, _: usize, _: u64| None, pairs, beyond, crossed };

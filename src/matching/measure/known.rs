@@ -21,11 +21,11 @@ pub(in crate::matching) struct Known {
 }
 
 impl Known {
-    pub(in crate::matching) fn of(sa: &SaTally, catalogue: &Catalogue, iv: IvPattern) -> Self {
+    pub(in crate::matching) fn of(sa: &SaTally, missed: u64, catalogue: &Catalogue, iv: IvPattern) -> Self {
         let Some(mapping) = sa.mapping.filter(|_| sa.sizes.iter().any(|(_, size)| size.esp.is_some())) else {
             return Self::visible(sa);
         };
-        if sa.is_chosen_by_mapping() {
+        if sa.is_chosen_by_mapping(missed) {
             return Self::chosen(sa.matched);
         }
         let lengths: Vec<(u32, u32)> =

@@ -1,12 +1,14 @@
 //! Which packets were lost, and between which taps.
 
+mod by_sa;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
 use super::silence::is_no_chance;
 use super::tally::{SaTally, Tally};
-use crate::matching::content::ends::EndToEnd;
+use crate::matching::content::ends::{EndToEnd, FlowEnds, OpenEnd};
 use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::packets::flows::services::{Service, Services};
 use crate::matching::packets::flows::{FlowKey, Flows};
@@ -25,14 +27,16 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) unmatched_plain: u64,
     /// Plaintext packets from a time that the tunnel's capture does not cover.
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
+    /// Packets of `missed` of which is not known which SA of several they would have gone through.
+    pub(in crate::matching) shared: BTreeMap<u32, u64>,
+    /// Packets in the tunnel without counterpart, between addresses that the plain tap never showed.
+    pub(in crate::matching) strange: BTreeMap<u32, u64>,
     /// Those of which is not known whether they are in the tunnel.
     pub(in crate::matching) aside: BTreeMap<u32, u64>,
     /// Plaintext packets without counterpart of flows of which few others were found.
     pub(in crate::matching) sparse: BTreeMap<u32, u64>,
     /// Those of a service of which few others were found, while the rest of its flow was: its port and its packets.
     pub(in crate::matching) unfound: BTreeMap<u32, (Service, u64)>,
-    /// Packets in the tunnel for hosts of which the plain tap shows nothing.
-    pub(in crate::matching) out_of_sight: BTreeMap<u32, u64>,
     /// All plaintext packets that repeat one seen shortly before.
     pub(in crate::matching) repeated: BTreeMap<u32, u64>,
     /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
@@ -52,6 +56,8 @@ pub(in crate::matching) struct EndLosses {
     /// Packets that may have been lost or not, by SA and by way.
     pub(in crate::matching) open: BTreeMap<u32, u64>,
     pub(in crate::matching) open_ways: BTreeMap<i8, u64>,
+    /// Why, by SA.
+    pub(in crate::matching) why: BTreeMap<u32, OpenEnd>,
     /// Whether some of them are missing in ticks of the timestamps, in which frames were shown.
     pub(in crate::matching) in_ticks: bool,
     /// By way: packets, and the addresses of the flows.
@@ -66,13 +72,24 @@ pub(in crate::matching) struct EndLosses {
     pub(in crate::matching) frames: Vec<(FramePos, i64, u32, u32)>,
 }
 
+impl EndLosses {
+    /// Takes in the packets of a flow that may have been lost or not.
+    fn leave_open(&mut self, sa: u32, flow: &FlowEnds) {
+        *self.open.entry(sa).or_default() += flow.open;
+        let why = self.why.entry(sa).or_default();
+        *why = flow.why.max(*why);
+    }
+}
+
 impl Losses {
     pub(in crate::matching) fn of(tally: &Tally, flows: &Flows, ledger: &Ledger) -> Self {
-        let mut losses = Self { out_of_sight: ledger.receivers.unseen(flows), ..Self::default() };
+        let mut losses = Self::default();
         for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_selected(*flow)) {
             losses.unmatched_plain += counts.unmatched;
             if let Some(sa) = tally.flow_sa.get(&flow) {
-                *losses.missed.entry(*sa).or_default() += counts.unmatched;
+                if tally.turns.several(flow).is_none() {
+                    *losses.missed.entry(*sa).or_default() += counts.unmatched;
+                }
                 *losses.uncovered.entry(*sa).or_default() += counts.uncovered;
                 *losses.aside.entry(*sa).or_default() += counts.aside;
                 *losses.repeated.entry(*sa).or_default() += counts.repeated;
@@ -85,10 +102,13 @@ impl Losses {
         }
         for ((flow, bytes), count) in &ledger.missed {
             losses.known_sizes += if flows.is_selected(*flow) { *count } else { 0 };
-            if let Some(sa) = tally.flow_sa.get(flow).filter(|_| flows.is_selected(*flow)) {
+            let is_single = |_: &&u32| flows.is_selected(*flow) && tally.turns.several(*flow).is_none();
+            if let Some(sa) = tally.flow_sa.get(flow).filter(is_single) {
                 *losses.missed_sizes.entry((*sa, *bytes)).or_default() += count;
             }
         }
+        losses.in_turns(tally, flows, ledger);
+        losses.unseen_addresses(tally, flows);
         losses.services(&ledger.services, tally, flows);
         losses
     }
@@ -156,7 +176,7 @@ impl Losses {
             if flow.open > 0 {
                 *own.open_ways.entry(way).or_default() += flow.open;
                 if let Some(sa) = sa {
-                    *own.open.entry(sa).or_default() += flow.open;
+                    own.leave_open(sa, flow);
                 }
             }
             if let Some(sa) = sa {

@@ -1,12 +1,16 @@
 //! What the pairs add up to, by SA and by size.
 
+mod found;
 mod headers;
+mod turns;
 
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
+use self::found::Strangers;
 use self::headers::HeaderRuns;
+use self::turns::Turns;
 use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
@@ -135,6 +139,8 @@ pub(in crate::matching) struct Tally {
     sizes: usize,
     pub(in crate::matching) flow_sa: HashMap<FlowId, u32, FixedState>,
     last_flow: Option<(FlowId, u32)>,
+    pub(in crate::matching) turns: Turns,
+    pub(in crate::matching) strangers: Strangers,
     pub(in crate::matching) plain_pads: Pads,
     pub(in crate::matching) tunnel_pads: Pads,
     pub(in crate::matching) carried: u64,
@@ -266,6 +272,7 @@ impl Tally {
             TunnelledFate::Alone => {
                 sa.alone += 1;
                 sa.unread += u64::from(packet.identity.is_none());
+                self.strangers.add(packet);
                 sa.alone_frames.add(packet);
                 self.spread.alone(packet, sa.encapsulated);
                 return None;
@@ -317,8 +324,10 @@ impl Tally {
         // Neighbours are mostly of one flow.
         if self.last_flow != Some((plain.flow, packet.sa)) {
             self.flow_sa.insert(plain.flow, packet.sa);
+            self.turns.note(plain.flow, plain.time.ns(), packet.sa);
             self.last_flow = Some((plain.flow, packet.sa));
         }
+        self.turns.latest = Some((plain.flow, plain.time.ns()));
         self.plain_pads.add(plain.pad_bytes, plain.pattern);
         self.tunnel_pads.add(packet.pad_bytes, packet.pattern);
         let carried = carried(packet, &plain, mapping);
@@ -387,24 +396,6 @@ impl SaTally {
     pub(in crate::matching) const fn is_by_order(&self) -> bool {
         let [content, decrypted, order] = self.basis;
         order > content + decrypted
-    }
-
-    /// Whether so few of its packets were found, by order or of those whose content is hidden, that these say nothing of the others.
-    pub(in crate::matching) const fn is_hardly_found(&self) -> bool {
-        const FEW: u64 = 8;
-        const OF: u64 = 10;
-        // By content those count whose content is hidden.
-        let hidden = if self.is_by_order() { self.alone + self.uncovered } else { self.unread };
-        self.matched > 0 && self.matched < FEW && hidden > self.matched * OF
-    }
-
-    /// Whether its mapping of lengths has only pairs behind it that the mapping itself chose: few, by order, and guesses or a few of many packets.
-    pub(in crate::matching) const fn is_chosen_by_mapping(&self) -> bool {
-        const FEW: u64 = 32;
-        /// With fewer, packets beyond the other capture count as not found, too.
-        const VERY_FEW: u64 = 4;
-        let unfound = self.alone + if self.matched < VERY_FEW { self.uncovered } else { 0 };
-        self.is_by_order() && self.matched < FEW && (self.guessed * 2 > self.matched || unfound > self.matched)
     }
 
     /// Whether holes in the numbers do not name the `missed` packets: nearly all pairs are guesses, or packets of both sides are left over.

@@ -348,7 +348,7 @@ fn delay_of(best: &Alignment, plain: &[align::Plain], tunnelled: &[align::Tunnel
 /// How many packets of each flow could be in the tunnel, and how many are.
 fn flows(best: &Alignment, items: &[PlainItem], tunnelled: &[align::Tunnelled]) -> Vec<(FlowId, u32, u32)> {
     // Only a sample of the tunnel was compared: what lies near none of it says nothing.
-    let mut flows: BTreeMap<FlowId, (u32, u32)> = BTreeMap::new();
+    let mut flows: BTreeMap<FlowId, Vec<bool>> = BTreeMap::new();
     let mut found: Vec<usize> = Vec::new();
     let (mut first, mut last) = (i64::MAX, i64::MIN);
     for (partner, packet) in best.partners.iter().zip(tunnelled).take(FIRST) {
@@ -360,9 +360,24 @@ fn flows(best: &Alignment, items: &[PlainItem], tunnelled: &[align::Tunnelled]) 
     }
     found.sort_unstable();
     for (at, item) in items.iter().enumerate().filter(|(_, item)| (first..=last).contains(&item.ns)) {
-        let flow = flows.entry(item.flow).or_default();
-        flow.0 += 1;
-        flow.1 += u32::from(found.binary_search(&at).is_ok());
+        flows.entry(item.flow).or_default().push(found.binary_search(&at).is_ok());
     }
-    flows.into_iter().map(|(flow, (all, found))| (flow, all, found)).collect()
+    let counts = |(flow, packets): (FlowId, Vec<bool>)| {
+        let (all, found) = inside(&packets);
+        (flow, all, found)
+    };
+    flows.into_iter().map(counts).collect()
+}
+
+/// How many packets of a flow could be in the tunnel, and how many are: of all, or of a part in which nearly all are. Others were lost from some
+/// time on, or until then.
+fn inside(packets: &[bool]) -> (u32, u32) {
+    /// Parts, and packets in a part that are no chance.
+    const PARTS: usize = 4;
+    const ENOUGH: usize = 12;
+    let count = |part: &[bool]| (part.len() as u32, part.iter().filter(|found| **found).count() as u32);
+    let parts = packets.chunks((packets.len() / PARTS).max(ENOUGH)).filter(|part| part.len() >= ENOUGH).map(count);
+    let best = parts.max_by_key(|(_, found)| *found).filter(|(all, found)| found * 4 >= all * 3);
+    let (all, found) = count(packets);
+    best.filter(|_| found * 2 < all).unwrap_or((all, found))
 }

@@ -30,6 +30,31 @@ pub(in crate::matching) struct SaInfo {
     pub(in crate::matching) src: Address,
     pub(in crate::matching) dst: Address,
     pub(in crate::matching) ivs: Vec<IvSample>,
+    pub(in crate::matching) null: Null,
+}
+
+/// Whether an SA does not encrypt, by packets inside whose headers make sense.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::matching) struct Null {
+    /// Octets of ICV and IV that these show, and how many do one after the other.
+    shown: Option<(u8, u8)>,
+    packets: u32,
+}
+
+impl Null {
+    /// A packet shows one inside; `sure`: beyond doubt.
+    pub(in crate::matching) fn show(&mut self, icv: u8, iv: u8, sure: bool) {
+        let before = if self.shown == Some((icv, iv)) { self.packets } else { 0 };
+        *self = Self { shown: Some((icv, iv)), packets: before.saturating_add(if sure { Self::ENOUGH } else { 1 }) };
+    }
+
+    /// Packets that are no chance, with headers that have no checksum.
+    const ENOUGH: u32 = 2;
+
+    /// Octets of ICV and IV, once they are known.
+    pub(in crate::matching) fn told(self) -> Option<(u8, u8)> {
+        self.shown.filter(|_| self.packets >= Self::ENOUGH)
+    }
 }
 
 /// A tunnelled packet before its lane is known.
@@ -101,6 +126,12 @@ impl Order {
     /// The usual difference between the timestamps of a pair, where one is known.
     pub(in crate::matching) fn usual(&self) -> Option<f64> {
         self.lanes.as_ref()?.iter().find_map(|lane| lane.delay?.base)
+    }
+
+    /// Whether several alignments are left of the packets that answer those of an SA.
+    pub(in crate::matching) fn is_answer_open(&self, sa: u32) -> bool {
+        let answers = self.lane(sa).and_then(|lane| self.open.get(1_usize.checked_sub(lane)?));
+        answers.is_some_and(|alignments| *alignments > 0)
     }
 
     /// Whether an SA is between other gateways than the one whose directions are paired by order: nothing was looked for.
@@ -207,13 +238,13 @@ impl Order {
         self.tunnelled.retain(waits);
     }
 
-    /// Whether packets wait for a beginning that was not looked for yet, because too few have come.
+    /// Whether packets wait for the beginning of their direction, and are so few that later ones may tell which plaintext packets they are.
     pub(in crate::matching) fn is_sampling(&self) -> bool {
+        /// A beginning that is not found in the first sample is looked for in several.
+        const FEW: usize = 16 * SAMPLE;
         match &self.lanes {
-            None => (1..SAMPLE).contains(&(self.tunnelled.len() + self.forgotten)),
-            Some(lanes) => {
-                lanes.iter().any(|lane| lane.delay.is_none() && (1..SAMPLE).contains(&lane.tunnelled().len()))
-            }
+            None => (1..FEW).contains(&(self.tunnelled.len() + self.forgotten)),
+            Some(lanes) => lanes.iter().any(|lane| lane.delay.is_none() && (1..FEW).contains(&lane.tunnelled().len())),
         }
     }
 
@@ -411,10 +442,11 @@ impl Order {
         lane.and_then(|lane| self.open.get(lane)).copied().unwrap_or(0)
     }
 
-    /// Plaintext packets of the direction of an SA, where none could be paired and one clock stamped both sides.
-    pub(in crate::matching) fn aside_of(&self, sa: u32) -> Option<u64> {
+    /// Plaintext packets of the direction of an SA, and of the other one, where none could be paired and one clock stamped both sides.
+    pub(in crate::matching) fn aside_of(&self, sa: u32) -> Option<(u64, u64)> {
         let lane = self.sas.get(sa as usize).and_then(|info| self.lane_of(info))?;
-        self.aside.filter(|_| self.one_clock)?.get(lane).copied()
+        let [out, back] = self.aside.filter(|_| self.one_clock)?;
+        Some(if lane == 0 { (out, back) } else { (back, out) })
     }
 
     /// One direction has begun; the other may begin later.

@@ -1,6 +1,5 @@
 //! Which plaintext traffic goes through the tunnel, as far as pairing has shown.
 
-pub(in crate::matching) mod receivers;
 pub(in crate::matching) mod services;
 
 use super::numbers::Numbers;

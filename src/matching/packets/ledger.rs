@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use super::flows::receivers::Receivers;
 use super::flows::services::Services;
 use super::flows::{Class, FlowId, Flows};
 use super::reach::Reach;
@@ -56,8 +55,6 @@ pub(in crate::matching) struct Ledger {
     /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
     pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
     pub(in crate::matching) services: Services,
-    /// Who packets in tunnels are for.
-    pub(in crate::matching) receivers: Receivers,
 }
 
 impl Default for Ledger {
@@ -82,7 +79,6 @@ impl Default for Ledger {
             edges: Edges::default(),
             unpaired: None,
             services: Services::default(),
-            receivers: Receivers::default(),
         }
     }
 }

@@ -15,6 +15,8 @@ pub(in crate::matching) struct Progress {
     /// Packets that were left out as copies.
     pub(in crate::matching) copies: u64,
     pub(in crate::matching) ended: bool,
+    /// Frames whose time is before that of an earlier one.
+    pub(in crate::matching) late: u64,
     pub(in crate::matching) stamps: Stamps,
 }
 
@@ -24,6 +26,8 @@ pub(in crate::matching) struct Stamps {
     /// What all times are multiples of, in nanoseconds.
     step: i64,
     frames: u64,
+    /// Those that share their time with the one before.
+    same: u64,
     /// The latest of them.
     latest: i64,
 }
@@ -36,6 +40,7 @@ impl Stamps {
         }
         // Where it is near the one before, which is a multiple, a short division tells.
         let near = u32::try_from(ns.abs_diff(self.latest)).ok().zip(u32::try_from(self.step).ok());
+        self.same += u64::from(ns == self.latest);
         self.latest = ns;
         let rest = match near {
             Some((apart, step)) => apart.checked_rem(step).map(i64::from),
@@ -48,14 +53,17 @@ impl Stamps {
 
     /// The step of timestamps that are coarse: milliseconds or more, in nanoseconds; 0 of others.
     pub(in crate::matching) fn coarseness(&self) -> i64 {
-        /// Frames that are no chance.
+        /// Frames that are no chance; fewer where nearly all share their times.
         const FRAMES: u64 = 64;
+        const FEW: u64 = 16;
+        const OF: u64 = 4;
         const LEAST: i64 = 1_000_000;
         const STEPS: [i64; 4] = [1_000_000_000, 100_000_000, 10_000_000, LEAST];
         let coarse = |step: &i64| self.step.checked_rem(*step) == Some(0);
         // The step of most is smaller than any of these.
         let is_fine = 0 < self.step && self.step < LEAST;
-        if self.frames < FRAMES || is_fine { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
+        let is_few = self.frames < FRAMES && (self.frames < FEW || self.same * OF < self.frames * (OF - 1));
+        if is_few || is_fine { 0 } else { STEPS.into_iter().find(coarse).unwrap_or(0) }
     }
 }
 
@@ -74,6 +82,7 @@ impl Progress {
         if let Some(ns) = time.ns() {
             self.stamps.see(ns);
             self.first = Some(self.first.map_or(ns, |first| first.min(ns)));
+            self.late += u64::from(self.frames > 1 && ns < self.latest);
             self.latest = if self.frames == 1 { ns } else { self.latest.max(ns) };
         }
     }

@@ -49,6 +49,8 @@ impl Matcher {
                 }
             }
         }
+        // Pairs that were put together from fragments just now compare the clocks, too.
+        let ahead = self.ahead;
         for serial in self.ledger.plain.first()..self.ledger.plain.next() {
             let Some(p) = self.ledger.plain.get(serial) else { break };
             if p.fate == PlainFate::Settled {
@@ -90,6 +92,7 @@ impl Matcher {
         const FAR: usize = 4_096;
         let Some(t) = self.ledger.tunnel.get(serial) else { return false };
         let Some(train) = t.train else { return false };
+        let t_ns = t.time.ns();
         let before = self.ledger.plain.iter().rev().take(FAR);
         let whole =
             before.filter(|(_, p)| p.train == Some(train) && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
@@ -119,7 +122,11 @@ impl Matcher {
             (t.outer_bytes, t.pieces) = (outer_bytes, count);
             t.complete = t.complete && inner_bytes == bytes + headers;
         }
+        let times = self.ledger.plain.get(whole).and_then(|p| p.time.ns()).zip(t_ns);
         let paired = self.ledger.pair(whole, serial, basis, 0.95);
+        if let Some((plain, tunnelled)) = times.filter(|_| paired) {
+            self.ahead.get_or_insert(tunnelled.saturating_sub(plain));
+        }
         for piece in pieces.into_iter().filter(|piece| *piece != serial) {
             self.ledger.leave(piece, TunnelledFate::Repeated);
             if let Some(t) = self.ledger.tunnel.get_mut(piece) {
@@ -181,6 +188,7 @@ impl Matcher {
             self.ledger.edges.pair(packet);
         }
         self.temper(&mut held, contradicted);
+        self.doubt_named(&mut held);
         for packet in &held {
             let mapping = match latest {
                 Some((sa, mapping)) if sa == packet.sa => mapping,

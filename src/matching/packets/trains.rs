@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::ledger::{Ledger, Serial, Tunnelled};
+use super::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
 use crate::dissect::IpHeader;
 use crate::keys::Sight;
 use crate::matching::content::identity;
@@ -114,6 +114,13 @@ impl Trains {
         };
         let train = self.trains.entry(key).or_insert_with(new);
         let stale = time.since(train.time).is_none_or(|age| age > TRAIN_NS);
+        if let Some(serial) = serial.filter(|_| !stale && train.serial.is_some())
+            && ledger.tunnel.get(serial).is_some_and(|packet| packet.again)
+        {
+            // A copy of the first fragment, while the others are still to come.
+            ledger.leave(serial, TunnelledFate::Repeated);
+            return;
+        }
         if stale || (serial.is_some() && train.serial.is_some()) {
             self.kept = self.kept.saturating_sub(train.kept());
             *train = new();

@@ -2,8 +2,9 @@
 
 use super::ledger::{EspParts, Inner, Marks, Plain, PlainFate, Tunnelled, TunnelledFate};
 use crate::capture::Frame;
-use crate::dissect::{DissectOptions, IpHeader, OpenedEsp, Stack, dissect};
+use crate::dissect::{DissectOptions, IpHeader, Note, NullSupport, OpenedEsp, Stack, dissect};
 use crate::keys::Sight;
+use crate::matching::Matcher;
 use crate::matching::content::identity;
 use crate::matching::content::identity::Identity;
 use crate::matching::packets::flows::services::service;
@@ -117,6 +118,7 @@ impl Sight<'_> {
             outer_bytes: outer.total_bytes,
             pieces: 1,
             complete: !outer.more_fragments,
+            again: false,
             esp: opaque.map(|sa| sa.bytes),
             marks: marks(outer),
             inner: visible.map(|visible| visible.inner),
@@ -162,7 +164,14 @@ impl Sight<'_> {
             let behind = outer_end.saturating_sub(end).saturating_sub(esp.pad + esp.trailer + esp.icv);
             let carried_pad = if outer.is_fragment() { 0 } else { behind };
             let train = ip.is_fragment().then(|| identity::train(ip.src, ip.dst, ip.protocol, ip.identification));
-            let inner = Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad, decrypted: self.decrypted, esp };
+            let inner = Inner {
+                bytes: ip.total_bytes,
+                marks: marks(ip),
+                carried_pad,
+                decrypted: self.decrypted,
+                ends: ends(ip),
+                esp,
+            };
             return Some(Visible { inner, identity: Identity::of(self.octets, ip), train, transport: false });
         }
         if stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::IpComp) {
@@ -197,12 +206,25 @@ impl Sight<'_> {
             let mut stack = Stack::default();
             dissect(&frame, &DissectOptions::default(), &mut stack);
             let ip = stack.outer()?;
-            let inner =
-                Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: self.decrypted, esp };
+            let inner = Inner {
+                bytes: ip.total_bytes,
+                marks: marks(ip),
+                carried_pad: 0,
+                decrypted: self.decrypted,
+                ends: ends(ip),
+                esp,
+            };
             return Some(Visible { inner, identity: Identity::of(&octets, ip), train: None, transport: false });
         }
         let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
-        let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
+        let inner = Inner {
+            bytes: total,
+            marks: marks(outer),
+            carried_pad: 0,
+            decrypted: self.decrypted,
+            ends: ends(outer),
+            esp,
+        };
         let identity = Identity::new(outer, next_header, total, &octets, octets.len());
         Some(Visible { inner, identity, train: None, transport: true })
     }
@@ -241,10 +263,47 @@ impl Sight<'_> {
         }
         let bytes = end.checked_sub(start)?;
         let total = outer.header_bytes + bytes;
-        let inner = Inner { bytes: total, marks: marks(outer), carried_pad: 0, decrypted: self.decrypted, esp };
+        let inner = Inner {
+            bytes: total,
+            marks: marks(outer),
+            carried_pad: 0,
+            decrypted: self.decrypted,
+            ends: ends(outer),
+            esp,
+        };
         let captured = self.octets.get(start as usize..)?;
         let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
         Some(Visible { inner, identity, train: None, transport: true })
+    }
+}
+
+impl Matcher {
+    /// Whether a packet of an SA holds nothing that a plaintext side shows: one without content, which the receiver discards (RFC 4303 section 2.6),
+    /// or one to a group of hosts, such as are left out on every side.
+    pub(in crate::matching) fn has_no_counterpart(&mut self, sight: &Sight<'_>, sa: u32) -> bool {
+        let stack = sight.stack;
+        if let Some(own) = self.order.sas.get_mut(sa as usize) {
+            let mut supports = stack.notes.iter().filter_map(Note::null_support);
+            if let Some(null) = stack.null {
+                if null.next_header == DUMMY {
+                    return true;
+                }
+                own.null.show(null.icv_bytes, null.iv_bytes, true);
+            } else if let Some((icv, iv)) = own.null.told() {
+                let is_dummy = |own: &NullSupport| (own.icv_bytes, own.iv_bytes, own.next_header) == (icv, iv, DUMMY);
+                if supports.any(|own| is_dummy(&own)) {
+                    return true;
+                }
+            } else if let Some(own_null) = supports.find(|own| matches!(own.next_header, 4 | 41)) {
+                own.null.show(own_null.icv_bytes, own_null.iv_bytes, false);
+            }
+        }
+        let opened = stack.sas.last().and_then(|header| stack.opened(header));
+        if opened.is_some_and(|opened| opened.next_header == DUMMY && stack.encapsulated.is_none()) {
+            return true;
+        }
+        let inner = stack.encapsulated.and_then(|at| stack.ips.get(usize::from(at)));
+        inner.is_some_and(|ip| ip.dst.is_multicast())
     }
 }
 
@@ -275,6 +334,10 @@ fn esp_parts(stack: &Stack) -> EspParts {
         }
     }
     parts
+}
+
+fn ends(ip: &IpHeader) -> u64 {
+    identity::ends(ip.src, ip.dst)
 }
 
 fn marks(ip: &IpHeader) -> Marks {

@@ -11,7 +11,7 @@ use crate::support::{items, number, spiglass, text};
 const HOLE: Part = (400, 550);
 
 /// Mixed sizes both ways, nothing lost, one clock.
-fn healthy() -> Scenario {
+pub(super) fn healthy() -> Scenario {
     Scenario {
         seed: 3,
         packets: 800,
@@ -51,20 +51,20 @@ fn healthy() -> Scenario {
     }
 }
 
-const CLEAR: Transform = Transform { block: 4, iv: 0, icv: 12, clear: true };
+pub(super) const CLEAR: Transform = Transform { block: 4, iv: 0, icv: 12, clear: true };
 
-fn report(scenario: &Scenario) -> (Made, Value) {
+pub(super) fn report(scenario: &Scenario) -> (Made, Value) {
     let made = make(scenario);
     let files = write(scenario, &made);
     let report = spiglass(&[&words(scenario, &files)[..], &["--format", "json"]].concat()).expect(0).json();
     (made, report)
 }
 
-fn direction(report: &Value, wanted: u32) -> &Value {
+pub(super) fn direction(report: &Value, wanted: u32) -> &Value {
     items(report, "directions").iter().find(|own| way(own) == wanted).expect("a direction")
 }
 
-fn codes(report: &Value) -> Vec<&str> {
+pub(super) fn codes(report: &Value) -> Vec<&str> {
     items(report, "findings").iter().map(|finding| text(finding, "code")).collect()
 }
 
@@ -105,7 +105,6 @@ fn a_hole_in_the_tunnel_capture_is_no_loss() {
     for scenario in [
         hole,
         Scenario { transform: CLEAR, ..hole },
-        Scenario { back: 0, ..hole },
         Scenario { back: 1, transform: CLEAR, ..hole },
         Scenario { pace: Pace::Bursts(600_000), ..hole },
         Scenario { one_clock: false, ahead_ns: -7_000_000_000, drift_ppm: 20.0, ..hole },
@@ -208,6 +207,41 @@ fn what_nothing_tells_apart_stays_open() {
     let quiet = Scenario { there: 0, ..healthy() };
     back(Scenario { holes: [Some(HOLE), None, None], ..quiet });
     back(Scenario { outage: Some(HOLE), ..quiet });
+}
+
+/// Only packets into the tunnel: a hole in its capture and a wire between gateway and tap that is down make the same captures.
+#[test]
+fn a_silent_tap_of_one_direction_stays_open() {
+    let quiet = Scenario { back: 0, ..healthy() };
+    for transform in [quiet.transform, CLEAR] {
+        let (_, report) = report(&Scenario { holes: [None, Some(HOLE), None], transform, ..quiet });
+        let own = direction(&report, 1);
+        assert!(own["loss_pct"].is_null() && own["lost_before_tunnel"].is_null(), "{own}");
+        assert!(text(own, "undetermined.reason").contains("no frame at all"), "{own}");
+        assert!(number(&report, "pairs.undetermined_plain") > 60);
+        let codes = codes(&report);
+        assert!(!codes.contains(&"match-hole") && !codes.contains(&"match-loss"), "{codes:?}");
+    }
+}
+
+/// The wire of the tunnel is down for a while: no packet of either direction passes the tap, and none is called covered by no capture.
+#[test]
+fn a_wire_that_is_down_is_no_hole() {
+    for (back, transform) in [(8, healthy().transform), (8, CLEAR), (1, healthy().transform)] {
+        let scenario = Scenario { back, transform, ..healthy() };
+        let mut made = make(&scenario);
+        let is_down = |seen: &Seen| (START + made.span * 4 / 10..START + made.span * 11 / 20).contains(&seen.ns);
+        let down: std::collections::BTreeSet<(u32, u64)> =
+            made.tunnel.iter().filter(|seen| is_down(seen)).map(|seen| seen.packet).collect();
+        let is_lost = |seen: &Seen| down.contains(&seen.packet);
+        made.tunnel.retain(|seen| !down.contains(&seen.packet));
+        made.plain.retain(|seen| seen.packet.0 == 1 || !is_lost(seen));
+        let files = write(&scenario, &made);
+        let report = spiglass(&[&words(&scenario, &files)[..], &["--format", "json"]].concat()).expect(0).json();
+        let own = direction(&report, 1);
+        assert!(own["loss_pct"].as_f64().is_none_or(|loss| loss > 10.0), "{own}");
+        assert!(!codes(&report).contains(&"match-hole"), "{own}");
+    }
 }
 
 /// The tunnel's capture begins after the plain one: what was sent before says nothing against a flow, and both directions are paired.

@@ -156,7 +156,7 @@ fn direction(
         // There: plain tap, gateway (drops before it numbers), wire (drops after), tunnel tap, exit. Back: exit, tunnel tap, gateway, plain.
         let missed = [0, 1, 2]
             .map(|side| matches!(unusual, Unusual::Missed(own, share) if own == side && dropped(noise, share)));
-        let trip = Trip { way, plain, tunnel, exit, on_plain: true, on_tunnel: true, on_exit: true, missed };
+        let trip = Trip { way, plain, tunnel, exit, on_plain: true, on_tunnel: true, on_exit: true, missed, pieces: 1 };
         let trip = if there {
             let on_tunnel = !(before || after);
             Trip { on_tunnel, on_exit: on_tunnel && !behind, ..trip }
@@ -193,6 +193,7 @@ fn direction(
             };
             bodies = inside.iter().map(|inner| body(scenario, noise, transform, inner)).collect();
         }
+        let trip = Trip { pieces: bodies.len().max(1) as u64, ..trip };
         let single = bodies.len() == 1 && !is_fragmented(scenario, scenario.mtu, &bodies[0]);
         let copies = 1 + u64::from(single && dropped(noise, scenario.copies));
         let beyond = if there { (R2, FAR) } else { (FAR, R2) };
@@ -337,6 +338,10 @@ pub fn make(scenario: &Scenario) -> Made {
     });
     for trips in trips {
         if let Some(trip) = trips.first() {
+            if trip.way == 1 && scenario.unusual == Unusual::Twin {
+                // The second tunnel carries what the first one does.
+                made.truth.insert(3, truth(scenario, span, &trips, &shown));
+            }
             let mut truth = truth(scenario, span, &trips, &shown);
             truth.edge += if trip.way == 2 { made.dummies } else { 0 };
             made.truth.insert(trip.way, truth);

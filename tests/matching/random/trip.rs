@@ -32,6 +32,8 @@ pub struct Trip {
     pub on_exit: bool,
     /// Taps that miss it although it passes.
     pub missed: [bool; 3],
+    /// IP packets that it is in the tunnel: a fragment is one.
+    pub pieces: u64,
 }
 
 impl Trip {
@@ -56,17 +58,19 @@ pub fn truth(scenario: &Scenario, span: u64, trips: &[Trip], shown: &[(u64, u64)
             1 => ((0, trip.plain), (1, trip.tunnel, trip.on_tunnel), true),
             _ => ((1, trip.tunnel), (0, trip.plain, trip.on_plain), false),
         };
+        // Where packets are counted in the tunnel, each fragment is one.
+        let packets = if there { 1 } else { trip.pieces };
         if trip.shows(first.0) && records(scenario, span, first.0, first.1) {
             // Of what the second tap alone misses nothing tells that it passed, unless the exit shows it.
             let untold = trip.missed[second.0] && second.2;
             let told = there && scenario.exit && trip.shows(2) && records(scenario, span, 2, trip.exit);
             if !sure(second.0, second.1) {
-                truth.edge += u64::from(records(scenario, span, second.0, second.1));
+                truth.edge += packets * u64::from(records(scenario, span, second.0, second.1));
             } else if untold && !told {
-                truth.edge += 1;
+                truth.edge += packets;
             } else {
-                truth.sent += 1;
-                truth.lost += u64::from(!second.2);
+                truth.sent += packets;
+                truth.lost += packets * u64::from(!second.2);
             }
             if second.2 && !untold && records(scenario, span, second.0, second.1) {
                 let apart = second.1.abs_diff(first.1);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{EndToEnd, Gone};
+use super::{EndToEnd, Gone, OpenEnd};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::silence::{Known, Verdict, WAYS};
 use crate::matching::packets::progress::Progress;
@@ -92,6 +92,7 @@ impl EndToEnd {
             let differ = lost > 0 && (near - far).abs() * flow.matched as f64 > PACKETS * near;
             if flow.equal * 2 > flow.matched && (flow.uncovered > 0 || differ) {
                 flow.open += lost.max(flow.uncovered);
+                flow.why = flow.why.max(OpenEnd::Equal);
                 (flow.only_plain, flow.only_exit) = (0, 0);
                 doubtful.insert(at);
             }
@@ -100,7 +101,8 @@ impl EndToEnd {
     }
 
     /// Leaves open how many packets were lost of flows of which the other side shows packets that it alone has: of the same flow (fragments), or
-    /// as many of the same lengths in flows that are not on this side at all (a translated address). They may be the same packets.
+    /// as many of the same lengths in flows that are not on this side at all (a translated address). They may be the same packets. So are all where no
+    /// packet of any flow was seen on both sides: the far tap may see other traffic.
     pub(super) fn doubt_changed(&mut self) {
         /// Packets that may be chance, and their share of the lost ones, as 1 in N.
         const FEW: u64 = 2;
@@ -118,14 +120,17 @@ impl EndToEnd {
             *alike.entry((*flow, *exit)).or_default() += others.min(*count);
         }
         let mut doubtful = BTreeSet::new();
+        let apart = self.matched() == 0;
         for (at, (_, flow)) in (0..).zip(&mut self.flows) {
             let both = flow.only_plain.min(flow.only_exit);
             let is_open = [(false, flow.only_plain), (true, flow.only_exit)].into_iter().any(|(exit, lost)| {
                 let changed = both.max(alike.get(&(at, exit)).copied().unwrap_or(0));
                 changed > FEW && changed.saturating_mul(OF) > lost
             });
-            if is_open {
-                flow.open += flow.only_plain.max(flow.only_exit);
+            let missing = flow.only_plain.max(flow.only_exit) + if apart { flow.uncovered } else { 0 };
+            if is_open || apart && missing > 0 {
+                flow.open += missing;
+                flow.why = OpenEnd::Changed;
                 (flow.only_plain, flow.only_exit) = (0, 0);
                 doubtful.insert(at);
             }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 
-use super::{EndToEnd, Gone, Waiting};
+use super::{EndToEnd, Gone, OpenEnd, Waiting};
 use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::measure::silence::Expected;
 use crate::model::FramePos;
@@ -82,6 +82,7 @@ impl EndToEnd {
             && let Some((_, flow)) = self.flow(packet)
         {
             flow.open += 1;
+            flow.why = flow.why.max(OpenEnd::Repeated);
         }
         packet.again
     }

@@ -2,6 +2,7 @@
 
 use super::Clock;
 use crate::matching::Matcher;
+use crate::matching::measure::tally::SaTally;
 use crate::matching::packets::progress::Progress;
 
 impl Matcher {
@@ -15,6 +16,12 @@ impl Matcher {
         let step = self.plain.step().max(self.tunnel.step()) as f64;
         let coarse = step >= COARSE && self.plain.frames.min(self.tunnel.frames) >= FRAMES;
         coarse || clock.contradiction_ns > TOLERATED + 2.0 * step
+    }
+
+    /// Whether an SA has pairs by order that arrive before they were sent, by two clocks: the line that fits best is none of theirs.
+    pub(in crate::matching) fn has_untimely(&self) -> bool {
+        let is_untimely = |sa: &SaTally| sa.is_by_order() && sa.is_untimely();
+        !self.settings.one_clock && self.tally.sas.iter().any(is_untimely)
     }
 
     pub(in crate::matching) fn clock(&mut self) -> Clock {

@@ -3,8 +3,8 @@
 /// Differences of one direction: the hull's lower edge, and the sums of all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LowerEdge {
-    /// Of every other pair by order, and of all others. Each bounds the clock alone, only less closely.
-    halves: [LowerHull; 2],
+    /// Of every fourth pair by order; the second of all others, too. Any two bound the clock alone, only less closely.
+    quarters: [LowerHull; 4],
     /// What counts of both.
     hull: LowerHull,
     pub(super) count: u64,
@@ -30,17 +30,20 @@ const FRESH: usize = 4_096;
 const FEW: u64 = 8;
 /// How far below all others, in times that these are above their edge on the average, a pair by order lies that is doubted.
 const LONE: f64 = 4.0;
+/// The same of two in a row: with as many ways to part the pairs chance brings more.
+const LONE_TWO: f64 = 16.0;
 
 impl LowerEdge {
     pub(super) fn add(&mut self, x: i64, y: i64, by_order: bool) {
         self.count += 1;
         self.sum_x += i128::from(x);
         self.sum_y += i128::from(y);
-        let [one, other] = &mut self.halves;
-        if by_order && self.by_order.is_multiple_of(2) {
-            one.add(x, y)
-        } else {
-            other.add(x, y)
+        let [first, second, third, fourth] = &mut self.quarters;
+        match if by_order { self.by_order % 4 } else { 1 } {
+            0 => first.add(x, y),
+            1 => second.add(x, y),
+            2 => third.add(x, y),
+            _ => fourth.add(x, y),
         }
         self.by_order += u64::from(by_order);
     }
@@ -51,22 +54,33 @@ impl LowerEdge {
         self.count > 0 && (self.count >= FEW || self.count * OF_GUESSES >= self.guesses)
     }
 
-    /// Puts all points into the hull that counts: that of one half where the other has a point far below it. A pair by order may be wrong.
+    /// Puts all points into the hull that counts: that of one half where the other has a point far below it. A pair by order may be wrong, or two in a
+    /// row: of these halves one holds neither.
     pub(super) fn settle(&mut self) {
-        self.halves.iter_mut().for_each(LowerHull::settle);
-        let [one, other] = &self.halves;
-        let (depth, other_depth) = (one.depth_below(other), other.depth_below(one));
+        self.quarters.iter_mut().for_each(LowerHull::settle);
+        let [first, second, third, fourth] = &self.quarters;
+        let all_by_order = self.by_order == self.count && self.count >= 2 * FEW;
+        let halves = [
+            ([first, third, second, fourth], LONE),
+            ([first, second, third, fourth], LONE_TWO),
+            ([second, third, first, fourth], LONE_TWO),
+        ];
+        let above = |([a, b, c, d], times): &([&LowerHull; 4], f64)| self.above(a.with(b), c.with(d), *times);
+        let above = halves.iter().filter(|_| all_by_order).find_map(above);
+        self.hull = above.unwrap_or_else(|| first.with(third).with(&second.with(fourth)));
+    }
+
+    /// The half that the other has a point far below: so many times the mean.
+    fn above(&self, one: LowerHull, other: LowerHull, times: f64) -> Option<LowerHull> {
+        let (depth, other_depth) = (one.depth_below(&other), other.depth_below(&one));
         let mean = self.mean();
         let is_lone =
-            |depth: f64, above: &LowerHull| above.at(mean.0).is_some_and(|edge| depth > LONE * (mean.1 - edge));
-        let all_by_order = self.by_order == self.count && self.count >= 2 * FEW;
-        self.hull = if all_by_order && depth > other_depth && is_lone(depth, other) {
-            other.clone()
-        } else if all_by_order && other_depth > depth && is_lone(other_depth, one) {
-            one.clone()
+            |depth: f64, above: &LowerHull| above.at(mean.0).is_some_and(|edge| depth > times * (mean.1 - edge));
+        if depth > other_depth && is_lone(depth, &other) {
+            Some(other)
         } else {
-            one.with(other)
-        };
+            (other_depth > depth && is_lone(other_depth, &one)).then_some(one)
+        }
     }
 
     pub(super) fn mean(&self) -> (f64, f64) {

@@ -1,5 +1,6 @@
 //! Why it is not known how many packets of a direction were lost.
 
+use crate::matching::content::ends::OpenEnd;
 use crate::model::pairs::Undetermined;
 
 /// Pairs by order whose times contradict each other.
@@ -117,6 +118,34 @@ pub(in crate::matching) fn between(count: u64) -> Undetermined {
     }
 }
 
+/// Packets of both sides that are taken to be beyond the same end of the other capture.
+pub(in crate::matching) fn beyond(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets of each side lie beyond the same end of the pairs, and outside the other capture by the clocks that the pairs show: a clock \
+             was set, or these packets are each other"
+        )
+        .into(),
+        decide: "captures by one clock, or captures from before or after the step".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Plaintext packets that the tunnel's tap did not show, where it does not show what came out of the tunnel either.
+pub(in crate::matching) fn unshown(unseen: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{lost} packets are missing at the tunnel tap, and {unseen} packets that came out of the same tunnel were not seen there either: the tunnel \
+             capture misses frames, or other packets go beside the tunnel"
+        )
+        .into(),
+        decide: "the drop counters of the tunnel capture, or the counters of the gateway".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Packets of the plain side that repeat others, among those without counterpart.
 pub(in crate::matching) fn repeated(count: u64, missed: u64) -> Undetermined {
     Undetermined {
@@ -161,14 +190,44 @@ pub(in crate::matching) fn arrived(count: u64, missed: u64) -> Undetermined {
 
 /// Pairs of packets that are equal to others, of which many are elsewhere in time.
 pub(in crate::matching) fn far_apart(count: u64, lost: u64) -> Undetermined {
+    let left =
+        if lost == 0 { "no packet is left over".to_owned() } else { format!("{lost} packets have no counterpart") };
     Undetermined {
         alignments: 1,
         reason: format!(
-            "packets are equal to others, and {count} pairs are more than 50 ms off the usual time, while {lost} packets have no counterpart: their equals \
-             may have passed where no tap saw them"
+            "packets are equal to others, and {count} pairs are more than 50 ms off the usual time, while {left}: their equals may have passed where no \
+             tap saw them"
         )
         .into(),
         decide: "packets that differ, or captures that begin before the load and end after it".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Lost packets of flows that go through several SAs at a time.
+pub(in crate::matching) fn shared(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} plaintext packets without counterpart are of flows that go through several SAs, at a time or from one to the next: which SA each of \
+             them would have gone through is not known"
+        )
+        .into(),
+        decide: "the counters of the gateway for each SA".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Packets out of the tunnel between addresses that the plain tap never showed.
+pub(in crate::matching) fn strange(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets in the tunnel without counterpart are between addresses that the plain tap never showed: it does not see these hosts, the \
+             gateway translates their addresses, or all these packets were lost"
+        )
+        .into(),
+        decide: "a plain capture that shows these hosts, or the drop counters of the gateway".into(),
         missing_numbers: 0,
     }
 }
@@ -210,20 +269,6 @@ pub(in crate::matching) fn partial(unseen: u64, lost: u64) -> Undetermined {
         )
         .into(),
         decide: "a plain capture of all traffic of the tunnel, or the keys (--config)".into(),
-        missing_numbers: 0,
-    }
-}
-
-/// Packets out of the tunnel for hosts that the plain tap does not show.
-pub(in crate::matching) fn out_of_sight(unseen: u64, lost: u64) -> Undetermined {
-    Undetermined {
-        alignments: 1,
-        reason: format!(
-            "{lost} packets are missing at the plain tap, and {unseen} packets out of the tunnel are for hosts of which it shows nothing: it does not \
-             see these hosts, or all of their traffic was lost"
-        )
-        .into(),
-        decide: "a plain capture of all networks behind the gateway".into(),
         missing_numbers: 0,
     }
 }
@@ -280,6 +325,34 @@ pub(in crate::matching) fn timeless() -> Undetermined {
         decide: "captures by one clock (--one-clock), or packets that differ".into(),
         missing_numbers: 0,
     }
+}
+
+/// Packets that one plaintext side lacks; `None` where its tap was silent meanwhile.
+pub(super) fn at_the_ends(why: OpenEnd, count: u64) -> Option<Undetermined> {
+    let (reason, decide) = match why {
+        OpenEnd::Silent => return None,
+        OpenEnd::Repeated => (
+            format!(
+                "{count} packets that only one plaintext side shows repeat one seen within 10 ms before: the TAP may show packets twice"
+            ),
+            "captures that show each packet once",
+        ),
+        OpenEnd::Equal => (
+            format!(
+                "packets are equal to others, and one plaintext capture begins or ends inside the other: whether {count} packets were lost from end to end \
+                 is not known"
+            ),
+            "packets that differ, or captures that begin before the load and end after it",
+        ),
+        OpenEnd::Changed => (
+            format!(
+                "{count} packets were seen on one plaintext side only, and the other shows different packets in their place or none of these flows: the \
+                 gateway fragments packets or translates addresses, the exit tap shows other traffic or another time, or all were lost"
+            ),
+            "an exit capture on the same network, without fragmentation or translation of addresses in between",
+        ),
+    };
+    Some(Undetermined { alignments: 1, reason: reason.into(), decide: decide.into(), missing_numbers: 0 })
 }
 
 /// Packets that are missing together, by timestamps that many frames share.

@@ -11,12 +11,17 @@ use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledF
 
 /// How sure such a pair is at most.
 const IN_DOUBT: f32 = 0.9;
+/// A pair that is less sure is a guess.
+const GUESSED: f32 = 0.5;
 
 /// What is left over of one lane among its pairs.
 #[derive(Clone, Copy, Default, Debug)]
 struct LeftOfLane {
     plain: u64,
     tunnelled: u64,
+    /// Its pairs, and those that are guesses.
+    pairs: u64,
+    guesses: u64,
 }
 
 impl LeftOfLane {
@@ -28,6 +33,14 @@ impl LeftOfLane {
         let (fewer, more) =
             if self.plain < self.tunnelled { (self.plain, self.tunnelled) } else { (self.tunnelled, self.plain) };
         fewer > FEW && fewer * OF > more
+    }
+
+    /// Whether so many pairs are guesses that the others may be their neighbours, too.
+    const fn is_guessed(self) -> bool {
+        /// A number, and a share of the pairs as 1 in N.
+        const FEW: u64 = 4;
+        const OF: u64 = 16;
+        self.guesses > FEW && self.guesses * OF > self.pairs
     }
 }
 
@@ -46,8 +59,11 @@ impl Matcher {
                         left.entry(lane).or_default().tunnelled += 1;
                     }
                 }
-                TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, .. }) => {
+                TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, confidence, .. }) => {
                     let Some(lane) = self.order.lane(packet.sa) else { continue };
+                    let own = left.entry(lane).or_default();
+                    own.pairs += 1;
+                    own.guesses += u64::from(*confidence < GUESSED);
                     if let Some(latest) = latest.get_mut(lane)
                         && latest.replace((plain.flow, lane)) != Some((plain.flow, lane))
                     {
@@ -65,10 +81,13 @@ impl Matcher {
                 left.entry(*lane).or_default().plain += 1;
             }
         }
+        // Which of the frames came first that share a timestamp, their order in the file does not tell.
+        let shuffled = self.ledger.coarseness > 0 && self.plain.late + self.tunnel.late > 0;
         let is_doubted = |lane: usize| {
             contradicted
                 || self.proofs.get(lane).is_some_and(Proof::is_open)
-                || left.get(&lane).is_some_and(|left| left.is_crossed())
+                || shuffled
+                || left.get(&lane).is_some_and(|left| left.is_crossed() || left.is_guessed())
         };
         let doubted = [0, 1].map(is_doubted);
         if doubted == [false; 2] {

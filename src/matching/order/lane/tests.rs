@@ -41,6 +41,7 @@ fn packet() -> Tunnelled {
         outer_bytes: 100,
         pieces: 1,
         complete: true,
+        again: false,
         esp: Some(80),
         marks: Marks::default(),
         inner: None,

@@ -56,13 +56,7 @@ impl Edges {
         sa_of: impl Fn(FlowId) -> Option<u32>,
         tunnel_of: impl Fn(u32) -> Option<T>,
     ) -> BTreeMap<T, u64> {
-        let mut extents: BTreeMap<T, Extent> = BTreeMap::new();
-        for (sa, own) in (0..).zip(&self.pairs) {
-            let Some((own, tunnel)) = own.as_ref().zip(tunnel_of(sa)) else { continue };
-            let all = extents.entry(tunnel).or_insert(*own);
-            all.plain = (all.plain.0.min(own.plain.0), all.plain.1.max(own.plain.1));
-            all.tunnel = (all.tunnel.0.min(own.tunnel.0), all.tunnel.1.max(own.tunnel.1));
-        }
+        let extents = self.extents(&tunnel_of);
         let plain = self.plain.iter().filter_map(|(flow, ns)| Some((tunnel_of(sa_of(*flow)?)?, *ns, true)));
         let tunnel = self.tunnel.iter().filter_map(|(sa, ns)| Some((tunnel_of(*sa)?, *ns, false)));
         let mut counts = BTreeMap::new();
@@ -73,6 +67,40 @@ impl Edges {
             }
         }
         counts
+    }
+
+    /// How many of these packets of both sides lie beyond the same end of the pairs of their tunnel: they may be each other.
+    pub(in crate::matching) fn beyond<T: Copy + Ord>(
+        &self,
+        sa_of: impl Fn(FlowId) -> Option<u32>,
+        tunnel_of: impl Fn(u32) -> Option<T>,
+    ) -> BTreeMap<T, u64> {
+        let extents = self.extents(&tunnel_of);
+        // Before and behind, of the plain side and of the tunnel's.
+        let mut counts: BTreeMap<T, [[u64; 2]; 2]> = BTreeMap::new();
+        let plain = self.plain.iter().filter_map(|(flow, ns)| Some((tunnel_of(sa_of(*flow)?)?, *ns, true)));
+        let tunnel = self.tunnel.iter().filter_map(|(sa, ns)| Some((tunnel_of(*sa)?, *ns, false)));
+        for (tunnel, ns, is_plain) in plain.chain(tunnel) {
+            let Some(own) = extents.get(&tunnel) else { continue };
+            let (first, last) = if is_plain { own.plain } else { own.tunnel };
+            let [before, behind] = counts.entry(tunnel).or_default();
+            let [of_plain, of_tunnel] = if ns < first { before } else { behind };
+            *if is_plain { of_plain } else { of_tunnel } += u64::from(ns < first || ns > last);
+        }
+        let both = |[plain, tunnel]: [u64; 2]| plain.min(tunnel);
+        counts.into_iter().map(|(tunnel, [before, behind])| (tunnel, both(before) + both(behind))).collect()
+    }
+
+    /// When the pairs of each tunnel begin and end.
+    fn extents<T: Copy + Ord>(&self, tunnel_of: &impl Fn(u32) -> Option<T>) -> BTreeMap<T, Extent> {
+        let mut extents: BTreeMap<T, Extent> = BTreeMap::new();
+        for (sa, own) in (0..).zip(&self.pairs) {
+            let Some((own, tunnel)) = own.as_ref().zip(tunnel_of(sa)) else { continue };
+            let all = extents.entry(tunnel).or_insert(*own);
+            all.plain = (all.plain.0.min(own.plain.0), all.plain.1.max(own.plain.1));
+            all.tunnel = (all.tunnel.0.min(own.tunnel.0), all.tunnel.1.max(own.tunnel.1));
+        }
+        extents
     }
 }
 

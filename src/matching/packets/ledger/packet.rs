@@ -61,6 +61,8 @@ pub(in crate::matching) struct Tunnelled {
     pub(in crate::matching) pieces: u16,
     /// Whether `outer_bytes` is all of it.
     pub(in crate::matching) complete: bool,
+    /// Whether its number was there before.
+    pub(in crate::matching) again: bool,
     /// Length of opaque ESP, header to ICV.
     pub(in crate::matching) esp: Option<u32>,
     pub(in crate::matching) marks: Marks,
@@ -93,6 +95,8 @@ pub(in crate::matching) struct Inner {
     pub(in crate::matching) carried_pad: u32,
     /// Whether it was decrypted.
     pub(in crate::matching) decrypted: bool,
+    /// What packets between its addresses share.
+    pub(in crate::matching) ends: u64,
     /// Octets of ESP's IV, padding, trailer and ICV.
     pub(in crate::matching) esp: EspParts,
 }

@@ -1,0 +1,76 @@
+//! Which SA lost packets would have gone through, and which packets in the tunnel no plaintext tap could have shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Losses;
+use crate::matching::content::identity;
+use crate::matching::measure::tally::Tally;
+use crate::matching::packets::flows::{FlowId, Flows};
+use crate::matching::packets::ledger::{Ledger, Lost};
+use crate::model::Address;
+
+/// Whether SAs of several tunnels carry a flow, and one of them packets that no other network is likely to send: each may carry all of the flow.
+fn is_doubled(sas: &BTreeSet<u32>, tally: &Tally) -> bool {
+    /// Packets that are no stray.
+    const FEW: u64 = 2;
+    let own = || sas.iter().filter_map(|sa| tally.sas.get(*sa as usize));
+    let tunnels: BTreeSet<(Address, Address)> = own().map(|sa| sa.key.ends()).collect();
+    tunnels.len() > 1 && own().any(|sa| sa.alone > FEW)
+}
+
+impl Losses {
+    /// Takes in what is missing of flows that go through several SAs: what a hole in the numbers names is of its SA, the others are of the one that
+    /// the flow went through at the time.
+    pub(super) fn in_turns(&mut self, tally: &Tally, flows: &Flows, ledger: &Ledger) {
+        let mut lost: BTreeMap<FlowId, Vec<&Lost>> = BTreeMap::new();
+        for own in ledger.lost.iter().filter(|own| tally.turns.several(own.flow).is_some()) {
+            lost.entry(own.flow).or_default().push(own);
+        }
+        for (flow, counts) in flows.iter().filter(|(flow, counts)| counts.unmatched > 0 && flows.is_selected(*flow)) {
+            let (Some(sas), Some(latest)) = (tally.turns.several(flow), tally.flow_sa.get(&flow)) else { continue };
+            let own = lost.remove(&flow).unwrap_or_default();
+            if own.len() as u64 != counts.unmatched {
+                // Too many to be listed.
+                *self.missed.entry(*latest).or_default() += counts.unmatched;
+                self.share(sas, counts.unmatched);
+                let sizes = ledger.missed.iter().filter(|((of, _), _)| *of == flow);
+                for ((_, bytes), count) in sizes {
+                    *self.missed_sizes.entry((*latest, *bytes)).or_default() += count;
+                }
+                continue;
+            }
+            for lost in &own {
+                let sa = tally.sa_of(lost).unwrap_or(*latest);
+                *self.missed.entry(sa).or_default() += 1;
+                *self.missed_sizes.entry((sa, lost.bytes)).or_default() += 1;
+            }
+            let is_mixed = tally.turns.is_mixed(flow) || is_doubled(sas, tally);
+            let may_be_of_any =
+                |lost: &&&Lost| lost.hole.is_none() && (is_mixed || tally.turns.is_between(flow, lost.time.ns()));
+            self.share(sas, own.iter().filter(may_be_of_any).count() as u64);
+        }
+    }
+
+    /// Plaintext packets of an SA that the tunnel tap did not show.
+    pub(in crate::matching) fn missed_of(&self, sa: u32) -> u64 {
+        self.missed.get(&sa).copied().unwrap_or(0)
+    }
+
+    /// Packets that may be of any of these SAs.
+    fn share(&mut self, sas: &BTreeSet<u32>, count: u64) {
+        for sa in sas {
+            *self.shared.entry(*sa).or_default() += count;
+        }
+    }
+
+    /// Takes in packets in the tunnel without counterpart, as far as no plaintext packet was seen between the addresses inside, neither way: a tap that
+    /// shows what a host sends shows what it receives.
+    pub(super) fn unseen_addresses(&mut self, tally: &Tally, flows: &Flows) {
+        let keys = flows.iter().filter_map(|(flow, _)| flows.key(flow));
+        let seen: BTreeSet<u64> =
+            keys.flat_map(|key| [identity::ends(key.src, key.dst), identity::ends(key.dst, key.src)]).collect();
+        for ((sa, _), count) in tally.strangers.0.iter().filter(|((_, ends), _)| !seen.contains(ends)) {
+            *self.strange.entry(*sa).or_default() += count;
+        }
+    }
+}
