@@ -32,6 +32,8 @@ pub enum IvPattern {
 const FEWEST: usize = 3;
 /// The largest step of a counter: lost packets and other SAs that share it.
 const LARGEST_STEP: u64 = 1 << 20;
+/// Bits of the octet in which a counter changes first.
+const LAST_OCTET: u32 = 8;
 
 impl IvPattern {
     /// The pattern of samples in capture order. The same packet twice counts once.
@@ -53,11 +55,13 @@ impl IvPattern {
             return Self::SequenceXor;
         }
         let counts = |read: fn(u64) -> u64| {
-            neighbours().all(|(a, b)| {
+            let step = |a: &IvSample, b: &IvSample| {
                 let step = read(b.octets).wrapping_sub(read(a.octets));
-                let step = step.min(step.wrapping_neg());
-                step > 0 && step <= LARGEST_STEP
-            })
+                step.min(step.wrapping_neg())
+            };
+            // What changes in its upper octets alone is a field of a header, such as a length.
+            let all = neighbours().fold(0, |all, (a, b)| all | step(a, b));
+            all.trailing_zeros() < LAST_OCTET && neighbours().all(|(a, b)| (1..=LARGEST_STEP).contains(&step(a, b)))
         };
         if counts(|octets| octets) || counts(u64::swap_bytes) {
             return Self::Counter;
@@ -82,6 +86,28 @@ impl IvPattern {
         const GRE: [u64; 2] = [0x0800, 0x86dd];
         let clear = |sample: &IvSample| sample.octets >> 56 == IPV4 || GRE.contains(&(sample.octets >> 32));
         !samples.is_empty() && samples.iter().all(clear)
+    }
+
+    /// Whether the first octets of every packet are those of UDP between the same ports, which ESP in transport mode carries in clear: its
+    /// length (RFC 768) is that of the packet without what ESP-NULL adds. `is_length`: whether ESP has packets of so many octets, from its
+    /// header to the ICV.
+    #[must_use]
+    pub fn is_clear_udp(samples: &[IvSample], is_length: impl Fn(u32) -> bool) -> bool {
+        /// Header and trailer of ESP; what a packet is padded to.
+        const ADDED: u32 = 8 + 2;
+        const BLOCK: u32 = 4;
+        /// ICVs of the usual algorithms for ESP-NULL.
+        const ICVS: [u32; 4] = [12, 16, 24, 32];
+        /// Fewer octets are no UDP header.
+        const LEAST: u32 = 8;
+        let ports = |sample: &IvSample| sample.octets >> 32;
+        let length = |sample: &IvSample| (sample.octets >> 16) as u32 & 0xffff;
+        let Some(first) = samples.first() else { return false };
+        let fits = |icv: &u32| {
+            let made = |udp: u32| (udp + 2).next_multiple_of(BLOCK) - 2 + ADDED + icv;
+            samples.iter().all(|sample| length(sample) >= LEAST && is_length(made(length(sample))))
+        };
+        samples.iter().all(|sample| ports(sample) == ports(first)) && ICVS.iter().any(fits)
     }
 
     /// In words.
@@ -121,6 +147,21 @@ mod tests {
         assert_eq!(pattern(&[random[0], random[1], random[0]]), IvPattern::Repeated);
         assert_eq!(pattern(&random[..2]), IvPattern::Unclear);
         assert_eq!(pattern(&[7 << 30, 9 << 30, 4 << 30]), IvPattern::Unclear);
+    }
+
+    #[test]
+    fn a_length_in_clear_is_no_counter() {
+        let header = |length: u64| 0x4e21_4e22_0000_0000 | length << 16;
+        let lengths = [100, 116, 132, 148, 164];
+        let octets = lengths.map(header);
+        assert_eq!(pattern(&octets), IvPattern::Unclear);
+        let samples: Vec<IvSample> = octets.iter().map(|&octets| IvSample { sequence: 1, octets }).collect();
+        let with_icv_of = |icv: u32| move |length: u32| lengths.iter().any(|own| *own as u32 + 12 + icv == length);
+        assert!(IvPattern::is_clear_udp(&samples, with_icv_of(12)));
+        assert!(!IvPattern::is_clear_udp(&samples, with_icv_of(13)));
+        let others: Vec<IvSample> =
+            samples.iter().zip(0..).map(|(own, n)| IvSample { octets: own.octets ^ n << 40, ..*own }).collect();
+        assert!(!IvPattern::is_clear_udp(&others, with_icv_of(12)));
     }
 
     #[test]

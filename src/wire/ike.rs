@@ -18,6 +18,14 @@ impl<'a> Header<'a> {
         bytes.first_chunk().map(Self)
     }
 
+    /// Whether octets that end before the header does can begin one: a version in use and an exchange that it knows, as far as they go.
+    #[must_use]
+    pub fn is_possible_start(bytes: &[u8]) -> bool {
+        let version = bytes.get(17).copied();
+        let known = |exchange: &u8| version.is_some_and(|version| is_known_exchange(version >> 4, *exchange));
+        version.is_none_or(|version| matches!(version, 0x10 | 0x20)) && bytes.get(18).is_none_or(known)
+    }
+
     /// Initiator's SPI (IKEv1: cookie), never zero.
     #[must_use]
     pub const fn initiator(self) -> u64 {
@@ -64,11 +72,16 @@ impl<'a> Header<'a> {
     /// Whether the exchange type is one that either version knows.
     #[must_use]
     pub const fn known_exchange(self) -> bool {
-        match self.major_version() {
-            1 => matches!(self.exchange(), 1..=6 | 32..=33),
-            2 => matches!(self.exchange(), 34..=45),
-            _ => false,
-        }
+        is_known_exchange(self.major_version(), self.exchange())
+    }
+}
+
+/// Whether a major version knows an exchange type.
+const fn is_known_exchange(version: u8, exchange: u8) -> bool {
+    match version {
+        1 => matches!(exchange, 1..=6 | 32..=33),
+        2 => matches!(exchange, 34..=45),
+        _ => false,
     }
 }
 

@@ -439,6 +439,8 @@ fn expected(scenario: &Scenario, made: &Made) -> (BTreeSet<&'static str>, BTreeS
     };
     let clear = scenario.generator.is_some() || scenario.alike.is_some();
     allow("clear-traffic", clear);
+    // Packets in clear that keep pace with those of one length may have come out of them: the note leaves open which.
+    allow("gateway-view", clear && matches!(scenario.size, Size::One(_)));
     allow("capture-one-direction", !scenario.both_ways);
     allow("sa-one-way", !scenario.both_ways);
     allow("inner-one-way", !scenario.both_ways);
@@ -581,15 +583,20 @@ fn false_claims(scenario: &Scenario, made: &Made, report: &Value) -> Vec<String>
 }
 
 /// Seeds whose scenario once brought a false claim: a copy from before a jump of the number that came after it; fragments of one identification
-/// whose copies come after the next packet has begun.
-const ONCE_FALSE: [u64; 2] = [5_478, 40_085];
+/// whose copies come after the next packet has begun; ESP-NULL in transport mode on an unusual port, of one length and of lengths in steps; copies
+/// of copies beside a generator, also on an unusual port; a copy from before a restart and one from before a jump; lengths in steps of which the
+/// first ones were lost; IKE that the snapshot length cut; a random payload that three copies make ESP-NULL.
+const ONCE_FALSE: [u64; 14] = [
+    5_478, 40_085, 2_010_204, 2_010_763, 2_010_931, 2_010_972, 2_013_216, 2_020_005, 2_013_608, 2_025_199, 2_013_600,
+    2_018_951, 2_023_351, 2_013_525,
+];
 
 #[test]
 fn random_traffic_brings_no_false_claim() {
     let scenarios = std::env::var("SPIGLASS_SCENARIOS").ok().and_then(|count| count.parse().ok()).unwrap_or(100);
     let first = std::env::var("SPIGLASS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let (mut wrong, mut sas, mut decided, mut bounded) = (Vec::new(), 0, 0, 0);
-    for seed in (first..first + scenarios).chain(ONCE_FALSE) {
+    for seed in (first..first + scenarios).chain(ONCE_FALSE.into_iter().filter(|_| scenarios > 1)) {
         let scenario = Scenario::random(seed);
         let made = make(&scenario);
         let path = write(&scenario, &made);

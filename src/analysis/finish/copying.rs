@@ -17,16 +17,33 @@ pub(super) fn is_copying(state: &StreamState) -> bool {
     let frames = state.totals.sums.frames;
     frames > 0
         && state.copies.copies().count.saturating_mul(COPYING_TAP) >= frames
-        && state.copies.pattern.is_of_a_tap()
-        && are_of_a_tap(state, frames)
+        && (state.copies.pattern.is_of_a_tap() && are_of_a_tap(state, frames) || is_every_number_copied(state))
+}
+
+/// Whether packets that bear sequence numbers have copies, about as many each, whatever a generator sends beside them.
+fn is_every_number_copied(state: &StreamState) -> bool {
+    let (numbered, copied) = numbered(state);
+    let packets = numbered.saturating_sub(copied);
+    // A few may be beyond the window, or alike twice.
+    let each = (copied + packets / 2).checked_div(packets).unwrap_or(0);
+    packets >= NUMBERED && each > 0 && copied.abs_diff(each * packets).saturating_mul(NUMBERED_SHARE) <= packets
+}
+
+/// Frames that bear sequence numbers, and copies among them: of SAs, and of what may be SAs in UDP where the numbers go on.
+fn numbered(state: &StreamState) -> (u64, u64) {
+    let states = state.tables.sas.iter().filter_map(|(id, _)| state.sas.get(id));
+    let flows = state.candidates.flows();
+    let suspects = flows.values().flat_map(|flow| flow.sas.values()).map(|suspect| &*suspect.state).filter(|sa| {
+        let packets = sa.seen.count.saturating_sub(sa.copies.get().frames);
+        sa.steps.get().small.saturating_mul(2) >= packets
+    });
+    states.chain(suspects).fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames))
 }
 
 /// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction
 /// shows nothing but copies, as a second interface does. A generator that sends bursts of equal packets does neither.
 fn are_of_a_tap(state: &StreamState, frames: u64) -> bool {
-    let states = || state.tables.sas.iter().filter_map(|(id, _)| state.sas.get(id));
-    let (numbered, copied): (u64, u64) =
-        states().fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames));
+    let (numbered, copied) = numbered(state);
     let only_copies = |direction: &Direction| {
         let copies = direction.copies.frames;
         copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)

@@ -345,6 +345,12 @@ pub(super) fn found(stream: &StreamState) -> Vec<Found<'_>> {
     found.collect()
 }
 
+/// Whether datagrams of so many octets, without their headers, are among those of one first word.
+fn has_length(suspect: &Suspect, length: u32) -> bool {
+    let around = suspect.state.evidence.around().unwrap_or(0);
+    suspect.sizes.iter().any(|(key, _)| key.outer_bytes.checked_sub(around) == Some(length))
+}
+
 /// Whether a flow on unusual ports and its answers behave as ESP.
 fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
     if back.is_some_and(|back| back.mixed) {
@@ -360,7 +366,9 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
     // Protocols with a constant behind their counter have no IV there; ESP-NULL has what it carries.
     let repeats = both().any(|(_, suspect)| {
         let samples = suspect.state.evidence.ivs();
-        IvPattern::of(&samples) == IvPattern::Repeated && !IvPattern::is_clear(&samples)
+        IvPattern::of(&samples) == IvPattern::Repeated
+            && !IvPattern::is_clear(&samples)
+            && !IvPattern::is_clear_udp(&samples, |length| has_length(suspect, length))
     });
     // An SPI is its receiver's choice: one word both ways is an identifier of another protocol. ESP counts from 1.
     let shared = back.is_some_and(|back| back.sas.keys().any(|spi| candidate.sas.contains_key(spi)));

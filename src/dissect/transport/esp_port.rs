@@ -125,7 +125,7 @@ fn fits(bytes: &[u8], wire: usize, fragmented: bool) -> bool {
         return false;
     }
     let Some(header) = Header::read(bytes) else {
-        return bytes.get(17).is_none_or(|version| matches!(version >> 4, 1 | 2));
+        return Header::is_possible_start(bytes);
     };
     let length = header.message_bytes() as usize;
     matches!(header.major_version(), 1 | 2)

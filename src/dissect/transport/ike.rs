@@ -21,9 +21,7 @@ pub(in crate::dissect) fn message(walk: &mut Walk<'_, '_>) -> Next {
     let bytes = walk.bytes();
     let wire = walk.wire_bytes();
     let Some(header) = Header::read(bytes) else {
-        // The version may still be there.
-        let version = bytes.get(17).map_or(0, |octet| octet >> 4);
-        walk.stack.notes.push(Note::Ike { version, invalid_spi: None, delete: None });
+        // Without its length it is no proof of IKE: nothing is noted of it.
         let stop = walk.pos;
         if walk.push(LayerKind::Ike, wire) {
             walk.pos = stop;

@@ -35,15 +35,19 @@ fn are_in_wide_steps(sizes: &[(u32, u64)]) -> bool {
         && sizes.iter().all(|(length, _)| sizes.first().is_some_and(|(first, _)| length.abs_diff(*first) % WIDE == 0))
 }
 
-/// Whether sizes were walked through: in the order of their lengths, packets that come first are first, or last, each time. `firsts`: where
-/// the first packet of each length is.
+/// Whether sizes were walked through: in the order of their lengths, packets that come first are first, or last, each time; or the next length
+/// comes right before or behind, where the first packets of some were lost. `firsts`: where the first packet of each length is.
 #[must_use]
 pub fn are_walked<P: Ord>(firsts: &[P]) -> bool {
     /// Fewer lengths are in order by chance.
     const LEAST: usize = 8;
     let steps = firsts.len().saturating_sub(1);
     let rising = firsts.iter().zip(firsts.iter().skip(1)).filter(|(before, after)| before < after).count();
-    firsts.len() >= LEAST && rising.max(steps - rising) * 10 >= steps * 9
+    let mut order: Vec<&P> = firsts.iter().collect();
+    order.sort_unstable();
+    let ranks: Vec<usize> = firsts.iter().map(|first| order.partition_point(|other| *other < first)).collect();
+    let next = ranks.iter().zip(ranks.iter().skip(1)).filter(|(before, after)| before.abs_diff(**after) == 1).count();
+    firsts.len() >= LEAST && (rising.max(steps - rising) * 10 >= steps * 9 || next * 4 >= steps * 3)
 }
 
 /// Whether there are few lengths and nearly each of them is that of many packets. Traffic that nobody arranged has lengths of single packets, too.

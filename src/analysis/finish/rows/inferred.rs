@@ -104,11 +104,12 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
     let around = sa.state.evidence.around()?;
     // ESP-NULL that was not recognised, on unusual UDP ports or because packets are cut. An IV that follows the sequence number is no
     // IPv4 header, whose last octets stay what they are.
-    let pattern = IvPattern::of(&sa.state.evidence.ivs());
-    if pattern != IvPattern::SequenceXor && IvPattern::is_clear(&sa.state.evidence.ivs()) {
+    let (ivs, header) = (sa.state.evidence.ivs(), ip_header(sa.key.src));
+    let pattern = IvPattern::of(&ivs);
+    let is_length = |length| lengths(sizes, around, header).any(|(own, _)| own == length);
+    if pattern != IvPattern::SequenceXor && (IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length)) {
         return None;
     }
-    let header = ip_header(sa.key.src);
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
     let mut firsts: BTreeMap<u32, FramePos> = BTreeMap::new();
     for (length, sized) in sized(sizes, around, header) {

@@ -83,9 +83,12 @@ impl SaState {
         static NOTHING: NullVotes = NullVotes::NOTHING;
         let checked = self.null_checked + trains.map_or(0, |trains| trains.packets);
         let of_trains = |candidate: &NullCandidate| trains.and_then(|trains| trains.by.get(candidate)).copied();
+        // A copy is no further evidence.
+        let (seen, copies) = (i128::from(self.seen.count.max(1)), i128::from(self.copies.get().frames));
         let net = |candidate: &NullCandidate, votes: &NullVotes| {
             let (frames, bits) = of_trains(candidate).unwrap_or_default();
-            net_bits(votes.frames + frames, votes.bits + bits, checked)
+            let all = net_bits(votes.frames + frames, votes.bits + bits, checked);
+            i64::try_from(i128::from(all) * (seen - copies).max(1) / seen).unwrap_or(all)
         };
         let unknown =
             trains.into_iter().flat_map(|trains| trains.by.keys()).filter(|key| !self.null.contains_key(*key));

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use self::figures::jump;
 pub(crate) use self::figures::{Jump, SequenceFigures};
+use self::joined::give_back_repeated;
 pub(crate) use self::run::{Edge, Run};
 use crate::analysis::limits::{JUMP_STEP, MAX_RUNS, RESTART_FALL, RESTART_NEXT, RUN_GAP_NS, RUN_STEP};
 use crate::analysis::state::base::interval::IntervalSet;
@@ -321,6 +322,9 @@ impl SequenceState {
             state.follow_fallen(raw, pos, time);
             own_runs = Cow::Owned(state.runs);
         }
+        if own_runs.len() > 2 {
+            give_back_repeated(own_runs.to_mut());
+        }
         let mut outliers = Vec::new();
         for at in 1..own_runs.len() {
             let ahead = own_runs.get(at - 1).zip(own_runs.get(at)).and_then(|(run, next)| run.without_one_ahead(next));
@@ -360,8 +364,9 @@ impl SequenceState {
         outliers.sort_by_key(|run: &Run| run.first.pos);
         for at in 1..runs.len() {
             let (before, rest) = runs.split_at_mut(at);
-            if let (Some(before), Some(run)) = (before.last(), rest.first_mut()) {
+            if let (Some(before), Some(run)) = (before.last_mut(), rest.first_mut()) {
                 run.leave_repeated(before);
+                before.leave_early(run);
             }
         }
         (runs, outliers)

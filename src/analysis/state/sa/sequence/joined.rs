@@ -3,7 +3,7 @@
 use super::run::{Edge, Folded};
 use super::steps::Sighting;
 use super::{IntervalSet, Rare, Run, SequenceState};
-use crate::analysis::limits::{JUMP_STEP, RESTART_FALL};
+use crate::analysis::limits::{COPY_WINDOW_NS, JUMP_STEP, RESTART_FALL};
 
 impl From<Sighting> for Edge {
     fn from(at: Sighting) -> Self {
@@ -68,6 +68,67 @@ impl Run {
             late.iter_mut().for_each(|set| *set = set.minus(&repeated));
             self.coverage = self.coverage.minus(&repeated);
         }
+    }
+}
+
+impl Run {
+    /// What the numbers of `later` are moved by where its first one is the one that is nearest to this run's last.
+    const fn moved(&self, later: &Self) -> i64 {
+        let step = later.first.raw.wrapping_sub(self.last.raw) as i32;
+        self.last.unwrapped + step as i64 - later.first.unwrapped
+    }
+
+    /// Takes out the first numbers of `later` that came early, far below this run's own: their copies began `later`.
+    pub(super) fn leave_early(&mut self, later: &Self) {
+        /// Numbers that copies may be behind.
+        const NEAR: i64 = 64;
+        let Some(late) = self.late.as_mut() else { return };
+        let mut far = IntervalSet::default();
+        far.insert_range(i64::MIN / 2, self.first.unwrapped - i64::from(RESTART_FALL));
+        let step = later.first.raw.wrapping_sub(self.last.raw) as i32;
+        let begin = self.last.unwrapped + i64::from(step);
+        let near = IntervalSet::single(begin, begin + NEAR);
+        let all = late.first().cloned().unwrap_or_default();
+        let of = |set: &IntervalSet, other: &IntervalSet| set.minus(&set.minus(other));
+        let mut known = later.coverage.clone();
+        known.shift(begin - later.first.unwrapped);
+        let early = of(&of(&of(&all, &far), &near), &known);
+        if !early.is_empty() {
+            late.iter_mut().for_each(|set| *set = set.minus(&early));
+            self.coverage = self.coverage.minus(&early);
+        }
+    }
+
+    /// Whether `later` is nothing but numbers of this run, sent again while it was still fresh.
+    fn is_repeated_by(&self, later: &Self) -> bool {
+        /// Numbers that copies may be behind.
+        const MOST: u64 = 64;
+        let is_plain = later.folded.get().below.is_none() && later.coverage.len() <= MOST;
+        if !is_plain || later.last.time.since(self.last.time).is_none_or(|age| age > COPY_WINDOW_NS) {
+            return false;
+        }
+        let mut numbers = later.coverage.clone();
+        numbers.shift(self.moved(later));
+        numbers.minus(&self.coverage).is_empty()
+    }
+}
+
+/// Gives the frames back to the run before the last that a jump parts from it: copies of its numbers that came after the first number
+/// behind the jump.
+pub(super) fn give_back_repeated(runs: &mut Vec<Run>) {
+    let mut at = 2;
+    while let Some(later) = runs.get(at) {
+        let repeats = runs.get(at - 2).is_some_and(|run| run.is_repeated_by(later));
+        if !repeats {
+            at += 1;
+            continue;
+        }
+        let frames = runs.remove(at).frames;
+        if let Some(run) = runs.get_mut(at - 2) {
+            run.frames += frames;
+        }
+        // What follows may repeat the run in between.
+        at = (at - 1).max(2);
     }
 }
 
