@@ -36,20 +36,23 @@ fn are_in_wide_steps(sizes: &[(u32, u64)]) -> bool {
 }
 
 /// Whether sizes were walked through: in the order of their lengths, packets that come first are first, or last, each time; or most times,
-/// and the next length right before or behind, where first packets were lost. `firsts`: where the first packet of each length is.
+/// and the next length shortly before or behind, where first packets were lost. `firsts`: where the first packet of each length is.
 #[must_use]
 pub fn are_walked<P: Ord>(firsts: &[P]) -> bool {
     /// Fewer lengths are in order by chance, all of them or most.
     const LEAST: usize = 8;
-    const MANY: usize = 24;
+    const MANY: usize = 16;
+    /// Lengths that a late packet stands between.
+    const NEAR: usize = 2;
     let steps = firsts.len().saturating_sub(1);
     let rising = firsts.iter().zip(firsts.iter().skip(1)).filter(|(before, after)| before < after).count();
     let mut order: Vec<&P> = firsts.iter().collect();
     order.sort_unstable();
     let ranks: Vec<usize> = firsts.iter().map(|first| order.partition_point(|other| *other < first)).collect();
-    let next = ranks.iter().zip(ranks.iter().skip(1)).filter(|(before, after)| before.abs_diff(**after) == 1).count();
+    let near =
+        ranks.iter().zip(ranks.iter().skip(1)).filter(|(before, after)| before.abs_diff(**after) <= NEAR).count();
     let orderly = rising.max(steps - rising) * 10;
-    let mostly = firsts.len() >= MANY && orderly >= steps * 8 && next * 3 >= steps * 2;
+    let mostly = firsts.len() >= MANY && orderly * 2 >= steps * 15 && near * 3 >= steps * 2;
     firsts.len() >= LEAST && orderly >= steps * 9 || mostly
 }
 

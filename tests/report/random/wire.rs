@@ -213,9 +213,33 @@ pub enum Alike {
     Ticks,
     Srtp,
     Sctp,
+    Kcp,
+    Mosh,
+    TransportStream,
+    Srt,
+    RakNet,
+    Source,
+    Turn,
+    Statsd,
+    Radio,
 }
 
 impl Alike {
+    pub const FURTHER: &[Self] = &[
+        Self::Kcp,
+        Self::Mosh,
+        Self::TransportStream,
+        Self::Srt,
+        Self::RakNet,
+        Self::Source,
+        Self::Turn,
+        Self::Statsd,
+        Self::Radio,
+        Self::Rtp,
+        Self::Quic,
+        Self::Dtls,
+    ];
+
     pub const ALL: &[Self] = &[
         Self::Quic,
         Self::Wireguard,
@@ -235,7 +259,51 @@ impl Alike {
             noise.bytes(bytes)
         };
         let short = (n as u16).to_be_bytes();
+        let words = |noise: &mut Noise, least: u64, most: u64| {
+            let bytes = 4 * usize::try_from(least + noise.below(most - least)).expect("a length");
+            noise.bytes(bytes)
+        };
         match self {
+            // A conversation, a command, a window, a time, a number and what was received; words of the sender's own order.
+            Self::Kcp => {
+                let data = words(noise, 4, 300);
+                let (time, number, length) = (n * 20, n, data.len() as u32);
+                let head = [&[0x11, 0x22, 0x33, 0x44, 81, 0, 128, 0][..], &time.to_le_bytes(), &number.to_le_bytes()];
+                [&head.concat()[..], &number.to_le_bytes(), &length.to_le_bytes(), &data].concat()
+            }
+            // A nonce that counts, its first bit the direction.
+            Self::Mosh => {
+                let way = if from_r1 { 0 } else { 1_u64 << 63 };
+                [&(way | u64::from(n)).to_be_bytes()[..], &any(noise, 20, 500)].concat()
+            }
+            Self::TransportStream => {
+                let packet = |noise: &mut Noise, at: u32| {
+                    [&[0x47, 1, 0, 0x10 | ((n * 7 + at) % 16) as u8][..], &noise.bytes(184)].concat()
+                };
+                (0..7).flat_map(|at| packet(noise, at)).collect()
+            }
+            // A number, a message, a time and a socket.
+            Self::Srt => {
+                let (number, message) = (0x1234_0000 + n, 0xe000_0000 | n);
+                let head = [number.to_be_bytes(), message.to_be_bytes(), (n * 1_316).to_be_bytes(), [1, 2, 3, 4]];
+                [&head.concat()[..], &noise.bytes(1_316)].concat()
+            }
+            Self::RakNet => {
+                let [a, b, c, _] = n.to_le_bytes();
+                [&[0x84, a, b, c, 0x60][..], &any(noise, 20, 600)].concat()
+            }
+            Self::Source => [&n.to_le_bytes()[..], &n.saturating_sub(1).to_le_bytes(), &words(noise, 4, 200)].concat(),
+            // Channel data around RTP.
+            Self::Turn => {
+                let data =
+                    [&[0x80, 96][..], &short, &(n * 960).to_be_bytes(), &[9, 9, 9, 9], &words(noise, 20, 40)].concat();
+                [&[0x40, 1][..], &(data.len() as u16).to_be_bytes(), &data].concat()
+            }
+            Self::Statsd => {
+                format!("cpu.load:{}|g\ncpu.idle:{}|g\nfans:{n:08}|c", noise.below(100), noise.below(100)).into_bytes()
+            }
+            // A stream, a number that counts samples, and samples.
+            Self::Radio => [&[0, 3, 0, 7][..], &(n * 360).to_be_bytes(), &noise.bytes(1_440)].concat(),
             Self::Quic => {
                 let flags = 0x40 | noise.below(64) as u8;
                 let identifier: &[u8] = if from_r1 { &[9, 8, 7, 6, 5, 4, 3, 2] } else { &[] };
