@@ -52,7 +52,7 @@ pub fn are_walked<P: Ord>(firsts: &[P]) -> bool {
     let near =
         ranks.iter().zip(ranks.iter().skip(1)).filter(|(before, after)| before.abs_diff(**after) <= NEAR).count();
     let orderly = rising.max(steps - rising) * 10;
-    let mostly = firsts.len() >= MANY && orderly * 2 >= steps * 15 && near * 3 >= steps * 2;
+    let mostly = firsts.len() >= MANY && orderly * 2 >= steps * 15 && near * 2 >= steps;
     firsts.len() >= LEAST && orderly >= steps * 9 || mostly
 }
 
