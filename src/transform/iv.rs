@@ -32,8 +32,8 @@ pub enum IvPattern {
 const FEWEST: usize = 3;
 /// The largest step of a counter: lost packets and other SAs that share it.
 const LARGEST_STEP: u64 = 1 << 20;
-/// Bits of the octet in which a counter changes first.
-const LAST_OCTET: u32 = 8;
+/// Bits of the octets in which a counter changes first: some count in steps of 256.
+const LAST_OCTETS: u32 = 16;
 
 impl IvPattern {
     /// The pattern of samples in capture order. The same packet twice counts once.
@@ -61,7 +61,7 @@ impl IvPattern {
             };
             // What changes in its upper octets alone is a field of a header, such as a length.
             let all = neighbours().fold(0, |all, (a, b)| all | step(a, b));
-            all.trailing_zeros() < LAST_OCTET && neighbours().all(|(a, b)| (1..=LARGEST_STEP).contains(&step(a, b)))
+            all.trailing_zeros() < LAST_OCTETS && neighbours().all(|(a, b)| (1..=LARGEST_STEP).contains(&step(a, b)))
         };
         if counts(|octets| octets) || counts(u64::swap_bytes) {
             return Self::Counter;
@@ -107,7 +107,8 @@ impl IvPattern {
             let made = |udp: u32| (udp + 2).next_multiple_of(BLOCK) - 2 + ADDED + icv;
             samples.iter().all(|sample| length(sample) >= LEAST && is_length(made(length(sample))))
         };
-        samples.iter().all(|sample| ports(sample) == ports(first)) && ICVS.iter().any(fits)
+        let has_ports = ports(first) >> 16 > 0 && ports(first) & 0xffff > 0;
+        has_ports && samples.iter().all(|sample| ports(sample) == ports(first)) && ICVS.iter().any(fits)
     }
 
     /// In words.

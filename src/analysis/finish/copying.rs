@@ -20,24 +20,29 @@ pub(super) fn is_copying(state: &StreamState) -> bool {
         && (state.copies.pattern.is_of_a_tap() && are_of_a_tap(state, frames) || is_every_number_copied(state))
 }
 
-/// Whether packets that bear sequence numbers have copies, about as many each, whatever a generator sends beside them.
+/// Whether packets that bear sequence numbers have copies, about as many each, whatever a generator sends beside them. Where there is no SA to
+/// ask, what may be one in UDP is, if its numbers go on.
 fn is_every_number_copied(state: &StreamState) -> bool {
-    let (numbered, copied) = numbered(state);
+    let (mut numbered, mut copied) = numbered(state);
+    if numbered == 0 {
+        let flows = state.candidates.flows();
+        for sa in flows.values().flat_map(|flow| flow.sas.values()).map(|suspect| &suspect.state) {
+            let (frames, copies) = (sa.seen.count, sa.copies.get().frames);
+            if sa.steps.get().small.saturating_mul(2) >= frames.saturating_sub(copies) {
+                (numbered, copied) = (numbered + frames, copied + copies);
+            }
+        }
+    }
     let packets = numbered.saturating_sub(copied);
     // A few may be beyond the window, or alike twice.
     let each = (copied + packets / 2).checked_div(packets).unwrap_or(0);
     packets >= NUMBERED && each > 0 && copied.abs_diff(each * packets).saturating_mul(NUMBERED_SHARE) <= packets
 }
 
-/// Frames that bear sequence numbers, and copies among them: of SAs, and of what may be SAs in UDP where the numbers go on.
+/// Frames of SAs that bear sequence numbers, and copies among them.
 fn numbered(state: &StreamState) -> (u64, u64) {
     let states = state.tables.sas.iter().filter_map(|(id, _)| state.sas.get(id));
-    let flows = state.candidates.flows();
-    let suspects = flows.values().flat_map(|flow| flow.sas.values()).map(|suspect| &*suspect.state).filter(|sa| {
-        let packets = sa.seen.count.saturating_sub(sa.copies.get().frames);
-        sa.steps.get().small.saturating_mul(2) >= packets
-    });
-    states.chain(suspects).fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames))
+    states.fold((0, 0), |(all, copies), sa| (all + sa.seen.count, copies + sa.copies.get().frames))
 }
 
 /// Whether copies are those of a TAP: packets that bear sequence numbers have copies too, where there are enough of them, or a direction

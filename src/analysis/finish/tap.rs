@@ -335,7 +335,7 @@ impl<'a> SaView<'a> {
             id,
             key,
             name: key.to_string().into(),
-            history: told.map(|_| Box::new(state.sequence.history())),
+            history: told.map(|_| Box::new(state.sequence.history(copies))),
             sequence,
             null,
             state,

@@ -49,8 +49,7 @@ fn conduct(state: &SaState) -> Conduct {
     let copies = state.copies.get().frames.min(steps.still);
     let still = steps.still - copies;
     let total = steps.packets.saturating_sub(1).saturating_sub(copies);
-    // A number that comes again at once was sent or carried twice.
-    let odd = total.saturating_sub(steps.small).saturating_sub(still);
+    let odd = total.saturating_sub(steps.small);
     let irregular = state.bad_lengths().saturating_mul(MISFITS) > state.seen.count
         || still.saturating_mul(4) > total
         || steps.far.saturating_mul(ODD) > total

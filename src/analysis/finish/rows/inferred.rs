@@ -107,7 +107,13 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
     let (ivs, header) = (sa.state.evidence.ivs(), ip_header(sa.key.src));
     let pattern = IvPattern::of(&ivs);
     let is_length = |length| lengths(sizes, around, header).any(|(own, _)| own == length);
-    if pattern != IvPattern::SequenceXor && (IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length)) {
+    let is_clear = match pattern {
+        IvPattern::SequenceXor => false,
+        // A length that counts is none.
+        IvPattern::Counter => IvPattern::is_clear(&ivs),
+        _ => IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length),
+    };
+    if is_clear {
         return None;
     }
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();

@@ -204,7 +204,7 @@ impl SequenceState {
     pub(crate) fn finish(&self, copies: u64) -> Option<SequenceFigures> {
         let first = self.runs.first()?.first.raw;
         let last = self.fallen.as_ref().map_or(self.runs.last()?.last.raw, |fallen| fallen.raw);
-        let (runs, outliers) = self.joined();
+        let (runs, outliers) = self.joined(copies > 0);
         let mut figures = SequenceFigures {
             first,
             last,
@@ -301,7 +301,7 @@ impl SequenceState {
 
     /// The number before the first hole, unwrapped.
     pub(crate) fn first_gap(&self) -> Option<i64> {
-        let (runs, _) = self.joined();
+        let (runs, _) = self.joined(false);
         runs.iter().find_map(|run| {
             let mut counted = run.counted();
             let (_, end) = counted.next()?;
@@ -314,7 +314,8 @@ impl SequenceState {
     /// before it had stopped is no new count either, but packets that were sent again. Nor is one that goes on as if the last number of
     /// the run before it, far ahead of all others, had not been.
     /// Beside them those that are outliers, each one number and the frames that repeat it.
-    fn joined(&self) -> (Vec<Run>, Vec<Run>) {
+    /// `copied`: the TAP makes copies, which may come after the first number behind a jump.
+    fn joined(&self, copied: bool) -> (Vec<Run>, Vec<Run>) {
         let mut own_runs = Cow::Borrowed(&self.runs);
         if let (Some(fallen), Some(_)) = (&self.fallen, self.runs.last()) {
             let Fallen { pos, time, raw } = **fallen;
@@ -322,7 +323,7 @@ impl SequenceState {
             state.follow_fallen(raw, pos, time);
             own_runs = Cow::Owned(state.runs);
         }
-        if own_runs.len() > 2 {
+        if copied && own_runs.len() > 2 {
             give_back_repeated(own_runs.to_mut());
         }
         let mut outliers = Vec::new();
@@ -366,7 +367,9 @@ impl SequenceState {
             let (before, rest) = runs.split_at_mut(at);
             if let (Some(before), Some(run)) = (before.last_mut(), rest.first_mut()) {
                 run.leave_repeated(before);
-                before.leave_early(run);
+                if copied {
+                    before.leave_early(run);
+                }
             }
         }
         (runs, outliers)

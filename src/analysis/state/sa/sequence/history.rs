@@ -73,11 +73,11 @@ impl Behind {
 }
 
 impl SequenceState {
-    /// What happened to the numbers, as far as the steps are listed.
-    pub(crate) fn history(&self) -> History {
+    /// What happened to the numbers, as far as the steps are listed. `copies`: frames that the TAP adds.
+    pub(crate) fn history(&self, copies: u64) -> History {
         let exact = self.refused == 0;
         let mut history = History { is_whole: exact, is_whole_again: exact, ..History::default() };
-        let (runs, outliers) = self.joined();
+        let (runs, outliers) = self.joined(copies > 0);
         for run in &runs {
             let (gaps, late, again) = (history.gaps.len(), history.late.len(), history.again.len());
             let whole = run.steps.as_deref().is_none_or(Leaps::is_whole) && run.late_before.get()[0] == 0;

@@ -82,7 +82,8 @@ impl Run {
     pub(super) fn leave_early(&mut self, later: &Self) {
         /// Numbers that copies may be behind.
         const NEAR: i64 = 64;
-        let Some(late) = self.late.as_mut() else { return };
+        let is_near = later.first.time.since(self.last.time).is_some_and(|age| age <= COPY_WINDOW_NS);
+        let Some(late) = self.late.as_mut().filter(|_| is_near) else { return };
         let mut far = IntervalSet::default();
         far.insert_range(i64::MIN / 2, self.first.unwrapped - i64::from(RESTART_FALL));
         let step = later.first.raw.wrapping_sub(self.last.raw) as i32;

@@ -210,7 +210,7 @@ proptest! {
             (seq, ms)
         }).collect();
         let state = state(&frames);
-        let (figures, history) = (state.finish(0).unwrap(), state.history());
+        let (figures, history) = (state.finish(0).unwrap(), state.history(0));
         prop_assert!(history.is_whole && history.is_whole_again);
         let holes = || history.gaps.iter().flat_map(|gap| gap.missing.iter().flatten());
         prop_assert_eq!(holes().map(|(from, to)| from.abs_diff(*to)).sum::<u64>(), figures.lost);
@@ -341,11 +341,11 @@ fn of_too_many_steps_the_first_and_the_last_are_listed_wherever_the_stream_is_cu
                 merged.truncate_lists(level);
                 assert_eq!(merged, whole, "level {level}, cut at {cut}");
             }
-            let history = whole.history();
+            let history = whole.history(0);
             assert!(!history.is_whole);
         }
     }
-    let whole = state(&(0..5_000).map(|n| (10 + 3 * n, i64::from(n))).collect::<Vec<_>>()).history();
+    let whole = state(&(0..5_000).map(|n| (10 + 3 * n, i64::from(n))).collect::<Vec<_>>()).history(0);
     assert_eq!((whole.gaps.len(), whole.gaps[0].numbers), (FIRST_STEPS, (11, 12)));
     let last = whole.last_gap.expect("the last of them is listed too");
     assert_eq!((last.numbers, last.before.pos.number(), last.after.pos.number()), ((15_005, 15_006), 4_999, 5_000));
