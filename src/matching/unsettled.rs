@@ -2,6 +2,8 @@
 
 mod left_over;
 
+use std::collections::BTreeMap;
+
 pub(super) use self::left_over::LeftOver;
 use crate::matching::Matcher;
 use crate::matching::content::alike::FARTHEST_ALIKE;
@@ -76,7 +78,10 @@ fn repeated(repeated: u64, missed: u64) -> Option<Undetermined> {
 /// may be inside the time of both captures or not.
 fn among_equals(sa: &SaTally, (missed, lost): (u64, u64), again: u64, edge: u64) -> Option<Undetermined> {
     // Where nothing is left over, only packets that others overtook may have been lost and sent again: a queue keeps their order.
-    let strays = if lost > 0 { sa.strays } else { sa.strays.max(sa.guessed).min(sa.reordered) };
+    /// Of guesses a few change places, as 1 in N pairs.
+    const OF_CHANGED: u64 = 64;
+    let sent_again = sa.strays.max(sa.guessed).min(sa.reordered);
+    let strays = if lost > 0 || sent_again * OF_CHANGED <= sa.matched { sa.strays } else { sent_again };
     if !sa.is_by_order() && are_more_than_few(strays, lost) {
         return Some(doubt::far_apart(strays, lost));
     }
@@ -310,9 +315,9 @@ impl Matcher {
         let (mut unseen, mut pairs) = (0, 0);
         for (other, own) in (0..).zip(&self.tally.sas) {
             if own.encapsulated == Some(false) && self.tunnel_of(other) == Some((dst, src)) {
-                // By order these may be the packets in the tunnel without counterpart.
-                let missed = losses.missed.get(&other).copied().unwrap_or(0);
-                unseen += missed.saturating_sub(own.alone);
+                // By order these may be the packets in the tunnel without counterpart; those that repeat others need not have been there.
+                let of = |counts: &BTreeMap<u32, u64>| counts.get(&other).copied().unwrap_or(0);
+                unseen += of(&losses.missed).saturating_sub(of(&losses.repeated)).saturating_sub(own.alone);
                 pairs += own.matched;
             }
         }

@@ -26,6 +26,20 @@ impl<'a> Header<'a> {
         version.is_none_or(|version| matches!(version, 0x10 | 0x20)) && bytes.get(18).is_none_or(known)
     }
 
+    /// The major version, where the octets that end before the header does are those of IKE beyond chance: with a first payload, flags and an
+    /// exchange of their version.
+    #[must_use]
+    pub fn begun(bytes: &[u8]) -> Option<u8> {
+        let &[payload, version, exchange, flags] = bytes.get(16..)?.first_chunk::<4>()?;
+        let (payloads, flag_bits) = match version {
+            0x10 => (1..=30, 0x07),
+            0x20 => (33..=54, 0x38),
+            _ => return None,
+        };
+        let has_payload = payloads.contains(&payload) || payload == 0;
+        (has_payload && flags & !flag_bits == 0 && is_known_exchange(version >> 4, exchange)).then_some(version >> 4)
+    }
+
     /// Initiator's SPI (IKEv1: cookie), never zero.
     #[must_use]
     pub const fn initiator(self) -> u64 {

@@ -21,7 +21,10 @@ pub(in crate::dissect) fn message(walk: &mut Walk<'_, '_>) -> Next {
     let bytes = walk.bytes();
     let wire = walk.wire_bytes();
     let Some(header) = Header::read(bytes) else {
-        // Without its length it is no proof of IKE: nothing is noted of it.
+        // Without its length it is a proof of IKE only where all that there is of it fits.
+        if let Some(version) = Header::begun(bytes) {
+            walk.stack.notes.push(Note::Ike { version, invalid_spi: None, delete: None });
+        }
         let stop = walk.pos;
         if walk.push(LayerKind::Ike, wire) {
             walk.pos = stop;

@@ -129,8 +129,9 @@ impl EndToEnd {
             });
             let missing = flow.only_plain.max(flow.only_exit) + if apart { flow.uncovered } else { 0 };
             if is_open || apart && missing > 0 {
+                // What a silence left open is open for that.
+                flow.why = if flow.open > 0 { flow.why } else { OpenEnd::Changed };
                 flow.open += missing;
-                flow.why = OpenEnd::Changed;
                 (flow.only_plain, flow.only_exit) = (0, 0);
                 doubtful.insert(at);
             }

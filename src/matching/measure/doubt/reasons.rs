@@ -195,8 +195,8 @@ pub(in crate::matching) fn far_apart(count: u64, lost: u64) -> Undetermined {
     Undetermined {
         alignments: 1,
         reason: format!(
-            "packets are equal to others, and {count} pairs are more than 50 ms off the usual time, while {left}: their equals may have passed where no \
-             tap saw them"
+            "packets are equal to others, and {count} pairs are far off the usual time or out of order, while {left}: their equals may have passed \
+             where no tap saw them"
         )
         .into(),
         decide: "packets that differ, or captures that begin before the load and end after it".into(),

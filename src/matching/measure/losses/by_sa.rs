@@ -45,9 +45,13 @@ impl Losses {
                 *self.missed_sizes.entry((sa, lost.bytes)).or_default() += 1;
             }
             let is_mixed = tally.turns.is_mixed(flow) || is_doubled(sas, tally);
-            let may_be_of_any =
-                |lost: &&&Lost| lost.hole.is_none() && (is_mixed || tally.turns.is_between(flow, lost.time.ns()));
-            self.share(sas, own.iter().filter(may_be_of_any).count() as u64);
+            for lost in own.iter().filter(|lost| lost.hole.is_none()) {
+                if is_mixed {
+                    self.share(sas, 1);
+                } else if let Some(both) = tally.turns.between(flow, lost.time.ns()) {
+                    self.share(&BTreeSet::from(both), 1);
+                }
+            }
         }
     }
 

@@ -56,12 +56,12 @@ impl Turns {
         }
     }
 
-    /// Whether packets of a time lie between the last pair of an SA and the first of the next one.
-    pub(in crate::matching) fn is_between(&self, flow: FlowId, ns: Option<i64>) -> bool {
-        let Some((own, ns)) = self.of.get(&flow).zip(ns) else { return false };
+    /// The two SAs of which packets of a time may be, as they lie between the last pair of the one and the first of the other.
+    pub(in crate::matching) fn between(&self, flow: FlowId, ns: Option<i64>) -> Option<[u32; 2]> {
+        let (own, ns) = self.of.get(&flow).zip(ns)?;
         let next = own.turns.partition_point(|turn| turn.from <= ns);
-        let latest = next.checked_sub(1).and_then(|at| own.turns.get(at));
-        next < own.turns.len() && latest.is_some_and(|latest| latest.until < ns)
+        let latest = own.turns.get(next.checked_sub(1)?).filter(|latest| latest.until < ns)?;
+        Some([latest.sa, own.turns.get(next)?.sa])
     }
 
     /// The SA that packets of a flow went through at a time.
@@ -103,8 +103,8 @@ mod tests {
         assert!(turns.several(1).is_some() && !turns.is_mixed(1));
         turns.until(1, Some(9));
         assert_eq!(
-            [Some(0), Some(3), Some(5), Some(11)].map(|ns| turns.is_between(1, ns)),
-            [false, true, false, false]
+            [Some(0), Some(3), Some(5), Some(11)].map(|ns| turns.between(1, ns)),
+            [None, Some([0, 1]), None, None]
         );
         (0..30).for_each(|at| turns.note(2, Some(at), at as u32 % 2));
         assert!(turns.is_mixed(2));

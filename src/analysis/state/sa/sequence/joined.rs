@@ -2,7 +2,7 @@
 
 use super::run::{Edge, Folded};
 use super::steps::Sighting;
-use super::{IntervalSet, Rare, Run, SequenceState};
+use super::{IntervalSet, Rare, Run, SequenceState, continues};
 use crate::analysis::limits::{COPY_WINDOW_NS, JUMP_STEP, RESTART_FALL};
 
 impl From<Sighting> for Edge {
@@ -128,8 +128,17 @@ pub(super) fn give_back_repeated(runs: &mut Vec<Run>) {
         if let Some(run) = runs.get_mut(at - 2) {
             run.frames += frames;
         }
-        // What follows may repeat the run in between.
-        at = (at - 1).max(2);
+        // What follows may go on from the run in between.
+        let joins = runs.get(at - 1).zip(runs.get(at)).and_then(|(own, next)| {
+            let step = continues(&own.last, next.first.raw, next.first.time).filter(|step| *step >= -RESTART_FALL)?;
+            Some(own.last.unwrapped + i64::from(step) - next.first.unwrapped)
+        });
+        if let Some(by) = joins {
+            let next = runs.remove(at);
+            if let Some(own) = runs.get_mut(at - 1) {
+                own.append(next, by);
+            }
+        }
     }
 }
 
