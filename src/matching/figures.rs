@@ -1,5 +1,6 @@
 //! From sums to the report: ratios, names and verdicts.
 
+mod ends;
 mod outside;
 
 use std::collections::{BTreeSet, HashSet};
@@ -10,7 +11,7 @@ use self::outside::{is_unseen, outside};
 use super::Matcher;
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
-use super::direction::{Found, direction, times};
+use super::direction::{Found, direction};
 use crate::analysis::finish::fill_lengths;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt::Silent;
@@ -20,11 +21,8 @@ use crate::matching::measure::tally::{Pads, SaTally, frame};
 use crate::matching::occurrences::NamedFrames;
 use crate::matching::packets::flows::{Flow, Flows};
 use crate::matching::packets::ledger::Lost;
-use crate::matching::packets::prefix::Prefix;
 use crate::matching::packets::progress::Progress;
-use crate::model::pairs::{
-    self, ByBasis, Direction, Ends, EndsWay, LossPlace, Padding, PaddingExample, PairBasis, Pairs,
-};
+use crate::model::pairs::{self, ByBasis, Direction, Ends, LossPlace, Padding, PaddingExample, PairBasis, Pairs};
 use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
 use crate::transform::iv::IvPattern;
@@ -303,39 +301,6 @@ impl Matcher {
             rewritten: self.ends.as_ref().is_some_and(|ends| ends.rewritten > 0),
             examples,
         }
-    }
-
-    fn ends(&self, losses: &Losses) -> Vec<Ends> {
-        let (Some(ends), Some(lost)) = (&self.ends, &losses.ends) else { return Vec::new() };
-        let ways: BTreeSet<i8> = ends.ways.keys().chain(lost.ways.keys()).copied().collect();
-        let row = |way: i8| {
-            let tally = ends.ways.get(&way);
-            let (gone, addresses) = lost.ways.get(&way).map_or((0, &[][..]), |(gone, all)| (*gone, all.as_slice()));
-            let mut prefixes = tally.map(|tally| (tally.src, tally.dst));
-            for (src, dst) in addresses {
-                let (from, to) = prefixes.get_or_insert((Prefix::of(*src), Prefix::of(*dst)));
-                from.cover(*src);
-                to.cover(*dst);
-            }
-            let (src, dst) = prefixes?;
-            let matched = tally.map_or(0, |tally| tally.matched);
-            Some(Ends {
-                src: src.show(),
-                dst: dst.show(),
-                way: match way {
-                    1 => EndsWay::PlainToExit,
-                    -1 => EndsWay::ExitToPlain,
-                    _ => EndsWay::Unknown,
-                },
-                matched,
-                lost: gone,
-                loss_pct: (way != 0 && !lost.open_ways.contains_key(&way))
-                    .then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
-                latency_ns: tally.and_then(|tally| times(&tally.times)),
-                depends_on_offset: true,
-            })
-        };
-        ways.into_iter().rev().filter_map(row).collect()
     }
 }
 

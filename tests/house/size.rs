@@ -30,7 +30,6 @@ const LONG: &[(&str, &str, usize, &str)] = &[
     ("matching/direction.rs", "direction", 80, "a row put together member by member"),
     ("matching/figures.rs", "figures", 110, "the doubts about a direction, in their order"),
     ("engine/trials.rs", "report", 70, "a report put together member by member"),
-    ("matching/measure/losses.rs", "ends", 80, "one pass over the packets of both ends"),
     ("matching/measure/silence/verdict.rs", "judge", 80, "the cases of a silence, in their order"),
     ("matching/measure/tally.rs", "count", 120, "everything that one pair adds"),
     ("matching/order/lengths.rs", "succession", 70, "one walk over lengths with its bounds"),

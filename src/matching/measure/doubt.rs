@@ -282,7 +282,8 @@ impl Matcher {
             let is_row = skipped >= IN_A_LONG_ROW && is_no_chance(skipped, all.saturating_sub(skipped), watch.seen());
             doubt.quiet.contains(&from) || (pairs == 0 && is_row)
         };
-        let unseen: u64 = self.jumps.of_sa(at).filter(|(from, own)| quiet(*from, *own)).map(|(_, own)| own).sum();
+        let in_silence: u64 = self.jumps.of_sa(at).filter(|(from, own)| quiet(*from, *own)).map(|(_, own)| own).sum();
+        let unseen = in_silence + if pairs == 0 { watch.leapt() } else { 0 };
         (all.saturating_sub(unseen), unseen > 0)
     }
 }

@@ -60,6 +60,8 @@ pub(in crate::matching) struct EndLosses {
     pub(in crate::matching) why: BTreeMap<u32, OpenEnd>,
     /// Whether some of them are missing in ticks of the timestamps, in which frames were shown.
     pub(in crate::matching) in_ticks: bool,
+    /// By way: packets of its flows that both plaintext sides showed.
+    pub(in crate::matching) matched: BTreeMap<i8, u64>,
     /// By way: packets, and the addresses of the flows.
     pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
     /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
@@ -79,6 +81,33 @@ impl EndLosses {
         let why = self.why.entry(sa).or_default();
         *why = flow.why.max(*why);
     }
+}
+
+/// The way of each flow of both plaintext sides, towards the exit (1) or from it (-1), with its SA; `None` for what goes elsewhere.
+fn ways(ends: &EndToEnd, sas: &HashMap<FlowKey, u32, FixedState>, tally: &Tally) -> Vec<Option<(i8, Option<u32>)>> {
+    let balances = ends.balances();
+    ends.flows
+        .iter()
+        .map(|(key, flow)| {
+            let sa = sas.get(key).copied();
+            let told = balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() as i8;
+            let answer = balances.get(&(key.dst, key.src)).copied().unwrap_or(0).signum() as i8;
+            let by_tunnel = sa.and_then(|sa| tally.sas.get(sa as usize)?.encapsulated);
+            let way = match (told, answer, by_tunnel) {
+                (0, 0, Some(encapsulated)) => {
+                    if encapsulated {
+                        1
+                    } else {
+                        -1
+                    }
+                }
+                (0, answer, _) => -answer,
+                (told, ..) => told,
+            };
+            // What neither went into the tunnel nor came out at the other end goes elsewhere.
+            (way != 0 && (flow.matched > 0 || sa.is_some())).then_some((way, sa))
+        })
+        .collect()
 }
 
 impl Losses {
@@ -140,34 +169,14 @@ impl Losses {
     ) {
         let mut own = EndLosses { in_ticks: ends.hides_in_ticks(), ..EndLosses::default() };
         let sas = sas(tally, flows);
-        let balances = ends.balances();
-        let of: Vec<Option<(i8, Option<u32>)>> = ends
-            .flows
-            .iter()
-            .map(|(key, flow)| {
-                let sa = sas.get(key).copied();
-                let told = balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() as i8;
-                let answer = balances.get(&(key.dst, key.src)).copied().unwrap_or(0).signum() as i8;
-                let by_tunnel = sa.and_then(|sa| tally.sas.get(sa as usize)?.encapsulated);
-                let way = match (told, answer, by_tunnel) {
-                    (0, 0, Some(encapsulated)) => {
-                        if encapsulated {
-                            1
-                        } else {
-                            -1
-                        }
-                    }
-                    (0, answer, _) => -answer,
-                    (told, ..) => told,
-                };
-                // What neither went into the tunnel nor came out at the other end goes elsewhere.
-                (way != 0 && (flow.matched > 0 || sa.is_some())).then_some((way, sa))
-            })
-            .collect();
+        let of = ways(ends, &sas, tally);
         let way = |flow: u32| of.get(flow as usize).copied().flatten();
         for (at, (key, flow)) in ends.flows.iter().enumerate() {
             let Some((way, sa)) = way(at as u32) else { continue };
             let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
+            if flow.matched > 0 {
+                *own.matched.entry(way).or_default() += flow.matched;
+            }
             if lost > 0 {
                 let row = own.ways.entry(way).or_default();
                 row.0 += lost;

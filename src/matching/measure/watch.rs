@@ -15,6 +15,8 @@ pub(in crate::matching) struct Watch {
     missing: u64,
     /// The step to the latest number.
     step: Option<Step>,
+    /// Numbers that were skipped in too short a time for so many packets.
+    leapt: u64,
 }
 
 /// From one number of an SA to the next.
@@ -31,6 +33,7 @@ pub(in crate::matching) struct Step {
 struct Run {
     raw: u32,
     ns: i64,
+    begin: i64,
     number: i64,
     lowest: i64,
     highest: i64,
@@ -41,11 +44,23 @@ struct Run {
 
 impl Run {
     const fn new(raw: u32, ns: i64) -> Self {
-        Self { raw, ns, number: 0, lowest: 0, highest: 0, distinct: 0, seen: [0; WORDS] }
+        Self { raw, ns, begin: ns, number: 0, lowest: 0, highest: 0, distinct: 0, seen: [0; WORDS] }
     }
 
     fn missing(&self) -> u64 {
         (self.highest - self.lowest + 1).unsigned_abs().saturating_sub(self.distinct)
+    }
+
+    /// Whether a gap of so many nanoseconds has no room for the packets that are skipped in it, at the pace so far: a gateway that takes over
+    /// from another sets its counter ahead.
+    fn is_leap(&self, skipped: u64, gap: i64) -> bool {
+        /// Fewer packets may be a burst, as may some times as many as usual.
+        const MANY: u64 = 64;
+        const TIMES: i128 = 8;
+        /// Packets that have a pace.
+        const PACED: u64 = 8;
+        let (lasts, packets) = (i128::from(self.ns.saturating_sub(self.begin)), i128::from(self.distinct));
+        skipped >= MANY && self.distinct >= PACED && i128::from(skipped) * lasts > i128::from(gap) * packets * TIMES
     }
 
     /// Notes the number; whether it was there before.
@@ -92,9 +107,10 @@ impl Watch {
             *run = Run::new(raw, ns);
             self.step = Some(Step { ns: before, skipped: None });
         } else {
+            let skipped = (run.number + step - run.highest - 1).max(0).unsigned_abs();
+            self.leapt += if run.is_leap(skipped, ns.saturating_sub(run.ns)) { skipped } else { 0 };
             (run.raw, run.ns) = (raw, ns);
             run.number += step;
-            let skipped = (run.number - run.highest - 1).max(0).unsigned_abs();
             self.step = Some(Step { ns: before, skipped: Some(skipped) });
         }
         run.note()
@@ -108,6 +124,11 @@ impl Watch {
     /// Numbers that were seen.
     pub(in crate::matching) fn seen(&self) -> u64 {
         self.run.as_ref().map_or(0, |run| run.distinct)
+    }
+
+    /// Numbers that were skipped in too short a time for so many packets: set ahead, or lost in a burst.
+    pub(in crate::matching) const fn leapt(&self) -> u64 {
+        self.leapt
     }
 
     /// Numbers between the lowest and the highest that were not seen.
@@ -145,6 +166,18 @@ mod tests {
         let jump = JUMP_STEP.cast_unsigned();
         assert_eq!(watch(&[7, 8, 9 + jump, 10 + jump, 12 + jump]).1, 1);
         assert_eq!(watch(&[7, 8, 8 + jump]).1, u64::from(jump) - 1);
+    }
+
+    /// Ten packets a second leave no room for five hundred in a tenth of one.
+    #[test]
+    fn a_leap_is_told_from_an_outage() {
+        let after = |gap: i64| {
+            let mut watch = Watch::default();
+            (0..100).for_each(|number| assert!(!watch.see(number, i64::from(number) * 100)));
+            watch.see(600, 9_900 + gap);
+            watch.leapt()
+        };
+        assert_eq!([100, 50_000].map(after), [500, 0]);
     }
 
     #[test]

@@ -1,0 +1,52 @@
+//! What both plaintext sides say, by way.
+
+use std::collections::BTreeSet;
+
+use crate::matching::Matcher;
+use crate::matching::direction::times;
+use crate::matching::measure::losses::Losses;
+use crate::matching::packets::prefix::Prefix;
+use crate::model::pairs::{Ends, EndsWay};
+
+impl Matcher {
+    pub(super) fn ends(&self, losses: &Losses) -> Vec<Ends> {
+        let (Some(ends), Some(lost)) = (&self.ends, &losses.ends) else { return Vec::new() };
+        // Pairs that do not say which way they went: that of all their flows, by the tunnel, where it is one.
+        let untold = ends.ways.get(&0);
+        let sole = untold.and_then(|untold| match lost.matched.first_key_value() {
+            Some((way, matched)) if *matched == untold.matched && ends.ways.len() == 1 => Some(*way),
+            _ => None,
+        });
+        let known = ends.ways.keys().map(|way| sole.unwrap_or(*way));
+        let ways: BTreeSet<i8> = known.chain(lost.ways.keys().copied()).collect();
+        let row = |way: i8| {
+            let tally = ends.ways.get(&way).or(untold.filter(|_| sole == Some(way)));
+            let (gone, addresses) = lost.ways.get(&way).map_or((0, &[][..]), |(gone, all)| (*gone, all.as_slice()));
+            let mut prefixes = tally.map(|tally| (tally.src, tally.dst));
+            for (src, dst) in addresses {
+                let (from, to) = prefixes.get_or_insert((Prefix::of(*src), Prefix::of(*dst)));
+                from.cover(*src);
+                to.cover(*dst);
+            }
+            let (src, dst) = prefixes?;
+            let matched = tally.map_or(0, |tally| tally.matched);
+            Some(Ends {
+                src: src.show(),
+                dst: dst.show(),
+                way: match way {
+                    1 => EndsWay::PlainToExit,
+                    -1 => EndsWay::ExitToPlain,
+                    _ => EndsWay::Unknown,
+                },
+                matched,
+                lost: gone,
+                loss_pct: (way != 0 && !lost.open_ways.contains_key(&way) && (tally.is_some() || untold.is_none()))
+                    .then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
+                // Times of a way that was not known are those from the plain side to the exit.
+                latency_ns: tally.filter(|_| sole != Some(-1)).and_then(|tally| times(&tally.times)),
+                depends_on_offset: true,
+            })
+        };
+        ways.into_iter().rev().filter_map(row).collect()
+    }
+}
