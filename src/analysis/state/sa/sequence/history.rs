@@ -120,6 +120,8 @@ struct Walk<'r> {
     /// The frames with the highest and the lowest number so far.
     highest: Sighting,
     lowest: Sighting,
+    /// The least number that counts.
+    base: i64,
     /// Numbers that came late so far.
     late: IntervalSet,
 }
@@ -127,7 +129,7 @@ struct Walk<'r> {
 impl<'r> Walk<'r> {
     fn of(run: &'r Run) -> Self {
         let first = Sighting::from(&run.first);
-        Self { run, highest: first, lowest: first, late: IntervalSet::default() }
+        Self { run, highest: first, lowest: first, base: run.base(), late: IntervalSet::default() }
     }
 
     fn follow(mut self, history: &mut History) {
@@ -167,9 +169,8 @@ impl<'r> Walk<'r> {
         if to.number > self.highest.number {
             self.highest = to;
         }
-        // Numbers further below the first one do not count, see `Run::counted`.
-        let counts = to.number >= self.run.first.unwrapped - i64::from(super::RESTART_FALL);
-        if from.number < self.lowest.number && counts {
+        // Numbers below that do not count.
+        if from.number < self.lowest.number && from.number >= self.base {
             if to.number + 1 < self.lowest.number {
                 history.gaps.push(self.run.gap((to.number + 1, self.lowest.number - 1), to, self.lowest));
             }

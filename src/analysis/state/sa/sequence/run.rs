@@ -113,12 +113,29 @@ impl Run {
         parts.zip(next).any(|((_, end), start)| near.contains(&start) && start - end > i64::from(RESTART_FALL))
     }
 
-    /// The intervals of numbers that count for loss: without those that were far behind the first frame when they came, which the
-    /// SA had before it was captured.
+    /// The intervals of numbers that count for loss: without those that the SA had sent before it was captured.
     pub(super) fn counted(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let base =
-            if self.folded.get().below.is_some() { i64::MIN } else { self.first.unwrapped - i64::from(RESTART_FALL) };
-        self.coverage.parts().filter(move |(_, end)| *end > base)
+        let base = self.base();
+        self.coverage.parts().filter(move |(start, _)| *start >= base)
+    }
+
+    /// The least number that counts for loss. Numbers below that of the first frame came late; those between them passed before the
+    /// capture began, unless most of them came late as well.
+    pub(super) fn base(&self) -> i64 {
+        if self.folded.get().below.is_some() {
+            return i64::MIN;
+        }
+        let first = self.first.unwrapped;
+        let (mut seen, mut base) = (0, first);
+        let late = self.coverage.parts().take_while(|(start, _)| *start < first);
+        let late: Vec<_> = late.filter(|(_, end)| *end > first - i64::from(RESTART_FALL)).collect();
+        for (start, end) in late.into_iter().rev() {
+            seen += end.min(first).abs_diff(start);
+            if seen.saturating_mul(2) >= start.abs_diff(first) {
+                base = start;
+            }
+        }
+        base
     }
 
     /// Whether a number of the run before can no longer be near enough to be copied.

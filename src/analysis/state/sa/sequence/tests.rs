@@ -27,6 +27,18 @@ fn counts_losses_gaps_duplicates_and_lateness() {
     assert_eq!(f.would_drop[0], 1);
 }
 
+/// What an SA had sent before its first frame here passed by unseen; it is only told as lost where most of it came late.
+#[test]
+fn numbers_before_the_first_one_are_not_lost() {
+    let late = |number: u32| (3_000..4_000).chain([number]).chain(4_000..5_000).collect::<Vec<u32>>();
+    for number in [2_950, 2_000, 1] {
+        let figures = numbers(&late(number));
+        assert_eq!((figures.lost, figures.gaps, figures.late), (0, 0, 1), "{number}");
+    }
+    let figures = numbers(&[4, 1, 3, 5, 6]);
+    assert_eq!((figures.lost, figures.gaps, figures.late), (1, 1, 2));
+}
+
 /// What is folded into counters counts as it did before.
 #[test]
 fn gaps_that_are_folded_are_counted_exactly() {
