@@ -93,7 +93,7 @@ pub(super) const ONE_WAY: Entry = Entry {
 pub(super) const INNER_ONE_WAY: Entry = Entry {
     code: "inner-one-way",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "a note where no SA is seen",
     title: "Traffic inside a tunnel has no answer in any SA back",
     meaning: "The packets inside the tunnel are visible, and for these inner addresses nothing comes back inside any SA of the opposite \
               direction, although SAs in both directions are alive. On the routers it looks like this: one side encrypts, never decrypts; its \

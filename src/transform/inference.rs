@@ -4,11 +4,13 @@
 //! block and about the ICV modulo the block, and the IV tells counter modes from CBC. What they cannot say is not said.
 
 mod chosen;
+mod words;
 
 use std::collections::BTreeMap;
 
 use self::chosen::chances;
 pub use self::chosen::{are_chosen, are_walked};
+use self::words::{one_of, open};
 use super::iv::IvPattern;
 use super::{Cipher, Esp, Integrity};
 use crate::transform::algorithm::cipher::{CIPHERS, Family as Mode};
@@ -68,6 +70,9 @@ const RARE: i32 = -8;
 const WRONG_IV: i32 = -12;
 /// What a CBC or an implicit IV loses where IVs count: unpredictable octets count with a chance of 2^-40 at most.
 const COUNTING_IV: i32 = -40;
+
+/// Lengths that might have disagreed, and did not, from which on a counter in the place of the IV does not say that a counter mode is in use.
+const CONTRADICTING: i32 = 10;
 
 /// All families of the catalogue, made once for many SAs.
 #[derive(Clone, Debug)]
@@ -137,8 +142,13 @@ impl Catalogue {
         let chances = if chosen { 0 } else { chances(lengths, grain) };
         let mut fits = self.fits(lengths, iv, chances)?;
         // Lengths that agree further than the block of what fits best were chosen, too: they say nothing about smaller blocks.
-        let chosen = chosen || fits.first().is_some_and(|(_, fit)| fit.family.block < grain);
-        if chosen && chances > 0 {
+        let hidden = !chosen && fits.first().is_some_and(|(_, fit)| fit.family.block < grain);
+        // So many lengths agree by no chance, and a sender may count the IVs of CBC, too, against the rules: nothing is decided.
+        let contradicted = hidden && iv == IvPattern::Counter && chances >= CONTRADICTING;
+        let chosen = chosen || hidden && !contradicted;
+        if contradicted {
+            fits = self.fits(lengths, IvPattern::Unclear, 0)?;
+        } else if chosen && chances > 0 {
             fits = self.fits(lengths, iv, 0)?;
         }
         let (best, first) = *fits.first()?;
@@ -167,6 +177,9 @@ impl Catalogue {
             1 => format!("Only one length of ESP; {}.", iv.words()),
             n => format!("{n} lengths of ESP agree modulo {grain}; {}.", iv.words()),
         };
+        if contradicted {
+            evidence.push_str(" The two contradict each other.");
+        }
         if chosen && grain > NARROWEST && lengths.len() > 1 {
             evidence.push_str(" The sizes are few, or in steps: chosen ones, which hide a smaller block.");
         }
@@ -240,27 +253,6 @@ fn grain(lengths: &[u32]) -> Option<u32> {
     let shortest = lengths.iter().min()?;
     let agree = |grain: u32| lengths.iter().all(|length| length % grain == shortest % grain);
     [WIDEST, 8, NARROWEST].into_iter().find(|grain| agree(*grain))
-}
-
-/// What would decide, and which weak ciphers remain.
-fn open(candidates: &[Esp]) -> String {
-    let mut words = String::from(" Packets of sizes 4 bytes apart would decide it (`ping -s` 100, 104, 108, 112).");
-    let mut weak: Vec<&str> =
-        candidates.iter().filter(|esp| esp.cipher.weak.is_some()).map(|esp| esp.cipher.name).collect();
-    weak.sort_unstable();
-    weak.dedup();
-    if !weak.is_empty() {
-        words.push_str(&format!(" Weak ciphers remain possible: {}.", weak.join(", ")));
-    }
-    words
-}
-
-fn one_of(numbers: &[u32]) -> String {
-    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
-    match words.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => words.concat(),
-    }
 }
 
 impl Family {

@@ -151,6 +151,18 @@ fn ticks(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
     [&[0x47, 0x41, 0x4d, 0x45][..], &(n / 2 * 16).to_be_bytes(), &noise.bytes(64)].concat()
 }
 
+/// One word both ways, a counter, and octets that nobody can read.
+fn magic(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
+    let bytes = usize::try_from(4 * (5 + noise.below(60))).expect("a length");
+    [&[0xde, 0xad, 0xbe, 0xef][..], &(n + 1).to_be_bytes(), &noise.bytes(bytes)].concat()
+}
+
+/// A word of each way, a counter, a kind of message that never changes, and octets that nobody can read.
+fn typed(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
+    let bytes = usize::try_from(4 * (5 + noise.below(60))).expect("a length");
+    [&[0xde, 0xad, 0xbe, u8::from(from_r1)][..], &(n + 1).to_be_bytes(), &[3, 1, 0, 0], &noise.bytes(bytes)].concat()
+}
+
 /// SRT: the data packets bear their number where an SPI would be, and the receiver answers with a constant word and a counter.
 fn srt(noise: &mut Noise, n: u32, from_r1: bool) -> Vec<u8> {
     let words = if from_r1 {
@@ -201,9 +213,9 @@ fn many_sas_that_have_just_begun_on_the_port_of_esp_are_sas() {
 
 #[test]
 fn protocols_that_look_like_esp_are_none() {
-    // What only a port of its own tells from an SA whose SPI happens to be its length, or whose packets were sampled.
-    let alike = ["milliseconds", "turn", "ipfix"];
-    let all: [(&str, Make); 16] = [
+    // What only a port of its own tells from an SA whose packets were sampled.
+    let alike = ["milliseconds"];
+    let all: [(&str, Make); 18] = [
         ("milliseconds", milliseconds),
         ("turn", turn),
         ("ipfix", ipfix),
@@ -219,6 +231,8 @@ fn protocols_that_look_like_esp_are_none() {
         ("dtls", dtls),
         ("game", game),
         ("ticks", ticks),
+        ("magic", magic),
+        ("typed", typed),
         ("stun", |noise, _, _| [&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42][..], &noise.bytes(20)].concat()),
     ];
     for (name, make) in all {
@@ -347,6 +361,34 @@ fn loss_reordering_restarts_and_doubles_leave_esp_what_it_is() {
         let report = report("damaged", datagrams);
         assert_eq!(sas(&report), [(0xc0de_0001, numbers.len() as u64)], "{ports:?}");
     }
+}
+
+/// iperf 2 numbers its datagrams from where an SPI would be: the second one is no WESP.
+#[test]
+fn a_packet_number_of_two_is_no_wesp() {
+    let mut noise = Noise(12);
+    let datagrams = (0..60_u32).map(|n| {
+        let time = [1_700_000_000_u32.to_be_bytes(), (n * 10_000).to_be_bytes()].concat();
+        (true, 4500, 40_000, [&n.to_be_bytes()[..], &time, &noise.bytes(1_440)].concat())
+    });
+    no_esp(&report("iperf", datagrams.collect::<Vec<_>>()), "iperf 2");
+}
+
+/// ESP in UDP that is to pass firewalls uses the port of QUIC.
+#[test]
+fn esp_on_the_port_of_quic_is_found() {
+    let mut noise = Noise(13);
+    let datagrams = (0..200_u32).map(|n| {
+        let from_r1 = n % 2 == 0;
+        let spi = if from_r1 { 0xc1a2_0304 } else { 0x7b33_9911 };
+        (from_r1, 52_000, 443, esp(&mut noise, spi, n / 2 + 1, 60 + 4 * (n as usize % 90)))
+    });
+    let found = sas(&report("esp-443", datagrams.collect::<Vec<_>>()));
+    assert_eq!(found.iter().map(|(_, frames)| *frames).collect::<Vec<_>>(), [100, 100]);
+    // QUIC itself is none.
+    let mut noise = Noise(14);
+    let datagrams = (0..400_u32).map(|n| (n % 2 == 0, 52_000, 443, quic(&mut noise, n, n % 2 == 0)));
+    no_esp(&self::report("quic-443", datagrams.collect::<Vec<_>>()), "QUIC");
 }
 
 #[test]

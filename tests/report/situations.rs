@@ -380,6 +380,42 @@ fn null_payload(n: u32, inner: usize) -> Vec<u8> {
     [&7u32.to_be_bytes()[..], &n.to_be_bytes(), packet, &padding, &[pad as u8, 4], &noise(n, 12)].concat()
 }
 
+/// One packet of hundreds in fragments does not hide what all carry.
+#[test]
+fn opaque_packets_in_fragments_leave_goodput_its_bounds() {
+    let frames: Vec<_> = (1..=600u32)
+        .flat_map(|n| {
+            let payload = esp_payload(n, 100 + 4 * (n as usize * 7 % 200));
+            let pieces = if n == 300 {
+                fragments(9, 50, &esp_payload(n, 1_900), 800)
+            } else {
+                vec![ipv4(R1, R2, 50, n as u16, &payload)]
+            };
+            pieces.into_iter().zip(0..).map(move |(data, at)| (u64::from(n) * MS + at * 10 * US, data))
+        })
+        .collect();
+    let report = report("one-in-fragments.pcap", &frames);
+    let row = &report.rates.directions[0];
+    assert!(row.goodput_min_bps.is_some() || row.if_no_tfc.is_some(), "{row:?}");
+}
+
+/// What is missing between two files, or what the capturing host dropped, was not looked for.
+#[test]
+fn numbers_that_are_missing_between_two_files_are_no_warning() {
+    let all = numbered(1..=900, MS);
+    let (first, rest) = all.split_at(300);
+    let files = [("part_00001.pcap", first), ("part_00003.pcap", &rest[300..])];
+    let report = report_of(&files.map(|(name, frames)| capture(name, frames)));
+    let said = finding(&report, "sequence-gap").expect("it is said");
+    assert_eq!((said.severity, said.count), (Severity::Note, 300), "{}", said.evidence);
+    assert!(said.evidence.contains("300 of them are missing between"), "{}", said.evidence);
+    assert!(finding(&report, "capture-hole").is_some());
+    // What is missing within a file still is.
+    let lossy: Vec<_> = all.iter().enumerate().filter(|(at, _)| at % 50 != 7).map(|(_, frame)| frame.clone()).collect();
+    let report = self::report("lossy.pcap", &lossy);
+    assert_eq!(finding(&report, "sequence-gap").expect("it is said").severity, Severity::Warning);
+}
+
 #[test]
 fn esp_null_in_fragments_has_sizes_and_goodput() {
     // Some packets whole and some in fragments; all of them in fragments.

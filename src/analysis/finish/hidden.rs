@@ -13,6 +13,8 @@ use crate::dissect::stack_name;
 pub(crate) struct Hidden {
     pub(crate) macsec: bool,
     pub(crate) gtp: bool,
+    /// Frames of protocols that are not known, more than stray ones.
+    pub(crate) unread: bool,
 }
 
 impl Hidden {
@@ -21,8 +23,14 @@ impl Hidden {
         Self {
             macsec: stacks().any(|name| name.ends_with("/macsec")),
             gtp: stacks().any(|name| name.ends_with("/gtpu")),
+            unread: is_more_than_stray(stream.totals.undissected.count, stream.totals.sums.frames),
         }
     }
+}
+
+/// Whether so many frames of all are more than stray ones.
+pub(crate) const fn is_more_than_stray(frames: u64, all: u64) -> bool {
+    frames > 0 && frames.saturating_mul(100) >= all
 }
 
 /// Fragments that no SA carries.

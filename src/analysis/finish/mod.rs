@@ -201,6 +201,12 @@ pub fn say_no_ipsec(report: &mut Report, expected: bool) {
         let frames = findings::plural(frames, "frame");
         evidence.push_str(&format!(" {frames} {carry} {}: {their} contents were not read.", names.join(" or ")));
     }
+    let unread = report.totals.undissected;
+    if unread > 0 {
+        let are = if unread == 1 { "is" } else { "are" };
+        let frames = findings::plural(unread, "frame");
+        evidence.push_str(&format!(" {frames} {are} of protocols that are not read."));
+    }
     let severity = if expected { Severity::Error } else { Severity::Note };
     report.findings.push(findings::Draft::new("no-ipsec", evidence).count(0).severity(severity).done());
     findings::sort(&mut report.findings);

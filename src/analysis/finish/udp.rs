@@ -3,9 +3,12 @@
 //! One datagram on port 4500 does not show that it is ESP. Many do: ESP has few SPIs, lengths in whole words, and numbers that grow by
 //! small steps. OpenVPN, QUIC, RTP, WireGuard and games fail in at least one of these.
 
+mod fields;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::fields::{has_a_constant, lengths, spell_lengths};
 use super::tap::SaView;
 use crate::analysis::StreamState;
 use crate::analysis::limits::MAX_DIRECTIONS;
@@ -131,6 +134,7 @@ struct Way {
     behind: Vec<Option<u32>>,
     /// All SPIs, those that are first words of OpenVPN, of these those of servers with few peers, and those whose numbers begin with 0.
     spis: usize,
+    words: BTreeSet<Spi>,
     openvpn: usize,
     openvpn_of_few: usize,
     from_zero: usize,
@@ -139,6 +143,7 @@ struct Way {
 impl Way {
     fn add(&mut self, spi: Spi, state: &SaState) {
         self.spis += 1;
+        self.words.insert(spi);
         self.openvpn += usize::from(is_openvpn(spi));
         self.openvpn_of_few += usize::from(is_openvpn_of_few(spi));
         self.from_zero += usize::from(begins_with_zero(state));
@@ -173,6 +178,13 @@ impl Way {
     }
 }
 
+/// Whether two ways have a first word in common: an SPI is its receiver's choice, and only small numbers, which are written by hand, are given to
+/// both ways.
+fn have_a_common_word([there, back]: &[Way; 2]) -> bool {
+    const BY_HAND: u32 = 0x1_0000;
+    there.words.intersection(&back.words).any(|spi| spi.0 >= BY_HAND)
+}
+
 /// Whether packets of one pair of endpoints, on the ports of ESP in UDP, are ESP.
 fn is_esp(ways: &[Way]) -> bool {
     // One random SPI in 8,192 is such a word; two of two are none by chance.
@@ -199,39 +211,6 @@ fn is_esp(ways: &[Way]) -> bool {
     if regular > 0 { regular >= irregular } else { irregular == 0 }
 }
 
-/// The SPIs of one way, each with the lengths of its outer packets.
-type Lengths = BTreeMap<Spi, BTreeSet<u32>>;
-
-/// The lengths of the packets of SAs in UDP, by way.
-fn lengths(sas: &[SaView<'_>], stream: &StreamState) -> BTreeMap<(Address, Address), Lengths> {
-    let keys: BTreeMap<u32, &SaKey> = sas.iter().filter(|sa| may_be_foreign(sa)).map(|sa| (sa.id, &sa.key)).collect();
-    let mut lengths: BTreeMap<(Address, Address), Lengths> = BTreeMap::new();
-    for key in keys.values() {
-        lengths.entry((key.src, key.dst)).or_default().entry(key.spi).or_default();
-    }
-    for (cell, _) in stream.sizes.opaque.iter() {
-        let Some(key) = keys.get(&cell.sa) else { continue };
-        lengths.entry((key.src, key.dst)).or_default().entry(key.spi).or_default().insert(cell.outer_bytes);
-    }
-    lengths
-}
-
-/// Whether the second half of each SPI is the length of its packets, but for what the headers take: TURN channel data (RFC 8656 section
-/// 12.4) or IPFIX (RFC 7011 section 3.1). One SPI may be so by chance, and is one where all packets are of one length.
-fn spell_lengths(spis: &Lengths) -> bool {
-    /// Of fewer lengths it may be chance.
-    const LEAST: usize = 3;
-    let mut headers = BTreeSet::new();
-    for (spi, lengths) in spis {
-        let (kind, length) = (spi.0 >> 16, spi.0 & 0xffff);
-        let (Some(outer), 1, true) = (lengths.first(), lengths.len(), kind >> 12 == 4 || kind == 10) else {
-            return false;
-        };
-        headers.insert(i64::from(*outer) - i64::from(length));
-    }
-    spis.len() >= LEAST && headers.len() == 1
-}
-
 /// Whether an SA was seen in UDP only.
 fn may_be_foreign(sa: &SaView<'_>) -> bool {
     let [native, udp, tcp, wesp] = sa.state.encapsulations;
@@ -248,6 +227,7 @@ pub(super) fn take_foreign<'a>(
     let lengths = lengths(sas, stream);
     let mut pairs: BTreeMap<(Address, Address), [Way; 2]> = BTreeMap::new();
     let mut proved: BTreeSet<(Address, Address)> = stream.notices.ike_pairs.keys().copied().collect();
+    let mut constant: BTreeSet<(Address, Address)> = BTreeSet::new();
     let is_shown = |sa: &SaView<'_>| {
         let verified = sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
         verified || sa.null.is_some() || stated.contains(&sa.key)
@@ -256,6 +236,12 @@ pub(super) fn take_foreign<'a>(
         let pair = ordered(&sa.key);
         if is_shown(sa) {
             proved.insert(pair);
+        }
+        let own = lengths.get(&(sa.key.src, sa.key.dst)).and_then(|spis| spis.get(&sa.key.spi));
+        let around = sa.state.evidence.around().unwrap_or(0);
+        let is_length = |length: u32| own.is_some_and(|(_, all)| all.contains(&length.saturating_add(around)));
+        if has_a_constant(sa.state, is_length) {
+            constant.insert(pair);
         }
         let [there, back] = pairs.entry(pair).or_default();
         if sa.key.src == pair.0 { there.add(sa.key.spi, sa.state) } else { back.add(sa.key.spi, sa.state) }
@@ -269,10 +255,10 @@ pub(super) fn take_foreign<'a>(
         };
         // What begins with zeros is IKE for a receiver (RFC 3948 section 2.1): few packets with a first word that no SPI has are no SA.
         let reserved = || sa.key.spi.0 < 256 && conduct(sa.state) != Conduct::Regular;
-        may_be_foreign(sa)
-            && !is_shown(sa)
-            && (reserved()
-                || !proved.contains(&pair) && (pairs.get(&pair).is_some_and(|ways| !is_esp(ways)) || with_length()))
+        let ways = pairs.get(&pair).filter(|_| !proved.contains(&pair));
+        let is_other =
+            |ways: &[Way; 2]| !is_esp(ways) || have_a_common_word(ways) || with_length() || constant.contains(&pair);
+        may_be_foreign(sa) && !is_shown(sa) && (reserved() || ways.is_some_and(is_other))
     };
     let (out, kept): (Vec<SaView<'a>>, Vec<SaView<'a>>) = std::mem::take(sas).into_iter().partition(foreign);
     *sas = kept;
@@ -370,8 +356,9 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
             && !IvPattern::is_clear(&samples)
             && !IvPattern::is_clear_udp(&samples, |length| has_length(suspect, length))
     });
+    let constant = both().any(|(_, suspect)| has_a_constant(&suspect.state, |length| has_length(suspect, length)));
     // An SPI is its receiver's choice: one word both ways is an identifier of another protocol. ESP counts from 1.
     let shared = back.is_some_and(|back| back.sas.keys().any(|spi| candidate.sas.contains_key(spi)));
     let foreign = both().any(|(spi, suspect)| begins_with_zero(&suspect.state) || is_a_name(*spi) || is_openvpn(*spi));
-    small >= STEPS && !shared && !foreign && !irregular && !repeats && is_esp(&ways)
+    small >= STEPS && !shared && !foreign && !irregular && !repeats && !constant && is_esp(&ways)
 }

@@ -98,7 +98,9 @@ pub(in crate::dissect) fn kind(bytes: &[u8], wire: usize, fragmented: bool) -> K
         let is_ike = wire >= MARKER_BYTES && fits(rest, wire - MARKER_BYTES, fragmented);
         return if is_ike { Kind::Ike(MARKER_BYTES) } else { Kind::Esp };
     }
-    if u32::from_be_bytes(*word) == Wesp::UDP_IDENTIFIER && wesp_fits(rest) {
+    if u32::from_be_bytes(*word) == Wesp::UDP_IDENTIFIER
+        && wesp_fits(rest, wire.saturating_sub(MARKER_BYTES), fragmented)
+    {
         return Kind::Wesp;
     }
     Kind::Esp
@@ -135,11 +137,14 @@ fn fits(bytes: &[u8], wire: usize, fragmented: bool) -> bool {
 }
 
 /// Whether a WESP header can stand here: version 0, no reserved bits, and lengths that are zero if ESP is encrypted
-/// and lead behind the ESP header if not.
-fn wesp_fits(bytes: &[u8]) -> bool {
+/// and lead in whole words behind the ESP header if not (RFC 5840 section 2).
+fn wesp_fits(bytes: &[u8], wire: usize, fragmented: bool) -> bool {
     Wesp::read(bytes).is_some_and(|header| {
-        let lengths = (header.payload_offset(), header.trailer_bytes());
-        header.version() == 0 && if header.encrypted() { lengths == (0, 0) } else { lengths.0 >= 12 }
+        let (offset, trailer) = (header.payload_offset(), header.trailer_bytes());
+        let leads = offset >= 12
+            && offset.is_multiple_of(4)
+            && (fragmented || usize::from(offset) + usize::from(trailer) <= wire);
+        header.version() == 0 && if header.encrypted() { (offset, trailer) == (0, 0) } else { leads }
     })
 }
 

@@ -18,13 +18,13 @@ const UDP_BYTES: usize = 8;
 const CANDIDATE_LEAST: usize = 20;
 
 /// Ports on which another protocol is at home, so that ESP is not looked for: DNS, DHCP, TFTP, Kerberos, NTP, NetBIOS,
-/// SNMP, LDAP, QUIC, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE, VXLAN of
+/// SNMP, LDAP, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE, VXLAN of
 /// Linux, TZSP.
 #[rustfmt::skip]
 pub(in crate::dissect) const fn at_home_elsewhere(port: u16) -> bool {
     matches!(
         port,
-        53 | 67 | 68 | 69 | 88 | 123 | 137 | 138 | 161 | 162 | 389 | 443 | 514 | 520 | 521 | 1701 | 1812 | 1813 | 1900 | 2123 | 2152
+        53 | 67 | 68 | 69 | 88 | 123 | 137 | 138 | 161 | 162 | 389 | 514 | 520 | 521 | 1701 | 1812 | 1813 | 1900 | 2123 | 2152
             | 3478 | 3544 | 3784 | 3785 | 4789 | 5060 | 5353 | 5355 | 6081 | 8472 | 37008
     )
 }
@@ -59,6 +59,8 @@ const VXLAN_OF_LINUX: u16 = 8472;
 const GENEVE: u16 = 6081;
 const TZSP: u16 = 37008;
 const L2TP: u16 = 1701;
+/// QUIC, and ESP in UDP that is to pass firewalls: only many packets tell the two apart.
+const HTTPS: u16 = 443;
 const VXLAN_GPE: u16 = 4790;
 const GTP_U: u16 = 2152;
 
@@ -86,7 +88,7 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     }
     if on(NAT_TRAVERSAL) || on(IKE) {
         // A client of DNS or QUIC may have any port; only many packets, or IKE, show that it is ESP all the same.
-        let foreign = at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1);
+        let foreign = at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1) || on(HTTPS);
         return if foreign { unusual(walk, ports) } else { esp_port::datagram(walk, ports) };
     }
     match ports.1 {

@@ -154,6 +154,12 @@ impl Draft {
         self
     }
 
+    /// Names another cause than the catalogue's likeliest.
+    pub(crate) fn cause(mut self, cause: &str) -> Self {
+        cause.clone_into(&mut self.finding.cause);
+        self
+    }
+
     /// Names the lines of configuration that cause it, and lines to type.
     pub(crate) fn caused_by(mut self, config: Vec<ConfigLine>, fix: Vec<Fix>) -> Self {
         self.finding.config = config;

@@ -1,7 +1,10 @@
 //! Losses, duplicates, lateness, restarts and wraps of sequence numbers.
 
+mod unwatched;
+
 use std::fmt;
 
+use self::unwatched::Unwatched;
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
@@ -10,6 +13,10 @@ use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
 use crate::model::SaKey;
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
+
+/// The likely cause of numbers that are missing where nobody looked alone.
+const UNWATCHED: &str =
+    "The capture lost frames: a file of a rotation is not there, or the capturing host was overloaded.";
 
 /// An SA with what its findings are about.
 struct Numbered<'t> {
@@ -70,11 +77,15 @@ impl Numbered<'_> {
             let place = gap.map_or_else(String::new, |gap| format!(" (between {})", between(tap, gap, captures)));
             evidence.push_str(&format!(" First gap after sequence {}{place}.", before as u32));
         }
+        let unwatched = Unwatched::of(tap, history, figures.lost, captures);
+        evidence.push_str(&unwatched.said());
         let gaps = history.and_then(|history| filter::of_gaps(tap, sa, history, FIRST_LISTED));
         let occurrences = history.map(|history| of_gaps(tap, history, captures)).unwrap_or_default();
-        let share = 100.0 * figures.lost as f64 / numbers as f64;
+        let share = 100.0 * unwatched.watched() as f64 / numbers as f64;
         let severity = if share > settings.max_loss_pct { Severity::Warning } else { Severity::Note };
-        Draft::new("sequence-gap", evidence)
+        let draft = Draft::new("sequence-gap", evidence);
+        let draft = if unwatched.watched() == 0 { draft.cause(UNWATCHED) } else { draft };
+        draft
             .about(tap, sa)
             .count(figures.lost)
             .severity(severity)

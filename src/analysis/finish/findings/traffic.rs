@@ -6,7 +6,7 @@ use super::{Draft, Listed, Tap, filter, percent, plural};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
-use crate::model::report::Finding;
+use crate::model::report::{Finding, Severity};
 use crate::model::{Address, Protocol, SaKey};
 
 /// Fewer frames one way say nothing about the other.
@@ -121,6 +121,7 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         return;
     }
     let counters = match sas_answer(tap) {
+        Answers::None if tap.sas.is_empty() => "",
         Answers::None => " In the words of a router's counters, one side encrypts, never decrypts.",
         Answers::All => {
             " The SAs carry packets both ways: the routers encrypt and decrypt, and these hosts are not answered, or from other addresses."
@@ -128,12 +129,16 @@ fn add_inner_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         Answers::Some => "",
     };
     let evidence = format!(
-        "{} inside the tunnel have no answer inside any SA back: {}.{counters} Whether the far side drops these packets or has no answer to \
+        "{} inside the tunnel have no answer inside any {} back: {}.{counters} Whether the far side drops these packets or has no answer to \
          them, the wire cannot show; its counters (`#pkts decaps` of `show crypto ipsec sa`) can.",
         plural(seen.count, "packet"),
+        if tap.sas.is_empty() { "tunnel" } else { "SA" },
         named(unanswered)
     );
-    findings.push(Draft::new("inner-one-way", evidence).seen(tap, &seen).done());
+    let draft = Draft::new("inner-one-way", evidence).seen(tap, &seen);
+    // Tunnels that protect nothing carry media and telemetry, which need no answer.
+    let draft = if tap.sas.is_empty() { draft.severity(Severity::Note) } else { draft };
+    findings.push(draft.done());
 }
 
 /// Which SAs have one of their protocol back.

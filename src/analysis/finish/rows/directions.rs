@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::sizes::null_cells;
 use super::{carried, padding};
+use crate::analysis::finish::hidden::is_more_than_stray;
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, per_second};
 use crate::analysis::limits::REPORTED_DIRECTIONS;
@@ -185,7 +186,7 @@ fn carries(
     tap.sas.iter().any(|sa| sa.state.directions.first() & bits != 0 && what(sa))
 }
 
-/// Whether packets may be in it that nobody reads: in MACsec or GTP-U, or in what the snapshot length left out.
+/// Whether packets may be in it that nobody reads: in MACsec, GTP-U or unknown protocols, or in what the snapshot length left out.
 fn is_hidden(tap: &Tap<'_>, direction: &Folded) -> bool {
     is_in_doubt(tap, direction) || is_cut(tap, direction, |cut| cut.frames)
 }
@@ -197,13 +198,15 @@ fn is_in_doubt(tap: &Tap<'_>, direction: &Folded) -> bool {
 
 /// Whether IP may be in frames of which it is not seen.
 fn is_without_ip(tap: &Tap<'_>, direction: &Folded) -> bool {
-    tap.hidden.macsec && direction.ip_frames < direction.all_frames || is_cut(tap, direction, |cut| cut.without_ip)
+    let others = direction.all_frames.saturating_sub(direction.ip_frames);
+    let unread = tap.hidden.unread && is_more_than_stray(others, direction.all_frames);
+    tap.hidden.macsec && others > 0 || unread || is_cut(tap, direction, |cut| cut.without_ip)
 }
 
 /// Whether more than a stray one of these frames was cut before anything told what it carries.
 fn is_cut(tap: &Tap<'_>, direction: &Folded, of: fn(&CutShort) -> u64) -> bool {
     let cut: u64 = direction.ids.iter().filter_map(|id| tap.stream.notices.cut_short.get(id)).map(of).sum();
-    cut > 0 && cut.saturating_mul(100) >= direction.all_frames
+    is_more_than_stray(cut, direction.all_frames)
 }
 
 /// Whether which SAs travel in it is not kept, as of the 65th direction to appear and later ones.

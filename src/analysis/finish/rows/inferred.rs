@@ -33,6 +33,10 @@ pub(crate) struct Known {
 /// Inferences by lengths, IVs, and whether the sizes were chosen.
 type Cache = BTreeMap<(Vec<u32>, IvPattern, bool), Option<Arc<Known>>>;
 
+/// Octets of an IPv6 header, and of its fragment header (RFC 8200 sections 3 and 4.5).
+const V6_HEADER: u32 = 40;
+const FRAGMENT_HEADER: u32 = 8;
+
 /// One size of an SA.
 #[derive(Clone, Copy)]
 struct Sized {
@@ -66,6 +70,11 @@ pub(in crate::analysis::finish) fn add(tap: &mut Tap<'_>) {
     for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
         let sized = if sa.id == NONE { sa_flows.get(&sa.key) } else { sizes.get(&sa.id) };
         sa.inferred = sized.and_then(|sizes| inferred(sa, sizes, &catalogue, &mut cache));
+        // Packets in fragments have their size here, though nothing shows what they carry.
+        if let (Some(sums), Some(sizes)) = (&mut sa.fragments, sized) {
+            let fragmented = sizes.iter().filter(|sized| sized.fragments > 1).map(|sized| sized.packets);
+            sums.unsized_packets = sums.unsized_packets.saturating_sub(fragmented.sum());
+        }
     }
 }
 
@@ -93,8 +102,11 @@ fn lengths(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u
 /// The same, with all that is known of each size.
 fn sized(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u32, &Sized)> {
     let all = sizes.iter().filter(|sized| sized.packets > 0).map(move |sized| {
-        // Every further fragment has an IP header of its own.
-        let headers = around.saturating_add(header.saturating_mul(sized.fragments.saturating_sub(1)));
+        // Every further fragment has an IP header of its own; of IPv6, each of them a fragment header too (RFC 8200 section 4.5).
+        let further = header.saturating_mul(sized.fragments.saturating_sub(1));
+        let is_v6 = sized.fragments > 1 && header == V6_HEADER;
+        let own = if is_v6 { FRAGMENT_HEADER.saturating_mul(sized.fragments) } else { 0 };
+        let headers = around.saturating_add(further).saturating_add(own);
         (sized.outer_bytes.saturating_sub(headers), sized)
     });
     all.filter(|(length, _)| length.is_multiple_of(4))
@@ -188,5 +200,5 @@ pub(in crate::analysis::finish) fn narrow(tap: &mut Tap<'_>, stated: &BTreeMap<u
 
 /// Octets of an IP header without options.
 fn ip_header(address: Address) -> u32 {
-    if address.is_v4() { 20 } else { 40 }
+    if address.is_v4() { 20 } else { V6_HEADER }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fragments::FragmentKey;
 use super::trains::Train;
 use crate::analysis::state::base::listed::Listed;
 use crate::analysis::state::base::seen::Seen;
@@ -71,8 +72,10 @@ impl Marked {
 }
 
 impl FragmentSums {
-    pub(super) fn add(&mut self, train: &Train<'_>, mark: u64, size: Option<bool>, counts: bool) {
-        self.marks.add(mark);
+    pub(super) fn add(&mut self, train: &Train<'_>, key: &FragmentKey, size: Option<bool>, counts: bool) {
+        /// The first fragment of IPv6 has a fragment header too (RFC 8200 section 4.5).
+        const FRAGMENT_HEADER: u64 = 8;
+        self.marks.add(key.mark());
         self.begun += u64::from(train.first().is_some());
         match (size, train.uncertain) {
             _ if !counts => {}
@@ -81,7 +84,8 @@ impl FragmentSums {
                 self.unsized_packets += u64::from(!shown);
                 let header = train.pieces.first().map_or(0, |piece| piece.header_bytes);
                 let further = (train.pieces.len() as u64).saturating_sub(1);
-                self.extra_header_bytes += further * u64::from(header);
+                let own = if key.is_v4() { 0 } else { FRAGMENT_HEADER };
+                self.extra_header_bytes += further * u64::from(header) + own;
             }
             (None, true) => self.uncertain += 1,
             (None, false) => self.incomplete += 1,

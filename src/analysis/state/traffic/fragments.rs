@@ -39,8 +39,12 @@ pub(crate) struct FragmentKey {
 }
 
 impl FragmentKey {
+    pub(super) fn is_v4(&self) -> bool {
+        self.src.is_v4()
+    }
+
     /// A number that tells keys apart, the same for ever.
-    fn mark(&self) -> u64 {
+    pub(super) fn mark(&self) -> u64 {
         digest::mix(digest::begin(self.src, self.dst, 0, self.identification, self.protocol), 0)
     }
 }
@@ -311,7 +315,6 @@ impl Group {
     fn fold(&self, sums: &mut BTreeMap<u32, FragmentSums>, sizes: &mut Sizes) {
         let any = self.pieces.iter().find_map(|piece| piece.first.as_deref());
         let none = [(NONE, false)];
-        let mark = self.key.mark();
         let sas_of = |first: Option<&FirstFragment>| -> Vec<u32> {
             let sas = first.or(any).map(|first| first.sas.as_slice()).filter(|sas| !sas.is_empty());
             sas.unwrap_or(&none).iter().map(|(sa, _)| *sa).collect()
@@ -321,7 +324,7 @@ impl Group {
             // Beside a packet whose first fragment is there, fragments without one may be its own: they make no packet.
             let counts = train.first().is_some() || any.is_none();
             for sa in sas_of(train.first()) {
-                sums.entry(sa).or_default().add(&train, mark, size, counts);
+                sums.entry(sa).or_default().add(&train, &self.key, size, counts);
             }
         }
     }

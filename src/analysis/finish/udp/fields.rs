@@ -1,0 +1,73 @@
+//! What other protocols have where ESP has its SPI and its number: words that never change, and lengths.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::may_be_foreign;
+use crate::analysis::StreamState;
+use crate::analysis::finish::tap::SaView;
+use crate::analysis::state::sa::sas::SaState;
+use crate::model::{Address, SaKey, Spi};
+use crate::transform::iv::IvPattern;
+
+/// The SPIs of one way, each with its least number and the lengths of its outer packets.
+pub(super) type Lengths = BTreeMap<Spi, (Option<u32>, BTreeSet<u32>)>;
+
+/// The lengths of the packets of SAs in UDP, by way.
+pub(super) fn lengths(sas: &[SaView<'_>], stream: &StreamState) -> BTreeMap<(Address, Address), Lengths> {
+    let mut keys: BTreeMap<u32, &SaKey> = BTreeMap::new();
+    let mut lengths: BTreeMap<(Address, Address), Lengths> = BTreeMap::new();
+    for sa in sas.iter().filter(|sa| may_be_foreign(sa)) {
+        keys.insert(sa.id, &sa.key);
+        let own = lengths.entry((sa.key.src, sa.key.dst)).or_default().entry(sa.key.spi).or_default();
+        own.0 = sa.state.sequence.first_range().map(|(least, _)| least);
+    }
+    for (cell, _) in stream.sizes.opaque.iter() {
+        let Some(key) = keys.get(&cell.sa) else { continue };
+        lengths.entry((key.src, key.dst)).or_default().entry(key.spi).or_default().1.insert(cell.outer_bytes);
+    }
+    lengths
+}
+
+/// Whether the second half of each SPI is the length of its packets, but for what the headers take: TURN channel data (RFC 8656 section
+/// 12.4) or IPFIX (RFC 7011 section 3.1). One SPI may be so by chance, and is one where all packets are of one length, unless the number is
+/// what channel data or IPFIX have there as well.
+pub(super) fn spell_lengths(spis: &Lengths) -> bool {
+    /// Of fewer lengths it may be chance.
+    const LEAST: usize = 3;
+    let mut headers = BTreeSet::new();
+    for (spi, (_, lengths)) in spis {
+        let (kind, length) = (spi.0 >> 16, spi.0 & 0xffff);
+        let (Some(outer), 1, true) = (lengths.first(), lengths.len(), kind >> 12 == 4 || kind == 10) else {
+            return false;
+        };
+        headers.insert(i64::from(*outer) - i64::from(length));
+    }
+    let known = || spis.iter().all(|(spi, (number, _))| number.is_some_and(|number| is_behind_a_length(*spi, number)));
+    headers.len() == 1 && (spis.len() >= LEAST || known())
+}
+
+/// Whether this is what stands behind the length in channel data, RTP (RFC 3550 section 5.1), or in IPFIX, a time in seconds of this century.
+fn is_behind_a_length(spi: Spi, number: u32) -> bool {
+    const CENTURY: std::ops::Range<u32> = 946_684_800..u32::MAX;
+    if spi.0 >> 28 == 4 { number >> 30 == 2 } else { CENTURY.contains(&number) }
+}
+
+/// Whether the word behind the number is the same in all packets, and what follows it never changes either, or as random octets do: that is no
+/// IV, which counts as a whole, and no packet in clear.
+pub(super) fn has_a_constant(state: &SaState, is_length: impl Fn(u32) -> bool) -> bool {
+    /// Fewer packets may agree by chance.
+    const LEAST: usize = 3;
+    /// Of two random words so many bits differ, but for one pair in a thousand; of two counters hardly ever.
+    const DIFFERENT: u32 = 8;
+    let samples = state.evidence.ivs();
+    let words = || samples.iter().map(|sample| sample.octets >> 32);
+    let first = words().next().filter(|word| *word != 0);
+    let mut changes =
+        samples.iter().zip(samples.iter().skip(1)).map(|(a, b)| ((a.octets ^ b.octets) as u32).count_ones());
+    samples.len() >= LEAST
+        && changes.all(|bits| bits == 0 || bits >= DIFFERENT)
+        && first.is_some_and(|first| words().all(|word| word == first))
+        && !matches!(IvPattern::of(&samples), IvPattern::Counter | IvPattern::SequenceXor)
+        && !IvPattern::is_clear(&samples)
+        && !IvPattern::is_clear_udp(&samples, is_length)
+}
