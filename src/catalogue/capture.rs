@@ -241,7 +241,7 @@ pub(super) const LAYOUT: Entry = Entry {
         "The same capture was given twice, perhaps once compressed.",
     ],
     remedy: &[
-        "Name the taps: `--tap NAME=FILE,FILE` for the files of one tap, one --tap for each. Files of one --tap are merged by time.",
+        "Name the taps: `--tap NAME=FILE,FILE` for the files of one tap, one --tap for each. Files of one --tap are merged by time, unless their names count on and they follow each other.",
         "If a clock was set back between two files, correct the times of one first: `editcap -t SECONDS IN OUT`.",
     ],
     lines: &[],

@@ -10,16 +10,18 @@
 pub(super) mod fold;
 pub(super) mod interleave;
 mod layout;
+mod next;
+mod parts;
 pub(super) mod stream;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use self::layout::Open;
 use super::input::Input;
 use crate::analysis::{CaptureSpan, MergeError, Succession};
-use crate::engine::rotation::stream::{Stream, times};
+use crate::engine::rotation::stream::{End, Stream, times};
+use crate::model::counted_name::SeriesName;
 use crate::model::{Error, Timestamp};
 
 /// A tap: its name, its streams in one, and what was assumed about which captures belong together, in words.
@@ -27,6 +29,14 @@ pub(super) struct MergedTap {
     pub(super) name: String,
     pub(super) stream: Stream,
     pub(super) assumed: Vec<String>,
+}
+
+/// A tap all of whose streams are known.
+struct Placed {
+    name: Option<String>,
+    path: String,
+    stream: Stream,
+    assumed: Vec<String>,
 }
 
 /// Files of a rotation overlap by no more than this, or a hundredth of the shorter one.
@@ -71,32 +81,51 @@ pub(super) fn by_tap(inputs: &[Input]) -> Vec<Named<'_>> {
     named
 }
 
+/// Whether the names of some of these captures count on: they may be files that a program wrote one after the other.
+pub(super) fn counts(inputs: &[(usize, &Input)]) -> bool {
+    let mut names: Vec<SeriesName> =
+        inputs.iter().map(|(_, input)| SeriesName::of(&input.source.name().to_string_lossy())).collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| match pair {
+        [own, next] => own.step_to(next).is_some_and(|step| step.is_next && step.is_last),
+        _ => false,
+    })
+}
+
+/// Whether streams of one named tap follow each other, so that it is not two ports of a TAP that they show at one time.
+pub(super) fn follow_each_other(streams: Vec<Stream>) -> bool {
+    let mut errors = Vec::new();
+    streams.len() < 2 || assign(streams, &mut errors).len() == 1 && errors.is_empty()
+}
+
 /// Decides which streams are one tap and merges them in time order. The outcome does not depend on the order of `streams`.
 pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<MergedTap> {
-    // A capture without times cannot be placed in a rotation: it stands alone, behind the others.
+    // A capture without times has a place in a rotation by its name alone: it stands behind the others.
     streams.sort_by_cached_key(|stream| {
         let (first, last) = stream.times();
         let paths: Vec<String> = stream.captures.iter().map(|c| c.capture.path.clone()).collect();
         (first.is_none(), first, last, paths, stream.tap.clone())
     });
     let mut taps = Taps::default();
-    streams.into_iter().for_each(|stream| taps.take(stream, errors));
+    parts::in_order(streams).into_iter().for_each(|stream| taps.take(stream, errors));
     taps.divide();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut whole: Vec<_> = Vec::with_capacity(taps.open.len());
     for open in taps.open {
         match in_order(open.set_aside.into_iter().chain(open.stream).collect()) {
-            Ok(Some(stream)) => whole.push((open.name, open.path, stream, open.assumed)),
+            Ok(Some(stream)) => whole.push(Placed { name: open.name, path: open.path, stream, assumed: open.assumed }),
             Ok(None) => {}
             Err(error) => errors.push(Error::Usage(error.to_string())),
         }
     }
+    layout::say_cut_otherwise(&mut whole);
     let open = whole.into_iter();
-    open.map(|(name, path, mut stream, mut assumed)| {
+    open.map(|Placed { name, path, mut stream, mut assumed }| {
         stream.state.settle();
-        let twice = stream.twice();
-        assumed
-            .extend(twice.map(|(path, again)| format!("{again} holds the same frames as {path} and is counted once")));
+        assumed.extend(stream.twice().map(|(path, again)| match path == again {
+            true => format!("{path} is given more than once and is counted once"),
+            false => format!("{again} holds the same frames as {path} and is counted once"),
+        }));
         let doubled = stream.doubled();
         assumed.extend(doubled.into_iter().map(|(path, again)| {
             format!("{again} begins with the same frame as {path} and has as many in the same time: if it is the same capture, leave it out")
@@ -144,8 +173,7 @@ fn neighbours(streams: &[Stream]) -> Option<(usize, usize, Succession)> {
 fn may_turn(own: &Stream, later: &Stream, how: Succession) -> bool {
     /// One SA may go on by chance.
     const SEVERAL: u64 = 2;
-    let counts =
-        own.names().zip(later.names()).is_some_and(|((_, own), (later, _))| own.text == later.text && own < later);
+    let counts = !own.name_steps(later).is_empty();
     let ((own_first, own_last), (first, last)) = (own.times(), later.times());
     let overlaps = own_last.zip(first).is_some_and(|(end, begin)| begin < end)
         && last.zip(own_first).is_some_and(|(end, begin)| begin < end);
@@ -167,11 +195,9 @@ impl Taps {
             Some(name) => self.by_name.get(name).copied(),
             None => self.continued_by(&stream),
         };
-        let (first, last) = stream.times();
         let Some(at) = follows else { return self.begin(stream) };
         let Some(tap) = self.open.get_mut(at) else { return };
-        let overlaps = tap.last.zip(first).is_some_and(|(last, first)| last > first);
-        if tap.name.is_some() && overlaps && !tap.goes_on_with(&stream) {
+        if tap.name.is_some() && !tap.may_be_followed_by(&stream) {
             let what = format!(
                 "overlaps in time with what is there of tap {}; analyse these captures in one run. It was left out",
                 tap.name.as_deref().unwrap_or_default()
@@ -179,16 +205,17 @@ impl Taps {
             errors.push(Error::Format { path: stream.path().into(), what });
             return;
         }
-        tap.assume(&stream);
+        let succession = tap.stream.as_ref().map(|own| own.succession(&stream)).unwrap_or_default();
+        tap.assume(&stream, succession);
+        tap.names = stream.names(End::Last);
         let before = tap.last;
-        tap.last = last.max(before);
+        tap.last = stream.times().1.max(before);
         if let (Some(before), Some(after)) = (before, tap.last)
             && self.by_end.remove(&(before, at))
         {
             self.by_end.insert((after, at));
         }
         let Some(own) = tap.stream.take() else { return };
-        let succession = own.succession(&stream);
         // By its numbers it may be of the time before, which the clock was set back to.
         if tap.name.is_none() && succession.turns_back() && tap.set_aside.len() < LOOKED_AT {
             tap.set_aside.push(own);
@@ -199,17 +226,6 @@ impl Taps {
             Ok(whole) => tap.stream = Some(whole),
             Err(error) => errors.push(Error::Usage(error.to_string())),
         }
-    }
-
-    /// The tap without a name that a stream may be the next file of.
-    fn continued_by(&self, stream: &Stream) -> Option<usize> {
-        let ended = self.ended_before(stream).filter_map(|at| Some((at, self.open.get(at)?)));
-        let mut follows: Vec<(usize, &Open)> = ended.filter(|(_, tap)| tap.goes_on_with(stream)).collect();
-        // Where several taps could go on with this file, its name decides, then nearness.
-        follows.sort_by_cached_key(|(_, tap)| Reverse((common_prefix(&tap.path, stream.path()), tap.last)));
-        let mut likely = follows.into_iter().take(LOOKED_AT);
-        let follows = likely.find(|(_, tap)| !tap.is_seen_again_in(stream)).map(|(at, _)| at);
-        follows.or_else(|| self.overlapping(stream).find(|(_, how)| how.is_close()).map(|(at, _)| at))
     }
 
     /// Taps without a name that end before a stream begins, or not much later: those that end last first.
@@ -248,7 +264,9 @@ impl Taps {
         let ended = self.ended_before(stream).filter_map(|at| self.open.get(at));
         let said = ended.take(LOOKED_AT).find_map(|tap| tap.apart_from(stream));
         let overlapping = || self.overlapping(stream).filter(|(_, how)| how.is_parallel());
-        said.or_else(|| overlapping().find_map(|(at, _)| self.open.get(at)?.anew_in(stream)))
+        let said = said.or_else(|| overlapping().find_map(|(at, _)| self.open.get(at)?.anew_in(stream)));
+        let unlike = || self.overlapping(stream).filter(|(_, how)| how.shared == 0);
+        said.or_else(|| unlike().find_map(|(at, _)| self.open.get(at)?.counted_on_in(stream)))
     }
 
     /// Keeps what was said of taps that share the traffic where all that came later does not contradict.
@@ -275,8 +293,9 @@ impl Taps {
             (None, Some(last)) => drop(self.by_end.insert((last, at))),
             (None, None) => {}
         }
-        let (name, path) = (stream.tap.clone(), stream.path().to_owned());
-        self.open.push(Open { name, path, last, stream: Some(stream), set_aside: Vec::new(), assumed, divided });
+        let (name, path, names) = (stream.tap.clone(), stream.path().to_owned(), stream.names(End::Last));
+        let (stream, set_aside) = (Some(stream), Vec::new());
+        self.open.push(Open { name, path, names, last, stream, set_aside, assumed, divided });
     }
 }
 
@@ -286,10 +305,6 @@ fn lasts(spans: &[CaptureSpan]) -> i64 {
         (Some(first), Some(last)) => last.since(first).unwrap_or(0),
         _ => 0,
     }
-}
-
-fn common_prefix(a: &str, b: &str) -> usize {
-    a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count()
 }
 
 /// A file name without its folder and extensions.

@@ -1,6 +1,8 @@
 //! A run: every capture is analysed into a state of its own, states of one tap are merged in time order, as soon as their neighbours
 //! are known, and the report is made of the taps.
 
+mod named;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,11 +69,7 @@ fn take_in(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
         // Files of a rotation in their order, so that each is folded as soon as it is read.
         named.sort_by_cached_key(|named| CountedName::of(&named.path().to_string_lossy()));
     }
-    if jobs > 1 && named.len() >= MANY * jobs && run.resolved.is_some() {
-        run.side_by_side(&named);
-    } else {
-        run.all(&named);
-    }
+    run.each(&named);
     let settings = run.resolved.unwrap_or_else(|| settings.resolve(Timestamp::UNKNOWN));
     let mut errors = run.errors;
     let order: HashMap<&Path, usize> = inputs.iter().map(|input| input.source.name()).zip(0..).collect();
@@ -125,6 +123,15 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
+    /// Side by side where there are many, else one after another.
+    fn each(&mut self, named: &[Named<'_>]) {
+        if self.jobs > 1 && named.len() >= MANY * self.jobs && self.resolved.is_some() {
+            self.side_by_side(named);
+        } else {
+            self.all(named);
+        }
+    }
+
     /// One after another, each on all threads.
     fn all(&mut self, named: &[Named<'_>]) {
         for named in named {
@@ -135,7 +142,11 @@ impl Run<'_> {
                 Named::Alone(input) => {
                     self.one(input);
                 }
-                Named::Tap(name, inputs) => self.merged(name, inputs),
+                Named::Tap(name, inputs) => {
+                    if !self.in_turn(inputs) {
+                        self.merged(name, inputs);
+                    }
+                }
             }
         }
     }
@@ -204,7 +215,7 @@ impl Run<'_> {
         }
     }
 
-    /// Analyses a capture that no `--tap` names; whether it is damaged.
+    /// Analyses a capture by itself; whether it is damaged.
     fn one(&mut self, input: &Input) -> bool {
         let mut reader = match live::open(&input.source, 0, self.progress) {
             Ok(reader) => reader,
@@ -241,7 +252,7 @@ impl Run<'_> {
         if self.progress.interrupted() {
             reader.forgive_cut();
         }
-        self.keep(None, state, &[&reader]);
+        self.keep(input.tap.clone(), state, &[&reader]);
         reader.info().damage.is_some()
     }
 
@@ -293,27 +304,6 @@ impl Run<'_> {
             !progress.interrupted()
         });
         (reader, begun.unwrap_or_else(|| self.begin(Timestamp::UNKNOWN)).finish(1))
-    }
-
-    /// Analyses the captures of a named tap as one stream, frame by frame in time order.
-    fn merged(&mut self, name: &str, inputs: &[(usize, &Input)]) {
-        let mut merge = crate::engine::rotation::interleave::Interleave::open(inputs, &mut self.errors, self.progress);
-        if merge.is_empty() {
-            return;
-        }
-        let mut observer = self.begin(merge.first_time());
-        observer.interleave_captures();
-        while !self.progress.interrupted() && merge.next(&mut self.errors, |frame| observer.observe(frame)) {
-            if let Some(reader) = merge.current() {
-                self.tell(reader);
-            }
-        }
-        let mut readers = merge.into_readers();
-        if self.progress.interrupted() {
-            readers.iter_mut().for_each(CaptureReader::forgive_cut);
-        }
-        let state = observer.finish(readers.len());
-        self.keep(Some(name.to_owned()), state, &readers.iter().collect::<Vec<_>>());
     }
 
     /// Reports what was read so far, of a capture that is being read too, where that is wanted now.

@@ -45,6 +45,8 @@ pub struct Repeat {
     pub digest: u128,
     /// The tap that was named for it.
     pub(super) tap: Option<String>,
+    /// It was here by the same path.
+    pub(super) is_known: bool,
 }
 
 /// An input that could not be read.

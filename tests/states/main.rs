@@ -9,6 +9,7 @@ mod kinds;
 mod lanes;
 mod layouts;
 mod merge_laws;
+mod namings;
 mod nights;
 mod parts;
 mod rotations;

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::stream::Stream;
-use crate::analysis::MEMORY_LIMIT;
+use super::stream::{End, Stream};
+use crate::analysis::{MEMORY_LIMIT, Succession};
 use crate::engine::state::Repeat;
-use crate::model::counted_name::CountedName;
+use crate::model::counted_name::SeriesName;
 
 /// The tap that was named for a piece, and its digest.
 type PieceKey = (Option<String>, u128);
@@ -20,8 +20,8 @@ pub(in crate::engine) struct Streams {
     held: BTreeMap<u64, Stream>,
     next: u64,
     of_piece: HashMap<PieceKey, u64>,
-    /// By the tap and the text of the name: the name of each stream's first file.
-    rotations: HashMap<Rotation, BTreeSet<(CountedName, u64)>>,
+    /// By the tap and the text of the name: the names of each stream's first file.
+    rotations: HashMap<Rotation, BTreeSet<(SeriesName, u64)>>,
     /// Streams that were changed since they were settled.
     unsettled: BTreeSet<u64>,
     /// Octets of memory that each takes, about, and all of them.
@@ -30,6 +30,9 @@ pub(in crate::engine) struct Streams {
     /// What they may take together, where that was set.
     limit: Option<u64>,
 }
+
+/// Of the names next to one in its series, so many are looked at: those of other ports, and copies in another style.
+const NEARBY: usize = 8;
 
 /// What a stream that comes holds of what is here.
 enum Known {
@@ -128,18 +131,19 @@ impl Streams {
     pub(in crate::engine) fn repeats(&self, stream: &Stream) -> Vec<Repeat> {
         let pieces = stream.by_piece().filter(|(_, facts, _)| facts.iter().any(|facts| facts.capture.frames > 0));
         let here = pieces.filter(|(digest, ..)| self.of_piece.contains_key(&(stream.tap.clone(), *digest)));
-        here.map(|(digest, facts, _)| Repeat {
-            path: facts.first().map_or_else(String::new, |facts| facts.capture.path.clone()),
-            digest,
-            tap: stream.tap.clone(),
+        here.map(|(digest, facts, _)| {
+            let path = facts.first().map_or_else(String::new, |facts| facts.capture.path.clone());
+            let tap = stream.tap.clone();
+            let is_known = self.paths(&(tap.clone(), digest)).contains(&path);
+            Repeat { path, digest, tap, is_known }
         })
         .collect()
     }
 
-    /// Notes that a capture that is here came again.
+    /// Notes that a capture that is here came again by a name that it has. Of another name it is noted when it is taken in.
     pub(in crate::engine) fn note(&mut self, repeat: &Repeat) {
         let id = self.of_piece.get(&(repeat.tap.clone(), repeat.digest));
-        if let Some(held) = id.and_then(|id| self.held.get_mut(id))
+        if let Some(held) = id.filter(|_| repeat.is_known).and_then(|id| self.held.get_mut(id))
             && let Some(piece) = held.pieces.iter_mut().find(|piece| piece.digest == repeat.digest)
         {
             piece.again.insert(repeat.path.clone());
@@ -185,10 +189,20 @@ impl Streams {
     }
 
     fn note_again(&mut self, stream: &Stream) {
+        let mut renamed = BTreeSet::new();
         for (digest, facts, again) in stream.by_piece() {
             let key = (stream.tap.clone(), digest);
             let known = self.paths(&key);
-            let Some(held) = self.of_piece.get(&key).and_then(|id| self.held.get_mut(id)) else { continue };
+            let paths = || facts.iter().map(|facts| &facts.capture.path).chain(again);
+            if paths().all(|path| known.contains(path)) {
+                continue;
+            }
+            let Some(id) = self.of_piece.get(&key).copied() else { continue };
+            // The names of its first file may change: they are taken out before.
+            if renamed.insert(id) {
+                self.unname(id);
+            }
+            let Some(held) = self.held.get_mut(&id) else { continue };
             if let [facts] = facts
                 && !known.contains(&facts.capture.path)
             {
@@ -198,16 +212,23 @@ impl Streams {
                 piece.again.extend(again.iter().cloned());
             }
         }
+        renamed.into_iter().for_each(|id| self.fold_anew(id));
+    }
+
+    /// Folds a stream whose names changed with the neighbours that it has by them.
+    fn fold_anew(&mut self, id: u64) {
+        let unsettled = self.unsettled.contains(&id);
+        let Some(stream) = self.remove(id) else { return };
+        let key = stream.pieces.first().map(|piece| (stream.tap.clone(), piece.digest));
+        self.add(stream);
+        if let Some(id) = key.filter(|_| unsettled).and_then(|key| self.of_piece.get(&key)) {
+            self.unsettled.insert(*id);
+        }
     }
 
     /// Adds a stream, folded with its neighbours.
     fn add(&mut self, stream: Stream) {
-        let Some((first, last)) = stream.names() else { return self.keep(stream) };
-        let names = self.rotations.get(&(stream.tap.clone(), first.text.clone()));
-        let before = names.and_then(|names| names.range(..(first, 0)).next_back()).map(|(_, id)| *id);
-        let after = names.and_then(|names| names.range((last, u64::MAX)..).next()).map(|(_, id)| *id);
-        let before = before.and_then(|id| Some((id, self.held.get(&id)?.followed_by(&stream)?)));
-        let after = after.and_then(|id| Some((id, stream.followed_by(self.held.get(&id)?)?)));
+        let (before, after) = (self.before(&stream), self.after(&stream));
         let id = before.or(after).map(|(id, _)| id);
         self.index(&stream, id);
         let mut whole = stream;
@@ -267,14 +288,47 @@ impl Streams {
         }
     }
 
-    /// Takes the name of a stream's first file out, or in.
+    /// Takes the names of a stream's first file out, or in.
     fn rename(&mut self, stream: &Stream, old: Option<u64>, new: Option<u64>) {
-        let Some((first, _)) = stream.names() else { return };
-        let names = self.rotations.entry((stream.tap.clone(), first.text.clone())).or_default();
-        if let Some(old) = old {
-            names.remove(&(first.clone(), old));
+        for name in stream.names(End::First) {
+            let names = self.rotations.entry((stream.tap.clone(), name.name.text.clone())).or_default();
+            if let Some(old) = old {
+                names.remove(&(name.clone(), old));
+            }
+            names.extend(new.map(|new| (name, new)));
         }
-        names.extend(new.map(|new| (first, new)));
+    }
+
+    fn unname(&mut self, id: u64) {
+        if let Some(held) = self.take(id) {
+            self.rename(&held, Some(id), None);
+            self.put(id, held);
+        }
+    }
+
+    /// The stream that this one goes on from for certain, and how.
+    fn before(&self, stream: &Stream) -> Option<(u64, Succession)> {
+        let names = stream.names(End::First);
+        let mut known = names.iter().filter_map(|name| Some((name, self.series(stream, name)?)));
+        known.find_map(|(name, series)| {
+            let mut nearby = series.range(..(name.clone(), 0)).rev().take(NEARBY).map(|(_, id)| *id);
+            nearby.find_map(|id| Some((id, self.held.get(&id)?.followed_by(stream)?)))
+        })
+    }
+
+    /// The stream that goes on from this one for certain, and how.
+    fn after(&self, stream: &Stream) -> Option<(u64, Succession)> {
+        let names = stream.names(End::Last);
+        let mut known = names.iter().filter_map(|name| Some((name, self.series(stream, name)?)));
+        known.find_map(|(name, series)| {
+            let mut nearby = series.range((name.clone(), u64::MAX)..).take(NEARBY).map(|(_, id)| *id);
+            nearby.find_map(|id| Some((id, stream.followed_by(self.held.get(&id)?)?)))
+        })
+    }
+
+    /// The names beside which one stands.
+    fn series(&self, stream: &Stream, name: &SeriesName) -> Option<&BTreeSet<(SeriesName, u64)>> {
+        self.rotations.get(&(stream.tap.clone(), name.name.text.clone()))
     }
 
     fn remove(&mut self, id: u64) -> Option<Stream> {

@@ -10,7 +10,7 @@ use twox_hash::XxHash3_128;
 use crate::analysis::finish::CaptureFacts;
 use crate::analysis::{Border, CaptureSpan, MergeError, StreamState, Succession};
 use crate::model::Timestamp;
-use crate::model::counted_name::CountedName;
+use crate::model::counted_name::{SeriesName, SeriesStep};
 
 /// The longest pause between files whose names count on.
 const COUNTED_PAUSE_NS: i64 = 1_000_000_000;
@@ -42,6 +42,13 @@ pub(in crate::engine) struct Piece {
     captures: u64,
     /// Paths of captures with the same frames.
     pub(in crate::engine) again: BTreeSet<String>,
+}
+
+/// An end of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::engine) enum End {
+    First,
+    Last,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -106,19 +113,31 @@ impl Stream {
         spans.get(spans.len().saturating_sub(count)..).unwrap_or_default()
     }
 
-    /// The capture of the first or the last piece, where that has only one: its name, its span.
-    fn end(&self, last: bool) -> Option<(CountedName, &CaptureSpan)> {
-        let piece = if last { self.pieces.last() } else { self.pieces.first() };
-        piece.filter(|piece| piece.captures == 1 && self.part.is_none())?;
+    /// The first or the last piece with its span, where it has only one capture and may be a part of a rotation.
+    fn end(&self, end: End) -> Option<(&Piece, &CaptureSpan)> {
         let spans = self.state.captures();
-        let span = if last { spans.last() } else { spans.first() };
-        let path = if last { self.last_path() } else { self.path() };
-        Some((CountedName::of(path), span?))
+        let (piece, span) = match end {
+            End::First => (self.pieces.first()?, spans.first()?),
+            End::Last => (self.pieces.last()?, spans.last()?),
+        };
+        (piece.captures == 1 && self.part.is_none()).then_some((piece, span))
     }
 
-    /// The names of its first and its last file, where it may be a part of a rotation.
-    pub(in crate::engine) fn names(&self) -> Option<(CountedName, CountedName)> {
-        Some((self.end(false)?.0, self.end(true)?.0))
+    /// The names of its first or its last file, where it may be a part of a rotation: its own and those of its copies, so that it does
+    /// not matter which of them came first.
+    pub(in crate::engine) fn names(&self, end: End) -> BTreeSet<SeriesName> {
+        let path = match end {
+            End::First => self.path(),
+            End::Last => self.last_path(),
+        };
+        let known = self.end(end).into_iter();
+        known.flat_map(|(piece, _)| piece.again.iter().map(String::as_str).chain([path])).map(SeriesName::of).collect()
+    }
+
+    /// How the names of `next` follow those of this stream.
+    pub(in crate::engine) fn name_steps(&self, next: &Self) -> Vec<SeriesStep> {
+        let (own, later) = (self.names(End::Last), next.names(End::First));
+        own.iter().flat_map(|own| later.iter().filter_map(|later| own.step_to(later))).collect()
     }
 
     fn head(&self) -> Cow<'_, Border> {
@@ -140,20 +159,27 @@ impl Stream {
     /// next one, within a second; or its name is the next one and the numbers go on, whatever the clock did between them. It is a rule over
     /// the two files at the border alone, so that it holds or not whatever was folded before.
     pub(in crate::engine) fn followed_by(&self, next: &Self) -> Option<Succession> {
-        let ((own_name, own), (next_name, later)) = (self.end(true)?, next.end(false)?);
+        let ((_, own), (_, later)) = (self.end(End::Last)?, next.end(End::First)?);
         let ((_, last), (first, _)) = (own.times?, later.times?);
-        let counts = own_name.counts_on_to(&next_name);
+        let mut steps = self.name_steps(next);
+        steps.retain(|step| step.is_alike);
+        if self.tap != next.tap || steps.is_empty() {
+            return None;
+        }
+        let counts = steps.iter().any(|step| step.is_next);
         let usual = own.longest_pause_ns().max(later.longest_pause_ns()).max(if counts { COUNTED_PAUSE_NS } else { 0 });
         // Where a file may be missing, hardly any time has room for it.
         let shortest = |span: &CaptureSpan| span.times.and_then(|(first, last)| last.since(first)).unwrap_or(0) / 100;
-        let room = own_name.leaves_room(&next_name);
+        let room = steps.iter().all(|step| step.leaves_room);
         let usual = if room { usual.min(shortest(own)).min(shortest(later)) } else { usual };
         let near = first.since(last).is_some_and(|pause| (0..=usual).contains(&pause));
-        if self.tap != next.tap || own_name.text != next_name.text || own_name >= next_name || !near && !counts {
+        if !near && !counts {
             return None;
         }
         let succession = self.succession(next);
-        (succession.is_close() || near && succession.parallel == 0 && counts).then_some(succession)
+        // Without numbers, the counter must be that of the files.
+        let counts_files = steps.iter().any(|step| step.is_next && step.is_last);
+        (succession.is_close() || near && succession.parallel == 0 && counts_files).then_some(succession)
     }
 
     /// Appends the stream that follows as `succession` says. The state should be settled afterwards.

@@ -1,6 +1,10 @@
 //! File names that count on: `trace.pcap3` after `trace.pcap2`, `cap_00002_20261122.pcap.gz` after `cap_00001_20261121.pcap`.
 
+mod series;
+
 use std::path::Path;
+
+pub(crate) use series::{SeriesName, SeriesStep};
 
 /// Suffixes that a compressed file has after its own name.
 const COMPRESSED: [&str; 6] = [".gz", ".zst", ".zstd", ".xz", ".bz2", ".lz4"];
@@ -50,30 +54,28 @@ impl CountedName {
         Self { text, numbers }
     }
 
-    /// Whether `next` is the name of the file that a counter writes after this one: the first number that differs is one more.
-    pub(crate) fn counts_on_to(&self, next: &Self) -> bool {
-        self.step_to(next).is_some_and(|step| step.from.checked_add(1) == Some(step.to))
-    }
-
-    /// Whether a counter leaves a number free between this name and `next`, which may be that of another file. Dates and times are no counters.
-    pub(crate) fn leaves_room(&self, next: &Self) -> bool {
-        /// More digits are a date or a time.
-        const DIGITS: usize = 5;
-        /// Year, month and day alone are so many numbers, with the one that a name without a number at its end stands for.
-        const DATE: usize = 4;
-        let digits = |place: usize| next.numbers.get(place).map_or(0, |number| number.0);
-        let is_counter =
-            |step: &NameStep| digits(step.place) <= DIGITS && (step.place == 0 || self.numbers.len() < DATE);
-        self.step_to(next).is_some_and(|step| is_counter(&step) && step.to.saturating_sub(step.from) > 1)
+    /// How many numbers differ from those of `other`; `None` where the texts do.
+    pub(crate) fn differing(&self, other: &Self) -> Option<usize> {
+        let same = self.text == other.text;
+        same.then(|| self.numbers.iter().zip(&other.numbers).filter(|(own, other)| own != other).count())
     }
 
     /// The first number that differs; `None` where the texts do, or no number.
     pub(crate) fn step_to(&self, next: &Self) -> Option<NameStep> {
+        self.steps_to(next).next()
+    }
+
+    /// All numbers that differ, in their order.
+    fn steps_to<'n>(&'n self, next: &'n Self) -> impl Iterator<Item = NameStep> + 'n {
         let value = |number: &Number| if number.0 == 0 { Some(0) } else { number.1.parse::<u128>().ok() };
         let same = self.text == next.text && self.numbers.len() == next.numbers.len();
-        let mut numbers = self.numbers.iter().zip(&next.numbers).enumerate().filter(|_| same);
-        let (place, (own, next)) = numbers.find(|(_, (own, next))| own != next)?;
-        Some(NameStep { place, from: value(own)?, to: value(next)? })
+        let numbers = self.numbers.iter().zip(&next.numbers).enumerate().filter(move |_| same);
+        // A number too large to be read differs in an unknown way.
+        numbers.filter(|(_, (own, next))| own != next).map(move |(place, (own, next))| NameStep {
+            place,
+            from: value(own).unwrap_or(u128::MAX),
+            to: value(next).unwrap_or(u128::MAX),
+        })
     }
 }
 
@@ -94,27 +96,6 @@ pub(crate) fn digits(path: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn counts(own: &str, next: &str) -> bool {
-        CountedName::of(own).counts_on_to(&CountedName::of(next))
-    }
-
-    #[test]
-    fn names_of_rotations_count_on() {
-        for (own, next) in [
-            ("t.pcap", "t.pcap1"),
-            ("t.pcap9", "t.pcap10"),
-            ("a/rot-00009.pcap", "a/rot-00010.pcap"),
-            ("rot-1.pcap", "rot-2.pcap.gz"),
-            ("rot-1.pcap.zst", "rot-2.pcap.zst"),
-            ("cap_00003_20261122060000.pcap", "cap_00004_20261122060100.pcap"),
-            ("99999999999999999999999999999999999998", "99999999999999999999999999999999999999"),
-        ] {
-            assert!(counts(own, next), "{own} {next}");
-            assert!(!counts(next, own), "{next} {own}");
-            assert!(CountedName::of(own) < CountedName::of(next), "{own} {next}");
-        }
-    }
-
     #[test]
     fn digits_are_those_of_the_numbers() {
         for path in ["a1/cap_00003_20261122060000.pcap.gz", "t.pcap", "t.pcap9", "-", "007"] {
@@ -125,17 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn other_names_do_not() {
-        for (own, next) in [
-            ("t.pcap1", "t.pcap3"),
-            ("a/t.pcap1", "b/t.pcap2"),
-            ("west1.pcap", "east2.pcap"),
-            ("t.pcap", "t.pcap.gz"),
-            ("cap-20261122.pcap", "cap-20261124.pcap"),
-            ("t1-5.pcap", "t1-5.pcap"),
-            ("-", "-"),
-        ] {
-            assert!(!counts(own, next), "{own} {next}");
-        }
+    fn numbers_that_differ_are_counted_where_the_text_is_the_same() {
+        let differing = |own: &str, other: &str| CountedName::of(own).differing(&CountedName::of(other));
+        assert_eq!(differing("20261126-1210-west.pcap", "20261126-1220-west.pcap"), Some(1));
+        assert_eq!(differing("eth0_00001.pcap", "eth1_00002.pcap"), Some(2));
+        assert_eq!(differing("t1.pcap", "t01.pcap.gz"), Some(0));
+        assert_eq!(differing("20261126-1210-west.pcap", "20261126-1220-east.pcap"), None);
     }
 }
