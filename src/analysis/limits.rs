@@ -77,6 +77,8 @@ pub(crate) const ENTRY_BYTES: usize = 192;
 pub(crate) const SA_BIN_BYTES: usize = 64;
 /// And of a direction of an SA beyond the first 64 of the tap.
 pub(crate) const WAY_BYTES: usize = 16;
+/// And of a frame of the window of copies that is kept for the span before.
+pub(crate) const HEAD_FRAME_BYTES: usize = 512;
 /// Octets that a state takes with nothing in it, about.
 pub(crate) const STATE_BYTES: usize = 16 << 10;
 

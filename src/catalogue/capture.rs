@@ -251,13 +251,15 @@ pub(super) const LAYOUT: Entry = Entry {
 pub(super) const HOLE: Entry = Entry {
     code: "capture-hole",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "note where neither sequence numbers nor file names show that something is missing",
     title: "A time without capture between two files of one tap",
-    meaning: "Files of one rotation do not join: between the end of one and the start of the next something is missing. Sequence gaps at that \
-              place are missing files rather than loss.",
+    meaning: "Files of one rotation do not join: the pause between the end of one and the start of the next is longer than the tap's other pauses, or as \
+              many sequence numbers are missing as would have been sent in it. Sequence gaps at that place are then missing files rather than \
+              loss. The evidence says what the numbers and the names of the files show.",
     causes: &[
         "A file of the rotation is missing or was overwritten (`tcpdump -W`).",
         "The capture was stopped and started again.",
+        "Nothing was sent, or an outage lost the packets.",
     ],
     remedy: &["Give all files of the rotation.", "If the pause is real, report the parts apart."],
     lines: &[],

@@ -26,5 +26,6 @@ pub use pairing::{Matched, PairInputs, PairSink, pair};
 pub use run::{Analysed, analyse, cores, run, watch};
 pub use state::dir::{Held, Item, ItemOutcome, StateDir};
 pub use state::index::RecordIndex;
+pub use state::running::OpenRun;
 pub use state::{Repeat, State};
 pub use trials::{Benchmark, TrialsInputs, trials};

@@ -7,6 +7,7 @@
 pub(super) mod dir;
 mod file;
 pub(super) mod index;
+pub(super) mod running;
 mod slices;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -99,36 +100,40 @@ impl State {
         }
     }
 
-    /// Takes in another state. The same part twice counts once.
-    ///
-    /// # Errors
-    /// Where the two were made with different settings, or a part of a stream is there twice with different content;
-    /// nothing is taken in then.
-    pub fn merge(&mut self, other: Self) -> Result<(), String> {
-        let Self { settings, streams, slices, expectation: _, unread, missing } = other;
-        if let (Some(own), Some(theirs)) = (&self.settings, &settings)
-            && let Some(difference) = own.difference(theirs)
-        {
-            return Err(format!(
-                "made with different settings than the states before it ({difference}); make one of them again. Nothing was merged."
+    /// Why another state cannot be taken in, in words. One that shares a part of what it folded may be taken in once the rest of it is here.
+    #[must_use]
+    pub fn refusal(&self, other: &Self) -> Option<String> {
+        if let Some(difference) = self.difference(other) {
+            return Some(format!(
+                "made with different settings than the states before it ({difference}); make one of them again"
             ));
         }
-        let streams = streams.into_streams();
-        let numbered = streams.iter().any(|stream| stream.part.is_some());
+        let numbered = other.streams.iter().any(|stream| stream.part.is_some());
         let parts = if numbered { self.streams.parts() } else { HashSet::new() };
-        for stream in &streams {
+        other.streams.iter().find_map(|stream| {
             let known = stream.part.is_some_and(|part| parts.contains(&(stream.tap.as_deref(), part)));
             if known && !self.streams.holds(stream) {
-                return Err(format!(
-                    "part {} of stream {} is here with other content than in a state before it. Nothing was merged.",
+                return Some(format!(
+                    "part {} of stream {} is here with other content than in a state before it",
                     stream.part.unwrap_or(0),
                     stream.tap.as_deref().unwrap_or("without a name")
                 ));
             }
-            if let Some(why) = self.streams.refusal(stream) {
-                return Err(why);
-            }
+            self.streams.refusal(stream)
+        })
+    }
+
+    /// Takes in another state. The same part twice counts once.
+    ///
+    /// # Errors
+    /// Where the two were made with different settings, a part of a stream is there twice with different content, or a file is in both
+    /// folded with other files each time; nothing of the other state is taken in then.
+    pub fn merge(&mut self, other: Self) -> Result<(), String> {
+        if let Some(why) = self.refusal(&other) {
+            return Err(why);
         }
+        let Self { settings, streams, slices, expectation: _, unread, missing } = other;
+        let streams = streams.into_streams();
         self.settings = self.settings.take().or(settings);
         streams.into_iter().for_each(|stream| self.streams.insert(stream));
         slices.into_vec().into_iter().for_each(|slice| self.slices.insert(slice));

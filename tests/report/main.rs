@@ -17,6 +17,7 @@ mod doubts;
 mod filters;
 mod frames;
 mod generated;
+mod holes;
 mod inference;
 mod occurrences;
 mod random;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::build::{Noise, R1, R2, START, esp};
+use crate::support::build::{Noise, R1, R2, START, esp, in_fragments};
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{at, items, number, scratch, spiglass, text, write_file};
 
@@ -89,6 +89,66 @@ fn files_whose_numbers_go_on_are_one_rotation_whatever_the_clock_did() {
             let dir = scratch(&format!("clock-steps-{which}-{step}"));
             let files = files(&dir, &frames, |at| (name(at), ahead(at)));
             whole(&dir, files);
+        }
+    }
+}
+
+/// Rates over a clock that was set back do not depend on where the file was cut.
+#[test]
+fn rates_are_the_same_whether_a_file_ends_where_the_clock_was_set_back_or_not() {
+    let dir = scratch("clock-steps-rates");
+    let mut frames = frames(1..601);
+    frames[600..].iter_mut().for_each(|out| out.time_ns -= 3 * SECOND as u64);
+    let whole = write_file(&dir, "whole.pcap", &plain_pcap(&frames));
+    let whole = run("report", &[whole]);
+    for cut in [600, 300, 900, 601] {
+        let files = [&frames[..cut], &frames[cut..]].into_iter().zip(["r-1.pcap", "r-2.pcap"]);
+        let files: Vec<PathBuf> = files.map(|(part, name)| write_file(&dir, name, &plain_pcap(part))).collect();
+        let report = run("report", &files);
+        for direction in ["rates.directions.0", "rates.directions.1"] {
+            for field in ["frames_per_s", "seconds", "l1_bps", "basis"] {
+                let place = format!("{direction}.{field}");
+                assert!(!at(&report, &place).is_null(), "{cut}, {place}");
+                assert_eq!(at(&report, &place), at(&whole, &place), "{cut}");
+            }
+        }
+        for sa in ["sas.0.rate", "sas.1.rate"] {
+            assert_eq!(at(&report, sa), at(&whole, sa), "{cut}");
+        }
+    }
+}
+
+/// How far fragments come behind later ones does not depend on how their files are grouped.
+#[test]
+fn fragments_behind_the_clock_are_the_same_in_every_grouping() {
+    let dir = scratch("clock-steps-fragments");
+    let mut noise = Noise(7);
+    let trains = (0..60u32).flat_map(|n| {
+        let packet = esp(R1, R2, 7, n + 1, &noise.bytes(1_400));
+        in_fragments(&packet, 800).into_iter().map(move |data| (n, data)).collect::<Vec<_>>()
+    });
+    // Back by 51 ms after each third.
+    let frames: Vec<Out> = trains
+        .map(|(n, data)| Out::whole(START + u64::from(n) * MS as u64 - u64::from(n / 20) * 51 * MS as u64, data))
+        .collect();
+    let why = |report: &Value| report["degraded_why"].to_string();
+    let mut known = None;
+    for size in [120, 60, 40, 30, 7] {
+        let files: Vec<PathBuf> = frames
+            .chunks(size)
+            .enumerate()
+            .map(|(at, part)| write_file(&dir, &format!("f{size}.pcap{at:02}"), &plain_pcap(part)))
+            .collect();
+        let mut states: Vec<PathBuf> = Vec::new();
+        for (at, file) in files.iter().enumerate() {
+            let state = dir.join(format!("{size}-{at}.state"));
+            spiglass(&["partial", "-q", "-o", state.to_str().expect("UTF-8"), file.to_str().expect("UTF-8")]).expect(0);
+            states.push(state);
+        }
+        for report in [run("report", &files), run("merge", &states)] {
+            let said = why(&report).replace(&format!("f{size}"), "f");
+            assert!(said.contains("fragments come up to"), "{said}");
+            assert_eq!(known.get_or_insert_with(|| said.clone()), &said, "{size}");
         }
     }
 }

@@ -163,6 +163,31 @@ fn a_damaged_state_is_named_and_not_believed() {
     }
 }
 
+/// A capture of simple packet blocks, which have no time.
+fn untimed(octet: u8) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, body, &length].concat()
+    };
+    let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &1u16.to_le_bytes(), &0u16.to_le_bytes(), &[0xff; 8]].concat();
+    let packet = [&64u32.to_le_bytes()[..], &[octet; 64]].concat();
+    [block(0x0a0d_0d0a, &section), block(1, &[1, 0, 0, 0, 0, 0, 4, 0]), block(3, &packet)].concat()
+}
+
+#[test]
+fn captures_without_times_are_the_same_only_where_their_octets_agree() {
+    let dir = scratch("states-untimed");
+    let file = |name: &str, octet: u8| support::write_file(&dir, name, &untimed(octet));
+    let (one, two) = (file("one.pcapng", 1), file("two.pcapng", 2));
+    let states = [state(&[one.clone()], dir.join("one.state")), state(&[two.clone()], dir.join("two.state"))];
+    let merged = spiglass(&["merge", "--format", "json", path(&states[0]), path(&states[1])]).expect(0);
+    assert_eq!(support::number(&merged.json(), "totals.frames"), 2);
+    assert!(spiglass(&["report", "--format", "json", path(&one), path(&two)]).expect(0).stdout == merged.stdout);
+    let again = state(&[one], dir.join("again.state"));
+    let merged = spiglass(&["merge", "--format", "json", path(&states[0]), path(&again)]).expect(2);
+    assert_eq!(support::number(&merged.json(), "totals.frames"), 1);
+}
+
 /// A capture that could not be read stays visible, however many states and merges it went through.
 #[test]
 fn what_could_not_be_read_is_missing_from_every_merge() {

@@ -191,6 +191,17 @@ fn states_that_follow_each_other_on_standard_input_are_merged() {
     let run = merge(&joined).expect(2);
     assert_eq!(run.json()["run"]["unreadable"], 1, "{run}");
     assert_eq!(run.json()["run"]["read"], 4);
+    // Nor does one that was cut, in its body or in its head, however many octets of the next one it claims.
+    let states: Vec<Vec<u8>> =
+        files[..3].iter().map(|file| spiglass(&["partial", path(file)]).expect(0).stdout).collect();
+    for left in [states[1].len() / 2, states[1].len() - 1, 40, 30, 20] {
+        let run = merge(&[&states[0][..], &states[1][..left], &states[2]].concat()).expect(2);
+        assert_eq!(run.json()["run"]["read"], 2, "{left}: {run}");
+        assert!(run.stderr.contains(&format!("{left} bytes were skipped")), "{left}: {run}");
+        // At the end nothing follows.
+        let run = merge(&[&states[0][..], &states[1][..left]].concat()).expect(2);
+        assert_eq!((&run.json()["run"]["read"], &run.json()["run"]["unreadable"]), (&1.into(), &1.into()), "{run}");
+    }
     // The same state twice is an error, unless that is allowed; it counts once.
     let state = spiglass(&["partial", path(&files[0])]).expect(0).stdout;
     let run = merge(&[&state[..], &state].concat()).expect(2);

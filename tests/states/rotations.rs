@@ -227,12 +227,24 @@ fn captures_that_differ_in_what_they_carry_are_not_the_same() {
 }
 
 #[test]
-fn states_that_share_a_part_of_what_was_folded_are_refused() {
+fn states_that_share_a_part_of_what_was_folded_are_left_out() {
     let dir = scratch("rotations-shared");
     let files = rotated(&dir, &frames(4, 600, false), 3, |at| format!("s{at}.pcap"));
     let (first, second) = (state(dir.join("a.state"), &files[..2]), state(dir.join("b.state"), &files[1..]));
-    let run = run("merge", &["--format", "json"], &[first, second]).expect(2);
-    assert!(run.stderr.contains("s1.pcap is here twice") && run.stdout.is_empty(), "{run}");
+    // Whatever the order of arguments it is the same one, and the rest is reported.
+    let other = state(dir.join("c.state"), &[write_file(&dir, "z.pcap", &plain_pcap(&frames(2, 50, false)))]);
+    let (there, back) = ([first.clone(), second.clone(), other.clone()], [other, second, first]);
+    for options in [&["--format", "json"][..], &["--allow-duplicate", "--format", "json"]] {
+        let merged = run("merge", options, &there).expect(2);
+        assert!(
+            merged.stderr.contains("b.state: ") && merged.stderr.contains("s1.pcap is in a state before it, too"),
+            "{merged}"
+        );
+        let report = merged.json();
+        assert_eq!((number(&report, "totals.frames"), text(&report, "exactness")), (450, "degraded"));
+        assert!(report["degraded_why"].to_string().contains("b.state"), "{}", report["degraded_why"]);
+        assert!(run("merge", options, &back).expect(2).stdout == merged.stdout);
+    }
 }
 
 #[test]

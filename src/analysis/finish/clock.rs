@@ -1,8 +1,8 @@
 //! How long something lasted, where the clock of the capture stepped back meanwhile.
 
-use crate::analysis::StreamState;
 use crate::analysis::limits::SECOND_NS;
 use crate::analysis::state::base::seen::Seen;
+use crate::analysis::{CaptureSpan, StreamState, Succession};
 use crate::model::{FramePos, Timestamp};
 
 /// The steps back of a tap's clock.
@@ -19,12 +19,18 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn of(stream: &StreamState) -> Self {
+    /// `borders`: how each capture goes on from the one before it; `None` where both were merged frame by frame.
+    pub(crate) fn of(stream: &StreamState, borders: &[Option<Succession>]) -> Self {
         let span = &stream.span;
         let steps: Vec<_> = span.steps.iter().filter_map(|step| Some((step.pos, step.set_back_ns()?))).collect();
-        // Frames of captures that overlap were merged by time, and their positions are in no order.
-        let times = || span.captures.iter().filter_map(|capture| capture.times);
-        let in_turns = times().zip(times().skip(1)).any(|(own, next)| next.0 < own.1);
+        // Frames of captures that were merged by time have positions in no order. Files that follow each other overlap where the clock was
+        // set back between them; their order is that of their frames.
+        let merged = |at: usize| borders.get(at).is_none_or(Option::is_none);
+        let overlap = |own: &CaptureSpan, next: &CaptureSpan| {
+            own.times.zip(next.times).is_some_and(|((_, end), (begin, _))| begin < end)
+        };
+        let pairs = (1..).zip(span.captures.iter().zip(span.captures.iter().skip(1)));
+        let in_turns = pairs.into_iter().any(|(at, (own, next))| merged(at) && overlap(own, next));
         let fine = stream.rates.iter().filter_map(|(_, direction)| direction.seen.ends().copied());
         let fine =
             fine.flat_map(|ends| [ends.first_time, ends.last_time]).any(|time| time.ns().is_some_and(is_fraction));

@@ -133,7 +133,7 @@ impl<'a> Tap<'a> {
         let mut again = |spi| if spis.insert(spi) { None } else { Some(spi) };
         let shared_spis = sas.iter().filter_map(|sa| again((sa.key.protocol, sa.key.spi))).collect();
         let (name, captures) = (state.name.as_str().into(), state.captures.clone());
-        let clock = Clock::of(stream);
+        let clock = Clock::of(stream, &state.borders);
         let (borders, assumed) = (state.borders.clone(), state.assumed.clone());
         let mut tap = Self {
             name,

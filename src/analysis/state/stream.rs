@@ -1,5 +1,7 @@
 //! The mergeable state of a span of frames of one stream.
 
+mod memory;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::base::span::{CaptureSpan, Span};
@@ -18,8 +20,7 @@ use super::traffic::padding::EthernetPadding;
 use super::traffic::rates::Rates;
 use super::traffic::totals::Totals;
 use crate::analysis::limits::{
-    CLOCK_TOLERANCE_NS, ENTRY_BYTES, FIRST_LISTED, LOOK_EVERY, MAX_SA_BINS, MAX_TOTAL_LISTED, MAX_UDP_CANDIDATES,
-    SA_BIN_BYTES, STATE_BYTES,
+    CLOCK_TOLERANCE_NS, FIRST_LISTED, LOOK_EVERY, MAX_SA_BINS, MAX_TOTAL_LISTED, MAX_UDP_CANDIDATES,
 };
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::settings::Settings;
@@ -290,33 +291,6 @@ impl StreamState {
         (0..MOST_HALVED).find(|&level| listed(level) <= MAX_TOTAL_LISTED).unwrap_or(MOST_HALVED)
     }
 
-    /// Takes in no new keys: what is new is summed.
-    fn close(&mut self) {
-        self.tables.close(self.settings.memory_limit);
-        self.sizes.close();
-    }
-
-    fn weight_with(&self, intervals: usize) -> u64 {
-        let entries = self.tables.len() + self.sizes.len() + self.rates.bins();
-        let bins = self.sa_bins.len() * SA_BIN_BYTES;
-        self.sas.weight(intervals) + (STATE_BYTES + entries * ENTRY_BYTES + bins) as u64
-    }
-
-    /// Octets of memory that the settled state takes, about.
-    #[must_use]
-    pub fn weight(&self) -> u64 {
-        self.weight_with(self.sas.intervals())
-    }
-
-    /// Sets the memory that this state may take of the limit for all, in octets. A state that was read from a file knows no limit.
-    pub fn limit_memory(&mut self, room: u64, limit: u64) {
-        self.settings.memory_limit = limit;
-        self.upkeep.room = room;
-        if self.weight() > room {
-            self.close();
-        }
-    }
-
     /// Brings the state into the one form that equal streams share, after merges.
     pub fn settle(&mut self) {
         // What is folded now lists frames too.
@@ -339,7 +313,7 @@ impl StreamState {
     /// Which limits were hit, one sentence each.
     pub(crate) fn degraded(&self) -> Vec<String> {
         let mut why = self.tables.refusals();
-        why.extend(self.sizes.refusals());
+        why.extend(self.sizes.refusals(self.tables.is_full()));
         why.extend(self.sas.degraded());
         why.extend(self.rates.degraded());
         if self.notices.refused > 0 {
@@ -348,10 +322,11 @@ impl StreamState {
         if self.fragments.refused > 0 {
             why.push(format!("{} fragments beyond the limit on groups were not put together", self.fragments.refused));
         }
-        if self.fragments.behind > 0 {
+        if let Some(back) = self.fragments.stepped_back_ns() {
             why.push(format!(
-                "{} fragments come after the clock stepped back by more than {} ms; packets around the step may be called incomplete",
-                self.fragments.behind,
+                "fragments come up to {} ms before earlier ones, {} ms are followed: the clock stepped back; packets around the step may be \
+                 called incomplete",
+                back / 1_000_000,
                 CLOCK_TOLERANCE_NS / 1_000_000
             ));
         }

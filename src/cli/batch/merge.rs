@@ -13,6 +13,7 @@ use crate::capture::Source;
 use crate::engine::{Held, Repeat, State, StateDir};
 use crate::model::Error;
 use crate::report::csv::Table;
+use crate::report::words::number::count;
 
 pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
@@ -71,10 +72,16 @@ impl Places {
 
 /// Merges states into a report, a state, or both.
 pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
-    let Places { table, sources, missing, state_sink, sink, mut judge } = match Places::of(&args) {
+    let Places { table, mut sources, missing, state_sink, sink, mut judge } = match Places::of(&args) {
         Ok(places) => places,
         Err(error) => return failed(&error),
     };
+    // In the order of their files, whatever the order of arguments: neighbours fold at once, and which of two states that do not go together is
+    // left out is always the same.
+    sources.sort_by_cached_key(|source| {
+        let place = State::place(source);
+        (place.is_none(), place)
+    });
     let mut merged = Merged { memory_limit: args.memory_limit, ..Merged::default() };
     for source in &sources {
         State::each(source, |read| merged.take(source, read));
@@ -135,7 +142,7 @@ fn name_repeats(state: &mut State, repeats: &[(PathBuf, Repeat)], verdict: &mut 
 /// The states that were named, and captures of a folder of states that have none.
 fn named(args: &MergeArgs) -> Result<(Vec<Source>, Vec<Error>), Error> {
     let Some(folder) = &args.state_dir else { return Ok((options::states(args)?, Vec::new())) };
-    let Held { states, unfinished, other_versions } = StateDir::held(folder)?;
+    let Held { states, unfinished, other_versions, open_runs } = StateDir::held(folder)?;
     if other_versions > 0 && !args.run.quiet {
         tell!(
             "spiglass: {}: {other_versions} states are of another version of the format and left out",
@@ -152,7 +159,18 @@ fn named(args: &MergeArgs) -> Result<(Vec<Source>, Vec<Error>), Error> {
         let what = "its analysis was interrupted; run `spiglass partial --state-dir` again".to_owned();
         Error::Format { path: capture, what }
     });
-    Ok((states.into_iter().map(Source::Path).collect(), missing.collect()))
+    let ended = open_runs.into_iter().map(|run| {
+        let captures = count(run.captures as u64, "capture");
+        let what = if run.alive {
+            format!("a run over {captures} still writes into this folder; merge again when it is done")
+        } else {
+            format!(
+                "a run over {captures} into this folder ended before all of them were done; run `spiglass partial --state-dir` again"
+            )
+        };
+        Error::Format { path: folder.clone(), what }
+    });
+    Ok((states.into_iter().map(Source::Path).collect(), missing.chain(ended).collect()))
 }
 
 /// States that were made with the same settings, in one.
@@ -160,6 +178,17 @@ struct Group {
     state: State,
     of: Vec<PathBuf>,
     repeats: Vec<(PathBuf, Repeat)>,
+}
+
+impl Group {
+    /// Takes in a state that is not refused.
+    fn take(&mut self, path: PathBuf, read: State) {
+        self.repeats.extend(self.state.repeats(&read).into_iter().map(|repeat| (path.clone(), repeat)));
+        // It was asked for before.
+        if self.state.merge(read).is_ok() {
+            self.of.push(path);
+        }
+    }
 }
 
 /// What was merged.
@@ -175,16 +204,15 @@ struct Merged {
     groups: Vec<Group>,
     memory_limit: u64,
     errors: Vec<Error>,
-    /// Why nothing can be merged.
-    refused: Option<Error>,
+    /// States that were refused, and the groups that they are of.
+    waiting: Vec<(usize, PathBuf, State)>,
+    /// The first state that found no room in memory, and how many more did not.
+    no_room: Option<(PathBuf, u64)>,
 }
 
 impl Merged {
     /// Takes in what was read; a state that cannot be read is named, and the report of the others says that it is missing.
     fn take(&mut self, source: &Source, read: Result<State, Error>) {
-        if self.refused.is_some() {
-            return;
-        }
         let name = source.name();
         let read = match read {
             Ok(read) => read,
@@ -199,24 +227,49 @@ impl Merged {
         });
         let Some(group) = self.groups.get_mut(at) else { return };
         if group.state.is_full() {
-            let what = "not merged: the states before it take all memory that --memory-limit allows".to_owned();
-            return self.errors.push(Error::Format { path: name.into(), what });
-        }
-        let repeats = group.state.repeats(&read);
-        // States that do not belong together make no report: nothing is merged.
-        if let Err(what) = group.state.merge(read) {
-            self.refused.get_or_insert(Error::Format { path: name.into(), what });
+            self.no_room.get_or_insert_with(|| (name.into(), 0)).1 += 1;
             return;
         }
-        group.of.push(name.into());
-        group.repeats.extend(repeats.into_iter().map(|repeat| (name.into(), repeat)));
+        // It may be a part of what comes together later.
+        if group.state.refusal(&read).is_some() {
+            return self.waiting.push((at, name.into(), read));
+        }
+        group.take(name.into(), read);
+    }
+
+    /// Takes in the states that are refused no longer, now that all others are here. One that still is belongs to none of them: it is missing
+    /// in the report, as one that cannot be read.
+    fn take_waiting(&mut self) {
+        loop {
+            let waiting = std::mem::take(&mut self.waiting);
+            let before = waiting.len();
+            let mut refused = Vec::new();
+            for (at, path, read) in waiting {
+                let Some(group) = self.groups.get_mut(at) else { continue };
+                match group.state.refusal(&read) {
+                    Some(why) => {
+                        refused.push(Error::Format { path: path.clone(), what: format!("{why}. It was left out") });
+                        self.waiting.push((at, path, read));
+                    }
+                    None => group.take(path, read),
+                }
+            }
+            if self.waiting.len() == before {
+                self.waiting.clear();
+                return self.errors.extend(refused);
+            }
+        }
     }
 
     /// The states that most were made like. Where no settings are those of more than half, which ones were meant is not known.
     fn decide(mut self) -> Result<Taken, Error> {
-        if let Some(error) = self.refused {
-            return Err(error);
+        if let Some((path, states)) = self.no_room.take() {
+            let more = states.saturating_sub(1);
+            let more = if more > 0 { format!(", nor were {}", count(more, "further state")) } else { String::new() };
+            let what = format!("not merged{more}: the states before it take all memory that --memory-limit allows");
+            self.errors.push(Error::Format { path, what });
         }
+        self.take_waiting();
         let all: usize = self.groups.iter().map(|group| group.of.len()).sum();
         self.groups.sort_by_key(|group| std::cmp::Reverse(group.of.len()));
         let mut groups = self.groups.into_iter();

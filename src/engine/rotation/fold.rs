@@ -93,8 +93,7 @@ impl Streams {
     pub(in crate::engine) fn refusal(&self, stream: &Stream) -> Option<String> {
         match self.known(stream) {
             Known::Partly(path) => Some(format!(
-                "{path} is here twice, folded with other files each time; merge states of which none or all files are shared. \
-                 Nothing was merged."
+                "{path} is in a state before it, too, folded with other files each time; merge states of which none or all files are shared"
             )),
             _ => None,
         }

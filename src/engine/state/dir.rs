@@ -15,6 +15,7 @@ use std::thread;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::file::VERSION;
+use super::running::{OpenRun, Running, open_runs};
 use crate::capture::Source;
 use crate::engine::rotation::fold::Streams;
 use crate::engine::{Analysed, Input, Progress, Settings, State, analyse};
@@ -79,6 +80,8 @@ pub struct Held {
     pub unfinished: Vec<PathBuf>,
     /// States of other versions of the format.
     pub other_versions: usize,
+    /// Runs that are not done, or were ended before they were.
+    pub open_runs: Vec<OpenRun>,
 }
 
 /// Which captures have which content, in the order in which they were named.
@@ -113,7 +116,7 @@ impl StateDir {
     /// [`Error::Io`] where it cannot be listed.
     pub fn held(folder: &Path) -> Result<Held, Error> {
         let io = |source| Error::Io { path: folder.into(), source };
-        let mut held = Held::default();
+        let mut held = Held { open_runs: open_runs(folder).map_err(io)?, ..Held::default() };
         let own = format!(".v{VERSION}.state");
         for entry in fs::read_dir(folder).map_err(io)? {
             let path = entry.map_err(io)?.path();
@@ -144,6 +147,7 @@ impl StateDir {
         progress: &dyn Progress,
         told: &(dyn Fn(&Item) + Sync),
     ) -> Result<Vec<Item>, Error> {
+        let running = Running::begin(&self.folder, inputs);
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let claims = (Mutex::new(Claims::default()), Condvar::new());
         let worker = || {
@@ -185,6 +189,9 @@ impl StateDir {
         });
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
+        }
+        if let Some(running) = running.filter(|_| done.len() == inputs.len()) {
+            running.done()?;
         }
         done.sort_unstable_by_key(|(at, _)| *at);
         Ok(done.into_iter().map(|(_, item)| item).collect())
@@ -331,7 +338,7 @@ fn beside(state: &Path, extension: &str) -> PathBuf {
 }
 
 /// Removes a file that may not be there.
-fn remove(path: &Path) -> Result<(), Error> {
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::Output { path: path.into(), source }),
         _ => Ok(()),

@@ -1,5 +1,6 @@
 //! What is wrong with the captures themselves.
 
+mod holes;
 pub(super) mod numbered;
 
 use super::super::time::duration;
@@ -8,9 +9,6 @@ use crate::analysis::settings::Settings;
 use crate::analysis::state::base::listed::Listed;
 use crate::model::report::{Capture, Finding, FrameRef, Occurrence, Report};
 use crate::model::{DamageKind, Timestamp};
-
-/// Shorter pauses between files are no holes by themselves.
-const HOLE_NS: i64 = 1_000_000_000;
 
 /// From so many frames on an FCS is a property of the capture.
 const FCS_FRAMES: u64 = 16;
@@ -58,7 +56,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
         findings.push(Draft::new("capture-untimed", evidence).listed(tap, untimed, "no time").done());
     }
     add_clock_back(findings, tap);
-    add_holes(findings, tap, settings.hole_ns, report);
+    holes::add(findings, tap, settings.hole_ns, report);
     if !tap.assumed.is_empty() {
         let (count, evidence) = (tap.assumed.len() as u64, format!("{}.", tap.assumed.join(". ")));
         findings.push(Draft::new("tap-layout", evidence).at(tap).count(count).done());
@@ -120,62 +118,6 @@ fn add_malformed(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         named.join(", ")
     );
     findings.push(Draft::new("header-invalid", evidence).listed(tap, &seen, "a header that cannot be").done());
-}
-
-/// Times between the files of a rotation that no file covers: a pause that is as long as was asked for, ten times the average and twice the longest
-/// pause within the files, unless the sequence numbers go on without a gap.
-fn add_holes(findings: &mut Vec<Finding>, tap: &Tap<'_>, asked: Option<u64>, report: &Report) {
-    let captures: Vec<_> =
-        tap.captures.iter().filter_map(|&id| Some((id, report.captures.get(id as usize)?))).collect();
-    let longest = tap.stream.captures().iter().map(|capture| capture.longest_pause_ns).max().unwrap_or(0);
-    for (at, pair) in captures.windows(2).enumerate() {
-        let [(before_id, before), (after_id, after)] = pair else { continue };
-        let border = tap.borders.get(at.saturating_add(1)).copied().flatten().unwrap_or_default();
-        if border.is_seamless() {
-            continue;
-        }
-        let (Some(last), Some(first), Some(begin)) = (before.last_ns, after.first_ns, before.first_ns) else {
-            continue;
-        };
-        // One frame has no pace.
-        let Some(steps) = before.frames.checked_sub(1).filter(|steps| *steps > 0) else { continue };
-        let hole = first.saturating_sub(last);
-        let usual = last.saturating_sub(begin) / i64::try_from(steps).unwrap_or(i64::MAX);
-        // Without --hole, any pause at which sequence numbers are missing may be a hole: files of a fast link last less than a second.
-        let usually = if border.missing > 0 { 0 } else { HOLE_NS };
-        let least = asked.map_or(usually, |ns| i64::try_from(ns).unwrap_or(i64::MAX));
-        if hole < least || hole < usual.saturating_mul(10) || hole < longest.saturating_mul(2) {
-            continue;
-        }
-        let mut evidence = format!(
-            "{} between the last frame of {} and the first of {}; on average a frame came every {}, the longest pause within a file is {}.",
-            duration(hole),
-            before.path,
-            after.path,
-            duration(usual),
-            duration(longest)
-        );
-        if border.missing > 0 {
-            let numbers = plural(border.missing, "sequence number");
-            let are = if border.missing == 1 { "is" } else { "are" };
-            let short = if hole < HOLE_NS { ": a file that is not there, or loss at that moment" } else { "" };
-            evidence.push_str(&format!(" {numbers} {are} missing at this border{short}."));
-        }
-        let what = format!("the first frame after {}", duration(hole));
-        let after_hole = Occurrence { capture: *after_id, frame: 1, time_ns: Some(first), count: 1, what };
-        findings.push(
-            Draft::new("capture-hole", evidence)
-                .at(tap)
-                .between(
-                    FrameRef { capture: *before_id, frame: before.frames },
-                    Timestamp::from_ns(last),
-                    FrameRef { capture: *after_id, frame: 1 },
-                    Timestamp::from_ns(first),
-                )
-                .occurring(vec![after_hole], Some(1))
-                .done(),
-        );
-    }
 }
 
 pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {

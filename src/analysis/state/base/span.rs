@@ -101,15 +101,19 @@ pub struct CaptureSpan {
     /// Digest of the first frame that has a time.
     #[serde(serialize_with = "all_bits")]
     opening: u64,
+    /// Sum of the digests of all frames without a time: nothing else tells captures of them apart.
+    #[serde(serialize_with = "all_bits")]
+    untimed: u64,
 }
 
 impl CaptureSpan {
     fn append(&mut self, later: Self) {
-        let Self { frames, times, ends, longest_pause_ns, opening } = later;
+        let Self { frames, times, ends, longest_pause_ns, opening, untimed } = later;
         if self.ends.is_none() {
             self.opening = opening;
         }
         self.frames += frames;
+        self.untimed = self.untimed.wrapping_add(untimed);
         if let (Some(own), Some(theirs)) = (self.ends, ends) {
             self.pause(own.1, theirs.0);
         }
@@ -158,7 +162,9 @@ impl Span {
         }
         if let Some(span) = self.captures.get_mut(capture) {
             span.frames += 1;
-            if frame.time != Timestamp::UNKNOWN {
+            if frame.time == Timestamp::UNKNOWN {
+                span.untimed = span.untimed.wrapping_add(content(frame.data));
+            } else {
                 if let Some((first, last)) = span.ends {
                     span.pause(last, frame.time);
                     span.ends = Some((first, frame.time));

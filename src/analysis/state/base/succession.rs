@@ -58,6 +58,10 @@ pub struct Succession {
     pub parallel: u64,
     /// Numbers missing between the two, of the SAs that go on.
     pub missing: u64,
+    /// Numbers from the least to the highest of the SAs that go on, in the state before.
+    pub numbers_before: u64,
+    /// The same in the later state.
+    pub numbers_after: u64,
 }
 
 /// How one SA goes on.
@@ -82,6 +86,8 @@ impl Succession {
                 Step::On(missing) => {
                     all.joined += u64::from(missing == 0);
                     all.missing = all.missing.saturating_add(missing);
+                    all.numbers_before = all.numbers_before.saturating_add(numbers(own.last_range()));
+                    all.numbers_after = all.numbers_after.saturating_add(numbers(later.first_range()));
                 }
                 Step::Same => all.parallel += 1,
                 Step::Anew => {}
@@ -126,6 +132,11 @@ const REORDERED: u64 = 4_096;
 /// Up to this many are always allowed; more only if they are at most half of the numbers on each side.
 const FEW_REORDERED: u64 = 32;
 
+/// How many numbers there are from one to the other.
+fn numbers(range: Option<(u32, u32)>) -> u64 {
+    range.map_or(0, |(low, high)| u64::from(high.wrapping_sub(low)) + 1)
+}
+
 fn step(own: &SequenceState, later: &SequenceState) -> Option<Step> {
     let ((own_low, own_high), (later_low, later_high)) = (own.last_range()?, later.first_range()?);
     let ahead = later_low.wrapping_sub(own_high);
@@ -133,8 +144,7 @@ fn step(own: &SequenceState, later: &SequenceState) -> Option<Step> {
         return Some(Step::On(u64::from(ahead) - 1));
     }
     let overlap = u64::from(own_high.wrapping_sub(later_low)) + 1;
-    let numbers = |low: u32, high: u32| u64::from(high.wrapping_sub(low)) + 1;
-    let (own_numbers, later_numbers) = (numbers(own_low, own_high), numbers(later_low, later_high));
+    let (own_numbers, later_numbers) = (numbers(own.last_range()), numbers(later.first_range()));
     // Numbers that all come before, or go on side by side, are not out of order around a border.
     let is_after = |a: u32, b: u32| (b.wrapping_sub(a) as i32) > 0;
     let around = is_after(own_low, later_low)

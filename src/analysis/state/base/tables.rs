@@ -136,6 +136,11 @@ impl Tables {
         *full = (*full).max(limit);
     }
 
+    /// Whether the memory has no room for more keys.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.full > 0
+    }
+
     /// How many keys there are.
     pub(crate) fn len(&self) -> usize {
         let Self { stacks, directions, sas, pairs, paths, flows, full: _ } = self;

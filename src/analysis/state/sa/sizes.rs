@@ -387,13 +387,15 @@ impl Sizes {
         visible.cells.len() + opaque.cells.len() + null.cells.len() + trains.cells.len() + decrypted.cells.len()
     }
 
-    pub(crate) fn refusals(&self) -> Option<String> {
+    /// `full`: it was the memory that had no room.
+    pub(crate) fn refusals(&self, full: bool) -> Option<String> {
         let refused = self.visible.refused
             + self.opaque.refused
             + self.null.refused
             + self.trains.refused
             + self.decrypted.refused;
-        (refused > 0).then(|| format!("{refused} packets of sizes beyond {MAX_SIZE_CELLS} cells are in no size table"))
+        let limit = if full { "the memory limit".to_owned() } else { format!("{MAX_SIZE_CELLS} cells") };
+        (refused > 0).then(|| format!("{refused} packets of sizes beyond {limit} are in no size table"))
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) use self::head::HeadFrame;
 use self::pattern::Pattern;
 use self::recent::Recent;
 use self::table::{Bucket, EMPTY};
-use crate::analysis::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, MAX_COPY_HEAD, MAX_COPY_WINDOW};
+use crate::analysis::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, HEAD_FRAME_BYTES, MAX_COPY_HEAD, MAX_COPY_WINDOW};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::listed::Listed;
 use crate::dissect::{Costs, Note};
@@ -164,6 +164,11 @@ impl CopyWindow {
             self.settled.add(o.pos, o.time);
         }
         copy
+    }
+
+    /// Octets of memory of the frames that are kept for the span before, about.
+    pub(crate) fn weight(&self) -> usize {
+        self.head.len().saturating_mul(HEAD_FRAME_BYTES)
     }
 
     /// Keeps a frame of the head; gives back a copy that finds no room there.

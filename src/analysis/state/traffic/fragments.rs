@@ -7,6 +7,8 @@
 //! are folded into sums. Copies are of no group, but for those that fit what the open packet of their key still lacks. These may be copies of the
 //! packet before it, so they end no group, and give way to the packet's own fragments.
 
+mod equal;
+
 use serde::{Deserialize, Serialize};
 
 use std::borrow::Cow;
@@ -71,8 +73,12 @@ pub(crate) struct Fragments {
     /// Per SA number, or what stands for IKE in its place: what became of its fragmented packets.
     pub(crate) sums: BTreeMap<u32, FragmentSums>,
     pub(crate) refused: u64,
-    /// Fragments further behind the newest than the clock may step back: what has been folded by then may have been theirs.
-    pub(crate) behind: u64,
+    /// The earliest fragment.
+    #[serde(serialize_with = "all_bits")]
+    oldest: i64,
+    /// How much earlier than one before it a fragment was, at the most. How many were too early would depend on where a span is cut.
+    #[serde(serialize_with = "all_bits")]
+    back_ns: i64,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -108,10 +114,24 @@ impl Fragments {
             identification: outer.identification,
             protocol: if outer.version == 4 { outer.protocol } else { 0 },
         };
-        self.newest = if self.first.is_none() { time } else { self.newest.max(time) };
-        self.first.get_or_insert(time);
-        self.behind += u64::from(is_behind(self.newest, time));
+        self.stretch(time, time, 0);
         self.push(key, time, fragment.piece(o), sizes);
+    }
+
+    /// By how much the clock stepped back, in nanoseconds, where that is more than is tolerated: what was folded by then may have been of
+    /// the same packets.
+    pub(crate) fn stepped_back_ns(&self) -> Option<i64> {
+        Some(self.back_ns).filter(|ns| *ns > CLOCK_TOLERANCE_NS)
+    }
+
+    /// Takes in the times of fragments that follow.
+    fn stretch(&mut self, oldest: i64, newest: i64, back_ns: i64) {
+        if self.first.is_none() {
+            (self.first, self.oldest, self.newest, self.back_ns) = (Some(oldest), oldest, newest, back_ns);
+        } else {
+            self.back_ns = self.back_ns.max(back_ns).max(self.newest.saturating_sub(oldest));
+            (self.oldest, self.newest) = (self.oldest.min(oldest), self.newest.max(newest));
+        }
     }
 
     /// Adds a fragment to its group.
@@ -239,22 +259,32 @@ impl Fragments {
 
     /// Appends the fragments of the span that follows; `recounted` are frames of it that are copies, or none, for what came before.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, recounted: &[HeadFrame], sizes: &mut Sizes) {
-        let Self { groups, open: _, heads: _, copied, held: _, first, newest, last_sweep: _, sums, refused, behind } =
-            later;
+        let Self {
+            groups,
+            open: _,
+            heads: _,
+            copied,
+            held: _,
+            first,
+            newest,
+            last_sweep: _,
+            sums,
+            refused,
+            oldest,
+            back_ns,
+        } = later;
         self.refused += refused;
-        let border = self.first.and(first).is_some_and(|first| is_behind(self.newest, first));
-        self.behind += behind + u64::from(border);
         for (sa, theirs) in sums {
             self.sums.entry(remap_owner(map, sa)).or_default().merge(theirs, shift);
         }
         let recounted: BTreeMap<FramePos, bool> =
             recounted.iter().filter(|f| f.observation.class.fragment).map(|f| (f.observation.pos, f.copy)).collect();
         // Nothing is folded by time before all of it is here.
-        let newest = if self.first.is_some() { self.newest.max(newest) } else { newest };
         if first.is_some() {
-            (self.newest, self.last_sweep) = (newest, newest);
+            let begin = self.first.or(first);
+            self.stretch(oldest, newest, back_ns);
+            (self.first, self.last_sweep) = (begin, self.newest);
         }
-        self.first = self.first.or(first);
         let of_groups =
             groups.into_values().flat_map(|group| group.pieces.into_iter().map(move |piece| (group.key, piece)));
         let mut pieces: Vec<(FragmentKey, Piece)> = of_groups.chain(copied).collect();
@@ -361,26 +391,4 @@ impl Train<'_> {
 /// Whether two fragments of one key are of one packet.
 fn is_near(before: i64, after: i64) -> bool {
     before.abs_diff(after) <= FRAGMENT_GAP_NS.unsigned_abs()
-}
-
-/// Whether a time is further before the newest than the clock may step back.
-const fn is_behind(newest: i64, time: i64) -> bool {
-    time < newest.saturating_sub(CLOCK_TOLERANCE_NS)
-}
-
-impl PartialEq for Fragments {
-    /// Of what is known of the span: when groups were last folded is a cache, and the keys follow from the groups.
-    fn eq(&self, other: &Self) -> bool {
-        let Self { groups, open, heads, copied, held, first, newest, last_sweep: _, sums, refused, behind } = self;
-        *groups == other.groups
-            && *copied == other.copied
-            && *open == other.open
-            && *heads == other.heads
-            && *held == other.held
-            && *first == other.first
-            && *newest == other.newest
-            && *sums == other.sums
-            && *refused == other.refused
-            && *behind == other.behind
-    }
 }

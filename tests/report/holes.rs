@@ -1,0 +1,136 @@
+//! What a pause between two files of a tap shows, and what it does not.
+
+use std::path::PathBuf;
+
+use crate::support::build::{Noise, R1, R2, START, esp, udp};
+use crate::support::writer::{Out, plain_pcap};
+use crate::support::{scratch, write_file};
+use spiglass::capture::Source;
+use spiglass::engine::{Input, Quiet, Settings, run};
+use spiglass::model::report::{Report, Severity};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// A file: its name, and its frames with their times.
+type File = (String, Vec<(u64, Vec<u8>)>);
+
+fn report(folder: &str, files: Vec<File>) -> Report {
+    let dir = scratch(&format!("holes-{folder}"));
+    let write = |(name, frames): File| -> Input {
+        let out: Vec<Out> = frames.into_iter().map(|(at, data)| Out::whole(START + at, data)).collect();
+        let path: PathBuf = write_file(&dir, &name, &plain_pcap(&out));
+        Input { source: Source::Path(path), tap: None }
+    };
+    let inputs: Vec<Input> = files.into_iter().map(write).collect();
+    run(&inputs, &Settings::default(), 1, &Quiet).report
+}
+
+/// The severity and evidence of each hole.
+fn holes(report: &Report) -> Vec<(Severity, &str)> {
+    let holes = report.findings.iter().filter(|finding| finding.code == "capture-hole");
+    holes.map(|hole| (hole.severity, hole.evidence.as_str())).collect()
+}
+
+fn counted(at: u64) -> String {
+    format!("cap_{:05}.pcap", at + 1)
+}
+
+fn timed(at: u64) -> String {
+    format!("cap-20261126{:06}.pcap", at * 5)
+}
+
+fn packet(spi: u32, n: u32) -> Vec<u8> {
+    esp(R1, R2, spi, n, &Noise(u64::from(n)).bytes(64))
+}
+
+/// Bursts of 100 packets, one a millisecond, with pauses of 2 to 4 seconds; `of` makes the packet of a burst and a place in it.
+fn bursts(count: u64, of: impl Fn(u64, u32) -> Option<Vec<u8>>) -> Vec<Vec<(u64, Vec<u8>)>> {
+    let begin = |burst: u64| burst * 3 * SECOND + burst % 2 * SECOND;
+    let frames = |burst| (0..100u32).filter_map(move |n| Some((n, burst)));
+    (0..count)
+        .map(|burst| {
+            let frames = frames(burst).filter_map(|(n, burst)| Some((begin(burst) + u64::from(n) * MS, of(burst, n)?)));
+            frames.collect()
+        })
+        .collect()
+}
+
+#[test]
+fn a_rotation_of_bursts_has_no_holes() {
+    let number = |burst: u64, n: u32| burst as u32 * 100 + n + 1;
+    type Of<'o> = &'o dyn Fn(u64, u32) -> Option<Vec<u8>>;
+    let kinds: [(&str, Of<'_>); 3] = [
+        // A few packets at the ends of bursts are lost.
+        ("lossy", &|burst, n| (n < 98 || burst % 2 == 0).then(|| packet(7, number(burst, n)))),
+        ("rekeyed", &|burst, n| Some(packet(7 + burst as u32, n + 1))),
+        ("clear", &|burst, n| Some(udp(R1, R2, (1, 2), number(burst, n) as u16, &[burst as u8; 60]))),
+    ];
+    for (kind, of) in kinds {
+        for name in [counted, timed] {
+            let files = (0..).map(name).zip(bursts(7, of)).collect();
+            let report = report(kind, files);
+            assert_eq!((report.taps.len(), holes(&report)), (1, vec![]), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_burst_that_is_missing_is_a_hole() {
+    let of = |burst: u64, n: u32| Some(packet(7, burst as u32 * 100 + n + 1));
+    for name in [counted, timed] {
+        let mut files: Vec<File> = (0..).map(name).zip(bursts(7, of)).collect();
+        files.remove(3);
+        let report = report("burst-missing", files);
+        let found = holes(&report);
+        assert!(
+            matches!(found[..], [(Severity::Warning, evidence)] if evidence.contains("100 sequence numbers are missing")),
+            "{found:?}"
+        );
+    }
+}
+
+/// A frame a millisecond of each of two SAs, without some of the first.
+fn steady(numbers: std::ops::Range<u32>, from: u64, without: u32) -> Vec<(u64, Vec<u8>)> {
+    let both = numbers.flat_map(|n| [(7, n), (8, n)]).filter(|(spi, n)| *spi != 7 || *n != without);
+    both.map(|(spi, n)| (from + u64::from(n) * MS, packet(spi, n))).collect()
+}
+
+#[test]
+fn a_lost_packet_beside_a_pause_is_no_hole() {
+    // At this rate 3,000 numbers would be missing.
+    let files = vec![(counted(0), steady(1..500, 0, 0)), (counted(1), steady(500..1_000, 3 * SECOND, 500))];
+    assert_eq!(holes(&report("pause", files)), []);
+    let files = vec![("a.pcap".to_owned(), steady(1..500, 0, 0)), ("b.pcap".to_owned(), steady(3_500..4_000, 0, 0))];
+    let report = report("steady", files);
+    let found = holes(&report);
+    assert!(
+        matches!(found[..], [(Severity::Warning, evidence)] if evidence.contains("6000 sequence numbers are missing")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_pause_alone_proves_nothing() {
+    let rekeyed = |from: u64| (0..500u32).map(|n| (from + u64::from(n) * MS, packet(9, n + 1))).collect::<Vec<_>>();
+    let night = 8 * 3_600 * SECOND;
+    // Names that count on: no file is missing.
+    let files = vec![(counted(0), steady(1..500, 0, 0)), (counted(1), rekeyed(night))];
+    assert_eq!(holes(&report("night-counted", files)), []);
+    // Nothing says whether one is: neither does the report.
+    let files = vec![("dusk.pcap".to_owned(), steady(1..500, 0, 0)), ("dawn.pcap".to_owned(), rekeyed(night))];
+    let said = report("night", files);
+    let found = holes(&said);
+    assert!(
+        matches!(found[..], [(Severity::Note, evidence)] if evidence.contains("is not determined: no SA goes on")),
+        "{found:?}"
+    );
+    // The clock was set back in the middle of a rotation in clear.
+    let clear = |at: u64| {
+        (0..200u64).map(move |n| (at * 2 * SECOND + n * 10 * MS, udp(R1, R2, (1, 2), n as u16 + 1, &[at as u8; 60])))
+    };
+    let back = |at: u64| if at > 0 { 0 } else { 10 * SECOND };
+    let files =
+        (0..3).map(|at| (counted(at), clear(at).map(|(time, data)| (time + back(at), data)).collect())).collect();
+    assert_eq!(holes(&report("clock", files)), []);
+}
