@@ -47,7 +47,7 @@ fn packet(spi: u32, n: u32) -> Vec<u8> {
 /// Bursts of 100 packets, one a millisecond, with pauses of 2 to 4 seconds; `of` makes the packet of a burst and a place in it.
 fn bursts(count: u64, of: impl Fn(u64, u32) -> Option<Vec<u8>>) -> Vec<Vec<(u64, Vec<u8>)>> {
     let begin = |burst: u64| burst * 3 * SECOND + burst % 2 * SECOND;
-    let frames = |burst| (0..100u32).filter_map(move |n| Some((n, burst)));
+    let frames = |burst| (0..100u32).map(move |n| (n, burst));
     (0..count)
         .map(|burst| {
             let frames = frames(burst).filter_map(|(n, burst)| Some((begin(burst) + u64::from(n) * MS, of(burst, n)?)));

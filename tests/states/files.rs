@@ -179,7 +179,10 @@ fn captures_without_times_are_the_same_only_where_their_octets_agree() {
     let dir = scratch("states-untimed");
     let file = |name: &str, octet: u8| support::write_file(&dir, name, &untimed(octet));
     let (one, two) = (file("one.pcapng", 1), file("two.pcapng", 2));
-    let states = [state(&[one.clone()], dir.join("one.state")), state(&[two.clone()], dir.join("two.state"))];
+    let states = [
+        state(std::slice::from_ref(&one), dir.join("one.state")),
+        state(std::slice::from_ref(&two), dir.join("two.state")),
+    ];
     let merged = spiglass(&["merge", "--format", "json", path(&states[0]), path(&states[1])]).expect(0);
     assert_eq!(support::number(&merged.json(), "totals.frames"), 2);
     assert!(spiglass(&["report", "--format", "json", path(&one), path(&two)]).expect(0).stdout == merged.stdout);
