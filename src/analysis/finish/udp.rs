@@ -359,6 +359,8 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
     let constant = both().any(|(_, suspect)| has_a_constant(&suspect.state, |length| has_length(suspect, length)));
     // An SPI is its receiver's choice: one word both ways is an identifier of another protocol. ESP counts from 1.
     let shared = back.is_some_and(|back| back.sas.keys().any(|spi| candidate.sas.contains_key(spi)));
-    let foreign = both().any(|(spi, suspect)| begins_with_zero(&suspect.state) || is_a_name(*spi) || is_openvpn(*spi));
+    let foreign = both().any(|(spi, suspect)| begins_with_zero(&suspect.state) || is_a_name(*spi));
+    // OpenVPN names the peer both ways.
+    let foreign = foreign || both().all(|(spi, _)| is_openvpn(*spi));
     small >= STEPS && !shared && !foreign && !irregular && !repeats && !constant && is_esp(&ways)
 }
