@@ -9,6 +9,10 @@ use crate::matching::content::ends::EndToEnd;
 use crate::matching::content::index::Index;
 use crate::matching::packets::progress::Progress;
 
+/// What is said of plaintext packets of which only the parts were found in the tunnel.
+const DIVIDED: &str = "plaintext packets are longer than the link carries (segmentation offload): as many octets of their flows were in the tunnel, \
+                       in parts that are no pairs";
+
 /// What the tables of the report have no row for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeftOut {
@@ -58,6 +62,7 @@ impl Matcher {
             plain + self.tunnel_index.missed() + self.clear.missed() + self.ends.as_ref().map_or(0, EndToEnd::missed),
             format!("packets were compared with {MAX_ALIKE} that begin alike and with no more, and none was the same"),
         );
+        say(self.ledger.divided, DIVIDED.into());
         say(
             left_out.flows,
             format!(

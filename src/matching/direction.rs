@@ -120,7 +120,8 @@ fn definition(sa: &SaTally, settings: &PairSettings, step: Option<f64>) -> Strin
         _ => "last bit to last bit",
     };
     let step = step.map_or(String::new(), |ns| format!(", timestamps in steps of {} us", ns / 1_000.0));
-    format!("{bits}, from the {from} tap to the {to} tap{step}")
+    let bounded = if sa.bounded > 0 { format!(", {} below 0 counted as 0", sa.bounded) } else { String::new() };
+    format!("{bits}, from the {from} tap to the {to} tap{step}{bounded}")
 }
 
 impl Clock {

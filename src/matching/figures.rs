@@ -74,8 +74,7 @@ impl Matcher {
             ends.read(self.plain, self.exit);
             ends.end();
         }
-        self.tally.settle();
-        self.ledger.judge_edges();
+        self.settle_left_over();
         let doubt = self.judge();
         let clock = self.clock();
         let catalogue = Catalogue::new();
@@ -208,7 +207,8 @@ impl Matcher {
         // tells which way it went, or the exit showed it.
         let is_doubtful = |lost: &&Lost| {
             let sa = self.tally.sa_of(lost);
-            let guessed = lost.hole.is_none() || sa.is_some_and(|sa| self.are_holes_unnamed(sa, losses));
+            let guessed =
+                lost.hole.is_none() && !lost.refused || sa.is_some_and(|sa| self.are_holes_unnamed(sa, losses));
             guessed && sa.is_some_and(|sa| doubtful.contains(&sa)) || gone.is_some_and(|gone| !gone.contains(&lost.pos))
         };
         let selected = || self.ledger.lost.iter().filter(|lost| flows.is_selected(lost.flow));

@@ -233,7 +233,7 @@ impl Matcher {
     pub(crate) fn opened(&mut self, serial: Serial, sight: Sight<'_>) {
         let Some(outer) = sight.stack.outer() else { return };
         let Some(t) = self.ledger.tunnel.get(serial) else { return };
-        let inside = sight.tunnelled(outer, t.sa);
+        let inside = sight.tunnelled(outer, t.sa, Null::default());
         let Some(identity) = inside.identity else { return };
         let is_copy = t.again && self.tunnel_index.is_latest(identity);
         if let Some(t) = self.ledger.tunnel.get_mut(serial) {
@@ -322,6 +322,7 @@ impl Matcher {
             }
         }
         self.note_too_big(sight.stack);
+        self.refuse(&sight);
         self.plain_packet(sight);
     }
 
@@ -330,7 +331,7 @@ impl Matcher {
         let Some(outer) = sight.stack.outer().filter(|_| role != Role::None) else { return };
         let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
         let flow = self.ledger.flows.number(key);
-        let link = self.order.link(sight.stack.macs, outer.src, outer.dst);
+        let link = self.order.link(sight.stack.macs, (key, flow), &mut self.ledger.flows);
         let packet = sight.plain(outer, flow);
         let [copies, _] = &mut self.copies;
         let again = copies.repeats(&packet);
@@ -394,6 +395,7 @@ impl Matcher {
         self.plain.see(sight.frame.time);
         self.tunnel.see(sight.frame.time);
         self.note_too_big(sight.stack);
+        self.refuse(&sight);
         match sight.role() {
             Role::None => {}
             Role::Plain => self.plain_packet(sight),
@@ -466,7 +468,8 @@ impl Matcher {
             None => TunnelKey::Bare(outer.protocol, outer.src, outer.dst),
         };
         let id = self.number(key);
-        let packet = sight.tunnelled(outer, id);
+        let null = self.order.sas.get(id as usize).map_or(Null::default(), |own| own.null);
+        let packet = sight.tunnelled(outer, id, null);
         let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
             (Some(raw), Some(ns), Some(watch)) => {
                 let again = watch.see(raw, ns);

@@ -1,6 +1,7 @@
 //! Why a direction's loss is not known, where its pairs say so themselves.
 
 mod left_over;
+mod offloaded;
 
 use std::collections::BTreeMap;
 
@@ -171,9 +172,8 @@ impl Matcher {
             return Some(own);
         }
         let again = losses.repeated.get(&at).copied().unwrap_or(0);
-        if let Some(own) =
-            self.unproved(at, sa, lost).or_else(|| among_equals(sa, (missed, lost), again, self.edge(sa, uncovered)))
-        {
+        let unproved = self.unproved(at, sa, lost).filter(|_| left_over || missing > 0);
+        if let Some(own) = unproved.or_else(|| among_equals(sa, (missed, lost), again, self.edge(sa, uncovered))) {
             return Some(own);
         }
         // Where many pairs are guesses, what is left over is one, too; most of all where packets of both sides are.
@@ -281,6 +281,12 @@ impl Matcher {
         let strange = losses.strange.get(&at).copied().filter(|_| sa.encapsulated == Some(false)).unwrap_or(0);
         if are_more_than_few(strange, lost) {
             return Some(doubt::strange(strange));
+        }
+        if let Some((mtu, count)) = losses.refused.filter(|(mtu, _)| sa.encapsulated == Some(true) && sa.fits(*mtu)) {
+            return Some(doubt::refused(mtu, count));
+        }
+        if let Some(count) = losses.offloaded.get(&at).filter(|_| lost > 0) {
+            return Some(doubt::offloaded(*count));
         }
         let told = unread(sa, plain, lost).or_else(|| self.partial(at, sa, (lost, losses)));
         told.or_else(|| self.unshown(at, sa, (lost, losses)))

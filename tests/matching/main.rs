@@ -13,6 +13,7 @@ mod padding;
 mod random;
 mod rates;
 mod truth;
+mod unequal;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

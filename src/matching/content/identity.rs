@@ -65,6 +65,19 @@ pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, ident
     begin(src, dst, 0, identification, protocol)
 }
 
+/// What a TCP segment that opens a connection keeps where a gateway lowers its maximum segment size (RFC 4459 section 3.2): addresses, identification, ports and
+/// numbers. `None` for other packets.
+pub(in crate::matching) fn opening(octets: &[u8], header: &IpHeader) -> Option<u64> {
+    const SYN: u8 = 2;
+    if header.protocol != 6 || header.is_fragment() {
+        return None;
+    }
+    let segment = octets.get(header.offset.checked_add(header.header_bytes)? as usize..)?;
+    let (numbers, rest) = segment.split_first_chunk::<12>()?;
+    let is_opening = rest.get(1)? & SYN != 0;
+    is_opening.then(|| words(train(header.src, header.dst, header.protocol, header.identification), numbers))
+}
+
 /// What packets between two addresses share.
 pub(in crate::matching) fn ends(src: Address, dst: Address) -> u64 {
     begin(src, dst, 0, 0, 0)

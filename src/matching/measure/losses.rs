@@ -41,6 +41,10 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) repeated: BTreeMap<u32, u64>,
     /// Packets that the later of the plain tap and the far one did not show; `None` without a far one.
     pub(in crate::matching) ends: Option<EndLosses>,
+    /// Packets of `missed` that are longer than any in the tunnel, while packets of their flows there have no counterpart.
+    pub(in crate::matching) offloaded: BTreeMap<u32, u64>,
+    /// Packets of flows that were refused whole, by the smallest MTU that the errors state.
+    pub(in crate::matching) refused: Option<(u32, u64)>,
     /// Smallest MTU that an ICMP error stated to a sender, by SA.
     pub(in crate::matching) mtus: BTreeMap<u32, u32>,
 }
@@ -112,7 +116,7 @@ fn ways(ends: &EndToEnd, sas: &HashMap<FlowKey, u32, FixedState>, tally: &Tally)
 
 impl Losses {
     pub(in crate::matching) fn of(tally: &Tally, flows: &Flows, ledger: &Ledger) -> Self {
-        let mut losses = Self::default();
+        let mut losses = Self { offloaded: ledger.offloaded.clone(), ..Self::default() };
         for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_selected(*flow)) {
             losses.unmatched_plain += counts.unmatched;
             if let Some(sa) = tally.flow_sa.get(&flow) {
@@ -231,6 +235,13 @@ impl Losses {
             if let Some(mtu) = stated.get(&(key.src, key.dst)) {
                 let own = self.mtus.entry(sa).or_insert(*mtu);
                 *own = (*own).min(*mtu);
+            }
+        }
+        for (id, flow) in flows.iter().filter(|(_, flow)| flow.is_refused() && !flow.adopted) {
+            if let Some(mtu) = flows.key(id).and_then(|key| stated.get(&(key.src, key.dst))) {
+                let (least, count) = self.refused.get_or_insert((*mtu, 0));
+                *least = (*least).min(*mtu);
+                *count += flow.refused;
             }
         }
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
+pub(in crate::matching) use self::found::StrangerSum;
 use self::found::Strangers;
 use self::headers::HeaderRuns;
 use self::turns::Turns;
@@ -89,6 +90,8 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) src: Option<Prefix>,
     pub(in crate::matching) dst: Option<Prefix>,
     pub(in crate::matching) times: Quantiles,
+    /// Of these, times below 0 that count as 0.
+    pub(in crate::matching) bounded: u64,
     pub(in crate::matching) cut_through: Quantiles,
     pub(in crate::matching) store_and_forward: Quantiles,
     pub(in crate::matching) header: HeaderRuns,
@@ -180,6 +183,7 @@ impl Tally {
             src: None,
             dst: None,
             times: Quantiles::default(),
+            bounded: 0,
             cut_through: Quantiles::default(),
             store_and_forward: Quantiles::default(),
             header: HeaderRuns::default(),
@@ -292,7 +296,7 @@ impl Tally {
             sa.ah_bytes = Some(packet.costs.ah);
         }
         if let Some(inner) = packet.inner {
-            sa.transport = Some(packet.costs.outer_ip == 0 || inner.bytes > packet.outer_bytes.saturating_sub(20));
+            sa.transport = Some(packet.is_transport(inner));
         }
         if sa.furthest.is_some_and(|furthest| plain.pos < furthest) {
             sa.reordered += 1;
@@ -307,16 +311,7 @@ impl Tally {
         let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
         let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
         let timed_delay = delay.filter(|_| confidence >= TIMED && !impossible);
-        let latency = timed_delay.map(|delay| both(delay, packet, &plain, settings, sa.encapsulated != Some(false)));
-        if let Some((first, last)) = latency {
-            sa.times.add(last);
-            if let Some(first) = first {
-                sa.cut_through.add(first);
-                let out = if sa.encapsulated == Some(false) { plain.frame_bytes } else { packet.frame_bytes };
-                let rate = settings.link_rate_bps.unwrap_or(0);
-                sa.store_and_forward.add(last_to_first(last, out, rate));
-            }
-        }
+        let latency = timed_delay.map(|delay| sa.time(delay, packet, &plain, settings));
         sa.confidence += f64::from(confidence);
         sa.ambiguous += u64::from(confidence < SURE);
         sa.guessed += u64::from(confidence < TIMED);
@@ -344,7 +339,7 @@ impl Tally {
             self.refused_sizes += u64::from(size.is_none());
             if let Some(size) = size {
                 size.add(SizedPair::of(packet, plain.bytes, basis, mapping, carried));
-                if let Some((_, last)) = latency {
+                if let Some(last) = latency {
                     match &mut size.times {
                         Some(times) => times.add(last),
                         None => self.untimed += 1,
@@ -353,7 +348,7 @@ impl Tally {
             }
         }
         let outer = u64::from(packet.outer_bytes);
-        self.spread.pair(packet, &plain, sa.encapsulated, known, latency.map(|(_, last)| last));
+        self.spread.pair(packet, &plain, sa.encapsulated, known, latency);
         wanted.then(|| Pair {
             plain: frame(plain.pos),
             tunnel: frame(packet.pos),
@@ -431,6 +426,22 @@ impl SaTally {
     /// Whether more than a few pairs have times that contradict them.
     pub(in crate::matching) const fn is_untimely(&self) -> bool {
         self.backwards * STRAY > self.matched
+    }
+
+    /// Takes in the time of a pair between the taps: the latency that counts.
+    fn time(&mut self, delay: i64, packet: &Tunnelled, plain: &Plain, settings: &PairSettings) -> i64 {
+        let (first, last) = both(delay, packet, plain, settings, self.encapsulated != Some(false));
+        // No packet leaves before it came: what the clocks and the step of the timestamps make of it is none.
+        self.bounded += u64::from(last < 0);
+        let last = last.max(0);
+        self.times.add(last);
+        if let Some(first) = first {
+            self.cut_through.add(first);
+            let out = if self.encapsulated == Some(false) { plain.frame_bytes } else { packet.frame_bytes };
+            let rate = settings.link_rate_bps.unwrap_or(0);
+            self.store_and_forward.add(last_to_first(last, out, rate));
+        }
+        last
     }
 
     /// Time between the taps, clocks compared.

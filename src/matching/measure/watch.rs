@@ -1,6 +1,8 @@
 //! Sequence numbers of one SA as the tunnel's tap saw them: which were there before, and how many are missing.
 
-use crate::analysis::limits::{JUMP_STEP, RUN_GAP_NS, RUN_STEP};
+use std::collections::BTreeSet;
+
+use crate::analysis::limits::{JUMP_STEP, RESTART_FALL, RUN_GAP_NS, RUN_STEP};
 
 /// Words of the window of numbers that are remembered.
 const WORDS: usize = 16;
@@ -35,20 +37,36 @@ struct Run {
     ns: i64,
     begin: i64,
     number: i64,
-    lowest: i64,
     highest: i64,
+    /// Numbers from the first one on that were seen.
     distinct: u64,
+    /// Numbers below the first one that were seen.
+    early: BTreeSet<i64>,
     /// A bit for each number, at its value modulo the window.
     seen: [u64; WORDS],
 }
 
 impl Run {
     const fn new(raw: u32, ns: i64) -> Self {
-        Self { raw, ns, begin: ns, number: 0, lowest: 0, highest: 0, distinct: 0, seen: [0; WORDS] }
+        Self { raw, ns, begin: ns, number: 0, highest: 0, distinct: 0, early: BTreeSet::new(), seen: [0; WORDS] }
     }
 
     fn missing(&self) -> u64 {
-        (self.highest - self.lowest + 1).unsigned_abs().saturating_sub(self.distinct)
+        (self.highest + 1).unsigned_abs().saturating_sub(self.distinct) + self.missing_before()
+    }
+
+    /// Numbers below the first that are missing. Those that passed before the capture began are not: one that comes late says nothing of those
+    /// between, unless most of them come late as well.
+    fn missing_before(&self) -> u64 {
+        let (mut seen, mut missing) = (0_u64, 0);
+        for number in self.early.iter().rev() {
+            seen += 1;
+            let all = number.unsigned_abs();
+            if seen * 2 >= all {
+                missing = all - seen;
+            }
+        }
+        missing
     }
 
     /// Whether a gap of so many nanoseconds has no room for the packets that are skipped in it, at the pace so far: a gateway that takes over
@@ -69,7 +87,9 @@ impl Run {
             self.bit(passed, |word, bit| *word &= !bit);
         }
         self.highest = self.highest.max(self.number);
-        self.lowest = self.lowest.min(self.number);
+        if self.number < 0 {
+            return (self.number > -i64::from(RESTART_FALL)) && !self.early.insert(self.number);
+        }
         if self.number <= self.highest - WINDOW {
             // Too late to say: a number that was missing is likelier than one that comes again.
             self.distinct += 1;
@@ -123,7 +143,7 @@ impl Watch {
 
     /// Numbers that were seen.
     pub(in crate::matching) fn seen(&self) -> u64 {
-        self.run.as_ref().map_or(0, |run| run.distinct)
+        self.run.as_ref().map_or(0, |run| run.distinct + run.early.len() as u64)
     }
 
     /// Numbers that were skipped in too short a time for so many packets: set ahead, or lost in a burst.
@@ -131,7 +151,7 @@ impl Watch {
         self.leapt
     }
 
-    /// Numbers between the lowest and the highest that were not seen.
+    /// Numbers that were not seen, up to the highest one.
     pub(in crate::matching) fn missing(&self) -> u64 {
         self.missing + self.run.as_ref().map_or(0, Run::missing)
     }
@@ -154,6 +174,9 @@ mod tests {
         assert_eq!(watch(&[u32::MAX, 1, 0]), (vec![false; 3], 0));
         // The first was overtaken by those before.
         assert_eq!(watch(&[10, 8, 8]), (vec![false, false, true], 1));
+        // An old one says nothing of those between it and the first.
+        assert_eq!(watch(&[1_000, 7, 1_001, 1_003]), (vec![false; 4], 1));
+        assert_eq!(watch(&[1_000, 997, 998, 990, 997, 1_001]).1, 1);
         // A window later the bit is free again.
         let numbers: Vec<u32> = (0..3_000).filter(|number| number % 10 != 3).collect();
         assert_eq!(watch(&numbers).1, 300);

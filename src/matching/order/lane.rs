@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 
 use super::align;
 use super::delay::Delay;
+use super::settle::overtaken::Overtaken;
 use crate::analysis::limits::{RUN_GAP_NS, RUN_STEP};
 use crate::matching::limits::{MAX_HOLES, MAX_HOLES_AT_ONCE};
 use crate::matching::packets::flows::{Class, FlowId};
@@ -118,6 +119,8 @@ pub(in crate::matching) struct Lane {
     pub(in crate::matching) begun: bool,
     /// The delay by which it began.
     pub(in crate::matching) level: Option<Level>,
+    /// Packets of both sides that were left over lately.
+    pub(in crate::matching) overtaken: Overtaken,
     passed: Passed,
     /// What was passed by before the first pair.
     before: Passed,
@@ -273,6 +276,7 @@ impl Lane {
 
     /// Leaves all tunnelled packets alone.
     pub(in crate::matching) fn leave_all(&mut self, ledger: &mut Ledger) {
+        self.join(ledger, None);
         self.pass_tunnelled(self.tunnelled.len() as u64);
         self.tunnelled_mut().drain(..).for_each(|item| ledger.leave(item.serial, TunnelledFate::Alone));
     }

@@ -11,6 +11,7 @@ use super::beginning::{BeginningTrial, Search, WayTold, directions};
 use super::evidence::CERTAIN;
 use super::lane::{Lane, Level, PlainItem, push_in_time};
 use crate::matching::limits::{MAX_WAITING, ON_ITS_WAY_NS};
+use crate::matching::packets::flows::{FlowId, FlowKey, Flows};
 use crate::matching::packets::ledger::{Ledger, Serial, TunnelledFate};
 use crate::matching::packets::links::{Links, Macs};
 use crate::matching::packets::mapping::Mapping;
@@ -103,8 +104,9 @@ impl Order {
         Self { one_clock, ..Self::default() }
     }
 
-    pub(in crate::matching) fn link(&mut self, macs: Option<Macs>, src: Address, dst: Address) -> u16 {
-        self.links.number(macs, src, dst)
+    /// Number of the link that a packet of a flow took.
+    pub(in crate::matching) fn link(&mut self, macs: Option<Macs>, flow: (FlowKey, FlowId), flows: &mut Flows) -> u16 {
+        self.links.number(macs, flow, flows)
     }
 
     /// Packets of which the way on the plain link is not known, because there was no room for their addresses.
@@ -321,6 +323,7 @@ impl Order {
                     if known {
                         lane.pass(ledger, &item);
                         ledger.give_up(item.serial, None, 0.5);
+                        lane.overtaken.plain(ledger, item, false);
                     } else if waits {
                         ledger.set_aside(item.serial);
                     }
@@ -346,7 +349,7 @@ impl Order {
 
     /// Looks for a beginning in all that waits.
     fn begin(&mut self, ledger: &mut Ledger, end: bool) {
-        self.links.decide();
+        self.links.decide(&mut ledger.flows);
         let mut packets: BTreeMap<Address, u64> = BTreeMap::new();
         for arrival in &self.tunnelled {
             if let Some(info) = self.sas.get(arrival.sa as usize) {

@@ -26,7 +26,7 @@ const SPREADS: f64 = 6.0;
 const WIDEST: f64 = 20e6;
 /// By how much clocks may drift apart.
 const DRIFT: f64 = 1e-4;
-/// How many more packets another mapping must explain: one of every `OF`, and at least `MORE`.
+/// How many more packets another mapping must explain where it leaves some open that the first one makes: one of every `OF`, and at least `MORE`.
 const OF: usize = 32;
 const MORE: usize = 3;
 
@@ -98,11 +98,12 @@ pub(in crate::matching) fn refit(lane: &mut Lane, plain: &[PlainItem], search: &
         let iv = search.sas.get(*sa as usize).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
         let possible = search.possible(*sa, &flows);
         let candidates = candidates(search.catalogue.weighed(&lengths, iv), &possible);
-        let mut best = (least + (least / OF).max(MORE) - 1, None);
+        let mut best = (least, None);
         for (_, inside, family) in candidates {
             let other = Mapping { family, inside, floor: own.floor };
             let count = explained(&other, sights);
-            if count > best.0 {
+            let is_clear = count >= least + (least / OF).max(MORE) || contradicts(&other, &own, sights);
+            if count > best.0 && is_clear {
                 best = (count, Some(other));
             }
         }
@@ -130,6 +131,17 @@ pub(in crate::matching) fn refit(lane: &mut Lane, plain: &[PlainItem], search: &
         lane.mappings.put_first(usual);
     }
     changed
+}
+
+/// Whether a mapping makes all that another one makes and more, so that only chance speaks for the other one: several packets more, or all there are.
+fn contradicts(mapping: &Mapping, other: &Mapping, sights: &[TimedLengths]) -> bool {
+    /// Packets that are no stray.
+    const SEVERAL: usize = 2;
+    let made = |mapping: &Mapping, sight: &TimedLengths| explained(mapping, std::slice::from_ref(sight)) > 0;
+    let more = sights.iter().filter(|sight| made(mapping, sight) && !made(other, sight)).count();
+    let is_all = sights.iter().all(|sight| made(mapping, sight));
+    let has_fewer = sights.iter().any(|sight| made(other, sight) && !made(mapping, sight));
+    !has_fewer && (more >= SEVERAL || more > 0 && is_all)
 }
 
 /// How many of the packets a mapping makes out of one that they may be by their time.

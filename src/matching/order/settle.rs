@@ -3,6 +3,7 @@
 //! Most packets are paired as they come. From the first doubt on (a length that does not fit, a time that is unlike the others) an
 //! [`align`]ment decides.
 
+pub(in crate::matching) mod overtaken;
 mod smooth;
 
 use std::collections::{HashMap, HashSet};
@@ -294,11 +295,7 @@ impl Lane {
         }
         self.rescue(ledger, block, &alone, consumed);
         self.crossed += self.crossings(ledger, block, &alone, consumed);
-        for at in alone {
-            if let Some(place) = places.get(at) {
-                ledger.leave(place.item.serial, TunnelledFate::Alone);
-            }
-        }
+        self.overtaken.tunnelled(ledger, block, &alone);
         // The plaintext packets up to the last that was used: what was not paired was lost.
         let behind = consumed.checked_sub(1).and_then(|last| candidates.get(last)).map_or(0, |(at, _)| at + 1);
         let holes: Vec<(Serial, (u32, i64))> = places
@@ -317,8 +314,10 @@ impl Lane {
                 let raw = hole
                     .map(|(sa, number)| (sa, self.counters.get(&sa).map_or(0, |counter| counter.raw_number(number))));
                 ledger.give_up(item.serial, raw, confidence);
+                self.overtaken.plain(ledger, item, raw.is_some());
             }
         }
+        self.join(ledger, places.get(..end).and_then(<[Place]>::last).map(|place| place.item.ns));
         self.forget(places, end);
         self.delay = Delay::learn(self.delay, &differences, self.encapsulated).or(self.delay);
     }

@@ -36,6 +36,10 @@ pub(in crate::matching) struct Flow {
     pub(in crate::matching) matched: u64,
     /// Packets that were not.
     pub(in crate::matching) unmatched: u64,
+    /// Those of them that ICMP errors say were too big.
+    pub(in crate::matching) refused: u64,
+    /// Whether all of them are, and others between its addresses go through the tunnel.
+    pub(in crate::matching) adopted: bool,
     /// Packets that repeat one seen shortly before: copies of a TAP, or sent again at once.
     pub(in crate::matching) repeated: u64,
     /// Packets that were seen beside the tunnel, in clear.
@@ -53,6 +57,16 @@ pub(in crate::matching) struct Flow {
 }
 
 impl Flow {
+    /// Packets whose absence says something of where the flow goes: a gateway refuses packets of the tunnel, too.
+    const fn absent(&self) -> u64 {
+        self.unmatched.saturating_sub(self.refused)
+    }
+
+    /// Whether all that is known of a flow is that its packets were too big.
+    pub(in crate::matching) const fn is_refused(&self) -> bool {
+        self.refused > 0 && self.absent() == 0 && self.matched == 0 && self.clear == 0 && self.aside == 0
+    }
+
     /// Whether its packets may be among the `unexplained` packets of the tunnel: those of SAs that were not found on the plain side.
     /// Never where a tenth of the flow was found in the tunnel or seen in clear beside it, nor where it has more than twice as many packets;
     /// always where nothing is known of the tunnel ([`u64::MAX`]).
@@ -95,6 +109,11 @@ impl Flows {
         id
     }
 
+    /// Number of a flow that was seen before.
+    pub(in crate::matching) fn known(&mut self, key: FlowKey) -> Option<FlowId> {
+        self.numbers.get(key)
+    }
+
     /// What the number stands for; `None` for the shared one.
     pub(in crate::matching) fn key(&self, id: FlowId) -> Option<FlowKey> {
         self.keys.get(id as usize).copied().flatten()
@@ -131,7 +150,7 @@ impl Flows {
         const ENOUGH: u64 = 6;
         const AGAINST_HINT: u64 = 64;
         let Some(flow) = self.flows.get(id as usize) else { return Class::Unknown };
-        let all = flow.matched + flow.unmatched;
+        let all = flow.matched + flow.absent();
         let enough = if flow.hinted && flow.matched == 0 { AGAINST_HINT } else { ENOUGH };
         if flow.matched * 4 >= all && (flow.matched >= 3 || flow.hinted) {
             Class::Selected
@@ -151,7 +170,8 @@ impl Flows {
     /// Whether its packets should have been in the tunnel, judged at the end.
     pub(in crate::matching) fn is_selected(&self, id: FlowId) -> bool {
         let flow = self.get(id);
-        flow.matched > 0 && flow.matched * 10 >= flow.matched + flow.unmatched && flow.clear <= flow.matched
+        let is_found = flow.matched > 0 && flow.matched * 10 >= flow.matched + flow.absent();
+        (is_found || flow.adopted) && flow.clear <= flow.matched
     }
 
     /// Whether few of its packets were found in the tunnel, but these for sure: it is neither outside nor known to be lost.

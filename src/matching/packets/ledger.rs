@@ -2,6 +2,7 @@
 
 mod edges;
 mod packet;
+mod refused;
 mod side;
 
 use std::collections::{BTreeMap, HashSet};
@@ -55,6 +56,9 @@ pub(in crate::matching) struct Ledger {
     /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
     pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
     pub(in crate::matching) services: Services,
+    /// Plaintext packets of which the tunnel shows the parts, and, by SA, those that it may show in parts.
+    pub(in crate::matching) divided: u64,
+    pub(in crate::matching) offloaded: BTreeMap<u32, u64>,
 }
 
 impl Default for Ledger {
@@ -79,6 +83,8 @@ impl Default for Ledger {
             edges: Edges::default(),
             unpaired: None,
             services: Services::default(),
+            divided: 0,
+            offloaded: BTreeMap::new(),
         }
     }
 }
@@ -131,6 +137,8 @@ pub(in crate::matching) struct Lost {
     pub(in crate::matching) flow: FlowId,
     /// SA and number that the tunnel's tap did not see, where the hole in the numbers says so.
     pub(in crate::matching) hole: Option<(u32, u32)>,
+    /// An ICMP error names it.
+    pub(in crate::matching) refused: bool,
     /// How sure it is that it was this one.
     pub(in crate::matching) confidence: f32,
     /// Silence of the tunnel's tap in which it was expected, on the tunnel's clock.
@@ -231,8 +239,12 @@ impl Ledger {
             self.beyond(p.flow, ns);
             return;
         }
-        let Plain { pos, time, bytes, flow, .. } = p;
-        self.services.missed(flow, p.service);
+        let Plain { pos, time, bytes, flow, refused, .. } = p;
+        if refused && let Some(own) = self.flows.get_mut(flow) {
+            own.refused += 1;
+        } else {
+            self.services.missed(flow, p.service);
+        }
         let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(p.flow, p.bytes));
         let [_, tunnel] = &mut self.silences;
         let silence = expected.and_then(|expected| tunnel.miss(flow, bytes, expected));
@@ -245,7 +257,7 @@ impl Ledger {
             self.lost.retain(|lost| flows.class(lost.flow) != Class::Outside);
         }
         if self.lost.len() < MAX_LOST {
-            self.lost.push(Lost { pos, time, bytes, flow, hole, confidence, silence });
+            self.lost.push(Lost { pos, time, bytes, flow, hole, refused, confidence, silence });
         } else {
             self.unlisted += 1;
         }

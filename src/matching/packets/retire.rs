@@ -1,6 +1,6 @@
 //! What leaves the ledger: packets that are settled, and those that have waited too long.
 
-use super::ledger::{PlainFate, Serial, TunnelledFate};
+use super::ledger::{Plain, PlainFate, Serial, TunnelledFate};
 use super::progress::Progress;
 use crate::matching::Matcher;
 use crate::matching::limits::{HORIZON_NS, MAX_WAITING};
@@ -41,7 +41,7 @@ impl Matcher {
                 break;
             }
             let ns = t.time.ns();
-            if !self.rejoin(serial) && !self.count_alike(serial) {
+            if !self.rejoin(serial) && !self.count_alike(serial) && !self.reopen(serial) {
                 self.ledger.leave(serial, TunnelledFate::Alone);
                 if !(end || too_old) {
                     let read = ahead.map(|ahead| self.plain.until().saturating_add(ahead));
@@ -84,6 +84,17 @@ impl Matcher {
         };
         self.pair_content(plain, serial, true, false);
         true
+    }
+
+    /// A TCP segment that opens a connection: the gateway lowered its maximum segment size, so that no digest tells that it is the same.
+    fn reopen(&mut self, serial: Serial) -> bool {
+        const SURE: f32 = 0.95;
+        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
+        let Some((opening, bytes)) = t.opening.zip(t.inner.map(|inner| inner.bytes)) else { return false };
+        let basis = t.basis();
+        let is_same = |p: &Plain| p.opening == Some(opening) && p.bytes == bytes && p.fate == PlainFate::Waiting;
+        let plain = self.ledger.plain.iter().find(|(_, p)| is_same(p)).map(|(at, _)| at);
+        plain.is_some_and(|plain| self.ledger.pair(plain, serial, basis, SURE))
     }
 
     /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.

@@ -7,6 +7,7 @@ use crate::keys::Sight;
 use crate::matching::Matcher;
 use crate::matching::content::identity;
 use crate::matching::content::identity::Identity;
+use crate::matching::order::pairs::Null;
 use crate::matching::packets::flows::services::service;
 use crate::model::report::Pattern;
 use crate::model::{Address, LinkType, Protocol};
@@ -31,6 +32,8 @@ struct Visible {
     identity: Option<Identity>,
     /// What it has in common with the other fragments of its packet, where it is one.
     train: Option<u64>,
+    /// What a TCP segment that opens a connection keeps on its way.
+    opening: Option<u64>,
     /// Transport mode: the outermost IP header is the packet's own.
     transport: bool,
 }
@@ -93,22 +96,29 @@ impl Sight<'_> {
             identity: Identity::of(self.octets, outer),
             train: (!outer.is_fragment())
                 .then(|| identity::train(outer.src, outer.dst, outer.protocol, outer.identification)),
+            identification: outer.identification,
+            opening: identity::opening(self.octets, outer),
+            refused: false,
             frame_bytes: self.stack.frame_bytes,
             fate: PlainFate::Waiting,
         }
     }
 
-    /// The packet of the outermost IP header, with what is inside.
-    pub(in crate::matching) fn tunnelled(&self, outer: &IpHeader, sa: u32) -> Tunnelled {
+    /// The packet of the outermost IP header, with what is inside. `null`: what other packets of its SA show of ESP-NULL.
+    pub(in crate::matching) fn tunnelled(&self, outer: &IpHeader, sa: u32, null: Null) -> Tunnelled {
         let stack = self.stack;
         let (pad_bytes, pattern) = self.pad();
-        let visible = self.inner(outer);
+        let cut = self.cut(null);
+        let visible = cut.or_else(|| self.inner(outer));
         let last = stack.sas.last();
         let opaque = last.filter(|sa| visible.is_none() && sa.protocol == Protocol::Esp);
         let mut costs = stack.costs;
         if visible.is_some_and(|visible| visible.transport) {
             let own = u16::try_from(outer.header_bytes).unwrap_or(u16::MAX);
             costs.outer_ip = costs.outer_ip.saturating_sub(own);
+        }
+        if cut.is_some() {
+            costs.outer_ip = u16::try_from(outer.header_bytes).unwrap_or(u16::MAX);
         }
         Tunnelled {
             pos: self.frame.pos,
@@ -124,6 +134,7 @@ impl Sight<'_> {
             inner: visible.map(|visible| visible.inner),
             identity: visible.and_then(|visible| visible.identity),
             train: visible.and_then(|visible| visible.train),
+            opening: visible.and_then(|visible| visible.opening),
             costs,
             frame_bytes: stack.frame_bytes,
             pad_bytes,
@@ -172,12 +183,54 @@ impl Sight<'_> {
                 ends: ends(ip),
                 esp,
             };
-            return Some(Visible { inner, identity: Identity::of(self.octets, ip), train, transport: false });
+            let (identity, opening) = (Identity::of(self.octets, ip), identity::opening(self.octets, ip));
+            return Some(Visible { inner, identity, train, opening, transport: false });
         }
         if stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::IpComp) {
             return self.inflated(outer, esp);
         }
         self.transport(outer, esp)
+    }
+
+    /// The packet inside ESP-NULL whose end a snapshot length cut: one frame alone does not decide, but a header whose checksum verifies and whose length
+    /// fits is hardly ever chance, and others of the SA may have told.
+    fn cut(&self, told: Null) -> Option<Visible> {
+        /// Bits of a header with a checksum and of a length that fits.
+        const ENOUGH: u8 = 32;
+        let stack = self.stack;
+        let header = stack.sas.last().filter(|_| stack.encapsulated.is_none() && stack.null.is_none())?;
+        let is_told = |own: &NullSupport| own.bits >= ENOUGH || told.told() == Some((own.icv_bytes, own.iv_bytes));
+        let mut supports = stack.notes.iter().filter_map(Note::null_support);
+        let is_cut = |own: &NullSupport| own.pad_bytes.is_none() && matches!(own.next_header, 4 | 41);
+        let whole = supports.find(|own| is_cut(own) && is_told(own));
+        // The first fragment of a packet shows no length that fits.
+        let first = || stack.peeks.iter().filter(|_| stack.flags.cut_by_snaplen);
+        let peeked =
+            || first().find_map(|own| told.told().filter(|(_, iv)| *iv == own.iv_bytes).zip(Some(own.inner_bytes)));
+        let whole = whole.map(|own| ((own.icv_bytes, own.iv_bytes), own.inner_bytes));
+        let ((icv, iv), bytes) = whole.or_else(peeked)?;
+        let start = header.offset + OpenedEsp::HEADER + u32::from(iv);
+        let octets = self.octets.get(start as usize..)?;
+        let octets = octets.get(..usize::from(bytes)).unwrap_or(octets);
+        let frame = Frame { data: octets, wire_bytes: bytes.into(), link: LinkType::RAW, fcs_bytes: 0, ..self.frame };
+        let mut inside = Stack::default();
+        dissect(&frame, &DissectOptions::default(), &mut inside);
+        let ip = inside.outer()?;
+        let (iv, icv) = (u32::from(iv), u32::from(icv));
+        let rest = OpenedEsp::HEADER + iv + ip.total_bytes + OpenedEsp::TRAILER + icv;
+        let esp = EspParts {
+            header: OpenedEsp::HEADER,
+            iv,
+            pad: header.bytes.saturating_sub(rest),
+            trailer: OpenedEsp::TRAILER,
+            icv,
+            block: 4,
+        };
+        let inner =
+            Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: false, ends: ends(ip), esp };
+        let train = ip.is_fragment().then(|| identity::train(ip.src, ip.dst, ip.protocol, ip.identification));
+        let (identity, opening) = (Identity::of(octets, ip), identity::opening(octets, ip));
+        Some(Visible { inner, identity, train, opening, transport: false })
     }
 
     /// The packet inside IPComp (RFC 3173) that was compressed with DEFLATE (RFC 2394).
@@ -214,7 +267,8 @@ impl Sight<'_> {
                 ends: ends(ip),
                 esp,
             };
-            return Some(Visible { inner, identity: Identity::of(&octets, ip), train: None, transport: false });
+            let (identity, opening) = (Identity::of(&octets, ip), identity::opening(&octets, ip));
+            return Some(Visible { inner, identity, train: None, opening, transport: false });
         }
         let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
         let inner = Inner {
@@ -226,7 +280,7 @@ impl Sight<'_> {
             esp,
         };
         let identity = Identity::new(outer, next_header, total, &octets, octets.len());
-        Some(Visible { inner, identity, train: None, transport: true })
+        Some(Visible { inner, identity, train: None, opening: None, transport: true })
     }
 
     /// In transport mode the packet is the outer one without the headers and trailers of IPsec.
@@ -273,7 +327,7 @@ impl Sight<'_> {
         };
         let captured = self.octets.get(start as usize..)?;
         let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
-        Some(Visible { inner, identity, train: None, transport: true })
+        Some(Visible { inner, identity, train: None, opening: None, transport: true })
     }
 }
 

@@ -287,6 +287,34 @@ pub(in crate::matching) fn equal_at_an_edge(edge: u64) -> Undetermined {
     }
 }
 
+/// Plaintext packets that a network card divided.
+pub(in crate::matching) fn offloaded(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} plaintext packets are longer than any in the tunnel, and packets of their flows there have no counterpart: a network card divided or \
+             joined them (segmentation offload), and what was lost of them is not known"
+        )
+        .into(),
+        decide: "captures from a passive TAP, or without segmentation offload on the host that captured".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Flows of which nothing is known but that their packets were too big.
+pub(in crate::matching) fn refused(mtu: u32, count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets of flows of which no other packet was found were refused as too big for an MTU of {mtu} B: whether they would have gone into \
+             the tunnel is not known"
+        )
+        .into(),
+        decide: "the traffic selectors or the crypto ACL of the gateway, or smaller packets of these flows".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Flows of which few packets were found in the tunnel.
 pub(in crate::matching) fn sparse(missed: u64) -> Undetermined {
     Undetermined {

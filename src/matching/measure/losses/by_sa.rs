@@ -73,8 +73,8 @@ impl Losses {
         let keys = flows.iter().filter_map(|(flow, _)| flows.key(flow));
         let seen: BTreeSet<u64> =
             keys.flat_map(|key| [identity::ends(key.src, key.dst), identity::ends(key.dst, key.src)]).collect();
-        for ((sa, _), count) in tally.strangers.0.iter().filter(|((_, ends), _)| !seen.contains(ends)) {
-            *self.strange.entry(*sa).or_default() += count;
+        for ((sa, _), own) in tally.strangers.0.iter().filter(|((_, ends), _)| !seen.contains(ends)) {
+            *self.strange.entry(*sa).or_default() += own.packets;
         }
     }
 }

@@ -8,18 +8,36 @@ use crate::matching::packets::ledger::Tunnelled;
 
 /// Packets in the tunnel without counterpart, by SA and by what those between the addresses inside share, where these are visible.
 #[derive(Default, Debug)]
-pub(in crate::matching) struct Strangers(pub(in crate::matching) BTreeMap<(u32, u64), u64>);
+pub(in crate::matching) struct Strangers(pub(in crate::matching) BTreeMap<(u32, u64), StrangerSum>);
+
+/// Packets in the tunnel that are visible.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::matching) struct StrangerSum {
+    pub(in crate::matching) packets: u64,
+    /// Octets of all of them, from their IP header on, and of the longest.
+    pub(in crate::matching) bytes: u64,
+    pub(in crate::matching) longest: u32,
+}
 
 impl Strangers {
     pub(super) fn add(&mut self, packet: &Tunnelled) {
-        let Some(key) = packet.inner.map(|inner| (packet.sa, inner.ends)) else { return };
+        let Some(inner) = packet.inner else { return };
+        let key = (packet.sa, inner.ends);
         if self.0.len() < MAX_FLOWS || self.0.contains_key(&key) {
-            *self.0.entry(key).or_default() += 1;
+            let own = self.0.entry(key).or_default();
+            own.packets += 1;
+            own.bytes += u64::from(inner.bytes);
+            own.longest = own.longest.max(inner.bytes);
         }
     }
 }
 
 impl SaTally {
+    /// Whether no pair is longer than an MTU: it may be that of the tunnel.
+    pub(in crate::matching) fn fits(&self, mtu: u32) -> bool {
+        self.sizes.iter().all(|(bytes, _)| bytes <= mtu)
+    }
+
     /// Whether so few of its packets were found, by order, by guesses among equal ones or of those whose content is hidden, that these say nothing
     /// of the others.
     pub(in crate::matching) const fn is_hardly_found(&self) -> bool {

@@ -47,6 +47,7 @@ fn packet() -> Tunnelled {
         inner: None,
         identity: None,
         train: None,
+        opening: None,
         costs: Costs::default(),
         frame_bytes: 114,
         pad_bytes: 0,

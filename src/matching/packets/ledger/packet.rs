@@ -33,6 +33,11 @@ pub(in crate::matching) struct Plain {
     pub(in crate::matching) identity: Option<Identity>,
     /// What its fragments have in common.
     pub(in crate::matching) train: Option<u64>,
+    pub(in crate::matching) identification: u32,
+    /// Digest of a TCP segment that opens a connection, without what a gateway changes in it.
+    pub(in crate::matching) opening: Option<u64>,
+    /// An ICMP error says that it was too big.
+    pub(in crate::matching) refused: bool,
     /// Octets of its Ethernet frame without FCS.
     pub(in crate::matching) frame_bytes: u32,
     pub(in crate::matching) fate: PlainFate,
@@ -70,6 +75,8 @@ pub(in crate::matching) struct Tunnelled {
     pub(in crate::matching) identity: Option<Identity>,
     /// What its fragments have in common, where it is one of them.
     pub(in crate::matching) train: Option<u64>,
+    /// Digest of a TCP segment inside that opens a connection, without what a gateway changes in it.
+    pub(in crate::matching) opening: Option<u64>,
     pub(in crate::matching) costs: Costs,
     /// Octets of its frame without FCS, and those of them behind the IP packet.
     pub(in crate::matching) frame_bytes: u32,
@@ -79,6 +86,13 @@ pub(in crate::matching) struct Tunnelled {
 }
 
 impl Tunnelled {
+    /// Whether the packet inside is in transport mode, alone or in GRE, which then has no IP header between it and that of the SA.
+    pub(in crate::matching) fn is_transport(&self, inner: Inner) -> bool {
+        let own = if self.marks.dont_fragment.is_some() { 20 } else { 40 };
+        let is_gre = self.sequence.is_some() && self.costs.gre > 0 && self.costs.outer_ip <= own;
+        self.costs.outer_ip == 0 || is_gre || inner.bytes > self.outer_bytes.saturating_sub(20)
+    }
+
     /// How a pair is known that its content makes.
     pub(in crate::matching) fn basis(&self) -> PairBasis {
         if self.inner.is_some_and(|inner| inner.decrypted) { PairBasis::Decrypted } else { PairBasis::Content }
