@@ -238,6 +238,11 @@ impl Matcher {
         if sa.is_by_order() && is_adrift(sa, around, self.order.strangers(at)) {
             return Some(doubt::adrift(around, sa.alone));
         }
+        // They may be lost packets and others where more is lost.
+        let lost = if sa.encapsulated == Some(false) { sa.alone } else { missed };
+        if lost > 0 && are_more_than_few(sa.overtaken, lost) {
+            return Some(doubt::adrift(around + sa.overtaken, sa.alone + sa.overtaken));
+        }
         let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
         torn.map(|(plain, tunnelled)| doubt::adrift(plain, tunnelled))
     }

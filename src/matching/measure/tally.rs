@@ -90,7 +90,9 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) src: Option<Prefix>,
     pub(in crate::matching) dst: Option<Prefix>,
     pub(in crate::matching) times: Quantiles,
-    /// Of these, times below 0 that count as 0.
+    /// Of the pairs, those of packets that were left over of both sides, as others overtook them.
+    pub(in crate::matching) overtaken: u64,
+    /// Of the times, those below 0 that count as 0.
     pub(in crate::matching) bounded: u64,
     pub(in crate::matching) cut_through: Quantiles,
     pub(in crate::matching) store_and_forward: Quantiles,
@@ -183,6 +185,7 @@ impl Tally {
             src: None,
             dst: None,
             times: Quantiles::default(),
+            overtaken: 0,
             bounded: 0,
             cut_through: Quantiles::default(),
             store_and_forward: Quantiles::default(),
@@ -286,6 +289,7 @@ impl Tally {
         let Pairing { plain, basis, confidence, .. } = pairing;
         self.pairs += 1;
         sa.matched += 1;
+        sa.overtaken += u64::from(pairing.is_overtaken());
         if let Some(count) = sa.basis.get_mut(basis as usize) {
             *count += 1;
         }
@@ -447,11 +451,9 @@ impl SaTally {
     /// Time between the taps, clocks compared.
     fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
         let (p, t) = (plain.time.ns()?, packet.time.ns()?);
-        if clock.basis == Basis::Unknown {
-            return None;
-        }
         let later = t.saturating_sub(clock.ahead(p)).saturating_sub(p);
-        Some(if self.encapsulated == Some(false) { later.saturating_neg() } else { later })
+        let delay = if self.encapsulated == Some(false) { later.saturating_neg() } else { later };
+        (clock.basis != Basis::Unknown).then_some(delay)
     }
 }
 

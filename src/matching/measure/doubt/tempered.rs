@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::FixedState;
 
 use crate::matching::Matcher;
-use crate::matching::order::settle::overtaken::OVERTAKEN;
 use crate::matching::order::shifts::Proof;
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
@@ -60,15 +59,14 @@ impl Matcher {
                         left.entry(lane).or_default().tunnelled += 1;
                     }
                 }
-                TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, confidence, stretch }) => {
+                TunnelledFate::Paired(pairing @ Pairing { plain, basis: PairBasis::Order, confidence, .. }) => {
                     let Some(lane) = self.order.lane(packet.sa) else { continue };
                     let own = left.entry(lane).or_default();
                     own.pairs += 1;
                     own.guesses += u64::from(*confidence < GUESSED);
                     // What others overtook was left over of both sides.
-                    let is_overtaken = *stretch == 0 && *confidence <= OVERTAKEN;
-                    own.plain += u64::from(is_overtaken);
-                    own.tunnelled += u64::from(is_overtaken);
+                    own.plain += u64::from(pairing.is_overtaken());
+                    own.tunnelled += u64::from(pairing.is_overtaken());
                     if let Some(latest) = latest.get_mut(lane)
                         && latest.replace((plain.flow, lane)) != Some((plain.flow, lane))
                     {
