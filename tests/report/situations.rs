@@ -416,6 +416,25 @@ fn numbers_that_are_missing_between_two_files_are_no_warning() {
     assert_eq!(finding(&report, "sequence-gap").expect("it is said").severity, Severity::Warning);
 }
 
+/// What stands behind an EtherType that nobody reads may be more of the same traffic; signalling is not.
+#[test]
+fn frames_that_are_not_read_leave_goodput_open() {
+    let with = |number: Option<u16>| {
+        let frame = |n: u32| {
+            let mut frame = ipv4(R1, R2, 50, n as u16, &null_payload(n, 300));
+            if let Some(number) = number.filter(|_| n.is_multiple_of(2)) {
+                frame[12..14].copy_from_slice(&number.to_be_bytes());
+            }
+            (u64::from(n) * MS, frame)
+        };
+        report("unread.pcap", &(1..200).map(frame).collect::<Vec<_>>())
+    };
+    assert!(with(None).rates.directions[0].goodput_bps.is_some());
+    assert!(with(Some(0x893f)).rates.directions[0].goodput_bps.is_none());
+    // The length of an LLC frame.
+    assert!(with(Some(300)).rates.directions[0].goodput_bps.is_some());
+}
+
 #[test]
 fn esp_null_in_fragments_has_sizes_and_goodput() {
     // Some packets whole and some in fragments; all of them in fragments.

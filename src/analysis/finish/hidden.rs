@@ -13,7 +13,7 @@ use crate::dissect::stack_name;
 pub(crate) struct Hidden {
     pub(crate) macsec: bool,
     pub(crate) gtp: bool,
-    /// Frames of protocols that are not known, more than stray ones.
+    /// Frames with an EtherType that is not known, more than stray ones.
     pub(crate) unread: bool,
 }
 
@@ -23,9 +23,16 @@ impl Hidden {
         Self {
             macsec: stacks().any(|name| name.ends_with("/macsec")),
             gtp: stacks().any(|name| name.ends_with("/gtpu")),
-            unread: is_more_than_stray(stream.totals.undissected.count, stream.totals.sums.frames),
+            unread: is_more_than_stray(unread(stream), stream.totals.sums.frames),
         }
     }
+}
+
+/// Frames of which nothing is known behind the Ethernet header and its tags. Of LLC nothing is expected but signalling.
+fn unread(stream: &StreamState) -> u64 {
+    let is_unread = |name: &str| matches!(name.rsplit('/').next(), Some("eth" | "vlan" | "vntag" | "hsr"));
+    let counts = stream.tables.stacks.iter().filter(|(_, shape)| is_unread(&stack_name(**shape)));
+    counts.filter_map(|(id, _)| stream.totals.stacks.get(id as usize)).map(|(frames, _)| *frames).sum()
 }
 
 /// Whether so many frames of all are more than stray ones.
