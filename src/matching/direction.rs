@@ -102,6 +102,7 @@ pub(super) fn direction(
         latency_why: None,
         header: sa.header.sums(),
     }
+    .if_clocks_tell(sa)
 }
 
 fn latency(sa: &SaTally, settings: &PairSettings, step: Option<f64>, clock: &Clock) -> Latency {
@@ -150,6 +151,18 @@ impl Direction {
                 "the times of the pairs contradict one offset and drift of the clocks: a clock was set, or the path of one direction changed",
             );
         }
+    }
+
+    /// Without latencies that are shorter than the clocks and the steps of the timestamps tell.
+    fn if_clocks_tell(mut self, sa: &SaTally) -> Self {
+        /// One time in so many may be below 0 and count as 0; with more, the others say too much.
+        const MOST_BELOW: u64 = 16;
+        if sa.bounded.saturating_mul(MOST_BELOW) > sa.times.count() {
+            self.without_latency(
+                "it is shorter than the clocks and the steps of the timestamps tell: many times are below 0",
+            );
+        }
+        self
     }
 
     /// Takes away the time between the taps, and says why.

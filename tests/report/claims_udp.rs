@@ -154,7 +154,7 @@ fn ticks(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
 /// One word both ways, a counter, and octets that nobody can read.
 fn magic(noise: &mut Noise, n: u32, _: bool) -> Vec<u8> {
     let bytes = usize::try_from(4 * (5 + noise.below(60))).expect("a length");
-    [&[0xde, 0xad, 0xbe, 0xef][..], &(n + 1).to_be_bytes(), &noise.bytes(bytes)].concat()
+    [&b"game"[..], &(n + 1).to_be_bytes(), &noise.bytes(bytes)].concat()
 }
 
 /// A word of each way, a counter, a kind of message that never changes, and octets that nobody can read.
@@ -363,6 +363,15 @@ fn loss_reordering_restarts_and_doubles_leave_esp_what_it_is() {
     }
 }
 
+/// Whoever types keys and SPIs may type one SPI for both ways.
+#[test]
+fn one_spi_that_was_typed_for_both_ways_is_an_spi() {
+    let mut noise = Noise(15);
+    let datagrams = (0..200_u32)
+        .map(|n| (n % 2 == 0, 4500, 4500, esp(&mut noise, 0x1234_5678, n / 2 + 1, 60 + 4 * (n as usize % 90))));
+    assert_eq!(sas(&report("typed-spi", datagrams.collect::<Vec<_>>())).len(), 2);
+}
+
 /// iperf 2 numbers its datagrams from where an SPI would be: the second one is no WESP.
 #[test]
 fn a_packet_number_of_two_is_no_wesp() {
@@ -381,13 +390,13 @@ fn esp_on_the_port_of_quic_is_found() {
     let datagrams = (0..200_u32).map(|n| {
         let from_r1 = n % 2 == 0;
         let spi = if from_r1 { 0xc1a2_0304 } else { 0x7b33_9911 };
-        (from_r1, 52_000, 443, esp(&mut noise, spi, n / 2 + 1, 60 + 4 * (n as usize % 90)))
+        (from_r1, 443, 443, esp(&mut noise, spi, n / 2 + 1, 60 + 4 * (n as usize % 90)))
     });
     let found = sas(&report("esp-443", datagrams.collect::<Vec<_>>()));
     assert_eq!(found.iter().map(|(_, frames)| *frames).collect::<Vec<_>>(), [100, 100]);
     // QUIC itself is none.
     let mut noise = Noise(14);
-    let datagrams = (0..400_u32).map(|n| (n % 2 == 0, 52_000, 443, quic(&mut noise, n, n % 2 == 0)));
+    let datagrams = (0..400_u32).map(|n| (n % 2 == 0, 443, 443, quic(&mut noise, n, n % 2 == 0)));
     no_esp(&self::report("quic-443", datagrams.collect::<Vec<_>>()), "QUIC");
 }
 

@@ -408,8 +408,12 @@ fn numbers_that_are_missing_between_two_files_are_no_warning() {
     let report = report_of(&files.map(|(name, frames)| capture(name, frames)));
     let said = finding(&report, "sequence-gap").expect("it is said");
     assert_eq!((said.severity, said.count), (Severity::Note, 300), "{}", said.evidence);
-    assert!(said.evidence.contains("300 of them are missing between"), "{}", said.evidence);
+    assert!(said.evidence.contains("300 of them are missing in a hole between"), "{}", said.evidence);
     assert!(finding(&report, "capture-hole").is_some());
+    // What is missing between two files that join was lost.
+    let (first, rest) = all.split_at(300);
+    let joined = report_of(&[capture("joined_00001.pcap", first), capture("joined_00002.pcap", &rest[5..])]);
+    assert_eq!(finding(&joined, "sequence-gap").expect("it is said").severity, Severity::Warning);
     // What is missing within a file still is.
     let lossy: Vec<_> = all.iter().enumerate().filter(|(at, _)| at % 50 != 7).map(|(_, frame)| frame.clone()).collect();
     let report = self::report("lossy.pcap", &lossy);

@@ -13,7 +13,7 @@ use crate::dissect::stack_name;
 pub(crate) struct Hidden {
     pub(crate) macsec: bool,
     pub(crate) gtp: bool,
-    /// Frames with an EtherType that is not known, more than stray ones.
+    /// Frames with an EtherType that is not known, with more octets than signalling has.
     pub(crate) unread: bool,
 }
 
@@ -23,16 +23,21 @@ impl Hidden {
         Self {
             macsec: stacks().any(|name| name.ends_with("/macsec")),
             gtp: stacks().any(|name| name.ends_with("/gtpu")),
-            unread: is_more_than_stray(unread(stream), stream.totals.sums.frames),
+            unread: is_unread(stream),
         }
     }
 }
 
-/// Frames of which nothing is known behind the Ethernet header and its tags. Of LLC nothing is expected but signalling.
-fn unread(stream: &StreamState) -> u64 {
+/// Whether a tenth of the octets is in frames of which nothing is known behind the Ethernet header and its tags. Clocks, keepalives and the
+/// like have EtherTypes of their own, and of LLC nothing is expected but signalling.
+fn is_unread(stream: &StreamState) -> bool {
+    const OF: u64 = 10;
     let is_unread = |name: &str| matches!(name.rsplit('/').next(), Some("eth" | "vlan" | "vntag" | "hsr"));
-    let counts = stream.tables.stacks.iter().filter(|(_, shape)| is_unread(&stack_name(**shape)));
-    counts.filter_map(|(id, _)| stream.totals.stacks.get(id as usize)).map(|(frames, _)| *frames).sum()
+    let unread = stream.tables.stacks.iter().filter(|(_, shape)| is_unread(&stack_name(**shape)));
+    let octets: u64 =
+        unread.filter_map(|(id, _)| stream.totals.stacks.get(id as usize)).map(|(_, octets)| *octets).sum();
+    let all: u64 = stream.totals.stacks.iter().map(|(_, octets)| *octets).sum();
+    octets > 0 && octets.saturating_mul(OF) >= all
 }
 
 /// Whether so many frames of all are more than stray ones.

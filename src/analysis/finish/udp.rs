@@ -178,11 +178,11 @@ impl Way {
     }
 }
 
-/// Whether two ways have a first word in common: an SPI is its receiver's choice, and only small numbers, which are written by hand, are given to
-/// both ways.
+/// Whether two ways have a first word of letters and digits in common: an SPI is its receiver's choice, and one that was written by hand for both
+/// ways is a number.
 fn have_a_common_word([there, back]: &[Way; 2]) -> bool {
-    const BY_HAND: u32 = 0x1_0000;
-    there.words.intersection(&back.words).any(|spi| spi.0 >= BY_HAND)
+    let is_text = |spi: &&Spi| spi.0.to_be_bytes().iter().all(u8::is_ascii_alphanumeric);
+    there.words.intersection(&back.words).any(|spi| is_text(&spi))
 }
 
 /// Whether packets of one pair of endpoints, on the ports of ESP in UDP, are ESP.

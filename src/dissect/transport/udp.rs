@@ -18,13 +18,13 @@ const UDP_BYTES: usize = 8;
 const CANDIDATE_LEAST: usize = 20;
 
 /// Ports on which another protocol is at home, so that ESP is not looked for: DNS, DHCP, TFTP, Kerberos, NTP, NetBIOS,
-/// SNMP, LDAP, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE, VXLAN of
+/// SNMP, LDAP, QUIC, syslog, RIP, L2TP, RADIUS, SSDP, GTP, STUN, Teredo, BFD, VXLAN, SIP, multicast name services, GENEVE, VXLAN of
 /// Linux, TZSP.
 #[rustfmt::skip]
 pub(in crate::dissect) const fn at_home_elsewhere(port: u16) -> bool {
     matches!(
         port,
-        53 | 67 | 68 | 69 | 88 | 123 | 137 | 138 | 161 | 162 | 389 | 514 | 520 | 521 | 1701 | 1812 | 1813 | 1900 | 2123 | 2152
+        53 | 67 | 68 | 69 | 88 | 123 | 137 | 138 | 161 | 162 | 389 | 443 | 514 | 520 | 521 | 1701 | 1812 | 1813 | 1900 | 2123 | 2152
             | 3478 | 3544 | 3784 | 3785 | 4789 | 5060 | 5353 | 5355 | 6081 | 8472 | 37008
     )
 }
@@ -59,7 +59,7 @@ const VXLAN_OF_LINUX: u16 = 8472;
 const GENEVE: u16 = 6081;
 const TZSP: u16 = 37008;
 const L2TP: u16 = 1701;
-/// QUIC, and ESP in UDP that is to pass firewalls: only many packets tell the two apart.
+/// Of QUIC, whose clients have other ports; ESP in UDP that is to pass firewalls has it at both ends.
 const HTTPS: u16 = 443;
 const VXLAN_GPE: u16 = 4790;
 const GTP_U: u16 = 2152;
@@ -88,7 +88,7 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
     }
     if on(NAT_TRAVERSAL) || on(IKE) {
         // A client of DNS or QUIC may have any port; only many packets, or IKE, show that it is ESP all the same.
-        let foreign = at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1) || on(HTTPS);
+        let foreign = at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1);
         return if foreign { unusual(walk, ports) } else { esp_port::datagram(walk, ports) };
     }
     match ports.1 {
@@ -98,6 +98,7 @@ pub(in crate::dissect) fn udp(walk: &mut Walk<'_, '_>) -> Next {
         VXLAN_GPE => overlay::vxlan_gpe(walk),
         GTP_U => overlay::gtp_u(walk),
         _ if on(L2TP) => overlay::l2tp_over_udp(walk),
+        _ if ports == (HTTPS, HTTPS) => unusual(walk, ports),
         _ if at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1) => Next::Done,
         _ => unusual(walk, ports),
     }
@@ -108,7 +109,7 @@ pub(in crate::dissect) fn is_quiet(ports: (u16, u16), carrying: &[u16]) -> bool 
     let on = |port: u16| ports.0 == port || ports.1 == port;
     let named = on(NAT_TRAVERSAL) || on(IKE) || on(L2TP) || carrying.iter().any(|port| on(*port));
     let tunnel = matches!(ports.1, VXLAN | VXLAN_OF_LINUX | GENEVE | TZSP | VXLAN_GPE | GTP_U);
-    !named && !tunnel && (at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1))
+    !named && !tunnel && ports != (HTTPS, HTTPS) && (at_home_elsewhere(ports.0) || at_home_elsewhere(ports.1))
 }
 
 /// A datagram on ports that say nothing: IKE shows itself by its header, ESP only by many datagrams together.

@@ -32,8 +32,10 @@ pub(super) struct Running {
 impl Running {
     /// Writes the list; `None` where the folder takes no file. Then it takes no state either, which is said where there is one to write.
     pub(super) fn begin(folder: &Path, inputs: &[Input]) -> Option<Self> {
+        // Another run may name them from another folder.
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let captures: BTreeSet<String> =
-            inputs.iter().map(|input| format!("{:?}", input.source.name().as_os_str())).collect();
+            inputs.iter().map(|input| format!("{:?}", whole(input.source.name()).as_os_str())).collect();
         let mut list = captures.iter().map(|path| format!("{path}\n")).collect::<String>();
         let path = folder.join(format!("run-{:016x}.v{VERSION}.run", XxHash3_64::oneshot(list.as_bytes())));
         list.insert_str(0, &format!("{}\n", captures.len()));
@@ -52,14 +54,20 @@ impl Running {
         None
     }
 
-    /// All captures are done: takes away the list, and those of runs that ended early over some of these captures.
+    /// All captures are done: takes away the list, and out of those of runs that ended early what is done now.
     pub(super) fn done(self) -> Result<(), Error> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         for list in lists(folder).unwrap_or_default() {
+            if list == self.path || is_alive(&list) {
+                continue;
+            }
             let known = fs::read_to_string(&list).unwrap_or_default();
-            let all = known.lines().skip(1).all(|path| self.captures.contains(path));
-            if all && list != self.path && !is_alive(&list) {
+            let open: Vec<&str> = known.lines().skip(1).filter(|path| !self.captures.contains(*path)).collect();
+            if open.is_empty() {
                 remove(&list)?;
+            } else if open.len() + 1 < known.lines().count() {
+                // A folder that takes no file keeps the old list, which says no less.
+                let _ = fs::write(&list, format!("{}\n{}\n", open.len(), open.join("\n")));
             }
         }
         remove(&self.path)
@@ -88,5 +96,5 @@ fn lists(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Whether the run that wrote a list still holds it.
 fn is_alive(list: &Path) -> bool {
-    File::open(list).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    File::open(list).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }

@@ -115,6 +115,10 @@ impl Quantiles {
         ranges
     }
 
+    pub(in crate::matching) const fn count(&self) -> u64 {
+        self.count
+    }
+
     pub(in crate::matching) const fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -440,7 +440,7 @@ impl SaTally {
         let last = last.max(0);
         self.times.add(last);
         if let Some(first) = first {
-            self.cut_through.add(first);
+            self.cut_through.add(first.max(0));
             let out = if self.encapsulated == Some(false) { plain.frame_bytes } else { packet.frame_bytes };
             let rate = settings.link_rate_bps.unwrap_or(0);
             self.store_and_forward.add(last_to_first(last, out, rate));

@@ -1,6 +1,6 @@
 //! The two ways on the plaintext link: away from the gateway and towards it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
@@ -25,8 +25,9 @@ pub(in crate::matching) struct Links {
     ways: Vec<u8>,
     /// Stations with the way of what they are sent: the one that all others talk with, and its peer where it has but one.
     stations: [Option<(Mac, u8)>; 2],
-    /// Of each flow, the first link that it took.
+    /// Of each flow, the first link that it took, and the flows that took others, too.
     flows: Vec<Option<u16>>,
+    several: HashSet<FlowId>,
     /// Packets whose link or addresses found no room.
     pub(in crate::matching) refused: u64,
 }
@@ -70,8 +71,10 @@ impl Links {
         if at >= self.flows.len() {
             self.flows.resize(at + 1, None);
         }
-        if let Some(first) = self.flows.get_mut(at) {
-            first.get_or_insert(link);
+        if let Some(first) = self.flows.get_mut(at)
+            && *first.get_or_insert(link) != link
+        {
+            self.several.insert(flow);
         }
         link
     }
@@ -105,9 +108,14 @@ impl Links {
             let first = self.flows.get(flow as usize).copied().flatten()?;
             Some(self.way(first)? as u8)
         };
+        let answers = flows.known(FlowKey { src: key.dst, dst: key.src, ..key });
+        // A tap that shows packets on both sides of a router shows each of them twice.
+        if self.several.contains(&flow) || answers.is_some_and(|answers| self.several.contains(&answers)) {
+            return None;
+        }
         // Flows beyond the limit share a number.
         let own = way(flow).filter(|_| flow != 0);
-        own.or_else(|| flows.known(FlowKey { src: key.dst, dst: key.src, ..key }).and_then(way).map(|way| 1 - way))
+        own.or_else(|| answers.and_then(way).map(|way| 1 - way))
     }
 
     /// Without MACs: who talks to whom has two sides.

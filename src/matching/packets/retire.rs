@@ -89,11 +89,13 @@ impl Matcher {
     /// A TCP segment that opens a connection: the gateway lowered its maximum segment size, so that no digest tells that it is the same.
     fn reopen(&mut self, serial: Serial) -> bool {
         const SURE: f32 = 0.95;
+        /// Packets that are looked through.
+        const FAR: usize = 4_096;
         let Some(t) = self.ledger.tunnel.get(serial) else { return false };
         let Some((opening, bytes)) = t.opening.zip(t.inner.map(|inner| inner.bytes)) else { return false };
         let basis = t.basis();
         let is_same = |p: &Plain| p.opening == Some(opening) && p.bytes == bytes && p.fate == PlainFate::Waiting;
-        let plain = self.ledger.plain.iter().find(|(_, p)| is_same(p)).map(|(at, _)| at);
+        let plain = self.ledger.plain.iter().rev().take(FAR).find(|(_, p)| is_same(p)).map(|(at, _)| at);
         plain.is_some_and(|plain| self.ledger.pair(plain, serial, basis, SURE))
     }
 

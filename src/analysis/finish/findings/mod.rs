@@ -34,13 +34,14 @@ pub(crate) fn all(
     let mut findings = Vec::new();
     for tap in taps {
         spi::add(&mut findings, tap, settings);
+        // Numbers may be missing in holes, which are known first.
+        capture::add_tap(&mut findings, tap, settings, report);
         sequence::add(&mut findings, tap, settings, &report.captures);
         traffic::add(&mut findings, tap, settings);
         overhead::add(&mut findings, tap, settings);
         transform::add(&mut findings, tap);
         padding::add(&mut findings, tap);
         signalling::add(&mut findings, tap);
-        capture::add_tap(&mut findings, tap, settings, report);
     }
     capture::numbered::add(&mut findings, taps, report);
     capture::add(&mut findings, captures);

@@ -4,7 +4,7 @@ mod unwatched;
 
 use std::fmt;
 
-use self::unwatched::Unwatched;
+use self::unwatched::{HoleSpan, Unwatched};
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
@@ -42,6 +42,7 @@ impl fmt::Display for Who<'_> {
 }
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
+    let holes = HoleSpan::of(findings, tap);
     for sa in &tap.sas {
         findings.extend((!sa.counters.is_empty()).then(|| alternating(tap, sa)));
         let Some(figures) = &sa.sequence else { continue };
@@ -49,7 +50,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         let frames = sa.state.seen.count.saturating_sub(copies);
         let distinct = frames.saturating_sub(figures.duplicate);
         let own = Numbered { tap, sa, figures, captures, who: Who(&sa.key), copies, frames, distinct };
-        findings.extend((figures.lost > 0).then(|| own.gaps(settings)));
+        findings.extend((figures.lost > 0).then(|| own.gaps(settings, &holes)));
         findings.extend((figures.duplicate > 0).then(|| own.repeats()));
         findings.extend((figures.late > 0).then(|| own.late()));
         findings.extend(own.restarts());
@@ -61,7 +62,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
 
 impl Numbered<'_> {
     /// Numbers that never came.
-    fn gaps(&self, settings: &Settings) -> Finding {
+    fn gaps(&self, settings: &Settings, holes: &[HoleSpan]) -> Finding {
         let Self { tap, sa, figures, captures, who, distinct, .. } = self;
         let numbers = figures.lost + *distinct;
         let mut evidence = format!(
@@ -77,7 +78,7 @@ impl Numbered<'_> {
             let place = gap.map_or_else(String::new, |gap| format!(" (between {})", between(tap, gap, captures)));
             evidence.push_str(&format!(" First gap after sequence {}{place}.", before as u32));
         }
-        let unwatched = Unwatched::of(tap, history, figures.lost, captures);
+        let unwatched = Unwatched::of(tap, holes, history, figures.lost, captures);
         evidence.push_str(&unwatched.said());
         let gaps = history.and_then(|history| filter::of_gaps(tap, sa, history, FIRST_LISTED));
         let occurrences = history.map(|history| of_gaps(tap, history, captures)).unwrap_or_default();

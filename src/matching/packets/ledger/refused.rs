@@ -1,5 +1,7 @@
 //! Packets that an ICMP error names as too big: whoever refused them sent none of them on.
 
+use std::collections::BTreeMap;
+
 use super::{Ledger, Plain, PlainFate};
 use crate::dissect::Note;
 use crate::keys::Sight;
@@ -63,14 +65,19 @@ impl Matcher {
 
     /// Flows of which all packets were refused: they would have gone the way of others between the same addresses.
     pub(in crate::matching) fn adopt_refused(&mut self) {
-        let refused: Vec<_> = self.ledger.flows.iter().filter(|(_, flow)| flow.is_refused()).collect();
-        for (id, _) in refused {
-            let flows = &self.ledger.flows;
-            let Some(key) = flows.key(id) else { continue };
-            let is_beside = |other: &FlowKey| (other.src, other.dst) == (key.src, key.dst);
-            let beside = self.tally.flow_sa.iter().filter(|(other, _)| flows.is_selected(**other));
-            let sa = beside.filter(|(other, _)| flows.key(**other).as_ref().is_some_and(is_beside)).map(|(_, sa)| *sa);
-            let Some(sa) = sa.max() else { continue };
+        let refused: Vec<_> =
+            self.ledger.flows.iter().filter(|(_, flow)| flow.is_refused()).map(|(id, _)| id).collect();
+        let flows = &self.ledger.flows;
+        let mut beside: BTreeMap<(Address, Address), u32> = BTreeMap::new();
+        for (flow, sa) in self.tally.flow_sa.iter().filter(|(flow, _)| !refused.is_empty() && flows.is_selected(**flow))
+        {
+            let Some(key) = flows.key(*flow) else { continue };
+            let own = beside.entry((key.src, key.dst)).or_default();
+            *own = (*own).max(*sa);
+        }
+        for id in refused {
+            let sa = self.ledger.flows.key(id).and_then(|key| beside.get(&(key.src, key.dst))).copied();
+            let Some(sa) = sa else { continue };
             self.tally.flow_sa.insert(id, sa);
             self.tally.turns.note(id, None, sa);
             if let Some(own) = self.ledger.flows.get_mut(id) {
