@@ -20,8 +20,8 @@ pub(super) fn is_copying(state: &StreamState) -> bool {
         && (state.copies.pattern.is_of_a_tap() && are_of_a_tap(state, frames) || is_every_number_copied(state))
 }
 
-/// Whether packets that bear sequence numbers have copies, about as many each, whatever a generator sends beside them. Where there is no SA to
-/// ask, what may be one in UDP is, if its numbers go on.
+/// Whether all packets with sequence numbers have copies, about equally many. A generator's packets beside them do not count. Without an SA, flows
+/// in UDP that may be ESP are looked at, where their numbers go on.
 fn is_every_number_copied(state: &StreamState) -> bool {
     let (mut numbered, mut copied) = numbered(state);
     if numbered == 0 {

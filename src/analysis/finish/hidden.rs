@@ -40,7 +40,7 @@ fn is_unread(stream: &StreamState) -> bool {
     octets > 0 && octets.saturating_mul(OF) >= all
 }
 
-/// Whether so many frames of all are more than stray ones.
+/// Whether `frames` are at least one in a hundred of `all`: fewer are stray ones.
 pub(crate) const fn is_more_than_stray(frames: u64, all: u64) -> bool {
     frames > 0 && frames.saturating_mul(100) >= all
 }

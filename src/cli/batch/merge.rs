@@ -76,8 +76,8 @@ pub(in crate::cli) fn merge(args: MergeArgs) -> Verdict {
         Ok(places) => places,
         Err(error) => return failed(&error),
     };
-    // In the order of their files, whatever the order of arguments: neighbours fold at once, and which of two states that do not go together is
-    // left out is always the same.
+    // Sorted by their files, so that neighbours fold at once. If two states exclude each other, the same one is left out in any order of
+    // arguments.
     sources.sort_by_cached_key(|source| {
         let place = State::place(source);
         (place.is_none(), place)

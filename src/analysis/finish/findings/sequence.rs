@@ -14,7 +14,7 @@ use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS}
 use crate::model::SaKey;
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
 
-/// The likely cause of numbers that are missing where nobody looked alone.
+/// The likely cause where all missing numbers may have passed while nothing was captured.
 const UNWATCHED: &str =
     "The capture lost frames: a file of a rotation is not there, or the capturing host was overloaded.";
 

@@ -186,7 +186,7 @@ fn carries(
     tap.sas.iter().any(|sa| sa.state.directions.first() & bits != 0 && what(sa))
 }
 
-/// Whether packets may be in it that nobody reads: in MACsec, GTP-U or unknown protocols, or in what the snapshot length left out.
+/// Whether it may carry packets that are not read: in MACsec, in GTP-U, in unknown protocols, or cut off by the snapshot length.
 fn is_hidden(tap: &Tap<'_>, direction: &Folded) -> bool {
     is_in_doubt(tap, direction) || is_cut(tap, direction, |cut| cut.frames)
 }

@@ -46,7 +46,7 @@ pub(super) fn spell_lengths(spis: &Lengths) -> bool {
     headers.len() == 1 && (spis.len() >= LEAST || known())
 }
 
-/// Whether this is what stands behind the length in channel data, RTP (RFC 3550 section 5.1), or in IPFIX, a time in seconds of this century.
+/// Whether `number` is what follows the length: in channel data an RTP header (RFC 3550 section 5.1), in IPFIX a time of this century in seconds.
 fn is_behind_a_length(spi: Spi, number: u32) -> bool {
     const CENTURY: std::ops::Range<u32> = 946_684_800..u32::MAX;
     if spi.0 >> 28 == 4 { number >> 30 == 2 } else { CENTURY.contains(&number) }
@@ -57,7 +57,7 @@ fn is_behind_a_length(spi: Spi, number: u32) -> bool {
 pub(super) fn has_a_constant(state: &SaState, is_length: impl Fn(u32) -> bool) -> bool {
     /// Fewer packets may agree by chance.
     const LEAST: usize = 3;
-    /// Of two random words so many bits differ, but for one pair in a thousand; of two counters hardly ever.
+    /// Two random words differ in at least so many bits, but for one pair in a thousand. Two values of a counter hardly ever do.
     const DIFFERENT: u32 = 8;
     let samples = state.evidence.ivs();
     let words = || samples.iter().map(|sample| sample.octets >> 32);

@@ -1,4 +1,4 @@
-//! Numbers that are missing where nobody looked: in a hole between two files, and among the packets that the capturing host dropped.
+//! Missing numbers that may have passed uncaptured: in a hole between two files, or among packets that the capturing host dropped.
 
 use super::super::{Tap, plural};
 use crate::analysis::state::sa::sequence::history::{History, Skipped};
