@@ -237,8 +237,8 @@ impl Matcher {
         let Some(identity) = inside.identity else { return };
         let is_copy = t.again && self.tunnel_index.is_latest(identity);
         if let Some(t) = self.ledger.tunnel.get_mut(serial) {
-            (t.inner, t.identity, t.train, t.costs, t.esp) =
-                (inside.inner, inside.identity, inside.train, inside.costs, None);
+            (t.inner, t.identity, t.kin, t.costs, t.esp) =
+                (inside.inner, inside.identity, inside.kin, inside.costs, None);
         }
         if is_copy {
             self.ledger.leave(serial, TunnelledFate::Repeated);
@@ -321,8 +321,9 @@ impl Matcher {
                 near.see(ns, sight.frame.pos.capture());
             }
         }
-        self.note_too_big(sight.stack);
-        self.refuse(&sight);
+        if self.note_too_big(sight.stack) {
+            self.refuse(&sight);
+        }
         self.plain_packet(sight);
     }
 
@@ -394,8 +395,9 @@ impl Matcher {
     pub(crate) fn both(&mut self, sight: Sight<'_>) {
         self.plain.see(sight.frame.time);
         self.tunnel.see(sight.frame.time);
-        self.note_too_big(sight.stack);
-        self.refuse(&sight);
+        if self.note_too_big(sight.stack) {
+            self.refuse(&sight);
+        }
         match sight.role() {
             Role::None => {}
             Role::Plain => self.plain_packet(sight),
@@ -428,19 +430,20 @@ impl Matcher {
         }
     }
 
-    /// Takes note of an ICMP error that says a packet was too big.
-    fn note_too_big(&mut self, stack: &Stack) {
+    /// Takes note of an ICMP error that says a packet was too big; whether it is one.
+    fn note_too_big(&mut self, stack: &Stack) -> bool {
         /// Pairs of addresses that are told apart.
         const PAIRS: usize = 4_096;
+        let mut is_one = false;
         for note in &stack.notes {
-            if let Note::TooBig { mtu, src, dst, sa: None } = note
-                && *mtu > 0
-                && (self.ledger.too_big.len() < PAIRS || self.ledger.too_big.contains_key(&(*src, *dst)))
-            {
+            let Note::TooBig { mtu, src, dst, sa: None } = note else { continue };
+            is_one = true;
+            if *mtu > 0 && (self.ledger.too_big.len() < PAIRS || self.ledger.too_big.contains_key(&(*src, *dst))) {
                 let own = self.ledger.too_big.entry((*src, *dst)).or_insert(*mtu);
                 *own = (*own).min(*mtu);
             }
         }
+        is_one
     }
 
     /// An IP packet in clear on the side of the tunnel.

@@ -65,17 +65,48 @@ pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, ident
     begin(src, dst, 0, identification, protocol)
 }
 
-/// What a TCP segment that opens a connection keeps where a gateway lowers its maximum segment size (RFC 4459 section 3.2): addresses, identification, ports and
-/// numbers. `None` for other packets.
-pub(in crate::matching) fn opening(octets: &[u8], header: &IpHeader) -> Option<u64> {
-    const SYN: u8 = 2;
-    if header.protocol != 6 || header.is_fragment() {
-        return None;
+/// What a packet keeps where a gateway sends others in its place, so that no [`Identity`] tells that they are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::matching) enum Kin {
+    Nothing,
+    /// Digest of what its fragments share.
+    Train(u64),
+    /// Digest of a TCP segment that opens a connection, without its options: a gateway lowers the maximum segment size (RFC 4459 section 3.2).
+    Opening(u64),
+}
+
+impl Kin {
+    /// What a packet keeps that a gateway has yet to divide.
+    pub(in crate::matching) fn of_whole(octets: &[u8], header: &IpHeader) -> Self {
+        if header.is_fragment() {
+            return Self::Nothing;
+        }
+        Self::opening(octets, header).unwrap_or_else(|| Self::of_train(header))
     }
-    let segment = octets.get(header.offset.checked_add(header.header_bytes)? as usize..)?;
-    let (numbers, rest) = segment.split_first_chunk::<12>()?;
-    let is_opening = rest.get(1)? & SYN != 0;
-    is_opening.then(|| words(train(header.src, header.dst, header.protocol, header.identification), numbers))
+
+    /// What a packet has kept that a gateway may have divided.
+    pub(in crate::matching) fn of_part(octets: &[u8], header: &IpHeader) -> Self {
+        if header.is_fragment() {
+            return Self::of_train(header);
+        }
+        Self::opening(octets, header).unwrap_or(Self::Nothing)
+    }
+
+    fn of_train(header: &IpHeader) -> Self {
+        Self::Train(train(header.src, header.dst, header.protocol, header.identification))
+    }
+
+    fn opening(octets: &[u8], header: &IpHeader) -> Option<Self> {
+        const SYN: u8 = 2;
+        if header.protocol != 6 {
+            return None;
+        }
+        let segment = octets.get(header.offset.checked_add(header.header_bytes)? as usize..)?;
+        let (numbers, rest) = segment.split_first_chunk::<12>()?;
+        let is_opening = rest.get(1)? & SYN != 0;
+        let train = || train(header.src, header.dst, header.protocol, header.identification);
+        is_opening.then(|| Self::Opening(words(train(), numbers)))
+    }
 }
 
 /// What packets between two addresses share.

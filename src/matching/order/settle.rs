@@ -107,15 +107,7 @@ impl Lane {
         let mut tunnelled: Vec<align::Tunnelled> =
             places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
         let wanted = tunnelled.len() + 256;
-        let candidates: Vec<(usize, PlainItem)> = self
-            .plain
-            .iter()
-            .enumerate()
-            .filter(|(_, item)| ledger.flows.class(item.flow) != Class::Outside)
-            .filter(|(_, item)| ledger.plain.get(item.serial).is_some_and(|p| p.fate == PlainFate::Waiting))
-            .take(wanted)
-            .map(|(at, item)| (at, *item))
-            .collect();
+        let candidates = self.next_candidates(ledger, wanted);
         let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
         // What the plain side did not see has no place in an alignment.
         let unseen = unseen(&plain, &tunnelled, delay).filter(|_| self.begun);

@@ -27,7 +27,7 @@ pub(in crate::matching) struct Links {
     stations: [Option<(Mac, u8)>; 2],
     /// Of each flow, the first link that it took, and the flows that took others, too.
     flows: Vec<Option<u16>>,
-    several: HashSet<FlowId>,
+    several: HashSet<FlowId, FixedState>,
     /// Packets whose link or addresses found no room.
     pub(in crate::matching) refused: u64,
 }

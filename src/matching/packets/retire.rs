@@ -3,6 +3,7 @@
 use super::ledger::{Plain, PlainFate, Serial, TunnelledFate};
 use super::progress::Progress;
 use crate::matching::Matcher;
+use crate::matching::content::identity::Kin;
 use crate::matching::limits::{HORIZON_NS, MAX_WAITING};
 
 impl Matcher {
@@ -92,9 +93,9 @@ impl Matcher {
         /// Packets that are looked through.
         const FAR: usize = 4_096;
         let Some(t) = self.ledger.tunnel.get(serial) else { return false };
-        let Some((opening, bytes)) = t.opening.zip(t.inner.map(|inner| inner.bytes)) else { return false };
+        let (kin @ Kin::Opening(_), Some(bytes)) = (t.kin, t.inner.map(|inner| inner.bytes)) else { return false };
         let basis = t.basis();
-        let is_same = |p: &Plain| p.opening == Some(opening) && p.bytes == bytes && p.fate == PlainFate::Waiting;
+        let is_same = |p: &Plain| p.kin == kin && p.bytes == bytes && p.fate == PlainFate::Waiting;
         let plain = self.ledger.plain.iter().rev().take(FAR).find(|(_, p)| is_same(p)).map(|(at, _)| at);
         plain.is_some_and(|plain| self.ledger.pair(plain, serial, basis, SURE))
     }
@@ -104,11 +105,11 @@ impl Matcher {
         /// Packets that are looked through.
         const FAR: usize = 4_096;
         let Some(t) = self.ledger.tunnel.get(serial) else { return false };
-        let Some(train) = t.train else { return false };
+        let train @ Kin::Train(_) = t.kin else { return false };
         let t_ns = t.time.ns();
         let before = self.ledger.plain.iter().rev().take(FAR);
         let whole =
-            before.filter(|(_, p)| p.train == Some(train) && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
+            before.filter(|(_, p)| p.kin == train && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
         let Some(whole) = whole else { return false };
         // All of its fragments that wait belong to it: one pair, its length that of all.
         let pieces: Vec<Serial> = self
@@ -117,7 +118,7 @@ impl Matcher {
             .iter()
             .skip_while(|(at, _)| *at < serial)
             .take(FAR)
-            .filter(|(_, t)| t.train == Some(train) && matches!(t.fate, TunnelledFate::Waiting))
+            .filter(|(_, t)| t.kin == train && matches!(t.fate, TunnelledFate::Waiting))
             .map(|(at, _)| at)
             .collect();
         let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0_u16);

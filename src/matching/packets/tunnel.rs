@@ -6,7 +6,7 @@ use crate::dissect::{DissectOptions, IpHeader, Note, NullSupport, OpenedEsp, Sta
 use crate::keys::Sight;
 use crate::matching::Matcher;
 use crate::matching::content::identity;
-use crate::matching::content::identity::Identity;
+use crate::matching::content::identity::{Identity, Kin};
 use crate::matching::order::pairs::Null;
 use crate::matching::packets::flows::services::service;
 use crate::model::report::Pattern;
@@ -30,10 +30,7 @@ pub(crate) enum Role {
 struct Visible {
     inner: Inner,
     identity: Option<Identity>,
-    /// What it has in common with the other fragments of its packet, where it is one.
-    train: Option<u64>,
-    /// What a TCP segment that opens a connection keeps on its way.
-    opening: Option<u64>,
+    kin: Kin,
     /// Transport mode: the outermost IP header is the packet's own.
     transport: bool,
 }
@@ -94,10 +91,7 @@ impl Sight<'_> {
             pad_bytes,
             pattern,
             identity: Identity::of(self.octets, outer),
-            train: (!outer.is_fragment())
-                .then(|| identity::train(outer.src, outer.dst, outer.protocol, outer.identification)),
-            identification: outer.identification,
-            opening: identity::opening(self.octets, outer),
+            kin: Kin::of_whole(self.octets, outer),
             refused: false,
             frame_bytes: self.stack.frame_bytes,
             fate: PlainFate::Waiting,
@@ -133,8 +127,7 @@ impl Sight<'_> {
             marks: marks(outer),
             inner: visible.map(|visible| visible.inner),
             identity: visible.and_then(|visible| visible.identity),
-            train: visible.and_then(|visible| visible.train),
-            opening: visible.and_then(|visible| visible.opening),
+            kin: visible.map_or(Kin::Nothing, |visible| visible.kin),
             costs,
             frame_bytes: stack.frame_bytes,
             pad_bytes,
@@ -174,7 +167,6 @@ impl Sight<'_> {
             let outer_end = outer.offset.saturating_add(outer.total_bytes);
             let behind = outer_end.saturating_sub(end).saturating_sub(esp.pad + esp.trailer + esp.icv);
             let carried_pad = if outer.is_fragment() { 0 } else { behind };
-            let train = ip.is_fragment().then(|| identity::train(ip.src, ip.dst, ip.protocol, ip.identification));
             let inner = Inner {
                 bytes: ip.total_bytes,
                 marks: marks(ip),
@@ -183,8 +175,8 @@ impl Sight<'_> {
                 ends: ends(ip),
                 esp,
             };
-            let (identity, opening) = (Identity::of(self.octets, ip), identity::opening(self.octets, ip));
-            return Some(Visible { inner, identity, train, opening, transport: false });
+            let (identity, kin) = (Identity::of(self.octets, ip), Kin::of_part(self.octets, ip));
+            return Some(Visible { inner, identity, kin, transport: false });
         }
         if stack.sas.last().is_some_and(|sa| sa.protocol == Protocol::IpComp) {
             return self.inflated(outer, esp);
@@ -228,9 +220,8 @@ impl Sight<'_> {
         };
         let inner =
             Inner { bytes: ip.total_bytes, marks: marks(ip), carried_pad: 0, decrypted: false, ends: ends(ip), esp };
-        let train = ip.is_fragment().then(|| identity::train(ip.src, ip.dst, ip.protocol, ip.identification));
-        let (identity, opening) = (Identity::of(octets, ip), identity::opening(octets, ip));
-        Some(Visible { inner, identity, train, opening, transport: false })
+        let (identity, kin) = (Identity::of(octets, ip), Kin::of_part(octets, ip));
+        Some(Visible { inner, identity, kin, transport: false })
     }
 
     /// The packet inside IPComp (RFC 3173) that was compressed with DEFLATE (RFC 2394).
@@ -267,8 +258,8 @@ impl Sight<'_> {
                 ends: ends(ip),
                 esp,
             };
-            let (identity, opening) = (Identity::of(&octets, ip), identity::opening(&octets, ip));
-            return Some(Visible { inner, identity, train: None, opening, transport: false });
+            let (identity, kin) = (Identity::of(&octets, ip), Kin::of_part(&octets, ip));
+            return Some(Visible { inner, identity, kin, transport: false });
         }
         let total = outer.header_bytes + u32::try_from(octets.len()).ok()?;
         let inner = Inner {
@@ -280,7 +271,7 @@ impl Sight<'_> {
             esp,
         };
         let identity = Identity::new(outer, next_header, total, &octets, octets.len());
-        Some(Visible { inner, identity, train: None, opening: None, transport: true })
+        Some(Visible { inner, identity, kin: Kin::Nothing, transport: true })
     }
 
     /// In transport mode the packet is the outer one without the headers and trailers of IPsec.
@@ -327,7 +318,7 @@ impl Sight<'_> {
         };
         let captured = self.octets.get(start as usize..)?;
         let identity = Identity::new(outer, protocol?, total, captured, bytes as usize);
-        Some(Visible { inner, identity, train: None, opening: None, transport: true })
+        Some(Visible { inner, identity, kin: Kin::Nothing, transport: true })
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::dissect::Costs;
+use crate::matching::content::identity::Kin;
 use crate::matching::packets::ledger::{Marks, Tunnelled};
 use crate::model::{FramePos, Timestamp};
 
@@ -46,8 +47,7 @@ fn packet() -> Tunnelled {
         marks: Marks::default(),
         inner: None,
         identity: None,
-        train: None,
-        opening: None,
+        kin: Kin::Nothing,
         costs: Costs::default(),
         frame_bytes: 114,
         pad_bytes: 0,

@@ -77,19 +77,21 @@ impl Lane {
         let mut kept = VecDeque::new();
         for own in &tunnelled {
             let off = |item: &PlainItem| own.item.ns.saturating_sub(item.ns).saturating_sub(base).saturating_abs();
+            // Most are out of time, which is told faster than what their lengths make.
             let fits = |item: &PlainItem| {
-                delay.is_some() && self.mappings.makes(own.mapping, item.bytes, own.esp) && off(item) <= late
+                off(item) <= late && delay.is_some() && self.mappings.makes(own.mapping, item.bytes, own.esp)
             };
             let alike = |other: &&LatePacket| {
                 (other.mapping, other.esp) == (own.mapping, own.esp)
                     && other.item.ns.saturating_sub(own.item.ns).saturating_abs() <= late
             };
-            let rivals = tunnelled.iter().filter(alike).count();
             let fitting: Vec<usize> =
                 plain.iter().enumerate().filter(|(_, (item, _))| fits(item)).map(|(at, _)| at).collect();
+            let rivals = if fitting.is_empty() { 0 } else { tunnelled.iter().filter(alike).count() };
+            let old = is_old(&own.item);
             // Later packets may belong to what waits: as many of both sides are each other.
-            if fitting.is_empty() || fitting.len() < rivals && !is_old(&own.item) {
-                if is_old(&own.item) {
+            if fitting.is_empty() || fitting.len() < rivals && !old {
+                if old {
                     ledger.leave(own.item.serial, TunnelledFate::Alone);
                 } else {
                     kept.push_back(*own);

@@ -33,7 +33,10 @@ impl Lane {
     pub(super) fn go_straight(&mut self, ledger: &mut Ledger, commit: usize, delay: Delay) -> bool {
         let Some(base) = delay.base.filter(|_| self.begun && !self.shuffled) else { return false };
         let rows = self.tunnelled().len().min(commit + AHEAD);
-        let Some(candidates) = self.next_candidates(ledger, rows) else { return false };
+        let candidates = self.next_candidates(ledger, rows + NEAR);
+        if candidates.len() < rows {
+            return false;
+        }
         let (slack, base) = (slack(delay), base as i64);
         let mut numbers = LatestNumbers::default();
         let mut before: Option<i64> = None;
@@ -61,9 +64,9 @@ impl Lane {
         true
     }
 
-    /// The plaintext packets that may be the next ones, with their places in the lane: `rows` and some behind them; `None` where there are fewer.
-    fn next_candidates(&self, ledger: &Ledger, rows: usize) -> Option<Vec<(usize, PlainItem)>> {
-        let mut candidates: Vec<(usize, PlainItem)> = Vec::with_capacity(rows + NEAR);
+    /// The plaintext packets that may be the next ones, `most` of them, with their places in the lane.
+    pub(super) fn next_candidates(&self, ledger: &Ledger, most: usize) -> Vec<(usize, PlainItem)> {
+        let mut candidates: Vec<(usize, PlainItem)> = Vec::with_capacity(most);
         // Neighbours are mostly of one flow.
         let mut latest: Option<(FlowId, bool)> = None;
         for (at, item) in self.plain.iter().enumerate() {
@@ -76,11 +79,11 @@ impl Lane {
                 continue;
             }
             candidates.push((at, *item));
-            if candidates.len() == rows + NEAR {
+            if candidates.len() == most {
                 break;
             }
         }
-        (candidates.len() >= rows).then_some(candidates)
+        candidates
     }
 
     /// Whether a packet bears the number behind the one before it in its SA, or the first of a new count.

@@ -1,7 +1,7 @@
 //! A packet of either side, as it waits.
 
 use crate::dissect::Costs;
-use crate::matching::content::identity::Identity;
+use crate::matching::content::identity::{Identity, Kin};
 use crate::matching::order::settle::overtaken::OVERTAKEN;
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::flows::services::Service;
@@ -32,11 +32,7 @@ pub(in crate::matching) struct Plain {
     pub(in crate::matching) pad_bytes: u32,
     pub(in crate::matching) pattern: Option<Pattern>,
     pub(in crate::matching) identity: Option<Identity>,
-    /// What its fragments have in common.
-    pub(in crate::matching) train: Option<u64>,
-    pub(in crate::matching) identification: u32,
-    /// Digest of a TCP segment that opens a connection, without what a gateway changes in it.
-    pub(in crate::matching) opening: Option<u64>,
+    pub(in crate::matching) kin: Kin,
     /// An ICMP error says that it was too big.
     pub(in crate::matching) refused: bool,
     /// Octets of its Ethernet frame without FCS.
@@ -74,10 +70,8 @@ pub(in crate::matching) struct Tunnelled {
     pub(in crate::matching) marks: Marks,
     pub(in crate::matching) inner: Option<Inner>,
     pub(in crate::matching) identity: Option<Identity>,
-    /// What its fragments have in common, where it is one of them.
-    pub(in crate::matching) train: Option<u64>,
-    /// Digest of a TCP segment inside that opens a connection, without what a gateway changes in it.
-    pub(in crate::matching) opening: Option<u64>,
+    /// Of the packet inside.
+    pub(in crate::matching) kin: Kin,
     pub(in crate::matching) costs: Costs,
     /// Octets of its frame without FCS, and those of them behind the IP packet.
     pub(in crate::matching) frame_bytes: u32,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{Ledger, Plain, PlainFate};
-use crate::dissect::Note;
 use crate::keys::Sight;
 use crate::matching::Matcher;
+use crate::matching::content::identity::{self, Kin};
 use crate::matching::limits::ON_ITS_WAY_NS;
 use crate::matching::packets::flows::FlowKey;
 use crate::model::Address;
@@ -18,15 +18,14 @@ const REFUSED: f32 = 0.99;
 struct RefusedPacket {
     key: FlowKey,
     bytes: u32,
-    /// 0 for IPv6: only the length tells which one it was.
-    identification: u32,
+    /// By the identification; IPv6 has none, so that only the length tells which one it was.
+    kin: Kin,
     ttl: u8,
 }
 
 impl RefusedPacket {
     fn of(sight: &Sight<'_>) -> Option<Self> {
-        let is_own = |note: &Note| matches!(note, Note::TooBig { sa: None, .. });
-        let outer = sight.stack.outer().filter(|_| sight.stack.notes.iter().any(is_own))?;
+        let outer = sight.stack.outer()?;
         let icmp = sight.octets.get(outer.offset.checked_add(outer.header_bytes)? as usize..)?;
         let (_, quoted) = icmp.split_first_chunk::<8>()?;
         match quoted.first()? >> 4 {
@@ -40,9 +39,9 @@ impl RefusedPacket {
         let [_, _, l0, l1, i0, i1, _, _, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] =
             *quoted.first_chunk::<20>()?;
         let (src, dst) = (Address::v4([s0, s1, s2, s3]), Address::v4([d0, d1, d2, d3]));
-        let identification = u16::from_be_bytes([i0, i1]).into();
+        let kin = Kin::Train(identity::train(src, dst, protocol, u16::from_be_bytes([i0, i1]).into()));
         let bytes = u16::from_be_bytes([l0, l1]).into();
-        Some(Self { key: FlowKey { src, dst, protocol }, bytes, identification, ttl })
+        Some(Self { key: FlowKey { src, dst, protocol }, bytes, kin, ttl })
     }
 
     fn v6(quoted: &[u8]) -> Option<Self> {
@@ -50,7 +49,8 @@ impl RefusedPacket {
         let (src, rest) = rest.split_first_chunk::<16>()?;
         let (src, dst) = (Address::v6(*src), Address::v6(*rest.first_chunk::<16>()?));
         let bytes = 40 + u32::from(u16::from_be_bytes([l0, l1]));
-        Some(Self { key: FlowKey { src, dst, protocol }, bytes, identification: 0, ttl })
+        let kin = Kin::Train(identity::train(src, dst, protocol, 0));
+        Some(Self { key: FlowKey { src, dst, protocol }, bytes, kin, ttl })
     }
 }
 
@@ -96,7 +96,7 @@ impl Ledger {
         let is_near = |at: Option<i64>| at.is_none_or(|at| ns.saturating_sub(at) <= ON_ITS_WAY_NS);
         let latest = self.plain.iter().rev().take(FAR).take_while(|(_, p)| is_near(p.time.ns()));
         let is_same = |p: &Plain| {
-            !p.refused && (p.flow, p.bytes, p.identification) == (flow, quoted.bytes, quoted.identification)
+            !p.refused && (p.flow, p.bytes, p.kin) == (flow, quoted.bytes, quoted.kin)
         };
         let Some(serial) = latest.filter(|(_, p)| is_same(p)).map(|(serial, _)| serial).next() else { return };
         let Some(own) = self.plain.get_mut(serial) else { return };
