@@ -21,7 +21,7 @@ use self::layout::Open;
 use super::input::Input;
 use crate::analysis::{CaptureSpan, MergeError, Succession};
 use crate::engine::rotation::stream::{End, Stream, times};
-use crate::model::counted_name::SeriesName;
+use crate::model::counted_name::{CountedName, SeriesName};
 use crate::model::{Error, Timestamp};
 
 /// A tap: its name, its streams in one, and what was assumed about which captures belong together, in words.
@@ -103,7 +103,7 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
     // A capture without times has a place in a rotation by its name alone: it stands behind the others.
     streams.sort_by_cached_key(|stream| {
         let (first, last) = stream.times();
-        let paths: Vec<String> = stream.captures.iter().map(|c| c.capture.path.clone()).collect();
+        let paths: Vec<CountedName> = stream.captures.iter().map(|c| CountedName::of(&c.capture.path)).collect();
         (first.is_none(), first, last, paths, stream.tap.clone())
     });
     let mut taps = Taps::default();

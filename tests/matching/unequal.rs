@@ -88,9 +88,11 @@ struct Taps {
     /// Of timestamps, in nanoseconds.
     step: u64,
     snaplen: usize,
+    /// When another SA takes over, both ways.
+    rekeyed_ns: u64,
 }
 
-const TAPS: Taps = Taps { body: opaque, step: 1, snaplen: usize::MAX };
+const TAPS: Taps = Taps { body: opaque, step: 1, snaplen: usize::MAX, rekeyed_ns: u64::MAX };
 
 /// The report on captures by one clock.
 fn report(name: &str, shown: &[Shown], taps: &Taps, more: &[&str]) -> Value {
@@ -107,12 +109,14 @@ fn report(name: &str, shown: &[Shown], taps: &Taps, more: &[&str]) -> Value {
     let mut plain: Vec<Out> = plain.collect();
     let mut inside: Vec<(u64, &Shown)> = shown.iter().filter_map(|own| Some((own.tunnel_ns?, own))).collect();
     inside.sort_by_key(|(ns, _)| *ns);
-    let mut numbers = [0_u32; 2];
+    let mut numbers = [[0_u32; 2]; 2];
     let mut tunnel = Vec::new();
     for (ns, own) in inside {
         let clear = if own.there { build::one_hop_further(&own.frame) } else { own.frame.clone() };
         let (from, to, spi) = if own.there { (R1, R2, 0x1001) } else { (R2, R1, 0x2001) };
-        let next = &mut numbers[usize::from(own.there)];
+        let is_second = ns >= taps.rekeyed_ns;
+        let spi = if is_second { spi + 0x100 } else { spi };
+        let next = &mut numbers[usize::from(is_second)][usize::from(own.there)];
         *next += 1;
         tunnel.push(out(ns, &build::esp(from, to, spi, *next, &(taps.body)(&mut noise, &clear[14..]))));
     }
@@ -302,8 +306,12 @@ fn what_is_divided_or_rewritten_on_the_way_is_not_lost() {
         lowered.frame[56..58].copy_from_slice(&[5, 0]);
         shown.extend([Shown { tunnel_ns: None, ..own }, lowered]);
     }
-    let report = report("divided", &shown, &Taps { body: null, ..TAPS }, &["--one-clock"]);
-    assert_eq!(losses(&report), [Some(0), Some(0)], "{:#}", report["directions"]);
-    let divided = items(&report, "degraded_why").iter().any(|why| why.to_string().contains("segmentation offload"));
-    assert!(divided, "{:#}", report["degraded_why"]);
+    for (name, rekeyed_ns) in [("divided", u64::MAX), ("divided-rekeyed", START + PACKETS / 2 * GAP)] {
+        let report = report(name, &shown, &Taps { body: null, rekeyed_ns, ..TAPS }, &["--one-clock"]);
+        let lost = |own: &Value| [own["lost_before_tunnel"].as_u64(), own["lost_behind_tunnel"].as_u64()];
+        let all: Vec<_> = items(&report, "directions").iter().map(lost).collect();
+        assert!(all.iter().all(|lost| lost.contains(&Some(0))), "{name}: {:#}", report["directions"]);
+        let divided = items(&report, "degraded_why").iter().any(|why| why.to_string().contains("segmentation offload"));
+        assert!(divided, "{name}: {:#}", report["degraded_why"]);
+    }
 }

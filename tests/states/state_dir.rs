@@ -163,6 +163,12 @@ fn a_run_that_did_not_end_is_said_until_another_one_has_done_its_work() {
     fill(&more, &Quiet);
     assert_eq!(runs(), []);
     merge(0);
+    // It does not matter where they are named from.
+    assert!(fill(&[write_file(&dir, "last.pcap", &plain_pcap(&[])), more[3].clone()], &Once::default()).len() < 2);
+    assert_eq!(runs().len(), 1);
+    let named = ["partial", "--state-dir", "states", "more.pcap", "last.pcap"];
+    let run = Command::new(env!("CARGO_BIN_EXE_spiglass")).args(named).current_dir(&dir).output().expect("it runs");
+    assert_eq!((run.status.code(), runs()), (Some(0), vec![]), "{}", String::from_utf8_lossy(&run.stderr));
     fs::remove_dir_all(dir).expect("a scratch directory can be removed");
 }
 

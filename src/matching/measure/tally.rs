@@ -289,7 +289,7 @@ impl Tally {
         let Pairing { plain, basis, confidence, .. } = pairing;
         self.pairs += 1;
         sa.matched += 1;
-        sa.overtaken += u64::from(pairing.is_overtaken());
+        sa.overtaken += u64::from(pairing.overtaken);
         if let Some(count) = sa.basis.get_mut(basis as usize) {
             *count += 1;
         }

@@ -157,7 +157,9 @@ impl Lane {
             let settled = counter.settled.is_some_and(|(run, number)| item.run <= run && item.number <= number);
             if settled {
                 match self.holes.remove(&(sa, item.number)) {
-                    Some(Hole { plain: Some((_, plain)), confidence }) => ledger.recover(plain, serial, confidence),
+                    Some(Hole { plain: Some((_, plain)), confidence }) => {
+                        ledger.recover(plain, serial, confidence, false)
+                    }
                     Some(Hole { plain: None, .. }) => ledger.leave(serial, TunnelledFate::Alone),
                     None => {
                         self.late += u64::from(item.number <= counter.forgotten);

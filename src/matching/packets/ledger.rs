@@ -202,7 +202,7 @@ impl Ledger {
         };
         p.fate = PlainFate::Settled;
         let p = *p;
-        t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, stretch: 0, confidence });
+        t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, stretch: 0, confidence, overtaken: false });
         let (p_flow, t_sa) = (p.flow, t.sa);
         self.services.found(p.flow, p.service);
         if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
@@ -328,12 +328,12 @@ impl Ledger {
         }
     }
 
-    /// A packet that was given up came after all.
-    pub(in crate::matching) fn recover(&mut self, plain: Plain, tunnelled: Serial, confidence: f32) {
+    /// A packet that was given up came after all: under the number that it was missed at, or `overtaken` by others.
+    pub(in crate::matching) fn recover(&mut self, plain: Plain, tunnelled: Serial, confidence: f32, overtaken: bool) {
         let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) else {
             return;
         };
-        t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch: 0, confidence });
+        t.fate = TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch: 0, confidence, overtaken });
         // It is one of the latest.
         let at = self.lost.iter().rposition(|lost| lost.pos == plain.pos);
         let lost = at.map(|at| self.lost.remove(at));

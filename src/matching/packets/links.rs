@@ -252,6 +252,25 @@ mod tests {
         assert!(matches!(ways, (Some(0), Some(1)) | (Some(1), Some(0))), "{ways:?}");
     }
 
+    /// A tap on both sides of a router shows each packet on two links: which way a later link is, the flow does not tell.
+    #[test]
+    fn a_flow_on_several_links_names_no_way() {
+        let (mut links, mut flows) = (Links::default(), Flows::default());
+        let mut sent = |links: &mut Links, from, to, src| {
+            let flow = talk(&mut flows, src, 9);
+            links.number(Some((from, to)), flow, &mut flows)
+        };
+        let first = sent(&mut links, host(1), GATEWAY, 1);
+        sent(&mut links, host(2), GATEWAY, 2);
+        links.decide(&mut Flows::default());
+        assert_eq!(links.way(first), Some(0));
+        // Until then it took one link only.
+        let behind = sent(&mut links, host(8), host(9), 1);
+        assert_eq!(links.way(behind), Some(0));
+        let further = sent(&mut links, host(9), host(7), 1);
+        assert_eq!(links.way(further), None);
+    }
+
     #[test]
     fn a_gateway_may_have_a_mac_for_each_way() {
         const SHARED: Mac = [0, 0, 0x5e, 0, 1, 1];

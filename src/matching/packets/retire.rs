@@ -108,8 +108,7 @@ impl Matcher {
         let train @ Kin::Train(_) = t.kin else { return false };
         let t_ns = t.time.ns();
         let before = self.ledger.plain.iter().rev().take(FAR);
-        let whole =
-            before.filter(|(_, p)| p.kin == train && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
+        let whole = before.filter(|(_, p)| p.kin == train && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
         let Some(whole) = whole else { return false };
         // All of its fragments that wait belong to it: one pair, its length that of all.
         let pieces: Vec<Serial> = self

@@ -1,11 +1,12 @@
 //! Plaintext packets that were never on the wire as the capture shows them: a network card divides what its host sends, or joins what it receives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::matching::Matcher;
 use crate::matching::content::identity;
 use crate::matching::measure::tally::StrangerSum;
 use crate::matching::packets::flows::FlowId;
+use crate::matching::packets::ledger::Ledger;
 
 /// Octets of the headers that each part repeats: of IP and of TCP, with their options.
 const HEADERS: std::ops::RangeInclusive<u64> = 40..=140;
@@ -15,7 +16,7 @@ const HEADERS: std::ops::RangeInclusive<u64> = 40..=140;
 struct JoinedPackets {
     packets: u64,
     bytes: u64,
-    of: Vec<(FlowId, u32)>,
+    of: BTreeSet<(FlowId, u32)>,
 }
 
 impl JoinedPackets {
@@ -36,51 +37,57 @@ impl Matcher {
         self.divide();
     }
 
-    /// Takes plaintext packets that the tunnel shows in parts out of what is missing, and the parts out of what has no counterpart.
+    /// Takes plaintext packets that the tunnel shows in parts out of what is missing, and the parts out of what has no counterpart. Parts may be in
+    /// several SAs: one takes over from another.
     fn divide(&mut self) {
-        let mut longest: BTreeMap<u32, u32> = BTreeMap::new();
-        for ((sa, _), own) in &self.tally.strangers.0 {
-            let all = longest.entry(*sa).or_default();
-            *all = (*all).max(own.longest);
-        }
-        for (sa, all) in &mut longest {
+        let mut parts: BTreeMap<u64, (StrangerSum, Vec<u32>)> = BTreeMap::new();
+        for ((sa, ends), own) in &self.tally.strangers.0 {
             let sizes = self.tally.sas.get(*sa as usize).into_iter().flat_map(|sa| sa.sizes.iter());
-            *all = sizes.map(|(bytes, _)| bytes).fold(*all, u32::max);
+            let longest = sizes.map(|(bytes, _)| bytes).fold(own.longest, u32::max);
+            let (sum, sas) = parts.entry(*ends).or_default();
+            sum.packets += own.packets;
+            sum.bytes += own.bytes;
+            sum.longest = sum.longest.max(longest);
+            sas.push(*sa);
         }
-        let mut joined: BTreeMap<(u32, u64), JoinedPackets> = BTreeMap::new();
+        let mut joined: BTreeMap<u64, JoinedPackets> = BTreeMap::new();
         for ((flow, bytes), count) in &self.ledger.missed {
             let Some(key) = self.ledger.flows.key(*flow) else { continue };
             let ends = identity::ends(key.src, key.dst);
-            for (sa, longest) in longest.iter().filter(|(_, longest)| bytes > longest) {
-                if self.tally.strangers.0.contains_key(&(*sa, ends)) && *longest > 0 {
-                    let own = joined.entry((*sa, ends)).or_default();
-                    own.packets += count;
-                    own.bytes += u64::from(*bytes) * count;
-                    own.of.push((*flow, *bytes));
-                }
+            if parts.get(&ends).is_some_and(|(parts, _)| 0 < parts.longest && parts.longest < *bytes) {
+                let own = joined.entry(ends).or_default();
+                own.packets += count;
+                own.bytes += u64::from(*bytes) * count;
+                own.of.insert((*flow, *bytes));
             }
         }
-        for ((sa, ends), own) in joined {
-            let parts = self.tally.strangers.0.get(&(sa, ends)).copied().unwrap_or_default();
-            if !own.is_divided_into(&parts) {
-                *self.ledger.offloaded.entry(sa).or_default() += own.packets;
+        for (ends, own) in joined {
+            let Some((parts, sas)) = parts.get(&ends) else { continue };
+            if !own.is_divided_into(parts) {
+                sas.iter().for_each(|sa| *self.ledger.offloaded.entry(*sa).or_default() += own.packets);
                 continue;
             }
             self.ledger.divided += own.packets;
-            own.of.iter().for_each(|missed| self.was_divided(*missed));
-            if let Some(sa) = self.tally.sas.get_mut(sa as usize) {
-                sa.alone = sa.alone.saturating_sub(parts.packets);
+            self.ledger.were_divided(&own.of);
+            for sa in sas {
+                let parts = self.tally.strangers.0.remove(&(*sa, ends)).map_or(0, |parts| parts.packets);
+                if let Some(sa) = self.tally.sas.get_mut(*sa as usize) {
+                    sa.alone = sa.alone.saturating_sub(parts);
+                }
             }
-            self.tally.strangers.0.remove(&(sa, ends));
         }
     }
+}
 
-    /// Plaintext packets of a flow and of one length were in the tunnel in parts.
-    fn was_divided(&mut self, (flow, bytes): (FlowId, u32)) {
-        let count = self.ledger.missed.remove(&(flow, bytes)).unwrap_or(0);
-        if let Some(own) = self.ledger.flows.get_mut(flow) {
-            own.unmatched = own.unmatched.saturating_sub(count);
+impl Ledger {
+    /// Plaintext packets of these flows and lengths were in the tunnel in parts.
+    fn were_divided(&mut self, whole: &BTreeSet<(FlowId, u32)>) {
+        for (flow, bytes) in whole {
+            let count = self.missed.remove(&(*flow, *bytes)).unwrap_or(0);
+            if let Some(own) = self.flows.get_mut(*flow) {
+                own.unmatched = own.unmatched.saturating_sub(count);
+            }
         }
-        self.ledger.lost.retain(|lost| (lost.flow, lost.bytes) != (flow, bytes));
+        self.lost.retain(|lost| !whole.contains(&(lost.flow, lost.bytes)));
     }
 }

@@ -65,8 +65,8 @@ impl Matcher {
                     own.pairs += 1;
                     own.guesses += u64::from(*confidence < GUESSED);
                     // What others overtook was left over of both sides.
-                    own.plain += u64::from(pairing.is_overtaken());
-                    own.tunnelled += u64::from(pairing.is_overtaken());
+                    own.plain += u64::from(pairing.overtaken);
+                    own.tunnelled += u64::from(pairing.overtaken);
                     if let Some(latest) = latest.get_mut(lane)
                         && latest.replace((plain.flow, lane)) != Some((plain.flow, lane))
                     {

@@ -16,7 +16,7 @@ const SPREADS: f64 = 50.0;
 /// Packets of one side that are remembered.
 const MOST: usize = 256;
 /// How sure a pair is of packets that alone fit each other, and of such as others fit, too.
-pub(in crate::matching) const OVERTAKEN: f32 = 0.7;
+const OVERTAKEN: f32 = 0.7;
 const CROWDED: f32 = 0.55;
 
 /// What was left over of both sides, in the order of settling.
@@ -101,7 +101,7 @@ impl Lane {
             let nearest = fitting.iter().min_by_key(|at| plain.get(**at).map_or(i64::MAX, |(item, _)| off(item)));
             let sure = if fitting.len() == 1 && rivals == 1 { OVERTAKEN } else { CROWDED };
             if let Some((_, packet)) = nearest.and_then(|at| plain.remove(*at)) {
-                ledger.recover(packet, own.item.serial, sure);
+                ledger.recover(packet, own.item.serial, sure, true);
                 self.crossed = self.crossed.saturating_sub(1);
             }
         }

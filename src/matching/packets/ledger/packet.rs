@@ -2,7 +2,6 @@
 
 use crate::dissect::Costs;
 use crate::matching::content::identity::{Identity, Kin};
-use crate::matching::order::settle::overtaken::OVERTAKEN;
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::flows::services::Service;
 use crate::model::pairs::PairBasis;
@@ -150,13 +149,8 @@ pub(in crate::matching) struct Pairing {
     pub(in crate::matching) stretch: u32,
     /// 0 to 1.
     pub(in crate::matching) confidence: f32,
-}
-
-impl Pairing {
-    /// Whether it is of packets that were left over of both sides, as others overtook them.
-    pub(in crate::matching) fn is_overtaken(&self) -> bool {
-        self.basis == PairBasis::Order && self.stretch == 0 && self.confidence <= OVERTAKEN
-    }
+    /// Both packets were left over, as others overtook them.
+    pub(in crate::matching) overtaken: bool,
 }
 
 impl PairBasis {

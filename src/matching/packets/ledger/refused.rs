@@ -95,9 +95,7 @@ impl Ledger {
         let Some(flow) = self.flows.known(quoted.key) else { return };
         let is_near = |at: Option<i64>| at.is_none_or(|at| ns.saturating_sub(at) <= ON_ITS_WAY_NS);
         let latest = self.plain.iter().rev().take(FAR).take_while(|(_, p)| is_near(p.time.ns()));
-        let is_same = |p: &Plain| {
-            !p.refused && (p.flow, p.bytes, p.kin) == (flow, quoted.bytes, quoted.kin)
-        };
+        let is_same = |p: &Plain| !p.refused && (p.flow, p.bytes, p.kin) == (flow, quoted.bytes, quoted.kin);
         let Some(serial) = latest.filter(|(_, p)| is_same(p)).map(|(serial, _)| serial).next() else { return };
         let Some(own) = self.plain.get_mut(serial) else { return };
         own.refused = true;
