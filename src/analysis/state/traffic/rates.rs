@@ -1,18 +1,20 @@
 //! Traffic per direction over time.
 
+mod sums;
+
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
+pub(crate) use self::sums::{Again, BinSums, Sums};
 use super::flows::Decapsulated;
 use crate::analysis::limits::{MAX_BINS, MAX_DIRECTIONS};
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::model::Shift;
-use crate::transform::size::ethernet;
 
-/// Traffic of a span, indexed by direction number; slot [`MAX_DIRECTIONS`] is `other`.
+/// Traffic of a span, indexed by direction number.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Rates {
     /// Width of a bin asked for.
@@ -20,6 +22,8 @@ pub(crate) struct Rates {
     /// How many of those are joined into one because there were too many; a power of two.
     joined: i64,
     directions: Vec<Direction>,
+    /// All that had no room there: from direction [`MAX_DIRECTIONS`] on.
+    other: Option<Box<Direction>>,
     bins: usize,
 }
 
@@ -38,131 +42,6 @@ pub(crate) struct Direction {
     current: Option<(i64, i64, BinSums)>,
 }
 
-/// Sums over frames.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Sums {
-    pub(crate) frames: u64,
-    pub(crate) l1_bytes: u64,
-    pub(crate) l2_bytes: u64,
-    pub(crate) l3_bytes: u64,
-    pub(crate) control_frames: u64,
-    pub(crate) control_l1_bytes: u64,
-    pub(crate) clear_bytes: u64,
-}
-
-/// Sums over frames in clear that directly follow the packet they may have come out of.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Again {
-    frames: u64,
-    l2_bytes: u64,
-    l3_bytes: u64,
-}
-
-impl Again {
-    fn add(&mut self, frame: &Decapsulated) {
-        self.frames += 1;
-        self.l2_bytes += u64::from(frame.l2_bytes);
-        self.l3_bytes += u64::from(frame.l3_bytes);
-    }
-
-    fn join(&mut self, other: &Self) {
-        let Self { frames, l2_bytes, l3_bytes } = *other;
-        self.frames += frames;
-        self.l2_bytes += l2_bytes;
-        self.l3_bytes += l3_bytes;
-    }
-
-    /// The sums without so many octets at the end of every frame.
-    pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
-        self.l2_bytes = self.l2_bytes.saturating_sub(self.frames.saturating_mul(bytes));
-        self
-    }
-
-    /// The same as sums of frames in clear.
-    pub(crate) fn sums(&self) -> Sums {
-        Sums {
-            frames: self.frames,
-            l1_bytes: self.l2_bytes + self.frames * ethernet::PREAMBLE_AND_IFG,
-            l2_bytes: self.l2_bytes,
-            l3_bytes: self.l3_bytes,
-            clear_bytes: self.l3_bytes,
-            ..Sums::default()
-        }
-    }
-}
-
-/// Sums over the frames of one bin, and of the copies among them.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct BinSums {
-    pub(crate) all: Sums,
-    pub(crate) goodput_bytes: u64,
-    pub(crate) copies: Sums,
-    pub(crate) copies_goodput_bytes: u64,
-    pub(crate) again: Again,
-}
-
-impl Sums {
-    #[inline]
-    fn add(&mut self, o: &Observation) {
-        self.frames += 1;
-        if o.class.control {
-            self.control_frames += 1;
-            self.control_l1_bytes += o.l1_bytes();
-        } else {
-            self.l1_bytes += o.l1_bytes();
-            self.l2_bytes += u64::from(o.l2_bytes);
-        }
-        self.l3_bytes += u64::from(o.l3_bytes);
-        if o.class.clear {
-            self.clear_bytes += u64::from(o.l3_bytes);
-        }
-    }
-
-    pub(crate) fn join(&mut self, other: &Self) {
-        let Self { frames, l1_bytes, l2_bytes, l3_bytes, control_frames, control_l1_bytes, clear_bytes } = *other;
-        self.frames += frames;
-        self.l1_bytes += l1_bytes;
-        self.l2_bytes += l2_bytes;
-        self.l3_bytes += l3_bytes;
-        self.control_frames += control_frames;
-        self.control_l1_bytes += control_l1_bytes;
-        self.clear_bytes += clear_bytes;
-    }
-
-    /// The sums without those of `copies`.
-    pub(crate) fn without(&self, copies: &Self) -> Self {
-        Self {
-            frames: self.frames.saturating_sub(copies.frames),
-            l1_bytes: self.l1_bytes.saturating_sub(copies.l1_bytes),
-            l2_bytes: self.l2_bytes.saturating_sub(copies.l2_bytes),
-            l3_bytes: self.l3_bytes.saturating_sub(copies.l3_bytes),
-            control_frames: self.control_frames.saturating_sub(copies.control_frames),
-            control_l1_bytes: self.control_l1_bytes.saturating_sub(copies.control_l1_bytes),
-            clear_bytes: self.clear_bytes.saturating_sub(copies.clear_bytes),
-        }
-    }
-}
-
-impl Sums {
-    /// The sums without so many octets at the end of every frame.
-    pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
-        let octets = self.frames.saturating_sub(self.control_frames).saturating_mul(bytes);
-        self.l1_bytes = self.l1_bytes.saturating_sub(octets);
-        self.l2_bytes = self.l2_bytes.saturating_sub(octets);
-        self
-    }
-}
-
-impl BinSums {
-    pub(crate) fn join(&mut self, other: &Self) {
-        self.all.join(&other.all);
-        self.goodput_bytes += other.goodput_bytes;
-        self.copies.join(&other.copies);
-        self.copies_goodput_bytes += other.copies_goodput_bytes;
-        self.again.join(&other.again);
-    }
-}
-
 impl Default for Rates {
     fn default() -> Self {
         Self::new(Settings::<()>::default().bin_ns)
@@ -171,12 +50,19 @@ impl Default for Rates {
 
 impl Rates {
     pub(crate) fn new(bin_ns: u64) -> Self {
-        Self { width: i64::try_from(bin_ns).unwrap_or(i64::MAX).max(1), joined: 1, directions: Vec::new(), bins: 0 }
+        Self {
+            width: i64::try_from(bin_ns).unwrap_or(i64::MAX).max(1),
+            joined: 1,
+            directions: Vec::new(),
+            other: None,
+            bins: 0,
+        }
     }
 
     /// Whether bins that were read can be those of a state with these settings.
     pub(crate) fn is_sound(&self, settings: &Settings) -> bool {
-        let closed = self.directions.iter().all(|direction| direction.current.is_none());
+        let mut all = self.directions.iter().chain(self.other.as_deref());
+        let closed = self.directions.len() <= MAX_DIRECTIONS && all.all(|direction| direction.current.is_none());
         closed && self.width == Self::new(settings.bin_ns).width && self.joined > 0 && self.joined.count_ones() == 1
     }
 
@@ -198,7 +84,10 @@ impl Rates {
 
     #[expect(clippy::indexing_slicing, reason = "the vector was made long enough just before")]
     fn slot(&mut self, direction: u32) -> &mut Direction {
-        let at = (direction as usize).min(MAX_DIRECTIONS);
+        let at = direction as usize;
+        if at >= MAX_DIRECTIONS {
+            return self.other.get_or_insert_default();
+        }
         if at >= self.directions.len() {
             self.directions.resize_with(at + 1, Direction::default);
         }
@@ -207,7 +96,13 @@ impl Rates {
 
     /// Directions with their numbers; [`MAX_DIRECTIONS`] stands for all that had no room.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Direction)> {
-        self.directions.iter().enumerate().filter(|(_, d)| d.seen.count > 0).map(|(at, d)| (at as u32, d))
+        let own = self.directions.iter().enumerate().map(|(at, direction)| (at as u32, direction));
+        let other = self.other.as_deref().map(|other| (MAX_DIRECTIONS as u32, other));
+        own.chain(other).filter(|(_, direction)| direction.seen.count > 0)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Direction> {
+        self.directions.iter_mut().chain(self.other.as_deref_mut())
     }
 
     #[inline]
@@ -299,9 +194,7 @@ impl Rates {
     /// Puts every open bin into its map, so that equal states are equal.
     pub(crate) fn flush(&mut self) {
         let width = self.bin_ns();
-        for direction in &mut self.directions {
-            direction.close(width);
-        }
+        self.all_mut().for_each(|direction| direction.close(width));
     }
 
     /// How many bins there are.
@@ -314,15 +207,8 @@ impl Rates {
     fn widen(&mut self) {
         while self.bins > MAX_BINS {
             self.flush();
-            self.joined = self.joined.saturating_mul(2);
-            self.bins = 0;
-            for direction in &mut self.directions {
-                let bins = std::mem::take(&mut direction.bins);
-                for (index, bin) in bins {
-                    direction.bins.entry(index.div_euclid(2)).or_default().join(&bin);
-                }
-                self.bins += direction.bins.len();
-            }
+            self.widen_once();
+            self.bins = self.all_mut().map(|direction| direction.bins.len()).sum();
         }
     }
 
@@ -335,9 +221,10 @@ impl Rates {
         while later.joined < self.joined {
             later.widen_once();
         }
-        let Self { width: _, joined: _, directions: theirs, bins: _ } = later;
-        for (at, theirs) in theirs.into_iter().enumerate() {
-            let id = directions.get(at).copied().unwrap_or(u32::MAX);
+        let Self { width: _, joined: _, directions: theirs, other, bins: _ } = later;
+        let theirs = theirs.into_iter().enumerate();
+        let theirs = theirs.map(|(at, theirs)| (directions.get(at).copied().unwrap_or(u32::MAX), theirs));
+        for (id, theirs) in theirs.chain(other.map(|other| (u32::MAX, *other))) {
             let Direction { seen, sums, copies, again, assumed, ip_frames, bins, current: _ } = theirs;
             let own = self.slot(id);
             // Two of the later directions may both land in `other`; their order is then not capture order.
@@ -357,13 +244,13 @@ impl Rates {
                 own.bins.entry(index).or_default().join(&bin);
             }
         }
-        self.bins = self.directions.iter().map(|d| d.bins.len()).sum();
+        self.bins = self.all_mut().map(|direction| direction.bins.len()).sum();
         self.widen();
     }
 
     fn widen_once(&mut self) {
         self.joined = self.joined.saturating_mul(2);
-        for direction in &mut self.directions {
+        for direction in self.all_mut() {
             let bins = std::mem::take(&mut direction.bins);
             for (index, bin) in bins {
                 direction.bins.entry(index.div_euclid(2)).or_default().join(&bin);
@@ -393,5 +280,26 @@ impl Direction {
         if let Some((start, _, bin)) = self.current.take() {
             self.bins.entry(start.div_euclid(width)).or_default().join(&bin);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where tables are full, all traffic is of no direction: that takes the room of one.
+    #[test]
+    fn what_has_no_direction_takes_the_room_of_one() {
+        let sums = Sums { frames: 3, ..Sums::default() };
+        let mut seen = Seen::default();
+        seen.count = 3;
+        let mut rates = Rates::new(1_000);
+        rates.add_many(u32::MAX, &seen, &sums, 7, 0);
+        rates.add_many(MAX_DIRECTIONS as u32, &seen, &sums, 7, 2_500);
+        assert!(rates.directions.is_empty());
+        let mut whole = Rates::new(1_000);
+        whole.merge(rates, Shift::default(), &[]);
+        let all: Vec<_> = whole.iter().map(|(id, own)| (id as usize, own.sums.frames, own.bins.len())).collect();
+        assert_eq!((all, whole.bins()), (vec![(MAX_DIRECTIONS, 6, 2)], 2));
     }
 }
