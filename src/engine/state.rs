@@ -154,10 +154,16 @@ impl State {
         }
     }
 
-    /// Whether the memory that it may take is full.
+    /// Octets of memory that are left of what it may take.
     #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.streams.room() == 0
+    pub fn room(&self) -> u64 {
+        self.streams.room()
+    }
+
+    /// Octets of memory that it takes, about.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        self.streams.memory()
     }
 
     /// Brings the states of what was merged into their normal form, as they are written.

@@ -400,6 +400,26 @@ fn esp_on_the_port_of_quic_is_found() {
     no_esp(&self::report("quic-443", datagrams.collect::<Vec<_>>()), "QUIC");
 }
 
+/// A site's web traffic: more conversations of QUIC than are watched at once, two datagrams each way, and ESP on the same port behind them.
+#[test]
+fn many_conversations_of_quic_are_no_esp() {
+    let mut noise = Noise(15);
+    let short = |noise: &mut Noise, count: u32| -> Vec<Datagram> {
+        let port = |n: u32| u16::try_from(20_000 + n / 4).expect("16 bits");
+        (0..count * 4).map(|n| (n % 2 == 0, port(n), 443, quic(noise, n, n % 2 == 0))).collect()
+    };
+    no_esp(&report("quic-many", short(&mut noise, 6_000)), "QUIC");
+    let mut datagrams = short(&mut noise, 6_000);
+    datagrams.extend((0..400_u32).map(|n| {
+        let from_r1 = n % 2 == 0;
+        (from_r1, 443, 443, esp(&mut noise, if from_r1 { 0xc1a2_0304 } else { 0x7b33_9911 }, n / 2 + 1, 88))
+    }));
+    let report = report("quic-many-esp", datagrams);
+    let found = sas(&report);
+    let is_said = items(&report, "degraded_why").iter().any(|why| why.to_string().contains("UDP"));
+    assert!(found == [(0xc1a2_0304, 200), (0x7b33_9911, 200)] || found.is_empty() && is_said, "{found:?}");
+}
+
 #[test]
 fn esp_on_an_unusual_port_is_found() {
     let mut noise = Noise(8);

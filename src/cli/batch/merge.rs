@@ -206,6 +206,8 @@ struct Merged {
     errors: Vec<Error>,
     /// States that were refused, and the groups that they are of.
     waiting: Vec<(usize, PathBuf, State)>,
+    /// Octets of memory that these take, about.
+    waiting_memory: u64,
     /// The first state that found no room in memory, and how many more did not.
     no_room: Option<(PathBuf, u64)>,
 }
@@ -226,12 +228,15 @@ impl Merged {
             self.groups.len() - 1
         });
         let Some(group) = self.groups.get_mut(at) else { return };
-        if group.state.is_full() {
+        // It may be a part of what comes together later.
+        let is_refused = group.state.refusal(&read).is_some();
+        let room = group.state.room().saturating_sub(self.waiting_memory);
+        if room <= if is_refused { read.memory() } else { 0 } {
             self.no_room.get_or_insert_with(|| (name.into(), 0)).1 += 1;
             return;
         }
-        // It may be a part of what comes together later.
-        if group.state.refusal(&read).is_some() {
+        if is_refused {
+            self.waiting_memory += read.memory();
             return self.waiting.push((at, name.into(), read));
         }
         group.take(name.into(), read);

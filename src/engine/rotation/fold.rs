@@ -61,6 +61,11 @@ impl Streams {
         self.limit().saturating_sub(self.weight)
     }
 
+    /// Octets of memory that they take, about.
+    pub(in crate::engine) const fn memory(&self) -> u64 {
+        self.weight
+    }
+
     fn limit(&self) -> u64 {
         self.limit.unwrap_or(MEMORY_LIMIT)
     }
