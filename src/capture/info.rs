@@ -61,6 +61,21 @@ pub struct InterfaceInfo {
     pub drops: Option<u64>,
     /// Packets that the operating system dropped, by the last interface statistics block (`isb_osdrop`).
     pub os_drops: Option<u64>,
+    /// Packets that were lost before others, as these say (`epb_dropcount`).
+    pub packet_drops: u64,
+}
+
+impl InterfaceInfo {
+    /// Packets that the capturing host says it lost on this interface; `None` where it says nothing. Its packets and its statistics count the same.
+    #[must_use]
+    pub fn lost(&self) -> Option<u64> {
+        let stated = self.drops.or(self.os_drops).map(|_| {
+            let (interface, system) = (self.drops.unwrap_or(0), self.os_drops.unwrap_or(0));
+            interface.saturating_add(system)
+        });
+        let counted = (self.packet_drops > 0).then_some(self.packet_drops);
+        stated.max(counted)
+    }
 }
 
 impl CaptureInfo {

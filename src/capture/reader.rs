@@ -149,6 +149,7 @@ impl CaptureReader {
                     resolution: header.resolution(),
                     drops: None,
                     os_drops: None,
+                    packet_drops: 0,
                 });
                 (Walker::Pcap(header), magic.header_bytes())
             }

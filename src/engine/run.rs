@@ -1,6 +1,7 @@
 //! A run: every capture is analysed into a state of its own, states of one tap are merged in time order, as soon as their neighbours
 //! are known, and the report is made of the taps.
 
+mod in_order;
 mod named;
 
 use std::collections::HashMap;
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use self::in_order::{Analysis, InOrder};
 use super::input::{Input, Outcome, Progress, ProgressUpdate, Settings};
 use super::live;
 use super::pipeline;
@@ -63,6 +65,7 @@ fn take_in(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
         alone,
         errors: Vec::new(),
         streams: &streams,
+        held: None,
     };
     let mut named = super::rotation::by_tap(inputs);
     if run.resolved.is_some() {
@@ -75,7 +78,10 @@ fn take_in(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
     let order: HashMap<&Path, usize> = inputs.iter().map(|input| input.source.name()).zip(0..).collect();
     errors.sort_by_key(|error| error.path().and_then(|path| order.get(path)));
     let streams = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Analysed { state: State::new(settings, streams), errors }
+    let left_out = progress.interrupted().then(|| in_order::left_out(&streams, inputs, &errors)).flatten();
+    let mut state = State::new(settings, streams);
+    state.lacks(left_out);
+    Analysed { state, errors }
 }
 
 /// Reads and analyses `inputs` on up to `jobs` threads and reports what was found in all that could be read. The report does
@@ -93,7 +99,7 @@ pub fn run(inputs: &[Input], settings: &Settings, jobs: usize, progress: &dyn Pr
 pub fn watch(input: &Input, settings: &Settings, progress: &dyn Progress) -> Outcome {
     let streams = Mutex::new(Streams::with_limit(settings.memory_limit));
     let (alone, errors) = (false, Vec::new());
-    let mut run = Run { resolved: None, settings, jobs: 1, progress, alone, errors, streams: &streams };
+    let mut run = Run { resolved: None, settings, jobs: 1, progress, alone, errors, streams: &streams, held: None };
     match &input.source {
         Source::Path(path) if progress.follows() => run.follow(input, path),
         _ => {
@@ -120,6 +126,8 @@ struct Run<'r> {
     alone: bool,
     errors: Vec<Error>,
     streams: &'r Mutex<Streams>,
+    /// What was read and waits for its turn; `None` where it is taken in at once.
+    held: Option<Vec<Stream>>,
 }
 
 impl Run<'_> {
@@ -153,7 +161,9 @@ impl Run<'_> {
 
     /// Each on one thread, as many at a time as there are threads.
     fn side_by_side(&mut self, named: &[Named<'_>]) {
-        let next = AtomicUsize::new(0);
+        /// Captures for each thread that may be done before their turn.
+        const AHEAD: usize = 32;
+        let (next, order) = (AtomicUsize::new(0), InOrder::new(self.streams, AHEAD * self.jobs));
         let worker = || {
             let mut done = Vec::new();
             loop {
@@ -167,8 +177,10 @@ impl Run<'_> {
                     alone: self.alone,
                     errors: Vec::new(),
                     streams: self.streams,
+                    held: Some(Vec::new()),
                 };
                 run.all(std::slice::from_ref(one));
+                order.take(at, Analysis::of(run.held.unwrap_or_default(), &run.errors, self.progress));
                 done.push((at, run.errors));
             }
         };
@@ -332,8 +344,14 @@ impl Run<'_> {
             .zip(state.captures())
             .map(|(reader, span)| capture_facts(reader.info(), interrupted, span.times))
             .collect();
-        let stream = Stream::new(tap, captures, state, self.alone);
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert_read(stream);
+        self.take(Stream::new(tap, captures, state, self.alone));
+    }
+
+    fn take(&mut self, stream: Stream) {
+        match &mut self.held {
+            Some(held) => held.push(stream),
+            None => self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert_read(stream),
+        }
     }
 }
 
@@ -355,10 +373,7 @@ pub(super) fn capture_facts(
                     name: i.name.clone(),
                     link_type: i.link.to_string(),
                     snaplen: (i.snaplen > 0).then_some(i.snaplen),
-                    drops: match (i.drops, i.os_drops) {
-                        (None, None) => None,
-                        (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-                    },
+                    drops: i.lost(),
                 })
                 .collect(),
             frames: info.frames,

@@ -1,5 +1,6 @@
 //! Folders of states on disks that are full, that nobody may write to, or that vanish: a message with the path, nothing half-written, an end.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ use crate::support::build::{R1, R2, START, esp};
 use crate::support::writer::{Out, plain_pcap};
 use crate::support::{scratch, spiglass, write_file};
 use spiglass::capture::Source;
-use spiglass::engine::{Input, OpenRun, Progress, ProgressUpdate, Quiet, Settings, StateDir};
+use spiglass::engine::{Input, OpenRun, Progress, ProgressUpdate, Quiet, Settings, StateDir, run};
 use spiglass::model::Error;
 
 /// Captures with different content.
@@ -115,6 +116,39 @@ impl Progress for Once {
     fn interrupted(&self) -> bool {
         self.0.fetch_add(1, Ordering::Relaxed) == 0
     }
+}
+
+/// Is interrupted when it was asked so often.
+struct After(AtomicUsize);
+
+impl Progress for After {
+    fn update(&self, _: &ProgressUpdate<'_>) {}
+
+    fn interrupted(&self) -> bool {
+        let left = self.0.load(Ordering::Relaxed);
+        self.0.store(left.saturating_sub(1), Ordering::Relaxed);
+        left == 0
+    }
+}
+
+/// Files that are read side by side: what lies behind one of which a part was not read is left out, so that nothing seems to be missing.
+#[test]
+fn an_interrupted_run_over_a_rotation_accuses_nobody() {
+    let dir = scratch("interrupted-rotation");
+    let files = captures(&dir, 12);
+    let mut read = BTreeSet::new();
+    for asked in 0..60 {
+        let outcome = run(&inputs(&files), &Settings::default(), 3, &After(AtomicUsize::new(asked)));
+        let report = outcome.report;
+        let frames = report.totals.frames;
+        read.insert(frames);
+        let said: Vec<&str> = report.findings.iter().map(|finding| &*finding.code).collect();
+        assert!(!said.contains(&"capture-hole") && !said.contains(&"sequence-gap"), "{asked}: {said:?}");
+        let is_said = report.degraded_why.iter().any(|why| why.contains("interrupted"));
+        assert_eq!(is_said, report.captures.len() < files.len(), "{asked}: {:?}", report.degraded_why);
+    }
+    assert!(read.len() > 3, "{read:?}");
+    fs::remove_dir_all(dir).expect("a scratch directory can be removed");
 }
 
 /// A thread that ended between taking a capture and telling its content left those with later captures waiting.

@@ -58,45 +58,58 @@ pub(crate) fn section_order(bytes: &[u8]) -> Result<ByteOrder, String> {
 /// `options` is what lies between the packet data and the trailer of the block.
 #[inline(never)]
 pub(super) fn fcs_of_flags(order: ByteOrder, options: &[u8]) -> u8 {
-    match walk_options(order, options) {
-        Looked::Flags(flags) => order.u32_at(flags, 4).map_or(0, |flags| (flags >> 5 & 0xf) as u8),
-        Looked::All | Looked::Some => 0,
+    let flags = value(order, options, FLAGS).and_then(|value| order.u32_at(value, 0));
+    flags.map_or(0, |flags| (flags >> 5 & 0xf) as u8)
+}
+
+/// What the options of a packet block say besides the length of its frame check sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct PacketNotes {
+    /// There are more options than are looked at, and no flags among the first: they may be among the others.
+    pub(super) more: bool,
+    /// Packets that were lost since the one before on the same interface (`epb_dropcount`, or the count in an obsolete block).
+    pub(super) dropped: u64,
+}
+
+impl PacketNotes {
+    #[inline(never)]
+    pub(super) fn of(order: ByteOrder, options: &[u8]) -> Self {
+        let dropped = value(order, options, DROP_COUNT).and_then(|value| order.u64_at(value, 0)).unwrap_or(0);
+        let more = Options { order, rest: options }.nth(MAX_PACKET_OPTIONS).is_some();
+        Self { more: more && value(order, options, FLAGS).is_none(), dropped }
     }
 }
 
-/// Whether a packet block has more options than are looked at, so that flags may be among them.
-#[cold]
-pub(super) fn has_more_options(order: ByteOrder, options: &[u8]) -> bool {
-    matches!(walk_options(order, options), Looked::Some)
+const FLAGS: u16 = 2;
+const DROP_COUNT: u16 = 4;
+
+/// The value of the first option of this code, among those that are looked at.
+fn value(order: ByteOrder, options: &[u8], code: u16) -> Option<&[u8]> {
+    let mut looked = Options { order, rest: options }.take(MAX_PACKET_OPTIONS);
+    looked.find(|(own, _)| *own == code).map(|(_, value)| value)
 }
 
-/// Octets of an option without a value.
-pub(crate) const LEAST_OPTION: usize = 4;
-
-/// What a look at the options of a packet block came to.
-enum Looked<'o> {
-    /// The flags, from their code on.
-    Flags(&'o [u8]),
-    /// There are none.
-    All,
-    /// There are more options than are looked at, and no flags among the first.
-    Some,
+/// Codes and values up to the end of the options; a value that is cut off is as long as what is there.
+struct Options<'o> {
+    order: ByteOrder,
+    rest: &'o [u8],
 }
 
-#[inline]
-fn walk_options(order: ByteOrder, mut options: &[u8]) -> Looked<'_> {
-    const END: u16 = 0;
-    const FLAGS: u16 = 2;
-    for looked in 0..=MAX_PACKET_OPTIONS {
-        let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) else { break };
-        match code {
-            END => break,
-            _ if looked == MAX_PACKET_OPTIONS => return Looked::Some,
-            FLAGS => return Looked::Flags(options),
-            _ => options = options.get(LEAST_OPTION + padded(usize::from(length))..).unwrap_or_default(),
+impl<'o> Iterator for Options<'o> {
+    type Item = (u16, &'o [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        const END: u16 = 0;
+        /// Octets of code and length.
+        const HEAD: usize = 4;
+        let (code, length) = (self.order.u16_at(self.rest, 0)?, usize::from(self.order.u16_at(self.rest, 2)?));
+        if code == END {
+            return None;
         }
+        let behind = self.rest.get(HEAD..)?;
+        self.rest = behind.get(padded(length)..).unwrap_or_default();
+        Some((code, behind.get(..length).unwrap_or(behind)))
     }
-    Looked::All
 }
 
 #[cfg(test)]
@@ -123,5 +136,14 @@ mod tests {
         assert_eq!(fcs_of_flags(ByteOrder::Little, &options), 4);
         assert_eq!(fcs_of_flags(ByteOrder::Little, &options[..10]), 0);
         assert_eq!(fcs_of_flags(ByteOrder::Little, &[0, 0, 0, 0, 2, 0, 4, 0, 0x80, 0, 0, 0]), 0);
+    }
+
+    #[test]
+    fn lost_packets_are_counted_behind_other_options() {
+        let options = [2, 0, 4, 0, 1, 0, 0, 0, 4, 0, 8, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let notes = |options| PacketNotes::of(ByteOrder::Little, options);
+        assert_eq!(notes(&options), PacketNotes { more: false, dropped: 7 });
+        assert_eq!(notes(&options[..16]), PacketNotes::default(), "half a count is none");
+        assert_eq!(notes(&[1, 0, 0, 0].repeat(MAX_PACKET_OPTIONS + 1)), PacketNotes { more: true, dropped: 0 });
     }
 }

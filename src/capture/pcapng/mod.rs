@@ -7,8 +7,8 @@ mod section;
 mod walker;
 
 pub(crate) use blocks::{
-    ENHANCED_PACKET, INTERFACE, LEAST_OPTION, NAMES, PACKET_HEADER, SECTION_HEADER, SIMPLE_PACKET, SKIPPED, TRAILER,
-    padded, section_order,
+    ENHANCED_PACKET, INTERFACE, NAMES, PACKET_HEADER, SECTION_HEADER, SIMPLE_PACKET, SKIPPED, TRAILER, padded,
+    section_order,
 };
 pub(crate) use packets::Packets;
 pub(crate) use raw::{RawBlock, RawBlocks};

@@ -74,6 +74,7 @@ impl Section {
             resolution,
             drops: None,
             os_drops: None,
+            packet_drops: 0,
         };
         Ok((interface, info))
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::super::byte_order::ByteOrder;
-use super::super::info::CaptureInfo;
-use super::super::limits::{MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES, MAX_PACKET_OPTIONS};
+use super::super::info::{CaptureInfo, InterfaceInfo};
+use super::super::limits::{MAX_BLOCK, MAX_DESCRIPTION, MAX_INTERFACES};
 use super::blocks::{
-    ENHANCED_PACKET, INTERFACE, LEAST_OPTION, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET,
-    SKIPPED, STATISTICS, TRAILER, has_more_options, padded, section_order,
+    ENHANCED_PACKET, INTERFACE, PACKET, PACKET_HEADER, PacketNotes, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET,
+    SKIPPED, STATISTICS, TRAILER, padded, section_order,
 };
 use super::section::{Interface, Section};
 use crate::capture::span::walk::{End, Walked};
@@ -75,10 +75,7 @@ impl Walker {
             };
             let whole = rest.get(..block.size).unwrap_or_default();
             let verdict = match block.kind {
-                ENHANCED_PACKET => self.packet(whole, true).map(|more| {
-                    info.unread_options += u64::from(more);
-                    true
-                }),
+                ENHANCED_PACKET => self.packet(whole, true).map(|noted| self.note(noted, info)),
                 SECTION_HEADER => {
                     match section_order(whole) {
                         Ok(order) => ended.push(std::mem::replace(&mut self.section, Arc::new(Section::new(order)))),
@@ -90,10 +87,7 @@ impl Walker {
                 }
                 INTERFACE => self.interface(whole, info).map(|()| false),
                 STATISTICS => self.statistics(whole, info).map(|()| false),
-                PACKET => self.packet(whole, false).map(|more| {
-                    info.unread_options += u64::from(more);
-                    true
-                }),
+                PACKET => self.packet(whole, false).map(|noted| self.note(noted, info)),
                 SIMPLE_PACKET => self.simple_packet(whole).map(|()| true),
                 _ => Ok(false),
             };
@@ -177,10 +171,9 @@ impl Walker {
         Ok(Block { kind, size })
     }
 
-    /// Checks an enhanced or obsolete packet block: both keep their lengths in the same place. Whether it has more options than are
-    /// looked at.
+    /// Checks an enhanced or obsolete packet block: both keep their lengths in the same place. Its interface, and what its options say where it has any.
     #[inline]
-    fn packet(&self, block: &[u8], enhanced: bool) -> Result<bool, String> {
+    fn packet(&self, block: &[u8], enhanced: bool) -> Result<Option<(u32, PacketNotes)>, String> {
         let order = self.section.order;
         let short = || format!("a packet block of {} bytes is too short for its header", block.len());
         let header = block.first_chunk::<PACKET_HEADER>().ok_or_else(short)?;
@@ -193,10 +186,28 @@ impl Walker {
         if PACKET_HEADER + captured as usize + TRAILER > block.len() {
             return Err(format!("the packet claims {captured} bytes, its block has {}", block.len()));
         }
-        // Few packets have so many octets of options that they could be too many.
         let options = PACKET_HEADER + padded(captured as usize);
-        Ok(block.len() > options + LEAST_OPTION * MAX_PACKET_OPTIONS + TRAILER
-            && has_more_options(order, block.get(options..block.len() - TRAILER).unwrap_or_default()))
+        // An obsolete block counts them in its header; all bits set: not known.
+        let dropped = order.u16_at(header, 10).filter(|dropped| !enhanced && ![0, u16::MAX].contains(dropped));
+        if block.len() <= options + TRAILER && dropped.is_none() {
+            return Ok(None);
+        }
+        let notes = PacketNotes::of(order, block.get(options..block.len() - TRAILER).unwrap_or_default());
+        Ok(Some((id, PacketNotes { dropped: dropped.map_or(notes.dropped, u64::from), ..notes })))
+    }
+
+    /// Takes note of what the options of a packet say; true, as it is a frame.
+    #[inline]
+    fn note(&self, noted: Option<(u32, PacketNotes)>, info: &mut CaptureInfo) -> bool {
+        if let Some((id, PacketNotes { more, dropped })) = noted {
+            info.unread_options += u64::from(more);
+            if dropped > 0
+                && let Some(interface) = self.listed(id, info)
+            {
+                interface.packet_drops = interface.packet_drops.saturating_add(dropped);
+            }
+        }
+        true
     }
 
     /// Checks a simple packet block, whose captured length follows from the first interface's snapshot length.
@@ -253,6 +264,15 @@ impl Walker {
     fn statistics(&self, block: &[u8], info: &mut CaptureInfo) -> Result<(), String> {
         description(block)?;
         let (id, drops, os_drops) = self.section.drops(block)?;
+        if let Some(interface) = self.listed(id, info) {
+            interface.drops = drops.or(interface.drops);
+            interface.os_drops = os_drops.or(interface.os_drops);
+        }
+        Ok(())
+    }
+
+    /// What is said of an interface of this section.
+    fn listed<'i>(&self, id: u32, info: &'i mut CaptureInfo) -> Option<&'i mut InterfaceInfo> {
         let number = self.number.unwrap_or(0);
         let listed = info.interfaces.get_mut(self.listed..).unwrap_or_default();
         // Undescribed interfaces are not listed, so the index is not the place; mostly it is, though.
@@ -260,11 +280,7 @@ impl Walker {
             Some(interface) if interface.index == id => Some(id as usize),
             _ => listed.iter().position(|interface| interface.index == id && interface.section == number),
         };
-        if let Some(interface) = place.and_then(|place| listed.get_mut(place)) {
-            interface.drops = drops.or(interface.drops);
-            interface.os_drops = os_drops.or(interface.os_drops);
-        }
-        Ok(())
+        listed.get_mut(place?)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Options of blocks.
 
 use crate::capture::byte_order::ByteOrder;
-use crate::capture::pcapng::{LEAST_OPTION, TRAILER, padded};
+use crate::capture::pcapng::{TRAILER, padded};
 
+/// Octets of an option without a value.
+const LEAST_OPTION: usize = 4;
 /// `opt_endofopt`.
 const END: u16 = 0;
 /// `opt_comment`.

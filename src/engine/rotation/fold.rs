@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::stream::{End, Stream};
 use crate::analysis::{MEMORY_LIMIT, Succession};
+use crate::engine::input::Input;
 use crate::engine::state::Repeat;
+use crate::model::Error;
 use crate::model::counted_name::SeriesName;
 
 /// The tap that was named for a piece, and its digest.
@@ -59,6 +61,18 @@ impl Streams {
     /// Octets of memory that are left.
     pub(in crate::engine) fn room(&self) -> u64 {
         self.limit().saturating_sub(self.weight)
+    }
+
+    /// How many of these inputs are neither here nor among the errors.
+    pub(in crate::engine) fn without(&self, inputs: &[Input], errors: &[Error]) -> usize {
+        let pieces = self.iter().flat_map(|stream| stream.by_piece());
+        let known: HashSet<String> = pieces
+            .flat_map(|(_, facts, again)| {
+                facts.iter().map(|facts| facts.capture.path.clone()).chain(again.iter().cloned())
+            })
+            .chain(errors.iter().filter_map(|error| Some(error.path()?.to_string_lossy().into_owned())))
+            .collect();
+        inputs.iter().filter(|input| !known.contains(&*input.source.name().to_string_lossy())).count()
     }
 
     /// Octets of memory that they take, about.

@@ -29,6 +29,7 @@ impl Run<'_> {
             alone: false,
             errors: Vec::new(),
             streams: &streams,
+            held: None,
         };
         let mut alone: Vec<Named<'_>> = inputs.iter().map(|(_, input)| Named::Alone(input)).collect();
         alone.sort_by_cached_key(|named| CountedName::of(&named.path().to_string_lossy()));
@@ -39,8 +40,7 @@ impl Run<'_> {
             return false;
         }
         self.errors.extend(errors);
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        read.into_iter().for_each(|stream| streams.insert_read(stream));
+        read.into_iter().for_each(|stream| self.take(stream));
         true
     }
 

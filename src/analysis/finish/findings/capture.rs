@@ -158,7 +158,7 @@ pub(crate) fn add(findings: &mut Vec<Finding>, captures: &[CaptureFacts]) {
         let drops: u64 = capture.interfaces.iter().filter_map(|i| i.drops).fold(0, u64::saturating_add);
         if drops > 0 {
             let evidence = format!(
-                "{}: the capturing host says it dropped {} (pcapng interface statistics) beside {} captured. Numbers missing here \
+                "{}: the capturing host says it dropped {} (pcapng statistics, or counts at its packets) beside {} captured. Numbers missing here \
                  may have been on the wire.",
                 capture.path,
                 plural(drops, "packet"),

@@ -122,6 +122,29 @@ fn drops_are_those_of_the_last_statistics() {
     }
 }
 
+/// Each packet may say how many were lost before it.
+#[test]
+fn drops_that_packets_state_are_summed() {
+    for pen in [LE, BE] {
+        let packet = |id, lost: u64| pen.packet(id, 1, b"abcd", &pen.option(4, &pen.u64(lost)));
+        let statistics = pen.block(5, &[&pen.u32(1)[..], &[0; 8], &pen.option(5, &pen.u64(4))].concat());
+        let bytes = [
+            pen.section(&[]),
+            pen.interface(1, 0, &[]),
+            pen.interface(1, 0, &[]),
+            packet(0, 3),
+            packet(1, 9),
+            packet(0, 0),
+            packet(0, 2),
+            statistics,
+        ];
+        let (frames, info) = read(&bytes.concat());
+        assert_eq!(frames.len(), 4);
+        let lost: Vec<_> = info.interfaces.iter().map(|own| (own.packet_drops, own.lost())).collect();
+        assert_eq!(lost, [(5, Some(5)), (9, Some(9))]);
+    }
+}
+
 /// Some early writers state block lengths without the padding that they write.
 #[test]
 fn block_lengths_without_their_padding_are_read() {

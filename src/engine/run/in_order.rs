@@ -1,0 +1,82 @@
+//! Captures that are analysed side by side are taken in by their order: a run that is interrupted then knows the beginning of a rotation, and
+//! nothing behind a capture of which a part is missing.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::analysis::finish::findings::plural;
+use crate::engine::input::{Input, Progress};
+use crate::engine::rotation::fold::Streams;
+use crate::engine::rotation::stream::Stream;
+use crate::model::Error;
+
+/// What came of one capture.
+pub(super) struct Analysis {
+    streams: Vec<Stream>,
+    /// Whether all of it was looked at that there is.
+    whole: bool,
+}
+
+impl Analysis {
+    pub(super) fn of(streams: Vec<Stream>, errors: &[Error], progress: &dyn Progress) -> Self {
+        let is_read = |stream: &Stream| {
+            stream.captures.iter().all(|facts| facts.capture.complete || facts.capture.damage.is_some())
+        };
+        let is_begun = !streams.is_empty() || !errors.is_empty();
+        Self { whole: !progress.interrupted() || is_begun && streams.iter().all(is_read), streams }
+    }
+}
+
+/// What a run that was interrupted says of inputs that are not in its streams.
+pub(super) fn left_out(streams: &Streams, inputs: &[Input], errors: &[Error]) -> Option<String> {
+    let unread = streams.without(inputs, errors);
+    let (captures, were) = (plural(unread as u64, "capture"), if unread == 1 { "was" } else { "were" });
+    (unread > 0).then(|| format!("The run was interrupted: {captures} {were} not read, or only in part, and left out."))
+}
+
+/// The order in which captures are taken in.
+pub(super) struct InOrder<'r> {
+    streams: &'r Mutex<Streams>,
+    turn: Mutex<Turn>,
+    moved: Condvar,
+    /// How many captures may be done before those in front of them are.
+    ahead: usize,
+}
+
+#[derive(Default)]
+struct Turn {
+    /// The place of the next one to be taken in.
+    next: usize,
+    /// Those that are done before their turn.
+    early: BTreeMap<usize, Analysis>,
+    /// A part of one was not read: what follows it is left out.
+    ended: bool,
+}
+
+impl<'r> InOrder<'r> {
+    pub(super) fn new(streams: &'r Mutex<Streams>, ahead: usize) -> Self {
+        Self { streams, turn: Mutex::default(), moved: Condvar::new(), ahead }
+    }
+
+    /// Takes in what came of the capture at a place. Whoever is too far ahead waits for the others.
+    pub(super) fn take(&self, at: usize, own: Analysis) {
+        let mut held = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        while at > held.next + self.ahead && !held.ended {
+            held = self.moved.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+        let turn = &mut *held;
+        turn.early.insert(at, own);
+        let next = turn.next;
+        while let Some(own) = turn.early.remove(&turn.next) {
+            turn.next += 1;
+            if !turn.ended {
+                let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+                own.streams.into_iter().for_each(|stream| streams.insert_read(stream));
+            }
+            turn.ended |= !own.whole;
+        }
+        if turn.next > next {
+            self.moved.notify_all();
+        }
+    }
+}
