@@ -148,19 +148,26 @@ fn behind(report: &MatchReport, direction: &Direction, named: &NamedFrames) -> O
 
 /// Packets that were lost from the exit to the plain side before the tunnel's tap, or wherever where pairs do not tell.
 fn ends(report: &MatchReport) -> Option<Finding> {
+    /// The share of packets from times that the tunnel's tap does not cover, as 1 in N, within which it is taken to have covered all.
+    const OF: u64 = 100;
     let end = report.ends.iter().find(|end| end.way == EndsWay::ExitToPlain && end.lost > 0)?;
-    let known = report
-        .directions
-        .iter()
-        .filter(|own| own.way == TunnelWay::Decapsulated)
-        .filter_map(|own| own.lost_behind_tunnel);
-    let lost = end.lost.saturating_sub(known.sum());
+    let own = || report.directions.iter().filter(|own| own.way == TunnelWay::Decapsulated);
+    let behind: Option<u64> = own().map(|own| own.lost_behind_tunnel).sum();
+    let is_covered = |own: &Direction| own.uncovered_plain.saturating_mul(OF) <= own.matched;
+    // Nor does the tunnel's tap tell more than the exit covers.
+    let is_alike = || own().map(|own| own.matched).sum::<u64>() <= end.matched + end.matched / OF;
+    let behind = behind.filter(|_| own().next().is_some() && own().all(is_covered) && is_alike());
+    let lost = end.lost.saturating_sub(behind.unwrap_or(0));
     (lost > 0).then(|| {
+        let to = match behind {
+            Some(_) => "the tunnel tap.",
+            None => "the plain tap; whether the tunnel tap had seen them is not determined.",
+        };
+        let all = end.matched + end.lost;
         let evidence = format!(
-            "{} of {} from the exit side ({}) did not reach the tunnel tap.",
+            "{} of {all} from the exit side ({}) did not reach {to}",
             plural(lost, "packet"),
-            end.matched + end.lost,
-            percent(lost, end.matched + end.lost)
+            percent(lost, all)
         );
         Draft::new("match-loss-behind", evidence).count(lost).done()
     })

@@ -51,6 +51,8 @@ pub(in crate::matching) enum OpenEnd {
     Equal,
     /// The other side shows other packets in their place, or none of any flow.
     Changed,
+    /// The tap that lacks them did not show as many others that passed it, as the other one proves.
+    Unshown,
 }
 
 /// What became of the packets of one flow.
@@ -295,6 +297,7 @@ impl EndToEnd {
         self.judge();
         self.doubt_equal();
         self.doubt_changed();
+        self.doubt_unshown();
     }
 
     /// Packets seen on both sides so far.

@@ -1,6 +1,7 @@
 //! What silences of the taps were, and what that makes of the packets that are missing in them.
 
 mod around;
+mod ends;
 mod named;
 mod reasons;
 mod silent;
@@ -122,7 +123,7 @@ impl Doubt {
         let counts = [(self.plain.get(&sa), "tunnel"), (self.tunnel.get(&sa), "plain"), (ends, "exit")];
         let (count, tap) = counts.into_iter().find_map(|(count, tap)| Some((*count?, tap)))?;
         let why = losses.ends.as_ref().filter(|_| tap == "exit").and_then(|ends| ends.why.get(&sa));
-        if let Some(own) = why.and_then(|why| reasons::at_the_ends(*why, count)) {
+        if let Some(own) = why.and_then(|why| ends::at_the_ends(*why, count)) {
             return Some(own);
         }
         let in_ticks = |silent: &Silent| silent.tap == tap && silent.open && silent.is_tick;

@@ -70,6 +70,8 @@ pub(in crate::matching) struct EndLosses {
     pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
     /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
     pub(in crate::matching) behind: Option<Counts>,
+    /// Those that were lost before the tunnel's tap at a time that the exit covers, likewise.
+    before: Option<Counts>,
     /// Packets that the exit showed and the tunnel's tap did not, by SA.
     pub(in crate::matching) arrived: BTreeMap<u32, u64>,
     /// Packets of the plain side that the exit did not show, or of which it says nothing; `None` where these are too many to be told.
@@ -215,10 +217,18 @@ impl Losses {
         }
         own.not_arrived = ends.not_arrived();
         if let Some(not_arrived) = &own.not_arrived {
-            let arrived = lost.iter().filter(|lost| flows.is_selected(lost.flow) && !not_arrived.contains(&lost.pos));
-            for sa in arrived.filter_map(|lost| tally.flow_sa.get(&lost.flow)) {
-                *own.arrived.entry(*sa).or_default() += 1;
+            let mut before = Counts::default();
+            for lost in lost.iter().filter(|lost| flows.is_selected(lost.flow)) {
+                let Some(sa) = tally.flow_sa.get(&lost.flow) else { continue };
+                if !not_arrived.contains(&lost.pos) {
+                    *own.arrived.entry(*sa).or_default() += 1;
+                }
+                if ends.tells_of(lost.pos) {
+                    *before.0.entry(*sa).or_default() += 1;
+                    *before.1.entry((*sa, lost.bytes)).or_default() += 1;
+                }
             }
+            own.before = (lost.len() < MAX_LOST).then_some(before);
         }
         own.behind = (ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
         self.ends = Some(own);
@@ -266,14 +276,14 @@ impl Losses {
         // Of an SA without flows nothing is known.
         let Some(all) = ends.lost.get(&sa).copied() else { return (None, None) };
         let lost = bytes.map_or(all, |bytes| ends.sizes.get(&(sa, bytes)).copied().unwrap_or(0));
+        let of = |counts: &Option<Counts>| {
+            let (sas, sizes) = counts.as_ref()?;
+            Some(bytes.map_or_else(|| sas.get(&sa), |bytes| sizes.get(&(sa, bytes))).copied().unwrap_or(0))
+        };
         let behind = before.map(|before| {
-            let told = match (&ends.behind, bytes) {
-                (Some((_, sizes)), Some(bytes)) => sizes.get(&(sa, bytes)).copied().unwrap_or(0),
-                (Some((sas, _)), None) => sas.get(&sa).copied().unwrap_or(0),
-                (None, _) => lost,
-            };
-            // What was lost before the tunnel did not reach the exit either: a pair by order may have taken a neighbour for it.
-            told.min(lost.saturating_sub(before))
+            // What was lost before the tunnel while the exit was recording did not reach it either: a pair by order may have taken a neighbour for it.
+            let before = of(&ends.before).map_or(before, |told| told.min(before));
+            of(&ends.behind).unwrap_or(lost).min(lost.saturating_sub(before))
         });
         (Some(lost), behind)
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{EndToEnd, Gone, OpenEnd};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::silence::{Known, Verdict, WAYS};
+use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::progress::Progress;
 
 impl EndToEnd {
@@ -133,6 +134,46 @@ impl EndToEnd {
                 flow.why = if flow.open > 0 { flow.why } else { OpenEnd::Changed };
                 flow.open += missing;
                 (flow.only_plain, flow.only_exit) = (0, 0);
+                doubtful.insert(at);
+            }
+        }
+        self.leave_open(&doubtful);
+    }
+
+    /// Leaves open how many packets were lost on their way to a tap that does not show packets of the other way which the tap behind it shows: those
+    /// passed it, so that it shows a part of the traffic, or its capture misses frames.
+    pub(super) fn doubt_unshown(&mut self) {
+        /// Packets that may be chance, and their share of the lost ones, as 1 in N.
+        const FEW: u64 = 2;
+        const OF: u64 = 10;
+        let balances = self.balances();
+        let way = |key: &FlowKey| balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum();
+        let sums = |own: i64| {
+            let flows = self.flows.iter().filter(|(key, _)| way(key) == own).map(|(_, flow)| flow);
+            flows.fold((0_u64, 0_u64, 0_u64), |(matched, plain, exit), flow| {
+                (matched + flow.matched, plain + flow.only_plain, exit + flow.only_exit)
+            })
+        };
+        let ((there, lost_there, unshown_plain), (back, unshown_exit, lost_back)) = (sums(1), sums(-1));
+        // As many more are missing as the tap shows too few of the other way.
+        let is_open = |lost: u64, all: u64, unshown: u64, shown: u64| {
+            let expected = u128::from(unshown) * u128::from(all + lost) / u128::from((shown + unshown).max(1));
+            lost > 0 && unshown > FEW && expected.saturating_mul(OF.into()) > lost.into()
+        };
+        let open_exit = is_open(lost_there, there, unshown_exit, back);
+        let open_plain = is_open(lost_back, back, unshown_plain, there);
+        let ways: Vec<i64> = self.flows.iter().map(|(key, _)| way(key)).collect();
+        let mut doubtful = BTreeSet::new();
+        for ((at, (_, flow)), way) in (0..).zip(&mut self.flows).zip(ways) {
+            let lost = match way {
+                1 if open_exit => &mut flow.only_plain,
+                -1 if open_plain => &mut flow.only_exit,
+                _ => continue,
+            };
+            let lost = std::mem::take(lost);
+            flow.open += lost;
+            if lost > 0 {
+                flow.why = flow.why.max(OpenEnd::Unshown);
                 doubtful.insert(at);
             }
         }

@@ -10,6 +10,11 @@ use crate::matching::measure::silence::Expected;
 use crate::model::FramePos;
 
 impl EndToEnd {
+    /// Whether the far side says what became of a packet of the plain one, where not too many are untold.
+    pub(in crate::matching) fn tells_of(&self, pos: FramePos) -> bool {
+        !self.untold.contains(&pos)
+    }
+
     /// A packet of the plain side that the far one did not show.
     pub(super) fn only_plain(&mut self, packet: &Waiting) {
         let (least, most) = self.reach();

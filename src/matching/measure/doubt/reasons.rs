@@ -1,6 +1,5 @@
 //! Why it is not known how many packets of a direction were lost.
 
-use crate::matching::content::ends::OpenEnd;
 use crate::model::pairs::Undetermined;
 
 /// Pairs by order whose times contradict each other.
@@ -353,34 +352,6 @@ pub(in crate::matching) fn timeless() -> Undetermined {
         decide: "captures by one clock (--one-clock), or packets that differ".into(),
         missing_numbers: 0,
     }
-}
-
-/// Packets that one plaintext side lacks; `None` where its tap was silent meanwhile.
-pub(super) fn at_the_ends(why: OpenEnd, count: u64) -> Option<Undetermined> {
-    let (reason, decide) = match why {
-        OpenEnd::Silent => return None,
-        OpenEnd::Repeated => (
-            format!(
-                "{count} packets that only one plaintext side shows repeat one seen within 10 ms before: the TAP may show packets twice"
-            ),
-            "captures that show each packet once",
-        ),
-        OpenEnd::Equal => (
-            format!(
-                "packets are equal to others, and one plaintext capture begins or ends inside the other: whether {count} packets were lost from end to end \
-                 is not known"
-            ),
-            "packets that differ, or captures that begin before the load and end after it",
-        ),
-        OpenEnd::Changed => (
-            format!(
-                "{count} packets were seen on one plaintext side only, and the other shows different packets in their place or none of these flows: the \
-                 gateway fragments packets or translates addresses, the exit tap shows other traffic or another time, or all were lost"
-            ),
-            "an exit capture on the same network, without fragmentation or translation of addresses in between",
-        ),
-    };
-    Some(Undetermined { alignments: 1, reason: reason.into(), decide: decide.into(), missing_numbers: 0 })
 }
 
 /// Packets that are missing together, by timestamps that many frames share.
