@@ -133,6 +133,8 @@ impl Matcher {
         if order_lost && !order_found || self.contradicted(&clock) || impossible {
             leave_open(impossible, &pairs, &mut directions, (&mut sizes, &mut bins));
         }
+        let ends = self.ends(&losses);
+        ends::contradict(&mut directions, &ends);
         without_guesses(&mut directions, (&mut sizes, &mut bins));
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
@@ -164,7 +166,7 @@ impl Matcher {
             bins,
             sizes,
             padding: self.padding(),
-            ends: self.ends(&losses),
+            ends,
             lost,
             named: NamedFrames { lost_ways, alone },
             degraded_why: self.degraded(&left_out),

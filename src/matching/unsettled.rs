@@ -13,6 +13,7 @@ use crate::matching::measure::doubt;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::silence::Silences;
 use crate::matching::measure::tally::SaTally;
+use crate::matching::measure::watch::Watch;
 use crate::model::Address;
 use crate::model::pairs::Undetermined;
 
@@ -190,6 +191,12 @@ impl Matcher {
             if let Some(count) = beside.or_else(|| self.lost_behind_silence(at, sa, left)) {
                 return Some(doubt::beside_silence(count, lost));
             }
+        }
+        // A replay has no plaintext packet; of an SA that counts anew each number that comes again has one.
+        let fell = self.watches.get(at as usize).is_some_and(Watch::fell);
+        if fell && sa.encapsulated == Some(true) && missed > 0 && missed * 2 >= sa.repeated && sa.repeated * 10 > missed
+        {
+            return Some(doubt::restarted(sa.repeated, missed));
         }
         if is_uncounted(sa, missing, missed) {
             return Some(doubt::uncounted(missing, missed));

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::matching::Matcher;
 use crate::matching::direction::times;
+use crate::matching::measure::doubt;
 use crate::matching::measure::losses::Losses;
 use crate::matching::packets::prefix::Prefix;
-use crate::model::pairs::{Ends, EndsWay};
+use crate::model::pairs::{Direction, Ends, EndsWay, TunnelWay};
 
 impl Matcher {
     pub(super) fn ends(&self, losses: &Losses) -> Vec<Ends> {
@@ -48,5 +49,24 @@ impl Matcher {
             })
         };
         ways.into_iter().rev().filter_map(row).collect()
+    }
+}
+
+/// Takes back losses before the tunnel's tap that missing numbers say, where both plaintext sides show that fewer packets were lost on all of their way.
+pub(super) fn contradict(directions: &mut [Direction], ends: &[Ends]) {
+    /// By how many more numbers may be missing at the ends of the captures, and the share of packets that the exit may not cover, as 1 in N.
+    const FEW: u64 = 8;
+    const OF: u64 = 100;
+    let Some(end) = ends.iter().find(|end| end.way == EndsWay::ExitToPlain && end.loss_pct.is_some()) else { return };
+    let own = || directions.iter().filter(|own| own.way == TunnelWay::Decapsulated);
+    let missing: u64 = own().filter_map(|own| own.lost_before_tunnel).sum();
+    let matched: u64 = own().map(|own| own.matched).sum();
+    if missing <= end.lost.saturating_mul(2).saturating_add(FEW) || matched > end.matched + end.matched / OF {
+        return;
+    }
+    for own in directions.iter_mut().filter(|own| own.way == TunnelWay::Decapsulated) {
+        if let Some(missing) = own.lost_before_tunnel.take_if(|missing| *missing > 0) {
+            own.undetermined.get_or_insert_with(|| doubt::uncounted(missing, end.lost));
+        }
     }
 }

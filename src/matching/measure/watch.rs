@@ -19,7 +19,12 @@ pub(in crate::matching) struct Watch {
     step: Option<Step>,
     /// Numbers that were skipped in too short a time for so many packets.
     leapt: u64,
+    /// Whether the number fell by more than packets overtake each other.
+    fell: bool,
 }
+
+/// By how much packets overtake each other at most.
+const FALL: i64 = 64;
 
 /// From one number of an SA to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,6 +132,7 @@ impl Watch {
             *run = Run::new(raw, ns);
             self.step = Some(Step { ns: before, skipped: None });
         } else {
+            self.fell |= step < -FALL;
             let skipped = (run.number + step - run.highest - 1).max(0).unsigned_abs();
             self.leapt += if run.is_leap(skipped, ns.saturating_sub(run.ns)) { skipped } else { 0 };
             (run.raw, run.ns) = (raw, ns);
@@ -144,6 +150,11 @@ impl Watch {
     /// Numbers that were seen.
     pub(in crate::matching) fn seen(&self) -> u64 {
         self.run.as_ref().map_or(0, |run| run.distinct + run.early.len() as u64)
+    }
+
+    /// Whether the number fell within a run: the SA began anew, or somebody sent packets again.
+    pub(in crate::matching) const fn fell(&self) -> bool {
+        self.fell
     }
 
     /// Numbers that were skipped in too short a time for so many packets: set ahead, or lost in a burst.

@@ -314,10 +314,11 @@ impl Ledger {
         }
     }
 
-    /// A tunnelled packet stays alone.
+    /// A tunnelled packet stays alone: one whose number was there before is a copy or a replay, whatever it was looked for as.
     pub(in crate::matching) fn leave(&mut self, tunnelled: Serial, fate: TunnelledFate) {
         if let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) {
-            t.fate = fate;
+            let is_again = t.again && matches!(fate, TunnelledFate::Alone);
+            t.fate = if is_again { TunnelledFate::Repeated } else { fate };
         }
     }
 

@@ -63,6 +63,20 @@ pub(in crate::matching) fn uncounted(missing: u64, plain: u64) -> Undetermined {
     }
 }
 
+/// Numbers that were there before, and plaintext packets without counterpart that may bear them.
+pub(in crate::matching) fn restarted(repeated: u64, missed: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{repeated} packets bear numbers that were there before, and {missed} plaintext packets have no counterpart: the SA began to count anew, so \
+             that they may be the same, or packets were sent again and others lost"
+        )
+        .into(),
+        decide: "the gateway's log of that time (a restart, a new SA with the same SPI), or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Pairs by order after packets were lost, that fit as well when they are shifted.
 pub(in crate::matching) fn unproved(open: u64, pairs: u64) -> Undetermined {
     Undetermined {
