@@ -66,6 +66,12 @@ pub struct InterfaceInfo {
 }
 
 impl InterfaceInfo {
+    /// The one interface of a pcap file, of which it says no more.
+    pub(crate) const fn of_pcap(link: LinkType, snaplen: u32, resolution: Resolution) -> Self {
+        let (section, index, name, drops, os_drops, packet_drops) = (0, 0, None, None, None, 0);
+        Self { section, index, name, link, snaplen, resolution, drops, os_drops, packet_drops }
+    }
+
     /// Packets that the capturing host says it lost on this interface; `None` where it says nothing. Its packets and its statistics count the same.
     #[must_use]
     pub fn lost(&self) -> Option<u64> {

@@ -140,17 +140,7 @@ impl CaptureReader {
                 head.fill(magic.header_bytes()).map_err(unreadable)?;
                 let header = pcap::Header::parse(magic, head.bytes()).map_err(refuse)?;
                 info.format = "pcap";
-                info.describe(InterfaceInfo {
-                    section: 0,
-                    index: 0,
-                    name: None,
-                    link: header.link,
-                    snaplen: header.snaplen,
-                    resolution: header.resolution(),
-                    drops: None,
-                    os_drops: None,
-                    packet_drops: 0,
-                });
+                info.describe(InterfaceInfo::of_pcap(header.link, header.snaplen, header.resolution()));
                 (Walker::Pcap(header), magic.header_bytes())
             }
             Some(Format::Pcapng) => {

@@ -192,10 +192,7 @@ impl Matcher {
                 return Some(doubt::beside_silence(count, lost));
             }
         }
-        // A replay has no plaintext packet; of an SA that counts anew each number that comes again has one.
-        let fell = self.watches.get(at as usize).is_some_and(Watch::fell);
-        if fell && sa.encapsulated == Some(true) && missed > 0 && missed * 2 >= sa.repeated && sa.repeated * 10 > missed
-        {
+        if self.may_have_restarted(at, sa, missed) {
             return Some(doubt::restarted(sa.repeated, missed));
         }
         if is_uncounted(sa, missing, missed) {
@@ -207,6 +204,14 @@ impl Matcher {
         let arrived = losses.arrived(at, sa);
         let is_half = arrived > 0 && arrived * 2 >= missed;
         (is_half || are_more_than_few(arrived, missed)).then(|| doubt::arrived(arrived, missed))
+    }
+
+    /// Whether numbers that were there before may be those of an SA that counts anew: of a replay there is no plaintext packet, of these there are as
+    /// many as of them.
+    fn may_have_restarted(&self, at: u32, sa: &SaTally, missed: u64) -> bool {
+        let fell = self.watches.get(at as usize).is_some_and(Watch::fell);
+        let repeated = are_more_than_few(sa.repeated, missed) && missed.saturating_mul(2) >= sa.repeated;
+        fell && repeated && missed > 0 && sa.encapsulated == Some(true)
     }
 
     /// Why packets near the edges of the captures contradict what these seem to cover.

@@ -12,6 +12,7 @@ mod lab;
 mod padding;
 mod random;
 mod rates;
+mod three_taps;
 mod truth;
 mod unequal;
 

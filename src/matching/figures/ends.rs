@@ -53,20 +53,23 @@ impl Matcher {
 }
 
 /// Takes back losses before the tunnel's tap that missing numbers say, where both plaintext sides show that fewer packets were lost on all of their way.
-pub(super) fn contradict(directions: &mut [Direction], ends: &[Ends]) {
+pub(super) fn against(ends: Vec<Ends>, directions: &mut [Direction]) -> Vec<Ends> {
     /// By how many more numbers may be missing at the ends of the captures, and the share of packets that the exit may not cover, as 1 in N.
     const FEW: u64 = 8;
     const OF: u64 = 100;
-    let Some(end) = ends.iter().find(|end| end.way == EndsWay::ExitToPlain && end.loss_pct.is_some()) else { return };
+    let Some(end) = ends.iter().find(|end| end.way == EndsWay::ExitToPlain && end.loss_pct.is_some()) else {
+        return ends;
+    };
     let own = || directions.iter().filter(|own| own.way == TunnelWay::Decapsulated);
     let missing: u64 = own().filter_map(|own| own.lost_before_tunnel).sum();
     let matched: u64 = own().map(|own| own.matched).sum();
     if missing <= end.lost.saturating_mul(2).saturating_add(FEW) || matched > end.matched + end.matched / OF {
-        return;
+        return ends;
     }
     for own in directions.iter_mut().filter(|own| own.way == TunnelWay::Decapsulated) {
         if let Some(missing) = own.lost_before_tunnel.take_if(|missing| *missing > 0) {
             own.undetermined.get_or_insert_with(|| doubt::uncounted(missing, end.lost));
         }
     }
+    ends
 }

@@ -1,19 +1,19 @@
 //! Which packets were lost, and between which taps.
 
 mod by_sa;
+mod ends;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
+use self::ends::EndLosses;
 use super::silence::is_no_chance;
 use super::tally::{SaTally, Tally};
-use crate::matching::content::ends::{EndToEnd, FlowEnds, OpenEnd};
-use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::packets::flows::services::{Service, Services};
-use crate::matching::packets::flows::{FlowKey, Flows};
-use crate::matching::packets::ledger::{Ledger, Lost};
-use crate::model::{Address, FramePos};
+use crate::matching::packets::flows::{FlowId, FlowKey, Flows};
+use crate::matching::packets::ledger::Ledger;
+use crate::model::Address;
 
 /// Packets that were lost, by SA and by length.
 #[derive(Debug, Default)]
@@ -51,70 +51,6 @@ pub(in crate::matching) struct Losses {
 
 /// Packets by SA, and by SA and length.
 type Counts = (BTreeMap<u32, u64>, BTreeMap<(u32, u32), u64>);
-
-/// Packets that were lost from one plaintext side to the other.
-#[derive(Debug, Default)]
-pub(in crate::matching) struct EndLosses {
-    pub(in crate::matching) lost: BTreeMap<u32, u64>,
-    pub(in crate::matching) sizes: BTreeMap<(u32, u32), u64>,
-    /// Packets that may have been lost or not, by SA and by way.
-    pub(in crate::matching) open: BTreeMap<u32, u64>,
-    pub(in crate::matching) open_ways: BTreeMap<i8, u64>,
-    /// Why, by SA.
-    pub(in crate::matching) why: BTreeMap<u32, OpenEnd>,
-    /// Whether some of them are missing in ticks of the timestamps, in which frames were shown.
-    pub(in crate::matching) in_ticks: bool,
-    /// By way: packets of its flows that both plaintext sides showed.
-    pub(in crate::matching) matched: BTreeMap<i8, u64>,
-    /// By way: packets, and the addresses of the flows.
-    pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
-    /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
-    pub(in crate::matching) behind: Option<Counts>,
-    /// Those that were lost before the tunnel's tap at a time that the exit covers, likewise.
-    before: Option<Counts>,
-    /// Packets that the exit showed and the tunnel's tap did not, by SA.
-    pub(in crate::matching) arrived: BTreeMap<u32, u64>,
-    /// Packets of the plain side that the exit did not show, or of which it says nothing; `None` where these are too many to be told.
-    pub(in crate::matching) not_arrived: Option<HashSet<FramePos, FixedState>>,
-    /// Frames of the plain side, with the SA that they went into.
-    pub(in crate::matching) frames: Vec<(FramePos, i64, u32, u32)>,
-}
-
-impl EndLosses {
-    /// Takes in the packets of a flow that may have been lost or not.
-    fn leave_open(&mut self, sa: u32, flow: &FlowEnds) {
-        *self.open.entry(sa).or_default() += flow.open;
-        let why = self.why.entry(sa).or_default();
-        *why = flow.why.max(*why);
-    }
-}
-
-/// The way of each flow of both plaintext sides, towards the exit (1) or from it (-1), with its SA; `None` for what goes elsewhere.
-fn ways(ends: &EndToEnd, sas: &HashMap<FlowKey, u32, FixedState>, tally: &Tally) -> Vec<Option<(i8, Option<u32>)>> {
-    let balances = ends.balances();
-    ends.flows
-        .iter()
-        .map(|(key, flow)| {
-            let sa = sas.get(key).copied();
-            let told = balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() as i8;
-            let answer = balances.get(&(key.dst, key.src)).copied().unwrap_or(0).signum() as i8;
-            let by_tunnel = sa.and_then(|sa| tally.sas.get(sa as usize)?.encapsulated);
-            let way = match (told, answer, by_tunnel) {
-                (0, 0, Some(encapsulated)) => {
-                    if encapsulated {
-                        1
-                    } else {
-                        -1
-                    }
-                }
-                (0, answer, _) => -answer,
-                (told, ..) => told,
-            };
-            // What neither went into the tunnel nor came out at the other end goes elsewhere.
-            (way != 0 && (flow.matched > 0 || sa.is_some())).then_some((way, sa))
-        })
-        .collect()
-}
 
 impl Losses {
     pub(in crate::matching) fn of(tally: &Tally, flows: &Flows, ledger: &Ledger) -> Self {
@@ -164,76 +100,6 @@ impl Losses {
         }
     }
 
-    /// Takes in what both plaintext sides say.
-    pub(in crate::matching) fn ends(
-        &mut self,
-        ends: &EndToEnd,
-        tally: &Tally,
-        flows: &Flows,
-        unpaired: &HashSet<FramePos, FixedState>,
-        lost: &[Lost],
-    ) {
-        let mut own = EndLosses { in_ticks: ends.hides_in_ticks(), ..EndLosses::default() };
-        let sas = sas(tally, flows);
-        let of = ways(ends, &sas, tally);
-        let way = |flow: u32| of.get(flow as usize).copied().flatten();
-        for (at, (key, flow)) in ends.flows.iter().enumerate() {
-            let Some((way, sa)) = way(at as u32) else { continue };
-            let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
-            if flow.matched > 0 {
-                *own.matched.entry(way).or_default() += flow.matched;
-            }
-            if lost > 0 {
-                let row = own.ways.entry(way).or_default();
-                row.0 += lost;
-                row.1.push((key.src, key.dst));
-            }
-            if flow.open > 0 {
-                *own.open_ways.entry(way).or_default() += flow.open;
-                if let Some(sa) = sa {
-                    own.leave_open(sa, flow);
-                }
-            }
-            if let Some(sa) = sa {
-                *own.lost.entry(sa).or_default() += lost;
-            }
-        }
-        for ((flow, bytes, exit), count) in &ends.sizes {
-            if let Some((way, Some(sa))) = way(*flow)
-                && *exit == (way < 0)
-            {
-                *own.sizes.entry((sa, *bytes)).or_default() += count;
-            }
-        }
-        let mut behind = Counts::default();
-        for gone in &ends.gone {
-            if let Some((1, Some(sa))) = way(gone.flow) {
-                own.frames.push((gone.pos, gone.ns, gone.bytes, sa));
-                if !unpaired.contains(&gone.pos) {
-                    *behind.0.entry(sa).or_default() += 1;
-                    *behind.1.entry((sa, gone.bytes)).or_default() += 1;
-                }
-            }
-        }
-        own.not_arrived = ends.not_arrived();
-        if let Some(not_arrived) = &own.not_arrived {
-            let mut before = Counts::default();
-            for lost in lost.iter().filter(|lost| flows.is_selected(lost.flow)) {
-                let Some(sa) = tally.flow_sa.get(&lost.flow) else { continue };
-                if !not_arrived.contains(&lost.pos) {
-                    *own.arrived.entry(*sa).or_default() += 1;
-                }
-                if ends.tells_of(lost.pos) {
-                    *before.0.entry(*sa).or_default() += 1;
-                    *before.1.entry((*sa, lost.bytes)).or_default() += 1;
-                }
-            }
-            own.before = (lost.len() < MAX_LOST).then_some(before);
-        }
-        own.behind = (ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
-        self.ends = Some(own);
-    }
-
     /// Takes in what ICMP errors say of the MTU, by the addresses of the packet that was too big.
     pub(in crate::matching) fn too_big(
         &mut self,
@@ -241,7 +107,7 @@ impl Losses {
         tally: &Tally,
         flows: &Flows,
     ) {
-        for (key, sa) in sas(tally, flows) {
+        for (key, (_, sa)) in sas(tally, flows) {
             if let Some(mtu) = stated.get(&(key.src, key.dst)) {
                 let own = self.mtus.entry(sa).or_insert(*mtu);
                 *own = (*own).min(*mtu);
@@ -272,7 +138,8 @@ impl Losses {
         bytes: Option<u32>,
         before: Option<u64>,
     ) -> (Option<u64>, Option<u64>) {
-        let Some(ends) = self.ends.as_ref().filter(|ends| !ends.open.contains_key(&sa)) else { return (None, None) };
+        let is_told = |ends: &&EndLosses| !ends.open.contains_key(&sa) && !ends.untold.contains(&sa);
+        let Some(ends) = self.ends.as_ref().filter(is_told) else { return (None, None) };
         // Of an SA without flows nothing is known.
         let Some(all) = ends.lost.get(&sa).copied() else { return (None, None) };
         let lost = bytes.map_or(all, |bytes| ends.sizes.get(&(sa, bytes)).copied().unwrap_or(0));
@@ -289,7 +156,7 @@ impl Losses {
     }
 }
 
-/// Which SA each flow goes through.
-fn sas(tally: &Tally, flows: &Flows) -> HashMap<FlowKey, u32, FixedState> {
-    tally.flow_sa.iter().filter_map(|(flow, sa)| Some((flows.key(*flow)?, *sa))).collect()
+/// The number of each flow, and the SA that it went through last.
+fn sas(tally: &Tally, flows: &Flows) -> HashMap<FlowKey, (FlowId, u32), FixedState> {
+    tally.flow_sa.iter().filter_map(|(flow, sa)| Some((flows.key(*flow)?, (*flow, *sa)))).collect()
 }

@@ -1,0 +1,206 @@
+//! What both plaintext sides say of losses from end to end.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+
+use super::{Counts, Losses, sas};
+use crate::matching::content::ends::{EndToEnd, FlowEnds, OpenEnd};
+use crate::matching::limits::{MAX_LOST, MAX_MISSED};
+use crate::matching::measure::tally::Tally;
+use crate::matching::packets::flows::{FlowId, FlowKey, Flows};
+use crate::matching::packets::ledger::Lost;
+use crate::model::{Address, FramePos};
+
+/// Packets that were lost from one plaintext side to the other.
+#[derive(Debug, Default)]
+pub(in crate::matching) struct EndLosses {
+    pub(in crate::matching) lost: BTreeMap<u32, u64>,
+    pub(in crate::matching) sizes: BTreeMap<(u32, u32), u64>,
+    /// SAs of which nothing tells how many of the packets of their flows they lost.
+    pub(super) untold: BTreeSet<u32>,
+    /// Packets that may have been lost or not, by SA and by way.
+    pub(in crate::matching) open: BTreeMap<u32, u64>,
+    pub(in crate::matching) open_ways: BTreeMap<i8, u64>,
+    /// Why, by SA.
+    pub(in crate::matching) why: BTreeMap<u32, OpenEnd>,
+    /// Whether some of them are missing in ticks of the timestamps, in which frames were shown.
+    pub(in crate::matching) in_ticks: bool,
+    /// By way: packets of its flows that both plaintext sides showed.
+    pub(in crate::matching) matched: BTreeMap<i8, u64>,
+    /// By way: packets, and the addresses of the flows.
+    pub(in crate::matching) ways: BTreeMap<i8, (u64, Vec<(Address, Address)>)>,
+    /// Those that the tunnel tap had shown, by SA and by SA and length; `None` where too many were lost to tell each of them.
+    pub(in crate::matching) behind: Option<Counts>,
+    /// Those that were lost before the tunnel's tap at a time that the exit covers, likewise.
+    pub(super) before: Option<Counts>,
+    /// Packets that the exit showed and the tunnel's tap did not, by SA.
+    pub(in crate::matching) arrived: BTreeMap<u32, u64>,
+    /// Packets of the plain side that the exit did not show, or of which it says nothing; `None` where these are too many to be told.
+    pub(in crate::matching) not_arrived: Option<HashSet<FramePos, FixedState>>,
+    /// Frames of the plain side, with the SA that they went into.
+    pub(in crate::matching) frames: Vec<(FramePos, i64, u32, u32)>,
+}
+
+/// The flows of both plaintext sides, with their ways and SAs.
+struct EndFlows<'e> {
+    ends: &'e EndToEnd,
+    tally: &'e Tally,
+    sas: HashMap<FlowKey, (FlowId, u32), FixedState>,
+    ways: Vec<Option<(i8, Option<u32>)>>,
+}
+
+impl<'e> EndFlows<'e> {
+    fn of(ends: &'e EndToEnd, tally: &'e Tally, flows: &Flows) -> Self {
+        let sas = sas(tally, flows);
+        Self { ends, tally, ways: ways(ends, &sas, tally), sas }
+    }
+
+    fn way(&self, flow: u32) -> Option<(i8, Option<u32>)> {
+        self.ways.get(flow as usize).copied().flatten()
+    }
+
+    /// The number of a flow that goes through several SAs, and all of them.
+    fn several(&self, flow: u32) -> Option<(FlowId, &'e BTreeSet<u32>)> {
+        let (key, _) = self.ends.flows.get(flow as usize)?;
+        let (flow, _) = *self.sas.get(key)?;
+        Some((flow, self.tally.turns.several(flow)?))
+    }
+}
+
+impl EndLosses {
+    fn of(flows: &EndFlows<'_>) -> Self {
+        let ends = flows.ends;
+        let mut own = Self { in_ticks: ends.hides_in_ticks(), not_arrived: ends.not_arrived(), ..Self::default() };
+        for (at, (key, flow)) in (0..).zip(&ends.flows) {
+            let Some((way, sa)) = flows.way(at) else { continue };
+            let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
+            if flow.matched > 0 {
+                *own.matched.entry(way).or_default() += flow.matched;
+            }
+            if lost > 0 {
+                let row = own.ways.entry(way).or_default();
+                row.0 += lost;
+                row.1.push((key.src, key.dst));
+            }
+            if flow.open > 0 {
+                *own.open_ways.entry(way).or_default() += flow.open;
+                if let Some(sa) = sa {
+                    own.leave_open(sa, flow);
+                }
+            }
+            match (sa, flows.several(at)) {
+                (Some(_), Some((_, all))) => {
+                    all.iter().for_each(|sa| _ = own.lost.entry(*sa).or_default());
+                    // Only packets of the plain side have a time that tells their SA.
+                    let untold = lost > 0 && (way < 0 || ends.gone.len() >= MAX_LOST);
+                    own.untold.extend(all.iter().filter(|_| untold));
+                }
+                (Some(sa), None) => *own.lost.entry(sa).or_default() += lost,
+                (None, _) => {}
+            }
+        }
+        for ((flow, bytes, exit), count) in &ends.sizes {
+            if let Some((way, Some(sa))) = flows.way(*flow)
+                && *exit == (way < 0)
+                && flows.several(*flow).is_none()
+            {
+                *own.sizes.entry((sa, *bytes)).or_default() += count;
+            }
+        }
+        own
+    }
+
+    /// Takes in the packets of a flow that may have been lost or not.
+    fn leave_open(&mut self, sa: u32, flow: &FlowEnds) {
+        *self.open.entry(sa).or_default() += flow.open;
+        let why = self.why.entry(sa).or_default();
+        *why = flow.why.max(*why);
+    }
+
+    /// Takes in the packets that only the plain side showed; those that are not `unpaired` were in the tunnel.
+    fn gone(&mut self, flows: &EndFlows<'_>, unpaired: &HashSet<FramePos, FixedState>) {
+        let mut behind = Counts::default();
+        for gone in &flows.ends.gone {
+            let Some((1, Some(sa))) = flows.way(gone.flow) else { continue };
+            let several = flows.several(gone.flow);
+            let turn = several.and_then(|(flow, _)| flows.tally.turns.at(flow, Some(gone.ns)));
+            if let Some(sa) = turn {
+                *self.lost.entry(sa).or_default() += 1;
+                *self.sizes.entry((sa, gone.bytes)).or_default() += 1;
+            }
+            let sa = turn.unwrap_or(sa);
+            self.frames.push((gone.pos, gone.ns, gone.bytes, sa));
+            if !unpaired.contains(&gone.pos) {
+                *behind.0.entry(sa).or_default() += 1;
+                *behind.1.entry((sa, gone.bytes)).or_default() += 1;
+            }
+        }
+        self.behind = (flows.ends.gone.len() < MAX_LOST && unpaired.len() < MAX_MISSED).then_some(behind);
+    }
+
+    /// Takes in packets that were lost before the tunnel's tap.
+    fn lost_before<'l>(&mut self, flows: &EndFlows<'_>, lost: impl Iterator<Item = &'l Lost>, all: bool) {
+        let Some(not_arrived) = &self.not_arrived else { return };
+        let mut before = Counts::default();
+        for lost in lost {
+            if let Some(sa) = flows.tally.flow_sa.get(&lost.flow).filter(|_| !not_arrived.contains(&lost.pos)) {
+                *self.arrived.entry(*sa).or_default() += 1;
+            }
+            if let Some(sa) = flows.tally.sa_of(lost).filter(|_| flows.ends.tells_of(lost.pos)) {
+                *before.0.entry(sa).or_default() += 1;
+                *before.1.entry((sa, lost.bytes)).or_default() += 1;
+            }
+        }
+        self.before = all.then_some(before);
+    }
+}
+
+/// The way of each flow of both plaintext sides, towards the exit (1) or from it (-1), with its SA; `None` for what goes elsewhere.
+fn ways(
+    ends: &EndToEnd,
+    sas: &HashMap<FlowKey, (FlowId, u32), FixedState>,
+    tally: &Tally,
+) -> Vec<Option<(i8, Option<u32>)>> {
+    let balances = ends.balances();
+    ends.flows
+        .iter()
+        .map(|(key, flow)| {
+            let sa = sas.get(key).map(|(_, sa)| *sa);
+            let told = balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum() as i8;
+            let answer = balances.get(&(key.dst, key.src)).copied().unwrap_or(0).signum() as i8;
+            let by_tunnel = sa.and_then(|sa| tally.sas.get(sa as usize)?.encapsulated);
+            let way = match (told, answer, by_tunnel) {
+                (0, 0, Some(encapsulated)) => {
+                    if encapsulated {
+                        1
+                    } else {
+                        -1
+                    }
+                }
+                (0, answer, _) => -answer,
+                (told, ..) => told,
+            };
+            // What neither went into the tunnel nor came out at the other end goes elsewhere.
+            (way != 0 && (flow.matched > 0 || sa.is_some())).then_some((way, sa))
+        })
+        .collect()
+}
+
+impl Losses {
+    /// Takes in what both plaintext sides say.
+    pub(in crate::matching) fn ends(
+        &mut self,
+        ends: &EndToEnd,
+        tally: &Tally,
+        flows: &Flows,
+        unpaired: &HashSet<FramePos, FixedState>,
+        lost: &[Lost],
+    ) {
+        let of = EndFlows::of(ends, tally, flows);
+        let mut own = EndLosses::of(&of);
+        own.gone(&of, unpaired);
+        own.lost_before(&of, lost.iter().filter(|lost| flows.is_selected(lost.flow)), lost.len() < MAX_LOST);
+        self.ends = Some(own);
+    }
+}

@@ -1,0 +1,175 @@
+//! Three taps, one of which misses frames, begins late, or shows numbers that come again: what the others prove of it.
+
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+
+use crate::support::build::{self, Noise, R1, R2, START};
+use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
+use crate::support::{items, scratch, text, write_file};
+use crate::{json, word};
+
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 10);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 20);
+const PACKETS: u32 = 600;
+const GAP: u64 = 3_000_000;
+/// Taps in the order of the way there.
+const PLAIN: usize = 0;
+const TUNNEL: usize = 1;
+const EXIT: usize = 2;
+
+/// A packet, and which taps show it.
+struct Trip {
+    there: bool,
+    at: u32,
+    ns: u64,
+    frame: Vec<u8>,
+    shown: [bool; 3],
+    spi: u32,
+    number: u32,
+}
+
+/// Packets both ways that all taps show.
+fn trips(seed: u64) -> Vec<Trip> {
+    let mut noise = Noise(seed);
+    let mut all = Vec::new();
+    for at in 0..PACKETS {
+        for there in [true, false] {
+            let (src, dst) = if there { (NEAR, FAR) } else { (FAR, NEAR) };
+            let bytes = 40 + noise.below(900) as usize;
+            let frame = build::udp(src, dst, (20_001, 20_002), at as u16, &noise.bytes(bytes));
+            let ns = START + u64::from(at) * GAP + noise.below(GAP / 2) + if there { 0 } else { GAP / 2 };
+            let spi = if there { 0x1001 } else { 0x2001 };
+            all.push(Trip { there, at, ns, frame, shown: [true; 3], spi, number: at + 1 });
+        }
+    }
+    all
+}
+
+/// The report on what the taps show, each packet 100 us further on at each of them. Packets of the tunnel that were `sent_again`: from the first
+/// one, and how many nanoseconds later.
+fn report(name: &str, trips: &[Trip], sent_again: Option<(usize, u64)>) -> Value {
+    let mut noise = Noise(7);
+    let mut captures: [Vec<Out>; 3] = Default::default();
+    for (at, trip) in trips.iter().enumerate() {
+        let further = build::one_hop_further(&trip.frame);
+        let further = build::one_hop_further(&further);
+        for tap in [PLAIN, TUNNEL, EXIT] {
+            let place = if trip.there { tap } else { EXIT - tap };
+            let ns = trip.ns + place as u64 * 100_000;
+            let frame = match (tap, place) {
+                (TUNNEL, _) => {
+                    let (from, to) = if trip.there { (R1, R2) } else { (R2, R1) };
+                    let body = noise.bytes(16 + (trip.frame.len() - 14 + 2).next_multiple_of(16) + 12);
+                    build::esp(from, to, trip.spi, trip.number, &body)
+                }
+                (_, 0) => trip.frame.clone(),
+                _ => further.clone(),
+            };
+            if trip.shown[tap] {
+                captures[tap].push(Out::whole(ns, frame.clone()));
+            }
+            if let Some((first, later)) = sent_again
+                && (first..first + 120).contains(&at)
+                && tap == TUNNEL
+                && !trip.there
+            {
+                captures[tap].push(Out::whole(ns + later, frame));
+            }
+        }
+    }
+    let dir = scratch("match-three-taps");
+    let files = [PLAIN, TUNNEL, EXIT].map(|tap| {
+        captures[tap].sort_by_key(|frame| frame.time_ns);
+        let bytes = pcap(&captures[tap], ETHERNET, Order::Little, Step::Nano);
+        write_file(&dir, &format!("{name}-{tap}.pcap"), &bytes)
+    });
+    json(&files[PLAIN], &files[TUNNEL], &["--exit", word(&files[EXIT])])
+}
+
+fn direction<'r>(report: &'r Value, end: &str) -> &'r Value {
+    items(report, "directions").iter().find(|own| text(own, "sa").ends_with(end)).expect("a direction")
+}
+
+/// Packets lost before the tunnel's tap, behind it, and from end to end.
+fn lost(report: &Value, end: &str) -> [Option<u64>; 3] {
+    let own = direction(report, end);
+    ["lost_before_tunnel", "lost_behind_tunnel", "lost_end_to_end"].map(|member| own[member].as_u64())
+}
+
+fn warnings(report: &Value) -> Vec<&str> {
+    let findings = items(report, "findings").iter();
+    findings.filter(|finding| text(finding, "severity") != "note").map(|finding| text(finding, "evidence")).collect()
+}
+
+/// A capture that misses frames does so both ways; one of them shows that it does.
+#[test]
+fn a_tap_that_misses_frames_accuses_nobody() {
+    for (name, tap, end) in [("plain", PLAIN, "00002001"), ("exit", EXIT, "00001001")] {
+        let (mut trips, mut noise) = (trips(1), Noise(2));
+        trips.iter_mut().for_each(|trip| trip.shown[tap] = noise.below(20) > 0);
+        let report = report(&format!("misses-{name}"), &trips, None);
+        assert_eq!(warnings(&report), Vec::<&str>::new(), "{name}");
+        let [_, behind, end_to_end] = lost(&report, end);
+        assert_eq!((behind, end_to_end), (None, None), "{name}");
+        let open = items(&report, "ends").iter().filter(|own| own["loss_pct"].is_null()).count();
+        assert_eq!(open, 1, "{name}: {:#}", report["ends"]);
+    }
+}
+
+/// What was lost before the exit was recording says nothing of what was lost behind the tunnel's tap later.
+#[test]
+fn losses_of_different_times_are_not_subtracted() {
+    let mut trips = trips(3);
+    for trip in &mut trips {
+        let is_early = trip.at < PACKETS / 2;
+        trip.shown[EXIT] = !is_early;
+        if trip.there && is_early && trip.at % 10 == 5 {
+            trip.shown = [true, false, false];
+        }
+        if trip.there && !is_early && trip.at % 30 == 17 {
+            trip.shown = [true, true, false];
+        }
+    }
+    assert_eq!(lost(&report("windows", &trips, None), "00001001"), [Some(30), Some(10), Some(10)]);
+}
+
+/// Losses are of the SA that took the packets at that time.
+#[test]
+fn losses_from_end_to_end_are_of_the_sa_of_that_time() {
+    let mut trips = trips(4);
+    for trip in trips.iter_mut().filter(|trip| trip.there) {
+        if trip.at >= PACKETS / 2 {
+            (trip.spi, trip.number) = (0x1002, trip.at + 1 - PACKETS / 2);
+        } else if trip.at % 20 == 7 {
+            trip.shown = [true, false, false];
+        }
+    }
+    let report = report("rekeyed", &trips, None);
+    assert_eq!(lost(&report, "00001001"), [Some(15), Some(0), Some(15)]);
+    assert_eq!(lost(&report, "00001002"), [Some(0), Some(0), Some(0)]);
+}
+
+/// A counter that begins anew, and one that was set ahead, lose nothing.
+#[test]
+fn counters_that_change_lose_nothing() {
+    let mut anew = trips(5);
+    anew.iter_mut().filter(|trip| trip.there && trip.at >= 300).for_each(|trip| trip.number = trip.at - 299);
+    let report = report("anew", &anew, None);
+    assert_eq!(warnings(&report), Vec::<&str>::new(), "{:#}", report["directions"]);
+    assert_ne!(lost(&report, "00001001")[0].unwrap_or(0), 300);
+
+    let mut ahead = trips(6);
+    ahead.iter_mut().filter(|trip| !trip.there && trip.at >= 300).for_each(|trip| trip.number += 10_000);
+    let report = self::report("ahead", &ahead, None);
+    assert_eq!(lost(&report, "00002001"), [None, Some(0), Some(0)], "{:#}", report["directions"]);
+    assert!(text(direction(&report, "00002001"), "undetermined.reason").contains("skips numbers"));
+}
+
+/// The gateway drops what was there before.
+#[test]
+fn packets_that_are_sent_again_are_not_lost() {
+    let report = report("again", &trips(8), Some((400, 400_000_000)));
+    assert_eq!(direction(&report, "00002001")["repeated_tunnel"], 60, "{:#}", report["directions"]);
+    assert_eq!(lost(&report, "00002001"), [Some(0), Some(0), Some(0)]);
+}
