@@ -192,13 +192,10 @@ impl Matcher {
                 return Some(doubt::beside_silence(count, lost));
             }
         }
-        if self.may_have_restarted(at, sa, missed) {
-            return Some(doubt::restarted(sa.repeated, missed));
-        }
-        if is_uncounted(sa, missing, missed) {
-            return Some(doubt::uncounted(missing, missed));
-        }
-        if let Some(own) = self.beside_edges(at, sa, lost, left) {
+        let restarted = || self.may_have_restarted(at, sa, missed).then(|| doubt::restarted(sa.repeated, missed));
+        let uncounted = || is_uncounted(sa, missing, missed).then(|| doubt::uncounted(missing, missed));
+        let edges = || self.beside_edges(at, sa, lost, left);
+        if let Some(own) = restarted().or_else(uncounted).or_else(edges) {
             return Some(own);
         }
         let arrived = losses.arrived(at, sa);

@@ -308,7 +308,7 @@ fn parts_by_an_index_merge_to_the_whole_in_any_order() {
                 // A part that is missing is named, and nothing behind it is believed.
                 let report = run_of(&["merge", "--format", "json"], rest).json();
                 let error = items(&report, "captures").last().expect("a capture")["error"].to_string();
-                assert!(error.contains(&format!("of its {of} parts 1 are missing")), "{error}");
+                assert!(error.contains(&format!("analysed in {of} parts, of which number 1 is not here")), "{error}");
                 assert_eq!(report["totals"]["frames"], 0, "{}", report["totals"]);
             }
         }

@@ -112,6 +112,10 @@ fn prepare(args: &AnnotateArgs) -> Result<Prepared, Error> {
     if source == Source::Stdin || plain.iter().any(|input| input.source == Source::Stdin) {
         return Err(Error::Usage("standard input cannot be read twice; name a file".into()));
     }
+    let all = plain.iter().map(|input| &input.source).chain([&source]);
+    if let Some(pipe) = all.map(Source::name).find(|path| path.exists() && !path.is_file()) {
+        return Err(Error::Usage(format!("{} is no file: it cannot be read twice; save it to one", pipe.display())));
+    }
     options::read_stdin_once([], &args.plain_from, &args.policy)?;
     if plain.is_empty() && args.plain_from.is_some() {
         return Err(Error::Usage("the list of --plain-from names no capture".into()));

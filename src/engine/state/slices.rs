@@ -78,9 +78,13 @@ impl Slices {
             let more = missing.len().saturating_sub(listed.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let error = format!(
-                "{path}: of its {of} parts {}{more} are missing; what is behind part {} is left out",
+                "{path}: it was analysed in {of} parts, of which number {}{more} {} not here; {} is left out: merge all of its parts",
                 listed.join(", "),
-                first.saturating_sub(1)
+                if missing.len() == 1 { "is" } else { "are" },
+                match first.saturating_sub(1) {
+                    0 => "what is in the others".to_owned(),
+                    last => format!("what is behind part {last}"),
+                }
             );
             unread.push(Unread { path, error });
             drop(parts.split_off(&first));

@@ -33,8 +33,10 @@ struct Pause<'r> {
 enum Names {
     /// They do not count.
     Silent,
-    /// There is no number between them, or the later file has the lower one.
+    /// There is no number between them.
     CountOn,
+    /// The later file has the lower number: a ring of files began anew, or they are no series.
+    Fall,
     /// A number between them is free.
     LeaveRoom,
 }
@@ -80,7 +82,7 @@ impl<'r> Pause<'r> {
         let names = match own.step_to(&next) {
             Some(step) if step.leaves_room => Names::LeaveRoom,
             Some(step) if step.is_next => Names::CountOn,
-            None if next.step_to(&own).is_some() => Names::CountOn,
+            None if next.step_to(&own).is_some() => Names::Fall,
             _ => Names::Silent,
         };
         let ns = first_ns.saturating_sub(last_ns);
@@ -125,7 +127,8 @@ impl<'r> Pause<'r> {
         let numbers = self.numbers();
         // Without --hole, any pause at which sequence numbers are missing may be a hole where a file may be missing: files of a fast link last
         // less than a second.
-        let is_short = matches!(numbers, Numbers::Missing | Numbers::Some) && self.names != Names::CountOn;
+        let is_short =
+            matches!(numbers, Numbers::Missing | Numbers::Some) && !matches!(self.names, Names::CountOn | Names::Fall);
         let usually = if is_short { 0 } else { HOLE_NS };
         let least = asked.map_or(usually, |ns| i64::try_from(ns).unwrap_or(i64::MAX));
         // One frame has no pace.
@@ -136,7 +139,7 @@ impl<'r> Pause<'r> {
             Numbers::Missing => true,
             Numbers::Some => unusual(other),
             Numbers::Silent => match self.names {
-                Names::CountOn => false,
+                Names::CountOn | Names::Fall => false,
                 Names::LeaveRoom => true,
                 Names::Silent => unusual(other),
             },
@@ -191,6 +194,9 @@ impl<'r> Pause<'r> {
             match self.names {
                 Names::CountOn => said.push_str(
                     " The names of the two files count on: no file is missing between them. The capture stopped, or the packets were lost.",
+                ),
+                Names::Fall => said.push_str(
+                    " The later file has the lower number: its name does not tell whether a file is missing between them.",
                 ),
                 Names::LeaveRoom => said.push_str(" The names of the two files leave a number free."),
                 Names::Silent if self.ns < HOLE_NS => said.push_str(" A file is missing, or the packets were lost."),
