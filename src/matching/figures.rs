@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashSet};
 use foldhash::fast::FixedState;
 
 use self::outside::{is_unseen, outside};
-use super::Matcher;
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::direction::{Found, direction};
+use super::{Matcher, TunnelKey};
 use crate::analysis::finish::fill_lengths;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt::Silent;
@@ -117,8 +117,7 @@ impl Matcher {
                 doubtful.insert(at as u32);
             }
             let silent = reason.or_else(|| doubt.of(at as u32, &losses));
-            let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
-            let known = Known::of(sa, losses.missed_of(at as u32), &catalogue, ivs);
+            let known = self.known(at, sa, &losses, &catalogue);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
             let guessed = sa.is_by_order() && self.is_way_doubted(at as u32, sa, doubted, &clock);
             let open = open.or(silent);
@@ -178,6 +177,16 @@ impl Matcher {
                 .collect(),
             sides: [self.plain, self.tunnel, self.exit].map(|side| Read::of(&side)),
         }
+    }
+
+    /// What pairs say about the transform of an SA, or the user or the configurations do.
+    fn known(&self, at: usize, sa: &SaTally, losses: &Losses, catalogue: &Catalogue) -> Known {
+        let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
+        let stated = match sa.key {
+            TunnelKey::Sa(key) => self.given.esp(&key),
+            TunnelKey::Bare(..) => None,
+        };
+        Known::of(sa, losses.missed_of(at as u32), catalogue, ivs).unless_stated(sa, stated)
     }
 
     /// Packets of SAs that were not found on the plain side: any flow without pairs may be in them. All there are where nothing was paired.

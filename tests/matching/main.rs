@@ -259,6 +259,10 @@ fn a_stated_transform_decides_which_packets_are_meant() {
             .filter(|(_, frames)| *frames > 0)
             .collect();
         assert_eq!(sizes, [(bytes, 40)], "{transform}: {:#}", report["pairs"]);
+        let stated = &items(&report, "directions")[0]["transform"];
+        let icv = if bytes == 40 { "HMAC-SHA2-512-256" } else { "HMAC-SHA2-256-128" };
+        assert_eq!((&stated["basis"], &stated["candidates"]), (&"expected".into(), &serde_json::json!([])));
+        assert!(stated["name"].as_str().is_some_and(|name| name.ends_with(icv)), "{stated:#}");
     }
 }
 

@@ -8,6 +8,7 @@ use crate::matching::packets::mapping::{Inside, Mapping, SharedAddresses, candid
 use crate::matching::packets::prefix::Prefix;
 use crate::model::Protocol;
 use crate::model::report::{Name, SaMode, TransformBasis, TransformReport};
+use crate::transform::Esp;
 use crate::transform::inference::{self, Catalogue, Family, family_name};
 use crate::transform::iv::IvPattern;
 
@@ -53,6 +54,31 @@ impl Known {
             family: usual.filter(|_| fitting.single),
             inside: fitting.insides.first().copied(),
         }
+    }
+
+    /// What is stated of an SA, unless a length of its pairs is impossible for it.
+    pub(in crate::matching) fn unless_stated(self, sa: &SaTally, stated: Option<&Esp>) -> Self {
+        let Some((esp, mapping)) = stated.zip(sa.mapping).filter(|(esp, own)| Family::of(esp) == own.family) else {
+            return self;
+        };
+        let fits = |(inner, (least, most)): (u32, (u32, u32))| {
+            let made = mapping.esp(inner);
+            made == Some(least) && made == Some(most)
+        };
+        let lengths = || sa.sizes.iter().filter_map(|(inner, size)| Some((inner, size.esp?)));
+        let sizes = lengths().count();
+        if sizes == 0 || !lengths().all(fits) {
+            return self;
+        }
+        let evidence = format!("stated; it makes the ESP lengths of all packet sizes ({sizes}).");
+        let report = TransformReport {
+            basis: TransformBasis::Expected,
+            name: Some(esp.to_string().into()),
+            evidence: Some(evidence.into()),
+            ..TransformReport::default()
+        };
+        let mode = if mapping.inside.transport() { SaMode::Transport } else { SaMode::Tunnel };
+        Self { report, mode, family: Some(mapping.family), inside: Some(mapping.inside) }
     }
 
     /// A mapping that chose the few pairs it has makes their lengths, right or wrong.

@@ -7,7 +7,7 @@
 mod ticks;
 mod verdict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::ticks::Ticks;
 pub(in crate::matching) use self::verdict::{IN_A_LONG_ROW, is_no_chance};
@@ -123,6 +123,8 @@ pub(in crate::matching) struct Known<W, N> {
 #[derive(Debug)]
 pub(in crate::matching) struct Silences {
     latest: Option<(i64, u32)>,
+    /// Files that frames came from: the ports of a TAP take turns, files of a rotation do not.
+    files: BTreeSet<u32>,
     first: i64,
     ticks: Ticks,
     /// The usual gap between two frames, in nanoseconds; zero until the first gaps tell it.
@@ -141,6 +143,7 @@ impl Default for Silences {
     fn default() -> Self {
         Self {
             latest: None,
+            files: BTreeSet::new(),
             first: 0,
             ticks: Ticks::default(),
             usual: 0.0,
@@ -161,6 +164,7 @@ impl Silences {
         let Some((latest, file)) = self.latest else {
             self.ticks.see(ns, true);
             (self.first, self.latest) = (ns, Some((ns, capture)));
+            self.files.insert(capture);
             return;
         };
         let gap = ns.saturating_sub(latest);
@@ -168,7 +172,7 @@ impl Silences {
         if gap <= 0 {
             return;
         }
-        let border = capture != file;
+        let border = capture != file && self.files.insert(capture);
         let is_opening = self.usual <= 0.0;
         if border || is_opening || self.is_silence(gap) {
             self.list.push(Silence { from: latest, to: ns, border, after: [Seen::NEVER; WAYS] });

@@ -113,3 +113,16 @@ fn the_end_of_a_burst_is_lost_and_not_hidden_by_the_pause_behind_it() {
     assert_eq!(verdict(&bursts(34 * 20 * MS), false, Some(51)), [Verdict::Open]);
     assert_eq!(verdict(&bursts(31 * 20 * MS), true, None), [Verdict::Hole]);
 }
+
+/// The two ports of a TAP as two files take turns: only where the second one begins may something be missing. The files of a rotation have a border each.
+#[test]
+fn files_that_take_turns_have_no_borders() {
+    let borders = |file: fn(i64) -> u32| {
+        let mut silences = Silences::default();
+        (0..1_000).for_each(|at| silences.see(at * MS, file(at)));
+        silences.settle();
+        silences.list.len()
+    };
+    assert_eq!(borders(|at| u32::from(at % 3 == 1)), 1);
+    assert_eq!(borders(|at| (at / 100) as u32), 9);
+}
