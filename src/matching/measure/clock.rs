@@ -275,6 +275,20 @@ mod tests {
         assert!((one.drift - other.drift).abs() < 1e-12);
     }
 
+    /// As many pairs lie far below the others as beside them: which are right is not known, and the mean of all says nothing of the scatter.
+    #[test]
+    fn doubted_pairs_leave_the_slope_open() {
+        let edge = |below: i64| {
+            let mut edge = LowerEdge::default();
+            let above = |at: i64| 50_000 + at * 7_919 % 1_000 - at % 2 * below;
+            (0..64).for_each(|at| edge.add(at * 1_000_000, above(at), true));
+            edge.settle();
+            edge.slope()
+        };
+        assert!(edge(0).is_some_and(|(_, wrong)| wrong > 1e-6));
+        assert_eq!(edge(20_000), None);
+    }
+
     #[test]
     fn one_direction_leaves_the_offset_open() {
         let mut all = Differences::default();

@@ -97,7 +97,8 @@ impl LowerEdge {
         let slope = apart(a.1, b.1) as f64 / apart(a.0, b.0) as f64;
         let above = y - (a.1 as f64 + slope * (x - a.0 as f64));
         let span = apart(hull.first()?.0, hull.last()?.0);
-        Some((slope, (above.max(1.0)) / span as f64))
+        // Pairs that are doubted lie below: where they outweigh the others, the mean says nothing of these.
+        (above >= -1.0).then_some((slope, above.max(1.0) / span as f64))
     }
 
     /// The least difference above a line of this slope through the origin.
