@@ -13,7 +13,7 @@
 //!   2.2 with its own interface types and nanoseconds. The FCS length in the link type field.
 //! - pcapng 1.0 and 1.2: any number of sections, each in its byte order; several interfaces; `if_tsresol` in both bases,
 //!   `if_tsoffset`, `if_fcslen`, the FCS length in the packet flags; enhanced, simple and obsolete packet blocks; drops
-//!   from interface statistics. All other blocks are skipped.
+//!   from interface statistics and as packets count them. All other blocks are skipped.
 //! - Either of them inside gzip, zstd, lz4 (frame format), xz or bzip2, also several of these in a row.
 //!
 //! # What is refused
