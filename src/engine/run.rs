@@ -169,6 +169,7 @@ impl Run<'_> {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(one) = named.get(at) else { return done };
+                let place = order.place(at);
                 let mut run = Run {
                     resolved: self.resolved.clone(),
                     settings: self.settings,
@@ -180,7 +181,7 @@ impl Run<'_> {
                     held: Some(Vec::new()),
                 };
                 run.all(std::slice::from_ref(one));
-                order.take(at, Analysis::of(run.held.unwrap_or_default(), &run.errors, self.progress));
+                place.take(Analysis::of(run.held.unwrap_or_default(), &run.errors, self.progress));
                 done.push((at, run.errors));
             }
         };

@@ -58,8 +58,13 @@ impl<'r> InOrder<'r> {
         Self { streams, turn: Mutex::default(), moved: Condvar::new(), ahead }
     }
 
+    /// The place of a capture in the order. If it is dropped before `take`, as by a thread that panics, the order ends there and the others go on.
+    pub(super) const fn place(&self, at: usize) -> Place<'_, 'r> {
+        Place { order: self, at, taken: false }
+    }
+
     /// Takes in what came of the capture at a place. Whoever is too far ahead waits for the others.
-    pub(super) fn take(&self, at: usize, own: Analysis) {
+    fn take(&self, at: usize, own: Analysis) {
         let mut held = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         while at > held.next + self.ahead && !held.ended {
             held = self.moved.wait(held).unwrap_or_else(PoisonError::into_inner);
@@ -78,5 +83,47 @@ impl<'r> InOrder<'r> {
         if turn.next > next {
             self.moved.notify_all();
         }
+    }
+}
+
+/// The place of one capture in the order.
+pub(super) struct Place<'o, 'r> {
+    order: &'o InOrder<'r>,
+    at: usize,
+    taken: bool,
+}
+
+impl Place<'_, '_> {
+    /// Takes in what came of the capture.
+    pub(super) fn take(mut self, own: Analysis) {
+        self.taken = true;
+        self.order.take(self.at, own);
+    }
+}
+
+impl Drop for Place<'_, '_> {
+    fn drop(&mut self) {
+        if !self.taken {
+            self.order.take(self.at, Analysis { streams: Vec::new(), whole: false });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that panics must not leave all others waiting.
+    #[test]
+    fn after_a_place_that_is_given_up_the_others_go_on() {
+        let streams = Mutex::default();
+        let order = InOrder::new(&streams, 0);
+        let first = order.place(0);
+        std::thread::scope(|scope| {
+            let later = scope.spawn(|| order.place(5).take(Analysis { streams: Vec::new(), whole: true }));
+            drop(first);
+            later.join().unwrap();
+        });
+        assert!(order.turn.lock().unwrap().ended);
     }
 }
