@@ -72,6 +72,11 @@ impl InterfaceInfo {
         Self { section, index, name, link, snaplen, resolution, drops, os_drops, packet_drops }
     }
 
+    /// As it was described, without what packets counted.
+    pub(crate) fn before_packets(&self) -> Self {
+        Self { packet_drops: 0, ..self.clone() }
+    }
+
     /// Packets that the capturing host says it lost on this interface; `None` where it says nothing. Its packets and its statistics count the same.
     #[must_use]
     pub fn lost(&self) -> Option<u64> {
@@ -134,6 +139,9 @@ impl CaptureInfo {
         };
         self.frames += before.frames;
         self.unread_options += before.unread_options;
+        for (own, before) in self.interfaces.iter_mut().zip(&before.interfaces) {
+            own.packet_drops = own.packet_drops.saturating_add(before.packet_drops);
+        }
         self.bytes_read += before.bytes_read;
         self.bytes_consumed += before.bytes_consumed;
     }

@@ -194,6 +194,7 @@ impl CaptureReader {
             bytes_consumed: 0,
             unread_options: 0,
             damage: None,
+            interfaces: self.info.interfaces.iter().map(InterfaceInfo::before_packets).collect(),
             ..self.info.clone()
         };
         Self {

@@ -58,7 +58,8 @@ pub(crate) fn section_order(bytes: &[u8]) -> Result<ByteOrder, String> {
 /// `options` is what lies between the packet data and the trailer of the block.
 #[inline(never)]
 pub(super) fn fcs_of_flags(order: ByteOrder, options: &[u8]) -> u8 {
-    let flags = value(order, options, FLAGS).and_then(|value| order.u32_at(value, 0));
+    let mut looked = Options { order, rest: options }.take(MAX_PACKET_OPTIONS);
+    let flags = looked.find(|(code, _)| *code == FLAGS).and_then(|(_, value)| order.u32_at(value, 0));
     flags.map_or(0, |flags| (flags >> 5 & 0xf) as u8)
 }
 
@@ -74,20 +75,23 @@ pub(super) struct PacketNotes {
 impl PacketNotes {
     #[inline(never)]
     pub(super) fn of(order: ByteOrder, options: &[u8]) -> Self {
-        let dropped = value(order, options, DROP_COUNT).and_then(|value| order.u64_at(value, 0)).unwrap_or(0);
-        let more = Options { order, rest: options }.nth(MAX_PACKET_OPTIONS).is_some();
-        Self { more: more && value(order, options, FLAGS).is_none(), dropped }
+        let (mut notes, mut flags) = (Self::default(), false);
+        for (looked, (code, value)) in (Options { order, rest: options }).enumerate() {
+            if looked == MAX_PACKET_OPTIONS {
+                notes.more = !flags;
+                break;
+            }
+            flags |= code == FLAGS;
+            if code == DROP_COUNT && notes.dropped == 0 {
+                notes.dropped = order.u64_at(value, 0).unwrap_or(0);
+            }
+        }
+        notes
     }
 }
 
 const FLAGS: u16 = 2;
 const DROP_COUNT: u16 = 4;
-
-/// The value of the first option of this code, among those that are looked at.
-fn value(order: ByteOrder, options: &[u8], code: u16) -> Option<&[u8]> {
-    let mut looked = Options { order, rest: options }.take(MAX_PACKET_OPTIONS);
-    looked.find(|(own, _)| *own == code).map(|(_, value)| value)
-}
 
 /// Codes and values up to the end of the options; a value that is cut off is as long as what is there.
 struct Options<'o> {

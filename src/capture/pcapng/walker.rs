@@ -187,13 +187,15 @@ impl Walker {
             return Err(format!("the packet claims {captured} bytes, its block has {}", block.len()));
         }
         let options = PACKET_HEADER + padded(captured as usize);
-        // An obsolete block counts them in its header; all bits set: not known.
-        let dropped = order.u16_at(header, 10).filter(|dropped| !enhanced && ![0, u16::MAX].contains(dropped));
-        if block.len() <= options + TRAILER && dropped.is_none() {
+        if block.len() <= options + TRAILER && enhanced {
             return Ok(None);
         }
-        let notes = PacketNotes::of(order, block.get(options..block.len() - TRAILER).unwrap_or_default());
-        Ok(Some((id, PacketNotes { dropped: dropped.map_or(notes.dropped, u64::from), ..notes })))
+        let mut notes = PacketNotes::of(order, block.get(options..block.len() - TRAILER).unwrap_or_default());
+        if !enhanced {
+            // An obsolete block counts them in its header; all bits set: not known.
+            notes.dropped = order.u16_at(header, 10).filter(|dropped| *dropped < u16::MAX).unwrap_or(0).into();
+        }
+        Ok(Some((id, notes)))
     }
 
     /// Takes note of what the options of a packet say; true, as it is a frame.

@@ -93,7 +93,11 @@ impl Part {
         before.ended_whole()
             && before.offset == self.reader.origin
             && before.format == self.began.format
-            && before.info().interfaces == self.began.interfaces
+            && before.info().interfaces.iter().map(InterfaceInfo::before_packets).eq(self
+                .began
+                .interfaces
+                .iter()
+                .cloned())
     }
 }
 
