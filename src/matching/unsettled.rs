@@ -192,7 +192,7 @@ impl Matcher {
                 return Some(doubt::beside_silence(count, lost));
             }
         }
-        let restarted = || self.may_have_restarted(at, sa, missed).then(|| doubt::restarted(sa.repeated, missed));
+        let restarted = || self.restarted(at, sa, missed);
         let uncounted = || is_uncounted(sa, missing, missed).then(|| doubt::uncounted(missing, missed));
         let edges = || self.beside_edges(at, sa, lost, left);
         if let Some(own) = restarted().or_else(uncounted).or_else(edges) {
@@ -203,12 +203,18 @@ impl Matcher {
         (is_half || are_more_than_few(arrived, missed)).then(|| doubt::arrived(arrived, missed))
     }
 
-    /// Whether numbers that were there before may be those of an SA that counts anew: of a replay there is no plaintext packet, of these there are as
-    /// many as of them.
-    fn may_have_restarted(&self, at: u32, sa: &SaTally, missed: u64) -> bool {
-        let fell = self.watches.get(at as usize).is_some_and(Watch::fell);
-        let repeated = are_more_than_few(sa.repeated, missed) && missed.saturating_mul(2) >= sa.repeated;
-        fell && repeated && missed > 0 && sa.encapsulated == Some(true)
+    /// Why numbers that were there before may be those of an SA that counts anew: a replay has no plaintext packet, and one of these has.
+    fn restarted(&self, at: u32, sa: &SaTally, missed: u64) -> Option<Undetermined> {
+        if !self.watches.get(at as usize).is_some_and(Watch::fell) || sa.repeated == 0 {
+            return None;
+        }
+        let are_alike = are_more_than_few(sa.repeated, missed) && missed.saturating_mul(2) >= sa.repeated;
+        if are_alike && missed > 0 {
+            return Some(doubt::restarted(sa.repeated, missed));
+        }
+        // Into the tunnel what has a number was not lost before it.
+        let pairs = self.ledger.anew.get(&at).copied().filter(|_| sa.encapsulated == Some(false)).unwrap_or(0);
+        are_more_than_few(pairs, sa.repeated).then(|| doubt::recounted(sa.repeated, pairs))
     }
 
     /// Why packets near the edges of the captures contradict what these seem to cover.

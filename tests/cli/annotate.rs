@@ -30,6 +30,18 @@ fn annotate(capture: &Path, more: &[&str], out: &Path) -> Run {
     spiglass(&args)
 }
 
+/// It would wait for a second writer for ever.
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_refused_at_once() {
+    let dir = scratch("annotate-pipe");
+    let pipe = dir.join("pipe.pcap");
+    let _ = std::fs::remove_file(&pipe);
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("there is mkfifo").success());
+    let run = annotate(&pipe, &[], &dir.join("out.pcapng")).expect(2);
+    assert!(run.stderr.contains("is no file: it cannot be read twice"), "{run}");
+}
+
 /// The blocks of a pcapng: type, body without the lengths, in file order.
 fn blocks(bytes: &[u8], order: Order) -> Vec<(u32, Vec<u8>)> {
     let word = |at: usize| {

@@ -31,9 +31,13 @@ struct Trip {
 
 /// Packets both ways that all taps show.
 fn trips(seed: u64) -> Vec<Trip> {
+    trips_of(PACKETS, seed)
+}
+
+fn trips_of(packets: u32, seed: u64) -> Vec<Trip> {
     let mut noise = Noise(seed);
     let mut all = Vec::new();
-    for at in 0..PACKETS {
+    for at in 0..packets {
         for there in [true, false] {
             let (src, dst) = if there { (NEAR, FAR) } else { (FAR, NEAR) };
             let bytes = 40 + noise.below(900) as usize;
@@ -164,6 +168,34 @@ fn counters_that_change_lose_nothing() {
     let report = self::report("ahead", &ahead, None);
     assert_eq!(lost(&report, "00002001"), [None, Some(0), Some(0)], "{:#}", report["directions"]);
     assert!(text(direction(&report, "00002001"), "undetermined.reason").contains("skips numbers"));
+}
+
+/// Out of the tunnel a counter that begins anew makes no replays of the packets that are lost afterwards.
+#[test]
+fn losses_behind_a_counter_that_began_anew_are_not_denied() {
+    // Where few packets wait for others, they are read before those that come again; where many do, together with them.
+    for (name, packets) in [("anew-back", PACKETS), ("anew-back-late", 3 * PACKETS)] {
+        let mut trips = trips_of(packets, 9);
+        for trip in trips.iter_mut().filter(|trip| !trip.there && trip.at >= packets - 300) {
+            trip.number = trip.at - (packets - 300) + packets - 800;
+            trip.shown[PLAIN] = trip.at % 10 != 4;
+        }
+        let behind = lost(&report(name, &trips, None), "00002001")[1];
+        assert!(behind.is_none_or(|behind| behind == 30), "{name}: {behind:?}");
+    }
+}
+
+/// Where the tunnel's tap shows one way only, nothing tells on which side of it packets of the other way were lost.
+#[test]
+fn losses_of_a_way_that_the_tunnel_does_not_show_have_no_place() {
+    let mut trips = trips(10);
+    for trip in trips.iter_mut().filter(|trip| !trip.there) {
+        trip.shown = [trip.at % 20 != 3, false, true];
+    }
+    let report = report("one-way", &trips, None);
+    let said = warnings(&report);
+    assert!(said.iter().any(|said| said.starts_with("30 packets of 600 from the exit side")), "{said:?}");
+    assert!(said.iter().all(|said| !said.contains("reach the tunnel tap.")), "{said:?}");
 }
 
 /// The gateway drops what was there before.

@@ -56,6 +56,24 @@ fn bursts(count: u64, of: impl Fn(u64, u32) -> Option<Vec<u8>>) -> Vec<Vec<(u64,
         .collect()
 }
 
+/// The later of two files has the lower number: whether one is missing between them, the names do not tell.
+#[test]
+fn names_that_fall_prove_nothing() {
+    let frames = |from: u64, number: u64| -> Vec<(u64, Vec<u8>)> {
+        (0..200).map(|n| (from + n * 100 * MS, packet(7, (number + n) as u32))).collect()
+    };
+    let files = |first: &str, second: &str| {
+        vec![(first.to_owned(), frames(0, 1)), (second.to_owned(), frames(80 * SECOND, 801))]
+    };
+    for (folder, first, second) in [("fall", "f9.pcap", "f1.pcap"), ("rise", "f1.pcap", "f2.pcap")] {
+        let report = report(folder, files(first, second));
+        let [(Severity::Warning, evidence)] = holes(&report)[..] else { panic!("{folder}: {:?}", holes(&report)) };
+        assert!(evidence.contains("600 sequence numbers are missing"), "{evidence}");
+        let on = evidence.contains("count on: no file is missing");
+        assert_eq!((on, evidence.contains("has the lower number")), (folder == "rise", folder == "fall"), "{evidence}");
+    }
+}
+
 #[test]
 fn a_rotation_of_bursts_has_no_holes() {
     let number = |burst: u64, n: u32| burst as u32 * 100 + n + 1;

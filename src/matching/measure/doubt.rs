@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
     adrift, arrived, beside_silence, between, beyond, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart,
-    guessed, offloaded, partial, refused, repeated, restarted, shared, sparse, strange, timeless, uncounted,
+    guessed, offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless, uncounted,
     undirected, unfound, unproved, unread, unserved, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;

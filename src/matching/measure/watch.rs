@@ -152,7 +152,7 @@ impl Watch {
         self.run.as_ref().map_or(0, |run| run.distinct + run.early.len() as u64)
     }
 
-    /// Whether the number fell within a run: the SA began anew, or somebody sent packets again.
+    /// Whether a number was far below the one before it: the SA began to count anew, or packets were replayed.
     pub(in crate::matching) const fn fell(&self) -> bool {
         self.fell
     }

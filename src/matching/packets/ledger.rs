@@ -56,6 +56,8 @@ pub(in crate::matching) struct Ledger {
     /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
     pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
     pub(in crate::matching) services: Services,
+    /// Pairs of packets whose numbers were there before, by SA.
+    pub(in crate::matching) anew: BTreeMap<u32, u64>,
     /// Plaintext packets of which the tunnel shows the parts, and, by SA, those that it may show in parts.
     pub(in crate::matching) divided: u64,
     pub(in crate::matching) offloaded: BTreeMap<u32, u64>,
@@ -83,6 +85,7 @@ impl Default for Ledger {
             edges: Edges::default(),
             unpaired: None,
             services: Services::default(),
+            anew: BTreeMap::new(),
             divided: 0,
             offloaded: BTreeMap::new(),
         }
@@ -204,6 +207,9 @@ impl Ledger {
         let p = *p;
         t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, stretch: 0, confidence, overtaken: false });
         let (p_flow, t_sa) = (p.flow, t.sa);
+        if t.again {
+            *self.anew.entry(t_sa).or_default() += 1;
+        }
         self.services.found(p.flow, p.service);
         if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
             && confidence >= REACHES
@@ -314,7 +320,7 @@ impl Ledger {
         }
     }
 
-    /// A tunnelled packet stays alone: one whose number was there before is a copy or a replay, whatever it was looked for as.
+    /// A tunnelled packet is left without a pair. It is a copy or a replay, not alone, if its number was there before.
     pub(in crate::matching) fn leave(&mut self, tunnelled: Serial, fate: TunnelledFate) {
         if let Some(t) = self.tunnel.get_mut(tunnelled).filter(|t| matches!(t.fate, TunnelledFate::Waiting)) {
             let is_again = t.again && matches!(fate, TunnelledFate::Alone);

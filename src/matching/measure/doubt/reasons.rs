@@ -63,6 +63,20 @@ pub(in crate::matching) fn uncounted(missing: u64, plain: u64) -> Undetermined {
     }
 }
 
+/// Packets whose numbers were there before: some are pairs, and others have no counterpart.
+pub(in crate::matching) fn recounted(repeated: u64, pairs: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{repeated} packets without counterpart and {pairs} with one bear numbers that were there before: the SA began to count anew, so that the \
+             first may be lost, or they were sent again"
+        )
+        .into(),
+        decide: "the gateway's log of that time (a restart, a new SA with the same SPI), or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Numbers that were there before, and plaintext packets without counterpart that may bear them.
 pub(in crate::matching) fn restarted(repeated: u64, missed: u64) -> Undetermined {
     Undetermined {

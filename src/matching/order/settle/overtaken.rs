@@ -77,7 +77,7 @@ impl Lane {
         let mut kept = VecDeque::new();
         for own in &tunnelled {
             let off = |item: &PlainItem| own.item.ns.saturating_sub(item.ns).saturating_sub(base).saturating_abs();
-            // Most are out of time, which is told faster than what their lengths make.
+            // The time is compared first: it rules out most, and costs less than the lengths.
             let fits = |item: &PlainItem| {
                 off(item) <= late && delay.is_some() && self.mappings.makes(own.mapping, item.bytes, own.esp)
             };

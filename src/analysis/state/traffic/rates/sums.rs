@@ -40,7 +40,7 @@ impl Again {
         self.l3_bytes += l3_bytes;
     }
 
-    /// The sums without so many octets at the end of every frame.
+    /// The sums of the same frames, each shorter by `bytes`.
     pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
         self.l2_bytes = self.l2_bytes.saturating_sub(self.frames.saturating_mul(bytes));
         self
@@ -110,7 +110,7 @@ impl Sums {
         }
     }
 
-    /// The sums without so many octets at the end of every frame.
+    /// The sums of the same frames, each shorter by `bytes`.
     pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
         let octets = self.frames.saturating_sub(self.control_frames).saturating_mul(bytes);
         self.l1_bytes = self.l1_bytes.saturating_sub(octets);
