@@ -142,14 +142,17 @@ impl Direction {
     /// Takes back what rests on pairs none of which is proved: how well offset and drift are known; where times contradict each other, the
     /// latencies too.
     pub(super) fn leave_open(&mut self, impossible: bool) {
-        if self.clock.basis != Basis::OneClock {
+        let one_clock = self.clock.basis == Basis::OneClock;
+        if impossible || !one_clock {
             (self.clock.drift_ppm, self.clock.drift_uncertainty_ppm, self.clock.uncertainty_ns) = (None, None, None);
         }
         if impossible {
             self.clock.offset_ns = None;
-            self.without_latency(
-                "the times of the pairs contradict one offset and drift of the clocks: a clock was set, or the path of one direction changed",
-            );
+            self.without_latency(if one_clock {
+                "by one clock packets arrive before they were sent: each capture has a clock of its own, or packets are paired wrongly"
+            } else {
+                "the times of the pairs contradict one offset and drift of the clocks: a clock was set, or the path of one direction changed"
+            });
         }
     }
 

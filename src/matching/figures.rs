@@ -132,7 +132,7 @@ impl Matcher {
         if order_lost && !order_found || self.contradicted(&clock) || impossible {
             leave_open(impossible, &pairs, &mut directions, (&mut sizes, &mut bins));
         }
-        let ends = ends::against(self.ends(&losses), &mut directions);
+        let ends = ends::against(self.ends(&losses, step), &mut directions);
         without_guesses(&mut directions, (&mut sizes, &mut bins));
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.

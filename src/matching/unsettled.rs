@@ -241,7 +241,7 @@ impl Matcher {
         clock: &Clock,
     ) -> Option<Undetermined> {
         if (self.contradicted(clock) || sa.is_untimely()) && sa.is_by_order() {
-            return Some(doubt::untimely());
+            return Some(doubt::untimely(self.settings.one_clock));
         }
         if sa.is_by_order() && self.order.is_way_guessed(at) && (missed > 0 || sa.alone > 0 || missing > 0) {
             return Some(doubt::undirected(missed, sa.alone, missing));

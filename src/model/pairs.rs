@@ -230,7 +230,7 @@ pub struct Clock {
     pub offset_ns: Option<i64>,
     /// By how much it runs fast.
     pub drift_ppm: Option<f64>,
-    /// By how much the offset may be wrong, either way.
+    /// By how much offset and drift together may be wrong at any time of the pairs, either way.
     pub uncertainty_ns: Option<i64>,
     /// By how much the drift may be wrong.
     pub drift_uncertainty_ppm: Option<f64>,

@@ -96,6 +96,22 @@ fn check_one_clock(report: &Value, pairs: Option<u64>, context: &str) {
     }
 }
 
+/// By one clock, packets of one direction would arrive before they were sent: those of the other take as much less than it seems.
+#[test]
+fn clocks_that_are_apart_are_not_one() {
+    // Late by order, the other direction has no pairs that could say so.
+    for (fixture, name, shift_ns) in
+        [("loss-before-tap", "early", -3_000_000), ("ah-sha256", "early", -3_000_000), ("ah-sha256", "late", 3_000_000)]
+    {
+        let (plain, tunnel) = bundled(fixture);
+        let moved = by_another_clock(&tunnel, &format!("{fixture}-{name}.pcap"), shift_ns, 0.0);
+        let report = json(&plain, &moved, &["--one-clock"]);
+        for direction in items(&report, "directions") {
+            assert!(direction["latency_ns"].get("p50").is_none(), "{fixture} {name}: {direction:#}");
+        }
+    }
+}
+
 #[test]
 fn one_capture_for_both_sides_has_one_clock() {
     let (plain, tunnel) = bundled("ah-sha256");

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use crate::support::build::{self, Noise, R1, R2, START};
+use crate::support::oracle::read_capture;
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
 use crate::support::{items, scratch, text, write_file};
 use crate::{json, word};
@@ -204,4 +205,19 @@ fn packets_that_are_sent_again_are_not_lost() {
     let report = report("again", &trips(8), Some((400, 400_000_000)));
     assert_eq!(direction(&report, "00002001")["repeated_tunnel"], 60, "{:#}", report["directions"]);
     assert_eq!(lost(&report, "00002001"), [Some(0), Some(0), Some(0)]);
+}
+
+/// From one clock to another that was set while packets were on their way there are no times.
+#[test]
+fn a_clock_that_was_set_gives_no_times_from_end_to_end() {
+    let times = |report: &Value| items(report, "ends").iter().filter(|own| !own["latency_ns"].is_null()).count();
+    assert_eq!(times(&report("even", &trips(11), None)), 2);
+    let dir = scratch("match-three-taps");
+    let [plain, tunnel, exit] = [PLAIN, TUNNEL, EXIT].map(|tap| dir.join(format!("even-{tap}.pcap")));
+    let mut frames = read_capture(&exit).records;
+    let half = frames.len() / 2;
+    frames.iter_mut().skip(half).for_each(|frame| frame.time_ns -= 1_500_000_000);
+    let frames: Vec<Out> = frames.into_iter().map(|own| Out::whole(own.time_ns as u64, own.data)).collect();
+    let exit = write_file(&dir, "set-2.pcap", &pcap(&frames, ETHERNET, Order::Little, Step::Nano));
+    assert_eq!(times(&json(&plain, &tunnel, &["--exit", word(&exit)])), 0);
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::matching::Matcher;
 use crate::matching::direction::times;
+use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
 use crate::matching::measure::losses::Losses;
 use crate::matching::packets::prefix::Prefix;
-use crate::model::pairs::{Direction, Ends, EndsWay, TunnelWay};
+use crate::model::pairs::{Direction, Ends, EndsWay, Times, TunnelWay};
 
 impl Matcher {
-    pub(super) fn ends(&self, losses: &Losses) -> Vec<Ends> {
+    pub(super) fn ends(&self, losses: &Losses, step: Option<f64>) -> Vec<Ends> {
         let (Some(ends), Some(lost)) = (&self.ends, &losses.ends) else { return Vec::new() };
         // Pairs that do not say which way they went: that of all their flows, by the tunnel, where it is one.
         let untold = ends.ways.get(&0);
@@ -44,12 +45,20 @@ impl Matcher {
                 loss_pct: (way != 0 && !lost.open_ways.contains_key(&way) && (tally.is_some() || untold.is_none()))
                     .then(|| gone as f64 * 100.0 / (matched + gone).max(1) as f64),
                 // Times of a way that was not known are those from the plain side to the exit.
-                latency_ns: tally.filter(|_| sole != Some(-1)).and_then(|tally| times(&tally.times)),
+                latency_ns: tally
+                    .filter(|_| sole != Some(-1) && !super::is_impossible(&ends.clock, step))
+                    .and_then(|tally| times(&tally.times))
+                    .filter(|times| are_possible(times, &ends.clock)),
                 depends_on_offset: true,
             })
         };
         ways.into_iter().rev().filter_map(row).collect()
     }
+}
+
+/// Whether no packet arrives before it was sent, as well as the clocks are known; nothing is known of clocks that were not compared.
+fn are_possible(times: &Times, clock: &Clock) -> bool {
+    clock.basis != Basis::Unknown && times.min as f64 >= -clock.uncertainty_ns.unwrap_or(0.0) - Clock::STEP
 }
 
 /// Takes back losses before the tunnel's tap that missing numbers say, where both plaintext sides show that fewer packets were lost on all of their way.

@@ -18,10 +18,10 @@ impl Matcher {
         coarse || clock.contradiction_ns > TOLERATED + 2.0 * step
     }
 
-    /// Whether an SA has pairs by order that arrive before they were sent, by two clocks: the line that fits best is none of theirs.
+    /// Whether an SA has pairs that arrive before they were sent: by order, the line that fits best is none of theirs; by one clock, there are two.
     pub(in crate::matching) fn has_untimely(&self) -> bool {
-        let is_untimely = |sa: &SaTally| sa.is_by_order() && sa.is_untimely();
-        !self.settings.one_clock && self.tally.sas.iter().any(is_untimely)
+        let is_untimely = |sa: &SaTally| (sa.is_by_order() || self.settings.one_clock) && sa.is_untimely();
+        self.tally.sas.iter().any(is_untimely)
     }
 
     pub(in crate::matching) fn clock(&mut self) -> Clock {

@@ -101,6 +101,11 @@ impl LowerEdge {
         (above >= -1.0).then_some((slope, above.max(1.0) / span as f64))
     }
 
+    /// From when to when it reaches.
+    pub(super) fn reach(&self) -> Option<(f64, f64)> {
+        Some((self.hull.points.first()?.0 as f64, self.hull.points.last()?.0 as f64))
+    }
+
     /// The least difference above a line of this slope through the origin.
     pub(super) fn intercept(&self, slope: f64) -> Option<f64> {
         self.hull.intercept(slope)
@@ -150,6 +155,13 @@ impl LowerHull {
     pub(super) fn settled(&mut self, slope: f64) -> Option<f64> {
         self.settle();
         self.intercept(slope)
+    }
+
+    /// The point that is lowest above such a line: its time, and the difference above the line.
+    pub(super) fn lowest(&mut self, slope: f64) -> Option<(f64, f64)> {
+        self.settle();
+        let above = self.points.iter().map(|(x, y)| (*x as f64, *y as f64 - slope * *x as f64));
+        above.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     fn intercept(&self, slope: f64) -> Option<f64> {

@@ -55,6 +55,19 @@ impl Evenness {
         }
     }
 
+    /// By how much the edge of one direction is steeper than a line of this slope between parts that are far apart, at most, either way.
+    pub(super) fn bends(&mut self, direction: usize, slope: f64) -> f64 {
+        /// How many parts apart, as 1 in N of all: a part has few pairs.
+        const APART: usize = 5;
+        let apart = self.parts.len().div_ceil(APART);
+        let own = |part: &mut [Edge; 2]| part.get_mut(direction).filter(|own| own.pairs >= PAIRS)?.hull.lowest(slope);
+        let lowest: Vec<Option<(f64, f64)>> = self.parts.iter_mut().map(own).collect();
+        let later = |at: usize| lowest.iter().skip(at + apart).flatten();
+        let earlier = lowest.iter().enumerate().filter_map(|(at, point)| Some((at, (*point)?)));
+        let slopes = earlier.flat_map(|(at, from)| later(at).map(move |to| (to.1 - from.1) / (to.0 - from.0)));
+        slopes.fold(0.0, |most, own| most.max(own.abs()))
+    }
+
     /// How far the clocks stray from a line of this slope, either way, where it is the clocks that do.
     pub(super) fn strays(&mut self, drift: f64) -> Option<f64> {
         let (mut middles, mut rooms) = (Vec::new(), Vec::new());

@@ -3,15 +3,19 @@
 use crate::model::pairs::Undetermined;
 
 /// Pairs by order whose times contradict each other.
-pub(in crate::matching) fn untimely() -> Undetermined {
-    Undetermined {
-        alignments: 1,
-        reason: "the times of the pairs contradict one offset and drift of the clocks: a clock was set, the path of one direction changed \
-                 for good, timestamps are too coarse, or packets are paired wrongly"
-            .into(),
-        decide: "captures by one clock, the keys (--config), or captures from before or after the step".into(),
-        missing_numbers: 0,
-    }
+pub(in crate::matching) fn untimely(one_clock: bool) -> Undetermined {
+    let reason = if one_clock {
+        "by one clock packets arrive before they were sent: each capture has its own, or pairs are wrong"
+    } else {
+        "the times of the pairs contradict one offset and drift of the clocks: a clock was set, the path of one direction changed for good, \
+         timestamps are too coarse, or packets are paired wrongly"
+    };
+    let decide = if one_clock {
+        "the same run without --one-clock, or the keys (--config)"
+    } else {
+        "captures by one clock, the keys (--config), or captures from before or after the step"
+    };
+    Undetermined { alignments: 1, reason: reason.into(), decide: decide.into(), missing_numbers: 0 }
 }
 
 /// Packets of both sides that have no counterpart, in one direction.

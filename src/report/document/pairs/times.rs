@@ -57,13 +57,16 @@ fn words(clock: &Clock) -> String {
         (None, _) => String::new(),
     };
     match clock.basis {
+        ClockBasis::OneClock if clock.offset_ns.is_none() => "One clock is said to have stamped both sides, but packets arrive before they were sent: the offset of the clocks is not known."
+            .to_owned(),
         ClockBasis::OneClock => "One clock stamped both sides: no offset, no drift.".to_owned(),
         ClockBasis::BothDirections => format!(
             "{offset}{within}{drift}. This assumes equal minimum delay both ways: one-way latency is uncertain by as much, the \
              round trip is not."
         ),
         ClockBasis::OneDirection => format!(
-            "{offset}{within}{drift}. Only one direction was matched: latency is relative to the fastest packet."
+            "{offset}{within}{drift}. Only one direction was matched: latency is relative to the fastest packet, and a drift cannot be told from a way \
+             that grows longer or shorter all the time."
         ),
         ClockBasis::Unknown => "The clocks could not be compared: latency is not determined.".to_owned(),
     }
