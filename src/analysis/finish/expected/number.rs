@@ -240,6 +240,7 @@ impl Judge<'_, '_, '_> {
         }
         let mut slips: Vec<(bool, &SaKey, &'static str)> = beside
             .iter()
+            .filter(|meant| !self.may_be_rekeyed(meant) || meant.spi.0.abs_diff(key.spi.0) > STEPS)
             .filter_map(|meant| Some((self.seen.contains(meant), meant, slip(meant.spi, key.spi)?)))
             .collect();
         // An expected SA that is missing is likelier meant than one that is there.
@@ -259,8 +260,8 @@ impl Judge<'_, '_, '_> {
         }
         let all: Vec<&Stated> = beside.iter().flat_map(|key| self.expected.of(key)).copied().collect();
         // Expected ones of the same direction are on the wire too: what a display shows came before or after.
-        let snapshot =
-            all.iter().all(|one| one.basis == Basis::InForce) && beside.iter().any(|key| self.seen.contains(key));
+        let snapshot = all.iter().all(|one| one.basis == Basis::InForce)
+            && beside.iter().any(|meant| self.seen.contains(meant) || self.may_be_rekeyed(meant));
         let instead = if beside.is_empty() {
             format!("no {} SA is stated in this direction", key.protocol.title())
         } else {
@@ -275,6 +276,12 @@ impl Judge<'_, '_, '_> {
             finding.severity = Severity::Warning;
         }
         Some(finding)
+    }
+
+    /// Whether IKE may have put this SA in the place of the one that a display shows: both numbers are as if they were drawn, and none as people choose.
+    fn may_be_rekeyed(&self, meant: &SaKey) -> bool {
+        let is_shown = self.expected.of(meant).iter().all(|one| one.basis == Basis::InForce);
+        is_shown && meant.spi.0.min(self.sa.key.spi.0) >= DRAWN
     }
 
     fn frames(&self) -> String {
@@ -318,6 +325,11 @@ impl Judge<'_, '_, '_> {
         draft.of_suspect(self.tap, self.sa).done()
     }
 }
+
+/// Of numbers that are drawn by chance, fewer than one in 256 is below this. Some gateways count up from such a number: by so few steps from rekeying
+/// to rekeying.
+const DRAWN: u32 = 1 << 24;
+const STEPS: u32 = 1 << 8;
 
 fn named(keys: &[SaKey]) -> String {
     let listed: Vec<String> = keys.iter().take(NAMED).map(|key| format!("{} ({})", key.spi.0, key.spi)).collect();

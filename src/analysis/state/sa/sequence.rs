@@ -239,6 +239,8 @@ impl SequenceState {
             previous = Some(run);
         }
         figures.highest = u64::try_from(runs.last().map_or(0, |run| run.max)).unwrap_or(0);
+        // Frames that no run took may bear the numbers that are missing.
+        figures.lost = figures.lost.saturating_sub(self.refused);
         figures.duplicate = figures.duplicate.saturating_sub(copies);
         for dropped in &mut figures.would_drop {
             *dropped = dropped.saturating_sub(copies);
@@ -311,7 +313,7 @@ impl SequenceState {
 
     /// Runs without outliers: one number far from both neighbours is none of the SA's numbers (a damaged header), and
     /// the runs on its two sides are one if they would have been adjacent. A run that fell back and then goes on where the run
-    /// before it had stopped is no new count either, but packets that were sent again. Nor is one that goes on as if the last number of
+    /// before it had stopped is no new count either, but packets that were sent again; nor is one that fills the holes of the run before it. Nor is one that goes on as if the last number of
     /// the run before it, far ahead of all others, had not been.
     /// Beside them those that are outliers, each one number and the frames that repeat it.
     /// `copied`: the TAP makes copies, which may come after the first number behind a jump.
@@ -350,7 +352,7 @@ impl SequenceState {
             }
             match runs.last_mut() {
                 Some(own) => match continues(&own.last, run.first.raw, run.first.time) {
-                    Some(step) if step >= -RESTART_FALL || own.is_resumed_by(run, step) => {
+                    Some(step) if own.is_continued_by(run, step, after.is_none()) => {
                         let by = own.last.unwrapped + i64::from(step) - run.first.unwrapped;
                         own.append(run.clone(), by);
                     }

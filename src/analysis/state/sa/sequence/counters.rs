@@ -58,7 +58,15 @@ impl SequenceState {
             }
             leaping.extend(run.last.raw);
         }
-        leaping.counters()
+        leaping.counters(|from, to| self.has_most_between(from, to))
+    }
+
+    /// Whether most numbers between the last one of a counter and the first of the next were seen, or there are none.
+    fn has_most_between(&self, last: u32, first: u32) -> bool {
+        let (from, to) = (i64::from(last) + 1, i64::from(first));
+        let parts = self.runs.iter().flat_map(|run| run.coverage.parts());
+        let seen: i64 = parts.map(|(start, end)| (end.min(to) - start.max(from)).max(0)).sum();
+        seen.saturating_mul(2) >= to - from
     }
 }
 
@@ -109,8 +117,9 @@ impl Leaping {
     /// The first number of each counter, in ascending order; empty unless the counters alternate and their ranges are disjoint.
     ///
     /// A late bulk returns once and then begins elsewhere (`strays`); parallel paths return to numbers that are not the next (`exact`);
-    /// packets captured twice have overlapping ranges.
-    fn counters(mut self) -> Vec<u32> {
+    /// packets captured twice have overlapping ranges. `is_filled`: whether numbers between two counters were seen, of which nobody sends any: a part of
+    /// one counter came late.
+    fn counters(mut self, is_filled: impl Fn(u32, u32) -> bool) -> Vec<u32> {
         let returns = self.up + self.down;
         let exact = self.exact.saturating_mul(4) >= returns.saturating_mul(3);
         let alternates = self.up.min(self.down) >= FEWEST && exact && self.strays.saturating_mul(8) <= returns;
@@ -125,7 +134,8 @@ impl Leaping {
             && self.strays < self.counts.len() as u64
             && self.counts.iter().all(several)
             && self.counts.iter().zip(self.counts.iter().skip(1)).all(far);
-        let apart = self.counts.is_sorted_by(|one, next| one.first <= one.last && one.last < next.first);
+        let apart = self.counts.is_sorted_by(|one, next| one.last < next.first && !is_filled(one.last, next.first))
+            && self.counts.iter().all(|count| count.first <= count.last);
         let firsts = self.counts.iter().map(|count| count.first);
         if (alternates || resumes) && apart { firsts.collect() } else { Vec::new() }
     }

@@ -78,6 +78,33 @@ impl Run {
         self.last.unwrapped + step as i64 - later.first.unwrapped
     }
 
+    /// Whether `later`, the last run, is nothing but numbers of this one, and was sent again: a counter that begins anew begins at 1.
+    fn is_sent_again_by(&self, later: &Self) -> bool {
+        let is_known = self.folded.get().below.is_none() && later.folded.get().below.is_none();
+        let is_within = later.first.raw > RESTART_FALL.unsigned_abs() && later.max + self.moved(later) <= self.max;
+        is_known && is_within && self.common(later) == later.coverage.len()
+    }
+
+    /// Whether `later` begins among the numbers of this run with one that was missing, has none of them again, and leaves few missing: it came late. A
+    /// counter that begins anew gives numbers a second time, or begins below all others.
+    fn is_filled_by(&self, later: &Self) -> bool {
+        let by = self.moved(later);
+        let Some(min) = self.coverage.min() else { return false };
+        let within = (min..self.max).contains(&(later.first.unwrapped + by));
+        let all = self.max.max(later.max + by).abs_diff(min);
+        let is_dense = (self.coverage.len() + later.coverage.len()).saturating_mul(2) > all;
+        let is_known = self.folded.get().below.is_none() && later.folded.get().below.is_none();
+        is_known && within && is_dense && self.common(later) == 0
+    }
+
+    /// Whether `later`, whose first number is `step` behind the last one, is no new count; `is_last`: no run comes after it.
+    pub(super) fn is_continued_by(&self, later: &Self, step: i32, is_last: bool) -> bool {
+        step >= -RESTART_FALL
+            || self.is_resumed_by(later, step)
+            || self.is_filled_by(later)
+            || is_last && self.is_sent_again_by(later)
+    }
+
     /// Takes out the first numbers of `later` that came early, far below this run's own: their copies began `later`.
     pub(super) fn leave_early(&mut self, later: &Self) {
         /// Numbers that copies may be behind.
