@@ -22,6 +22,14 @@ pub struct Frame<'a> {
     pub fcs_bytes: u8,
 }
 
+impl Frame<'_> {
+    /// Whether both frames were captured on one interface: link type, interface and FCS are equal.
+    #[inline(always)]
+    pub(crate) fn is_captured_as(&self, other: &Self) -> bool {
+        (self.link, self.interface, self.fcs_bytes) == (other.link, other.interface, other.fcs_bytes)
+    }
+}
+
 /// The length on the wire that a stated one stands for. No frame has 2^31 bytes or more, so such a length is garbage; it
 /// sticks at the value that Wireshark shows for it.
 #[inline(always)]

@@ -4,6 +4,9 @@
 //! nothing behind it: what a frame of this kind says fits a few words, and analysis can take in a stream of them without looking further.
 //! Other frames have no glance.
 
+mod form;
+
+pub use self::form::Form;
 use super::digest;
 use crate::capture::Frame;
 use crate::dissect::ipsec::{look, null};
@@ -49,104 +52,6 @@ pub struct Glance {
     pub digest: u64,
 }
 
-/// The lengths of a frame that has a [`Glance`], as one word: octets of the IP packet, octets in front of it, octets of it in front of ESP
-/// (which tell the stacks apart), and captured octets in the upper half.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Form(u64);
-
-impl Form {
-    /// Bits that no frame's form has: its users may mark their own with them.
-    pub(crate) const FREE: u64 = 0xffff_0000_0000_0000;
-
-    #[inline(always)]
-    const fn new(total_bytes: u16, (link_bytes, outer_bytes): (usize, usize), captured_bytes: usize) -> Self {
-        Self(
-            total_bytes as u64 | (link_bytes as u64) << 16 | (outer_bytes as u64) << 24 | (captured_bytes as u64) << 32,
-        )
-    }
-
-    /// The word.
-    #[inline(always)]
-    pub(crate) const fn word(self) -> u64 {
-        self.0
-    }
-
-    /// A form whose bits of [`Form::FREE`] are masked.
-    #[inline(always)]
-    pub(crate) const fn of_word(word: u64) -> Self {
-        Self(word & !Self::FREE)
-    }
-
-    /// Octets of the IP packet.
-    #[inline(always)]
-    #[must_use]
-    pub const fn total_bytes(self) -> u32 {
-        self.0 as u16 as u32
-    }
-
-    /// Octets of the Ethernet header with its tag.
-    #[inline(always)]
-    #[must_use]
-    pub const fn link_bytes(self) -> u32 {
-        (self.0 >> 16) as u8 as u32
-    }
-
-    /// Octets of the IP packet in front of ESP.
-    #[inline(always)]
-    #[must_use]
-    pub const fn outer_bytes(self) -> u32 {
-        (self.0 >> 24) as u8 as u32
-    }
-
-    /// Whether frames of both forms have the same headers.
-    #[inline(always)]
-    #[must_use]
-    pub const fn is_headed_as(self, other: Self) -> bool {
-        (self.0 ^ other.0) & 0xffff_0000 == 0
-    }
-
-    /// Whether UDP is around ESP.
-    #[inline(always)]
-    #[must_use]
-    pub const fn is_in_udp(self) -> bool {
-        self.outer_bytes() == (IPV4_BYTES + UDP_BYTES) as u32
-    }
-
-    /// Whether the packet is IPv6.
-    #[inline(always)]
-    #[must_use]
-    pub const fn is_ipv6(self) -> bool {
-        self.outer_bytes() == IPV6_BYTES as u32
-    }
-
-    /// Octets of the frame on the wire, without FCS.
-    #[inline(always)]
-    #[must_use]
-    pub const fn wire_bytes(self) -> u32 {
-        self.link_bytes() + self.total_bytes()
-    }
-
-    /// Captured octets of the frame.
-    #[inline(always)]
-    #[must_use]
-    pub const fn captured_bytes(self) -> u32 {
-        (self.0 >> 32) as u16 as u32
-    }
-
-    /// Whether a snapshot length cut the frame.
-    #[must_use]
-    pub const fn is_cut(self) -> bool {
-        self.captured_bytes() < self.wire_bytes()
-    }
-
-    /// Whether the payload was checked against the ESP-NULL candidates: [`super::Stack::null_checked`].
-    #[must_use]
-    pub const fn is_null_checked(self) -> bool {
-        // An ESP header, eight octets of IV and an IPv6 header's forty.
-        !self.is_cut() || self.captured_bytes() >= self.link_bytes() + self.outer_bytes() + 56
-    }
-}
-
 /// The octets behind the ESP header of a frame of this form.
 #[inline]
 pub(crate) fn behind_esp(data: &[u8], form: Form) -> &[u8] {
@@ -182,23 +87,24 @@ pub(crate) fn addresses_word(src: Address, dst: Address) -> u64 {
 #[must_use]
 pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
     let (glance, doubtful) = first_look(frame)?;
-    (!doubtful || is_opaque(frame, &glance)).then_some(glance)
+    (!doubtful || is_opaque(frame.data, glance.form)).then_some(glance)
 }
 
 /// Looks at a frame, but for the question whether its payload may lie in clear: for most it is answered at once, for the others
-/// [`worth_dissecting`] and [`glance`] answer it.
+/// [`is_opaque`] answers it.
 #[inline]
 fn first_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
-    usual_look(frame).or_else(|| further_look(frame))
+    usual_look(frame).or_else(|| further_look(frame)).filter(|(glance, _)| glance.form.is_sound())
 }
 
-/// The first look at a frame of the most usual kind: ESP in IPv4, without a tag.
+/// The first look at a frame of the most usual kind: ESP in IPv4, without a tag. Whether its form [is sound](Form::is_sound) is left to be asked: of
+/// forms that are equal, for one of them.
 #[inline(always)]
 pub(crate) fn usual_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     look_at::<ETHERNET>(frame)
 }
 
-/// The first look at a frame of another kind.
+/// The first look at a frame of another kind; again the form may be unsound.
 pub(crate) fn further_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     match frame.data.get(12..14)? {
         [0x08, 0x00] if frame.data.get(UDP_AT) == Some(&UDP) => look_in_udp(frame, ETHERNET),
@@ -219,7 +125,7 @@ fn look_otherwise(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     }
 }
 
-/// Looks at a frame whose IPv4 packet begins at `IP_AT`.
+/// Looks at a frame whose IPv4 packet begins at `IP_AT`. Its form may be unsound.
 #[inline(always)]
 fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     let data = frame.data;
@@ -230,7 +136,7 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     // Two words hold EtherType, version and header length (8, 0, 0x45), and fragment and protocol (50).
     let wrong = ((kind ^ 0x0045_0008_0000_0000) & 0x00ff_ffff_0000_0000)
         | ((lengths ^ 0x3200_0000_0000_0000) & 0xff00_ff3f_0000_0000)
-        | unlike(frame, IP_AT, total_bytes.into());
+        | u64::from(misfits(frame, IP_AT, total_bytes.into()));
     if wrong != 0 {
         return None;
     }
@@ -306,13 +212,19 @@ pub(super) fn is_bare(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> bool
 /// 0 if that is so, else another number.
 #[inline(always)]
 fn not_bare(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u64 {
-    let wrong = (frame.wire_bytes ^ (ip_at as u32 + total_bytes))
-        | (frame.link.0 ^ LinkType::ETHERNET.0) as u32
-        | u32::from(frame.fcs_bytes);
+    let wrong = misfits(frame, ip_at, total_bytes);
     // The highest bit tells which of two lengths is greater, without a comparison for each.
     let wire = u64::from(frame.wire_bytes);
     let beyond = wire.wrapping_sub(frame.data.len() as u64) | u64::from(super::LONGEST_FRAME).wrapping_sub(wire);
     u64::from(wrong) | beyond >> 63
+}
+
+/// 0 if this is an Ethernet frame without FCS that ends on the wire where its IP packet at `ip_at` ends, which has `total_bytes` octets. Else another number.
+#[inline(always)]
+fn misfits(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u32 {
+    (frame.wire_bytes ^ (ip_at as u32 + total_bytes))
+        | (frame.link.0 ^ LinkType::ETHERNET.0) as u32
+        | u32::from(frame.fcs_bytes)
 }
 
 /// The digest of an IPv4 packet, begun.
@@ -356,23 +268,19 @@ pub(super) fn word<const AT: usize, const N: usize>(head: &[u8; N]) -> u64 {
     head.get(AT..).and_then(<[u8]>::first_chunk).map_or(0, |octets| u64::from_le_bytes(*octets))
 }
 
-/// Whether the payload of a frame of this form, which a first look doubts, may still lie in clear.
-#[inline]
-pub(crate) fn worth_dissecting(frame: &Frame<'_>, form: Form) -> bool {
-    look::worth_a_second_look(behind_esp(frame.data, form), !form.is_cut())
+/// Whether dissection would find nothing in the payload of a frame of this form that a first look doubts; false where the form is unsound.
+pub(crate) fn is_opaque(data: &[u8], form: Form) -> bool {
+    let payload = behind_esp(data, form);
+    form.is_sound() && (!look::worth_a_second_look(payload, !form.is_cut()) || is_opaque_at_length(data, form, payload))
 }
 
-/// Whether dissection would find nothing in the payload of a frame that a first look doubts.
 #[inline(never)]
-fn is_opaque(frame: &Frame<'_>, glance: &Glance) -> bool {
-    if !worth_dissecting(frame, glance.form) {
-        return true;
-    }
+fn is_opaque_at_length(data: &[u8], form: Form, payload: &[u8]) -> bool {
     let suspect = null::Suspect {
         sa: 0,
-        payload: behind_esp(frame.data, glance.form),
-        wire_bytes: (glance.form.total_bytes() - glance.form.outer_bytes()) as usize - ESP_BYTES,
-        endpoints: endpoints(frame, glance),
+        payload,
+        wire_bytes: (form.total_bytes() - form.outer_bytes()) as usize - ESP_BYTES,
+        endpoints: endpoints(data, form),
         declared: None,
     };
     let mut notes = Vec::new();
@@ -380,11 +288,13 @@ fn is_opaque(frame: &Frame<'_>, glance: &Glance) -> bool {
     notes.is_empty()
 }
 
-/// Source and destination of the packet.
-fn endpoints(frame: &Frame<'_>, glance: &Glance) -> Option<(Address, Address)> {
-    if glance.form.is_ipv6() {
-        return ipv6_ends(frame.data, glance.form).map(ipv6_addresses);
+/// Source and destination of the packet of a frame of this form.
+fn endpoints(data: &[u8], form: Form) -> Option<(Address, Address)> {
+    if form.is_ipv6() {
+        return ipv6_ends(data, form).map(ipv6_addresses);
     }
-    let address = |word: u64| Address::v4((word as u32).to_le_bytes());
-    Some((address(glance.addresses), address(glance.addresses >> 32)))
+    let [src, dst] = data.get(form.link_bytes() as usize + 12..)?.first_chunk::<8>()?.as_chunks::<4>().0 else {
+        return None;
+    };
+    Some((Address::v4(*src), Address::v4(*dst)))
 }

@@ -46,7 +46,9 @@ impl FramePos {
     #[inline]
     #[must_use]
     pub const fn following(self) -> Self {
-        if self.number() == FRAME_MASK { self } else { Self(self.0.wrapping_add(1)) }
+        let next = self.0.wrapping_add(1);
+        // The number that follows the last one has no bits.
+        if next << (u64::BITS - FRAME_BITS) == 0 { self } else { Self(next) }
     }
 
     /// The same frame seen from a span that begins earlier by `shift`.

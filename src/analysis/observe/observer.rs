@@ -92,24 +92,30 @@ impl Observer {
             return;
         }
         let (mut frames, mut briefs) = (frames, [Brief::VACANT; BATCH]);
-        loop {
+        let mut next = frames.next();
+        while let Some(first) = next.take() {
             // Reading, looking and counting are loops of their own: each has what it needs in registers.
-            let mut count = 0;
-            for (brief, frame) in briefs.iter_mut().zip(frames.by_ref()) {
-                brief.frame = frame;
+            let (mut count, mut places) = (1, briefs.iter_mut());
+            if let Some(brief) = places.next() {
+                brief.read(&first);
+            }
+            for (brief, frame) in places.zip(frames.by_ref()) {
+                if !frame.is_captured_as(&first) {
+                    next = Some(frame);
+                    break;
+                }
+                brief.read(&frame);
                 count += 1;
             }
-            self.observe_batch(briefs.get_mut(..count).unwrap_or_default());
-            if count < BATCH {
-                return;
-            }
+            self.observe_batch(&first, briefs.get_mut(..count).unwrap_or_default());
+            next = next.or_else(|| frames.next());
         }
     }
 
-    /// Takes in frames that were looked at together.
+    /// Takes in frames that are looked at together, of which one is `like`.
     #[inline(never)]
-    fn observe_batch(&mut self, briefs: &mut [Brief<'_>]) {
-        let doubtful = self.express.look(briefs);
+    fn observe_batch<'a>(&mut self, like: &Frame<'a>, briefs: &mut [Brief<'a>]) {
+        let doubtful = self.express.look(like, briefs);
         Express::doubt(briefs, doubtful);
         let mut rest = &*briefs;
         let generation = self.express.generation();
@@ -123,14 +129,14 @@ impl Observer {
             let Some((odd, later)) = rest.get(counted..).and_then(<[_]>::split_first) else { return };
             if !odd.is_known() {
                 if self.express.step_shown(std::slice::from_ref(odd), &mut self.state) == 0 {
-                    self.observe_at_length(&odd.frame, None);
+                    self.observe_at_length(&odd.frame(like), None);
                 }
             } else if !self.express.take(odd, &mut self.state) {
-                self.observe(&odd.frame);
+                self.observe(&odd.frame(like));
             }
             rest = later;
             if self.express.generation() != generation {
-                rest.iter().for_each(|brief| self.observe(&brief.frame));
+                rest.iter().for_each(|brief| self.observe(&brief.frame(like)));
                 return;
             }
         }

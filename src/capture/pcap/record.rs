@@ -47,13 +47,13 @@ impl Record {
         Some(Self { seconds: order.u32_at(bytes, 0)?, fraction: order.u32_at(bytes, 4)?, captured, original })
     }
 
-    /// The time, with a fraction beyond one second carried over.
+    /// The time, with a fraction beyond one second carried over. `tick_ns`: the unit of fractions.
     ///
     /// A fraction of 2^31 ns or more is garbage that no clock wrote; it is computed in 32 bits as Wireshark does, so
     /// that both show the same time. Seconds are unsigned: 1970 to 2106.
     #[inline(always)]
-    fn time(&self, nanoseconds: bool) -> Timestamp {
-        let fraction = if nanoseconds { self.fraction } else { self.fraction.wrapping_mul(1000) };
+    fn time(&self, tick_ns: u32) -> Timestamp {
+        let fraction = self.fraction.wrapping_mul(tick_ns);
         Timestamp::from_ns(i64::from(self.seconds) * 1_000_000_000 + i64::from(fraction as i32))
     }
 }
@@ -165,12 +165,15 @@ pub(crate) struct Records<'a> {
     rest: &'a [u8],
     /// Of the next frame.
     pos: FramePos,
+    /// The unit of fractions of a second, in nanoseconds.
+    tick_ns: u32,
 }
 
 impl<'a> Records<'a> {
     /// The frames of `bytes`, the first of which has `number`.
     pub(crate) fn new(header: Header, bytes: &'a [u8], capture: CaptureId, number: u64) -> Self {
-        Self { header, rest: bytes, pos: FramePos::new(capture, number) }
+        let tick_ns = if header.nanoseconds { 1 } else { 1_000 };
+        Self { header, rest: bytes, pos: FramePos::new(capture, number), tick_ns }
     }
 
     /// Number of the next frame.
@@ -199,7 +202,7 @@ impl<'a> Iterator for Records<'a> {
         self.pos = pos.following();
         Some(Frame {
             pos,
-            time: record.time(self.header.nanoseconds),
+            time: record.time(self.tick_ns),
             wire_bytes: wire_bytes(record.original),
             data,
             link: self.header.link,

@@ -57,22 +57,29 @@ pub(in crate::dissect) fn worth_a_look(payload: &[u8], whole: bool) -> bool {
     reason = "`tail` has 35 octets and is asked for 34 at most and 2 at least; PLAUSIBLE has an entry for every octet"
 )]
 pub(in crate::dissect) fn worth_a_second_look(payload: &[u8], whole: bool) -> bool {
-    let begins = |index: usize| payload.get(index).is_some_and(|octet| ip_version(*octet));
-    let tunnel = begins(0) | begins(8);
     if !whole {
-        return tunnel;
+        return begins_as_tunnel(payload);
     }
     let Some(tail) = payload.last_chunk::<TAIL>() else {
+        let tunnel = begins_as_tunnel(payload);
         return NULL_ICVS.into_iter().any(|icv| trailer_plausible(payload, icv.into(), tunnel));
     };
+    // Few are plausible: what is around a next header is read only where it is.
     NEXT_HEADERS.iter().any(|&at| match PLAUSIBLE[usize::from(tail[at])] {
-        TUNNEL => tunnel,
-        TRANSPORT => {
+        NOTHING => false,
+        TUNNEL => begins_as_tunnel(payload),
+        _ => {
             let (last, pad_bytes) = (tail[at - 2], tail[at - 1]);
             pad_bytes == 0 || last == pad_bytes || last == 0
         }
-        _ => false,
     })
+}
+
+/// Whether a payload begins like an IP packet, at once or behind eight octets of an IV.
+#[inline(always)]
+fn begins_as_tunnel(payload: &[u8]) -> bool {
+    let begins = |index: usize| payload.get(index).is_some_and(|octet| ip_version(*octet));
+    begins(0) | begins(8)
 }
 
 const fn ip_version(octet: u8) -> bool {

@@ -9,8 +9,8 @@ use super::lane::EspLane;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::traffic::copies::CopyWindow;
 use crate::capture::Frame;
-use crate::dissect::{Form, Glance, further_look, usual_look, worth_dissecting};
-use crate::model::{FramePos, LinkType, Timestamp};
+use crate::dissect::{Form, Glance, further_look, is_opaque, usual_look};
+use crate::model::{FramePos, Timestamp};
 
 /// Frames of a batch: as many as a word has bits.
 pub(in crate::analysis) const BATCH: usize = 64;
@@ -18,43 +18,60 @@ pub(in crate::analysis) const BATCH: usize = 64;
 /// The form of a frame without a glance.
 const NO_GLANCE: Form = Form::of_word(0);
 
-/// A frame with what counting it takes.
+/// A frame with what counting it takes: a cache line. What frames of a batch share is not in it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::analysis) struct Brief<'a> {
-    pub(in crate::analysis) frame: Frame<'a>,
+    pub(super) pos: FramePos,
+    pub(super) time: Timestamp,
+    pub(super) data: &'a [u8],
     pub(super) digest: u64,
     pub(super) form: Form,
     pub(super) sequence: u32,
     /// Its lane; [`NONE`] if it has none, or may not be counted there.
     pub(super) lane: u32,
+    wire_bytes: u32,
 }
 
 impl<'a> Brief<'a> {
     /// A place in a batch.
     pub(in crate::analysis) const VACANT: Self = Self {
-        frame: Frame {
-            pos: FramePos::new(0, 0),
-            time: Timestamp::UNKNOWN,
-            wire_bytes: 0,
-            data: &[],
-            link: LinkType::ETHERNET,
-            interface: 0,
-            fcs_bytes: 0,
-        },
+        pos: FramePos::new(0, 0),
+        time: Timestamp::UNKNOWN,
+        data: &[],
         digest: 0,
         form: NO_GLANCE,
         sequence: 0,
         lane: NONE,
+        wire_bytes: 0,
     };
 
-    /// Whether the frame has a glance.
+    /// Makes this the brief of a frame, which is still to be looked at.
+    #[inline(always)]
+    pub(in crate::analysis) const fn read(&mut self, frame: &Frame<'a>) {
+        (self.pos, self.time, self.data, self.wire_bytes) = (frame.pos, frame.time, frame.data, frame.wire_bytes);
+    }
+
+    /// The frame; `like` is another one of the batch.
+    #[inline(always)]
+    pub(in crate::analysis) const fn frame(&self, like: &Frame<'a>) -> Frame<'a> {
+        Frame { pos: self.pos, time: self.time, data: self.data, wire_bytes: self.wire_bytes, ..*like }
+    }
+
+    /// Whether the frame has a glance, or would have one if its form were [sound](Form::is_sound).
     pub(in crate::analysis) const fn is_known(&self) -> bool {
         self.form.word() != NO_GLANCE.word()
     }
 
+    /// Position and time.
+    #[inline(always)]
+    pub(super) const fn here(&self) -> (FramePos, Timestamp) {
+        (self.pos, self.time)
+    }
+
     #[inline]
-    pub(super) const fn new(frame: Frame<'a>, glance: &Glance, lane: u32) -> Self {
-        let mut brief = Self { frame, ..Self::VACANT };
+    pub(super) const fn new(frame: &Frame<'a>, glance: &Glance, lane: u32) -> Self {
+        let mut brief = Self::VACANT;
+        brief.read(frame);
         brief.note(glance, lane);
         brief
     }
@@ -67,45 +84,47 @@ impl<'a> Brief<'a> {
 }
 
 impl Express {
-    /// Takes a first look at the frames of a batch: a bit for each whose payload may lie in clear, so that [`Express::doubt`] must be
-    /// asked about it. Asked about together, these cost no branch here.
+    /// Takes a first look at the frames of a batch, of which one is `like`: a bit for each whose payload may lie in clear, so that
+    /// [`Express::doubt`] must be asked about it. Asked about together, these cost no branch here.
     #[inline(never)]
-    pub(in crate::analysis) fn look(&self, briefs: &mut [Brief<'_>]) -> u64 {
+    pub(in crate::analysis) fn look<'a>(&self, like: &Frame<'a>, briefs: &mut [Brief<'a>]) -> u64 {
+        let like = *like;
         let mut doubtful = 0;
         for (at, brief) in (0..BATCH).zip(briefs) {
-            doubtful |= u64::from(self.look_at(brief)) << at;
+            doubtful |= u64::from(self.look_at(brief.frame(&like), brief)) << at;
         }
         doubtful
     }
 
     #[inline(always)]
-    fn look_at(&self, brief: &mut Brief<'_>) -> bool {
+    fn look_at(&self, frame: Frame<'_>, brief: &mut Brief<'_>) -> bool {
         // What most captures consist of is looked at here, so that nothing of the glance is written anywhere but into the brief.
-        if let Some((glance, doubt)) = usual_look(&brief.frame) {
-            brief.note(&glance, self.find(&glance, brief.frame.data));
+        if let Some((glance, doubt)) = usual_look(&frame) {
+            brief.note(&glance, self.find(&glance, frame.data));
             return doubt;
         }
-        self.look_further(brief)
+        // A copy: what is handed on by reference would be kept in memory for all.
+        self.look_further(&{ frame }, brief)
     }
 
     /// Looks at a frame that is not of the most usual kind.
     #[inline(never)]
-    fn look_further(&self, brief: &mut Brief<'_>) -> bool {
-        let Some((glance, doubt)) = further_look(&brief.frame) else {
+    fn look_further(&self, frame: &Frame<'_>, brief: &mut Brief<'_>) -> bool {
+        let Some((glance, doubt)) = further_look(frame) else {
             brief.form = NO_GLANCE;
-            self.look_inside(brief);
+            self.look_inside(frame, brief);
             return false;
         };
-        brief.note(&glance, self.find(&glance, brief.frame.data));
+        brief.note(&glance, self.find(&glance, frame.data));
         doubt
     }
 
-    /// Takes the lanes from those of the `doubtful` frames, a bit for each, whose payload may lie in clear.
+    /// Takes the lanes from those of the `doubtful` frames, a bit for each, in whose payload dissection may find something.
     #[inline]
     pub(in crate::analysis) fn doubt(briefs: &mut [Brief<'_>], mut doubtful: u64) {
         while doubtful != 0 {
             if let Some(brief) = briefs.get_mut(doubtful.trailing_zeros() as usize)
-                && worth_dissecting(&brief.frame, brief.form)
+                && !is_opaque(brief.data, brief.form)
             {
                 brief.lane = NONE;
             }
@@ -116,15 +135,15 @@ impl Express {
     /// Counts frames as long as each is the next of its lane and like the one before it; how many.
     #[inline(never)]
     pub(in crate::analysis) fn step(&mut self, briefs: &[Brief<'_>], copies: &mut CopyWindow) -> usize {
-        let (mut passage, end) = (self.passage, self.end);
-        if briefs.first().is_none_or(|brief| brief.frame.pos.capture() != passage.capture) {
+        if briefs.first().is_none_or(|brief| brief.pos.capture() != self.passage.capture) {
             return 0;
         }
+        // What of the passage changes stays in memory: registers are needed for the rest.
         let mut count = 0;
         for (brief, entry) in briefs.iter().zip(copies.room()) {
             let Some(lane) = self.lanes.get_mut(brief.lane as usize) else { break };
-            let time = brief.frame.time.raw();
-            if !lane.simply_goes_on_with(brief) || time < passage.last || time >= end {
+            let time = brief.time.raw();
+            if !lane.simply_goes_on_with(brief) || time < self.passage.last || time >= self.end {
                 break;
             }
             let Some(sum) = self.directions.get_mut(lane.direction) else { break };
@@ -133,12 +152,11 @@ impl Express {
             }
             entry.set(brief.digest, time);
             lane.count(brief);
-            passage.go_on_at(time);
+            self.passage.go_on_at(time);
             count += 1;
         }
         copies.fill(count);
-        passage.frames += count as u64;
-        self.passage = passage;
+        self.passage.frames += count as u64;
         count
     }
 }
@@ -148,6 +166,6 @@ impl EspLane {
     pub(super) fn count(&mut self, brief: &Brief<'_>) {
         self.raw = brief.sequence;
         self.sized += 1;
-        self.last = (brief.frame.pos, brief.frame.time);
+        self.last = brief.here();
     }
 }

@@ -20,6 +20,9 @@ pub(super) struct DirectionSums {
     busy: Vec<u32>,
 }
 
+/// Frames whose lengths add up to less than 2^32 octets.
+const ROOM: u32 = 1 << 16;
+
 /// The frames of one direction in the time bin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DirectionSum {
@@ -28,6 +31,12 @@ pub(super) struct DirectionSum {
     /// Whether the flows have not been told of the last frame, and its lane.
     awake: bool,
     lane: u32,
+    /// Frames that [`DirectionSum::go_on`] may still add, of how many it might: both are 0 where it may not. [`DirectionSum::gather`] moves the sums
+    /// of those it added to the ones below.
+    room: u32,
+    given: u32,
+    /// [`Form::halves`] of them, added up.
+    halves: u64,
     /// Frames of opaque ESP; those of other lanes are counted there.
     frames: u64,
     l3_bytes: u64,
@@ -41,6 +50,9 @@ const IDLE: DirectionSum = DirectionSum {
     place: 0,
     awake: false,
     lane: 0,
+    room: 0,
+    given: 0,
+    halves: 0,
     frames: 0,
     l3_bytes: 0,
     around_bytes: 0,
@@ -52,14 +64,21 @@ impl DirectionSum {
     /// Adds a frame that Ethernet does not pad; false where it is the first since the flows were told, and nothing was done.
     #[inline(always)]
     pub(super) fn go_on(&mut self, lane: u32, form: Form) -> bool {
-        if !self.awake || self.frames == 0 {
+        if self.room == 0 {
             return false;
         }
-        self.frames += 1;
-        self.l3_bytes += u64::from(form.total_bytes());
-        self.around_bytes += u64::from(form.link_bytes());
+        self.room -= 1;
+        self.halves += form.halves();
         self.lane = lane;
         true
+    }
+
+    /// Gathers what [`DirectionSum::go_on`] has added, which may add no more frames.
+    fn gather(&mut self) {
+        self.frames += u64::from(self.given - self.room);
+        self.l3_bytes += self.halves & u64::from(u32::MAX);
+        self.around_bytes += self.halves >> 32;
+        (self.room, self.given, self.halves) = (0, 0, 0);
     }
 }
 
@@ -84,6 +103,7 @@ impl DirectionSums {
     #[inline]
     pub(super) fn add(&mut self, direction: u32, lane: u32, form: Form, here: (FramePos, Timestamp)) {
         let Some(sum) = self.sums.get_mut(direction as usize) else { return };
+        sum.gather();
         if !sum.awake {
             sum.awake = true;
             self.awake.push(direction);
@@ -97,6 +117,7 @@ impl DirectionSums {
         let padding = ethernet::MINIMUM_WITHOUT_FCS.saturating_sub(form.wire_bytes());
         sum.around_bytes += u64::from(form.link_bytes() + padding);
         sum.lane = lane;
+        (sum.room, sum.given) = (ROOM, ROOM);
     }
 
     /// Notes a frame that another lane counts; nothing for [`NONE`](crate::analysis::state::base::intern::NONE).
@@ -119,6 +140,7 @@ impl DirectionSums {
         for direction in self.awake.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
             sum.awake = false;
+            sum.gather();
             let at = sum.lane as usize;
             let last = match (lanes.get(at), rests.get(at)) {
                 (Some(lane), Some(rest)) => Some((rest.sa, Form::of_word(lane.form).total_bytes(), lane.last)),
@@ -135,6 +157,7 @@ impl DirectionSums {
     pub(super) fn add_bin(&mut self, start: i64, state: &mut StreamState) {
         for direction in self.busy.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
+            sum.gather();
             let DirectionSum { frames, l3_bytes, around_bytes, first, last, .. } = *sum;
             *sum = DirectionSum { place: sum.place, awake: sum.awake, lane: sum.lane, ..IDLE };
             let seen = Seen::between(frames, first, last);

@@ -16,11 +16,12 @@ use crate::transform::size::ethernet;
 pub(super) const FULL: u32 = 1 << 15;
 /// Numbers behind this one have no lane: before a lane is asked again, it cannot come to the end of the numbers.
 pub(super) const LAST: u32 = u32::MAX - 4 * FULL;
-/// Marks of a lane's form, which no frame's form bears: closed, waiting for IVs, and of frames that Ethernet pads. The frames of such
-/// lanes are looked at one by one.
+/// Marks of a lane's form, which no sound form of a frame bears: closed, waiting for IVs, of frames that Ethernet pads, and without a first
+/// frame of their size. The frames of such lanes are looked at one by one.
 const CLOSED: u64 = 1 << 63;
 const YOUNG: u64 = 1 << 62;
 const SHORT: u64 = 1 << 61;
+const FRESH: u64 = 1 << 60;
 
 /// The mark that a lane of frames of this form has.
 const fn mark(form: Form) -> u64 {
@@ -84,7 +85,7 @@ impl EspLane {
             macs_end: glance.macs_end,
             ports: glance.ports,
             spi: glance.spi,
-            form: glance.form.word() | mark(glance.form) | if young > 0 { YOUNG } else { 0 },
+            form: glance.form.word() | mark(glance.form) | FRESH | if young > 0 { YOUNG } else { 0 },
             raw: glance.sequence,
             direction,
             sized: 0,
@@ -112,13 +113,13 @@ impl EspLane {
     /// Whether a frame goes on from the last one and is like it, and there is room for it.
     #[inline(always)]
     pub(super) fn goes_on_with(&self, brief: &Brief<'_>) -> bool {
-        self.differs(brief) == 0 && self.sized < FULL
+        self.differs(brief) & !FRESH == 0 && self.sized < FULL
     }
 
     /// Whether that is so, and the lane has counted others like it: it knows which was the first.
     #[inline(always)]
     pub(super) const fn simply_goes_on_with(&self, brief: &Brief<'_>) -> bool {
-        self.differs(brief) == 0 && self.sized.wrapping_sub(1) < FULL - 1
+        self.differs(brief) == 0 && self.sized < FULL
     }
 
     #[inline(always)]
@@ -134,7 +135,7 @@ impl EspLane {
         }
         let (own, form) = (Form::of_word(self.form), brief.form);
         let is_listed = form.is_cut() && state.totals.snaplen.wants();
-        if !own.is_headed_as(form) || is_listed {
+        if !form.is_sound() || !own.is_headed_as(form) || is_listed {
             return false;
         }
         if own.is_cut() != form.is_cut() || own.is_null_checked() != form.is_null_checked() {
@@ -142,10 +143,10 @@ impl EspLane {
         } else if own != form {
             self.add_sized(rest, state);
         }
-        self.form = form.word() | mark(form) | (self.form & YOUNG);
+        self.form = form.word() | mark(form) | (self.form & (YOUNG | FRESH));
         if rest.young > 0 {
             let bytes = form.total_bytes().saturating_sub(form.outer_bytes());
-            state.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.frame.data, form), bytes);
+            state.sas.add_iv(rest.sa, brief.sequence, behind_esp(brief.data, form), bytes);
             rest.young -= 1;
             if rest.young == 0 {
                 self.form &= !YOUNG;
@@ -155,6 +156,11 @@ impl EspLane {
             self.add(rest, bin, state);
         }
         true
+    }
+
+    /// Notes the first frame of its size, which is counted next.
+    pub(super) const fn begin_size(&mut self) {
+        self.form &= !FRESH;
     }
 
     /// Adds what is pending; frames of its SA go another way until it is opened again.
@@ -205,6 +211,7 @@ impl EspLane {
             return;
         }
         let count = std::mem::replace(&mut self.sized, 0);
+        self.form |= FRESH;
         let form = Form::of_word(self.form);
         let l3_bytes = form.total_bytes();
         // A glance is only of frames that end where their IP packet ends.

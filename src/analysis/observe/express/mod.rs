@@ -139,22 +139,22 @@ impl Express {
     /// A frame with the lane that it is in.
     #[inline]
     pub(in crate::analysis) fn brief<'a>(&self, frame: &Frame<'a>, glance: &Glance) -> Brief<'a> {
-        Brief::new(*frame, glance, self.find(glance, frame.data))
+        Brief::new(frame, glance, self.find(glance, frame.data))
     }
 
     /// Counts a frame that is the next of its lane; false if it is not, and nothing was done.
     #[inline(never)]
     pub(in crate::analysis) fn take(&mut self, brief: &Brief<'_>, state: &mut StreamState) -> bool {
-        let (frame, at) = (&brief.frame, brief.lane as usize);
-        if at >= self.lanes.len() || !(self.goes_on_at(frame) || self.ask(frame, state)) {
+        let (here, at) = (brief.here(), brief.lane as usize);
+        if at >= self.lanes.len() || !(self.goes_on_at(here) || self.ask(here, state)) {
             return false;
         }
         let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) else { return false };
         if !lane.goes_on_with(brief) && !lane.adapt(rest, brief, self.sa_bin.0, state) {
             return false;
         }
-        let here = (frame.pos, frame.time);
         if lane.sized == 0 {
+            lane.begin_size();
             rest.sized_first = here;
             if !rest.noted {
                 rest.noted = true;
@@ -163,26 +163,25 @@ impl Express {
         }
         self.directions.add(lane.direction, brief.lane, brief.form, here);
         lane.count(brief);
-        self.passage.go_on_at(frame.time.raw());
+        self.passage.go_on_at(brief.time.raw());
         self.passage.frames += 1;
-        state.copies.pass(brief.digest, frame.time.raw());
+        state.copies.pass(brief.digest, brief.time.raw());
         true
     }
 
-    /// Whether the passage goes on at a frame's time.
+    /// Whether the passage goes on at a frame's position and time.
     #[inline]
-    fn goes_on_at(&self, frame: &Frame<'_>) -> bool {
-        let time = frame.time.raw();
-        self.passage.last <= time && time < self.end && self.passage.capture == frame.pos.capture()
+    fn goes_on_at(&self, (pos, time): (FramePos, Timestamp)) -> bool {
+        self.passage.last <= time.raw() && time.raw() < self.end && self.passage.capture == pos.capture()
     }
 
     /// Whether lanes may take a frame of this time; then a passage begins with it.
     #[cold]
-    fn ask(&mut self, frame: &Frame<'_>, state: &mut StreamState) -> bool {
+    fn ask(&mut self, here: (FramePos, Timestamp), state: &mut StreamState) -> bool {
         self.tell(state);
-        let time = frame.time.raw();
+        let time = here.1.raw();
         let (from, to) = self.limits;
-        if !(from..to).contains(&time) || !state.span.admits(frame) || !state.copies.admits(time) {
+        if !(from..to).contains(&time) || !state.span.admits(here) || !state.copies.admits(time) {
             return false;
         }
         if !(self.bin.0..self.bin.1).contains(&time) || !(self.sa_bin.0..self.sa_bin.1).contains(&time) {
@@ -199,7 +198,7 @@ impl Express {
         // Without fractions of a second so far, each other time is looked at.
         let end = if state.span.has_fractions() { self.bin.1 } else { time.saturating_add(1) };
         self.end = end.min(to).min(self.sa_bin.1);
-        self.passage = Passage::begin(frame);
+        self.passage = Passage::begin(here);
         true
     }
 

@@ -21,9 +21,9 @@ impl Brief<'_> {
 impl Express {
     /// Looks at a frame that has no glance.
     #[inline]
-    pub(super) fn look_inside(&self, brief: &mut Brief<'_>) {
+    pub(super) fn look_inside(&self, frame: &Frame<'_>, brief: &mut Brief<'_>) {
         brief.lane = NONE;
-        if let Some(outline) = outline(&brief.frame) {
+        if let Some(outline) = outline(frame) {
             brief.lane = self.shown.lane_of(&outline);
             (brief.digest, brief.sequence) = (outline.digest, outline.sequence);
         }
@@ -31,8 +31,9 @@ impl Express {
 
     /// A frame that has no glance, with the lane that it is in.
     pub(in crate::analysis) fn brief_inside<'a>(&self, frame: &Frame<'a>) -> Brief<'a> {
-        let mut brief = Brief { frame: *frame, ..Brief::VACANT };
-        self.look_inside(&mut brief);
+        let mut brief = Brief::VACANT;
+        brief.read(frame);
+        self.look_inside(frame, &mut brief);
         brief
     }
 
@@ -41,12 +42,12 @@ impl Express {
     pub(in crate::analysis) fn step_shown(&mut self, briefs: &[Brief<'_>], state: &mut StreamState) -> usize {
         let mut count = 0;
         for brief in briefs {
-            if !brief.is_shown() || !(self.goes_on_at(&brief.frame) || self.ask(&brief.frame, state)) {
+            if !brief.is_shown() || !(self.goes_on_at(brief.here()) || self.ask(brief.here(), state)) {
                 break;
             }
             let Some(direction) = self.shown.take(brief, state) else { break };
             self.directions.note(direction, brief.lane);
-            self.passage.go_on_at(brief.frame.time.raw());
+            self.passage.go_on_at(brief.time.raw());
             self.passage.frames += 1;
             count += 1;
         }

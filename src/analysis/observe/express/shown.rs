@@ -109,8 +109,7 @@ impl ShownLanes {
     pub(super) fn take(&mut self, brief: &Brief<'_>, state: &mut StreamState) -> Option<u32> {
         let id = brief.lane & !SHOWN;
         let lane = self.lanes.get_mut(id as usize)?;
-        let here = (brief.frame.pos, brief.frame.time);
-        let time = brief.frame.time.raw();
+        let (here, time) = (brief.here(), brief.time.raw());
         let told = if lane.sa == NONE {
             if !state.copies.pass_unlike(brief.digest, time) {
                 return None;

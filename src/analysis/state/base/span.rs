@@ -50,16 +50,18 @@ pub(in crate::analysis) struct Passage {
 
 impl Passage {
     /// The passage that begins with a frame, which is not counted yet.
-    pub(in crate::analysis) const fn begin(frame: &Frame<'_>) -> Self {
-        let time = frame.time.raw();
-        let capture = frame.pos.capture();
+    pub(in crate::analysis) const fn begin((pos, time): (FramePos, Timestamp)) -> Self {
+        let (capture, time) = (pos.capture(), time.raw());
         Self { frames: 0, capture, first: time, last_but_one: time, last: time, longest_pause_ns: 0 }
     }
 
     /// Takes in the time of a frame, which is no earlier than the last; [`Passage::frames`] counts it.
     #[inline(always)]
     pub(in crate::analysis) fn go_on_at(&mut self, time: i64) {
-        self.longest_pause_ns = self.longest_pause_ns.max(time.wrapping_sub(self.last));
+        let pause_ns = time.wrapping_sub(self.last);
+        if pause_ns > self.longest_pause_ns {
+            self.longest_pause_ns = pause_ns;
+        }
         (self.last_but_one, self.last) = (self.last, time);
     }
 }
@@ -233,11 +235,10 @@ impl Span {
     }
 
     /// Whether a frame comes no earlier than the one before it, and nothing else about its time is worth a note.
-    pub(in crate::analysis) fn admits(&self, frame: &Frame<'_>) -> bool {
-        let time = frame.time;
+    pub(in crate::analysis) fn admits(&self, (pos, time): (FramePos, Timestamp)) -> bool {
         time != Timestamp::UNKNOWN
             && self.last.is_some_and(|last| time >= last)
-            && self.captures.get(frame.pos.capture() as usize).is_some_and(|capture| capture.ends.is_some())
+            && self.captures.get(pos.capture() as usize).is_some_and(|capture| capture.ends.is_some())
             && self.second.is_some()
             && self.steps.last().is_none_or(|step| step.next.is_some())
     }

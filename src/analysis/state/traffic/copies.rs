@@ -292,7 +292,7 @@ impl CopyWindow {
     #[inline]
     fn remember(&mut self, entry: Entry) {
         if !self.recent.push(entry) {
-            let full = self.recent.push_out(entry, self.oldest_kept(), MAX_COPY_WINDOW);
+            let full = self.recent.push_out(entry, (self.oldest_kept(), self.newest), MAX_COPY_WINDOW);
             self.dropped += u64::from(full);
         }
     }

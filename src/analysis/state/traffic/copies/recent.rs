@@ -4,28 +4,34 @@ use std::collections::VecDeque;
 
 use super::{Entry, VACANT};
 
-/// Size of the buffer for new entries: small enough for the first-level cache, large enough that moving it to the ring is cheap per entry.
-const FRESH: usize = 256;
+/// Entries of a block: few enough for the first-level cache, many enough that a change of blocks is cheap per entry.
+const BLOCK: usize = 256;
 
-/// A bounded queue of entries, oldest first. Entries that are too old are removed when room is needed, or later.
-#[derive(Clone, Debug)]
+/// A bounded queue of entries, oldest first. Entries that are too old are removed a block at a time, or one by one where room is scarce.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
-    waiting: VecDeque<Entry>,
-    /// Buffer for new entries, later than all in the queue; the first `used` are filled.
-    fresh: Box<[Entry; FRESH]>,
+    full: VecDeque<Block>,
+    /// The block that is being filled, later than the full ones: its first `used` entries are filled, as many as `room` may be.
+    open: Vec<Entry>,
     used: usize,
-    /// How many may be fresh, so that all together are no more than allowed.
     room: usize,
+    /// A block to fill next.
+    spare: Vec<Entry>,
 }
 
-impl Default for Recent {
-    fn default() -> Self {
-        Self {
-            waiting: VecDeque::new(),
-            fresh: Box::new([Entry { digest: 0, time: VACANT }; FRESH]),
-            used: 0,
-            room: FRESH,
-        }
+/// A full block.
+#[derive(Clone, Debug)]
+struct Block {
+    entries: Vec<Entry>,
+    /// Entries in front of this place were removed.
+    begin: usize,
+    /// No entry is later.
+    newest: i64,
+}
+
+impl Block {
+    fn entries(&self) -> &[Entry] {
+        self.entries.get(self.begin..).unwrap_or_default()
     }
 }
 
@@ -33,7 +39,7 @@ impl Recent {
     /// Adds an entry, where there is room at once; false if there is not, and nothing was done.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
-        match self.fresh.get_mut(self.used) {
+        match self.open.get_mut(self.used) {
             Some(slot) if self.used < self.room => {
                 *slot = entry;
                 self.used += 1;
@@ -46,7 +52,7 @@ impl Recent {
     /// Where entries can be written that [`Recent::fill`] then adds.
     #[inline]
     pub(super) fn room(&mut self) -> &mut [Entry] {
-        self.fresh.get_mut(self.used..self.room).unwrap_or_default()
+        self.open.get_mut(self.used..self.room).unwrap_or_default()
     }
 
     /// Adds the first `count` entries that were written into [`Recent::room`].
@@ -55,63 +61,77 @@ impl Recent {
         self.used = (self.used + count).min(self.room);
     }
 
-    /// Adds an entry where [`Recent::push`] would not: lets those go that are older than `oldest`, and the oldest where still as many
-    /// as `most` are left. Answers whether that was so.
+    /// Adds an entry where [`Recent::push`] would not. All entries lie before `newest`, or at that time. Removes entries older than `oldest`, and the
+    /// oldest one if still as many as `most` are left. Returns whether that was so.
     #[cold]
-    pub(super) fn push_out(&mut self, entry: Entry, oldest: i64, most: usize) -> bool {
-        self.gather();
-        let old = self.old(oldest);
-        self.waiting.drain(..old);
-        let full = self.waiting.len() >= most;
-        if full {
-            self.waiting.pop_front();
+    pub(super) fn push_out(&mut self, entry: Entry, (oldest, newest): (i64, i64), most: usize) -> bool {
+        if self.used >= self.open.len() {
+            self.turn(newest);
         }
-        self.waiting.push_back(entry);
-        self.room = most.saturating_sub(self.waiting.len()).min(FRESH);
+        while self.full.front().is_some_and(|block| block.newest < oldest) {
+            self.spare = self.full.pop_front().map_or_else(Vec::new, |block| block.entries);
+        }
+        let scarce = self.len() + BLOCK > most;
+        if scarce {
+            self.remove_old(oldest);
+        }
+        let full = self.len() >= most;
+        if full {
+            self.remove_first();
+        }
+        self.room = self.open.len().min(self.used + most.saturating_sub(self.len()));
+        self.push(entry);
         full
     }
 
-    /// How many of the first that wait are older than `oldest`. Either half of the ring is searched as the slice that it is.
-    fn old(&self, oldest: i64) -> usize {
-        let is_young = |waiting: &Entry| waiting.time >= oldest;
-        let (front, back) = self.waiting.as_slices();
-        front
-            .iter()
-            .position(is_young)
-            .unwrap_or_else(|| front.len() + back.iter().position(is_young).unwrap_or(back.len()))
+    /// Opens the next block.
+    fn turn(&mut self, newest: i64) {
+        let mut next = std::mem::take(&mut self.spare);
+        next.resize(BLOCK, Entry { digest: 0, time: VACANT });
+        let entries = std::mem::replace(&mut self.open, next);
+        if !entries.is_empty() {
+            self.full.push_back(Block { entries, begin: 0, newest });
+        }
+        self.used = 0;
+    }
+
+    /// Removes the entries in front of the first one that is not older than `oldest`.
+    fn remove_old(&mut self, oldest: i64) {
+        while self.iter().next().is_some_and(|entry| entry.time < oldest) {
+            self.remove_first();
+        }
+    }
+
+    fn remove_first(&mut self) {
+        if let Some(first) = self.full.front_mut() {
+            first.begin += 1;
+            if first.begin >= first.entries.len() {
+                self.full.pop_front();
+            }
+        } else if self.used > 0 {
+            self.open.copy_within(1..self.used, 0);
+            self.used -= 1;
+        }
     }
 
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.waiting.iter().chain(self.fresh.get(..self.used).into_iter().flatten())
+        let open = self.open.get(..self.used).into_iter().flatten();
+        self.full.iter().flat_map(Block::entries).chain(open)
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.used == 0 && self.waiting.is_empty()
+        self.used == 0 && self.full.is_empty()
     }
 
-    /// Takes the oldest entry out.
-    pub(super) fn pop_front(&mut self) -> Option<Entry> {
-        self.gather();
-        self.waiting.pop_front()
-    }
-
+    /// Removes all entries.
     pub(super) fn clear(&mut self) {
-        self.waiting.clear();
-        (self.used, self.room) = (0, FRESH);
+        self.full.clear();
+        (self.used, self.room) = (0, self.open.len());
     }
 
-    /// Puts the fresh ones behind what waits.
-    #[inline]
-    fn gather(&mut self) {
-        if self.used > 0 {
-            self.waiting.extend(self.fresh.get(..self.used).unwrap_or_default());
-            self.used = 0;
-        }
-    }
-
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.waiting.len() + self.used
+        let removed = self.full.front().map_or(0, |block| block.begin);
+        self.full.len() * BLOCK + self.used - removed
     }
 }

@@ -91,19 +91,25 @@ impl CopyWindow {
 
     /// Puts the latest frames into the table.
     fn tabulate(&mut self) {
-        let oldest = self.oldest_kept();
-        while let Some(waiting) = self.recent.pop_front() {
-            if waiting.time >= oldest {
-                self.insert(waiting);
-            }
+        self.tabulate_since(self.oldest_kept());
+    }
+
+    /// Puts those of the latest frames into the table that are not older than `oldest`.
+    fn tabulate_since(&mut self, oldest: i64) {
+        if self.recent.is_empty() {
+            return;
         }
+        let mut recent = std::mem::take(&mut self.recent);
+        for waiting in recent.iter().filter(|waiting| waiting.time >= oldest) {
+            self.insert(*waiting);
+        }
+        recent.clear();
+        self.recent = recent;
     }
 
     /// Records a digest of a span that follows, with the chain it ends there.
     pub(super) fn touch_latest(&mut self, entry: Entry, older: Older) {
-        while let Some(waiting) = self.recent.pop_front() {
-            self.insert(waiting);
-        }
+        self.tabulate_since(i64::MIN);
         self.insert(entry);
         self.set_older(entry.digest, older);
     }
