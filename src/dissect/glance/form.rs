@@ -21,9 +21,9 @@ impl Form {
         (link_bytes, outer_bytes): (usize, usize),
         captured_bytes: usize,
     ) -> Self {
-        Self(
-            total_bytes as u64 | (outer_bytes as u64) << 16 | (link_bytes as u64) << 32 | (captured_bytes as u64) << 40,
-        )
+        // More than fits is more than any frame has that is sound.
+        let captured = if captured_bytes < 0xffff { captured_bytes as u64 } else { 0xffff };
+        Self(total_bytes as u64 | (outer_bytes as u64) << 16 | (link_bytes as u64) << 32 | captured << 40)
     }
 
     /// The word.

@@ -200,6 +200,7 @@ impl CopyWindow {
         (chain, chain.len() == 0)
     }
 
+    #[inline]
     fn set_older(&mut self, digest: u64, older: Older) {
         if older == NONE_OLDER {
             // Asked first: where no frame is like another there are none, and looking for one takes a hash.

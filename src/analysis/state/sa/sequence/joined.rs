@@ -178,3 +178,37 @@ impl SequenceState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::SequenceFigures;
+    use super::super::tests::{numbers, state};
+
+    /// Queues by class, and a path that takes longer: packets come late by more than any anti-replay window, and none is lost.
+    #[test]
+    fn packets_that_are_late_by_thousands_are_no_restart() {
+        let mut seqs: Vec<u32> = (1..=40_000).collect();
+        let mut late = |is_late: &dyn Fn(u32) -> bool, by: u32| {
+            seqs.sort_by_key(|n| (n + if is_late(*n) { by } else { 0 }, *n));
+            seqs.clone()
+        };
+        for seqs in [late(&|n| n % 97 == 5, 6_000), late(&|n| n / 20 % 5 == 0, 6_000), late(&|n| n % 4_000 < 20, 9_000)]
+        {
+            let SequenceFigures { lost, duplicate, outliers, late, .. } = numbers(&seqs);
+            assert_eq!((lost, duplicate, outliers, numbers(&seqs).restarts().len(), late > 0), (0, 0, 0, 0, true));
+        }
+        let path: Vec<_> = late(&|n| (12_000..24_000).contains(&n), 6_000).into_iter().map(|n| (n, 0)).collect();
+        assert_eq!(state(&path).counters(), Vec::<u32>::new());
+        // What comes again was there before: nothing is missing between.
+        let f = numbers(&(1..=20_000).chain((14_000..20_000).step_by(97)).collect::<Vec<_>>());
+        assert_eq!((f.lost, f.duplicate, f.restarts().len()), (0, 62, 0));
+        let again = |n: u32| {
+            [n, n.max(5_001) - 5_000, n.max(5_001) - 4_999].into_iter().take(if n % 2_000 == 0 { 3 } else { 2 })
+        };
+        let f = numbers(&(1..=16_000).flat_map(again).collect::<Vec<_>>());
+        assert_eq!((f.lost, f.restarts().len()), (0, 0));
+        // A counter that begins anew has numbers of before, from 1 on; what is lost of it is lost.
+        let f = numbers(&(1..=20_000).chain((1..6_000).filter(|n| n % 10 != 3)).collect::<Vec<_>>());
+        assert_eq!((f.lost, f.restarts().len()), (600, 1));
+    }
+}

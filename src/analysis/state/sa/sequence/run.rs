@@ -110,7 +110,11 @@ impl Run {
         let near = self.max + 1..=self.max + i64::from(RESTART_FALL);
         let parts = later.coverage.parts().map(|(start, end)| (start + by, end + by));
         let next = later.coverage.parts().skip(1).map(|(start, _)| start + by);
-        parts.zip(next).any(|((_, end), start)| near.contains(&start) && start - end > i64::from(RESTART_FALL))
+        // Numbers that are sent again for long fill what lay between; the first steps still show the leap.
+        let leaps = later.steps.as_deref().map(Leaps::first).unwrap_or_default().iter();
+        let mut leaps = leaps.map(|leap| (leap.before.number + by, leap.after.number + by));
+        let is_back = |(from, to): (i64, i64)| near.contains(&to) && to - from > i64::from(RESTART_FALL);
+        parts.zip(next).map(|((_, end), start)| (end, start)).any(is_back) || leaps.any(is_back)
     }
 
     /// The intervals of numbers that count for loss: without those that the SA had sent before it was captured.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::analysis::limits::{FIRST_STEPS, MAX_INTERVALS};
 
-fn state(frames: &[(u32, i64)]) -> SequenceState {
+pub(super) fn state(frames: &[(u32, i64)]) -> SequenceState {
     let mut state = SequenceState::default();
     for (at, &(seq, ms)) in frames.iter().enumerate() {
         state.observe(seq, FramePos::new(0, at as u64 + 1), Timestamp::from_ns(ms * 1_000_000));
@@ -13,7 +13,7 @@ fn state(frames: &[(u32, i64)]) -> SequenceState {
     state
 }
 
-fn numbers(seqs: &[u32]) -> SequenceFigures {
+pub(super) fn numbers(seqs: &[u32]) -> SequenceFigures {
     let frames: Vec<_> = seqs.iter().enumerate().map(|(at, &s)| (s, at as i64)).collect();
     state(&frames).finish(0).unwrap()
 }
@@ -149,29 +149,6 @@ fn one_number_ahead_of_all_others_is_an_outlier() {
     // Two of them one after the other are a count of their own.
     let f = numbers(&(1..=300).chain([70_300, 70_301]).chain(301..=600).collect::<Vec<_>>());
     assert_eq!((f.outliers, f.restarts().len()), (0, 1));
-}
-
-/// Queues by class, and a path that takes longer: packets come late by more than any anti-replay window, and none is lost.
-#[test]
-fn packets_that_are_late_by_thousands_are_no_restart() {
-    let late = |is_late: &dyn Fn(u32) -> bool, by: u32| {
-        let mut seqs: Vec<u32> = (1..=40_000).collect();
-        seqs.sort_by_key(|n| (n + if is_late(*n) { by } else { 0 }, *n));
-        seqs
-    };
-    for seqs in [late(&|n| n % 97 == 5, 6_000), late(&|n| n / 20 % 5 == 0, 6_000), late(&|n| n % 4_000 < 20, 9_000)] {
-        let f = numbers(&seqs);
-        assert_eq!((f.lost, f.duplicate, f.restarts().len(), f.outliers), (0, 0, 0, 0));
-        assert!(f.late > 0);
-    }
-    let path: Vec<_> = late(&|n| (12_000..24_000).contains(&n), 6_000).into_iter().map(|n| (n, 0)).collect();
-    assert_eq!(state(&path).counters(), Vec::<u32>::new());
-    // What comes again at the end was there before: nothing is missing between.
-    let f = numbers(&(1..=20_000).chain((14_000..20_000).step_by(97)).collect::<Vec<_>>());
-    assert_eq!((f.lost, f.duplicate, f.restarts().len()), (0, 62, 0));
-    // A counter that begins anew has numbers of before, from 1 on; what is lost of it is lost.
-    let f = numbers(&(1..=20_000).chain((1..6_000).filter(|n| n % 10 != 3)).collect::<Vec<_>>());
-    assert_eq!((f.lost, f.restarts().len()), (600, 1));
 }
 
 /// A TAP's copy of the last packet before a jump comes after the first packet behind it.

@@ -39,9 +39,11 @@ impl Bucket {
     #[inline]
     fn time_of(&mut self, digest: u64, oldest: i64) -> Option<&mut i64> {
         // The digests alone decide for almost all.
-        if !self.has(digest) {
-            return None;
-        }
+        if self.has(digest) { self.kept_time_of(digest, oldest) } else { None }
+    }
+
+    /// The same of a digest that is there.
+    fn kept_time_of(&mut self, digest: u64, oldest: i64) -> Option<&mut i64> {
         let mut known = self.digests.iter().zip(&mut self.times);
         known.find(|(known, time)| **known == digest && Self::is_kept(**time, oldest)).map(|(_, time)| time)
     }
@@ -70,6 +72,7 @@ impl CopyWindow {
     }
 
     /// Records a digest that no frame of the window bears; false where one does, and nothing was done that matters.
+    #[inline]
     pub(super) fn touch_new(&mut self, entry: Entry) -> bool {
         if !self.recent.is_empty() {
             if self.recent.iter().rev().take(RECENT).any(|known| known.digest == entry.digest) {
@@ -80,7 +83,7 @@ impl CopyWindow {
         let oldest = self.oldest_kept();
         let at = entry.digest as usize & self.buckets.len().wrapping_sub(1);
         let Some(bucket) = self.buckets.get_mut(at) else { return self.insert(entry).is_none() };
-        if bucket.has(entry.digest) && bucket.time_of(entry.digest, oldest).is_some() {
+        if bucket.has(entry.digest) && bucket.kept_time_of(entry.digest, oldest).is_some() {
             return false;
         }
         if !bucket.add(entry, oldest) {
