@@ -203,7 +203,11 @@ mod tests {
         let f = numbers(&(1..=20_000).chain((14_000..20_000).step_by(97)).collect::<Vec<_>>());
         assert_eq!((f.lost, f.duplicate, f.restarts().len()), (0, 62, 0));
         let again = |n: u32| {
-            [n, n.max(5_001) - 5_000, n.max(5_001) - 4_999].into_iter().take(if n % 2_000 == 0 { 3 } else { 2 })
+            [n, n.max(5_001) - 5_000, n.max(5_001) - 4_999].into_iter().take(if n.is_multiple_of(2_000) {
+                3
+            } else {
+                2
+            })
         };
         let f = numbers(&(1..=16_000).flat_map(again).collect::<Vec<_>>());
         assert_eq!((f.lost, f.restarts().len()), (0, 0));
