@@ -6,7 +6,7 @@ use crate::model::report::Severity;
 pub(super) const GAP: Entry = Entry {
     code: "sequence-gap",
     severity: Severity::Warning,
-    severity_note: "a note up to --max-loss (0.1 % unless changed) of what is missing within the files and was not dropped by the capturing host",
+    severity_note: "a note up to --max-loss (0.1 % unless changed) of what is missing within the files, was not dropped by the capturing host and not skipped at once",
     title: "Sequence numbers never seen at this TAP",
     meaning: "The sender numbers the packets of an SA one by one, and some numbers between the first and the highest did not appear here. \
               They were lost before this TAP, took another path, or the capture missed them; which of these, the numbers alone do not say.",

@@ -153,10 +153,17 @@ fn a_jump_is_no_loss_and_says_whether_it_fits_the_pause() {
         );
         silent(&report, &["sequence-gap", "sequence-restart"]);
     }
-    // A hundred thousand at once are still loss.
-    let report = report("gap.pcap", &jumped(100_000));
-    assert_eq!(lost(&report.sas[0]), 100_000);
-    silent(&report, &["sequence-jump"]);
+    // A hundred thousand at once are counted, and nobody is accused of losing them, unless they fit into the pause.
+    for (pause, severity) in [(0, Severity::Note), (1_000 * SECOND, Severity::Warning)] {
+        let mut frames = jumped(100_000);
+        frames.iter_mut().skip(499).for_each(|frame| frame.0 += pause);
+        let report = report("gap.pcap", &frames);
+        assert_eq!(lost(&report.sas[0]), 100_000);
+        silent(&report, &["sequence-jump"]);
+        let gap = finding(&report, "sequence-gap").expect("it is said");
+        let is_leap = gap.evidence.contains("100000 of them are skipped by leaps") && gap.cause.contains("set ahead");
+        assert_eq!((gap.severity, is_leap), (severity, pause == 0), "{}", gap.evidence);
+    }
     // Across 2^32.
     let report =
         self::report("jump-across.pcap", &numbered((0xffff_0000..0xffff_0100).chain(5_000_000..5_000_100), MS));

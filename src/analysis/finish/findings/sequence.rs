@@ -18,6 +18,10 @@ use crate::model::report::{Capture, Finding, Occurrence, Severity};
 const UNWATCHED: &str =
     "The capture lost frames: a file of a rotation is not there, or the capturing host was overloaded.";
 
+/// The same where they do not fit into the time.
+const SET_AHEAD: &str =
+    "The counter was set ahead: a gateway took over from another one and left room for what that had sent.";
+
 /// An SA with what its findings are about.
 struct Numbered<'t> {
     tap: &'t Tap<'t>,
@@ -78,14 +82,18 @@ impl Numbered<'_> {
             let place = gap.map_or_else(String::new, |gap| format!(" (between {})", between(tap, gap, captures)));
             evidence.push_str(&format!(" First gap after sequence {}{place}.", before as u32));
         }
-        let unwatched = Unwatched::of(tap, holes, history, figures.lost, captures);
+        let unwatched = Unwatched::of(tap, holes, sa, figures.lost, captures);
         evidence.push_str(&unwatched.said());
         let gaps = history.and_then(|history| filter::of_gaps(tap, sa, history, FIRST_LISTED));
         let occurrences = history.map(|history| of_gaps(tap, history, captures)).unwrap_or_default();
         let share = 100.0 * unwatched.watched() as f64 / numbers as f64;
         let severity = if share > settings.max_loss_pct { Severity::Warning } else { Severity::Note };
         let draft = Draft::new("sequence-gap", evidence);
-        let draft = if unwatched.watched() == 0 { draft.cause(UNWATCHED) } else { draft };
+        let draft = match unwatched.watched() {
+            _ if unwatched.is_mostly_leapt() => draft.cause(SET_AHEAD),
+            0 => draft.cause(UNWATCHED),
+            _ => draft,
+        };
         draft
             .about(tap, sa)
             .count(figures.lost)

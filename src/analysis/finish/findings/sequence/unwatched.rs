@@ -1,7 +1,9 @@
-//! Missing numbers that may have passed uncaptured: in a hole between two files, or among packets that the capturing host dropped.
+//! Missing numbers that may have passed uncaptured, in a hole between two files or among packets that the capturing host dropped, and those that
+//! may not have been sent.
 
-use super::super::{Tap, plural};
-use crate::analysis::state::sa::sequence::history::{History, Skipped};
+use super::super::{SaView, Tap, plural};
+use crate::analysis::limits::RESTART_FALL;
+use crate::analysis::state::sa::sequence::history::Skipped;
 use crate::model::report::{Capture, Finding};
 
 /// Of the numbers that an SA misses, those that may have passed while nothing was captured.
@@ -10,7 +12,12 @@ pub(super) struct Unwatched {
     in_holes: u64,
     /// Packets that the capturing host says it dropped, of all traffic.
     dropped: u64,
+    /// Those of leaps ahead into whose time they do not fit.
+    leapt: u64,
 }
+
+/// Times the rate of an SA that packets may have had which were lost at once.
+const FASTER: i128 = 10;
 
 /// A hole between two files of a tap: the captures before and after it, and its time.
 pub(super) struct HoleSpan {
@@ -39,27 +46,40 @@ impl HoleSpan {
 }
 
 impl Unwatched {
-    pub(super) fn of(
-        tap: &Tap<'_>,
-        holes: &[HoleSpan],
-        history: Option<&History>,
-        lost: u64,
-        captures: &[Capture],
-    ) -> Self {
-        let gaps = history.map_or(&[][..], |history| &history.gaps);
-        let unseen = gaps.iter().filter(|gap| holes.iter().any(|hole| hole.explains(gap, tap)));
-        let missing = unseen.filter_map(|gap| gap.missing.as_ref()).flatten();
-        let in_holes = missing.map(|(start, end)| start.abs_diff(*end)).sum::<u64>().min(lost);
+    pub(super) fn of(tap: &Tap<'_>, holes: &[HoleSpan], sa: &SaView<'_>, lost: u64, captures: &[Capture]) -> Self {
+        let gaps = sa.history.as_deref().map_or(&[][..], |history| &history.gaps);
+        let is_unseen = |gap: &&Skipped| holes.iter().any(|hole| hole.explains(gap, tap));
+        let missing = |gap: &Skipped| {
+            let parts = gap.missing.iter().flatten();
+            parts.map(|(start, end)| start.abs_diff(*end)).sum::<u64>()
+        };
+        let in_holes = gaps.iter().filter(is_unseen).map(missing).sum::<u64>().min(lost);
+        let lasted = tap.clock.duration_ns(&sa.state.seen);
+        let is_leap = |gap: &&Skipped| {
+            let room = gap.after.time.since(gap.before.time).zip(lasted).map(|(pause, lasted)| {
+                // At the rate of the time beside the leap.
+                let beside = i128::from(lasted.saturating_sub(pause).max(1));
+                i128::from(sa.state.seen.count) * i128::from(pause.max(0)) * FASTER / beside
+            });
+            missing(gap) > RESTART_FALL.unsigned_abs().into()
+                && room.is_some_and(|room| i128::from(missing(gap)) > room)
+        };
+        let leapt = gaps.iter().filter(|gap| !is_unseen(gap) && is_leap(gap)).map(missing).sum::<u64>();
         // Whoever rotates files counts on in the next one.
         let drops =
             |capture: &Capture| capture.interfaces.iter().filter_map(|own| own.drops).fold(0, u64::saturating_add);
         let own = tap.captures.iter().filter_map(|id| captures.get(*id as usize));
-        Self { lost, in_holes, dropped: own.map(drops).max().unwrap_or(0) }
+        Self { lost, in_holes, dropped: own.map(drops).max().unwrap_or(0), leapt: leapt.min(lost - in_holes) }
     }
 
-    /// Those that are missing although the capture was looking, as far as it says.
+    /// Whether most are of leaps ahead.
+    pub(super) fn is_mostly_leapt(&self) -> bool {
+        self.leapt.saturating_mul(2) > self.lost
+    }
+
+    /// Those that were sent and are missing although the capture was looking, as far as it says.
     pub(super) fn watched(&self) -> u64 {
-        let within = self.lost.saturating_sub(self.in_holes);
+        let within = self.lost.saturating_sub(self.in_holes).saturating_sub(self.leapt);
         if self.dropped >= within { 0 } else { within }
     }
 
@@ -69,6 +89,13 @@ impl Unwatched {
         if self.in_holes > 0 {
             let are = if self.in_holes == 1 { "is" } else { "are" };
             said = format!(" {} of them {are} missing in a hole between two files.", self.in_holes);
+        }
+        if self.leapt > 0 {
+            said.push_str(&format!(
+                " {} of them are skipped by leaps into whose time they do not fit at {FASTER} times the rate of the SA: they were not sent, or a burst \
+                 was lost.",
+                self.leapt
+            ));
         }
         if self.dropped > 0 {
             let dropped = plural(self.dropped, "packet");
