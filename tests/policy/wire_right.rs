@@ -232,3 +232,26 @@ fn clear_traffic_names_datagrams_that_turned_out_to_be_no_esp() {
     let report = report(&[], &[&capture("no-esp", mixed)]);
     says(only(&report, "clear-traffic"), "192.168.1.1 > 192.168.1.2 (20).");
 }
+
+#[test]
+fn a_display_from_before_a_rekeying_is_no_slip() {
+    let shown = |spi: u32| {
+        let states = format!(
+            "##### r1: ip -s xfrm state\nsrc {R1} dst {R2}\n\tproto esp spi {spi:#010x}({spi}) reqid 100 mode tunnel\n"
+        );
+        written(&format!("right-shown-{spi}"), states)
+    };
+    let on_wire = |spi: u32| capture(&format!("rekeyed-{spi}"), (1..=40).map(|n| build::esp(R1, R2, spi, n, &cbc(n))));
+    // Drawn by IKE: another number, and the next one of a gateway that counts.
+    for (spi, seen) in [(0x3b4c_5d01, 0x9911_aa10), (0x3b4c_5d01, 0x3b4c_5d02)] {
+        let report = report(&[&shown(spi)], &[&on_wire(seen)]);
+        absent(&report, "spi-mistyped");
+        let said = only(&report, "spi-unexpected");
+        assert_eq!(said["severity"], "warning");
+        says(said, "a rekey since then explains it too");
+    }
+    // As people number SAs, and a digit of another place.
+    for (spi, seen) in [(1002, 1003), (0x3b4c_5d01, 0x3b5c_5d01)] {
+        only(&report(&[&shown(spi)], &[&on_wire(seen)]), "spi-mistyped");
+    }
+}

@@ -117,7 +117,7 @@ impl Leaping {
     /// The first number of each counter, in ascending order; empty unless the counters alternate and their ranges are disjoint.
     ///
     /// A late bulk returns once and then begins elsewhere (`strays`); parallel paths return to numbers that are not the next (`exact`);
-    /// packets captured twice have overlapping ranges. `is_filled`: whether numbers between two counters were seen, of which nobody sends any: a part of
+    /// packets captured twice have overlapping ranges. `is_filled`: whether numbers between two counters were seen, which are never sent: a part of
     /// one counter came late.
     fn counters(mut self, is_filled: impl Fn(u32, u32) -> bool) -> Vec<u32> {
         let returns = self.up + self.down;
