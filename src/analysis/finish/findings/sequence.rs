@@ -19,8 +19,7 @@ const UNWATCHED: &str =
     "The capture lost frames: a file of a rotation is not there, or the capturing host was overloaded.";
 
 /// The same where they do not fit into the time.
-const SET_AHEAD: &str =
-    "The counter was set ahead: a gateway took over from another one and left room for what that had sent.";
+const SET_AHEAD: &str = "The counter was set ahead, as by a gateway that takes over and leaves room for what the other had sent; or a burst was lost.";
 
 /// An SA with what its findings are about.
 struct Numbered<'t> {
