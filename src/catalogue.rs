@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 103] = [
+static ENTRIES: [Entry; 104] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -153,6 +153,7 @@ static ENTRIES: [Entry; 103] = [
     capture::SLICED,
     capture::FCS,
     capture::CLOCK_BACK,
+    capture::ORDER,
     capture::UNTIMED,
     capture::DROPS,
     capture::HOLE,

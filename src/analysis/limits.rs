@@ -98,5 +98,7 @@ pub(crate) const COPY_WINDOW_NS: i64 = 10_000_000;
 pub(crate) const CLOCK_TOLERANCE_NS: i64 = 10_000_000;
 /// Backward steps of the clock beyond that which are kept; with more of them there are no rates.
 pub(crate) const MAX_BACK_STEPS: usize = 64;
+/// Interfaces of a capture whose clocks are followed.
+pub(crate) const MAX_INTERFACES: usize = 64;
 /// Fragments of one datagram follow each other within this time.
 pub(crate) const FRAGMENT_GAP_NS: i64 = 2 * SECOND_NS;

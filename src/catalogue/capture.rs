@@ -201,7 +201,7 @@ pub(super) const CLOCK_BACK: Entry = Entry {
               rates around the step are not.",
     causes: &[
         "NTP or PTP set the clock of the capture host while it ran.",
-        "Frames of several queues or interfaces were written without sorting; then the steps are tiny and many.",
+        "Frames of several queues were written without sorting; then the steps are tiny and many.",
     ],
     remedy: &[
         "Let the clock be slewed and not stepped while capturing (chrony without makestep).",
@@ -209,6 +209,23 @@ pub(super) const CLOCK_BACK: Entry = Entry {
     ],
     lines: &[],
     references: &[],
+};
+
+pub(super) const ORDER: Entry = Entry {
+    code: "capture-order",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "Frames of several interfaces are in no order of time",
+    meaning: "A pcapng file of several interfaces holds their frames in turns: frames of one stand behind later ones of another. That is no \
+              step of a clock. Each direction of a TAP has an interface of its own, and its figures hold; what one interface saw before another \
+              is told by the times and not by the order. Of an SA that was seen on several interfaces, what came late and what came twice \
+              is not known.",
+    causes: &[
+        "`dumpcap -i A -i B` and `tshark -i A -i B` write the frames of each interface when its buffer is handed over.",
+    ],
+    remedy: &["`reordercap IN OUT` sorts the file by time."],
+    lines: &["reordercap IN OUT"],
+    references: &["draft-ietf-opsawg-pcapng section 4.3"],
 };
 
 pub(super) const DROPS: Entry = Entry {

@@ -79,13 +79,14 @@ pub(super) const GROUP: Entry = Entry {
     code: "spi-group",
     severity: Severity::Note,
     severity_note: "a warning where more than --max-loss of the group's numbers are missing",
-    title: "One SPI and one counter between many pairs of addresses",
-    meaning: "Packets between many pairs of addresses bear one SPI, and their sequence numbers interleave: a sender numbers the packets of a \
-              group SA together, whoever they are for. By pair, nearly all numbers would be missing, so sequence figures are given for all \
+    title: "One SPI and one counter between several pairs of addresses",
+    meaning: "Packets between several pairs of addresses bear one SPI, and their sequence numbers interleave: a sender numbers the packets of a \
+              group SA together, whoever they are for, and an end that moves goes on counting. By pair, numbers would be missing that others have, so sequence figures are given for all \
               pairs together, or not at all.",
     causes: &[
         "Group encryption that preserves the addresses of the packets: GETVPN (`crypto gdoi`), where all members share an SA.",
         "A multicast SA that is also used for unicast receivers.",
+        "An end of the tunnel that moves to another address for a while (MOBIKE), or whose NAT gives it another one.",
     ],
     remedy: &[
         "Nothing needs to be done for the packets' sake.",
@@ -93,7 +94,7 @@ pub(super) const GROUP: Entry = Entry {
          with what was captured.",
     ],
     lines: &[],
-    references: &["RFC 6407", "RFC 4301 section 4.1"],
+    references: &["RFC 6407", "RFC 4301 section 4.1", "RFC 4555"],
 };
 
 pub(super) const UNEXPECTED: Entry = Entry {

@@ -364,6 +364,39 @@ fn loss_reordering_restarts_and_doubles_leave_esp_what_it_is() {
 }
 
 /// Whoever types keys and SPIs may type one SPI for both ways.
+/// A queue for one class of service, or a path of its own: each packet of it comes a hundred numbers and more behind the others.
+#[test]
+fn packets_that_come_late_or_twice_far_behind_leave_esp_what_it_is() {
+    for (own, far) in PORTS {
+        for (share, twice) in [(6, false), (12, false), (30, false), (8, true), (15, true)] {
+            let mut noise = Noise(share);
+            let mut order: Vec<(u64, u32)> = Vec::new();
+            for n in 1..=2_000_u64 {
+                let behind = 80 + noise.0 % 200;
+                let picked = u64::from(noise.bytes(1)[0]) % 100 < share;
+                let at = if picked { n + behind } else { n };
+                order.push((at, n as u32));
+                if picked && twice {
+                    order.push((n, n as u32));
+                }
+            }
+            order.sort_unstable();
+            let datagrams: Vec<Datagram> = order
+                .iter()
+                .flat_map(|(_, n)| {
+                    [
+                        (true, own, far, esp(&mut noise, 0xc101_4711, *n, 76)),
+                        (false, own, far, esp(&mut noise, 0xc202_9988, *n, 92)),
+                    ]
+                })
+                .collect();
+            let report = report("late-in-udp", datagrams);
+            let frames = order.len() as u64;
+            assert_eq!(sas(&report), [(0xc101_4711, frames), (0xc202_9988, frames)], "{own}, {far}: {share} {twice}");
+        }
+    }
+}
+
 #[test]
 fn one_spi_that_was_typed_for_both_ways_is_an_spi() {
     let mut noise = Noise(15);

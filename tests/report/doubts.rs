@@ -182,6 +182,28 @@ fn the_pairs_of_a_group_lose_nothing() {
         let severity = text(finding(&report, "spi-group").expect("it is said"), "severity");
         assert_eq!(severity, if lost == 0 { "note" } else { "warning" });
     }
+    // Members at three other sites, each with a counter of its own, whatever host the packets are of.
+    let (mut frames, mut counters) = (Vec::new(), [0_u32; 4]);
+    for n in 0..6_000_u64 {
+        let site = noise.below(4);
+        let (here, there) = (Ipv4Addr::new(10, 1, 0, 1 + noise.below(5) as u8), 1 + noise.below(5) as u8);
+        let counter = &mut counters[site as usize];
+        *counter += 1;
+        let frame = if site == 0 {
+            let far = Ipv4Addr::new(10, 2 + noise.below(3) as u8, 0, there);
+            build::on_link(&build::esp(here, far, 7, *counter, &noise.bytes(100)), R1, R2)
+        } else {
+            let far = Ipv4Addr::new(10, 1 + site as u8, 0, there);
+            build::on_link(&build::esp(far, here, 7, *counter, &noise.bytes(100)), R2, R1)
+        };
+        frames.push((n * MS, frame));
+    }
+    let sites = report("sites", frames);
+    let said: Vec<&str> = items(&sites, "findings").iter().map(|finding| text(finding, "code")).collect();
+    assert!(said.iter().all(|code| !code.starts_with("sequence-")), "{}", at(&sites, "findings"));
+    assert!(items(&sites, "sas").iter().all(|sa| at(sa, "sequence").is_null()), "{}", at(&sites, "sas.0"));
+    let counted = items(&sites, "findings").iter().filter(|finding| text(finding, "evidence").contains("0 of 1"));
+    assert_eq!(counted.count(), 1, "{}", at(&sites, "findings"));
     // Two peers with one SPI and a counter each lose what they lose.
     let mut frames = Vec::new();
     for n in (1..2_000_u32).filter(|n| n % 3 != 0) {
@@ -193,6 +215,37 @@ fn the_pairs_of_a_group_lose_nothing() {
     let report = report("peers", frames);
     assert!(finding(&report, "spi-group").is_none());
     assert_eq!((number(&report, "sas.0.sequence.lost"), number(&report, "sas.1.sequence.lost")), (666, 666));
+}
+
+/// An end that moves to another address for a while, as over MOBIKE, and back: its numbers were seen there.
+#[test]
+fn an_end_that_moves_loses_nothing() {
+    let mut noise = Noise(17);
+    for (from, to, lost) in [(900, 940, 0_u32), (900, 1_700, 0), (1_200, 1_260, 20)] {
+        let moved = Ipv4Addr::new(10, 9, 9, 9);
+        let kept = (1..2_001_u32).filter(|n| !(1_500..1_500 + lost).contains(n));
+        let frames: Vec<_> = kept
+            .map(|n| {
+                let src = if (from..to).contains(&n) { moved } else { R1 };
+                (u64::from(n) * MS, build::on_link(&build::esp(src, R2, 7, n, &noise.bytes(100)), R1, R2))
+            })
+            .collect();
+        let report = report("moved", frames);
+        assert!(finding(&report, "sequence-gap").is_none(), "{}", at(&report, "findings"));
+        assert!(evidence(&report, "spi-group").contains(&format!("{lost} of 2000 numbers never seen")));
+    }
+    // Another sender with the same SPI fills nothing: its numbers are there already.
+    let mut frames: Vec<_> = (1..2_001_u32)
+        .filter(|n| n % 40 != 7)
+        .map(|n| (u64::from(n) * MS, build::on_link(&build::esp(R1, R2, 7, n, &noise.bytes(100)), R1, R2)))
+        .collect();
+    let other = Ipv4Addr::new(10, 9, 9, 9);
+    frames.extend((1..1_200_u32).map(|n| {
+        (u64::from(n) * MS + 300 * US, build::on_link(&build::esp(other, R2, 7, n, &noise.bytes(100)), R1, R2))
+    }));
+    let report = report("two-senders", frames);
+    assert!(finding(&report, "spi-group").is_none());
+    assert_eq!(number(finding(&report, "sequence-gap").expect("it is said"), "count"), 50);
 }
 
 /// A word that both ends use, and a counter behind it, in whole words: many protocols look so.

@@ -19,6 +19,7 @@ mod frames;
 mod generated;
 mod holes;
 mod inference;
+mod interfaces;
 mod occurrences;
 mod random;
 mod sa_bins;

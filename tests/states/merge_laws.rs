@@ -394,20 +394,21 @@ fn trains_runs_and_chains_are_the_same_wherever_a_stream_is_cut() {
         }
     }
     assert!(exact >= 110, "{exact}");
-    // A clock that is set back by seconds: copies, runs and rates, without fragments.
+    // A clock that is set back by seconds: copies, runs and rates, without fragments; one interface, or several in turns.
     for seed in 1..=60u64 {
         let mut random = Random(0x51_ab * seed + 3);
         let mut time = START as i64;
         let frames: Vec<Owned> = (1..60u32)
             .map(|n| {
                 time += [MS, 10 * MS, 300 * MS, -2_000 * MS, -30 * MS][[0, 0, 1, 1, 2, 3, 4, 1][random.below(8)]];
-                let data = support::build::esp(R1, R2, 9, n, &[0xa0 ^ n as u8; 48]);
+                let (src, dst) = if random.below(3) == 0 { (R2, R1) } else { (R1, R2) };
+                let data = support::build::esp(src, dst, 9, n, &[0xa0 ^ n as u8; 48]);
                 Owned {
                     time: Timestamp::from_ns(time),
                     wire_bytes: data.len() as u32,
                     data,
                     link: LinkType::ETHERNET,
-                    interface: 0,
+                    interface: random.below(1 + seed as usize % 3) as u32,
                     fcs_bytes: 0,
                 }
             })

@@ -86,6 +86,15 @@ pub fn plain_pcap(frames: &[Out]) -> Vec<u8> {
 
 /// A pcapng file: one section, one Ethernet interface with nanosecond timestamps, enhanced packet blocks.
 pub fn pcapng(frames: &[Out], order: Order) -> Vec<u8> {
+    pcapng_of_interfaces(frames.iter().map(|frame| (0, frame)), 1, order)
+}
+
+/// The same of several interfaces, each frame with its own.
+pub fn pcapng_of_interfaces<'a>(
+    frames: impl Iterator<Item = (u32, &'a Out)>,
+    interfaces: usize,
+    order: Order,
+) -> Vec<u8> {
     let mut file = Vec::new();
     let mut section = Vec::new();
     section.extend(order.u32(0x1a2b_3c4d));
@@ -102,11 +111,11 @@ pub fn pcapng(frames: &[Out], order: Order) -> Vec<u8> {
     interface.extend(order.u16(1));
     interface.extend([9, 0, 0, 0]);
     interface.extend([0; 4]);
-    block(&mut file, order, 1, &interface);
-    for frame in frames {
+    (0..interfaces).for_each(|_| block(&mut file, order, 1, &interface));
+    for (interface, frame) in frames {
         let mut packet = Vec::new();
         for word in [
-            0,
+            interface,
             u32::try_from(frame.time_ns >> 32).expect("the upper half"),
             u32::try_from(frame.time_ns & 0xffff_ffff).expect("the lower half"),
             u32::try_from(frame.data.len()).expect("a frame fits 32 bits"),

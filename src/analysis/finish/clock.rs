@@ -1,15 +1,16 @@
 //! How long something lasted, where the clock of the capture stepped back meanwhile.
 
-use crate::analysis::limits::SECOND_NS;
+use crate::analysis::limits::{CLOCK_TOLERANCE_NS, SECOND_NS};
 use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::span::interfaces::InterfaceClock;
 use crate::analysis::{CaptureSpan, StreamState, Succession};
 use crate::model::{FramePos, Timestamp};
 
-/// The steps back of a tap's clock.
+/// The steps back of a tap's clock, or of those of its interfaces.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
-    /// The first frame behind each step, and by how much the clock was set back.
-    steps: Vec<(FramePos, i64)>,
+    /// Of each interface the first frame behind each step, and by how much its clock was set back.
+    steps: Vec<Vec<(FramePos, i64)>>,
     /// So many, or frames of several captures in turns: what lies between two frames is not known.
     unknown: bool,
     /// All times are whole seconds: what lies between two frames is known to a second at best.
@@ -22,7 +23,11 @@ impl Clock {
     /// `borders`: how each capture goes on from the one before it; `None` where both were merged frame by frame.
     pub(crate) fn of(stream: &StreamState, borders: &[Option<Succession>]) -> Self {
         let span = &stream.span;
-        let steps: Vec<_> = span.steps.iter().filter_map(|step| Some((step.pos, step.set_back_ns()?))).collect();
+        let clocks = stream.interfaces.clocks();
+        let steps = |clock: &InterfaceClock| {
+            clock.steps.iter().filter_map(|step| Some((step.pos, step.set_back_ns()?))).collect()
+        };
+        let steps = clocks.iter().map(steps).collect();
         // Frames of captures that were merged by time have positions in no order. Files that follow each other overlap where the clock was
         // set back between them; their order is that of their frames.
         let merged = |at: usize| borders.get(at).is_none_or(Option::is_none);
@@ -34,12 +39,17 @@ impl Clock {
         let fine = stream.rates.iter().filter_map(|(_, direction)| direction.seen.ends().copied());
         let fine =
             fine.flat_map(|ends| [ends.first_time, ends.last_time]).any(|time| time.ns().is_some_and(is_fraction));
-        Self { steps, unknown: span.more_steps > 0 || in_turns, coarse: span.is_coarse(), fine }
+        Self {
+            steps,
+            unknown: clocks.iter().any(|clock| clock.more_steps > 0) || in_turns,
+            coarse: span.is_coarse(),
+            fine,
+        }
     }
 
-    /// Whether the clock was set back between the first and the last frame of what was seen.
-    pub(crate) fn stepped(&self, seen: &Seen) -> bool {
-        self.between(seen).next().is_some()
+    /// Whether the clock was set back between the first and the last frame of what was seen on these interfaces, one bit each.
+    pub(crate) fn stepped(&self, seen: &Seen, on: u64) -> bool {
+        self.set_back(seen, on).any(|(_, steps)| steps > 0)
     }
 
     /// Whether all times are whole seconds, or those of what was seen may be: it begins and ends with one and has more frames than
@@ -52,23 +62,33 @@ impl Clock {
     }
 
     /// Nanoseconds between the first and the last frame: the sum of the forward steps between them. `None` for one moment, unknown
-    /// times, or a clock that stepped too often.
-    pub(crate) fn duration_ns(&self, seen: &Seen) -> Option<i64> {
+    /// times, or a clock that stepped too often, or not as that of another of the interfaces it was seen on.
+    pub(crate) fn duration_ns(&self, seen: &Seen, on: u64) -> Option<i64> {
         if self.is_coarse(seen) {
             return None;
         }
-        if !self.stepped(seen) {
+        if !self.stepped(seen, on) {
             return seen.duration_ns();
         }
         let ends = seen.ends().filter(|_| !self.unknown)?;
-        let back = self.between(seen).fold(0, i64::saturating_add);
+        let (back, _) = self.set_back(seen, on).next()?;
+        if self.set_back(seen, on).any(|(other, _)| other.abs_diff(back) > CLOCK_TOLERANCE_NS.unsigned_abs()) {
+            return None;
+        }
         ends.last_time.ns()?.saturating_sub(ends.first_time.ns()?).checked_add(back).filter(|&ns| ns > 0)
     }
 
-    fn between(&self, seen: &Seen) -> impl Iterator<Item = i64> + '_ {
+    /// By how much the clock of each interface was set back between the first and the last frame, and in how many steps.
+    fn set_back(&self, seen: &Seen, on: u64) -> impl Iterator<Item = (i64, usize)> + '_ {
+        // Of directions beyond the limit it is not known.
+        let on = if on == 0 { u64::MAX } else { on };
         let ends = seen.ends().map(|ends| (ends.first, ends.last));
         let within = move |pos: FramePos| ends.is_some_and(|(first, last)| first < pos && pos <= last);
-        self.steps.iter().filter(move |(pos, _)| within(*pos)).map(|(_, back)| *back)
+        let of = move |steps: &Vec<(FramePos, i64)>| {
+            let within = steps.iter().filter(|(pos, _)| within(*pos));
+            within.fold((0_i64, 0), |(back, count), (_, step)| (back.saturating_add(*step), count + 1))
+        };
+        (0..u64::BITS).zip(&self.steps).filter(move |(at, _)| on >> at & 1 == 1).map(move |(_, steps)| of(steps))
     }
 }
 

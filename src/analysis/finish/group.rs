@@ -1,7 +1,8 @@
 //! SAs of groups: one SPI and one counter for packets between many pairs of addresses.
 //!
 //! GroupSa encryption that preserves headers (GETVPN, RFC 6407) leaves each packet the addresses of its hosts. By pair of addresses, nearly all
-//! numbers of such an SA are missing; together they are all there.
+//! numbers of such an SA are missing; together they are all there. So are those of an SA whose end moves to another address for a while
+//! (MOBIKE, RFC 4555).
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ use crate::model::{Address, Protocol, SaKey, Spi};
 const FEWEST: u64 = 16;
 /// Pairs with one SPI that lose more than they show are one SA of several senders, from this number on.
 const SEVERAL: usize = 4;
+/// One number in so many may be missing of a sender whose receivers are all known.
+const MISSING: u64 = 8;
 
 /// Pairs of addresses with one SPI whose packets are numbered together.
 pub(crate) struct GroupSa {
@@ -54,31 +57,50 @@ pub(super) fn take(sas: &mut [SaView<'_>]) -> Vec<GroupSa> {
     groups
 }
 
-/// The pairs of one SPI that are numbered together, with what they lost: all of them, those that travel one way, or those of one source.
+/// The pairs of one SPI that are numbered together, with what they lost: all of them, those that travel one way, those of one source or to one
+/// destination. What is left and loses as much as members do has senders that this tap does not tell apart.
 fn senders(sas: &[SaView<'_>], places: &[usize]) -> Vec<(Vec<usize>, Option<GroupNumbers>)> {
-    let apart = |key: &dyn Fn(&SaView<'_>) -> (u64, Option<Address>)| {
-        let mut parts: BTreeMap<(u64, Option<Address>), Vec<usize>> = BTreeMap::new();
-        for &at in places {
-            let Some(sa) = sas.get(at) else { continue };
-            parts.entry(key(sa)).or_default().push(at);
+    type Part = (u64, Option<Address>);
+    let parts: [&dyn Fn(&SaView<'_>) -> Part; 4] =
+        [&|_| (0, None), &|sa| (sa.state.directions.first(), None), &|sa| (0, Some(sa.key.src)), &|sa| {
+            (0, Some(sa.key.dst))
+        }];
+    let (mut left, mut found) = (places.to_vec(), Vec::new());
+    for part in parts {
+        let mut apart: BTreeMap<Part, Vec<usize>> = BTreeMap::new();
+        for (at, sa) in left.iter().filter_map(|&at| Some((at, sas.get(at)?))) {
+            apart.entry(part(sa)).or_default().push(at);
         }
-        let parts = parts.into_values().filter(|members| members.len() > 1);
-        parts.filter_map(|members| together(sas, &members).map(|counted| (members, Some(counted)))).collect::<Vec<_>>()
-    };
-    let directions = |sa: &SaView<'_>| sa.state.directions.first();
-    for found in [apart(&|_| (0, None)), apart(&|sa| (directions(sa), None)), apart(&|sa| (0, Some(sa.key.src)))] {
-        if !found.is_empty() {
-            return found;
+        for members in apart.into_values().filter(|members| members.len() > 1) {
+            if let Some(counted) = together(sas, &members) {
+                left.retain(|at| !members.contains(at));
+                found.push((members, Some(counted)));
+            }
         }
     }
-    let members = |at: &&usize| sas.get(**at).is_some_and(|sa| sa.state.seen.count >= FEWEST);
-    let many: Vec<usize> = places.iter().filter(members).copied().collect();
-    let lossy = many.iter().filter(|at| sas.get(**at).is_some_and(|sa| lost(sa) >= sa.state.seen.count)).count();
-    if many.len() >= SEVERAL && lossy * 4 >= many.len() * 3 { vec![(places.to_vec(), None)] } else { Vec::new() }
+    let shows = |at: &&usize| sas.get(**at).is_some_and(|sa| sa.state.seen.count >= FEWEST);
+    let skips = |at: &usize| sas.get(*at).is_some_and(|sa| lost(sa) >= sa.state.seen.count);
+    let many = left.iter().filter(shows).count();
+    let lossy = left.iter().filter(shows).filter(|at| skips(at)).count();
+    let is_group = !found.is_empty() && lossy > 0 || many >= SEVERAL;
+    if is_group && lossy * 4 >= many * 3 {
+        found.push((left, None));
+    }
+    found
 }
 
 fn lost(sa: &SaView<'_>) -> u64 {
     sa.sequence.as_ref().map_or(0, |figures| figures.lost)
+}
+
+/// Whether all have the same source or the same destination.
+fn have_a_common_end(sas: &[SaView<'_>], members: &[usize]) -> bool {
+    let ends = |end: &dyn Fn(&SaKey) -> Address| {
+        let mut ends = members.iter().filter_map(|&at| sas.get(at)).map(|sa| end(&sa.key));
+        let first = ends.next();
+        ends.all(|next| Some(next) == first)
+    };
+    ends(&|key| key.src) || ends(&|key| key.dst)
 }
 
 /// What pairs of addresses lost together, where each alone seems to lose much of what the others have.
@@ -96,9 +118,14 @@ fn together(sas: &[SaView<'_>], members: &[usize]) -> Option<GroupNumbers> {
     let distinct = all.len();
     let (first, last) = (all.min()?, all.parts().last()?.1);
     let lost = first.abs_diff(last).saturating_sub(distinct);
+    // Where much is missing of all of them, others may have it.
+    let is_whole = lost.saturating_mul(4) <= apart && lost.saturating_mul(MISSING) <= distinct;
+    // One end moves for a while: its numbers fill what the other addresses skip, and one address stays.
+    let (again, filled) = (numbers - distinct, apart.saturating_sub(lost));
+    let fills = filled >= FEWEST && again.saturating_mul(MISSING) <= filled && have_a_common_end(sas, members);
     let is_one = frames >= FEWEST
-        && (numbers - distinct).saturating_mul(50) <= numbers
-        && apart.saturating_mul(4) >= numbers
-        && lost.saturating_mul(4) <= apart;
+        && again.saturating_mul(50) <= numbers
+        && is_whole
+        && (apart.saturating_mul(4) >= numbers || fills);
     is_one.then_some(GroupNumbers { lost, numbers: first.abs_diff(last) })
 }

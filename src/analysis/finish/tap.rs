@@ -162,6 +162,11 @@ impl<'a> Tap<'a> {
         tap
     }
 
+    /// The interfaces that the first 64 directions were seen on, both one bit each.
+    pub(crate) fn interfaces_of(&self, directions: u64) -> u64 {
+        self.stream.interfaces.seen_on((0..u64::BITS).filter(|bit| directions >> bit & 1 == 1))
+    }
+
     /// Sums of frames that were on the wire once: without copies of the TAP, and without what a gateway shows decapsulated.
     pub(crate) fn on_the_wire(&self, all: &Sums, copies: &Sums, again: &Again) -> Sums {
         let sums = if self.copying { all.without(copies) } else { *all };

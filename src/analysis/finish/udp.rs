@@ -56,7 +56,7 @@ fn conduct(state: &SaState) -> Conduct {
     let irregular = state.bad_lengths().saturating_mul(MISFITS) > state.seen.count
         || still.saturating_mul(4) > total
         || steps.far.saturating_mul(ODD) > total
-        || odd.saturating_mul(ODD) > total && odd > FEW_ODD;
+        || odd.saturating_mul(ODD) > total && odd > FEW_ODD && !is_whole(state);
     match total {
         _ if irregular => Conduct::Irregular,
         // Two or three numbers that are all far apart are no count.
@@ -64,6 +64,24 @@ fn conduct(state: &SaState) -> Conduct {
         total if total < FEW => Conduct::Few,
         _ => Conduct::Regular,
     }
+}
+
+/// Whether the numbers leave hardly any out and hardly one comes twice, in whatever order: a count that a queue or parallel ways put out of
+/// order. Each packet that is late makes two odd steps.
+fn is_whole(state: &SaState) -> bool {
+    /// Fewer numbers may lie side by side by chance.
+    const LEAST: u64 = 64;
+    /// One number in so many may come twice.
+    const TWICE: u64 = 4;
+    let copies = state.copies.get().frames;
+    state.sequence.finish(copies).is_some_and(|figures| {
+        let numbers = state.seen.count.saturating_sub(copies).saturating_sub(figures.duplicate);
+        numbers >= LEAST
+            && figures.lost.saturating_mul(ODD) <= numbers
+            && figures.duplicate.saturating_mul(TWICE) <= numbers
+            && (figures.restarts().len() as u64).saturating_mul(LEAST) <= numbers
+            && figures.jumps().is_empty()
+    })
 }
 
 /// Whether more than half of the numbers are followed by a gap, and gaps are longer than load sharing makes them: counters of time or bytes

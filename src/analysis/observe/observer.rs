@@ -70,6 +70,7 @@ impl Observer {
     #[inline]
     pub fn observe_glanced(&mut self, frame: &Frame<'_>, glance: Option<&Glance>) {
         let glance = glance.filter(|_| !self.interleaved);
+        self.express.turn_to(frame.interface, &mut self.state);
         if glance.is_none() && !self.interleaved {
             let brief = self.express.brief_inside(frame);
             if self.express.step_shown(std::slice::from_ref(&brief), &mut self.state) == 1 {
@@ -115,6 +116,7 @@ impl Observer {
     /// Takes in frames that are looked at together, of which one is `like`.
     #[inline(never)]
     fn observe_batch<'a>(&mut self, like: &Frame<'a>, briefs: &mut [Brief<'a>]) {
+        self.express.turn_to(like.interface, &mut self.state);
         let doubtful = self.express.look(like, briefs);
         Express::doubt(briefs, doubtful);
         let mut rest = &*briefs;

@@ -4,6 +4,7 @@ mod memory;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::base::span::interfaces::Interfaces;
 use super::base::span::{CaptureSpan, Span};
 use super::base::tables::Tables;
 use super::sa::bins::SaBins;
@@ -90,6 +91,7 @@ macro_rules! made_of {
 
 made_of! {
     span: Span,
+    interfaces: Interfaces,
     tables: Tables,
     totals: Totals,
     sas: Sas,
@@ -164,6 +166,7 @@ impl StreamState {
             }
         }
         self.span.time(o);
+        self.interfaces.observe(&packet.frame, o.direction);
         self.totals.observe(o);
         let first_sighting = self.sas.observe(o, sights, &stack.notes);
         self.sas.observe_opaque(o, data, stack, sights);
@@ -214,6 +217,7 @@ impl StreamState {
         let Self {
             settings: _,
             span,
+            interfaces,
             tables,
             totals,
             sas,
@@ -231,6 +235,7 @@ impl StreamState {
         let more = sas.len();
         let shift = self.span.merge(span);
         let map = self.tables.absorb(&tables);
+        self.interfaces.merge(interfaces, shift, &map.directions);
         self.totals.merge(totals, shift, &map);
         self.sas.merge(sas, shift, &map);
         self.sa_bins.merge(sa_bins, &map);
@@ -324,8 +329,8 @@ impl StreamState {
         }
         if let Some(back) = self.fragments.stepped_back_ns() {
             why.push(format!(
-                "fragments come up to {} ms before earlier ones, {} ms are followed: the clock stepped back; packets around the step may be \
-                 called incomplete",
+                "fragments come up to {} ms before earlier ones, {} ms are followed: the clock stepped back, or interfaces were written \
+                 in turns; packets around that may be called incomplete",
                 back / 1_000_000,
                 CLOCK_TOLERANCE_NS / 1_000_000
             ));

@@ -56,6 +56,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
         findings.push(Draft::new("capture-untimed", evidence).listed(tap, untimed, "no time").done());
     }
     add_clock_back(findings, tap);
+    add_order(findings, tap);
     holes::add(findings, tap, settings.hole_ns, report);
     if !tap.assumed.is_empty() {
         let (count, evidence) = (tap.assumed.len() as u64, format!("{}.", tap.assumed.join(". ")));
@@ -66,19 +67,52 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
 /// A clock that was set back.
 fn add_clock_back(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     let stream = tap.stream;
-    let backward = &stream.span.backward;
+    let mut backward = Listed::default();
+    stream.interfaces.clocks().iter().for_each(|clock| backward.join(&clock.backward));
+    let most_ns = stream.interfaces.clocks().iter().map(|clock| clock.backward_most_ns).max().unwrap_or(0);
     if backward.count > 0 {
         let mut evidence = format!(
             "The clock stepped back {}, {} at the most. Order is taken from the file.",
             if backward.count == 1 { "once".into() } else { format!("{} times", backward.count) },
-            duration(stream.span.backward_most_ns)
+            duration(most_ns)
         );
         if stream.rates.iter().any(|(_, direction)| tap.clock.is_coarse(&direction.seen)) {
             evidence.push_str(" Frames of one direction bear whole seconds: of an interface that stamps no fractions that is no step.");
         }
         findings.push(
-            Draft::new("capture-clock-back", evidence).listed(tap, backward, "earlier than the frame before it").done(),
+            Draft::new("capture-clock-back", evidence)
+                .listed(tap, &backward, "earlier than the frame before it")
+                .done(),
         );
+    }
+}
+
+/// Longer than a capture tool holds frames of an interface back.
+const KEPT_BACK_NS: i64 = 5_000_000_000;
+
+/// Frames of several interfaces that are in no order of time.
+fn add_order(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let interfaces = &tap.stream.interfaces;
+    if interfaces.turns.count > 0 {
+        let goes_on = interfaces.clocks().iter().all(|clock| clock.backward.count == 0);
+        let told = match interfaces.turns_most_ns {
+            KEPT_BACK_NS.. => " No capture tool holds frames back so long: the clocks of the interfaces may differ.",
+            _ if goes_on => {
+                " The clock of each interface goes on: rates and numbers of what was seen on one interface hold."
+            }
+            _ => "",
+        };
+        let evidence = format!(
+            "{} up to {} earlier than the frame before it, which was captured on another interface.{told}",
+            if interfaces.turns.count == 1 {
+                "1 frame is".into()
+            } else {
+                format!("{} frames are", interfaces.turns.count)
+            },
+            duration(interfaces.turns_most_ns)
+        );
+        let what = "earlier than the frame before it, of another interface";
+        findings.push(Draft::new("capture-order", evidence).listed(tap, &interfaces.turns, what).done());
     }
 }
 

@@ -32,7 +32,13 @@ struct Numbered<'t> {
     copies: u64,
     frames: u64,
     distinct: u64,
+    /// It was seen on several interfaces, whose frames are in no order of time.
+    in_turns: bool,
 }
+
+/// Of frames of several interfaces in turns.
+const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
+                        came twice and where the count began anew is not known before the file is sorted (`reordercap IN OUT`).";
 
 /// An SA as a sentence begins with it; most SAs have none.
 struct Who<'t>(&'t SaKey);
@@ -52,7 +58,9 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let frames = sa.state.seen.count.saturating_sub(copies);
         let distinct = frames.saturating_sub(figures.duplicate);
-        let own = Numbered { tap, sa, figures, captures, who: Who(&sa.key), copies, frames, distinct };
+        let in_turns =
+            tap.stream.interfaces.turns.count > 0 && tap.interfaces_of(sa.state.directions.first()).count_ones() > 1;
+        let own = Numbered { tap, sa, figures, captures, who: Who(&sa.key), copies, frames, distinct, in_turns };
         findings.extend((figures.lost > 0).then(|| own.gaps(settings, &holes)));
         findings.extend((figures.duplicate > 0).then(|| own.repeats()));
         findings.extend((figures.late > 0).then(|| own.late()));
@@ -122,7 +130,8 @@ impl Numbered<'_> {
         let repeated =
             history.and_then(|own| filter::of_behind(tap, sa, &own.again, own.last_again.as_ref(), FIRST_LISTED));
         let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
-        let severity = if figures.duplicate == 1 { Severity::Note } else { Severity::Warning };
+        let severity = if figures.duplicate == 1 || self.in_turns { Severity::Note } else { Severity::Warning };
+        evidence.push_str(self.order());
         Draft::new("sequence-duplicate", evidence)
             .about(tap, sa)
             .count(figures.duplicate)
@@ -130,6 +139,11 @@ impl Numbered<'_> {
             .occurring(again, again_total)
             .filter(repeated)
             .done()
+    }
+
+    /// What the order of its frames leaves open.
+    const fn order(&self) -> &'static str {
+        if self.in_turns { IN_TURNS } else { "" }
     }
 
     /// Numbers that came after higher ones.
@@ -152,6 +166,7 @@ impl Numbered<'_> {
         } else {
             evidence.push_str(&format!(" Anti-replay windows would have dropped {}.", dropped.join(", ")));
         }
+        evidence.push_str(self.order());
         let late = sa.history.as_deref().map(|history| of_late(tap, history)).unwrap_or_default();
         let total = sa.history.as_deref().filter(|history| history.is_whole).map(|history| history.late.len() as u64);
         let draft = Draft::new("sequence-late", evidence).about(tap, sa).count(figures.late);
@@ -166,14 +181,17 @@ impl Numbered<'_> {
         let first = figures.restarts().first()?;
         let last = figures.restarts().last().unwrap_or(first);
         let begun = of_edges(tap, figures.restarts().iter(), |edge| format!("the number falls back to {}", edge.raw));
-        let evidence = format!(
+        let mut evidence = format!(
             "{who}: the number fell back {} on the same SPI and counted on from there, first from {} (frame {}).",
             if figures.restarts().len() == 1 { "once".into() } else { format!("{} times", figures.restarts().len()) },
             first.raw,
             tap.frame(first.pos).frame
         );
+        evidence.push_str(self.order());
+        let draft = Draft::new("sequence-restart", evidence);
+        let draft = if self.in_turns { draft.severity(Severity::Note) } else { draft };
         Some(
-            Draft::new("sequence-restart", evidence)
+            draft
                 .at(tap)
                 .of(sa.name.clone())
                 .count(figures.restarts().len() as u64)
@@ -227,8 +245,10 @@ impl Numbered<'_> {
     /// Numbers that go past 2^32.
     fn wraps(&self) -> Finding {
         let Self { tap, sa, figures, who, .. } = self;
-        let lasted =
-            tap.clock.duration_ns(&sa.state.seen).map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
+        let lasted = tap
+            .clock
+            .duration_ns(&sa.state.seen, tap.interfaces_of(sa.state.directions.first()))
+            .map_or_else(String::new, |ns| format!(" within {}", duration(ns)));
         let evidence = format!(
             "{who}: the number passed 0xffffffff {}{lasted}. With extended sequence numbers (ESN) that is normal; \
              without them a sender must stop. The wire does not show which it is.",

@@ -233,7 +233,9 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let (from, to) = ends(direction.key);
     // What may have been on the wire once or twice has no rate.
     let doubtful = direction.again > 0 && tap.decapsulated.as_ref().is_some_and(|twice| !twice.surely);
-    let ns = tap.clock.duration_ns(&direction.seen).filter(|_| !doubtful);
+    let interfaces = tap.stream.interfaces.seen_on(direction.ids.iter().copied());
+    let stepped = tap.clock.stepped(&direction.seen, interfaces);
+    let ns = tap.clock.duration_ns(&direction.seen, interfaces).filter(|_| !doubtful);
     let sums = &direction.sums;
     let unknown = is_unknown(direction);
     let visible = goodput_bytes(tap, direction);
@@ -275,12 +277,10 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
             .filter(|&rate| rate > 0 && !tap.has_one_mac_pair())
             .and_then(|rate| with_control.map(|bps| 100.0 * bps / rate as f64)),
         // Where the clock was set back, a bin holds frames of two times.
-        peak: if tap.clock.stepped(&direction.seen) || tap.clock.is_coarse(&direction.seen) || doubtful {
-            None
-        } else {
-            peak(tap, direction, width)
-        },
-        basis: if tap.clock.stepped(&direction.seen) { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },
+        peak: (!stepped && !tap.clock.is_coarse(&direction.seen) && !doubtful)
+            .then(|| peak(tap, direction, width))
+            .flatten(),
+        basis: if stepped { TimeBasis::ClockStepped } else { TimeBasis::CaptureClock },
         l1_basis: if direction.assumed > 0 || direction.trailed { LengthBasis::Assumed } else { LengthBasis::Measured },
         sas: Vec::new(),
         sas_total: None,

@@ -33,7 +33,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
 fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa {
     let state = sa.state;
     let copies = if tap.copying { state.copies.get() } else { Default::default() };
-    let duration = tap.clock.duration_ns(&state.seen);
+    let duration = tap.clock.duration_ns(&state.seen, tap.interfaces_of(state.directions.first()));
     let frames = state.seen.count.saturating_sub(copies.frames);
     let later = sa.fragments.as_ref().map_or((0, 0), |f| (f.later, f.later_bytes));
     let later_l1 = sa.fragments.as_ref().map_or(0, |f| f.later_l1_bytes);

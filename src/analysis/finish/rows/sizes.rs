@@ -1,7 +1,10 @@
 //! Overhead by inner packet size, and outer sizes where the inner packet is hidden.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod overhead;
 
+use std::collections::BTreeMap;
+
+pub(crate) use self::overhead::{OverheadSum, overheads};
 use super::padding;
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, per_second};
@@ -29,6 +32,8 @@ struct Row {
     seen: Seen,
     parts: IntegerParts,
     decrypted: bool,
+    /// The interfaces that its directions were seen on, one bit each.
+    interfaces: u64,
 }
 
 /// Sums of the parts of the overhead, in octets.
@@ -51,61 +56,6 @@ struct IntegerParts {
 /// What tells rows apart: direction, SA, encapsulation, inner length.
 type RowKey = (String, Option<Name>, String, u64);
 
-/// One encapsulation's overhead over all its packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OverheadSum {
-    pub(crate) packets: u64,
-    pub(crate) sum: i64,
-    pub(crate) range: Option<(i64, i64)>,
-    /// Whether some of the inner packets were decrypted.
-    pub(crate) decrypted: bool,
-}
-
-impl OverheadSum {
-    fn add(&mut self, overhead: i64, packets: u64) {
-        self.packets += packets;
-        self.sum = self.sum.saturating_add(overhead.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX)));
-        self.range =
-            Some(self.range.map_or((overhead, overhead), |(low, high)| (low.min(overhead), high.max(overhead))));
-    }
-}
-
-/// Overheads of every SA number whose packets are sized, the SAs around and inside it included.
-pub(crate) fn overheads(tap: &Tap<'_>) -> BTreeMap<u32, OverheadSum> {
-    let mut sums: BTreeMap<u32, OverheadSum> = BTreeMap::new();
-    for (key, cell) in tap.sizes.visible.iter() {
-        let (packets, _) = tap.counted(cell);
-        if let Some(path) = tap.stream.tables.paths.get(key.path)
-            && path.sa != NONE
-            && packets > 0
-        {
-            let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
-            sums.entry(path.sa).or_default().add(overhead, packets);
-        }
-    }
-    for (key, cell) in tap.sizes.decrypted.iter() {
-        let (packets, _) = tap.counted(cell);
-        let owner = tap.stream.tables.paths.get(key.path).map_or(NONE, |path| path.sa);
-        let around = BTreeSet::from([owner, key.sa, key.innermost]);
-        for sa in around.into_iter().filter(|&sa| sa != NONE && packets > 0) {
-            let sum = sums.entry(sa).or_default();
-            sum.add(i64::from(key.outer_bytes) - i64::from(key.inner_bytes), packets);
-            sum.decrypted = true;
-        }
-    }
-    for (key, cell) in null_cells(tap) {
-        let (packets, _) = tap.counted(cell);
-        if packets > 0 {
-            let overhead = i64::from(key.outer_bytes) - i64::from(key.inner_bytes);
-            sums.entry(key.sa).or_default().add(overhead, packets);
-            if key.owner != key.sa && key.owner != NONE {
-                sums.entry(key.owner).or_default().add(overhead, packets);
-            }
-        }
-    }
-    sums
-}
-
 /// Cells of the layouts that the evidence decided for. Dummy packets have no inner packet to size.
 pub(crate) fn null_cells<'t>(tap: &'t Tap<'_>) -> impl Iterator<Item = (&'t NullKey, &'t Cell)> {
     tap.sizes
@@ -121,21 +71,21 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     let mut rows: BTreeMap<RowKey, Row> = BTreeMap::new();
     for (key, cell) in tap.sizes.visible.iter() {
         if let Some((row_key, parts)) = visible_row(tap, key) {
-            let trailer = path_trailer(tap, key.path) * u64::from(key.fragments);
-            rows.entry(row_key).or_default().add(tap, cell, (key.outer_bytes, trailer), parts);
+            let way = (path_direction(tap, key.path), key.fragments);
+            rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, way, parts);
         }
     }
     for (key, cell) in tap.sizes.decrypted.iter() {
         if let Some((row_key, parts)) = decrypted_row(tap, key) {
             let row = rows.entry(row_key).or_default();
-            row.add(tap, cell, (key.outer_bytes, path_trailer(tap, key.path)), parts);
+            row.add(tap, cell, key.outer_bytes, (path_direction(tap, key.path), 1), parts);
             row.decrypted = true;
         }
     }
     for (key, cell) in null_cells(tap) {
         if let Some((row_key, parts)) = null_row(tap, key) {
-            let trailer = padding::trailer(tap, key.direction) * u64::from(key.fragments);
-            rows.entry(row_key).or_default().add(tap, cell, (key.outer_bytes, trailer), parts);
+            let way = (key.direction, key.fragments);
+            rows.entry(row_key).or_default().add(tap, cell, key.outer_bytes, way, parts);
         }
     }
     let mut paces: BTreeMap<(String, Option<Name>, String), (u64, Seen)> = BTreeMap::new();
@@ -175,9 +125,9 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     ));
 }
 
-/// Octets of a trailer behind the packets of a path.
-fn path_trailer(tap: &Tap<'_>, path: u32) -> u64 {
-    tap.stream.tables.paths.get(path).map_or(0, |path| padding::trailer(tap, path.direction))
+/// The direction of the packets of a path.
+fn path_direction(tap: &Tap<'_>, path: u32) -> u32 {
+    tap.stream.tables.paths.get(path).map_or(NONE, |path| path.direction)
 }
 
 /// Packets of one size, and periods between packets of all sizes, that a rate needs.
@@ -186,7 +136,7 @@ const RATED: u64 = 10;
 /// Nanoseconds over which the rate of one size holds: `None` where it has too few packets, or they came in one burst of the stream of
 /// `frames` packets that was `seen`.
 fn rated(tap: &Tap<'_>, row: &Row, frames: u64, seen: &Seen) -> Option<i64> {
-    let (own, all) = (tap.clock.duration_ns(&row.seen)?, tap.clock.duration_ns(seen)?);
+    let (own, all) = (tap.clock.duration_ns(&row.seen, row.interfaces)?, tap.clock.duration_ns(seen, row.interfaces)?);
     let periods = i64::try_from(frames.saturating_sub(1)).ok().filter(|&periods| periods > 0)?;
     let enough = row.frames >= RATED && i128::from(own) * i128::from(periods) >= i128::from(all) * i128::from(RATED);
     enough.then_some(own)
@@ -336,9 +286,11 @@ impl IntegerParts {
 }
 
 impl Row {
-    /// Adds packets of one size in octets, each followed by a trailer of the given octets.
-    fn add(&mut self, tap: &Tap<'_>, cell: &Cell, (outer_bytes, trailer): (u32, u64), parts: IntegerParts) {
+    /// Adds packets of one size in octets, each in so many frames of a direction.
+    fn add(&mut self, tap: &Tap<'_>, cell: &Cell, outer_bytes: u32, (way, frames): (u32, u32), parts: IntegerParts) {
+        let trailer = padding::trailer(tap, way) * u64::from(frames);
         let (frames, l1_bytes) = tap.counted(cell);
+        self.interfaces |= tap.stream.interfaces.seen_on([way]);
         let l1_bytes = l1_bytes.saturating_sub(trailer.saturating_mul(frames));
         let outer = u64::from(outer_bytes);
         self.frames += frames;

@@ -131,16 +131,18 @@ impl DirectionSums {
         sum.lane = lane;
     }
 
-    /// Tells the flows of the last frame of each direction.
+    /// Tells the flows of the last frame of each direction, all captured on one interface.
     pub(super) fn tell(
         &mut self,
         (lanes, rests, shown): (&[EspLane], &[LaneRest], &ShownLanes),
+        interface: u32,
         state: &mut StreamState,
     ) {
         for direction in self.awake.drain(..) {
             let Some(sum) = self.sums.get_mut(direction as usize) else { continue };
             sum.awake = false;
             sum.gather();
+            state.interfaces.see(direction, interface);
             let at = sum.lane as usize;
             let last = match (lanes.get(at), rests.get(at)) {
                 (Some(lane), Some(rest)) => Some((rest.sa, Form::of_word(lane.form).total_bytes(), lane.last)),

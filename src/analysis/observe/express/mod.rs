@@ -57,6 +57,8 @@ pub(in crate::analysis) struct Express {
     limits: (i64, i64),
     /// The frames that were counted since the accumulators that look at neighbours were told of them.
     passage: Passage,
+    /// The interface that they were captured on.
+    interface: u32,
     /// Times from here on are no part of the passage; the least of all times, where there is none.
     end: i64,
     /// Changes when a lane becomes another SA's or changes its stations: what was found before is void.
@@ -79,6 +81,7 @@ impl Express {
             counting: Vec::new(),
             limits: (limit(settings.from, i64::MIN), limit(settings.to, i64::MAX)),
             passage: Passage::default(),
+            interface: 0,
             end: i64::MIN,
             generation: 0,
         }
@@ -142,6 +145,15 @@ impl Express {
         Brief::new(frame, glance, self.find(glance, frame.data))
     }
 
+    /// Declares the interface of the next frames.
+    #[inline]
+    pub(in crate::analysis) fn turn_to(&mut self, interface: u32, state: &mut StreamState) {
+        if interface != self.interface {
+            self.tell(state);
+            self.interface = interface;
+        }
+    }
+
     /// Counts a frame that is the next of its lane; false if it is not, and nothing was done.
     #[inline(never)]
     pub(in crate::analysis) fn take(&mut self, brief: &Brief<'_>, state: &mut StreamState) -> bool {
@@ -181,7 +193,11 @@ impl Express {
         self.tell(state);
         let time = here.1.raw();
         let (from, to) = self.limits;
-        if !(from..to).contains(&time) || !state.span.admits(here) || !state.copies.admits(time) {
+        if !(from..to).contains(&time)
+            || !state.interfaces.admits(here.1, self.interface)
+            || !state.span.admits(here.0)
+            || !state.copies.admits(time)
+        {
             return false;
         }
         if !(self.bin.0..self.bin.1).contains(&time) || !(self.sa_bin.0..self.sa_bin.1).contains(&time) {
@@ -223,8 +239,9 @@ impl Express {
         self.end = i64::MIN;
         if self.passage.frames > 0 {
             state.span.pass(&self.passage);
+            state.interfaces.pass(&self.passage, self.interface);
             state.copies.passed(self.passage.last);
-            self.directions.tell((&self.lanes, &self.rests, &self.shown), state);
+            self.directions.tell((&self.lanes, &self.rests, &self.shown), self.interface, state);
             self.passage.frames = 0;
         }
     }

@@ -1,11 +1,11 @@
-//! What stretch of which captures a state covers, and how its clock ran.
+//! What stretch of which captures a state covers.
+
+pub(in crate::analysis) mod interfaces;
 
 use serde::{Deserialize, Serialize};
 
 use super::listed::Listed;
-use crate::analysis::limits::{CLOCK_TOLERANCE_NS, MAX_BACK_STEPS};
 use crate::analysis::observe::observation::Observation;
-use crate::analysis::state::traffic::copies::stepped_back;
 use crate::capture::Frame;
 use crate::dissect::digest::content;
 use crate::model::{CaptureId, FramePos, Shift, Timestamp, all_bits};
@@ -17,23 +17,10 @@ pub(crate) struct Span {
     pub(crate) captures: Vec<CaptureSpan>,
     /// Whether the first capture's beginning lies in an earlier span.
     pub(crate) continues: bool,
-    /// The first frame with a time, and the time of the last one.
-    first: Option<(FramePos, Timestamp)>,
-    last: Option<Timestamp>,
-    /// Frames whose time lies before the time of the frame before them.
-    pub(crate) backward: Listed,
-    #[serde(serialize_with = "all_bits")]
-    pub(crate) backward_most_ns: i64,
     /// Frames without a time.
     pub(crate) untimed: Listed,
-    /// The time of the frame after the first, and of the one before the last.
-    second: Option<Timestamp>,
-    last_but_one: Option<Timestamp>,
     /// Whether a frame bears a time that is no whole second.
     fractions: bool,
-    /// The first steps back beyond what the windows tolerate, and how many more there are.
-    pub(crate) steps: Vec<BackStep>,
-    pub(crate) more_steps: u64,
 }
 
 /// Frames of one capture that follow each other, none earlier than the one before it: as many as lanes have counted at a time.
@@ -55,6 +42,11 @@ impl Passage {
         Self { frames: 0, capture, first: time, last_but_one: time, last: time, longest_pause_ns: 0 }
     }
 
+    /// The time of the frame before the last one, if it is one of them.
+    pub(in crate::analysis) fn last_but_one(&self) -> Option<Timestamp> {
+        (self.frames > 1).then(|| Timestamp::from_ns(self.last_but_one))
+    }
+
     /// Takes in the time of a frame, which is no earlier than the last; [`Passage::frames`] counts it.
     #[inline(always)]
     pub(in crate::analysis) fn go_on_at(&mut self, time: i64) {
@@ -63,28 +55,6 @@ impl Passage {
             self.longest_pause_ns = pause_ns;
         }
         (self.last_but_one, self.last) = (self.last, time);
-    }
-}
-
-/// A step back of the clock, with the times of the frames around it.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) struct BackStep {
-    /// The first frame behind the step.
-    pub(crate) pos: FramePos,
-    pub(crate) before: Timestamp,
-    pub(crate) after: Timestamp,
-    /// The time of the frame before `before`, and of the one after `after`.
-    pub(crate) earlier: Option<Timestamp>,
-    pub(crate) next: Option<Timestamp>,
-}
-
-impl BackStep {
-    /// By how much the clock was set back; `None` where it was not, and one frame alone bears a time out of order.
-    pub(crate) fn set_back_ns(&self) -> Option<i64> {
-        // One late frame: the next one goes on where the clock had been. One early frame: the clock returns to where it was.
-        let late = self.next.is_some_and(|next| next != Timestamp::UNKNOWN && next >= self.before);
-        let early = self.earlier.is_some_and(|earlier| earlier != Timestamp::UNKNOWN && self.after >= earlier);
-        if late || early { None } else { stepped_back(self.before, self.after) }
     }
 }
 
@@ -181,40 +151,13 @@ impl Span {
         }
     }
 
+    /// Notes what the time of a frame says, apart from its order.
     #[inline]
     pub(in crate::analysis) fn time(&mut self, o: &Observation) {
         if o.time == Timestamp::UNKNOWN {
             self.untimed.add(o.pos, o.time);
-            return;
-        }
-        if let Some(last) = self.last {
-            self.second = self.second.or(Some(o.time));
-            if let Some(step) = self.steps.last_mut().filter(|step| step.next.is_none()) {
-                step.next = Some(o.time);
-            }
-            if let Some(step) = stepped_back(last, o.time) {
-                self.backward.add(o.pos, o.time);
-                self.backward_most_ns = self.backward_most_ns.max(step);
-                let earlier = self.last_but_one;
-                self.step(BackStep { pos: o.pos, before: last, after: o.time, earlier, next: None });
-            }
-        }
-        self.first.get_or_insert((o.pos, o.time));
-        self.divide(o.time);
-        self.last_but_one = self.last;
-        self.last = Some(o.time);
-    }
-
-    /// Keeps a step back, if it is more than frames out of order.
-    #[cold]
-    fn step(&mut self, step: BackStep) {
-        if stepped_back(step.before, step.after).is_none_or(|back| back <= CLOCK_TOLERANCE_NS) {
-            return;
-        }
-        if self.steps.len() < MAX_BACK_STEPS {
-            self.steps.push(step);
         } else {
-            self.more_steps += 1;
+            self.divide(o.time);
         }
     }
 
@@ -234,13 +177,9 @@ impl Span {
         }
     }
 
-    /// Whether a frame comes no earlier than the one before it, and nothing else about its time is worth a note.
-    pub(in crate::analysis) fn admits(&self, (pos, time): (FramePos, Timestamp)) -> bool {
-        time != Timestamp::UNKNOWN
-            && self.last.is_some_and(|last| time >= last)
-            && self.captures.get(pos.capture() as usize).is_some_and(|capture| capture.ends.is_some())
-            && self.second.is_some()
-            && self.steps.last().is_none_or(|step| step.next.is_some())
+    /// Whether the capture of a frame has begun: nothing else about the frame is worth a note.
+    pub(in crate::analysis) fn admits(&self, pos: FramePos) -> bool {
+        self.captures.get(pos.capture() as usize).is_some_and(|capture| capture.ends.is_some())
     }
 
     /// Whether a time that is no whole second was seen: then later times need not be looked at for that.
@@ -253,8 +192,6 @@ impl Span {
         let time = Timestamp::from_ns;
         let (first, last) = (time(passage.first), time(passage.last));
         self.divide(first);
-        self.last_but_one = if passage.frames > 1 { Some(time(passage.last_but_one)) } else { self.last };
-        self.last = Some(last);
         let Some(span) = self.captures.get_mut(passage.capture as usize) else { return };
         span.frames += passage.frames;
         span.longest_pause_ns = span.longest_pause_ns.max(passage.longest_pause_ns);
@@ -268,20 +205,7 @@ impl Span {
     }
 
     pub(in crate::analysis) fn merge(&mut self, later: Self) -> Shift {
-        let Self {
-            captures,
-            continues,
-            first,
-            last,
-            backward,
-            backward_most_ns,
-            untimed,
-            second,
-            last_but_one,
-            fractions,
-            steps,
-            more_steps,
-        } = later;
+        let Self { captures, continues, untimed, fractions } = later;
         self.fractions |= fractions;
         let own = self.captures.len() as u32;
         let shift = if continues && own > 0 {
@@ -297,34 +221,7 @@ impl Span {
             open.append(more.next().unwrap_or_default());
         }
         self.captures.extend(more);
-        let first = first.map(|(pos, time)| (pos.shifted(shift), time));
-        if let (Some(before), Some((pos, after))) = (self.last, first) {
-            if let Some(step) = self.steps.last_mut().filter(|step| step.next.is_none()) {
-                step.next = Some(after);
-            }
-            if let Some(step) = stepped_back(before, after) {
-                self.backward.add(pos, after);
-                self.backward_most_ns = self.backward_most_ns.max(step);
-                let earlier = self.last_but_one;
-                self.step(BackStep { pos, before, after, earlier, next: second });
-            }
-        }
-        for step in steps {
-            // The step between the first two frames does not know what came before them.
-            self.step(BackStep { pos: step.pos.shifted(shift), earlier: step.earlier.or(self.last), ..step });
-        }
-        self.more_steps += more_steps;
-        if self.last.is_some() {
-            self.second = self.second.or(first.map(|(_, time)| time));
-        } else {
-            self.second = second;
-        }
-        self.last_but_one = last_but_one.or(if last.is_some() { self.last } else { self.last_but_one });
-        self.backward.merge(backward, shift);
-        self.backward_most_ns = self.backward_most_ns.max(backward_most_ns);
         self.untimed.merge(untimed, shift);
-        self.first = self.first.or(first);
-        self.last = last.or(self.last);
         shift
     }
 }

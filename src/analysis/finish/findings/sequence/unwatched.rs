@@ -54,7 +54,7 @@ impl Unwatched {
             parts.map(|(start, end)| start.abs_diff(*end)).sum::<u64>()
         };
         let in_holes = gaps.iter().filter(is_unseen).map(missing).sum::<u64>().min(lost);
-        let lasted = tap.clock.duration_ns(&sa.state.seen);
+        let lasted = tap.clock.duration_ns(&sa.state.seen, tap.interfaces_of(sa.state.directions.first()));
         let is_leap = |gap: &&Skipped| {
             let room = gap.after.time.since(gap.before.time).zip(lasted).map(|(pause, lasted)| {
                 // At the rate of the time beside the leap.
