@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 104] = [
+static ENTRIES: [Entry; 105] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -154,6 +154,7 @@ static ENTRIES: [Entry; 104] = [
     capture::FCS,
     capture::CLOCK_BACK,
     capture::ORDER,
+    capture::CLOCK_SET,
     capture::UNTIMED,
     capture::DROPS,
     capture::HOLE,

@@ -228,6 +228,19 @@ pub(super) const ORDER: Entry = Entry {
     references: &["draft-ietf-opsawg-pcapng section 4.3"],
 };
 
+pub(super) const CLOCK_SET: Entry = Entry {
+    code: "capture-clock-set",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "The capture's clock was set for the first time while it ran",
+    meaning: "The first frames bear times of 1970 or 1980, where a clock begins that nobody set, and later ones bear the time of day. Rates of what was \
+              seen before and after are not given, because the time between is not known.",
+    causes: &["The capture host has no battery-backed clock, and NTP reached it after the capture had begun."],
+    remedy: &["Begin to capture when the clock is set: `chronyc waitsync`.", "`--from` leaves the first frames out."],
+    lines: &["chronyc waitsync"],
+    references: &[],
+};
+
 pub(super) const DROPS: Entry = Entry {
     code: "capture-drops",
     severity: Severity::Warning,

@@ -5,6 +5,10 @@
 use crate::model::Address;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Octets of an Ethernet header with two VLAN tags.
+const TWO_TAGS: usize = 22;
+/// Octets behind the IP header that are read where they are there.
+const LEAST: usize = 24;
 const FACTOR: u64 = 0x2d35_8dcc_aa6c_78a5;
 
 /// Begins a digest with what the IP header says: addresses, length, the word that holds identification (IPv6: the flow label) and the
@@ -45,12 +49,16 @@ pub(crate) fn mix_octets(mut hash: u64, octets: &[u8]) -> u64 {
 }
 
 /// The digest of a packet, `begun`, whose header of `header` octets is followed by nothing that tells packets apart at once: up to 128
-/// octets and the last 64.
+/// octets and the last 64. `link`: octets in front of it.
 #[inline]
-pub(crate) fn packet(begun: u64, bytes: &[u8], header: usize, total: usize) -> u64 {
-    // Generators number packets at their end. Of packets that were cut, the end is not theirs.
-    let end = if bytes.len() == total { 128.max(total.saturating_sub(64))..total } else { 0..0 };
-    let rest = bytes.get(header..bytes.len().min(128)).unwrap_or_default();
+pub(crate) fn packet(begun: u64, bytes: &[u8], link: usize, header: usize, total: usize) -> u64 {
+    // Generators number packets at their end. Of packets that were cut, the end is not theirs; a copy with other VLAN tags has as much less
+    // of the packet as it has more of them, so that both are read as if they had two.
+    let whole = bytes.len() == total;
+    let end = if whole { 128.max(total.saturating_sub(64))..total } else { 0..0 };
+    let of_two_tags = (link + bytes.len()).saturating_sub(TWO_TAGS).max(header + LEAST);
+    let read = if whole { bytes.len() } else { bytes.len().min(of_two_tags) };
+    let rest = bytes.get(header..read.min(128)).unwrap_or_default();
     mix_octets(mix_octets(begun, rest), bytes.get(end).unwrap_or_default())
 }
 

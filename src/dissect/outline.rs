@@ -85,7 +85,7 @@ pub(crate) fn outline(frame: &Frame<'_>) -> Option<Outline> {
         let read: &[u8; AH_READ] = packet.get(IPV4_BYTES..)?.first_chunk()?;
         [word::<0, _>(read), word::<8, _>(read), word::<16, _>(read)].into_iter().fold(begun, digest::mix)
     } else {
-        digest::packet(begun, packet, IPV4_BYTES, total_bytes.into())
+        digest::packet(begun, packet, ip_at, IPV4_BYTES, total_bytes.into())
     };
     let ends: &[u8; 16] = data.first_chunk()?;
     let Reached { addresses: inner, total_bytes: inner_bytes, ah_words, spi, sequence, ports, upper } = inside;

@@ -265,6 +265,11 @@ impl Lock {
         &self.highs
     }
 
+    /// Whether somebody states that the numbers are extended.
+    pub(crate) fn is_extended(&self) -> bool {
+        self.numberings.iter().any(|numbering| matches!(numbering, Numbering::Extended(_)))
+    }
+
     pub(crate) fn holders(&self) -> &[Holder] {
         &self.holders
     }

@@ -35,6 +35,7 @@ pub use holder::{Ends, Holder, Unusable};
 pub use unlocked::{Check, InnerPacket, Unlocked};
 
 pub(crate) use dissector::{Dissector, Sight};
+pub(crate) use limits::MAX_HIGH_HALVES;
 pub(crate) use unlocked::transported;
 
 use crate::capture::Frame;

@@ -98,6 +98,48 @@ fn copies_may_have_another_class_of_service() {
     assert!(finding(&report, "tap-copies").is_none());
 }
 
+/// A SPAN session with a snapshot length, of a port with a VLAN tag and one without: of a copy there is less to see by the tag.
+#[test]
+fn cut_copies_may_have_another_vlan_tag() {
+    let mut noise = Noise(19);
+    for snaplen in [68, 96, 128, 200] {
+        let out: Vec<Out> = (1..400_u64)
+            .flat_map(|n| {
+                let frame = build::udp(R1, R2, (5_000, 5_001), n as u16, &noise.bytes(300 + n as usize));
+                let tagged = [&frame[..12], &[0x81, 0, 0, 7], &frame[12..]].concat();
+                let cut = move |after: u64, data: Vec<u8>| Out {
+                    time_ns: START + after,
+                    wire_bytes: data.len() as u32,
+                    data: data[..snaplen].to_vec(),
+                };
+                [cut(n * MS, frame), cut(n * MS + 30 * US, tagged)]
+            })
+            .collect();
+        let path = support::write_file(&support::scratch("doubts"), "cut-tags.pcap", &plain_pcap(&out));
+        let report = support::report(&[&path]).json();
+        assert_eq!(number(finding(&report, "tap-copies").expect("it is said"), "count"), 399, "{snaplen}");
+    }
+}
+
+/// A host without a clock of its own begins in 1970, and NTP sets its clock after five seconds.
+#[test]
+fn a_clock_that_is_set_for_the_first_time_leaves_no_rates() {
+    let mut noise = Noise(23);
+    let out: Vec<Out> = (0..10_000_u64)
+        .map(|n| {
+            let begun = if n < 5_000 { 17 * SECOND } else { START };
+            Out::whole(begun + n * MS, cbc(&mut noise, 7, n as u32 + 1, 200, true))
+        })
+        .collect();
+    let path = support::write_file(&support::scratch("doubts"), "set.pcap", &plain_pcap(&out));
+    let report = support::report(&[&path]).json();
+    assert!(evidence(&report, "capture-clock-set").contains("1970-01-01"));
+    let row = at(&report, "rates.directions.0");
+    assert!(at(row, "frames_per_s").is_null() && at(row, "l1_bps").is_null(), "{row}");
+    assert!(at(&report, "sas.0.rate.frames_per_s").is_null());
+    assert_eq!(number(&report, "sas.0.sequence.lost"), 0);
+}
+
 /// One of two interfaces stamps whole seconds.
 #[test]
 fn whole_seconds_of_one_direction_leave_it_without_rates() {

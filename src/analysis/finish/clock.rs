@@ -64,7 +64,7 @@ impl Clock {
     /// Nanoseconds between the first and the last frame: the sum of the forward steps between them. `None` for one moment, unknown
     /// times, or a clock that stepped too often, or not as that of another of the interfaces it was seen on.
     pub(crate) fn duration_ns(&self, seen: &Seen, on: u64) -> Option<i64> {
-        if self.is_coarse(seen) {
+        if self.is_coarse(seen) || seen.ends().is_some_and(|ends| was_set(ends.first_time, ends.last_time)) {
             return None;
         }
         if !self.stepped(seen, on) {
@@ -90,6 +90,14 @@ impl Clock {
         };
         (0..u64::BITS).zip(&self.steps).filter(move |(at, _)| on >> at & 1 == 1).map(move |(_, steps)| of(steps))
     }
+}
+
+/// Whether a clock was set between two times: the first is of the years in which clocks begin that were never set, the last is not. What lies
+/// between is no time that went by.
+pub(crate) fn was_set(first: Timestamp, last: Timestamp) -> bool {
+    /// The first moment of 1990. Clocks begin in 1970 (Unix) or 1980 (FAT, GPS).
+    const SET_NS: i64 = 631_152_000 * SECOND_NS;
+    first.ns().zip(last.ns()).is_some_and(|(first, last)| (0..SET_NS).contains(&first) && SET_NS <= last)
 }
 
 /// Whether a time is no whole second.

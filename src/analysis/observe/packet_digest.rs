@@ -25,7 +25,7 @@ pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) 
         let at = (sa.offset as usize).saturating_sub(start);
         digest::mix_octets(begun, bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default())
     } else {
-        digest::packet(begun, bytes, if outer.version == 4 { 20 } else { 40 }, total)
+        digest::packet(begun, bytes, start, if outer.version == 4 { 20 } else { 40 }, total)
     }
 }
 

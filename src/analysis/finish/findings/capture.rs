@@ -3,7 +3,8 @@
 mod holes;
 pub(super) mod numbered;
 
-use super::super::time::duration;
+use super::super::clock::was_set;
+use super::super::time::{duration, rfc3339};
 use super::{CaptureFacts, Draft, Tap, percent, plural};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::listed::Listed;
@@ -57,6 +58,7 @@ pub(crate) fn add_tap(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Set
     }
     add_clock_back(findings, tap);
     add_order(findings, tap);
+    add_clock_set(findings, tap);
     holes::add(findings, tap, settings.hole_ns, report);
     if !tap.assumed.is_empty() {
         let (count, evidence) = (tap.assumed.len() as u64, format!("{}.", tap.assumed.join(". ")));
@@ -84,6 +86,22 @@ fn add_clock_back(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
                 .listed(tap, &backward, "earlier than the frame before it")
                 .done(),
         );
+    }
+}
+
+/// A clock that began in 1970 and was set.
+fn add_clock_set(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let times = tap.stream.captures().iter().filter_map(|capture| capture.times);
+    let Some((first, last)) = times.reduce(|own, next| (own.0.min(next.0), own.1.max(next.1))) else { return };
+    if was_set(first, last) {
+        let day = |time| rfc3339(time).map_or_else(String::new, |text| text.chars().take(10).collect());
+        let evidence = format!(
+            "Times run from {} to {}: the clock was set while the capture ran, or frames bear a wrong time. How much time went by is not known: \
+             what spans the moment has no rates.",
+            day(first),
+            day(last)
+        );
+        findings.push(Draft::new("capture-clock-set", evidence).at(tap).count(1).done());
     }
 }
 

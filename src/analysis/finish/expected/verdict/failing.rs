@@ -2,7 +2,7 @@
 
 use super::super::super::findings::{percent, plural};
 use super::{Judged, Key, Verdict, of};
-use crate::keys::Hint;
+use crate::keys::{Hint, MAX_HIGH_HALVES};
 use crate::model::Protocol;
 use crate::transform::algorithm::integrity::INTEGRITIES;
 
@@ -46,8 +46,16 @@ impl Judged<'_> {
         } else {
             ", or the integrity algorithm is another with an ICV of the same length"
         };
+        // The high half is not on the wire, and not all are tried.
+        let half = if idle.iter().any(|key| key.lock.is_extended()) {
+            format!(
+                ", or their numbers are further than those of the display ({MAX_HIGH_HALVES} high halves from 0 on were tried, too)"
+            )
+        } else {
+            String::new()
+        };
         let evidence = format!(
-            "None of {} verifies under the key of {}. The lengths fit the transform: the key is wrong{other}.{}",
+            "None of {} verifies under the key of {}. The lengths fit the transform: the key is wrong{other}{half}.{}",
             self.all(),
             of(&idle),
             decrypts.unwrap_or_default()
