@@ -68,6 +68,11 @@ impl Clock {
         }
     }
 
+    /// Nanoseconds of a tick, and those of zero after the epoch, where both are whole numbers.
+    pub(crate) fn whole_ns(&self) -> Option<(u64, i64)> {
+        (self.multiplier != 0).then_some((self.multiplier, self.offset_ns))
+    }
+
     /// The moment of `ticks`, truncated to the nanosecond; unknown where nanoseconds since the epoch do not fit 64 bits.
     #[inline]
     pub(crate) fn time(&self, ticks: u64) -> Timestamp {

@@ -4,6 +4,7 @@ mod blocks;
 mod packets;
 mod raw;
 mod section;
+mod usual;
 mod walker;
 
 pub(crate) use blocks::{

@@ -7,6 +7,7 @@ use super::blocks::{
     ENHANCED_PACKET, PACKET, PACKET_HEADER, SECTION_HEADER, SIMPLE_HEADER, SIMPLE_PACKET, TRAILER, fcs_of_flags, padded,
 };
 use super::section::Section;
+use super::usual::Reading;
 use crate::model::{CaptureId, FramePos, Timestamp};
 
 /// Iterates over the frames of checked blocks, following the sections they belong to.
@@ -17,6 +18,8 @@ pub(crate) struct Packets<'a> {
     later: std::slice::Iter<'a, Arc<Section>>,
     capture: CaptureId,
     number: u64,
+    /// Of the interface of the last packet.
+    usual: Reading,
 }
 
 impl Section {
@@ -35,16 +38,16 @@ impl<'a> Packets<'a> {
     /// one more for every section header in `bytes`; `None` where it is empty.
     pub(crate) fn new(bytes: &'a [u8], sections: &'a [Arc<Section>], capture: CaptureId, number: u64) -> Option<Self> {
         let mut later = sections.iter();
-        Some(Self { rest: bytes, section: later.next()?, later, capture, number })
+        Some(Self { rest: bytes, section: later.next()?, later, capture, number, usual: Reading::NONE })
     }
 
-    #[inline(always)]
     fn packet(&mut self, block: &'a [u8], enhanced: bool) -> Option<Frame<'a>> {
         let order = self.section.order;
         // One bounds check for all fields.
         let header = block.first_chunk::<PACKET_HEADER>()?;
         let id = if enhanced { order.u32_at(header, 8)? } else { u32::from(order.u16_at(header, 8)?) };
         let interface = self.section.interfaces.get(id as usize)?;
+        self.usual = Reading::of(self.section, id);
         let ticks = u64::from(order.u32_at(header, 12)?) << 32 | u64::from(order.u32_at(header, 16)?);
         let (captured, original) = (order.u32_at(header, 20)? as usize, order.u32_at(header, 24)?);
         let data = block.get(PACKET_HEADER..PACKET_HEADER + captured)?;
@@ -94,8 +97,21 @@ impl<'a> Packets<'a> {
 impl<'a> Iterator for Packets<'a> {
     type Item = Frame<'a>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Frame<'a>> {
+        if let Some((frame, rest)) = self.usual.packet(self.rest, FramePos::new(self.capture, self.number)) {
+            self.rest = rest;
+            self.number += 1;
+            return Some(frame);
+        }
+        self.any()
+    }
+}
+
+impl<'a> Packets<'a> {
+    /// The next frame, of whatever kind its block is.
+    #[inline(never)]
+    fn any(&mut self) -> Option<Frame<'a>> {
         loop {
             let rest = self.rest;
             let header = rest.first_chunk::<8>()?;
@@ -103,6 +119,7 @@ impl<'a> Iterator for Packets<'a> {
             if kind == SECTION_HEADER {
                 // A section header's length is in the byte order of the section that it begins.
                 self.section = self.later.next()?;
+                self.usual = Reading::NONE;
             }
             let length = self.section.order.u32_at(header, 4)?;
             let (block, rest) = rest.split_at_checked(padded(length as usize))?;

@@ -10,6 +10,7 @@ use super::blocks::{
     SKIPPED, STATISTICS, TRAILER, padded, section_order,
 };
 use super::section::{Interface, Section};
+use super::usual;
 use crate::capture::span::walk::{End, Walked};
 use crate::model::{Damage, DamageKind};
 
@@ -69,6 +70,9 @@ impl Walker {
         let (mut at, mut frames) = (0_usize, 0_u64);
         let end = loop {
             let rest = bytes.get(at..).unwrap_or_default();
+            let (passed, usual) = if self.number.is_some() { usual::walk(&self.section, rest) } else { (0, 0) };
+            (at, frames) = (at + passed, frames + usual);
+            let rest = rest.get(passed..).unwrap_or_default();
             let block = match self.block(rest) {
                 Ok(block) => block,
                 Err(end) => break end,

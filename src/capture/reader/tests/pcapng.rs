@@ -160,3 +160,58 @@ fn block_lengths_without_their_padding_are_read() {
     let (seen, info) = read(&bytes);
     assert_eq!((seen.len(), seen[1].data.as_slice(), info.damage), (2, &b"abcde"[..], None));
 }
+
+/// A file of blocks that a small generator picks: packets of described, damaged and unknown interfaces, whole and lying, with options and without.
+fn picked(pen: Pen, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = move |n: u64| {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n
+    };
+    let mut out = [
+        pen.section(&[]),
+        pen.interface(1, 64, &[]),
+        pen.interface(101, 0, &[pen.option(9, &[9]), pen.option(14, &pen.u64(7))].concat()),
+        pen.interface(1, 0, &pen.option(9, &[0x80 | 20])),
+        pen.interface(1, 0, &pen.option(13, &[4])),
+    ]
+    .concat();
+    for n in 0..60 {
+        let (id, size) = (below(5) as u32, below(90) as usize);
+        let data = vec![n as u8; size];
+        let ticks = if below(20) == 0 { u64::MAX - below(9) } else { 1_000_000 + n };
+        let options = if below(4) == 0 { pen.option(2, &pen.u32(0x80)) } else { Vec::new() };
+        let id = if below(3) > 0 { 0 } else { id };
+        let mut block = match below(14) {
+            0 => pen.lying_packet(id, ticks, size as u32 + below(200) as u32, &data, &[]),
+            1 => pen.block(3, &[&pen.u32(size as u32)[..], &data].concat()),
+            2 => pen.block(0x0bad, &data),
+            3 => pen.section(&[]),
+            4 => pen.interface(1, 0, &[]),
+            _ => pen.packet(id, ticks, &data, &options),
+        };
+        if below(60) == 0 {
+            let end = block.len() - 4;
+            block[end..].copy_from_slice(&pen.u32(12));
+        }
+        out.extend(block);
+    }
+    out
+}
+
+/// Blocks of the usual kind have a way of their own, in files whose octet of least weight comes first; others have none.
+#[test]
+fn the_short_way_reads_what_the_long_one_reads() {
+    let (mut damaged, mut frames) = (0, 0);
+    for seed in 1..=400 {
+        let ((short, info), (long, told)) = (read(&picked(LE, seed)), read(&picked(BE, seed)));
+        assert_eq!(short, long, "seed {seed}");
+        assert_eq!(info.damage, told.damage, "seed {seed}");
+        assert_eq!((info.frames, info.unread_options), (told.frames, told.unread_options), "seed {seed}");
+        damaged += usize::from(info.damage.is_some());
+        frames += info.frames;
+    }
+    assert!(damaged > 100 && frames > 4_000, "{damaged} {frames}");
+}
