@@ -23,8 +23,11 @@ const UDP_BYTES: usize = 8;
 const IPV6_BYTES: usize = 40;
 const ESP_BYTES: usize = 8;
 /// Where a frame without tag says what its IPv4 packet carries.
-const UDP_AT: usize = ETHERNET + 9;
+const PROTOCOL_AT: usize = ETHERNET + 9;
 const UDP: u8 = 17;
+const ESP: u8 = 50;
+const AH: u8 = 51;
+const IPV4: u8 = 4;
 /// Payload octets that must have been captured.
 const LEAST: usize = 16;
 /// The octets that a glance reads: those of a frame without tag, or what follows its first four.
@@ -94,21 +97,53 @@ pub fn glance(frame: &Frame<'_>) -> Option<Glance> {
 /// [`is_opaque`] answers it.
 #[inline]
 fn first_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
-    usual_look(frame).or_else(|| further_look(frame)).filter(|(glance, _)| glance.form.is_sound())
+    kind_look::<PLAIN>(frame).or_else(|| any_look(frame)).filter(|(glance, _)| glance.form.is_sound())
 }
 
-/// The first look at a frame of the most usual kind: ESP in IPv4, without a tag. Whether its form [is sound](Form::is_sound) is left to be asked: of
-/// forms that are equal, for one of them.
+/// Kinds of frames that streams are made of, each with a look of its own: ESP in IPv4 without a tag, behind one, in UDP without a tag, in IPv6 without
+/// a tag; and what has an [outline](super::outline()) in IPv4 without a tag, which has no glance.
+pub(crate) const PLAIN: u8 = 0;
+pub(crate) const TAGGED: u8 = 1;
+pub(crate) const IN_UDP: u8 = 2;
+pub(crate) const IN_IPV6: u8 = 3;
+pub(crate) const OUTLINED: u8 = 4;
+const OTHER: u8 = 5;
+
+/// The kind of which a frame is, if it is of any: by its EtherTypes, and what an IPv4 packet without a tag carries.
+#[inline]
+pub(crate) fn kind_of(frame: &Frame<'_>) -> u8 {
+    match frame.data.get(12..ETHERNET + TAG) {
+        Some([0x08, 0x00, ..]) => match frame.data.get(PROTOCOL_AT) {
+            Some(&UDP) => IN_UDP,
+            Some(&(AH | IPV4)) => OUTLINED,
+            Some(&ESP) => PLAIN,
+            _ => OTHER,
+        },
+        Some([0x86, 0xdd, ..]) => IN_IPV6,
+        Some([0x81, 0x00, _, _, 0x08, 0x00]) => TAGGED,
+        _ => OTHER,
+    }
+}
+
+/// The first look at a frame of a kind; `None` where it is none of it. Whether its form [is sound](Form::is_sound) is left to be asked: of forms
+/// that are equal, for one of them.
 #[inline(always)]
-pub(crate) fn usual_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
-    look_at::<ETHERNET>(frame)
+pub(crate) fn kind_look<const KIND: u8>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
+    match KIND {
+        TAGGED => look_at::<{ ETHERNET + TAG }>(frame),
+        IN_UDP => look_in_udp(frame, ETHERNET),
+        IN_IPV6 => look_in_ipv6::<ETHERNET>(frame),
+        OUTLINED => None,
+        _ => look_at::<ETHERNET>(frame),
+    }
 }
 
-/// The first look at a frame of another kind; again the form may be unsound.
-pub(crate) fn further_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
+/// The first look at a frame of any kind; again the form may be unsound.
+#[inline(never)]
+pub(crate) fn any_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
     match frame.data.get(12..14)? {
-        [0x08, 0x00] if frame.data.get(UDP_AT) == Some(&UDP) => look_in_udp(frame, ETHERNET),
-        [0x08, 0x00] => None,
+        [0x08, 0x00] if frame.data.get(PROTOCOL_AT) == Some(&UDP) => kind_look::<IN_UDP>(frame),
+        [0x08, 0x00] => kind_look::<PLAIN>(frame),
         _ => look_otherwise(frame),
     }
 }
@@ -116,11 +151,11 @@ pub(crate) fn further_look(frame: &Frame<'_>) -> Option<(Glance, bool)> {
 /// Looks at a frame that is not IPv4 without a tag.
 #[inline(never)]
 fn look_otherwise(frame: &Frame<'_>) -> Option<(Glance, bool)> {
-    const TAGGED: usize = ETHERNET + TAG;
-    match frame.data.get(12..TAGGED)? {
-        [0x86, 0xdd, ..] => look_in_ipv6::<ETHERNET>(frame),
-        [0x81, 0x00, _, _, 0x08, 0x00] => look_at::<TAGGED>(frame).or_else(|| look_in_udp(frame, TAGGED)),
-        [0x81, 0x00, _, _, 0x86, 0xdd] => look_in_ipv6::<TAGGED>(frame),
+    const BEHIND_TAG: usize = ETHERNET + TAG;
+    match frame.data.get(12..BEHIND_TAG)? {
+        [0x86, 0xdd, ..] => kind_look::<IN_IPV6>(frame),
+        [0x81, 0x00, _, _, 0x08, 0x00] => kind_look::<TAGGED>(frame).or_else(|| look_in_udp(frame, BEHIND_TAG)),
+        [0x81, 0x00, _, _, 0x86, 0xdd] => look_in_ipv6::<BEHIND_TAG>(frame),
         _ => None,
     }
 }
@@ -148,7 +183,7 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
 }
 
 /// Looks at a frame whose IPv4 packet begins at `ip_at`, with UDP on the port of NAT traversal.
-#[inline(never)]
+#[inline(always)]
 fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
     let data = frame.data;
     let head: &[u8; IPV4_BYTES + UDP_BYTES + ESP_BYTES + LEAST] = data.get(ip_at..)?.first_chunk()?;

@@ -31,7 +31,10 @@ mod walk;
 pub(crate) use crate::dissect::ipsec::null::NULL_LENGTH_BITS;
 pub use crate::dissect::ipsec::null::{NULL_DECISIVE, NULL_ICVS, NULL_IVS};
 pub use glance::{Form, Glance, glance};
-pub(crate) use glance::{addresses_word, behind_esp, further_look, ipv6_ends, is_opaque, usual_look};
+pub(crate) use glance::{
+    IN_IPV6, IN_UDP, OUTLINED, PLAIN, TAGGED, addresses_word, any_look, behind_esp, ipv6_ends, is_opaque, kind_look,
+    kind_of,
+};
 pub use layer::LayerKind;
 pub use name::stack_name;
 pub(crate) use outline::{Outline, outline};

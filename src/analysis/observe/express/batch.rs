@@ -9,7 +9,7 @@ use super::lane::EspLane;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::traffic::copies::CopyWindow;
 use crate::capture::Frame;
-use crate::dissect::{Form, Glance, further_look, is_opaque, usual_look};
+use crate::dissect::{Form, Glance, IN_IPV6, IN_UDP, OUTLINED, PLAIN, TAGGED, any_look, is_opaque, kind_look, kind_of};
 use crate::model::{FramePos, Timestamp};
 
 /// Frames of a batch: as many as a word has bits.
@@ -86,31 +86,46 @@ impl<'a> Brief<'a> {
 impl Express {
     /// Takes a first look at the frames of a batch, of which one is `like`: a bit for each whose payload may lie in clear, so that
     /// [`Express::doubt`] must be asked about it. Asked about together, these cost no branch here.
-    #[inline(never)]
     pub(in crate::analysis) fn look<'a>(&self, like: &Frame<'a>, briefs: &mut [Brief<'a>]) -> u64 {
+        // Where there is one of a kind, there are many: each kind has a loop of its own.
+        match kind_of(like) {
+            TAGGED => self.look_for::<TAGGED>(like, briefs),
+            IN_UDP => self.look_for::<IN_UDP>(like, briefs),
+            IN_IPV6 => self.look_for::<IN_IPV6>(like, briefs),
+            OUTLINED => self.look_for::<OUTLINED>(like, briefs),
+            _ => self.look_for::<PLAIN>(like, briefs),
+        }
+    }
+
+    #[inline(never)]
+    fn look_for<'a, const KIND: u8>(&self, like: &Frame<'a>, briefs: &mut [Brief<'a>]) -> u64 {
         let like = *like;
         let mut doubtful = 0;
         for (at, brief) in (0..BATCH).zip(briefs) {
-            doubtful |= u64::from(self.look_at(brief.frame(&like), brief)) << at;
+            doubtful |= u64::from(self.look_at::<KIND>(brief.frame(&like), brief)) << at;
         }
         doubtful
     }
 
     #[inline(always)]
-    fn look_at(&self, frame: Frame<'_>, brief: &mut Brief<'_>) -> bool {
+    fn look_at<const KIND: u8>(&self, frame: Frame<'_>, brief: &mut Brief<'_>) -> bool {
         // What most captures consist of is looked at here, so that nothing of the glance is written anywhere but into the brief.
-        if let Some((glance, doubt)) = usual_look(&frame) {
-            brief.note(&glance, self.find(&glance, frame.data));
+        if let Some((glance, doubt)) = kind_look::<KIND>(&frame) {
+            let found =
+                if KIND == IN_IPV6 { self.find_ipv6(&glance, frame.data) } else { self.find(&glance, frame.data) };
+            brief.note(&glance, found);
             return doubt;
         }
         // A copy: what is handed on by reference would be kept in memory for all.
-        self.look_further(&{ frame }, brief)
+        self.look_further::<KIND>(&{ frame }, brief)
     }
 
-    /// Looks at a frame that is not of the most usual kind.
+    /// Looks at a frame at which the look of the batch's kind has seen nothing.
     #[inline(never)]
-    fn look_further(&self, frame: &Frame<'_>, brief: &mut Brief<'_>) -> bool {
-        let Some((glance, doubt)) = further_look(frame) else {
+    fn look_further<const KIND: u8>(&self, frame: &Frame<'_>, brief: &mut Brief<'_>) -> bool {
+        // Behind a tag there may be UDP; another look of the same kind sees nothing either.
+        let is_other = KIND == TAGGED || kind_of(frame) != KIND;
+        let Some((glance, doubt)) = is_other.then(|| any_look(frame)).flatten() else {
             brief.form = NO_GLANCE;
             self.look_inside(frame, brief);
             return false;

@@ -110,6 +110,16 @@ impl Express {
         }
     }
 
+    /// The same of a frame of IPv6.
+    #[inline(always)]
+    fn find_ipv6(&self, glance: &Glance, data: &[u8]) -> u32 {
+        match self.noted(hash(glance.addresses, glance.spi)) {
+            Some((id, lane)) if lane.is_of(glance) && self.has_ends(id, lane, ipv6_ends(data, glance.form)) => id,
+            Some(_) => self.find_further(&{ *glance }, data),
+            None => NONE,
+        }
+    }
+
     #[inline(never)]
     fn find_further(&self, glance: &Glance, data: &[u8]) -> u32 {
         let ends = if glance.form.is_ipv6() { ipv6_ends(data, glance.form) } else { None };
