@@ -135,6 +135,11 @@ impl Keyring {
     fn esp(&mut self, frame: &Frame<'_>, stack: &Stack, header: &SaHeader, sa: &SaKey) -> Option<Attempt> {
         let Self { locks, memory, unlocked, plain, .. } = self;
         let known = unlocked.stack().unwrap_or(stack);
+        // The end of a sliced frame is not the packet's.
+        if stack.flags.sliced {
+            let own = locks.of(sa).any(|candidate| candidate.own);
+            return own.then(|| Attempt::unchecked(Unchecked::Cut));
+        }
         if known.ips.iter().take(usize::from(header.ip) + 1).any(IpHeader::is_fragment) {
             let own = locks.of(sa).any(|candidate| candidate.own);
             return own.then(|| Attempt::unchecked(Unchecked::Fragment));
@@ -148,6 +153,9 @@ impl Keyring {
     /// Tries the keys of an AH packet.
     fn ah(&mut self, frame: &Frame<'_>, stack: &Stack, header: &SaHeader, ip: &IpHeader, sa: &SaKey) -> Attempt {
         let Self { locks, memory, unlocked, rebuilt, .. } = self;
+        if stack.flags.sliced {
+            return Attempt::unchecked(Unchecked::Cut);
+        }
         let packet = if header.offset == ip.offset + ip.header_bytes {
             let octets = if unlocked.stack().is_some() { unlocked.octets() } else { frame.data };
             octets.get(ip.offset as usize..).unwrap_or_default()

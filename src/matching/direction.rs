@@ -15,6 +15,8 @@ pub(super) struct Found<'l> {
     pub(super) losses: &'l Losses,
     /// Numbers that the tunnel's tap did not see.
     pub(super) missing: u64,
+    /// It did not see others in a silence, which may have been a hole in its capture or an outage.
+    pub(super) unseen: bool,
     /// Plaintext packets without counterpart that may be its own.
     pub(super) around: u64,
     pub(super) open: Option<Undetermined>,
@@ -39,7 +41,7 @@ pub(super) fn direction(
         TunnelKey::Sa(key) => (key.src, key.dst),
         TunnelKey::Bare(_, src, dst) => (src, dst),
     };
-    let Found { losses, missing, around, open, counted, doubted, guessed, at } = found;
+    let Found { losses, missing, unseen, around, open, counted, doubted, guessed, at } = found;
     let missed = losses.missed.get(&at).copied().unwrap_or(0);
     let paired = sa.matched > 0;
     let lost = match sa.encapsulated {
@@ -57,7 +59,9 @@ pub(super) fn direction(
         (paired && !doubted).then(|| lost as f64 * 100.0 / (sa.matched + lost) as f64)
     };
     let (before, behind, ends) = match sa.encapsulated.filter(|_| !guessed) {
-        Some(false) => (Some(missing), (paired && !doubted).then_some(lost), losses.behind(at, None, None).0),
+        Some(false) => {
+            ((!unseen).then_some(missing), (paired && !doubted).then_some(lost), losses.behind(at, None, None).0)
+        }
         Some(true) => {
             let before = (paired && !doubted).then_some(lost);
             let (ends, behind) = losses.behind(at, None, before);

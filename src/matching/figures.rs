@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
-use self::outside::{is_unseen, outside};
+use self::outside::{open_by_answers, outside, undetermined};
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::direction::{Found, direction};
@@ -19,7 +19,7 @@ use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::tally::{Pads, SaTally, frame};
 use crate::matching::occurrences::NamedFrames;
-use crate::matching::packets::flows::{Flow, Flows};
+use crate::matching::packets::flows::Flows;
 use crate::matching::packets::ledger::Lost;
 use crate::matching::packets::progress::Progress;
 use crate::model::pairs::{self, ByBasis, Direction, Ends, LossPlace, Padding, PaddingExample, PairBasis, Pairs};
@@ -100,7 +100,7 @@ impl Matcher {
         let (mut directions, mut sizes) = (Vec::new(), Vec::new());
         let left = self.left_over(&doubt);
         let (mut order_lost, mut order_found) = (false, false);
-        let mut doubtful: BTreeSet<u32> = BTreeSet::new();
+        let (mut doubtful, mut by_few, blocked) = (BTreeSet::<u32>::new(), BTreeSet::new(), self.blocked(&flows));
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
         for at in order.iter().copied() {
@@ -116,13 +116,17 @@ impl Matcher {
             if doubted {
                 doubtful.insert(at as u32);
             }
-            let silent = reason.or_else(|| doubt.of(at as u32, &losses));
+            let blocked = blocked.get(&(at as u32)).map(|packets| open_by_answers(*packets));
+            let doubted = doubted || blocked.is_some();
+            let silent = reason.or_else(|| doubt.of(at as u32, &losses)).or(blocked);
             let known = self.known(at, sa, &losses, &catalogue);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
             let guessed = sa.is_by_order() && self.is_way_doubted(at as u32, sa, doubted, &clock);
             let open = open.or(silent);
             let around = self.left_around(at as u32, sa, &losses);
-            let found = Found { losses: &losses, missing, around, open, counted, doubted, guessed, at: at as u32 };
+            let found =
+                Found { losses: &losses, missing, unseen, around, open, counted, doubted, guessed, at: at as u32 };
+            by_few.extend(sa.times.moves_with(&sa.guesses).then_some(directions.len()));
             directions.push(direction(sa, found, &clock, &self.settings, step, &known));
             sizes.extend(size_rows(sa, at as u32, &losses, &known, doubted));
         }
@@ -133,16 +137,12 @@ impl Matcher {
             leave_open(impossible, &pairs, &mut directions, (&mut sizes, &mut bins));
         }
         let ends = ends::against(self.ends(&losses, step), &mut directions);
-        without_guesses(&mut directions, (&mut sizes, &mut bins));
+        without_guesses(&mut directions, &by_few, (&mut sizes, &mut bins));
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = if order_lost { u64::MAX } else { self.unexplained() };
         let unseen = self.unseen_ways(&flows);
-        let open = |id: u32, flow: &Flow| {
-            flow.may_be_in(unexplained) || is_unseen(&flows, id, flow, &unseen) || flows.is_sparse(id)
-        };
-        let unknown = flows.iter().filter(|(id, flow)| flow.aside == 0 && !flows.is_selected(*id) && open(*id, flow));
-        pairs.undetermined_plain += unknown.map(|(_, flow)| flow.unmatched).sum::<u64>();
+        pairs.undetermined_plain += undetermined(&flows, unexplained, &unseen);
         let (outside, outside_plain, more_outside) = outside(&flows, unexplained, &unseen);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
@@ -343,10 +343,17 @@ fn leave_open(
     }
 }
 
-/// Takes away latencies of directions whose pairs are guesses.
-fn without_guesses(directions: &mut [Direction], (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin])) {
-    for (at, direction) in directions.iter_mut().enumerate().filter(|(_, own)| own.is_guesswork()) {
-        direction.without_latency(if direction.basis == Some(PairBasis::Order) {
+/// Takes away latencies of directions whose pairs are guesses, and of those of which the timed pairs are others than all.
+fn without_guesses(
+    directions: &mut [Direction],
+    by_few: &BTreeSet<usize>,
+    (sizes, bins): (&mut [pairs::Size], &mut [pairs::SpreadBin]),
+) {
+    let is_open = |(at, own): &(usize, &mut Direction)| own.is_guesswork() || by_few.contains(at);
+    for (at, direction) in directions.iter_mut().enumerate().filter(is_open) {
+        direction.without_latency(if !direction.is_guesswork() {
+            "the pairs that are sure are the quick ones: of packets that wait together it is not known which is which"
+        } else if direction.basis == Some(PairBasis::Order) {
             "pairs may be others: the order of the packets was lost at times"
         } else {
             "most of the pairs are guesses: their packets are equal to others"

@@ -162,3 +162,45 @@ fn a_tunnel_tap_that_shows_one_direction_makes_nothing_outside() {
         assert!(number(&report, "pairs.undetermined_plain") > 1_400, "{gateway}: {}", report["pairs"]);
     }
 }
+
+/// A gateway that drops what one host sends, whose answers come out of the tunnel (one-way audio): these packets do not go elsewhere for certain, and
+/// that nothing was lost is not known.
+#[test]
+fn flows_whose_answers_come_out_of_the_tunnel_are_not_outside() {
+    let dir = scratch("matching-rates-blocked");
+    let (mut plain, tunnel, truth) = load(4_000, 400_000, false);
+    let is_forth = |frame: &Out| frame.data[26..30] == HOSTS[0].octets();
+    let mut blocked = std::collections::BTreeSet::new();
+    for (frame, place) in plain.iter_mut().zip(1_u64..).filter(|(_, place)| place % 4 == 0) {
+        let forth = is_forth(frame);
+        let ends = if forth { OTHER_HOSTS } else { [OTHER_HOSTS[1], OTHER_HOSTS[0]] };
+        frame.data[26..30].copy_from_slice(&ends[0].octets());
+        frame.data[30..34].copy_from_slice(&ends[1].octets());
+        if forth {
+            blocked.insert(place);
+        }
+    }
+    let mut number_forth = 0_u32;
+    let mut passed = Vec::new();
+    for (mut frame, place) in tunnel.into_iter().zip(1_u64..) {
+        if blocked.contains(&truth[&place]) {
+            continue;
+        }
+        if frame.data[26..30] == R1.octets() {
+            number_forth += 1;
+            frame.data[38..42].copy_from_slice(&number_forth.to_be_bytes());
+        }
+        passed.push(frame);
+    }
+    let file = |name: &str, frames: &[Out]| write_file(&dir, name, &pcap(frames, ETHERNET, Order::Little, Step::Nano));
+    let report = json(&file("plain.pcap", &plain), &file("tunnel.pcap", &passed), &[]);
+    assert!(number(&report, "pairs.matched") > 3_000, "{}", report["pairs"]);
+    assert!(items(&report, "outside").is_empty(), "{}", report["outside"]);
+    assert_eq!(number(&report, "pairs.undetermined_plain"), blocked.len() as u64, "{}", report["pairs"]);
+    let forth =
+        items(&report, "directions").iter().find(|own| text(own, "way") == "encapsulated").expect("it is there");
+    assert!(forth["loss_pct"].is_null() && forth["lost_before_tunnel"].is_null(), "{forth:#}");
+    assert!(text(forth, "undetermined.reason").contains("come"), "{forth:#}");
+    let back = items(&report, "directions").iter().find(|own| text(own, "way") == "decapsulated").expect("it is there");
+    assert_eq!(number(back, "lost_before_tunnel"), 0);
+}

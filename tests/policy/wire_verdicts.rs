@@ -366,7 +366,11 @@ fn few_packets_cut_packets_and_damaged_packets_accuse_no_key() {
     damaged[10][60] ^= 4;
     let findings = check("damaged", &given, damaged);
     errors(&findings, &["icv-invalid"]);
-    says(&findings, "icv-invalid", "the key is right, and these packets were changed");
+    says(
+        &findings,
+        "icv-invalid",
+        "these packets were changed between their sender and this TAP, forged, or made with another key",
+    );
     absent(&findings, "config-key-mismatch");
     // Cut by the snapshot length.
     let frames: Vec<Out> = (1..=20)
@@ -566,4 +570,51 @@ fn the_laboratory_with_two_sources_has_no_false_errors() {
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(runs >= 50, "{runs} scenarios");
+}
+
+/// A TAP cuts frames and states the shorter length: what is missing of a packet changed nothing in it.
+#[test]
+fn frames_that_a_tap_slices_accuse_no_key() {
+    let (there, back) = (Sender::there(), Sender::back());
+    let configs = [host("r1", &[&there, &back])];
+    for every in [1, 3] {
+        let mut frames = both(&[&there, &back]);
+        frames.iter_mut().step_by(every).for_each(|frame| frame.truncate(96));
+        let findings = check("sliced", &[&configs[0]], frames);
+        absent(&findings, "icv-invalid");
+        errors(&findings, &[]);
+    }
+}
+
+/// Nothing is encrypted that should be: that is said, and no key is wrong.
+#[test]
+fn packets_in_clear_under_a_right_authentication_key_accuse_no_encryption_key() {
+    let (there, back) = (Sender::there(), Sender::back());
+    let clear = |one: &Sender, n: u32| {
+        let (from, to) = if one.src == R1 { (HOST_A, HOST_B) } else { (HOST_B, HOST_A) };
+        let inner = build::ipv4(from, to, 17, n as u16, &[0x55; 30]).split_off(14);
+        let mut packet = [&one.spi.to_be_bytes()[..], &n.to_be_bytes(), &inner, &[0, 4]].concat();
+        packet.extend(one.icv(&packet));
+        build::ipv4(one.src, one.dst, 50, n as u16, &packet)
+    };
+    let frames = (1..=60).flat_map(|n| [clear(&there, n), clear(&back, n)]).collect();
+    let findings = check("in-clear", &[&host("r1", &[&there, &back])], frames);
+    absent(&findings, "config-key-mismatch");
+    says(&findings, "transform-mismatch", "in clear (ESP-NULL)");
+}
+
+/// Tunnels with numbers that count on: the list has one that is idle, and the wire has another one, both ways. Nobody has mistyped both numbers of
+/// two routers that agree. One number alone is mistyped.
+#[test]
+fn numbers_that_both_ends_agree_in_are_not_mistyped() {
+    let number = |one: Sender, spi: u32| Sender { spi, ..one };
+    let (idle_there, idle_back) = (number(Sender::there(), 5_003), number(Sender::back(), 5_004));
+    let (there, back) = (number(Sender::there(), 5_001), number(Sender::back(), 5_002));
+    let list = [row(&idle_there, "192.168.1.1", "192.168.1.2"), row(&idle_back, "192.168.1.2", "192.168.1.1")].concat();
+    let findings = check("agreed", &[&list], both(&[&there, &back]));
+    absent(&findings, "spi-mistyped");
+    errors(&findings, &[]);
+    says(&findings, "spi-unexpected", "the two ends agree with each other");
+    let findings = check("mistyped", &[&list], both(&[&there, &idle_back]));
+    says(&findings, "spi-mistyped", "5003");
 }

@@ -217,8 +217,11 @@ fn inner_packet(stack: &Stack, outer: &IpHeader) -> Option<(u8, u32)> {
     if stack.stop.is_some_and(|stop| tunnels(stop.layer) && !matches!(stop.cause, StopCause::Unknown { .. })) {
         return None;
     }
-    // Behind a tunnel's header, what is in the tunnel was not reached, or is no IP packet.
-    if stack.costs.behind_ip() > u32::from(stack.costs.ah) {
+    // Behind a tunnel's header, what is in the tunnel was not reached, or is no IP packet. UDP around decrypted ESP is none.
+    let in_udp =
+        stack.sas.first().is_some_and(|sa| sa.encapsulation == Encapsulation::Udp && stack.opened(sa).is_some());
+    let nat_t = if in_udp { u32::from(stack.costs.udp) } else { 0 };
+    if stack.costs.behind_ip() > u32::from(stack.costs.ah) + nat_t {
         return None;
     }
     // AH in transport mode hides nothing: the packet without its AH headers is the inner packet (RFC 4302 section 3.1.1).

@@ -1,13 +1,13 @@
 //! Plaintext traffic that does not go through the tunnel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::matching::limits::MAX_OUTSIDE;
 use crate::matching::measure::tally::SaTally;
 use crate::matching::packets::flows::{Flow, FlowId, Flows};
 use crate::matching::{Matcher, TunnelKey};
 use crate::model::Address;
-use crate::model::pairs::Outside;
+use crate::model::pairs::{Outside, Undetermined};
 
 impl Matcher {
     /// Addresses of packets whose answers go through a tunnel of which this direction was never seen: a tap that shows one direction only, and a
@@ -28,10 +28,75 @@ impl Matcher {
     }
 }
 
+impl Matcher {
+    /// By SA that encapsulates, packets of flows of which it shows none, although their answers come out of the tunnel between its ends.
+    pub(super) fn blocked(&self, flows: &Flows) -> BTreeMap<u32, u64> {
+        let ends = |sa: u32| match self.tally.sas.get(sa as usize)?.key {
+            TunnelKey::Sa(key) => Some((key.src, key.dst)),
+            TunnelKey::Bare(_, src, dst) => Some((src, dst)),
+        };
+        let answered = answered(flows);
+        let mut blocked = BTreeMap::new();
+        for (_, flow, back) in answered {
+            let Some((src, dst)) = self.tally.flow_sa.get(&back).and_then(|sa| ends(*sa)) else { continue };
+            let forth = (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true));
+            for (at, _) in forth.filter(|(at, _)| ends(*at) == Some((dst, src))) {
+                *blocked.entry(at).or_default() += flow.unmatched;
+            }
+        }
+        blocked
+    }
+}
+
+/// Packets of flows that are not in the tunnel, although their answers are.
+pub(super) fn open_by_answers(plain: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{plain} plaintext packets are of flows that are not in the tunnel, although what comes back between the same addresses comes out of \
+             it: they were lost before it, or leave another way"
+        )
+        .into(),
+        decide: "the gateway's policy and its counters for these addresses, or a tap on its other links".into(),
+        missing_numbers: 0,
+    }
+}
+
+/// Flows of which nothing is known but that they are not in the tunnel, each with the flow of its answers, which is.
+fn answered(flows: &Flows) -> Vec<(FlowId, Flow, FlowId)> {
+    /// Packets that make a flow.
+    const ENOUGH: u64 = 6;
+    let by_key = |id: FlowId| flows.key(id).map(|key| (key.src, key.dst, key.protocol));
+    let selected: BTreeMap<_, FlowId> =
+        flows.iter().filter(|(id, _)| flows.is_selected(*id)).filter_map(|(id, _)| Some((by_key(id)?, id))).collect();
+    let lost = flows.iter().filter(|(id, flow)| {
+        !flows.is_selected(*id) && flow.unmatched >= ENOUGH && flow.clear == 0 && flow.refused == 0
+    });
+    lost.filter_map(|(id, flow)| {
+        let (src, dst, protocol) = by_key(id)?;
+        Some((id, flow, *selected.get(&(dst, src, protocol))?))
+    })
+    .collect()
+}
+
 /// Whether a flow belongs to a direction of a tunnel that was never seen, and nothing else says where it went.
-pub(super) fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &BTreeSet<(Address, Address)>) -> bool {
+fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &BTreeSet<(Address, Address)>) -> bool {
     let is_known = flow.matched > 0 || flow.clear > 0;
     !is_known && flows.key(id).is_some_and(|key| unseen.contains(&(key.src, key.dst)))
+}
+
+/// Packets of flows of which is not known whether they are in the tunnel: `unexplained` packets in it may be theirs, their direction was never
+/// seen, few of them were found, or their answers come out of it.
+pub(super) fn undetermined(flows: &Flows, unexplained: u64, unseen: &BTreeSet<(Address, Address)>) -> u64 {
+    let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
+    let is_open = |id: FlowId, flow: &Flow| {
+        answered.contains(&id)
+            || flow.may_be_in(unexplained)
+            || is_unseen(flows, id, flow, unseen)
+            || flows.is_sparse(id)
+    };
+    let unknown = flows.iter().filter(|(id, flow)| flow.aside == 0 && !flows.is_selected(*id) && is_open(*id, flow));
+    unknown.map(|(_, flow)| flow.unmatched).sum()
 }
 
 /// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row. `unexplained`: packets in the tunnel
@@ -42,11 +107,16 @@ pub(super) fn outside(
     unseen: &BTreeSet<(Address, Address)>,
 ) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
+    let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
     let mut all = 0;
     for (id, flow) in flows.iter().filter(|(id, _)| !flows.is_selected(*id)) {
         // What cannot be paired is not known to be outside.
         let is_sparse = flows.is_sparse(id);
-        let is_open = is_sparse || flow.aside > 0 || flow.may_be_in(unexplained) || is_unseen(flows, id, &flow, unseen);
+        let is_open = answered.contains(&id)
+            || is_sparse
+            || flow.aside > 0
+            || flow.may_be_in(unexplained)
+            || is_unseen(flows, id, &flow, unseen);
         let known = if is_open { flow.clear } else { flow.unmatched + flow.clear };
         let guessed = if is_open || unexplained == u64::MAX { 0 } else { flow.matched };
         let packets = known + guessed;

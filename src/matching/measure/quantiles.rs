@@ -89,6 +89,24 @@ impl Quantiles {
         }
     }
 
+    /// Whether quantiles would be others with the times of pairs that are guesses: packets that wait in a queue have others around them, so that it is
+    /// not known which is which, and those that are sure are the quick ones.
+    pub(in crate::matching) fn moves_with(&self, guesses: &Self) -> bool {
+        /// Fewer guesses say nothing.
+        const LEAST: u64 = 4;
+        /// A quantile may be off by one part in so many, and by so much.
+        const PART: u64 = 4;
+        const LEAST_NS: u64 = 20_000;
+        let mut all = self.clone();
+        all.merge(guesses);
+        guesses.count >= LEAST
+            && [0.5, 0.9, 0.99].into_iter().any(|share| {
+                let (own, whole) = (self.at(share), all.at(share));
+                let off = own.abs_diff(whole);
+                off > LEAST_NS && off.saturating_mul(PART) > own.unsigned_abs()
+            })
+    }
+
     /// How many values lie in which range, ranges in order and without gaps between neighbours: from the first figure on, below the second.
     /// A range is at most a sixteenth of its values wide.
     pub(in crate::matching) fn ranges(&self) -> Vec<(i64, i64, u64)> {
@@ -180,6 +198,21 @@ fn middle(bucket: i32) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guesses_that_are_slower_than_the_others_move_the_quantiles() {
+        let of = |count: i64, ns: i64| {
+            let mut times = Quantiles::default();
+            (0..count).for_each(|n| times.add(ns + n * 10));
+            times
+        };
+        let sure = of(970, 80_000);
+        assert!(sure.moves_with(&of(30, 20_000_000)), "a hundredth of all");
+        assert!(!sure.moves_with(&of(30, 80_000)), "like the others");
+        assert!(!sure.moves_with(&of(3, 20_000_000)), "a few");
+        assert!(!sure.moves_with(&Quantiles::default()));
+        assert!(of(200, 80_000).moves_with(&of(800, 5_000_000)), "most of them wait");
+    }
 
     #[test]
     fn a_bucket_is_within_one_part_in_256() {

@@ -2,6 +2,7 @@
 
 mod found;
 mod headers;
+mod pads;
 mod turns;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,6 +12,7 @@ use foldhash::fast::FixedState;
 pub(in crate::matching) use self::found::StrangerSum;
 use self::found::Strangers;
 use self::headers::HeaderRuns;
+pub(in crate::matching) use self::pads::Pads;
 use self::turns::Turns;
 use super::clock::{Basis, Clock, Difference};
 use super::forwarding::last_to_first;
@@ -24,7 +26,7 @@ use crate::matching::packets::mapping::Mapping;
 use crate::matching::packets::prefix::Prefix;
 use crate::matching::spread::TimeSpread;
 use crate::matching::{PairSettings, TunnelKey, id};
-use crate::model::pairs::{EthernetPad, Pair};
+use crate::model::pairs::Pair;
 use crate::model::report::Pattern;
 use crate::model::report::{FrameRef, Name};
 use crate::model::{Address, FramePos, Timestamp};
@@ -37,26 +39,6 @@ const TIMED: f32 = 0.5;
 const STRAY: u64 = 16;
 /// How sure a pair is whose times contradict it.
 const IMPOSSIBLE: f32 = 0.3;
-
-/// Ethernet padding of one side.
-#[derive(Clone, Copy, Default, Debug)]
-pub(in crate::matching) struct Pads(pub(in crate::matching) EthernetPad);
-
-impl Pads {
-    pub(in crate::matching) fn add(&mut self, bytes: u32, pattern: Option<Pattern>) {
-        let Some(pattern) = pattern.filter(|_| bytes > 0) else { return };
-        let pad = &mut self.0;
-        pad.pad_bytes_min = if pad.frames == 0 { bytes } else { pad.pad_bytes_min.min(bytes) };
-        pad.pad_bytes_max = pad.pad_bytes_max.max(bytes);
-        pad.frames += 1;
-        *match pattern {
-            Pattern::Zero => &mut pad.zero,
-            Pattern::Ff => &mut pad.ff,
-            Pattern::Repeated => &mut pad.repeated,
-            Pattern::Other => &mut pad.other,
-        } += 1;
-    }
-}
 
 /// One SA or tunnel.
 #[derive(Clone, Debug)]
@@ -90,6 +72,8 @@ pub(in crate::matching) struct SaTally {
     pub(in crate::matching) src: Option<Prefix>,
     pub(in crate::matching) dst: Option<Prefix>,
     pub(in crate::matching) times: Quantiles,
+    /// The same of pairs by order that are guesses.
+    pub(in crate::matching) guesses: Quantiles,
     /// Of the pairs, those of packets that were left over of both sides, as others overtook them.
     pub(in crate::matching) overtaken: u64,
     /// Of the times, those below 0 that count as 0.
@@ -185,6 +169,7 @@ impl Tally {
             src: None,
             dst: None,
             times: Quantiles::default(),
+            guesses: Quantiles::default(),
             overtaken: 0,
             bounded: 0,
             cut_through: Quantiles::default(),
@@ -316,6 +301,8 @@ impl Tally {
         let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
         let timed_delay = delay.filter(|_| confidence >= TIMED && !impossible);
         let latency = timed_delay.map(|delay| sa.time(delay, packet, &plain, settings));
+        let guess = delay.filter(|_| latency.is_none() && !doubtful && basis == PairBasis::Order);
+        guess.into_iter().for_each(|delay| sa.guesses.add(delay.max(0)));
         sa.confidence += f64::from(confidence);
         sa.ambiguous += u64::from(confidence < SURE);
         sa.guessed += u64::from(confidence < TIMED);

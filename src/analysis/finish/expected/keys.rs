@@ -27,7 +27,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], settings: &Sett
         let mut lengths = None;
         for sa in &tap.sas {
             let Some(keyed) = sa.state.keyed.as_deref() else { continue };
-            let judged = tried.judged(&sa.key, keyed);
+            let judged = tried.judged(&sa.key, keyed).in_clear(sa.null.is_some());
             explain_mismatch(findings, sa, &judged.keys);
             for mut verdict in judged.verdicts() {
                 if verdict.code == "icv-invalid" {

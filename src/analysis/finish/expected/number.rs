@@ -1,23 +1,22 @@
 //! SPIs that nobody expects, and expected SAs that are not there.
 
+mod never_seen;
+
 use std::collections::BTreeSet;
 
 use super::super::findings::{Draft, plural};
 use super::super::tap::{SaView, Tap};
-use super::leak::{ends, tunnel_side};
 use super::translated::Translated;
 use super::{Expected, on_the_wire};
 use crate::analysis::finish::rows::sas::encapsulation;
 use crate::analysis::settings::Settings;
 use crate::model::report::{Finding, Fix, Severity};
-use crate::model::{Address, Encapsulation, Protocol, SaKey, Spi};
+use crate::model::{Encapsulation, Protocol, SaKey, Spi};
 use crate::policy::slip;
 use crate::policy::{Basis, Stated, Way, retyped};
 
 /// SPIs named in an evidence.
 const NAMED: usize = 4;
-/// Expected SAs whose absence is told one by one.
-const LISTED: usize = 100;
 
 pub(super) fn add(
     findings: &mut Vec<Finding>,
@@ -33,7 +32,7 @@ pub(super) fn add(
         let judged = Judge { expected, seen: &seen, tap, sa }.finding(&mut explained);
         findings.extend(judged);
     }
-    add_never_seen(findings, taps, settings, expected, &seen, &explained);
+    never_seen::add(findings, taps, settings, expected, &seen, &explained);
 }
 
 /// One SA of the wire.
@@ -250,6 +249,9 @@ impl Judge<'_, '_, '_> {
         if let Some((_, meant, how)) = slips.first().filter(|(seen, _, _)| !seen) {
             explained.insert(**meant);
             let stated = self.expected.of(meant);
+            if self.is_another_back() {
+                return Some(self.of_another_time(&number, meant, stated));
+            }
             let evidence = format!(
                 "{number}: no configuration has it. Expected is {} ({}; {}), and this is {how}.",
                 meant.spi.0,
@@ -276,6 +278,35 @@ impl Judge<'_, '_, '_> {
             finding.severity = Severity::Warning;
         }
         Some(finding)
+    }
+
+    /// A number that might be mistyped, but for what comes back.
+    fn of_another_time(&self, number: &str, meant: &SaKey, stated: &[&Stated]) -> Finding {
+        let evidence = format!(
+            "{number}: no configuration has it. Expected is {} ({}; {}). What comes back has another number than is expected, too: the two ends \
+             agree with each other, so that neither mistyped one. Their SAs are of another time than what was given, or belong to another \
+             tunnel between them.",
+            meant.spi.0,
+            meant.spi,
+            self.expected.holders(stated)
+        );
+        let mut finding = self.draft("spi-unexpected", evidence, stated, Vec::new());
+        finding.severity = Severity::Warning;
+        finding.cause = OF_ANOTHER_TIME.to_owned();
+        finding
+    }
+
+    /// Whether the wire has an SA of the other direction with a number that nobody states either, in the place of one that is missing.
+    fn is_another_back(&self) -> bool {
+        let key = self.sa.key;
+        let back = |other: &&SaKey| (other.src, other.dst, other.protocol) == (key.dst, key.src, key.protocol);
+        let is_other = |other: &SaKey| {
+            let beside = self.expected.beside(other);
+            let missing = beside.iter().filter(|meant| !self.seen.contains(meant));
+            self.expected.of(other).is_empty()
+                && missing.filter_map(|meant| slip(meant.spi, other.spi)).next().is_some()
+        };
+        self.seen.iter().filter(back).any(is_other)
     }
 
     /// Whether IKE may have put this SA in the place of the one that a display shows: both numbers are as if they were drawn, and none as people choose.
@@ -326,6 +357,10 @@ impl Judge<'_, '_, '_> {
     }
 }
 
+/// Of SAs that both ends have and nobody states.
+const OF_ANOTHER_TIME: &str =
+    "The list or the configuration that was given is older or newer than the SAs, or does not hold this tunnel.";
+
 /// Of numbers that are drawn by chance, fewer than one in 256 is below this. Some gateways count up from such a number: by so few steps from rekeying
 /// to rekeying.
 const DRAWN: u32 = 1 << 24;
@@ -335,64 +370,4 @@ fn named(keys: &[SaKey]) -> String {
     let listed: Vec<String> = keys.iter().take(NAMED).map(|key| format!("{} ({})", key.spi.0, key.spi)).collect();
     let more = keys.len().saturating_sub(NAMED);
     if more > 0 { format!("{} or {more} others", listed.join(", ")) } else { listed.join(" or ") }
-}
-
-fn add_never_seen(
-    findings: &mut Vec<Finding>,
-    taps: &[Tap<'_>],
-    settings: &Settings,
-    expected: &Expected<'_>,
-    seen: &BTreeSet<SaKey>,
-    explained: &BTreeSet<SaKey>,
-) {
-    if taps.iter().all(|tap| tap.stream.totals.sums.ip_frames == 0) {
-        return;
-    }
-    let filtered = |key: &SaKey| {
-        settings.spi.is_some_and(|spi| spi != key.spi)
-            || settings.peer.is_some_and(|peer| peer != key.src && peer != key.dst)
-    };
-    let silent: Vec<(&SaKey, &Vec<&Stated>)> = expected
-        .by_key
-        .iter()
-        .filter(|(key, _)| !seen.contains(key) && !explained.contains(key) && !filtered(key))
-        .filter(|(key, _)| key.protocol != Protocol::IpComp)
-        .collect();
-    let ends = ends(expected.view);
-    if !taps.iter().any(|tap| tunnel_side(tap, &ends)) {
-        // A tester's link, or a tunnel that never was: the capture does not tell which.
-        if let Some((key, stated)) = silent.first() {
-            let evidence = format!(
-                "None of the {} was seen, and nothing else between their ends: this is not the tunnel's link, or there is no tunnel.",
-                plural(silent.len() as u64, "expected SA")
-            );
-            let lines = expected.lines(stated);
-            let draft = Draft::new("sa-never-seen", evidence).of(key.to_string()).count(0).caused_by(lines, Vec::new());
-            findings.push(draft.severity(Severity::Note).done());
-        }
-        return;
-    }
-    let flows = taps.iter().flat_map(|tap| tap.stream.tables.flows.iter());
-    let sources: BTreeSet<Address> =
-        flows.filter(|(_, flow)| !flow.inner).map(|(_, flow)| flow.src).chain(seen.iter().map(|key| key.src)).collect();
-    for (key, stated) in silent.into_iter().take(LISTED) {
-        let quiet = !sources.contains(&key.src);
-        let hidden = key.protocol == Protocol::Ah
-            && on_the_wire(taps).any(|(_, sa)| (sa.key.src, sa.key.dst) == (key.src, key.dst) && sa.is_opaque());
-        let why = if quiet {
-            format!(" Nothing else from {} was seen either.", key.src)
-        } else if hidden {
-            " It may be inside the ESP between the same ends, which hides it.".to_owned()
-        } else {
-            String::new()
-        };
-        let evidence = format!("No packet of it at any tap; it is configured at {}.{why}", expected.holders(stated));
-        let lines = expected.lines(stated);
-        let mut draft = Draft::new("sa-never-seen", evidence).of(key.to_string()).count(0).caused_by(lines, Vec::new());
-        let snapshot = stated.iter().all(|one| one.basis == Basis::InForce && one.authenticator.is_none());
-        if quiet || hidden || snapshot {
-            draft = draft.severity(Severity::Note);
-        }
-        findings.push(draft.done());
-    }
 }

@@ -66,6 +66,8 @@ pub(super) struct Judged<'t> {
     sa: SaKey,
     keyed: &'t Keyed,
     pub(super) keys: Vec<Key<'t>>,
+    /// Its packets were found to be ESP-NULL.
+    in_clear: bool,
 }
 
 impl<'t> Tried<'t> {
@@ -77,7 +79,7 @@ impl<'t> Tried<'t> {
                 (keyed.verified_by(number), keyed.unverified.get(&number).copied().unwrap_or(0));
             Key { number, lock, names: names(lock.holders()), verified, unverified, certain }
         });
-        Judged { tried: self, sa: *sa, keyed, keys: keys.collect() }
+        Judged { tried: self, sa: *sa, keyed, keys: keys.collect(), in_clear: false }
     }
 
     /// Whether a key is stated for this SA and no other. Where an end is not stated, that rests on the wire: no other SA there has the
@@ -93,6 +95,11 @@ impl<'t> Tried<'t> {
 }
 
 impl Judged<'_> {
+    /// The same of an SA whose packets may have been found to be ESP-NULL.
+    pub(super) fn in_clear(self, in_clear: bool) -> Self {
+        Self { in_clear, ..self }
+    }
+
     fn used(&self) -> impl Iterator<Item = &Key<'_>> {
         self.keys.iter().filter(|key| key.is_used())
     }
@@ -214,6 +221,16 @@ impl Judged<'_> {
             return None;
         }
         let whose: Vec<&str> = self.used().map(|key| key.names.as_str()).collect();
+        if self.in_clear {
+            let listed = self.used().all(Key::is_listed);
+            let evidence = format!(
+                "{verified} of {} verify under the authentication key of {}, and what they carry is in clear (ESP-NULL), which is to be \
+                 encrypted. Nothing says that a key is wrong.",
+                self.all(),
+                whose.join(" and of ")
+            );
+            return Some(self.transform(evidence, verified, listed));
+        }
         let evidence = format!(
             "{} of {verified} verify under the authentication key of {} and decrypt to nothing that holds together: the encryption key is \
              wrong.",
@@ -312,7 +329,13 @@ impl Judged<'_> {
     fn wrong(&self, wrong: &[&Key<'_>]) -> Option<Verdict> {
         wrong.first()?;
         let evidence = format!("On the wire {}.{}", self.counts(), never(wrong));
-        Some(Verdict::new("icv-invalid", evidence, self.keyed.verified()))
+        let mut verdict = Verdict::new("icv-invalid", evidence, self.keyed.verified());
+        if wrong.iter().all(|key| key.is_listed()) && self.best().is_some_and(Key::is_listed) {
+            verdict.severity = Some(Severity::Warning);
+            verdict.cause =
+                Some("The list holds several keys for the SA: those of both routers, or of before and after a change.");
+        }
+        Some(verdict)
     }
 
     /// `the key of R1 verifies 3 of 4 packets`, of each key that verifies any.
@@ -324,9 +347,12 @@ impl Judged<'_> {
 }
 
 fn never(wrong: &[&Key<'_>]) -> String {
-    let drops =
-        if wrong.iter().all(|key| key.is_listed()) { "" } else { ", and whoever receives with it drops every packet" };
-    format!(" None verifies under the key of {}: that key is wrong{drops}.", of(wrong))
+    let drops = if wrong.iter().all(|key| key.is_listed()) {
+        "not that of these packets"
+    } else {
+        "wrong, and whoever receives with it drops every packet"
+    };
+    format!(" None verifies under the key of {}: that key is {drops}.", of(wrong))
 }
 
 /// One list may state many keys of an SA.

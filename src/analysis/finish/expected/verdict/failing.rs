@@ -71,14 +71,16 @@ impl Judged<'_> {
         let why = if half {
             "either they were changed between their sender and this TAP, or the SA had another key for a part of the capture"
         } else {
-            "the key is right, and these packets were changed between their sender and this TAP"
+            "the key is that of the others, and these packets were changed between their sender and this TAP, forged, or made with another key"
         };
         let (fail, share) = (plural(failed, "packet"), percent(failed, self.keyed.checked()));
         let evidence = format!("{fail} of {} ({share}) fail: {why}; {}.", self.keyed.checked(), self.counts());
         let mut verdict = Verdict::new("icv-invalid", evidence, failed);
         if failed < self.keyed.verified() {
-            verdict.cause =
-                Some("Something between the sender and this TAP changes packets: a faulty device, a rewritten field.");
+            verdict.cause = Some(
+                "Something between the sender and this TAP changes packets (a faulty device, a rewritten field), somebody else sends with this \
+                 SPI, or the key was changed during the capture.",
+            );
         }
         verdict
     }
