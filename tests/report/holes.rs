@@ -152,3 +152,18 @@ fn a_pause_alone_proves_nothing() {
         (0..3).map(|at| (counted(at), clear(at).map(|(time, data)| (time + back(at), data)).collect())).collect();
     assert_eq!(holes(&report("clock", files)), []);
 }
+
+/// A second capture that was begun before the first one was ended: no network duplicates what both hold.
+#[test]
+fn frames_that_two_files_hold_are_no_duplicates_of_the_network() {
+    for both in [6_u64, 60] {
+        let frames = |numbers: std::ops::Range<u64>| numbers.map(|n| (n * MS, packet(0x1007, n as u32))).collect();
+        let files = vec![(counted(0), frames(1..2_001)), (counted(1), frames(2_001 - both..4_001))];
+        let report = report("both", files);
+        let repeats = report.findings.iter().find(|finding| finding.code == "sequence-duplicate");
+        let repeats = repeats.expect("they are counted");
+        assert_eq!((repeats.count, repeats.severity), (both, Severity::Note), "{}", repeats.evidence);
+        assert!(repeats.evidence.contains("files that overlap"), "{}", repeats.evidence);
+        assert!(report.findings.iter().all(|finding| finding.severity == Severity::Note));
+    }
+}

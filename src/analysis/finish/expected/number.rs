@@ -141,8 +141,8 @@ impl Judge<'_, '_, '_> {
         let instead = if right.is_empty() { String::new() } else { format!(" Expected here is {}.", named(right)) };
         explained.extend(right);
         let evidence = format!(
-            "{} from {} to {} with SPI {} ({}), which is expected the other way: inbound and outbound are exchanged on one of the two routers \
-             ({}).{instead}",
+            "{} from {} to {} with SPI {} ({}), which is expected the other way: inbound and outbound are exchanged on one of the two routers, \
+             or in what was given ({}).{instead}",
             self.frames(),
             key.src,
             key.dst,
@@ -203,8 +203,10 @@ impl Judge<'_, '_, '_> {
 
     fn translated(&self, meant: &SaKey, stated: &[&Stated]) -> Finding {
         let key = self.sa.key;
+        // A key that verifies says that it is this SA.
+        let sure = self.sa.state.keyed.as_deref().is_some_and(|keyed| keyed.verified() > 0);
         let evidence = format!(
-            "{} from {} to {} with SPI {} ({}), which is stated from {} to {} ({}). {}: addresses are translated between these ends (NAT).",
+            "{} from {} to {} with SPI {} ({}), which is stated from {} to {} ({}). {}: addresses are translated between these ends (NAT){}.",
             self.frames(),
             key.src,
             key.dst,
@@ -217,7 +219,8 @@ impl Judge<'_, '_, '_> {
                 "ESP is in UDP"
             } else {
                 "The other direction has the same address in the place of the same one"
-            }
+            },
+            if sure { "" } else { ", or another tunnel has the same numbers" }
         );
         self.draft("sa-translated", evidence, stated, Vec::new())
     }
@@ -258,7 +261,11 @@ impl Judge<'_, '_, '_> {
                 meant.spi,
                 self.expected.holders(stated)
             );
-            return Some(self.draft("spi-mistyped", evidence, stated, self.retype(key.spi, meant.spi, stated)));
+            let mut finding = self.draft("spi-mistyped", evidence, stated, self.retype(key.spi, meant.spi, stated));
+            if !how.contains("hex digits") && !how.contains("read as hex") {
+                finding.cause = format!("The number was typed or written wrongly: {how}.");
+            }
+            return Some(finding);
         }
         let all: Vec<&Stated> = beside.iter().flat_map(|key| self.expected.of(key)).copied().collect();
         // Expected ones of the same direction are on the wire too: what a display shows came before or after.

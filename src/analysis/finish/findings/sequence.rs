@@ -36,6 +36,10 @@ struct Numbered<'t> {
     in_turns: bool,
 }
 
+/// The likely cause of numbers that come again around a border of files.
+const IN_BOTH: &str =
+    "The second capture was begun before the first one was ended, so that both hold the frames of that time.";
+
 /// Of frames of several interfaces in turns.
 const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
                         came twice and where the count began anew is not known before the file is sorted (`reordercap IN OUT`).";
@@ -118,11 +122,19 @@ impl Numbered<'_> {
             plural(figures.duplicate, "frame"),
             plural(*frames, "frame")
         );
-        if !tap.copying && sa.state.copies.get().frames > 0 {
+        // Two captures of one tap that were running at the same time.
+        let at_borders: u64 = tap.borders.iter().flatten().map(|border| border.again).sum();
+        let in_both = at_borders > 0 && figures.duplicate <= at_borders;
+        if !tap.copying && !in_both && sa.state.copies.get().frames > 0 {
             evidence.push_str(&format!(
                 " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture does not show which.",
                 sa.state.copies.get().frames
             ));
+        }
+        if in_both {
+            evidence.push_str(
+                " As many numbers stand at the end of one file and at the beginning of the next: files that overlap hold the same frames.",
+            );
         }
         // Where a TAP copies, its copies repeat numbers too, and which of them are more than that is not known frame by frame.
         let history = sa.history.as_deref().filter(|_| *copies == 0);
@@ -130,9 +142,12 @@ impl Numbered<'_> {
         let repeated =
             history.and_then(|own| filter::of_behind(tap, sa, &own.again, own.last_again.as_ref(), FIRST_LISTED));
         let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
-        let severity = if figures.duplicate == 1 || self.in_turns { Severity::Note } else { Severity::Warning };
+        let severity =
+            if figures.duplicate == 1 || self.in_turns || in_both { Severity::Note } else { Severity::Warning };
         evidence.push_str(self.order());
-        Draft::new("sequence-duplicate", evidence)
+        let draft = Draft::new("sequence-duplicate", evidence);
+        let draft = if in_both { draft.cause(IN_BOTH) } else { draft };
+        draft
             .about(tap, sa)
             .count(figures.duplicate)
             .severity(severity)

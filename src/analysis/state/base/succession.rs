@@ -56,6 +56,8 @@ pub struct Succession {
     pub joined: u64,
     /// SAs of which both hold the same numbers.
     pub parallel: u64,
+    /// Numbers that both hold, of the SAs that go on: packets around the border that came again, or frames that are in both.
+    pub again: u64,
     /// Numbers missing between the two, of the SAs that go on.
     pub missing: u64,
     /// Numbers from the least to the highest of the SAs that go on, in the state before.
@@ -66,7 +68,8 @@ pub struct Succession {
 
 /// How one SA goes on.
 enum Step {
-    On(u64),
+    /// With so many numbers missing, and so many in both.
+    On(u64, u64),
     Same,
     Anew,
 }
@@ -83,7 +86,8 @@ impl Succession {
             let Some(step) = step(own, later) else { continue };
             all.shared += 1;
             match step {
-                Step::On(missing) => {
+                Step::On(missing, again) => {
+                    all.again = all.again.saturating_add(again);
                     all.joined += u64::from(missing == 0);
                     all.missing = all.missing.saturating_add(missing);
                     all.numbers_before = all.numbers_before.saturating_add(numbers(own.last_range()));
@@ -141,7 +145,7 @@ fn step(own: &SequenceState, later: &SequenceState) -> Option<Step> {
     let ((own_low, own_high), (later_low, later_high)) = (own.last_range()?, later.first_range()?);
     let ahead = later_low.wrapping_sub(own_high);
     if ahead > 0 && ahead < 1 << 31 {
-        return Some(Step::On(u64::from(ahead) - 1));
+        return Some(Step::On(u64::from(ahead) - 1, 0));
     }
     let overlap = u64::from(own_high.wrapping_sub(later_low)) + 1;
     let (own_numbers, later_numbers) = (numbers(own.last_range()), numbers(later.first_range()));
@@ -151,7 +155,7 @@ fn step(own: &SequenceState, later: &SequenceState) -> Option<Step> {
         && is_after(own_high, later_high)
         && overlap <= (own_numbers.min(later_numbers) / 2).clamp(FEW_REORDERED, REORDERED);
     Some(match own.common(later) {
-        common if around && common.saturating_mul(2) < later_numbers => Step::On(0),
+        common if around && common.saturating_mul(2) < later_numbers => Step::On(0, common),
         0 => Step::Anew,
         _ => Step::Same,
     })
