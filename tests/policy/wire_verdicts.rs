@@ -614,7 +614,7 @@ fn numbers_that_both_ends_agree_in_are_not_mistyped() {
     let findings = check("agreed", &[&list], both(&[&there, &back]));
     absent(&findings, "spi-mistyped");
     errors(&findings, &[]);
-    says(&findings, "spi-unexpected", "the two ends agree with each other");
+    says(&findings, "spi-unexpected", "the two ends agree with each other, as two mistakes");
     let findings = check("mistyped", &[&list], both(&[&there, &idle_back]));
     says(&findings, "spi-mistyped", "5003");
 }

@@ -3,7 +3,7 @@
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, SECOND_NS};
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::span::interfaces::InterfaceClock;
-use crate::analysis::{CaptureSpan, StreamState, Succession};
+use crate::analysis::{StreamState, Succession};
 use crate::model::{FramePos, Timestamp};
 
 /// The steps back of a tap's clock, or of those of its interfaces.
@@ -31,11 +31,8 @@ impl Clock {
         // Frames of captures that were merged by time have positions in no order. Files that follow each other overlap where the clock was
         // set back between them; their order is that of their frames.
         let merged = |at: usize| borders.get(at).is_none_or(Option::is_none);
-        let overlap = |own: &CaptureSpan, next: &CaptureSpan| {
-            own.times.zip(next.times).is_some_and(|((_, end), (begin, _))| begin < end)
-        };
         let pairs = (1..).zip(span.captures.iter().zip(span.captures.iter().skip(1)));
-        let in_turns = pairs.into_iter().any(|(at, (own, next))| merged(at) && overlap(own, next));
+        let in_turns = pairs.into_iter().any(|(at, (own, next))| merged(at) && own.overlaps(next));
         let fine = stream.rates.iter().filter_map(|(_, direction)| direction.seen.ends().copied());
         let fine =
             fine.flat_map(|ends| [ends.first_time, ends.last_time]).any(|time| time.ns().is_some_and(is_fraction));

@@ -15,7 +15,7 @@ use crate::model::{Address, Protocol, SaKey, Spi};
 const FEWEST: u64 = 16;
 /// Pairs with one SPI that lose more than they show are one SA of several senders, from this number on.
 const SEVERAL: usize = 4;
-/// One number in so many may be missing of a sender whose receivers are all known.
+/// Loss of a group is counted where at most one number in eight is missing: with more, a receiver may be unknown.
 const MISSING: u64 = 8;
 
 /// Pairs of addresses with one SPI whose packets are numbered together.

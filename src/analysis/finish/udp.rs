@@ -66,12 +66,12 @@ fn conduct(state: &SaState) -> Conduct {
     }
 }
 
-/// Whether the numbers leave hardly any out and hardly one comes twice, in whatever order: a count that a queue or parallel ways put out of
-/// order. Each packet that is late makes two odd steps.
+/// Whether nearly all numbers of the range are there, nearly all once, in any order. So counts ESP whose packets a queue or parallel paths put out
+/// of order; by steps alone it is denied, as each late packet makes two odd ones.
 fn is_whole(state: &SaState) -> bool {
     /// Fewer numbers may lie side by side by chance.
     const LEAST: u64 = 64;
-    /// One number in so many may come twice.
+    /// At most one number in four comes twice.
     const TWICE: u64 = 4;
     let copies = state.copies.get().frames;
     state.sequence.finish(copies).is_some_and(|figures| {

@@ -31,8 +31,8 @@ impl Header {
             original: word(original),
             length: word(length),
         };
-        let size = PACKET_HEADER + padded(header.captured as usize) + TRAILER;
-        (word(kind) == ENHANCED_PACKET && header.length as usize == size).then_some(header)
+        let size = (PACKET_HEADER + TRAILER).checked_add(padded(header.captured as usize));
+        (word(kind) == ENHANCED_PACKET && size == Some(header.length as usize)).then_some(header)
     }
 }
 

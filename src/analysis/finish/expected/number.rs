@@ -290,8 +290,8 @@ impl Judge<'_, '_, '_> {
     /// A number that might be mistyped, but for what comes back.
     fn of_another_time(&self, number: &str, meant: &SaKey, stated: &[&Stated]) -> Finding {
         let evidence = format!(
-            "{number}: no configuration has it. Expected is {} ({}; {}). What comes back has another number than is expected, too: the two ends \
-             agree with each other, so that neither mistyped one. Their SAs are of another time than what was given, or belong to another \
+            "{number}: no configuration has it. Expected is {} ({}; {}). What comes back has another number than is expected, too: it seems \
+             that the two ends agree with each other, as two mistakes at once are unlikely. Their SAs are of another time than what was given, or belong to another \
              tunnel between them.",
             meant.spi.0,
             meant.spi,
@@ -303,7 +303,7 @@ impl Judge<'_, '_, '_> {
         finding
     }
 
-    /// Whether the wire has an SA of the other direction with a number that nobody states either, in the place of one that is missing.
+    /// Whether the other direction looks mistyped, too: it bears an SPI that nobody states, close to one that is expected and was not seen.
     fn is_another_back(&self) -> bool {
         let key = self.sa.key;
         let back = |other: &&SaKey| (other.src, other.dst, other.protocol) == (key.dst, key.src, key.protocol);
@@ -364,7 +364,7 @@ impl Judge<'_, '_, '_> {
     }
 }
 
-/// Of SAs that both ends have and nobody states.
+/// The cause where both directions bear SPIs that nobody states.
 const OF_ANOTHER_TIME: &str =
     "The list or the configuration that was given is older or newer than the SAs, or does not hold this tunnel.";
 

@@ -38,7 +38,7 @@ struct Numbered<'t> {
 
 /// The likely cause of numbers that come again around a border of files.
 const IN_BOTH: &str =
-    "The second capture was begun before the first one was ended, so that both hold the frames of that time.";
+    "The later capture was begun before the other was ended, so that both hold the frames of that time.";
 
 /// Of frames of several interfaces in turns.
 const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
@@ -73,6 +73,16 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         findings.extend((figures.outliers > 0).then(|| own.outliers()));
         findings.extend((figures.wraps > 0).then(|| own.wraps()));
     }
+}
+
+/// Numbers that two captures of a tap hold both, where the later one begins before the other ends.
+fn in_overlaps(tap: &Tap<'_>) -> u64 {
+    let captures = tap.stream.captures();
+    let pairs = captures
+        .iter()
+        .zip(captures.iter().skip(1))
+        .zip(tap.borders.iter().skip(1).copied().map(Option::unwrap_or_default));
+    pairs.filter(|((own, next), _)| own.overlaps(next)).map(|(_, border)| border.again).sum()
 }
 
 impl Numbered<'_> {
@@ -122,9 +132,7 @@ impl Numbered<'_> {
             plural(figures.duplicate, "frame"),
             plural(*frames, "frame")
         );
-        // Two captures of one tap that were running at the same time.
-        let at_borders: u64 = tap.borders.iter().flatten().map(|border| border.again).sum();
-        let in_both = at_borders > 0 && figures.duplicate <= at_borders;
+        let in_both = figures.duplicate <= in_overlaps(tap);
         if !tap.copying && !in_both && sa.state.copies.get().frames > 0 {
             evidence.push_str(&format!(
                 " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture does not show which.",
@@ -133,7 +141,7 @@ impl Numbered<'_> {
         }
         if in_both {
             evidence.push_str(
-                " As many numbers stand at the end of one file and at the beginning of the next: files that overlap hold the same frames.",
+                " As many numbers stand at the end of one file and at the beginning of the next: files that overlap may hold the same frames.",
             );
         }
         // Where a TAP copies, its copies repeat numbers too, and which of them are more than that is not known frame by frame.

@@ -286,7 +286,7 @@ impl IntegerParts {
 }
 
 impl Row {
-    /// Adds packets of one size in octets, each in so many frames of a direction.
+    /// Adds packets of one size. The last two numbers: their direction, and the frames (fragments) of each packet.
     fn add(&mut self, tap: &Tap<'_>, cell: &Cell, outer_bytes: u32, (way, frames): (u32, u32), parts: IntegerParts) {
         let trailer = padding::trailer(tap, way) * u64::from(frames);
         let (frames, l1_bytes) = tap.counted(cell);

@@ -100,6 +100,11 @@ impl CaptureSpan {
         };
     }
 
+    /// Whether the capture that follows begins before this one ends.
+    pub(crate) fn overlaps(&self, next: &Self) -> bool {
+        self.times.zip(next.times).is_some_and(|((_, end), (begin, _))| begin < end)
+    }
+
     /// The longest time between a frame and the next, in nanoseconds.
     #[must_use]
     pub const fn longest_pause_ns(&self) -> i64 {

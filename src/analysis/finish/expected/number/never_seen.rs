@@ -11,7 +11,7 @@ use crate::model::report::{Finding, Severity};
 use crate::model::{Address, Protocol, SaKey};
 use crate::policy::{Basis, Stated};
 
-/// Expected SAs whose absence is told one by one.
+/// So many expected SAs are named as never seen; of more, none.
 const LISTED: usize = 100;
 
 /// SAs of which no packet was seen, but for those whose absence another finding explains.
