@@ -48,7 +48,7 @@ impl Matcher {
             format!("packets in the tunnel were evicted before they could be matched ({MAX_WAITING} wait)"),
         );
         say(
-            self.clear.crowded.count(first(&self.plain, 1)),
+            self.beside.crowded().count(first(&self.plain, 1)),
             format!(
                 "packets in clear beside the tunnel were evicted before the plain side showed them ({MAX_WAITING} wait)"
             ),
@@ -59,7 +59,7 @@ impl Matcher {
         );
         let plain = self.plain_index.as_ref().map_or(0, Index::missed);
         say(
-            plain + self.tunnel_index.missed() + self.clear.missed() + self.ends.as_ref().map_or(0, EndToEnd::missed),
+            plain + self.tunnel_index.missed() + self.beside.missed() + self.ends.as_ref().map_or(0, EndToEnd::missed),
             format!("packets were compared with {MAX_ALIKE} that begin alike and with no more, and none was the same"),
         );
         say(self.ledger.divided, DIVIDED.into());

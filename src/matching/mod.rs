@@ -32,7 +32,6 @@ use std::collections::BTreeMap;
 use crate::matching::content::alike::Usual;
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::content::index::Index;
-use crate::matching::content::queue::Queue;
 use crate::matching::content::repeats::Repeats;
 pub(crate) use crate::matching::measure::checks::Checks;
 use crate::matching::measure::clock::Differences;
@@ -43,6 +42,7 @@ use crate::matching::measure::watch::Watch;
 use crate::matching::order::lane::PlainItem;
 use crate::matching::order::pairs::{Null, Order, SaInfo};
 use crate::matching::order::shifts::Proof;
+use crate::matching::packets::beside::Beside;
 use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
 use crate::matching::packets::numbers::Numbers;
@@ -129,8 +129,7 @@ pub(crate) struct Matcher {
     /// Plaintext packets by content; `None` until something is looked for by content.
     plain_index: Option<Index>,
     tunnel_index: Index,
-    /// Packets seen beside the tunnel in clear, that wait for their sight on the plain side.
-    clear: Queue<Option<i64>>,
+    beside: Beside,
     order: Order,
     trains: Trains,
     numbers: Numbers<TunnelKey>,
@@ -171,7 +170,7 @@ impl Matcher {
             ledger: Ledger::new(exit, settings.one_clock),
             plain_index: None,
             tunnel_index: Index::default(),
-            clear: Queue::default(),
+            beside: Beside::default(),
             order: Order::new(settings.one_clock),
             trains: Trains::default(),
             numbers: Numbers::default(),
@@ -351,7 +350,7 @@ impl Matcher {
         }
         let serial = self.ledger.plain.push(packet);
         if let Some(identity) = packet.identity {
-            if self.clear.take(identity, None, |_| 0).is_some() {
+            if self.beside.take(identity) {
                 self.ledger.clear(serial);
                 return;
             }
@@ -385,7 +384,7 @@ impl Matcher {
             Role::Plain if sight.stack.outer().is_some_and(|outer| self.trains.awaits(outer)) => {
                 self.trains.piece(&mut self.ledger, sight);
             }
-            Role::Plain => self.beside(sight),
+            Role::Plain => self.beside(&sight),
             Role::Piece => self.trains.piece(&mut self.ledger, sight),
             Role::Tunnelled => self.tunnelled(sight),
         }
@@ -446,23 +445,12 @@ impl Matcher {
         is_one
     }
 
-    /// An IP packet in clear on the side of the tunnel.
-    fn beside(&mut self, sight: Sight<'_>) {
-        let Some(identity) = sight.stack.outer().and_then(|outer| sight.plain(outer, 0).identity) else { return };
-        match self.plain_with(identity) {
-            Some((serial, _)) => self.ledger.clear(serial),
-            None => {
-                let read = self.ahead.map(|ahead| self.plain.until().saturating_add(ahead));
-                let _ = self.clear.push(identity, sight.frame.time.ns(), read, |ns| *ns);
-            }
-        }
-    }
-
     fn tunnelled(&mut self, sight: Sight<'_>) {
         let stack = sight.stack;
         let Some(outer) = stack.outer() else { return };
         self.tunnel.packets += 1;
         self.tunnel.tunnelled += 1;
+        self.beside.other();
         let key = match stack.sas.last() {
             Some(header) => {
                 let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);
@@ -496,7 +484,8 @@ impl Matcher {
             } else {
                 self.find_plain(identity, serial);
             }
-        } else if let (Some(_), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
+        } else if let (Some(bytes), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
+            self.beside.esp(ns, bytes);
             self.iv(&sight, id, raw);
             self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
         } else {

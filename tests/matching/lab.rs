@@ -322,3 +322,17 @@ fn overhead_is_the_sum_of_its_parts() {
     }
     checks.finish();
 }
+
+/// A kernel's own capture of its outer link: of the 41 packets that came out of the tunnel each is there as ESP and in clear.
+#[test]
+fn what_a_gateway_shows_twice_is_not_beside_the_tunnel() {
+    let Some(lab) = shared("lab") else { return };
+    let of = |name: &str| lab.join("gateway-tap").join(name);
+    let (plain, own, keys) = (of("plain-a.pcap"), of("gw-r1w.pcap"), of("sa.txt"));
+    let closed = json(&plain, &own, &["--one-clock"]);
+    assert_eq!(items(&closed, "outside").len(), 0, "{:#}", closed["outside"]);
+    assert!(items(&closed, "directions").iter().all(|own| own["loss_pct"].as_f64().is_none_or(|loss| loss == 0.0)));
+    let opened = json(&plain, &own, &["--one-clock", "--config", word(&keys)]);
+    let matched: Vec<u64> = items(&opened, "directions").iter().map(|own| number(own, "matched")).collect();
+    assert_eq!((matched, items(&opened, "outside").len()), (vec![64, 41], 0));
+}

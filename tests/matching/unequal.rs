@@ -90,9 +90,12 @@ struct Taps {
     snaplen: usize,
     /// When another SA takes over, both ways.
     rekeyed_ns: u64,
+    /// The tunnel's capture is the gateway's own: it shows what comes out of the tunnel once more, in clear.
+    at_gateway: bool,
 }
 
-const TAPS: Taps = Taps { body: opaque, step: 1, snaplen: usize::MAX, rekeyed_ns: u64::MAX };
+const TAPS: Taps =
+    Taps { body: opaque, step: 1, snaplen: usize::MAX, rekeyed_ns: u64::MAX, at_gateway: false };
 
 /// The report on captures by one clock.
 fn report(name: &str, shown: &[Shown], taps: &Taps, more: &[&str]) -> Value {
@@ -119,6 +122,9 @@ fn report(name: &str, shown: &[Shown], taps: &Taps, more: &[&str]) -> Value {
         let next = &mut numbers[usize::from(is_second)][usize::from(own.there)];
         *next += 1;
         tunnel.push(out(ns, &build::esp(from, to, spi, *next, &(taps.body)(&mut noise, &clear[14..]))));
+        if taps.at_gateway && !own.there {
+            tunnel.push(out(ns + 3_000, &clear));
+        }
     }
     plain.sort_by_key(|frame| frame.time_ns);
     let file = |side: &str, frames: &[Out]| {
@@ -263,6 +269,22 @@ fn cut_packets_in_clear_are_read_like_whole_ones() {
     assert_eq!(losses(&report), lost.map(Some), "{:#}", report["directions"]);
     assert_eq!(number(&report, "pairs.by_basis.order"), 0);
     assert_eq!(direction(&report, true)["mode"], "tunnel");
+}
+
+/// A capture on the gateway's own link shows each packet that comes out of the tunnel once more, in clear: that one did not bypass the tunnel.
+#[test]
+fn what_a_gateway_shows_twice_is_not_beside_the_tunnel() {
+    for (name, body) in [("own-null", null as Body), ("own-opaque", opaque)] {
+        let mut shown = load(9, &[]);
+        let mut lost = [0; 2];
+        for own in shown.iter_mut().skip(9).step_by(41) {
+            *if own.there { &mut own.tunnel_ns } else { &mut own.plain_ns } = None;
+            lost[usize::from(!own.there)] += 1;
+        }
+        let report = report(name, &shown, &Taps { body, at_gateway: true, ..TAPS }, &["--one-clock"]);
+        assert_eq!(losses(&report), lost.map(Some), "{name}: {:#}", report["directions"]);
+        assert_eq!(items(&report, "outside").len(), 0, "{name}: {:#}", report["outside"]);
+    }
 }
 
 /// A TCP segment with so many octets behind a header of 20.

@@ -8,7 +8,7 @@ use crate::matching::limits::MAX_FLOWS;
 use crate::model::Address;
 
 /// Source, destination and protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(in crate::matching) struct FlowKey {
     pub(in crate::matching) src: Address,
     pub(in crate::matching) dst: Address,
