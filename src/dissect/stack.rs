@@ -130,9 +130,9 @@ impl Stack {
 
     /// Whether an IP header states more octets than there are.
     fn is_contradicted(&self) -> bool {
-        self.notes
-            .iter()
-            .any(|note| matches!(note, Note::LengthMismatch { layer: LayerKind::Ipv4 | LayerKind::Ipv6, .. }))
+        let is_one =
+            |note: &Note| matches!(note, Note::LengthMismatch { layer: LayerKind::Ipv4 | LayerKind::Ipv6, .. });
+        self.flags.sliced || self.notes.iter().any(is_one)
     }
 
     /// The outermost IP header, `None` for frames without IP.

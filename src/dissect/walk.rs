@@ -194,10 +194,14 @@ impl<'a, 's> Walk<'a, 's> {
 
     #[cold]
     fn contradiction(&mut self, layer: LayerKind, claims: usize, has: usize) {
-        self.length_unknown = true;
         if self.stack.ips.is_empty() && self.is_sound(layer, claims) {
             self.stack.flags.sliced = true;
+            // What is missing was on the wire and was not captured.
+            self.end = self.end.saturating_sub(has).saturating_add(claims);
+            self.limit = Limit::Length(layer);
+            return;
         }
+        self.length_unknown = true;
         if !self.fragmented {
             self.stack.notes.push(Note::LengthMismatch { layer, claims: claims as u32, has: has as u32 });
         }

@@ -205,8 +205,8 @@ impl Taps {
             errors.push(Error::Format { path: stream.path().into(), what });
             return;
         }
-        let succession = tap.stream.as_ref().map(|own| own.succession(&stream)).unwrap_or_default();
-        tap.assume(&stream, succession);
+        let mut succession = tap.stream.as_ref().map(|own| own.succession(&stream)).unwrap_or_default();
+        succession.unproved = tap.assume(&stream, succession);
         tap.names = stream.names(End::Last);
         let before = tap.last;
         tap.last = stream.times().1.max(before);

@@ -1,5 +1,6 @@
 //! From sums to the report: ratios, names and verdicts.
 
+mod edges;
 mod ends;
 mod outside;
 
@@ -138,6 +139,7 @@ impl Matcher {
         }
         let ends = ends::against(self.ends(&losses, step), &mut directions);
         without_guesses(&mut directions, &by_few, (&mut sizes, &mut bins));
+        edges::leave_open(&mut pairs, &mut directions);
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = if order_lost { u64::MAX } else { self.unexplained() };

@@ -30,6 +30,7 @@ mod unsettled;
 use std::collections::BTreeMap;
 
 use crate::matching::content::alike::Usual;
+use crate::matching::content::beside::Beside;
 use crate::matching::content::ends::EndToEnd;
 use crate::matching::content::index::Index;
 use crate::matching::content::repeats::Repeats;
@@ -42,7 +43,6 @@ use crate::matching::measure::watch::Watch;
 use crate::matching::order::lane::PlainItem;
 use crate::matching::order::pairs::{Null, Order, SaInfo};
 use crate::matching::order::shifts::Proof;
-use crate::matching::packets::beside::Beside;
 use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
 use crate::matching::packets::numbers::Numbers;
@@ -450,7 +450,6 @@ impl Matcher {
         let Some(outer) = stack.outer() else { return };
         self.tunnel.packets += 1;
         self.tunnel.tunnelled += 1;
-        self.beside.other();
         let key = match stack.sas.last() {
             Some(header) => {
                 let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);
@@ -485,7 +484,7 @@ impl Matcher {
                 self.find_plain(identity, serial);
             }
         } else if let (Some(bytes), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
-            self.beside.esp(ns, bytes);
+            self.beside.esp(stack.macs, ns, bytes);
             self.iv(&sight, id, raw);
             self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
         } else {

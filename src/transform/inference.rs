@@ -105,12 +105,11 @@ impl Catalogue {
             let made = lengths.iter().filter(|length| family.allows(**length, family.block)).count();
             made * 10 >= lengths.len() * 9
         };
-        let mut fits: Vec<(i32, Family)> = self
-            .families
-            .iter()
-            .filter(|fit| makes(fit.family))
-            .map(|fit| (iv_bits(fit, iv, WIDEST) + fit.common, fit.family))
-            .collect();
+        let possible: Vec<&Fit> = self.families.iter().filter(|fit| makes(fit.family)).collect();
+        // What random IVs say for CBC they say only where lengths allow a block.
+        let grain = possible.iter().map(|fit| fit.family.block).max().unwrap_or(WIDEST);
+        let weigh = |fit: &&Fit| (iv_bits(fit, iv, grain) + fit.common, fit.family);
+        let mut fits: Vec<(i32, Family)> = possible.iter().map(weigh).collect();
         fits.sort_by_key(|(evidence, family)| (std::cmp::Reverse(*evidence), *family));
         fits
     }

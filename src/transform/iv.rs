@@ -111,6 +111,37 @@ impl IvPattern {
         has_ports && samples.iter().all(|sample| ports(sample) == ports(first)) && ICVS.iter().any(fits)
     }
 
+    /// Whether the first octets of every packet are those of TCP between the same ports, which ESP in transport mode carries in clear: the
+    /// sequence number behind the ports (RFC 9293 section 3.1) moves with the octets that were sent, a counter with the packets.
+    #[must_use]
+    pub fn is_clear_tcp(samples: &[IvSample]) -> bool {
+        /// Counters that several SAs share move by less.
+        const SEGMENT: u64 = 256;
+        let ports = |sample: &IvSample| sample.octets >> 32;
+        let Some(first) = samples.first().filter(|first| ports(first) >> 16 > 0 && ports(first) & 0xffff > 0) else {
+            return false;
+        };
+        let steps: Vec<(u64, u64)> = samples
+            .iter()
+            .zip(samples.iter().skip(1))
+            .filter(|(a, b)| a.sequence != b.sequence)
+            .map(|(a, b)| {
+                let octets = (b.octets as u32).wrapping_sub(a.octets as u32);
+                let (octets, packets) = (octets.min(octets.wrapping_neg()), b.sequence.abs_diff(a.sequence));
+                (u64::from(octets), u64::from(packets))
+            })
+            .collect();
+        let same_ports = samples.iter().all(|sample| ports(sample) == ports(first));
+        let near = steps.iter().all(|(octets, _)| *octets <= LARGEST_STEP);
+        // A counter may leave out numbers, but by the same for each packet, and by a power of two.
+        let counts = steps.first().is_some_and(|(octets, packets)| {
+            let stride = octets / packets.max(&1);
+            stride.is_power_of_two() && steps.iter().all(|(octets, packets)| *octets == packets * stride)
+        });
+        let moves = steps.iter().any(|(octets, _)| *octets == 0 || *octets >= SEGMENT);
+        steps.len() + 1 >= FEWEST && same_ports && near && moves && !counts
+    }
+
     /// In words.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -163,6 +194,23 @@ mod tests {
         let others: Vec<IvSample> =
             samples.iter().zip(0..).map(|(own, n)| IvSample { octets: own.octets ^ n << 40, ..*own }).collect();
         assert!(!IvPattern::is_clear_udp(&others, with_icv_of(12)));
+    }
+
+    #[test]
+    fn a_number_that_moves_with_octets_is_tcp() {
+        let samples = |numbers: &[u64]| -> Vec<IvSample> {
+            let all = numbers.iter().zip(7..);
+            all.map(|(number, sequence)| IvSample { sequence, octets: 0xc001_01bb_0000_0000 | number }).collect()
+        };
+        let is_tcp = |numbers: &[u64]| IvPattern::is_clear_tcp(&samples(numbers));
+        assert!(is_tcp(&[1_000, 2_448, 3_896, 5_344]), "segments of one length");
+        assert!(is_tcp(&[1_000, 1_000, 1_000, 1_000]), "acknowledgements");
+        assert!(is_tcp(&[1_000, 1_517, 1_517, 1_730]));
+        assert!(!is_tcp(&[1_000, 1_001, 1_002, 1_003]), "a counter");
+        assert!(!is_tcp(&[0x100, 0x200, 0x300, 0x400]), "a counter in the upper octets");
+        assert!(!is_tcp(&[1_000, 1_003, 1_004, 1_009]), "a counter that SAs share");
+        assert!(!is_tcp(&[0x8f3a_11c0, 0x10e4_9d5f, 0xe7c2_583b, 0x0496_fd1e]), "random");
+        assert!(!is_tcp(&[1_000, 2_448]), "too few");
     }
 
     #[test]

@@ -122,6 +122,32 @@ fn a_tap_that_misses_frames_accuses_nobody() {
     }
 }
 
+/// A conversation that lasts no longer than a hole of the exit's capture: that capture says nothing of it.
+#[test]
+fn flows_that_lie_in_a_hole_of_the_exit_are_not_lost() {
+    let mut trips = trips(11);
+    let mut noise = Noise(12);
+    let hole = 240..460;
+    for at in (250..450).step_by(2) {
+        let frame =
+            build::udp(Ipv4Addr::new(10, 0, 1, 77), FAR, (5_060, 5_060), at as u16, &noise.bytes(60 + at as usize));
+        let ns = START + u64::from(at) * GAP + GAP / 3;
+        trips.push(Trip { there: true, at, ns, frame, shown: [true; 3], spi: 0x1001, number: 0 });
+    }
+    trips.sort_by_key(|trip| trip.ns);
+    let mut next = 0;
+    for trip in &mut trips {
+        trip.shown[EXIT] = !hole.contains(&trip.at);
+        if trip.there {
+            next += 1;
+            trip.number = next;
+        }
+    }
+    let report = report("short-flows", &trips, None);
+    assert_eq!(warnings(&report), Vec::<&str>::new(), "{:#}", report["ends"]);
+    assert_eq!(lost(&report, "00001001")[2], Some(0));
+}
+
 /// What was lost before the exit was recording says nothing of what was lost behind the tunnel's tap later.
 #[test]
 fn losses_of_different_times_are_not_subtracted() {

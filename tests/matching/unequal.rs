@@ -94,8 +94,7 @@ struct Taps {
     at_gateway: bool,
 }
 
-const TAPS: Taps =
-    Taps { body: opaque, step: 1, snaplen: usize::MAX, rekeyed_ns: u64::MAX, at_gateway: false };
+const TAPS: Taps = Taps { body: opaque, step: 1, snaplen: usize::MAX, rekeyed_ns: u64::MAX, at_gateway: false };
 
 /// The report on captures by one clock.
 fn report(name: &str, shown: &[Shown], taps: &Taps, more: &[&str]) -> Value {
@@ -123,7 +122,7 @@ fn report(name: &str, shown: &[Shown], taps: &Taps, more: &[&str]) -> Value {
         *next += 1;
         tunnel.push(out(ns, &build::esp(from, to, spi, *next, &(taps.body)(&mut noise, &clear[14..]))));
         if taps.at_gateway && !own.there {
-            tunnel.push(out(ns + 3_000, &clear));
+            tunnel.push(out(ns + 3_000, &build::on_link(&clear, from, to)));
         }
     }
     plain.sort_by_key(|frame| frame.time_ns);

@@ -12,6 +12,7 @@ mod claims_reported;
 mod claims_udp;
 mod contradictions;
 mod corpus;
+mod cut;
 mod digests;
 mod doubts;
 mod filters;

@@ -99,6 +99,34 @@ fn ah_around_esp_null_hides_nothing() {
     assert_eq!(items(&report, "outer_sizes").len(), 0);
 }
 
+/// What AH and ESP-NULL in transport mode add to a datagram is what their parts are: the AH is no part of the packet inside.
+#[test]
+fn ah_around_transport_esp_null_is_overhead() {
+    let datagram = |n| build::udp(R1, R2, (5_000, 5_001), 7, &Noise(u64::from(n)).bytes(72)).split_off(ETHERNET + 20);
+    let report = report_of("ah-esp-transport", |n| {
+        vec![build::ipv4(R1, R2, AH, 7, &ah(0x2002, n, ESP, &null(0x2003, n, &datagram(n), 17)))]
+    });
+    let row = only(&report, "sizes");
+    assert_eq!((number(row, "inner_bytes"), number(row, "overhead_min_bytes")), (100, 48));
+    let parts = ["outer_ip", "ah", "esp_header", "esp_pad", "esp_trailer", "icv"].map(|name| part(row, name));
+    assert_eq!(parts, [0.0, 24.0, 8.0, 2.0, 2.0, 12.0]);
+}
+
+/// The packet inside is the innermost one, in IPv6 as in IPv4: a GRE tunnel or IPv4 in IPv6 between the gateways is part of the tunnel.
+#[test]
+fn tunnels_between_the_ends_of_esp_null_are_part_of_it() {
+    let around = |next_header, payload: &[u8]| build::ipv6(R1, R2, next_header, payload).split_off(ETHERNET);
+    for (name, next_header, carried, more) in [("gre", 47, gre(&inner()), 4), ("4in6", 4, inner(), 0)] {
+        let report = report_of(&format!("null-v6-{name}"), |n| {
+            vec![build::ipv6(R1, R2, ESP, &null(0x2009, n, &around(next_header, &carried), 41))]
+        });
+        let row = only(&report, "sizes");
+        // Two IPv6 headers, GRE, and ESP with its trailer, padding and ICV.
+        assert_eq!(number(row, "inner_bytes"), 100, "{name}: {row:#}");
+        assert_eq!(part(row, "outer_ip") + part(row, "gre"), f64::from(80 + more), "{name}: {row:#}");
+    }
+}
+
 #[test]
 fn a_tunnel_of_others_inside_a_tunnel_is_its_traffic() {
     let others = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));

@@ -133,6 +133,14 @@ fn what_numbers_alone_leave_open_is_said() {
     let evidence = layout(&whole);
     assert!(evidence.contains("holds sequence numbers of 2 of 2 common SAs of"), "{evidence}");
     assert!(evidence.contains("Alternative: two taps with clocks that differ"), "{evidence}");
+    // So nobody is accused of numbers that came again.
+    let severities = |report: &Value| -> Vec<String> {
+        let numbers = items(report, "findings").iter().filter(|own| text(own, "code").starts_with("sequence-"));
+        numbers.map(|finding| text(finding, "severity").to_owned()).collect()
+    };
+    assert_eq!(severities(&whole), ["note", "note"], "{}", at(&whole, "findings"));
+    let named = run("report", &["--tap-name", "core"], &[dir.join("west.pcap"), dir.join("east.pcap")]);
+    assert_eq!(severities(&named), ["warning", "warning"], "who names the tap says that it is one");
     // Of files that overlap, too.
     let dir = scratch("layouts-open-overlap");
     let whole = report(&dir, &[file(&dir, "n1.pcap", &frames, 0), file(&dir, "n2.pcap", &frames[200..], 1_595 * MS)]);

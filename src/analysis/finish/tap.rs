@@ -10,6 +10,7 @@ use super::group::{self, GroupSa};
 use super::hidden::{Hidden, Loose};
 use super::twice::Twice;
 use super::udp::{self, Found};
+use crate::analysis::finish::rows::directions::goodput::unsized_null;
 use crate::analysis::finish::rows::fragmented;
 use crate::analysis::finish::rows::inferred;
 use crate::analysis::finish::rows::inferred::Inferred;
@@ -55,6 +56,8 @@ pub(crate) struct Tap<'a> {
     pub(crate) sizes: Cow<'a, Sizes>,
     /// In the order of their keys.
     pub(crate) sas: Vec<SaView<'a>>,
+    /// Numbers of SAs of ESP-NULL with packets whose size inside is not known.
+    pub(crate) unsized_null: BTreeSet<u32>,
     /// Packets that a gateway's own capture shows twice, decapsulated: on the wire was only the first.
     pub(crate) decapsulated: Option<Twice>,
     /// SAs of which many pairs of addresses are one, with one counter.
@@ -146,6 +149,7 @@ impl<'a> Tap<'a> {
             clock,
             sizes,
             sas,
+            unsized_null: BTreeSet::new(),
             decapsulated: None,
             groups,
             trailers: BTreeMap::new(),
@@ -157,6 +161,7 @@ impl<'a> Tap<'a> {
             shared_spis,
         };
         tap.trailers = padding::trailers(&tap);
+        tap.unsized_null = unsized_null(&tap);
         tap.decapsulated = Twice::of(&tap);
         inferred::add(&mut tap);
         tap

@@ -144,6 +144,8 @@ struct Way {
     irregular: u64,
     /// SPIs of few packets.
     few: Vec<Spi>,
+    /// Of these, SPIs of one packet.
+    single: usize,
     /// Of these, SAs that began just before: their numbers are the first ones.
     begun: usize,
     /// Of these, SPIs with numbers that random words have.
@@ -170,6 +172,7 @@ impl Way {
             Conduct::Irregular => self.irregular += state.seen.count,
             Conduct::Few => {
                 self.few.push(spi);
+                self.single += usize::from(state.seen.count.saturating_sub(state.copies.get().frames) <= 1);
                 self.begun += usize::from(has_begun(state));
                 self.high += usize::from(is_high(state));
                 let mut words = state.evidence.ivs().into_iter().map(|sample| (sample.octets >> 32) as u32);
@@ -219,6 +222,11 @@ fn is_esp(ways: &[Way]) -> bool {
     let regular: u64 = ways.iter().map(|way| way.regular).sum();
     let (few, high): (usize, usize) = ways.iter().fold((0, 0), |sum, way| (sum.0 + way.few.len(), sum.1 + way.high));
     if regular == 0 && few > 1 && high * 4 >= few * 3 {
+        return false;
+    }
+    // A single packet, that is not the first one of an SA, shows nothing that any datagram would not: a scanner sends such.
+    let (single, begun) = ways.iter().fold((0, 0), |sum, way| (sum.0 + way.single, sum.1 + way.begun));
+    if regular == 0 && few == 1 && single == 1 && begun == 0 {
         return false;
     }
     // A counter in the place of the SPI one way says what the other way is.

@@ -12,6 +12,7 @@ use super::upper::{plausible, upper_layer};
 use crate::dissect::stack::{Note, NullPeek, NullSupport};
 use crate::model::Address;
 use crate::wire::checksum::Sum;
+use crate::wire::gre::Gre;
 use crate::wire::ipsec::{Esp, Wesp};
 
 /// Octets of ICV that are tried.
@@ -253,8 +254,7 @@ fn tunnel_v6(inner: &[u8], pad_bits: u8, support: NullSupport) -> Option<NullSup
     let tfc = inner.len().checked_sub(header.total_bytes)?;
     let known = known_v6(header.next_header);
     let payload = inner.get(40..header.total_bytes)?;
-    let verified = matches!(header.next_header, 6 | 17 | 58)
-        && upper_layer(payload, header.next_header, Some(header.addresses)).is_some_and(|upper| upper.verified);
+    let verified = is_verified(payload, header.next_header, header.addresses);
     if tfc != 0 && !verified {
         return None;
     }
@@ -269,6 +269,29 @@ fn tunnel_v6(inner: &[u8], pad_bits: u8, support: NullSupport) -> Option<NullSup
         inner: Some(header.addresses),
         ..support
     })
+}
+
+/// Whether a checksum of what an IPv6 packet carries holds: its upper layer's, or that of the packet in a tunnel inside.
+fn is_verified(payload: &[u8], next_header: u8, addresses: (Address, Address)) -> bool {
+    match next_header {
+        6 | 17 | 58 => upper_layer(payload, next_header, Some(addresses)).is_some_and(|upper| upper.verified),
+        4 => inner_v4(payload).is_some_and(|inner| inner.verified && inner.total_bytes <= payload.len()),
+        41 => inner_v6(payload).is_some_and(|inner| {
+            // No tunnel in a tunnel in a tunnel.
+            let behind = payload.get(40..inner.total_bytes).filter(|_| matches!(inner.next_header, 6 | 17 | 58));
+            behind.is_some_and(|behind| is_verified(behind, inner.next_header, inner.addresses))
+        }),
+        47 => Gre::read(payload).filter(|gre| gre.version() == 0 && !gre.has_routing()).is_some_and(|gre| {
+            let behind = payload.get(gre.header_bytes()..);
+            let carried = match gre.protocol() {
+                0x0800 => 4,
+                0x86dd => 41,
+                _ => return false,
+            };
+            behind.is_some_and(|behind| is_verified(behind, carried, addresses))
+        }),
+        _ => false,
+    }
 }
 
 const fn known_v6(next_header: u8) -> bool {

@@ -76,15 +76,17 @@ impl Open {
         self.stream.as_ref().is_some_and(|own| !own.name_steps(stream).is_empty())
     }
 
-    /// Keeps in words what is assumed of a stream that is taken for the next file, where no sequence number decides.
-    pub(super) fn assume(&mut self, stream: &Stream, how: Succession) {
+    /// Keeps in words what is assumed of a stream that is taken for the next file, where no sequence number decides. How many SAs have numbers
+    /// that may be those of the same packets.
+    pub(super) fn assume(&mut self, stream: &Stream, how: Succession) -> u64 {
         // Of a tap that was named nothing is assumed. Where the numbers go on, a counter that begins anew later does not concern the border.
         if self.name.is_some() || how.is_close() {
-            return;
+            return 0;
         }
         let overlap = self.overlap_ns(stream).unwrap_or(0);
-        let Some(own) = &self.stream else { return };
+        let Some(own) = &self.stream else { return 0 };
         let likeness = self.likeness(stream);
+        let unproved = if overlap == 0 && likeness.repeats() && !likeness.is_same() { likeness.repeated } else { 0 };
         let said = if overlap == 0 {
             likeness.repeats().then(|| {
                 format!(
@@ -108,6 +110,7 @@ impl Open {
             })
         };
         self.assumed.extend(said);
+        unproved
     }
 
     /// What is said of a stream that is a tap of its own because it holds numbers of this one.

@@ -103,6 +103,15 @@ pub(in crate::matching) struct Judged {
     pub(in crate::matching) adjoining: [u64; WAYS],
 }
 
+impl Judged {
+    /// What it was for packets of a way; where nothing tells theirs, they may be of either.
+    pub(in crate::matching) fn of_way(&self, way: Option<usize>) -> Verdict {
+        let [first, others @ ..] = &self.verdicts;
+        let of_all = if others.iter().all(|own| own == first) { *first } else { Verdict::Open };
+        way.and_then(|way| self.verdicts.get(way).copied()).unwrap_or(of_all)
+    }
+}
+
 /// What is known besides the silent tap.
 pub(in crate::matching) struct Known<W, N> {
     /// Way of a flow or an SA.

@@ -1,6 +1,5 @@
 //! The packets of all sides that are not settled yet, and what is taken from a frame.
 
-pub(super) mod beside;
 pub(super) mod flows;
 pub(super) mod ledger;
 pub(super) mod links;

@@ -1,10 +1,13 @@
 //! What leaves the ledger: packets that are settled, and those that have waited too long.
 
-use super::ledger::{Plain, PlainFate, Serial, TunnelledFate};
+use super::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
 use super::progress::Progress;
 use crate::matching::Matcher;
 use crate::matching::content::identity::Kin;
-use crate::matching::limits::{HORIZON_NS, MAX_WAITING};
+use crate::matching::limits::{HORIZON_NS, MAX_WAITING, ON_ITS_WAY_NS};
+
+/// Packets that are looked through on either side of a time.
+const LOOKED_THROUGH: u64 = 4_096;
 
 impl Matcher {
     /// From when to when each capture was recorded.
@@ -87,39 +90,45 @@ impl Matcher {
         true
     }
 
+    /// The waiting plaintext packet that `is_kin` and is next to the time of a packet in the tunnel; where the clocks were not compared yet, the
+    /// first one of the latest.
+    fn plain_about(&self, ns: Option<i64>, is_kin: impl Fn(&Plain) -> bool) -> Option<Serial> {
+        let plain = &self.ledger.plain;
+        let fits = |(_, p): &(Serial, &Plain)| p.fate == PlainFate::Waiting && is_kin(p);
+        let Some(due) = ns.zip(self.ahead).map(|(ns, ahead)| ns.saturating_sub(ahead)) else {
+            let latest = plain.range(plain.next().saturating_sub(LOOKED_THROUGH), plain.next());
+            return latest.filter(fits).map(|(at, _)| at).next();
+        };
+        let apart = |p: &Plain| p.time.ns().map_or(u64::MAX, |own| own.abs_diff(due));
+        let at = plain.partition_point(|p| p.time.ns().is_none_or(|own| own < due));
+        let around = plain.range(at.saturating_sub(LOOKED_THROUGH), at.saturating_add(LOOKED_THROUGH));
+        let near = around.filter(fits).min_by_key(|(_, p)| apart(p));
+        near.filter(|(_, p)| apart(p) <= ON_ITS_WAY_NS.unsigned_abs()).map(|(at, _)| at)
+    }
+
     /// A TCP segment that opens a connection: the gateway lowered its maximum segment size, so that no digest tells that it is the same.
     fn reopen(&mut self, serial: Serial) -> bool {
         const SURE: f32 = 0.95;
-        /// Packets that are looked through.
-        const FAR: usize = 4_096;
         let Some(t) = self.ledger.tunnel.get(serial) else { return false };
         let (kin @ Kin::Opening(_), Some(bytes)) = (t.kin, t.inner.map(|inner| inner.bytes)) else { return false };
-        let basis = t.basis();
-        let is_same = |p: &Plain| p.kin == kin && p.bytes == bytes && p.fate == PlainFate::Waiting;
-        let plain = self.ledger.plain.iter().rev().take(FAR).find(|(_, p)| is_same(p)).map(|(at, _)| at);
+        let (basis, ns) = (t.basis(), t.time.ns());
+        let plain = self.plain_about(ns, |p| p.kin == kin && p.bytes == bytes);
         plain.is_some_and(|plain| self.ledger.pair(plain, serial, basis, SURE))
     }
 
     /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.
     fn rejoin(&mut self, serial: Serial) -> bool {
-        /// Packets that are looked through.
-        const FAR: usize = 4_096;
         let Some(t) = self.ledger.tunnel.get(serial) else { return false };
         let train @ Kin::Train(_) = t.kin else { return false };
         let t_ns = t.time.ns();
-        let before = self.ledger.plain.iter().rev().take(FAR);
-        let whole = before.filter(|(_, p)| p.kin == train && p.fate == PlainFate::Waiting).map(|(at, _)| at).last();
-        let Some(whole) = whole else { return false };
-        // All of its fragments that wait belong to it: one pair, its length that of all.
-        let pieces: Vec<Serial> = self
-            .ledger
-            .tunnel
-            .iter()
-            .skip_while(|(at, _)| *at < serial)
-            .take(FAR)
-            .filter(|(_, t)| t.kin == train && matches!(t.fate, TunnelledFate::Waiting))
-            .map(|(at, _)| at)
-            .collect();
+        let Some(whole) = self.plain_about(t_ns, |p| p.kin == train) else { return false };
+        // All of its fragments that wait belong to it: one pair, its length that of all. Another packet has the same identification later.
+        let is_own = |t: &Tunnelled| {
+            let later = t.time.ns().zip(t_ns).map_or(0, |(own, first)| own.saturating_sub(first));
+            t.kin == train && matches!(t.fate, TunnelledFate::Waiting) && later < ON_ITS_WAY_NS
+        };
+        let behind = self.ledger.tunnel.range(serial, serial.saturating_add(LOOKED_THROUGH));
+        let pieces: Vec<Serial> = behind.filter(|(_, t)| is_own(t)).map(|(at, _)| at).collect();
         let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0_u16);
         for piece in &pieces {
             if let Some(t) = self.ledger.tunnel.get(*piece) {

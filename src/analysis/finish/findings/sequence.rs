@@ -28,8 +28,9 @@ struct Numbered<'t> {
     figures: &'t SequenceFigures,
     captures: &'t [Capture],
     who: Who<'t>,
-    /// Copies of the TAP, frames without them, and different numbers among these.
+    /// Copies of the TAP, frames cut off before their number, other frames, and different numbers among these.
     copies: u64,
+    cut: u64,
     frames: u64,
     distinct: u64,
     /// It was seen on several interfaces, whose frames are in no order of time.
@@ -39,6 +40,10 @@ struct Numbered<'t> {
 /// The likely cause of numbers that come again around a border of files.
 const IN_BOTH: &str =
     "The later capture was begun before the other was ended, so that both hold the frames of that time.";
+
+/// Of files that hold the same numbers.
+const UNPROVED: &str = " A file holds numbers of the one before it again (tap-layout): the counter began anew, or both show the same packets by clocks \
+                        that differ; nothing tells which.";
 
 /// Of frames of several interfaces in turns.
 const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
@@ -60,11 +65,13 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         findings.extend((!sa.counters.is_empty()).then(|| alternating(tap, sa)));
         let Some(figures) = &sa.sequence else { continue };
         let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
-        let frames = sa.state.seen.count.saturating_sub(copies);
+        let numbered = sa.state.sequence.numbered();
+        let cut = sa.state.seen.count.saturating_sub(numbered).min(tap.stream.totals.snaplen.count);
+        let frames = numbered.saturating_sub(copies);
         let distinct = frames.saturating_sub(figures.duplicate);
         let in_turns =
             tap.stream.interfaces.turns.count > 0 && tap.interfaces_of(sa.state.directions.first()).count_ones() > 1;
-        let own = Numbered { tap, sa, figures, captures, who: Who(&sa.key), copies, frames, distinct, in_turns };
+        let own = Numbered { tap, sa, figures, captures, who: Who(&sa.key), copies, cut, frames, distinct, in_turns };
         findings.extend((figures.lost > 0).then(|| own.gaps(settings, &holes)));
         findings.extend((figures.duplicate > 0).then(|| own.repeats()));
         findings.extend((figures.late > 0).then(|| own.late()));
@@ -103,7 +110,7 @@ impl Numbered<'_> {
             let place = gap.map_or_else(String::new, |gap| format!(" (between {})", between(tap, gap, captures)));
             evidence.push_str(&format!(" First gap after sequence {}{place}.", before as u32));
         }
-        let unwatched = Unwatched::of(tap, holes, sa, figures.lost, captures);
+        let unwatched = Unwatched::of(tap, holes, sa, (figures.lost, self.cut), captures);
         evidence.push_str(&unwatched.said());
         let gaps = history.and_then(|history| filter::of_gaps(tap, sa, history, FIRST_LISTED));
         let occurrences = history.map(|history| of_gaps(tap, history, captures)).unwrap_or_default();
@@ -150,8 +157,11 @@ impl Numbered<'_> {
         let repeated =
             history.and_then(|own| filter::of_behind(tap, sa, &own.again, own.last_again.as_ref(), FIRST_LISTED));
         let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
-        let severity =
-            if figures.duplicate == 1 || self.in_turns || in_both { Severity::Note } else { Severity::Warning };
+        let severity = if figures.duplicate == 1 || self.in_turns || in_both || self.is_unproved() {
+            Severity::Note
+        } else {
+            Severity::Warning
+        };
         evidence.push_str(self.order());
         let draft = Draft::new("sequence-duplicate", evidence);
         let draft = if in_both { draft.cause(IN_BOTH) } else { draft };
@@ -164,9 +174,20 @@ impl Numbered<'_> {
             .done()
     }
 
-    /// What the order of its frames leaves open.
-    const fn order(&self) -> &'static str {
-        if self.in_turns { IN_TURNS } else { "" }
+    /// What the order of its frames and files leaves open.
+    fn order(&self) -> &'static str {
+        if self.in_turns {
+            IN_TURNS
+        } else if self.is_unproved() {
+            UNPROVED
+        } else {
+            ""
+        }
+    }
+
+    /// Whether a file may show the packets of the one before it.
+    fn is_unproved(&self) -> bool {
+        self.tap.borders.iter().flatten().any(|border| border.unproved > 0)
     }
 
     /// Numbers that came after higher ones.
@@ -189,7 +210,7 @@ impl Numbered<'_> {
         } else {
             evidence.push_str(&format!(" Anti-replay windows would have dropped {}.", dropped.join(", ")));
         }
-        evidence.push_str(self.order());
+        evidence.push_str(if self.in_turns { IN_TURNS } else { "" });
         let late = sa.history.as_deref().map(|history| of_late(tap, history)).unwrap_or_default();
         let total = sa.history.as_deref().filter(|history| history.is_whole).map(|history| history.late.len() as u64);
         let draft = Draft::new("sequence-late", evidence).about(tap, sa).count(figures.late);
@@ -212,7 +233,8 @@ impl Numbered<'_> {
         );
         evidence.push_str(self.order());
         let draft = Draft::new("sequence-restart", evidence);
-        let draft = if self.in_turns { draft.severity(Severity::Note) } else { draft };
+        let is_open = self.in_turns || self.is_unproved();
+        let draft = if is_open { draft.severity(Severity::Note) } else { draft };
         Some(
             draft
                 .at(tap)

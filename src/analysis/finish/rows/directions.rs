@@ -1,21 +1,21 @@
 //! Rates per direction, PAUSE, and the time series.
 
+pub(in crate::analysis::finish) mod goodput;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sizes::null_cells;
+use self::goodput::{goodput_bytes, hidden_goodput, shows_packets_twice};
 use super::{carried, padding};
 use crate::analysis::finish::hidden::is_more_than_stray;
-use crate::analysis::finish::tap::{SaView, Tap};
+use crate::analysis::finish::tap::Tap;
 use crate::analysis::finish::time::{bits_per_second, per_second};
 use crate::analysis::limits::REPORTED_DIRECTIONS;
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP, PathKey};
-use crate::analysis::state::sa::sizes::Cell;
 use crate::analysis::state::traffic::notices::CutShort;
 use crate::analysis::state::traffic::rates::{BinSums, Direction, Sums};
-use crate::model::Protocol;
 use crate::model::report::{Bin, DirectionRate, GoodputRange, LengthBasis, PauseRate, Peak, Report, TimeBasis};
 
 /// A direction with its group traffic folded in.
@@ -226,7 +226,9 @@ fn hides_goodput(tap: &Tap<'_>, direction: &Folded) -> bool {
         || direction.key == DirectionKey::Unknown
         || is_torn(tap, direction)
         || is_hidden(tap, direction)
-        || carries(tap, direction, |sa| sa.is_opaque() || sa.has_unsized_fragments())
+        || carries(tap, direction, |sa| {
+            sa.is_opaque() || sa.has_unsized_fragments() || tap.unsized_null.contains(&sa.id)
+        })
 }
 
 fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) -> DirectionRate {
@@ -241,7 +243,7 @@ fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) 
     let visible = goodput_bytes(tap, direction);
     let unsized_packets = is_torn(tap, direction)
         || is_hidden(tap, direction)
-        || carries(tap, direction, |sa| sa.has_unsized_fragments());
+        || carries(tap, direction, |sa| sa.has_unsized_fragments() || tap.unsized_null.contains(&sa.id));
     let twice = shows_packets_twice(tap, direction);
     // Of frames that were not understood nothing is known but their length.
     let unread = direction.key == DirectionKey::Unknown;
@@ -298,87 +300,6 @@ fn clear_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
     let foreign: u64 = tap.foreign.iter().filter(here).map(|sa| sa.state.outer_bytes).sum();
     let ike: u64 = direction.ids.iter().filter_map(|id| tap.loose.ike.get(id)).map(|(_, octets)| octets).sum();
     direction.sums.clear_bytes.saturating_sub(hidden).saturating_sub(ike) + foreign
-}
-
-/// Inner octets of every sized packet of the direction.
-fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
-    let visible: u64 = tap
-        .sizes
-        .visible
-        .iter()
-        .filter(|(key, _)| {
-            tap.stream.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
-        })
-        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
-        .fold(0, u64::saturating_add);
-    // What ESP-NULL inside a tunnel of others carries has been counted with that tunnel's packet.
-    let null: u64 = null_cells(tap)
-        .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
-        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
-        .fold(0, u64::saturating_add);
-    let decrypted: u64 = tap
-        .sizes
-        .decrypted
-        .iter()
-        .filter(|(key, _)| {
-            tap.stream.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
-        })
-        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
-        .fold(0, u64::saturating_add);
-    visible.saturating_add(decrypted).saturating_add(null)
-}
-
-/// Whether packets whose inside can be seen carry opaque ones: the packets of both are more than the frames. What is inside the inner
-/// ones is in the inner octets of the outer ones already.
-fn shows_packets_twice(tap: &Tap<'_>, direction: &Folded) -> bool {
-    let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
-    let of_path = |path| tap.stream.tables.paths.get(path).is_some_and(|path| direction.ids.contains(&path.direction));
-    let packets = |cell: &Cell| tap.counted(cell).0;
-    let visible: u64 =
-        tap.sizes.visible.iter().filter(|(key, _)| of_path(key.path)).map(|(_, cell)| packets(cell)).sum();
-    let decrypted: u64 =
-        tap.sizes.decrypted.iter().filter(|(key, _)| of_path(key.path)).map(|(_, cell)| packets(cell)).sum();
-    let null: u64 = null_cells(tap)
-        .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
-        .map(|(_, cell)| packets(cell))
-        .sum();
-    // Several messages of ESP share a segment of TCP.
-    let one_a_frame = |sa: &&SaView<'_>| sa.key.protocol != Protocol::Ah && !sa.in_tcp();
-    let opaque: u64 = tap
-        .sas
-        .iter()
-        .filter(|sa| sa.state.directions.first() & bits != 0 && sa.is_opaque())
-        .filter(one_a_frame)
-        .map(|sa| sa.state.opaque.saturating_sub(if tap.copying { sa.state.copies.get().frames } else { 0 }))
-        .sum();
-    let seen = visible.saturating_add(decrypted).saturating_add(null);
-    seen > 0 && opaque > 0 && seen.saturating_add(opaque) > direction.sums.frames
-}
-
-/// Inner octets of the opaque SAs of a direction.
-#[derive(Clone, Copy)]
-struct Hidden {
-    least: u64,
-    most: u64,
-    /// Whether policies state how all of them pad.
-    stated: bool,
-}
-
-/// Inner octets of the opaque SAs of the direction; `None` where one of them is unknown, or travels in another direction too.
-fn hidden_goodput(tap: &Tap<'_>, direction: &Folded) -> Option<Hidden> {
-    let bits = direction.ids.iter().filter(|&&id| id < 64).fold(0, |bits, id| bits | 1u64 << id);
-    let opaque = tap.sas.iter().filter(|sa| sa.state.directions.first() & bits != 0 && sa.is_opaque());
-    // What AH hides is the ESP or IPComp inside, an SA of its own.
-    let none = Hidden { least: 0, most: 0, stated: true };
-    opaque.filter(|sa| sa.key.protocol != Protocol::Ah).try_fold(none, |sum, sa| {
-        let inferred = sa.inferred.as_ref().filter(|_| sa.state.directions.first() & !bits == 0)?;
-        let (least, most) = inferred.goodput_bytes;
-        Some(Hidden {
-            least: sum.least.saturating_add(least),
-            most: sum.most.saturating_add(most),
-            stated: sum.stated && inferred.stated,
-        })
-    })
 }
 
 /// The highest of the bins that lie wholly between the first and the last frame.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::analysis::finish::hidden::is_more_than_stray;
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::sa::sizes::{Cell, OpaqueKey};
@@ -121,11 +122,16 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
     let is_length = |length| lengths(sizes, around, header).any(|(own, _)| own == length);
     let is_clear = match pattern {
         IvPattern::SequenceXor => false,
+        IvPattern::Random => IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length),
         // A length that counts is none.
-        IvPattern::Counter => IvPattern::is_clear(&ivs),
-        _ => IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length),
+        IvPattern::Counter => IvPattern::is_clear(&ivs) || IvPattern::is_clear_tcp(&ivs),
+        IvPattern::Unclear | IvPattern::Repeated => {
+            IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length) || IvPattern::is_clear_tcp(&ivs)
+        }
     };
-    if is_clear {
+    // Packets that were read without keys were not encrypted.
+    let read = sa.state.tunnel.saturating_add(sa.state.transport);
+    if is_clear || sa.state.keyed.is_none() && is_more_than_stray(read, sa.state.opaque) {
         return None;
     }
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();

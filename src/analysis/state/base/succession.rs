@@ -56,6 +56,8 @@ pub struct Succession {
     pub joined: u64,
     /// SAs of which both hold the same numbers.
     pub parallel: u64,
+    /// SAs whose numbers the later one holds again, where nothing tells whether the packets are the same ones.
+    pub unproved: u64,
     /// Numbers that both hold, of the SAs that go on: packets around the border that came again, or frames that are in both.
     pub again: u64,
     /// Numbers missing between the two, of the SAs that go on.

@@ -438,12 +438,19 @@ fn decrypted_key(o: &Observation, sights: &[SaSight]) -> Option<DecryptedKey> {
     key.map(|key| DecryptedKey { innermost, ..key })
 }
 
-/// Octets of the headers that carry ESP in UDP or TCP: they are no part of the packet that transport mode protects.
-fn carrier_bytes(sight: &SaSight, costs: Costs) -> u32 {
-    match sight.encapsulation {
-        Encapsulation::Native => 0,
-        Encapsulation::Udp | Encapsulation::Tcp | Encapsulation::Wesp => u32::from(costs.udp) + u32::from(costs.tcp),
-    }
+/// Octets of the headers between IP and ESP, which are no part of the packet that transport mode protects: those that carry ESP in UDP or TCP,
+/// and AH of the same IP packet.
+fn carrier_bytes(sights: &[SaSight], sight: &SaSight, costs: Costs) -> u32 {
+    let is_around = |own: &&SaSight| own.protocol == Protocol::Ah && own.outer_bytes == sight.outer_bytes;
+    let in_front = sights.iter().take_while(|own| !std::ptr::eq(*own, sight));
+    let authenticated: u32 = in_front.filter(is_around).map(|own| own.bytes).sum();
+    authenticated
+        + match sight.encapsulation {
+            Encapsulation::Native => 0,
+            Encapsulation::Udp | Encapsulation::Tcp | Encapsulation::Wesp => {
+                u32::from(costs.udp) + u32::from(costs.tcp)
+            }
+        }
 }
 
 /// The cell of an ESP packet that is consistent with a layout; `None` for dummy packets, which have no inner packet to
@@ -472,7 +479,7 @@ fn null_key(
             u32::from(support.inner_bytes)
         } else {
             let around = sight.outer_bytes.saturating_sub(sight.bytes);
-            around.saturating_sub(carrier_bytes(sight, costs)) + u32::from(support.inner_bytes)
+            around.saturating_sub(carrier_bytes(sights, sight, costs)) + u32::from(support.inner_bytes)
         },
         outer_bytes: sight.outer_bytes,
         esp_bytes: sight.bytes,

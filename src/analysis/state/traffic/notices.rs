@@ -49,7 +49,9 @@ pub(crate) struct CutShort {
 impl CutShort {
     /// A frame, if it is one of these.
     fn of(stack: &Stack) -> Option<Self> {
-        let layer = stack.cut_at().filter(|_| stack.sas.is_empty() && stack.encapsulated.is_none())?;
+        // Behind AH stands what it carries, in clear; what is in ESP has figures of its own.
+        let in_clear = stack.sas.iter().all(|sa| sa.protocol == Protocol::Ah) && stack.encapsulated.is_none();
+        let layer = stack.cut_at().filter(|_| in_clear)?;
         let (open, without_ip) = match layer {
             LayerKind::Pause | LayerKind::Macsec => return None,
             _ if stack.ips.is_empty() => (true, true),

@@ -54,8 +54,8 @@ impl EndToEnd {
             let judged = own.judge(&known);
             let waiting = own.take_waiting();
             let verdict = |from: i64, flow: u32| {
-                let way = way_of.get(flow as usize).copied().flatten()?;
-                judged.get(&from)?.verdicts.get(way).copied()
+                let own = judged.get(&from)?;
+                Some(own.of_way(way_of.get(flow as usize).copied().flatten()))
             };
             self.silent.extend(judged.values().map(|own| Silent::of(tap, own)));
             if exit {

@@ -61,4 +61,20 @@ impl<T> Side<T> {
     pub(in crate::matching) fn iter(&self) -> impl DoubleEndedIterator<Item = (Serial, &T)> {
         self.packets.iter().enumerate().map(|(at, packet)| (self.first + at as u64, packet))
     }
+
+    /// The packets of some numbers.
+    pub(in crate::matching) fn range(&self, from: Serial, to: Serial) -> impl Iterator<Item = (Serial, &T)> {
+        let at = |serial: Serial| {
+            let own = serial.clamp(self.first, self.next()) - self.first;
+            usize::try_from(own).unwrap_or(usize::MAX).min(self.packets.len())
+        };
+        let from = at(from);
+        let range = self.packets.range(from..at(to).max(from));
+        (self.first + from as u64..).zip(range)
+    }
+
+    /// The first packet that is not `before`, where those that are stand in front of the others.
+    pub(in crate::matching) fn partition_point(&self, before: impl Fn(&T) -> bool) -> Serial {
+        self.first + self.packets.partition_point(before) as u64
+    }
 }

@@ -124,7 +124,9 @@ impl<'r> Pause<'r> {
 
     /// `within`: the longest pause in any file; `other`: the longest one at another border.
     fn is_hole(&self, asked: Option<u64>, within: i64, other: i64) -> bool {
-        let numbers = self.numbers();
+        /// Fewer numbers may be lost at once.
+        const MANY: u64 = 32;
+        let (numbers, border) = (self.numbers(), self.border.unwrap_or_default());
         // Without --hole, any pause at which sequence numbers are missing may be a hole where a file may be missing: files of a fast link last
         // less than a second.
         let is_short =
@@ -144,7 +146,9 @@ impl<'r> Pause<'r> {
                 Names::Silent => unusual(other),
             },
         };
-        shown && self.ns >= least && self.ns >= pace.saturating_mul(10) && unusual(within)
+        // Traffic in bursts pauses for long; but no burst of loss lies just between two files and is as long as half of one.
+        let between = numbers == Numbers::Missing && is_short && border.missing >= MANY;
+        shown && self.ns >= least && self.ns >= pace.saturating_mul(10) && (unusual(within) || between)
     }
 
     /// How often a frame came on average before the pause.

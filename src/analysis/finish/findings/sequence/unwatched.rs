@@ -1,5 +1,5 @@
-//! Missing numbers that may have passed uncaptured, in a hole between two files or among packets that the capturing host dropped, and those that
-//! may not have been sent.
+//! Missing numbers that may have passed uncaptured, in a hole between two files, among packets that the capturing host dropped or in frames that
+//! were cut too short, and those that may not have been sent.
 
 use super::super::{SaView, Tap, plural};
 use crate::analysis::limits::RESTART_FALL;
@@ -12,6 +12,8 @@ pub(super) struct Unwatched {
     in_holes: u64,
     /// Packets that the capturing host says it dropped, of all traffic.
     dropped: u64,
+    /// Frames of its directions that were cut off before anything told which SA and number they are of.
+    cut: u64,
     /// Those of leaps ahead into whose time they do not fit.
     leapt: u64,
 }
@@ -46,7 +48,14 @@ impl HoleSpan {
 }
 
 impl Unwatched {
-    pub(super) fn of(tap: &Tap<'_>, holes: &[HoleSpan], sa: &SaView<'_>, lost: u64, captures: &[Capture]) -> Self {
+    /// `unread`: frames of the SA that were cut off before their number.
+    pub(super) fn of(
+        tap: &Tap<'_>,
+        holes: &[HoleSpan],
+        sa: &SaView<'_>,
+        (lost, unread): (u64, u64),
+        captures: &[Capture],
+    ) -> Self {
         let gaps = sa.history.as_deref().map_or(&[][..], |history| &history.gaps);
         let is_unseen = |gap: &&Skipped| holes.iter().any(|hole| hole.explains(gap, tap));
         let missing = |gap: &Skipped| {
@@ -69,7 +78,17 @@ impl Unwatched {
         let drops =
             |capture: &Capture| capture.interfaces.iter().filter_map(|own| own.drops).fold(0, u64::saturating_add);
         let own = tap.captures.iter().filter_map(|id| captures.get(*id as usize));
-        Self { lost, in_holes, dropped: own.map(drops).max().unwrap_or(0), leapt: leapt.min(lost - in_holes) }
+        let directions = sa.state.directions.first();
+        let cut_short = tap.stream.notices.cut_short.iter();
+        let cut =
+            cut_short.filter(|(id, _)| **id < u64::BITS && directions >> **id & 1 == 1).map(|(_, cut)| cut.frames);
+        Self {
+            lost,
+            in_holes,
+            dropped: own.map(drops).max().unwrap_or(0),
+            cut: cut.sum::<u64>() + unread,
+            leapt: leapt.min(lost - in_holes),
+        }
     }
 
     /// Whether most are of leaps ahead.
@@ -80,7 +99,7 @@ impl Unwatched {
     /// Those that were sent and are missing although the capture was looking, as far as it says.
     pub(super) fn watched(&self) -> u64 {
         let within = self.lost.saturating_sub(self.in_holes).saturating_sub(self.leapt);
-        if self.dropped >= within { 0 } else { within }
+        if self.dropped.saturating_add(self.cut) >= within { 0 } else { within }
     }
 
     /// What is said of the others, to follow a sentence.
@@ -100,6 +119,12 @@ impl Unwatched {
         if self.dropped > 0 {
             let dropped = plural(self.dropped, "packet");
             said.push_str(&format!(" The capturing host dropped {dropped}, which may be among them."));
+        }
+        if self.cut > 0 {
+            let frames = plural(self.cut, "frame");
+            said.push_str(&format!(
+                " The snapshot length cut {frames} of this direction off before the sequence number: missing numbers may be theirs."
+            ));
         }
         said
     }

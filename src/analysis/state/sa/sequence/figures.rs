@@ -1,7 +1,7 @@
 //! What the sequence numbers of an SA come to.
 
-use super::WINDOWS;
 use super::run::{Edge, Run};
+use super::{SequenceState, WINDOWS};
 use crate::analysis::limits::JUMP_STEP;
 
 /// The figures of an SA's sequence numbers.
@@ -113,3 +113,11 @@ pub(super) fn jump(before: &Run, after: &Run) -> Option<Jump> {
 
 /// A step across 2^32 that is no larger is a jump ahead; a larger one is a counter that began anew.
 const FURTHEST_ACROSS: u32 = 1 << 24;
+
+impl SequenceState {
+    /// Frames whose number was read.
+    pub(crate) fn numbered(&self) -> u64 {
+        let own: u64 = self.runs.iter().map(|run| run.frames).sum();
+        own + self.refused + u64::from(self.fallen.is_some())
+    }
+}

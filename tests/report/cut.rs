@@ -1,0 +1,106 @@
+//! Captures with a short snapshot length: what was cut off has no figure, and accuses nobody.
+
+use serde_json::Value;
+
+use crate::support::build::{Noise, R1, R2, START, esp, ipv4, ipv6};
+use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
+use crate::support::{self, at, items, number, text};
+
+const MS: u64 = 1_000_000;
+
+/// The report on frames, one a millisecond, of which no more than so many octets were captured.
+fn cut(test: &str, frames: Vec<Vec<u8>>, snaplen: usize) -> Value {
+    let shown = |(at, frame): (u64, Vec<u8>)| {
+        let mut out = Out::whole(START + at * MS, frame);
+        out.data.truncate(snaplen);
+        out
+    };
+    let out: Vec<Out> = (0..).zip(frames).map(shown).collect();
+    let file = pcap(&out, ETHERNET, Order::Little, Step::Nano);
+    let path = support::write_file(&support::scratch("cut"), &format!("{test}.pcap"), &file);
+    support::report(&[&path]).json()
+}
+
+/// ESP-NULL with HMAC-SHA2-256 in transport mode around a TCP segment of so many octets; its number moves with the octets.
+fn null_segment(noise: &mut Noise, number: u32, moved: u32, octets: usize) -> Vec<u8> {
+    let mut tcp = vec![0xc0, 0x01, 0x01, 0xbb];
+    tcp.extend(moved.to_be_bytes());
+    tcp.extend([0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    tcp.extend(noise.bytes(octets));
+    let pad = (4 - (tcp.len() + 2) % 4) % 4;
+    let pads: Vec<u8> = (1..=pad as u8).collect();
+    esp(R1, R2, 0x1001, number, &[tcp.as_slice(), &pads, &[pad as u8, 6], &noise.bytes(16)].concat())
+}
+
+/// In transport mode the trailer tells how long the packet inside is, and the longer packets lost theirs.
+#[test]
+fn packets_without_their_trailer_have_no_goodput() {
+    let mut noise = Noise(1);
+    let mut moved = 1_000;
+    let mut segments = |snaplen: usize, short: bool| {
+        let frames = (0..400_u32).map(|number| {
+            let octets = if short && number % 3 == 0 { 0 } else { 200 + noise.below(1_200) as usize };
+            moved += octets as u32;
+            null_segment(&mut noise, number + 1, moved - octets as u32, octets)
+        });
+        cut(&format!("segments-{snaplen}-{short}"), frames.collect(), snaplen)
+    };
+    for report in [segments(128, true), segments(128, false), segments(96, true)] {
+        let row = &items(&report, "rates.directions")[0];
+        assert!(row["goodput_bps"].is_null() && row["goodput_max_bps"].is_null(), "{row:#}");
+        let sa = &items(&report, "sas")[0];
+        assert!(!text(sa, "transform.basis").contains("inferred") || at(sa, "transform.name").is_null(), "{sa:#}");
+    }
+    let whole = segments(2_000, true);
+    assert!(items(&whole, "rates.directions")[0]["goodput_bps"].is_number());
+}
+
+/// AH in tunnel mode, cut in the header of the packet inside.
+#[test]
+fn packets_cut_in_the_inner_header_have_no_goodput() {
+    let mut noise = Noise(2);
+    let frames = (1..300_u32).map(|number| {
+        let inner = ipv4(R2, R1, 17, number as u16, &noise.bytes(100 + number as usize));
+        let mut ah = vec![4, 4, 0, 0, 0, 0, 0x20, 1];
+        ah.extend(number.to_be_bytes());
+        ah.extend(noise.bytes(12));
+        ipv4(R1, R2, 51, number as u16, &[&ah, &inner[14..]].concat())
+    });
+    let frames: Vec<Vec<u8>> = frames.collect();
+    let row = |snaplen| {
+        let report = cut(&format!("ah-{snaplen}"), frames.clone(), snaplen);
+        items(&report, "rates.directions")[0].clone()
+    };
+    let whole = row(96);
+    assert!(whole["goodput_bps"].is_number(), "{whole:#}");
+    for own in [row(68), row(60)] {
+        assert!(own["goodput_bps"].is_null() && own["goodput_max_bps"].is_null(), "{own:#}");
+    }
+}
+
+/// Frames with two VLAN tags lose their sequence numbers, those without keep them: no number is known to be missing.
+#[test]
+fn numbers_that_were_cut_off_are_not_lost() {
+    let report = |test: &str, lost: &dyn Fn(u32) -> bool, tagged: u32| {
+        let mut noise = Noise(3);
+        let frames = (1..1_000_u32).filter(|number| !lost(*number)).map(|number| {
+            let mut frame =
+                ipv6(R1, R2, 50, &[&[0, 0, 0x10, 1], &number.to_be_bytes()[..], &noise.bytes(300)].concat());
+            if number % 10 < tagged {
+                frame.splice(12..12, [0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]);
+            }
+            frame
+        });
+        cut(test, frames.collect(), 64)
+    };
+    let gap = |report: &Value| {
+        let all = items(report, "findings");
+        let own = all.iter().find(|finding| text(finding, "code") == "sequence-gap").expect("a gap");
+        (text(own, "severity").to_owned(), number(own, "count"))
+    };
+    // Of each ten numbers two, but for the first of all, which nothing stands before.
+    assert_eq!(gap(&report("tagged", &|_| false, 2)), ("note".to_owned(), 198));
+    // What is lost beyond those is.
+    assert_eq!(gap(&report("tagged-lossy", &|number| number % 3 == 1, 1)).0, "warning");
+    assert_eq!(gap(&report("lossy", &|number| number % 3 == 1, 0)).0, "warning");
+}
