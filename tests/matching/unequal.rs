@@ -270,6 +270,34 @@ fn cut_packets_in_clear_are_read_like_whole_ones() {
     assert_eq!(direction(&report, true)["mode"], "tunnel");
 }
 
+/// A gateway that fragments before it encrypts, at the beginning of a capture with many packets behind it.
+#[test]
+fn fragments_inside_are_found_wherever_they_are() {
+    let mut noise = Noise(21);
+    let mut shown = Vec::new();
+    for packet in 0..6_000_u64 {
+        for there in [true, false] {
+            let ns = START + packet * GAP / 8 + if there { 0 } else { GAP / 16 };
+            shown.push(datagram(there, ns, NEAR, packet as u16, &noise.bytes(40 + packet as usize % 200)));
+        }
+    }
+    for packet in 0..60_u64 {
+        let there = packet % 2 == 0;
+        let own =
+            datagram(there, START + packet * 11 * GAP + GAP / 40, NEAR, 50_000 + packet as u16, &noise.bytes(1_400));
+        for (part, frame) in (0..).zip(build::in_fragments(&own.frame, 1_200)) {
+            let tunnel_ns = own.tunnel_ns.map(|ns| ns + part * 4_000);
+            shown.push(Shown { there, plain_ns: None, tunnel_ns, frame });
+        }
+        shown.push(Shown { tunnel_ns: None, ..own });
+    }
+    let report = report("pre-fragmented", &shown, &Taps { body: null, ..TAPS }, &["--one-clock"]);
+    assert_eq!(losses(&report), [Some(0), Some(0)], "{:#}", report["directions"]);
+    for there in [true, false] {
+        assert_eq!(number(direction(&report, there), "matched"), 6_030);
+    }
+}
+
 /// A capture on the gateway's own link shows each packet that comes out of the tunnel once more, in clear: that one did not bypass the tunnel.
 #[test]
 fn what_a_gateway_shows_twice_is_not_beside_the_tunnel() {

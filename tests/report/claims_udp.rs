@@ -338,6 +338,25 @@ fn few_packets_of_esp_on_port_4500_are_reported() {
     }
 }
 
+/// What a scanner sends is no SA; the first packet of one is.
+#[test]
+fn a_single_datagram_shows_no_association() {
+    let single = |number: u32| {
+        let mut noise = Noise(u64::from(number));
+        let clear = (0..40).map(|_| (true, 5_000, 5_001, vec![0x2a; 60]));
+        let one = (false, 4500, 45_000, esp(&mut noise, 0xc0de_0001, number, 88));
+        report(&format!("single-{number}"), clear.chain([one]).collect::<Vec<_>>())
+    };
+    no_esp(&single(0x0012_d687), "a scan");
+    assert_eq!(sas(&single(1)), [(0xc0de_0001, 1)]);
+    let scan = support::scratch("single-expected");
+    let frames =
+        [Out::whole(START, build::udp(R2, R1, (45_000, 4500), 1, &esp(&mut Noise(3), 0xc0de_0001, 77_000, 88)))];
+    let scan = support::write_file(&scan, "scan.pcap", &plain_pcap(&frames));
+    let checked = support::spiglass(&["check", "-q", "--expect-ipsec", scan.to_str().expect("text")]);
+    assert_eq!(checked.status, 1, "no IPsec was seen");
+}
+
 #[test]
 fn several_associations_of_single_packets_are_reported() {
     let mut noise = Noise(6);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::build::{Noise, R1, R2, START, esp, ipv4, ipv6};
+use crate::support::build::{Noise, R1, R2, START, esp, ipv4, ipv6, udp};
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
 use crate::support::{self, at, items, number, text};
 
@@ -103,4 +103,47 @@ fn numbers_that_were_cut_off_are_not_lost() {
     // What is lost beyond those is.
     assert_eq!(gap(&report("tagged-lossy", &|number| number % 3 == 1, 1)).0, "warning");
     assert_eq!(gap(&report("lossy", &|number| number % 3 == 1, 0)).0, "warning");
+}
+
+/// Frames whose length on the wire a packet broker did not keep: the packet says how long it was.
+#[test]
+fn sliced_frames_are_read_as_cut_ones() {
+    let mut noise = Noise(4);
+    let mut sliced = |test: &str, make: &dyn Fn(&mut Noise, u32) -> Vec<u8>| {
+        let frames: Vec<Out> = (1..=200_u32)
+            .map(|number| {
+                let mut frame = make(&mut noise, number);
+                frame.truncate(66);
+                Out::whole(START + u64::from(number) * MS, frame)
+            })
+            .collect();
+        let file = pcap(&frames, ETHERNET, Order::Little, Step::Nano);
+        let path = support::write_file(&support::scratch("cut"), &format!("sliced-{test}.pcap"), &file);
+        support::report(&[&path]).json()
+    };
+    let esp_of = |noise: &mut Noise, number: u32, spi: u32| {
+        let bytes = 40 + noise.below(80) as usize * 4;
+        [&spi.to_be_bytes()[..], &number.to_be_bytes(), &noise.bytes(bytes)].concat()
+    };
+    let in_udp = sliced("udp", &|noise, number| {
+        let payload = esp_of(noise, number, 0xc0de_0001);
+        udp(R1, R2, (14_500, 33_000), number as u16, &payload)
+    });
+    let in_v6 = sliced("v6", &|noise, number| ipv6(R1, R2, 50, &esp_of(noise, number, 0x1001)));
+    let codes = |report: &Value| -> Vec<String> {
+        items(report, "findings").iter().map(|finding| text(finding, "code").to_owned()).collect()
+    };
+    for report in [&in_udp, &in_v6] {
+        assert_eq!(number(&items(report, "sas")[0], "frames"), 200, "{report:#}");
+        assert!(!codes(report).contains(&"esp-length-invalid".to_owned()), "{:?}", codes(report));
+        assert!(codes(report).contains(&"capture-sliced".to_owned()));
+    }
+    let in_ah = sliced("ah-v6", &|noise, number| {
+        let mut ah = vec![4, 4, 0, 0, 0, 0, 0x20, 1];
+        ah.extend(number.to_be_bytes());
+        ah.extend(noise.bytes(12));
+        ipv6(R1, R2, 51, &[&ah, &ipv4(R2, R1, 17, number as u16, &noise.bytes(200))[14..]].concat())
+    });
+    let row = &items(&in_ah, "rates.directions")[0];
+    assert!(row["goodput_bps"].is_null() && row["goodput_max_bps"].is_null(), "{row:#}");
 }

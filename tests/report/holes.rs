@@ -108,6 +108,30 @@ fn a_burst_that_is_missing_is_a_hole() {
     }
 }
 
+/// Bursts in pauses that are as long as the time of the missing file: its numbers are missing between two files and nowhere else.
+#[test]
+fn numbers_missing_just_between_two_files_are_a_hole_in_bursts_too() {
+    let files = |missing: u64| -> Vec<File> {
+        let all = bursts(24, |burst, n| Some(packet(7, burst as u32 * 100 + n + 1)));
+        let all: Vec<Vec<(u64, Vec<u8>)>> = all.chunks(4).map(|bursts| bursts.concat()).collect();
+        let kept = all.into_iter().enumerate().filter(|(at, _)| *at as u64 != missing);
+        kept.map(|(at, frames)| (timed(at as u64), frames)).collect()
+    };
+    let mut close = files(3);
+    // The file behind it begins soon: the sender had paused, not the capture alone.
+    for (_, frames) in close.iter_mut().skip(3) {
+        frames.iter_mut().for_each(|(time, _)| *time -= 10 * SECOND);
+    }
+    let report = report("bursts-between", close);
+    let found = holes(&report);
+    assert!(
+        matches!(found[..], [(Severity::Warning, evidence)] if evidence.contains("400 sequence numbers are missing")),
+        "{found:?}"
+    );
+    let gap = report.findings.iter().find(|finding| finding.code == "sequence-gap").expect("numbers are missing");
+    assert_eq!(gap.severity, Severity::Note, "{}", gap.evidence);
+}
+
 /// A frame a millisecond of each of two SAs, without some of the first.
 fn steady(numbers: std::ops::Range<u32>, from: u64, without: u32) -> Vec<(u64, Vec<u8>)> {
     let both = numbers.flat_map(|n| [(7, n), (8, n)]).filter(|(spi, n)| *spi != 7 || *n != without);

@@ -160,11 +160,16 @@ impl<'a> Tap<'a> {
             keys,
             shared_spis,
         };
-        tap.trailers = padding::trailers(&tap);
-        tap.unsized_null = unsized_null(&tap);
-        tap.decapsulated = Twice::of(&tap);
-        inferred::add(&mut tap);
+        tap.look_further();
         tap
+    }
+
+    /// Finds what only all SAs, sizes and directions together show.
+    fn look_further(&mut self) {
+        self.trailers = padding::trailers(self);
+        self.unsized_null = unsized_null(self);
+        self.decapsulated = Twice::of(self);
+        inferred::add(self);
     }
 
     /// The interfaces that the first 64 directions were seen on, both one bit each.

@@ -4,7 +4,7 @@
 //! DF. Addresses, protocol, identification, lengths and payload stay.
 
 use crate::dissect::IpHeader;
-use crate::dissect::digest::{begin, mix};
+use crate::dissect::digest::{begin, mix, mix_many};
 use crate::model::Address;
 
 /// Octets of payload that must have been captured: they tell apart packets without identification.
@@ -54,8 +54,8 @@ impl Identity {
         // Place of a fragment in its packet; DF is not part of it.
         let place = header.fragment_offset << 1 | u32::from(header.more_fragments);
         let key = begin(header.src, header.dst, total, header.identification, protocol);
-        let key = words(mix(key, u64::from(place)), prefix);
-        let whole = (payload.len() == bytes).then(|| words(SEED, payload));
+        let key = mix_many(mix(key, u64::from(place)), prefix);
+        let whole = (payload.len() == bytes).then(|| mix_many(SEED, payload));
         Some(Self { key, whole })
     }
 }
@@ -105,40 +105,13 @@ impl Kin {
         let (numbers, rest) = segment.split_first_chunk::<12>()?;
         let is_opening = rest.get(1)? & SYN != 0;
         let train = || train(header.src, header.dst, header.protocol, header.identification);
-        is_opening.then(|| Self::Opening(words(train(), numbers)))
+        is_opening.then(|| Self::Opening(mix_many(train(), numbers)))
     }
 }
 
 /// What packets between two addresses share.
 pub(in crate::matching) fn ends(src: Address, dst: Address) -> u64 {
     begin(src, dst, 0, 0, 0)
-}
-
-/// Takes octets into a digest, two words at a time that do not wait for each other.
-fn words(seed: u64, octets: &[u8]) -> u64 {
-    let (mut left, mut right) = (seed, seed.rotate_left(32) ^ octets.len() as u64);
-    let mut pairs = octets.chunks_exact(16);
-    for pair in &mut pairs {
-        let (low, high) = pair.split_at(8);
-        left = mix(left, word(low));
-        right = mix(right, word(high));
-    }
-    let rest = pairs.remainder();
-    let (low, high) = if rest.len() < 8 { (tail(octets), 0) } else { (word(rest), tail(octets)) };
-    mix(mix(left, low), mix(right, high))
-}
-
-/// The first eight octets as a word.
-fn word(octets: &[u8]) -> u64 {
-    octets.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
-}
-
-/// The octets behind the last whole word, the first one in the highest place.
-fn tail(octets: &[u8]) -> u64 {
-    match octets.last_chunk() {
-        Some(last) => u64::from_be_bytes(*last) & ((1 << (octets.len() % 8 * 8)) - 1),
-        None => octets.iter().fold(0, |word, octet| word << 8 | u64::from(*octet)),
-    }
 }
 
 #[cfg(test)]
@@ -193,19 +166,6 @@ mod tests {
         for at in [4, 5, 9, 12, 15, 16, 19, 20, 35, 36, 59] {
             let other = identity(&changed(at, 0xee), 60).expect("an identity");
             assert!(!own.agrees(other), "byte {at}");
-        }
-    }
-
-    #[test]
-    fn the_tail_is_what_is_behind_the_last_whole_word() {
-        let octets: Vec<u8> = (1..60).collect();
-        for from in 0..3 {
-            for to in from..octets.len() {
-                let own = &octets[from..to];
-                let (_, rest) = own.split_at(own.len() / 8 * 8);
-                let shown = rest.iter().fold(0, |word, octet| word << 8 | u64::from(*octet));
-                assert_eq!(tail(own), shown, "{own:?}");
-            }
         }
     }
 

@@ -35,20 +35,14 @@ impl Bucket {
         same.any(|same| same)
     }
 
-    /// The time of a digest that is kept.
+    /// The time of a digest that is there, kept or not: no digest is there twice.
     #[inline]
-    fn time_of(&mut self, digest: u64, oldest: i64) -> Option<&mut i64> {
-        // The digests alone decide for almost all.
-        if self.has(digest) { self.kept_time_of(digest, oldest) } else { None }
+    fn time_of(&mut self, digest: u64) -> Option<&mut i64> {
+        let at = self.digests.iter().position(|known| *known == digest)?;
+        self.times.get_mut(at).filter(|time| **time != VACANT)
     }
 
-    /// The same of a digest that is there.
-    fn kept_time_of(&mut self, digest: u64, oldest: i64) -> Option<&mut i64> {
-        let mut known = self.digests.iter().zip(&mut self.times);
-        known.find(|(known, time)| **known == digest && Self::is_kept(**time, oldest)).map(|(_, time)| time)
-    }
-
-    /// Adds a digest in the last place that nothing is kept in; false where there is none.
+    /// Adds a digest that is not there, in the last place that nothing is kept in; false where there is none.
     #[inline]
     fn add(&mut self, entry: Entry, oldest: i64) -> bool {
         let Some(at) = self.times.iter().rposition(|time| !Self::is_kept(*time, oldest)) else { return false };
@@ -83,13 +77,15 @@ impl CopyWindow {
         let oldest = self.oldest_kept();
         let at = entry.digest as usize & self.buckets.len().wrapping_sub(1);
         let Some(bucket) = self.buckets.get_mut(at) else { return self.insert(entry).is_none() };
-        if bucket.has(entry.digest) && bucket.kept_time_of(entry.digest, oldest).is_some() {
-            return false;
+        // For almost all there is none.
+        if bucket.has(entry.digest)
+            && let Some(time) = bucket.time_of(entry.digest)
+        {
+            let is_new = !Bucket::is_kept(*time, oldest);
+            *time = if is_new { entry.time } else { *time };
+            return is_new;
         }
-        if !bucket.add(entry, oldest) {
-            self.insert(entry);
-        }
-        true
+        bucket.add(entry, oldest) || self.insert(entry).is_none()
     }
 
     /// Puts the latest frames into the table.
@@ -126,8 +122,10 @@ impl CopyWindow {
         loop {
             let at = entry.digest as usize & (self.buckets.len() - 1);
             let bucket = self.buckets.get_mut(at)?;
-            if let Some(time) = bucket.time_of(entry.digest, oldest) {
-                return Some(std::mem::replace(time, entry.time));
+            if bucket.has(entry.digest)
+                && let Some(time) = bucket.time_of(entry.digest)
+            {
+                return Some(std::mem::replace(time, entry.time)).filter(|time| Bucket::is_kept(*time, oldest));
             }
             if bucket.add(entry, oldest) {
                 return None;
