@@ -68,31 +68,24 @@ pub(crate) fn packet(begun: u64, bytes: &[u8], link: usize, header: usize, total
 /// Adds many octets and how many they are: two words by one product, and two products that do not wait for each other.
 #[inline]
 pub(crate) fn mix_many(hash: u64, octets: &[u8]) -> u64 {
-    let (blocks, rest) = octets.as_chunks::<32>();
+    let (words, odd) = octets.as_chunks::<8>();
+    let (blocks, rest) = words.as_chunks::<4>();
     let (mut left, mut right) = (hash ^ SEED, hash.rotate_left(32) ^ octets.len() as u64);
-    for block in blocks {
-        let [a, b, c, d] = four(block);
-        left = fold(left ^ a, b ^ FACTOR);
-        right = fold(right ^ c, d ^ FACTOR);
+    for [a, b, c, d] in blocks {
+        left = fold(left ^ u64::from_le_bytes(*a), u64::from_le_bytes(*b) ^ FACTOR);
+        right = fold(right ^ u64::from_le_bytes(*c), u64::from_le_bytes(*d) ^ FACTOR);
     }
-    // The rest as if zeros followed: the length tells it from one that has them.
-    if !rest.is_empty() {
-        let mut last = [0; 32];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        let [a, b, c, d] = four(&last);
-        left = fold(left ^ a, b ^ FACTOR);
-        right = fold(right ^ c, d ^ FACTOR);
+    if !rest.is_empty() || !odd.is_empty() {
+        let word = |at: usize| rest.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+        // The last octets once more, where they fill no word; the length tells how many of them are new.
+        let last = match octets.last_chunk() {
+            Some(last) => u64::from_le_bytes(*last),
+            None => odd.iter().fold(0, |word, octet| word << 8 | u64::from(*octet)),
+        };
+        left = fold(left ^ word(0), word(1) ^ FACTOR);
+        right = fold(right ^ word(2), last ^ FACTOR);
     }
     mix(left, right.rotate_left(32))
-}
-
-/// The words of a block.
-#[inline(always)]
-fn four(block: &[u8; 32]) -> [u64; 4] {
-    let (words, _) = block.as_chunks::<8>();
-    let mut all = [0; 4];
-    all.iter_mut().zip(words).for_each(|(to, from)| *to = u64::from_le_bytes(*from));
-    all
 }
 
 /// A digest of all octets.
