@@ -36,7 +36,9 @@ fn size_row(sa: &SaTally, at: u32, bytes: u32, losses: &Losses, known: &Known, d
     let frames = size.map_or(0, |size| size.frames);
     let missed = losses.missed_sizes.get(&(at, bytes)).copied().unwrap_or(0);
     let encapsulated = sa.encapsulated != Some(false);
-    let before = (encapsulated && !doubted).then_some(missed);
+    // Packets of the tunnel without a plaintext one are among those that were missed, of whichever size.
+    let is_crossed = missed > 0 && sa.alone > 0 && sa.may_be_crossed();
+    let before = (encapsulated && !doubted && !is_crossed).then_some(missed);
     let (lost_end_to_end, behind) = losses.behind(at, Some(bytes), before);
     let lost_behind_tunnel = behind.filter(|behind| !sa.may_be_before(*behind));
     let mtu = losses.mtus.get(&at).filter(|mtu| bytes > **mtu && encapsulated && missed > 0);

@@ -144,6 +144,24 @@ fn a_tunnel_of_others_inside_a_tunnel_is_its_traffic() {
     }
 }
 
+/// A mirror shows packets before a router and, in a GRE tunnel, behind it: no network duplicated them. The same twice between the same MACs is
+/// another matter.
+#[test]
+fn packets_at_two_places_are_no_duplicates_of_the_network() {
+    let esp = |n: u32| build::esp(R1, R2, 0x4242, n, &Noise(u64::from(n)).bytes(88));
+    let severity = |name: &str, again: &dyn Fn(u32) -> Vec<u8>| {
+        let report = report_of(name, |n| vec![esp(n), again(n)]);
+        let found = items(&report, "findings").iter().find(|own| text(own, "code") == "sequence-duplicate");
+        let found = found.expect("the numbers came again");
+        (text(found, "severity").to_owned(), text(found, "evidence").contains("two places"))
+    };
+    let (left, right) = (Ipv4Addr::new(10, 9, 0, 1), Ipv4Addr::new(10, 9, 0, 2));
+    let wrapped = |n: u32| build::ipv4(left, right, 47, n as u16, &gre(&esp(n)[ETHERNET..]));
+    assert_eq!(severity("two-places", &wrapped), ("note".to_owned(), true));
+    let inside = |n: u32| build::on_link(&wrapped(n), R1, R2);
+    assert_eq!(severity("one-place", &inside), ("warning".to_owned(), false));
+}
+
 #[test]
 fn dummy_packets_have_no_size() {
     let report = report_of("dummy", |n| {

@@ -4,21 +4,29 @@ use crate::model::pairs::{Direction, Pairs};
 
 /// Pairs that are guesses do not tell how long packets were on their way, and so not which of them the other capture covers.
 pub(super) fn leave_open(pairs: &mut Pairs, directions: &mut [Direction]) {
-    /// As few of the pairs, as 1 in N, may lie at an edge of any capture.
-    const OF: u64 = 100;
-    let is_open = |own: &Direction| {
-        own.is_guesswork() && own.uncovered_plain.max(own.uncovered_tunnel).saturating_mul(OF) > own.matched
-    };
-    let all = directions.iter().filter(|own| own.matched > 0).all(is_open);
-    let mut plain = if all && directions.iter().any(|own| own.matched > 0) { pairs.uncovered_plain } else { 0 };
-    let mut tunnel = 0;
-    for own in directions.iter_mut().filter(|own| is_open(own)) {
-        plain += if all { 0 } else { own.uncovered_plain };
-        tunnel += own.uncovered_tunnel;
-        (own.uncovered_plain, own.uncovered_tunnel) = (0, 0);
+    let mut paired = directions.iter().filter(|own| own.matched > 0).peekable();
+    // Where no direction tells, one without any pair does not either, and what belongs to none does not.
+    let all = paired.peek().is_some() && paired.all(Direction::is_guesswork);
+    let (mut plain, mut tunnel) = (0, 0);
+    for own in directions.iter_mut().filter(|own| own.is_guesswork() || all && own.matched == 0) {
+        if is_many(own.uncovered_plain, own.matched) && !all {
+            plain += std::mem::take(&mut own.uncovered_plain);
+        }
+        if is_many(own.uncovered_tunnel, own.matched) {
+            tunnel += std::mem::take(&mut own.uncovered_tunnel);
+        }
+    }
+    if all && is_many(pairs.uncovered_plain, pairs.matched) {
+        directions.iter_mut().for_each(|own| own.uncovered_plain = 0);
+        plain = pairs.uncovered_plain;
     }
     pairs.uncovered_plain -= plain;
     pairs.undetermined_plain += plain;
     pairs.uncovered_tunnel -= tunnel;
     pairs.undetermined_tunnel += tunnel;
+}
+
+/// Whether these are more than may lie at an edge of any capture: one for a hundred pairs.
+const fn is_many(uncovered: u64, pairs: u64) -> bool {
+    uncovered.saturating_mul(100) > pairs
 }

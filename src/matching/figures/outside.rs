@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::matching::limits::MAX_OUTSIDE;
 use crate::matching::measure::tally::SaTally;
 use crate::matching::packets::flows::{Flow, FlowId, Flows};
+use crate::matching::packets::prefix::Prefix;
 use crate::matching::{Matcher, TunnelKey};
 use crate::model::Address;
 use crate::model::pairs::{Outside, Undetermined};
 
 impl Matcher {
-    /// Addresses of packets whose answers go through a tunnel of which this direction was never seen: a tap that shows one direction only, and a
-    /// tunnel that they do not take, look the same.
-    pub(super) fn unseen_ways(&self, flows: &Flows) -> BTreeSet<(Address, Address)> {
+    /// The directions of tunnels that were never seen.
+    pub(super) fn unseen_ways(&self, flows: &Flows) -> UnseenWays {
         let ends = |sa: &SaTally| match sa.key {
             TunnelKey::Sa(key) => (key.src, key.dst),
             TunnelKey::Bare(_, src, dst) => (src, dst),
@@ -24,7 +24,26 @@ impl Matcher {
             let key = flows.key(*flow).filter(|_| !seen.contains(&(dst, src)))?;
             Some((key.dst, key.src))
         });
-        unseen.collect()
+        let turned = |sa: &&SaTally| {
+            let (src, dst) = ends(sa);
+            sa.matched > 0 && !seen.contains(&(dst, src))
+        };
+        let networks = self.tally.sas.iter().filter(turned).filter_map(|sa| sa.dst.zip(sa.src));
+        UnseenWays { pairs: unseen.collect(), networks: networks.collect() }
+    }
+}
+
+/// Addresses of packets that belong to a direction of a tunnel which was never seen, as their answers go through it, or others between the same
+/// networks: a tap that shows one direction only, and a tunnel that they do not take, look the same.
+pub(super) struct UnseenWays {
+    pairs: BTreeSet<(Address, Address)>,
+    networks: Vec<(Prefix, Prefix)>,
+}
+
+impl UnseenWays {
+    fn has(&self, src: Address, dst: Address) -> bool {
+        let is_between = |(from, to): &(Prefix, Prefix)| from.covers(src) && to.covers(dst);
+        self.pairs.contains(&(src, dst)) || self.networks.iter().any(is_between)
     }
 }
 
@@ -80,14 +99,14 @@ fn answered(flows: &Flows) -> Vec<(FlowId, Flow, FlowId)> {
 }
 
 /// Whether a flow belongs to a direction of a tunnel that was never seen, and nothing else says where it went.
-fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &BTreeSet<(Address, Address)>) -> bool {
+fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &UnseenWays) -> bool {
     let is_known = flow.matched > 0 || flow.clear > 0;
-    !is_known && flows.key(id).is_some_and(|key| unseen.contains(&(key.src, key.dst)))
+    !is_known && flows.key(id).is_some_and(|key| unseen.has(key.src, key.dst))
 }
 
 /// Packets of flows of which is not known whether they are in the tunnel: `unexplained` packets in it may be theirs, their direction was never
 /// seen, few of them were found, or their answers come out of it.
-pub(super) fn undetermined(flows: &Flows, unexplained: u64, unseen: &BTreeSet<(Address, Address)>) -> u64 {
+pub(super) fn undetermined(flows: &Flows, unexplained: u64, unseen: &UnseenWays) -> u64 {
     let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
     let is_open = |id: FlowId, flow: &Flow| {
         answered.contains(&id)
@@ -101,11 +120,7 @@ pub(super) fn undetermined(flows: &Flows, unexplained: u64, unseen: &BTreeSet<(A
 
 /// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row. `unexplained`: packets in the tunnel
 /// that flows without any pair may be in; `unseen`: addresses of directions that were never seen.
-pub(super) fn outside(
-    flows: &Flows,
-    unexplained: u64,
-    unseen: &BTreeSet<(Address, Address)>,
-) -> (Vec<Outside>, u64, u64) {
+pub(super) fn outside(flows: &Flows, unexplained: u64, unseen: &UnseenWays) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
     let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
     let mut all = 0;

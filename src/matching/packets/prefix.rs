@@ -28,6 +28,13 @@ impl Prefix {
         self.bits = self.bits.min(common.min(128) as u8);
     }
 
+    /// Whether an address is among those that begin so.
+    pub(in crate::matching) fn covers(self, address: Address) -> bool {
+        let mut both = self;
+        both.cover(address);
+        both == self
+    }
+
     pub(in crate::matching) fn show(self) -> String {
         let bits = if self.address.is_v4() { self.bits.saturating_sub(96) } else { self.bits };
         let whole = if self.address.is_v4() { 32 } else { 128 };

@@ -45,6 +45,9 @@ const IN_BOTH: &str =
 const UNPROVED: &str = " A file holds numbers of the one before it again (tap-layout): the counter began anew, or both show the same packets by clocks \
                         that differ; nothing tells which.";
 
+/// Of an SA in several directions.
+const AT_TWO_PLACES: &str = " It was seen between several pairs of MAC addresses: the TAP may show the same packets at two places of their way.";
+
 /// Of frames of several interfaces in turns.
 const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
                         came twice and where the count began anew is not known before the file is sorted (`reordercap IN OUT`).";
@@ -157,7 +160,11 @@ impl Numbered<'_> {
         let repeated =
             history.and_then(|own| filter::of_behind(tap, sa, &own.again, own.last_again.as_ref(), FIRST_LISTED));
         let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
-        let severity = if figures.duplicate == 1 || self.in_turns || in_both || self.is_unproved() {
+        let at_two_places = self.is_at_two_places();
+        if at_two_places {
+            evidence.push_str(AT_TWO_PLACES);
+        }
+        let severity = if figures.duplicate == 1 || self.in_turns || in_both || at_two_places || self.is_unproved() {
             Severity::Note
         } else {
             Severity::Warning
@@ -183,6 +190,13 @@ impl Numbered<'_> {
         } else {
             ""
         }
+    }
+
+    /// Whether the TAP may show packets twice on their way, as before a router and behind it, in another tunnel there: half of the numbers and more
+    /// came again, and the SA has several directions.
+    fn is_at_two_places(&self) -> bool {
+        let directions = self.sa.state.directions.first().count_ones();
+        directions > 1 && self.figures.duplicate.saturating_mul(2) >= self.distinct
     }
 
     /// Whether a file may show the packets of the one before it.
