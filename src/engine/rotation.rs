@@ -112,7 +112,7 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut whole: Vec<_> = Vec::with_capacity(taps.open.len());
     for open in taps.open {
-        match in_order(open.set_aside.into_iter().chain(open.stream).collect()) {
+        match in_order(open.set_aside.into_iter().chain(open.stream).collect(), open.name.is_some()) {
             Ok(Some(stream)) => whole.push(Placed { name: open.name, path: open.path, stream, assumed: open.assumed }),
             Ok(None) => {}
             Err(error) => errors.push(Error::Usage(error.to_string())),
@@ -135,8 +135,9 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
     .collect()
 }
 
-/// Streams of one tap, which follow each other by their times, as one: the one whose numbers go on in another one comes before that one.
-fn in_order(mut streams: Vec<Stream>) -> Result<Option<Stream>, MergeError> {
+/// Streams of one tap, which follow each other by their times, as one: the one whose numbers go on in another one comes before that one. `named`:
+/// somebody said that it is one tap.
+fn in_order(mut streams: Vec<Stream>, named: bool) -> Result<Option<Stream>, MergeError> {
     while let Some((first, next, how)) = neighbours(&streams) {
         let later = streams.remove(next);
         let place = first - usize::from(next < first);
@@ -147,7 +148,8 @@ fn in_order(mut streams: Vec<Stream>) -> Result<Option<Stream>, MergeError> {
     for next in streams {
         whole = Some(match whole {
             Some(own) => {
-                let how = own.succession(&next);
+                let mut how = own.succession(&next);
+                how.unproved = if named { 0 } else { layout::unproved(&own, &next, how) };
                 own.append(next, how)?
             }
             None => next,

@@ -139,7 +139,7 @@ impl Matcher {
         }
         let ends = ends::against(self.ends(&losses, step), &mut directions);
         without_guesses(&mut directions, &by_few, (&mut sizes, &mut bins));
-        edges::leave_open(&mut pairs, &mut directions);
+        edges::leave_open(&mut pairs, &mut directions, self.settings.one_clock);
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = if order_lost { u64::MAX } else { self.unexplained() };

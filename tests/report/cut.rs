@@ -78,6 +78,23 @@ fn packets_cut_in_the_inner_header_have_no_goodput() {
     }
 }
 
+/// AH that is cut behind its number loses packets as any other: what is lost is not in the frames that are there.
+#[test]
+fn numbers_that_were_read_do_not_excuse_others() {
+    let mut noise = Noise(5);
+    let frames = (1..1_000_u32).filter(|number| number % 5 != 3).map(|number| {
+        let inner = ipv4(R2, R1, 17, number as u16, &noise.bytes(100));
+        let mut ah = vec![4, 4, 0, 0, 0, 0, 0x20, 1];
+        ah.extend(number.to_be_bytes());
+        ah.extend(noise.bytes(12));
+        ipv4(R1, R2, 51, number as u16, &[&ah, &inner[14..]].concat())
+    });
+    let report = cut("ah-lossy", frames.collect(), 68);
+    let all = items(&report, "findings");
+    let gap = all.iter().find(|finding| text(finding, "code") == "sequence-gap").expect("a gap");
+    assert_eq!((text(gap, "severity"), number(gap, "count")), ("warning", 200), "{gap:#}");
+}
+
 /// Frames with two VLAN tags lose their sequence numbers, those without keep them: no number is known to be missing.
 #[test]
 fn numbers_that_were_cut_off_are_not_lost() {

@@ -139,6 +139,15 @@ fn what_numbers_alone_leave_open_is_said() {
         numbers.map(|finding| text(finding, "severity").to_owned()).collect()
     };
     assert_eq!(severities(&whole), ["note", "note"], "{}", at(&whole, "findings"));
+    // An SA of the later file alone, whose packets the network doubles there, is another matter.
+    let doubled = (0..200_u64).flat_map(|at| {
+        let data = esp(R1, R2, 0x3001, at as u32 + 1, &Noise(at).bytes(64));
+        [0, 50 * MS as u64].map(|late| Out::whole(START + at * MS as u64 + late, data.clone()))
+    });
+    let mut both: Vec<Out> = frames[200..].iter().cloned().chain(doubled).collect();
+    both.sort_by_key(|frame| frame.time_ns);
+    let files = [dir.join("west.pcap"), file(&dir, "east-doubled.pcap", &both, 60 * SECOND)];
+    assert_eq!(severities(&report(&dir, &files)), ["warning", "note", "note"]);
     let named = run("report", &["--tap-name", "core"], &[dir.join("west.pcap"), dir.join("east.pcap")]);
     assert_eq!(severities(&named), ["warning", "warning"], "who names the tap says that it is one");
     // Of files that overlap, too.

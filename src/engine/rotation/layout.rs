@@ -86,7 +86,6 @@ impl Open {
         let overlap = self.overlap_ns(stream).unwrap_or(0);
         let Some(own) = &self.stream else { return 0 };
         let likeness = self.likeness(stream);
-        let unproved = if overlap == 0 && likeness.repeats() && !likeness.is_same() { likeness.repeated } else { 0 };
         let said = if overlap == 0 {
             likeness.repeats().then(|| {
                 format!(
@@ -110,7 +109,7 @@ impl Open {
             })
         };
         self.assumed.extend(said);
-        unproved
+        unproved(own, stream, how)
     }
 
     /// What is said of a stream that is a tap of its own because it holds numbers of this one.
@@ -214,4 +213,12 @@ fn plural(files: usize) -> String {
 fn counted(likeness: Likeness) -> String {
     let Likeness { shared, repeated, .. } = likeness;
     format!("{repeated} of {shared} common {}", if shared == 1 { "SA" } else { "SAs" })
+}
+
+/// SAs of which a stream that is taken for the next file holds numbers again, where nothing tells whether the packets are the same ones.
+pub(super) fn unproved(own: &Stream, next: &Stream, how: Succession) -> u64 {
+    let (ends, begins) = (own.times().1, next.times().0);
+    let is_apart = ends.zip(begins).is_some_and(|(ends, begins)| ends <= begins);
+    let likeness = Likeness::of(&own.state, &next.state);
+    if is_apart && !how.is_close() && likeness.repeats() && !likeness.is_same() { likeness.repeated } else { 0 }
 }

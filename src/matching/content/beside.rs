@@ -13,7 +13,7 @@ use crate::matching::packets::ledger::Crowded;
 const MAX_FLOWS: usize = 4_096;
 const MAX_LANES: usize = 256;
 /// How long a gateway takes to decrypt a packet, at most: a link without other traffic brings something else later.
-const SOON_NS: u64 = 1_000_000;
+const SOON_NS: u64 = 250_000;
 /// Packets that a gateway takes in at once, at most.
 const BURST: usize = 64;
 /// What ESP adds in tunnel mode, without padding against traffic analysis: from header, trailer and the shortest ICV without IV and padding

@@ -3,7 +3,11 @@
 use crate::model::pairs::{Direction, Pairs};
 
 /// Pairs that are guesses do not tell how long packets were on their way, and so not which of them the other capture covers.
-pub(super) fn leave_open(pairs: &mut Pairs, directions: &mut [Direction]) {
+pub(super) fn leave_open(pairs: &mut Pairs, directions: &mut [Direction], one_clock: bool) {
+    // By one clock the times of the captures alone decide.
+    if one_clock {
+        return;
+    }
     let mut paired = directions.iter().filter(|own| own.matched > 0).peekable();
     // Where no direction tells, one without any pair does not either, and what belongs to none does not.
     let all = paired.peek().is_some() && paired.all(Direction::is_guesswork);

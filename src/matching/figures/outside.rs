@@ -29,7 +29,8 @@ impl Matcher {
             sa.matched > 0 && !seen.contains(&(dst, src))
         };
         let networks = self.tally.sas.iter().filter(turned).filter_map(|sa| sa.dst.zip(sa.src));
-        UnseenWays { pairs: unseen.collect(), networks: networks.collect() }
+        let shown = self.tally.sas.iter().filter(|sa| sa.matched > 0).filter_map(|sa| sa.src.zip(sa.dst));
+        UnseenWays { pairs: unseen.collect(), networks: networks.collect(), shown: shown.collect() }
     }
 }
 
@@ -38,12 +39,14 @@ impl Matcher {
 pub(super) struct UnseenWays {
     pairs: BTreeSet<(Address, Address)>,
     networks: Vec<(Prefix, Prefix)>,
+    /// Networks of the directions that were seen: what is between these, too, belongs to neither for sure.
+    shown: Vec<(Prefix, Prefix)>,
 }
 
 impl UnseenWays {
     fn has(&self, src: Address, dst: Address) -> bool {
         let is_between = |(from, to): &(Prefix, Prefix)| from.covers(src) && to.covers(dst);
-        self.pairs.contains(&(src, dst)) || self.networks.iter().any(is_between)
+        self.pairs.contains(&(src, dst)) || self.networks.iter().any(is_between) && !self.shown.iter().any(is_between)
     }
 }
 

@@ -91,13 +91,14 @@ impl Matcher {
     }
 
     /// The waiting plaintext packet that `is_kin` and is next to the time of a packet in the tunnel; where the clocks were not compared yet, the
-    /// first one of the latest.
+    /// first of the earliest and of the latest ones.
     fn plain_about(&self, ns: Option<i64>, is_kin: impl Fn(&Plain) -> bool) -> Option<Serial> {
         let plain = &self.ledger.plain;
         let fits = |(_, p): &(Serial, &Plain)| p.fate == PlainFate::Waiting && is_kin(p);
         let Some(due) = ns.zip(self.ahead).map(|(ns, ahead)| ns.saturating_sub(ahead)) else {
+            let earliest = plain.range(plain.first(), plain.first().saturating_add(LOOKED_THROUGH));
             let latest = plain.range(plain.next().saturating_sub(LOOKED_THROUGH), plain.next());
-            return latest.filter(fits).map(|(at, _)| at).next();
+            return earliest.chain(latest).find(fits).map(|(at, _)| at);
         };
         let apart = |p: &Plain| p.time.ns().map_or(u64::MAX, |own| own.abs_diff(due));
         let at = plain.partition_point(|p| p.time.ns().is_none_or(|own| own < due));
@@ -122,23 +123,30 @@ impl Matcher {
         let train @ Kin::Train(_) = t.kin else { return false };
         let t_ns = t.time.ns();
         let Some(whole) = self.plain_about(t_ns, |p| p.kin == train) else { return false };
-        // All of its fragments that wait belong to it: one pair, its length that of all. Another packet has the same identification later.
+        // The fragments that wait belong to it, until they are as long as it is: one pair, its length that of all.
         let is_own = |t: &Tunnelled| {
             let later = t.time.ns().zip(t_ns).map_or(0, |(own, first)| own.saturating_sub(first));
             t.kin == train && matches!(t.fate, TunnelledFate::Waiting) && later < ON_ITS_WAY_NS
         };
         let behind = self.ledger.tunnel.range(serial, serial.saturating_add(LOOKED_THROUGH));
         let pieces: Vec<Serial> = behind.filter(|(_, t)| is_own(t)).map(|(at, _)| at).collect();
-        let (mut outer_bytes, mut inner_bytes, mut count) = (0, 0, 0_u16);
-        for piece in &pieces {
-            if let Some(t) = self.ledger.tunnel.get(*piece) {
-                outer_bytes += t.outer_bytes;
-                inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
-                count = count.saturating_add(t.pieces);
+        let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);
+        let (mut outer_bytes, mut inner_bytes, mut headers, mut count) = (0, 0, 0, 0_u16);
+        let mut pieces: Vec<Serial> = pieces;
+        let mut last = 0;
+        for (at, piece) in pieces.iter().enumerate() {
+            let Some(t) = self.ledger.tunnel.get(*piece) else { break };
+            outer_bytes += t.outer_bytes;
+            inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
+            headers = 20 * at as u32;
+            count = count.saturating_add(t.pieces);
+            last = at;
+            // What comes behind a packet that is whole is of another one.
+            if inner_bytes >= bytes + headers {
+                break;
             }
         }
-        let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);
-        let headers = 20 * (pieces.len() as u32).saturating_sub(1);
+        pieces.truncate(last + 1);
         let basis = t.basis();
         if let Some(t) = self.ledger.tunnel.get_mut(serial) {
             (t.outer_bytes, t.pieces) = (outer_bytes, count);

@@ -11,6 +11,7 @@ use super::{Draft, SaView, Tap, filter, percent, plural};
 use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP, RESTART_FALL};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
+use crate::analysis::state::traffic::rates::Direction;
 use crate::model::SaKey;
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
 
@@ -164,12 +165,13 @@ impl Numbered<'_> {
         if at_two_places {
             evidence.push_str(AT_TWO_PLACES);
         }
-        let severity = if figures.duplicate == 1 || self.in_turns || in_both || at_two_places || self.is_unproved() {
+        let severity = if figures.duplicate == 1 || self.in_turns || in_both || at_two_places || self.is_unproved(None)
+        {
             Severity::Note
         } else {
             Severity::Warning
         };
-        evidence.push_str(self.order());
+        evidence.push_str(self.order(None));
         let draft = Draft::new("sequence-duplicate", evidence);
         let draft = if in_both { draft.cause(IN_BOTH) } else { draft };
         draft
@@ -182,26 +184,37 @@ impl Numbered<'_> {
     }
 
     /// What the order of its frames and files leaves open.
-    fn order(&self) -> &'static str {
+    fn order(&self, restart: Option<&Edge>) -> &'static str {
         if self.in_turns {
             IN_TURNS
-        } else if self.is_unproved() {
+        } else if self.is_unproved(restart) {
             UNPROVED
         } else {
             ""
         }
     }
 
-    /// Whether the TAP may show packets twice on their way, as before a router and behind it, in another tunnel there: half of the numbers and more
-    /// came again, and the SA has several directions.
+    /// Whether the TAP may show packets twice on their way, as before a router and behind it, in another tunnel there: nearly all numbers came again,
+    /// and two directions of the SA have room for all of its packets.
     fn is_at_two_places(&self) -> bool {
-        let directions = self.sa.state.directions.first().count_ones();
-        directions > 1 && self.figures.duplicate.saturating_mul(2) >= self.distinct
+        /// Nine in ten, for a mirror may lose some.
+        const MOST: (u64, u64) = (9, 10);
+        let most = |part: u64| part.saturating_mul(MOST.1) >= self.distinct.saturating_mul(MOST.0);
+        let own = self.sa.state.directions.first();
+        let has_room =
+            |(id, direction): &(u32, &Direction)| *id < u64::BITS && own >> *id & 1 == 1 && most(direction.sums.frames);
+        most(self.figures.duplicate) && self.tap.stream.rates.iter().filter(has_room).count() > 1
     }
 
-    /// Whether a file may show the packets of the one before it.
-    fn is_unproved(&self) -> bool {
-        self.tap.borders.iter().flatten().any(|border| border.unproved > 0)
+    /// Whether a file may show the packets of this SA that the one before it shows; of a restart, whether it is the first frame there.
+    fn is_unproved(&self, restart: Option<&Edge>) -> bool {
+        let Some(ends) = self.sa.state.seen.ends() else { return false };
+        let open = (0..).zip(&self.tap.borders).filter(|(_, own)| own.is_some_and(|own| own.unproved > 0));
+        let mut captures = open.map(|(capture, _)| capture);
+        captures.any(|capture| {
+            let is_in_both = ends.first.capture() < capture && capture <= ends.last.capture();
+            is_in_both && restart.is_none_or(|edge| edge.pos.capture() == capture)
+        })
     }
 
     /// Numbers that came after higher ones.
@@ -245,9 +258,9 @@ impl Numbered<'_> {
             first.raw,
             tap.frame(first.pos).frame
         );
-        evidence.push_str(self.order());
+        evidence.push_str(self.order(Some(first)));
         let draft = Draft::new("sequence-restart", evidence);
-        let is_open = self.in_turns || self.is_unproved();
+        let is_open = self.in_turns || self.is_unproved(Some(first));
         let draft = if is_open { draft.severity(Severity::Note) } else { draft };
         Some(
             draft

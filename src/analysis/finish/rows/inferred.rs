@@ -68,9 +68,10 @@ pub(in crate::analysis::finish) fn add(tap: &mut Tap<'_>) {
     let sa_flows = flow_sizes(tap);
     let catalogue = Catalogue::new();
     let mut cache = Cache::new();
+    let is_cut = tap.stream.totals.snaplen.count > 0 || tap.stream.notices.sliced.count > 0;
     for sa in tap.sas.iter_mut().filter(|sa| opaque(sa)) {
         let sized = if sa.id == NONE { sa_flows.get(&sa.key) } else { sizes.get(&sa.id) };
-        sa.inferred = sized.and_then(|sizes| inferred(sa, sizes, &catalogue, &mut cache));
+        sa.inferred = sized.and_then(|sizes| inferred(sa, sizes, is_cut, &catalogue, &mut cache));
         // Packets in fragments have their size here, though nothing shows what they carry.
         if let (Some(sums), Some(sizes)) = (&mut sa.fragments, sized) {
             let fragmented = sizes.iter().filter(|sized| sized.fragments > 1).map(|sized| sized.packets);
@@ -113,7 +114,14 @@ fn sized(sizes: &[Sized], around: u32, header: u32) -> impl Iterator<Item = (u32
     all.filter(|(length, _)| length.is_multiple_of(4))
 }
 
-fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut Cache) -> Option<Inferred> {
+/// `is_cut`: packets were cut, so that no trailer tells ESP-NULL.
+fn inferred(
+    sa: &SaView<'_>,
+    sizes: &[Sized],
+    is_cut: bool,
+    catalogue: &Catalogue,
+    cache: &mut Cache,
+) -> Option<Inferred> {
     let around = sa.state.evidence.around()?;
     // ESP-NULL that was not recognised, on unusual UDP ports or because packets are cut. An IV that follows the sequence number is no
     // IPv4 header, whose last octets stay what they are.
@@ -124,9 +132,10 @@ fn inferred(sa: &SaView<'_>, sizes: &[Sized], catalogue: &Catalogue, cache: &mut
         IvPattern::SequenceXor => false,
         IvPattern::Random => IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length),
         // A length that counts is none.
-        IvPattern::Counter => IvPattern::is_clear(&ivs) || IvPattern::is_clear_tcp(&ivs),
+        IvPattern::Counter => IvPattern::is_clear(&ivs) || is_cut && IvPattern::is_clear_tcp(&ivs),
         IvPattern::Unclear | IvPattern::Repeated => {
-            IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length) || IvPattern::is_clear_tcp(&ivs)
+            let is_tcp = is_cut && IvPattern::is_clear_tcp(&ivs);
+            IvPattern::is_clear(&ivs) || IvPattern::is_clear_udp(&ivs, is_length) || is_tcp
         }
     };
     // Packets that were read without keys were not encrypted.

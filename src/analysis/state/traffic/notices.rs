@@ -44,6 +44,8 @@ pub(crate) struct CutShort {
     pub(crate) open: u64,
     /// Of these, frames that were cut before IP.
     pub(crate) without_ip: u64,
+    /// Of these, frames that may be of an SA whose number was not read.
+    pub(crate) unnumbered: u64,
 }
 
 impl CutShort {
@@ -67,14 +69,31 @@ impl CutShort {
             | LayerKind::Ipv6 => (false, false),
             _ => return None,
         };
-        Some(Self { frames: 1, open: u64::from(open), without_ip: u64::from(without_ip) })
+        // What follows a tunnel's header, or an AH whose number was read, says nothing of numbers.
+        let hides_number = !matches!(
+            layer,
+            LayerKind::Gre
+                | LayerKind::IpComp
+                | LayerKind::EtherIp
+                | LayerKind::L2tp
+                | LayerKind::Ipv4
+                | LayerKind::Ipv6
+        );
+        let unnumbered = without_ip || stack.sas.is_empty() && hides_number;
+        Some(Self {
+            frames: 1,
+            open: u64::from(open),
+            without_ip: u64::from(without_ip),
+            unnumbered: u64::from(unnumbered),
+        })
     }
 
     fn join(&mut self, other: Self) {
-        let Self { frames, open, without_ip } = other;
+        let Self { frames, open, without_ip, unnumbered } = other;
         self.frames += frames;
         self.open += open;
         self.without_ip += without_ip;
+        self.unnumbered += unnumbered;
     }
 }
 

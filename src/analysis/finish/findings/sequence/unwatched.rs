@@ -81,7 +81,7 @@ impl Unwatched {
         let directions = sa.state.directions.first();
         let cut_short = tap.stream.notices.cut_short.iter();
         let cut =
-            cut_short.filter(|(id, _)| **id < u64::BITS && directions >> **id & 1 == 1).map(|(_, cut)| cut.frames);
+            cut_short.filter(|(id, _)| **id < u64::BITS && directions >> **id & 1 == 1).map(|(_, cut)| cut.unnumbered);
         Self {
             lost,
             in_holes,
@@ -121,9 +121,9 @@ impl Unwatched {
             said.push_str(&format!(" The capturing host dropped {dropped}, which may be among them."));
         }
         if self.cut > 0 {
-            let frames = plural(self.cut, "frame");
+            let (frames, were) = (plural(self.cut, "frame"), if self.cut == 1 { "was" } else { "were" });
             said.push_str(&format!(
-                " The snapshot length cut {frames} of this direction off before the sequence number: missing numbers may be theirs."
+                " {frames} of this direction {were} cut off before the sequence number: missing numbers may be theirs."
             ));
         }
         said
