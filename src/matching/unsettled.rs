@@ -365,9 +365,15 @@ impl Matcher {
         }
         // Where nothing was paired at all, the captures may have nothing in common.
         if alignments == 0 {
-            let unfound = sa.alone > 0 && self.order.is_unfound(at) && self.tally.has_pairs();
-            let is_elsewhere = self.order.is_elsewhere(at);
-            return unfound.then(|| if is_elsewhere { doubt::elsewhere(missing) } else { doubt::unfound(missing) });
+            /// Fewer packets may be on their way at the edges of captures.
+            const ENOUGH: u64 = 16;
+            return match () {
+                () if sa.alone == 0 || !self.tally.has_pairs() => None,
+                () if self.order.is_elsewhere(at) => Some(doubt::elsewhere(missing)),
+                () if self.order.is_unfound(at) => Some(doubt::unfound(missing)),
+                () if sa.alone >= ENOUGH => Some(doubt::absent(sa.alone, missing)),
+                () => None,
+            };
         }
         Some(Undetermined {
             alignments: alignments as u64,

@@ -270,6 +270,25 @@ fn cut_packets_in_clear_are_read_like_whole_ones() {
     assert_eq!(direction(&report, true)["mode"], "tunnel");
 }
 
+/// After a rekey nothing comes out of the new SA: it is not passed over in silence.
+#[test]
+fn an_sa_of_which_no_packet_is_found_is_said() {
+    for (name, body) in [("dead-null", null as Body), ("dead-opaque", opaque)] {
+        let rekeyed_ns = START + PACKETS * 3 / 4 * GAP;
+        let mut shown = load(23, &[]);
+        for own in shown.iter_mut().filter(|own| !own.there && own.tunnel_ns.is_some_and(|ns| ns >= rekeyed_ns)) {
+            own.plain_ns = None;
+        }
+        let report = report(name, &shown, &Taps { body, rekeyed_ns, ..TAPS }, &["--one-clock"]);
+        let new = items(&report, "directions").iter().find(|own| text(own, "sa").ends_with("00002101"));
+        let new = new.expect("the new SA has a row");
+        let reason = text(new, "undetermined.reason");
+        assert!(reason.contains("none of its") && new["loss_pct"].is_null(), "{name}: {new:#}");
+        let said = items(&report, "findings").iter().any(|own| text(own, "code") == "match-undetermined");
+        assert!(said, "{name}: {:#}", report["findings"]);
+    }
+}
+
 /// A gateway that fragments before it encrypts, at the beginning of a capture with many packets behind it.
 #[test]
 fn fragments_inside_are_found_wherever_they_are() {

@@ -10,9 +10,9 @@ mod tempered;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
-    adrift, arrived, beside_silence, between, beyond, elsewhere, equal_at_an_edge, equal_on_both_sides, far_apart,
-    guessed, offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless, uncounted,
-    undirected, unfound, unproved, unread, unserved, unshown, untimely,
+    absent, adrift, arrived, beside_silence, between, beyond, elsewhere, equal_at_an_edge, equal_on_both_sides,
+    far_apart, guessed, offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless,
+    uncounted, undirected, unfound, unproved, unread, unserved, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;
 use super::losses::Losses;

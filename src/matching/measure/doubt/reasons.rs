@@ -53,6 +53,20 @@ pub(in crate::matching) fn elsewhere(missing: u64) -> Undetermined {
     }
 }
 
+/// An SA without any pair, while others of its way have some.
+pub(in crate::matching) fn absent(packets: u64, missing: u64) -> Undetermined {
+    Undetermined {
+        alignments: 0,
+        reason: format!(
+            "none of its {packets} packets has a plaintext packet, while those of other SAs have: they are of hosts that the plain tap does not \
+             see, or what comes out of this SA is dropped"
+        )
+        .into(),
+        decide: "a plain tap on all links of the gateway, its counters for this SA, or the keys (--config)".into(),
+        missing_numbers: missing,
+    }
+}
+
 /// More numbers are missing than plaintext packets.
 pub(in crate::matching) fn uncounted(missing: u64, plain: u64) -> Undetermined {
     Undetermined {
