@@ -6,15 +6,17 @@ mod named;
 mod reasons;
 mod silent;
 mod tempered;
+mod unpaired;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
-    absent, adrift, arrived, beside_silence, between, beyond, elsewhere, equal_at_an_edge, equal_on_both_sides,
-    far_apart, guessed, offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless,
-    uncounted, undirected, unfound, unproved, unread, unserved, unshown, untimely,
+    adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
+    offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless, uncounted,
+    undirected, unproved, unread, unserved, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;
+pub(in crate::matching) use self::unpaired::{absent, elsewhere, unfound};
 use super::losses::Losses;
 use super::silence::{IN_A_LONG_ROW, Judged, Known, Silences, Verdict, WAYS, is_no_chance};
 use super::tally::{SaTally, Tally};

@@ -31,42 +31,6 @@ pub(in crate::matching) fn adrift(plain: u64, tunnelled: u64) -> Undetermined {
     }
 }
 
-/// A direction of which no packet was found on the plain side, while the other was found. `missing`: numbers that the tunnel's tap did not see.
-pub(in crate::matching) fn unfound(missing: u64) -> Undetermined {
-    Undetermined {
-        alignments: 0,
-        reason: "no alignment with the plain side is sure: the packets are too few, the plain tap does not see them, or more are on their \
-                 way at once than lengths and times tell apart"
-            .into(),
-        decide: "the keys (--config), longer captures, or a lower load".into(),
-        missing_numbers: missing,
-    }
-}
-
-/// An SA between other gateways than those whose packets are paired by order.
-pub(in crate::matching) fn elsewhere(missing: u64) -> Undetermined {
-    Undetermined {
-        alignments: 0,
-        reason: "the SA is between other gateways than most packets of the tunnel capture: pairing by order follows one gateway".into(),
-        decide: "a tunnel capture of this pair of gateways alone, or the keys (--config)".into(),
-        missing_numbers: missing,
-    }
-}
-
-/// An SA without any pair, while others of its way have some.
-pub(in crate::matching) fn absent(packets: u64, missing: u64) -> Undetermined {
-    Undetermined {
-        alignments: 0,
-        reason: format!(
-            "none of its {packets} packets has a plaintext packet, while those of other SAs have: they are of hosts that the plain tap does not \
-             see, or what comes out of this SA is dropped"
-        )
-        .into(),
-        decide: "a plain tap on all links of the gateway, its counters for this SA, or the keys (--config)".into(),
-        missing_numbers: missing,
-    }
-}
-
 /// More numbers are missing than plaintext packets.
 pub(in crate::matching) fn uncounted(missing: u64, plain: u64) -> Undetermined {
     Undetermined {
