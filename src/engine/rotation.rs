@@ -136,7 +136,7 @@ pub(super) fn assign(mut streams: Vec<Stream>, errors: &mut Vec<Error>) -> Vec<M
 }
 
 /// Streams of one tap, which follow each other by their times, as one: the one whose numbers go on in another one comes before that one. `named`:
-/// somebody said that it is one tap.
+/// the user named this tap.
 fn in_order(mut streams: Vec<Stream>, named: bool) -> Result<Option<Stream>, MergeError> {
     while let Some((first, next, how)) = neighbours(&streams) {
         let later = streams.remove(next);

@@ -115,7 +115,8 @@ impl IvPattern {
     /// sequence number behind the ports (RFC 9293 section 3.1) moves with the octets that were sent, a counter with the packets.
     #[must_use]
     pub fn is_clear_tcp(samples: &[IvSample]) -> bool {
-        /// Counters that several SAs share move by less.
+        /// Least step that is taken for the length of a segment. A counter that busy SAs share may move as far: this is asked only of packets
+        /// that were cut, where ESP-NULL is not excluded.
         const SEGMENT: u64 = 256;
         let ports = |sample: &IvSample| sample.octets >> 32;
         let Some(first) = samples.first().filter(|first| ports(first) >> 16 > 0 && ports(first) & 0xffff > 0) else {

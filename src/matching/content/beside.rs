@@ -67,7 +67,7 @@ impl Lane {
 }
 
 impl Beside {
-    /// Opaque ESP of so many octets came.
+    /// Takes in an opaque ESP packet: `bytes` is its length from header to ICV.
     pub(in crate::matching) fn esp(&mut self, macs: Macs, ns: i64, bytes: u32) {
         if self.lanes.len() >= MAX_LANES && !self.lanes.contains_key(&macs) {
             return;

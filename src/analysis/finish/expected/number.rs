@@ -303,7 +303,7 @@ impl Judge<'_, '_, '_> {
         finding
     }
 
-    /// Whether the other direction looks mistyped, too: it bears an SPI that nobody states, close to one that is expected and was not seen.
+    /// Whether the other direction, too, uses an SPI that is not stated, close to an expected SPI that was not seen.
     fn is_another_back(&self) -> bool {
         let key = self.sa.key;
         let back = |other: &&SaKey| (other.src, other.dst, other.protocol) == (key.dst, key.src, key.protocol);
@@ -364,7 +364,7 @@ impl Judge<'_, '_, '_> {
     }
 }
 
-/// The cause where both directions bear SPIs that nobody states.
+/// The likely cause where neither direction uses a stated SPI.
 const OF_ANOTHER_TIME: &str =
     "The list or the configuration that was given is older or newer than the SAs, or does not hold this tunnel.";
 

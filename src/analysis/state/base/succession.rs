@@ -70,7 +70,7 @@ pub struct Succession {
 
 /// How one SA goes on.
 enum Step {
-    /// With so many numbers missing, and so many in both.
+    /// The numbers go on. How many are missing between the two, and how many are in both.
     On(u64, u64),
     Same,
     Anew,

@@ -11,7 +11,7 @@ use crate::model::report::{Finding, Severity};
 use crate::model::{Address, Protocol, SaKey};
 use crate::policy::{Basis, Stated};
 
-/// So many expected SAs are named as never seen; of more, none.
+/// Expected SAs that were never seen are listed by name only if there are at most this many.
 const LISTED: usize = 100;
 
 /// SAs of which no packet was seen, but for those whose absence another finding explains.
