@@ -116,7 +116,10 @@ fn numbers_that_were_cut_off_are_not_lost() {
         (text(own, "severity").to_owned(), number(own, "count"))
     };
     // Of each ten numbers two, but for the first of all, which nothing stands before.
-    assert_eq!(gap(&report("tagged", &|_| false, 2)), ("note".to_owned(), 198));
+    let tagged = report("tagged", &|_| false, 2);
+    assert_eq!(gap(&tagged), ("note".to_owned(), 198));
+    let found = items(&tagged, "findings").iter().find(|finding| text(finding, "code") == "sequence-gap");
+    assert!(text(found.expect("a gap"), "cause").contains("snapshot length"), "{found:?}");
     // What is lost beyond those is.
     assert_eq!(gap(&report("tagged-lossy", &|number| number % 3 == 1, 1)).0, "warning");
     assert_eq!(gap(&report("lossy", &|number| number % 3 == 1, 0)).0, "warning");

@@ -129,24 +129,21 @@ impl Matcher {
             t.kin == train && matches!(t.fate, TunnelledFate::Waiting) && later < ON_ITS_WAY_NS
         };
         let behind = self.ledger.tunnel.range(serial, serial.saturating_add(LOOKED_THROUGH));
-        let pieces: Vec<Serial> = behind.filter(|(_, t)| is_own(t)).map(|(at, _)| at).collect();
         let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);
         let (mut outer_bytes, mut inner_bytes, mut headers, mut count) = (0, 0, 0, 0_u16);
-        let mut pieces: Vec<Serial> = pieces;
-        let mut last = 0;
-        for (at, piece) in pieces.iter().enumerate() {
-            let Some(t) = self.ledger.tunnel.get(*piece) else { break };
+        let mut pieces: Vec<Serial> = Vec::new();
+        for (piece, t) in behind.filter(|(_, t)| is_own(t)) {
+            // Every fragment but the first repeats the IP header.
+            headers = 20 * pieces.len() as u32;
             outer_bytes += t.outer_bytes;
             inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
-            headers = 20 * at as u32;
             count = count.saturating_add(t.pieces);
-            last = at;
+            pieces.push(piece);
             // What comes behind a packet that is whole is of another one.
             if inner_bytes >= bytes + headers {
                 break;
             }
         }
-        pieces.truncate(last + 1);
         let basis = t.basis();
         if let Some(t) = self.ledger.tunnel.get_mut(serial) {
             (t.outer_bytes, t.pieces) = (outer_bytes, count);

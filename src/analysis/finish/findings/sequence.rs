@@ -19,6 +19,9 @@ use crate::model::report::{Capture, Finding, Occurrence, Severity};
 const UNWATCHED: &str =
     "The capture lost frames: a file of a rotation is not there, or the capturing host was overloaded.";
 
+/// The same where frames were cut before their number.
+const CUT: &str = "The snapshot length, or a TAP that slices frames, cut frames off before their sequence number.";
+
 /// The same where they do not fit into the time.
 const SET_AHEAD: &str = "The counter was set ahead, as by a gateway that takes over and leaves room for what the other had sent; or a burst was lost.";
 
@@ -123,6 +126,7 @@ impl Numbered<'_> {
         let draft = Draft::new("sequence-gap", evidence);
         let draft = match unwatched.watched() {
             _ if unwatched.is_mostly_leapt() => draft.cause(SET_AHEAD),
+            0 if unwatched.is_mostly_cut() => draft.cause(CUT),
             0 => draft.cause(UNWATCHED),
             _ => draft,
         };

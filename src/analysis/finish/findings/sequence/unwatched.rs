@@ -96,6 +96,11 @@ impl Unwatched {
         self.leapt.saturating_mul(2) > self.lost
     }
 
+    /// Whether most may be numbers of frames that were cut.
+    pub(super) fn is_mostly_cut(&self) -> bool {
+        self.cut.saturating_mul(2) > self.lost
+    }
+
     /// Those that were sent and are missing although the capture was looking, as far as it says.
     pub(super) fn watched(&self) -> u64 {
         let within = self.lost.saturating_sub(self.in_holes).saturating_sub(self.leapt);

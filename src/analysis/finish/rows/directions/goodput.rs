@@ -12,30 +12,17 @@ use crate::model::Protocol;
 
 /// Inner octets of every sized packet of the direction.
 pub(super) fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
-    let visible: u64 = tap
-        .sizes
-        .visible
-        .iter()
-        .filter(|(key, _)| {
-            tap.stream.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
-        })
-        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
-        .fold(0, u64::saturating_add);
+    let is_here =
+        |path: u32| tap.stream.tables.paths.get(path).is_some_and(|path| direction.ids.contains(&path.direction));
+    let octets = |inner_bytes: u32, cell: &Cell| u64::from(inner_bytes).saturating_mul(tap.counted(cell).0);
+    let visible = tap.sizes.visible.iter().filter(|(key, _)| is_here(key.path));
+    let decrypted = tap.sizes.decrypted.iter().filter(|(key, _)| is_here(key.path));
     // What ESP-NULL inside a tunnel of others carries has been counted with that tunnel's packet.
-    let null: u64 = null_cells(tap)
-        .filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction))
-        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
-        .fold(0, u64::saturating_add);
-    let decrypted: u64 = tap
-        .sizes
-        .decrypted
-        .iter()
-        .filter(|(key, _)| {
-            tap.stream.tables.paths.get(key.path).is_some_and(|path| direction.ids.contains(&path.direction))
-        })
-        .map(|(key, cell)| u64::from(key.inner_bytes).saturating_mul(tap.counted(cell).0))
-        .fold(0, u64::saturating_add);
-    visible.saturating_add(decrypted).saturating_add(null)
+    let null = null_cells(tap).filter(|(key, _)| key.owner != NONE && direction.ids.contains(&key.direction));
+    let visible = visible.map(|(key, cell)| octets(key.inner_bytes, cell));
+    let decrypted = decrypted.map(|(key, cell)| octets(key.inner_bytes, cell));
+    let null = null.map(|(key, cell)| octets(key.inner_bytes, cell));
+    visible.chain(decrypted).chain(null).fold(0, u64::saturating_add)
 }
 
 /// Whether packets whose inside can be seen carry opaque ones: the packets of both are more than the frames. What is inside the inner
