@@ -107,18 +107,21 @@ impl Lane {
         let mut tunnelled: Vec<align::Tunnelled> =
             places.iter().map(|place| self.tunnelled_of(place, ledger)).collect();
         let wanted = tunnelled.len() + 256;
-        let candidates = self.next_candidates(ledger, wanted);
+        let mut candidates = self.next_candidates(ledger, wanted);
         let mut plain: Vec<align::Plain> = candidates.iter().map(|(_, item)| self.plain_of(item, ledger)).collect();
         // What the plain side did not see has no place in an alignment.
         let unseen = unseen(&plain, &tunnelled, delay).filter(|_| self.begun);
-        if let Some((0, until)) = unseen {
+        if let Some(Unseen { rows: 0, until, .. }) = unseen {
             self.pass_over(ledger, until);
             return;
         }
-        let rows = unseen.map_or(places.len(), |(row, _)| row);
-        places.truncate(rows);
-        tunnelled.truncate(rows);
-        let end = end.min(rows);
+        if let Some(Unseen { rows, seen, .. }) = unseen {
+            places.truncate(rows);
+            tunnelled.truncate(rows);
+            candidates.truncate(seen);
+            plain.truncate(seen);
+        }
+        let end = end.min(places.len());
         let block = LaneBlock { places, tunnelled, candidates };
         let LaneBlock { tunnelled, candidates, .. } = &block;
         let straight = self.straight(&plain, tunnelled, delay);
@@ -169,12 +172,13 @@ impl Lane {
         }
         let Some(first) = self.plain.front() else { return commit };
         let seen = first.ns.saturating_add(base as i64).saturating_sub(slack);
-        let early = self.tunnelled().iter().take(commit).take_while(|item| item.ns < seen).count();
+        // Where few are due, those behind them tell that a stretch is missing.
+        let early = self.tunnelled().iter().take(commit + AHEAD).take_while(|item| item.ns < seen).count();
         if early <= least {
             return commit;
         }
         self.pass_over(ledger, seen);
-        commit - early
+        commit.saturating_sub(early)
     }
 
     /// Leaves the next packets in the tunnel alone, up to this time. Their numbers are no longer waited for.
@@ -387,8 +391,18 @@ fn outage(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> us
     rows.len()
 }
 
-/// From which place on the tunnel goes on for long without the plaintext side, and until when.
-fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Option<(usize, i64)> {
+/// A stretch in which the tunnel goes on without the plaintext side.
+struct Unseen {
+    /// Places before it.
+    rows: usize,
+    /// Plaintext packets before it.
+    seen: usize,
+    /// When the plaintext side goes on, by the tunnel's clock.
+    until: i64,
+}
+
+/// The first stretch in which the tunnel goes on for long without the plaintext side.
+fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Option<Unseen> {
     let base = delay.base? as i64;
     let slack = slack(delay);
     let mut found: Option<(usize, usize, usize)> = None;
@@ -404,7 +418,8 @@ fn unseen(plain: &[align::Plain], rows: &[align::Tunnelled], delay: Delay) -> Op
         let (first, count) =
             found.filter(|(_, at, _)| *at == next).map_or((row, 0), |(first, _, count)| (first, count));
         if count >= OUTAGE {
-            return Some((first, after.ns.saturating_add(base).saturating_sub(slack)));
+            let until = after.ns.saturating_add(base).saturating_sub(slack);
+            return Some(Unseen { rows: first, seen: next, until });
         }
         found = Some((first, next, count + 1));
     }
