@@ -67,7 +67,7 @@ pub fn all() -> &'static [Entry] {
     &ENTRIES
 }
 
-static ENTRIES: [Entry; 105] = [
+static ENTRIES: [Entry; 107] = [
     spi::ZERO,
     spi::RESERVED,
     spi::SHARED,
@@ -84,6 +84,8 @@ static ENTRIES: [Entry; 105] = [
     capture::ONE_MAC_PAIR,
     capture::NO_IPSEC,
     capture::NOT_ESP,
+    tunnel::STREAM_UNREAD,
+    tunnel::CONTINUATION,
     capture::LINK_UNREAD,
     capture::GATEWAY_VIEW,
     tunnel::CLEAR_TRAFFIC,

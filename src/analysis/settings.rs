@@ -23,6 +23,8 @@ pub struct Settings<T = Timestamp> {
     pub spi: Option<Spi>,
     /// UDP ports besides 500 and 4500 that carry ESP.
     pub udp_ports: Vec<u16>,
+    /// TCP ports besides 4500 that carry IKE and ESP in TCP.
+    pub tcp_ports: Vec<u16>,
     /// Treat VXLAN and GENEVE as tunnels, not as mirror shells.
     pub overlay: bool,
     /// Rate of the link, in bits per second.
@@ -54,6 +56,7 @@ impl<T> Default for Settings<T> {
             peer: None,
             spi: None,
             udp_ports: Vec::new(),
+            tcp_ports: Vec::new(),
             overlay: false,
             link_rate_bps: None,
             max_loss_pct: 0.1,
@@ -74,6 +77,7 @@ impl<T> Settings<T> {
             peer,
             spi,
             udp_ports,
+            tcp_ports,
             overlay,
             link_rate_bps,
             max_loss_pct,
@@ -88,6 +92,7 @@ impl<T> Settings<T> {
             peer: *peer,
             spi: *spi,
             udp_ports: udp_ports.clone(),
+            tcp_ports: tcp_ports.clone(),
             overlay: *overlay,
             link_rate_bps: *link_rate_bps,
             max_loss_pct: *max_loss_pct,
@@ -99,7 +104,7 @@ impl<T> Settings<T> {
 
     /// What dissection is asked for.
     pub(crate) fn dissect_options(&self) -> DissectOptions {
-        DissectOptions { udp_ports: self.udp_ports.clone(), overlay: self.overlay }
+        DissectOptions { udp_ports: self.udp_ports.clone(), tcp_ports: self.tcp_ports.clone(), overlay: self.overlay }
     }
 }
 
@@ -137,6 +142,7 @@ impl Settings {
             peer,
             spi,
             udp_ports,
+            tcp_ports,
             overlay,
             link_rate_bps,
             max_loss_pct,
@@ -151,6 +157,7 @@ impl Settings {
             ("--peer", *peer != other.peer),
             ("--spi", *spi != other.spi),
             ("--udp-port", *udp_ports != other.udp_ports),
+            ("--tcp-port", *tcp_ports != other.tcp_ports),
             ("--overlay", *overlay != other.overlay),
             ("--link-rate", *link_rate_bps != other.link_rate_bps),
             ("--max-loss", *max_loss_pct != other.max_loss_pct),

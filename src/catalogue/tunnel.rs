@@ -170,3 +170,35 @@ pub(super) const PLAINTEXT_LEAK: Entry = Entry {
     lines: &[],
     references: &["RFC 4301 section 4.4.1"],
 };
+
+pub(super) const STREAM_UNREAD: Entry = Entry {
+    code: "tcp-stream-unread",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "A stream of IKE and ESP in TCP was not read",
+    meaning: "A TCP stream begins with the prefix of IKE and ESP in TCP on a port other than 4500. Only segments that bear the prefix are read on such \
+              a port: what follows may be any protocol to a reader that has not seen the beginning.",
+    causes: &["Clients in networks that let through HTTPS alone use port 443."],
+    remedy: &["Name the port: `spiglass report --tcp-port 443 CAPTURE`."],
+    lines: &[],
+    references: &["RFC 9329 section 4"],
+};
+
+pub(super) const CONTINUATION: Entry = Entry {
+    code: "tcp-continuation",
+    severity: Severity::Note,
+    severity_note: "",
+    title: "TCP segments hold parts of messages",
+    meaning: "ESP in TCP is read where messages begin and end in one segment. TCP cuts its stream where it likes: under load most segments hold parts \
+              of messages. ESP in these is not read, and where numbers are missing the SA has no figures of sequence numbers.",
+    causes: &[
+        "Much traffic: the sender's TCP fills its segments.",
+        "Segmentation offload, or a proxy that puts segments together.",
+        "Another protocol on a port that is read as ESP in TCP.",
+    ],
+    remedy: &[
+        "Read losses and rates from the gateways' counters, or from a capture with ESP in UDP or without encapsulation.",
+    ],
+    lines: &[],
+    references: &["RFC 9329 section 3"],
+};

@@ -329,6 +329,9 @@ pub(super) struct FilterArgs {
     /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Filters and dissection")]
     pub(super) udp_port: Vec<u16>,
+    /// A TCP port of IKE and ESP besides 4500; repeatable [default: none]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true, help_heading = "Filters and dissection")]
+    pub(super) tcp_port: Vec<u16>,
     /// VXLAN and GENEVE outside IPsec are tunnels, not mirror shells
     #[arg(long, help_heading = "Filters and dissection")]
     pub(super) overlay: bool,

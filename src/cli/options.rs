@@ -120,8 +120,8 @@ fn not_text(list: &OsStr) -> Error {
     Error::Format { path: list.into(), what: "a name in the list is not UTF-8; this system needs text".into() }
 }
 
-/// UDP ports as settings have them: sorted, each once.
-pub(super) fn udp_ports(typed: &[u16]) -> Vec<u16> {
+/// Ports as settings have them: sorted, each once.
+pub(super) fn ports(typed: &[u16]) -> Vec<u16> {
     let mut ports = typed.to_vec();
     ports.sort_unstable();
     ports.dedup();
@@ -147,7 +147,8 @@ pub(super) fn settings(filter: &FilterArgs, analysis: Option<&AnalysisArgs>) -> 
         to: filter.to,
         peer: filter.peer,
         spi: filter.spi,
-        udp_ports: udp_ports(&filter.udp_port),
+        udp_ports: ports(&filter.udp_port),
+        tcp_ports: ports(&filter.tcp_port),
         overlay: filter.overlay,
         link_rate_bps: analysis.and_then(|analysis| analysis.link_rate),
         max_loss_pct: analysis.map_or(default.max_loss_pct, |analysis| analysis.max_loss),

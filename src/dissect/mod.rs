@@ -58,6 +58,8 @@ pub const LONGEST_FRAME: u32 = 9_600;
 pub struct DissectOptions {
     /// UDP ports besides 500 and 4500 that carry ESP in UDP (RFC 3948), on either side.
     pub udp_ports: Vec<u16>,
+    /// TCP ports besides 4500 that carry IKE and ESP in TCP (RFC 9329), on either side.
+    pub tcp_ports: Vec<u16>,
     /// VXLAN and GENEVE outside IPsec are overlay tunnels, not mirror shells.
     pub overlay: bool,
 }

@@ -51,10 +51,10 @@ struct Reached {
 
 impl Outline {
     /// Whether it ends in TCP, or in UDP with ports behind which dissection looks no further.
-    pub(crate) fn is_quiet(&self, udp_ports: &[u16]) -> bool {
+    pub(crate) fn is_quiet(&self, udp_ports: &[u16], tcp_ports: &[u16]) -> bool {
         let [.., last] = self.words;
         let ports = [last as u16, (last >> 16) as u16].map(u16::swap_bytes);
-        (last >> 40) as u8 == TCP || udp::is_quiet((ports[0], ports[1]), udp_ports)
+        if (last >> 40) as u8 == TCP { tcp_ports.is_empty() } else { udp::is_quiet((ports[0], ports[1]), udp_ports) }
     }
 }
 

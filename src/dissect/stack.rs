@@ -343,6 +343,8 @@ pub struct StackFlags {
     pub fcs_absent: bool,
     /// A TCP segment on a port of RFC 9329 encapsulation that does not begin and end with whole messages.
     pub tcp_continuation: bool,
+    /// A TCP segment on such a port, or one that begins a stream, whatever it holds: an acknowledgement, or the prefix alone.
+    pub tcp_encapsulation: bool,
 }
 
 /// An inner IP header where ESP-NULL would have it, in a fragment that does not show the end of the packet.
@@ -424,6 +426,11 @@ pub enum Note {
     UdpOther {
         /// Ports, source then destination.
         ports: (u16, u16),
+    },
+    /// The segment begins a stream of IKE and ESP in TCP (RFC 9329 section 4), on a port where no other segment is read as one.
+    TcpStream {
+        /// The destination's port.
+        port: u16,
     },
     /// The endpoint showed an IKE header or the non-ESP marker on this UDP port.
     IkeEndpoint {

@@ -9,6 +9,7 @@ mod arithmetic;
 mod claims;
 mod claims_cases;
 mod claims_reported;
+mod claims_tcp;
 mod claims_udp;
 mod contradictions;
 mod corpus;

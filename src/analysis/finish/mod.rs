@@ -16,6 +16,7 @@ mod group;
 mod hidden;
 mod rows;
 mod tap;
+mod tcp;
 mod time;
 mod twice;
 mod udp;
@@ -168,7 +169,8 @@ fn filters(settings: &Settings) -> Vec<String> {
 /// The settings besides filters that figures and findings depend on, where they are not the usual ones.
 fn others(settings: &Settings) -> Vec<String> {
     let usual: Settings = Settings::default();
-    let ports = settings.udp_ports.iter().map(|port| Some(format!("--udp-port {port}")));
+    let of_udp = settings.udp_ports.iter().map(|port| Some(format!("--udp-port {port}")));
+    let of_tcp = settings.tcp_ports.iter().map(|port| Some(format!("--tcp-port {port}")));
     let others = [
         settings.overlay.then(|| "--overlay".to_owned()),
         (settings.bin_ns != usual.bin_ns).then(|| format!("--bin {}ns", settings.bin_ns)),
@@ -177,14 +179,14 @@ fn others(settings: &Settings) -> Vec<String> {
         settings.hole_ns.map(|ns| format!("--hole {ns}ns")),
         settings.expectation.policies().is_some().then(|| "--config".to_owned()),
     ];
-    ports.chain(others).flatten().collect()
+    of_udp.chain(of_tcp).chain(others).flatten().collect()
 }
 
 /// Says that a run with captures saw no IPsec: a note, or an error where some was expected.
 pub fn say_no_ipsec(report: &mut Report, expected: bool) {
     // Of captures that could not be read nothing is known.
     let is_unread = report.captures.iter().all(|capture| capture.error.is_some());
-    if is_unread || report.totals.ipsec_frames > 0 || !report.sas.is_empty() {
+    if is_unread || report.totals.ipsec_frames > 0 || !report.sas.is_empty() || report.has_unread_stream() {
         return;
     }
     let filtered = if report.filters.is_empty() { "" } else { " that the filters leave" };

@@ -8,6 +8,7 @@ use super::clock::Clock;
 use super::copying::is_copying;
 use super::group::{self, GroupSa};
 use super::hidden::{Hidden, Loose};
+use super::tcp;
 use super::twice::Twice;
 use super::udp::{self, Found};
 use crate::analysis::finish::rows::directions::goodput::unsized_null;
@@ -130,6 +131,7 @@ impl<'a> Tap<'a> {
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let groups = group::take(&mut sas);
+        tcp::take(&mut sas, &stream.notices);
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
         let mut spis = BTreeSet::new();

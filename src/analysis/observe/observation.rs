@@ -339,14 +339,14 @@ fn direction_key(stack: &Stack) -> DirectionKey {
     }
 }
 
-/// Whether a frame without a tunnel header of its own still belongs to one: IKE, the middle of a stream that carries ESP,
+/// Whether a frame without a tunnel header of its own still belongs to one: IKE, a segment of a stream that carries ESP,
 /// a later fragment of a packet of a tunnel's protocol, or one of which too little is there.
 fn serves_tunnel(stack: &Stack, outer: &IpHeader) -> bool {
     let tunnel_protocol = matches!(outer.protocol, 4 | 41 | 47 | 50 | 51 | 108 | 141);
     // Cut or too short to say more: not in clear, whatever it is.
     (outer.fragment_offset != 0 || stack.stop.is_some()) && tunnel_protocol
         || stack.is_cut_in_udp()
-        || stack.flags.tcp_continuation
+        || stack.flags.tcp_encapsulation
         || stack.layers.last().is_some_and(|l| l.kind == LayerKind::Ike)
         || stack.notes.iter().any(|n| matches!(n, Note::Ike { .. }))
 }

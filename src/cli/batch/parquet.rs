@@ -104,13 +104,14 @@ fn asked(settings: &Settings) -> String {
         Some(TimeBound::Relative(ns)) => Some(format!("+{ns}")),
         None => None,
     };
-    let ports: Vec<String> = settings.udp_ports.iter().map(ToString::to_string).collect();
+    let listed = |ports: &[u16]| ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let options = [
         time(settings.from),
         time(settings.to),
         settings.peer.map(|peer| peer.to_string()),
         settings.spi.map(|spi| spi.to_string()),
-        Some(ports.join(",")),
+        Some(listed(&settings.udp_ports)),
+        Some(listed(&settings.tcp_ports)),
         Some(settings.overlay.to_string()),
         settings.expectation.policies().map(|policies| format!("{:032x}", policies.digest())),
     ];

@@ -80,6 +80,9 @@ pub(super) struct TrialsArgs {
     /// A UDP port of ESP besides 500 and 4500; repeatable [default: none]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true, help_heading = "Input")]
     udp_port: Vec<u16>,
+    /// A TCP port of IKE and ESP besides 4500; repeatable [default: none]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true, help_heading = "Input")]
+    tcp_port: Vec<u16>,
     /// VXLAN and GENEVE outside IPsec are tunnels, not mirror shells
     #[arg(long, hide_short_help = true, help_heading = "Input")]
     overlay: bool,
@@ -256,7 +259,8 @@ pub(super) fn trials(args: &TrialsArgs) -> Verdict {
     let (session, expectation, display) = Session::begin(&args.policy, &args.run);
     let display = display.with_digest(&args.digest);
     let settings = Settings {
-        udp_ports: options::udp_ports(&args.udp_port),
+        udp_ports: options::ports(&args.udp_port),
+        tcp_ports: options::ports(&args.tcp_port),
         overlay: args.overlay,
         link_rate_bps: args.link_rate,
         expectation,

@@ -31,7 +31,7 @@ impl UpperHeader {
     fn read(data: &[u8], protocol: u8, at: usize, end: usize, options: &DissectOptions) -> Option<Self> {
         match protocol {
             UDP => Self::udp(data, at, end, options),
-            TCP => Self::tcp(data, at, end),
+            TCP => Self::tcp(data, at, end, options),
             _ => None,
         }
     }
@@ -63,14 +63,14 @@ impl UpperHeader {
     }
 
     #[inline]
-    fn tcp(data: &[u8], at: usize, end: usize) -> Option<Self> {
+    fn tcp(data: &[u8], at: usize, end: usize, options: &DissectOptions) -> Option<Self> {
         let packet = data.get(at..end.min(data.len()))?;
         let fixed = packet.first_chunk::<TCP_BYTES>()?;
         let bytes = usize::from(fixed[12] >> 4) * 4;
         let payload = packet.get(bytes..).filter(|_| bytes >= TCP_BYTES)?;
-        let port = |at: [u8; 2]| u16::from_be_bytes(at) == udp::NAT_TRAVERSAL;
+        let is_named = |at: [u8; 2]| tcp::carries_esp(u16::from_be_bytes(at), options);
         let [s0, s1, d0, d1, ..] = *fixed;
-        if port([s0, s1]) || port([d0, d1]) || payload.starts_with(tcp::STREAM_PREFIX) {
+        if is_named([s0, s1]) || is_named([d0, d1]) || payload.starts_with(tcp::STREAM_PREFIX) {
             return None;
         }
         Some(Self { kind: LayerKind::Tcp, at, bytes, mismatch: None, note: None })
@@ -217,7 +217,7 @@ mod tests {
             }
             let wire = frame.len().saturating_sub(missing);
             let data = &frame[..wire - wire.min(cut) / (1 + cut % 3 * 8)];
-            let options = DissectOptions { udp_ports: vec![7000], overlay: false };
+            let options = DissectOptions { udp_ports: vec![7000], tcp_ports: vec![7001], overlay: false };
             let (mut short, mut long) = (Stack::default(), Stack::default());
             begin(data, wire, &mut long);
             either_way(data, wire, LinkType::ETHERNET, &options, &mut short);

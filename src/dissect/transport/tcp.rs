@@ -8,6 +8,7 @@ use super::udp::NAT_TRAVERSAL;
 use crate::dissect::ipsec;
 use crate::dissect::layer::LayerKind;
 use crate::dissect::walk::{Next, Walk};
+use crate::dissect::{DissectOptions, Note};
 use crate::model::Encapsulation;
 use crate::wire::ipsec::Esp;
 
@@ -38,10 +39,21 @@ pub(in crate::dissect) fn tcp(walk: &mut Walk<'_, '_>) -> Next {
     }
     let payload = walk.bytes();
     let begins = payload.starts_with(STREAM_PREFIX);
-    if (begins || ports.0 == NAT_TRAVERSAL || ports.1 == NAT_TRAVERSAL) && walk.wire_bytes() != 0 {
+    let is_named = carries_esp(ports.0, walk.options) || carries_esp(ports.1, walk.options);
+    if begins && !is_named {
+        // The initiator writes it (RFC 9329 section 4): the port is that of the responder.
+        walk.stack.notes.push(Note::TcpStream { port: ports.1 });
+    }
+    walk.stack.flags.tcp_encapsulation = begins || is_named;
+    if (begins || is_named) && walk.wire_bytes() != 0 {
         return segment(walk, ports, header_bytes, if begins { STREAM_PREFIX.len() } else { 0 });
     }
     Next::Done
+}
+
+/// Whether streams from or to this port are read as encapsulated ones, whatever they begin with.
+pub(in crate::dissect) fn carries_esp(port: u16, options: &DissectOptions) -> bool {
+    port == NAT_TRAVERSAL || options.tcp_ports.contains(&port)
 }
 
 /// The payload of a segment of an encapsulated stream. Only one that is whole messages from its first octet to its

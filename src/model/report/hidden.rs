@@ -19,4 +19,9 @@ impl Report {
         }
         hidden
     }
+
+    /// Whether a stream of IKE and ESP in TCP begins whose segments were not read: then there is IPsec.
+    pub(crate) fn has_unread_stream(&self) -> bool {
+        self.findings.iter().any(|finding| finding.code == "tcp-stream-unread")
+    }
 }

@@ -189,7 +189,10 @@ fn totals(section: &mut Section, report: &Report) {
         section.say(if totals.undissected > 0 && totals.undissected == totals.frames {
             format!("None of {frames} could be read, so whether there is IPsec is not known.")
         } else {
-            format!("No IPsec or IP tunnel seen in {frames}{but}.")
+            match report.has_unread_stream() {
+                true => format!("IKE or ESP in TCP begins in {frames} and was not read (tcp-stream-unread){but}."),
+                false => format!("No IPsec or IP tunnel seen in {frames}{but}."),
+            }
         });
     }
 }

@@ -1,29 +1,22 @@
 //! Losses, duplicates, lateness, restarts and wraps of sequence numbers.
 
+mod causes;
 mod unwatched;
 
 use std::fmt;
 
+use self::causes::{AT_TWO_PLACES, CUT, IN_BOTH, IN_TURNS, NOT_IN_TCP, SENT_AGAIN, SET_AHEAD, UNPROVED, UNWATCHED};
 use self::unwatched::{HoleSpan, Unwatched};
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
+use crate::analysis::finish::rows::sas::encapsulation;
 use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP, RESTART_FALL};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
 use crate::analysis::state::traffic::rates::Direction;
-use crate::model::SaKey;
 use crate::model::report::{Capture, Finding, Occurrence, Severity};
-
-/// The likely cause where all missing numbers may have passed while nothing was captured.
-const UNWATCHED: &str =
-    "The capture lost frames: a file of a rotation is not there, or the capturing host was overloaded.";
-
-/// The same where frames were cut before their number.
-const CUT: &str = "The snapshot length, or a TAP that slices frames, cut frames off before their sequence number.";
-
-/// The same where they do not fit into the time.
-const SET_AHEAD: &str = "The counter was set ahead, as by a gateway that takes over and leaves room for what the other had sent; or a burst was lost.";
+use crate::model::{Encapsulation, SaKey};
 
 /// An SA with what its findings are about.
 struct Numbered<'t> {
@@ -39,22 +32,9 @@ struct Numbered<'t> {
     distinct: u64,
     /// It was seen on several interfaces, whose frames are in no order of time.
     in_turns: bool,
+    /// TCP carries it.
+    in_tcp: bool,
 }
-
-/// The likely cause of numbers that come again around a border of files.
-const IN_BOTH: &str =
-    "The later capture was begun before the other was ended, so that both hold the frames of that time.";
-
-/// Of files that hold the same numbers.
-const UNPROVED: &str = " A file holds numbers of the one before it again (tap-layout): the counter began anew, or both show the same packets by clocks \
-                        that differ; nothing tells which.";
-
-/// Of an SA in several directions.
-const AT_TWO_PLACES: &str = " It was seen between several pairs of MAC addresses: the TAP may show the same packets at two places of their way.";
-
-/// Of frames of several interfaces in turns.
-const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
-                        came twice and where the count began anew is not known before the file is sorted (`reordercap IN OUT`).";
 
 /// An SA as a sentence begins with it; most SAs have none.
 struct Who<'t>(&'t SaKey);
@@ -78,7 +58,9 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         let distinct = frames.saturating_sub(figures.duplicate);
         let in_turns =
             tap.stream.interfaces.turns.count > 0 && tap.interfaces_of(sa.state.directions.first()).count_ones() > 1;
-        let own = Numbered { tap, sa, figures, captures, who: Who(&sa.key), copies, cut, frames, distinct, in_turns };
+        let in_tcp = encapsulation(sa) == Encapsulation::Tcp;
+        let who = Who(&sa.key);
+        let own = Numbered { tap, sa, figures, captures, who, copies, cut, frames, distinct, in_turns, in_tcp };
         findings.extend((figures.lost > 0).then(|| own.gaps(settings, &holes)));
         findings.extend((figures.duplicate > 0).then(|| own.repeats()));
         findings.extend((figures.late > 0).then(|| own.late()));
@@ -128,6 +110,7 @@ impl Numbered<'_> {
             _ if unwatched.is_mostly_leapt() => draft.cause(SET_AHEAD),
             0 if unwatched.is_mostly_cut() => draft.cause(CUT),
             0 => draft.cause(UNWATCHED),
+            _ if self.in_tcp => draft.cause(NOT_IN_TCP),
             _ => draft,
         };
         draft
@@ -169,15 +152,15 @@ impl Numbered<'_> {
         if at_two_places {
             evidence.push_str(AT_TWO_PLACES);
         }
-        let severity = if figures.duplicate == 1 || self.in_turns || in_both || at_two_places || self.is_unproved(None)
-        {
-            Severity::Note
-        } else {
-            Severity::Warning
-        };
+        let is_told = in_both || at_two_places || self.in_turns || self.in_tcp || self.is_unproved(None);
+        let severity = if figures.duplicate == 1 || is_told { Severity::Note } else { Severity::Warning };
         evidence.push_str(self.order(None));
         let draft = Draft::new("sequence-duplicate", evidence);
-        let draft = if in_both { draft.cause(IN_BOTH) } else { draft };
+        let draft = match in_both {
+            true => draft.cause(IN_BOTH),
+            false if self.in_tcp => draft.cause(SENT_AGAIN),
+            false => draft,
+        };
         draft
             .about(tap, sa)
             .count(figures.duplicate)
@@ -236,7 +219,9 @@ impl Numbered<'_> {
             .filter(|(_, n)| *n > 0)
             .map(|(window, n)| format!("{n} ({window} packets)"))
             .collect();
-        if dropped.is_empty() {
+        if self.in_tcp {
+            evidence.push_str(" TCP puts them in order before ESP is taken out.");
+        } else if dropped.is_empty() {
             evidence.push_str(" None so late that an anti-replay window of 32 would have dropped it.");
         } else {
             evidence.push_str(&format!(" Anti-replay windows would have dropped {}.", dropped.join(", ")));

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Draft, Listed, Tap, filter, percent, plural};
+use super::{Draft, Listed, SaView, Tap, filter, percent, plural};
+use crate::analysis::finish::rows::sas::encapsulation;
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
 use crate::model::report::{Finding, Severity};
-use crate::model::{Address, Protocol, SaKey};
+use crate::model::{Address, Encapsulation, Protocol, SaKey};
 
 /// Fewer frames one way say nothing about the other.
 const ENOUGH: u64 = 10;
@@ -16,6 +17,7 @@ const NAMED: usize = 3;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     add_foreign(findings, tap);
+    add_streams(findings, tap);
     add_copies(findings, tap);
     // A filter by SPI leaves out the other direction and all that is in clear: nothing follows from their absence.
     if settings.spi.is_some() {
@@ -256,6 +258,37 @@ fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
     findings.push(
         Draft::new("udp-not-esp", evidence).listed(tap, &seen, "datagram on a port of IPsec that is no ESP").done(),
     );
+}
+
+/// IKE and ESP in TCP that could not be read.
+fn add_streams(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+    let notices = &tap.stream.notices;
+    for (&(address, port), seen) in &notices.tcp_streams {
+        let evidence = format!(
+            "{} to {address}, TCP port {port}, with the prefix of IKE and ESP in TCP (RFC 9329). No other segment on that port was read as such, so \
+             the SAs in it are not known, and its traffic counts as clear. --tcp-port {port} reads them.",
+            match seen.count {
+                1 => "A stream begins".to_owned(),
+                several => format!("{several} streams begin"),
+            }
+        );
+        findings.push(Draft::new("tcp-stream-unread", evidence).listed(tap, seen, "first octets of the stream").done());
+    }
+    for (&(src, dst), seen) in &notices.tcp_continuations {
+        let own = |sa: &&SaView<'_>| (sa.key.src, sa.key.dst) == (src, dst);
+        let mut sas = tap.sas.iter().filter(own).filter(|sa| encapsulation(sa) == Encapsulation::Tcp);
+        if sas.next().is_none() {
+            continue;
+        }
+        let evidence = format!(
+            "{} from {src} to {dst} begin or end within a message, or hold none: ESP in them was not read. Which numbers are missing is not \
+             determined, and sizes and overhead are those of messages that fill their segments.",
+            plural(seen.count, "TCP segment")
+        );
+        let what = "segment that is not whole messages";
+        findings
+            .push(Draft::new("tcp-continuation", evidence).of(format!("{src} > {dst}")).listed(tap, seen, what).done());
+    }
 }
 
 /// Traffic in clear beside the tunnel.

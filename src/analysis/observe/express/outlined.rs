@@ -68,8 +68,8 @@ impl Express {
             return;
         }
         let Some(outline) = outline(frame) else { return };
-        let sight = sights.first();
-        if outline.is_quiet(&state.settings().udp_ports)
+        let (sight, settings) = (sights.first(), state.settings());
+        if outline.is_quiet(&settings.udp_ports, &settings.tcp_ports)
             && is_numbered(stack, o, state)
             && sight.map_or_else(|| is_listed(o, state), |sight| is_in_flow(&outline, sight, o, state))
         {

@@ -25,7 +25,10 @@ pub(crate) struct Notices {
     pub(crate) sliced: Listed,
     /// Frames with a header that cannot be read or that contradicts the one around it, by that header.
     pub(crate) malformed: BTreeMap<LayerKind, Listed>,
-    pub(crate) tcp_continuations: Seen,
+    /// Segments of TCP that are read as messages and do not begin and end with whole ones, from one address to another.
+    pub(crate) tcp_continuations: BTreeMap<(Address, Address), Listed>,
+    /// Streams of IKE and ESP in TCP that were seen to begin on other ports, by the endpoint that they go to.
+    pub(crate) tcp_streams: BTreeMap<(Address, u16), Listed>,
     pub(crate) too_deep: Seen,
     /// Frames that end in their CRC-32 though no FCS is declared, and frames with four octets more than they need that are none.
     pub(crate) fcs: Listed,
@@ -181,7 +184,7 @@ impl Notices {
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, stack: &Stack, link_rate_bps: Option<u64>) {
         if stack.flags.tcp_continuation {
-            self.tcp_continuations.add(o.pos, o.time);
+            self.continuation(o, stack);
         }
         if stack.flags.fcs_found {
             self.fcs.add(o.pos, o.time);
@@ -192,6 +195,14 @@ impl Notices {
         }
         for note in &stack.notes {
             self.note(note, o, stack, link_rate_bps);
+        }
+    }
+
+    #[cold]
+    fn continuation(&mut self, o: &Observation, stack: &Stack) {
+        let Some(outer) = stack.ips.last() else { return };
+        if let Some(seen) = bounded(&mut self.tcp_continuations, (outer.src, outer.dst), &mut self.refused) {
+            seen.add(o.pos, o.time);
         }
     }
 
@@ -237,6 +248,11 @@ impl Notices {
                     }
                 }
             }
+            Note::TcpStream { port } => {
+                if let Some(seen) = bounded(&mut self.tcp_streams, (outer.dst, port), &mut self.refused) {
+                    seen.add(o.pos, o.time);
+                }
+            }
             Note::IkeEndpoint { address, port } => {
                 bounded(&mut self.ike_endpoints, (address, port), &mut self.refused);
             }
@@ -254,6 +270,7 @@ impl Notices {
             sliced,
             malformed,
             tcp_continuations,
+            tcp_streams,
             too_deep,
             fcs,
             fcs_absent,
@@ -290,7 +307,16 @@ impl Notices {
         for (layer, seen) in malformed {
             self.malformed.entry(layer).or_default().merge(seen, shift);
         }
-        self.tcp_continuations.merge(tcp_continuations, shift);
+        for (ends, seen) in tcp_continuations {
+            if let Some(own) = bounded(&mut self.tcp_continuations, ends, &mut self.refused) {
+                own.merge(seen, shift);
+            }
+        }
+        for (end, seen) in tcp_streams {
+            if let Some(own) = bounded(&mut self.tcp_streams, end, &mut self.refused) {
+                own.merge(seen, shift);
+            }
+        }
         self.too_deep.merge(too_deep, shift);
     }
 }

@@ -53,7 +53,10 @@ fn lede(report: &Report, sized: Option<&Sized<'_>>) -> Vec<Sentence> {
         lede.push(Sentence::new("*No frame* was read, so there is nothing to measure."));
     } else if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
         let frames = count(report.totals.frames, "frame");
-        lede.push(Sentence::new(&format!("*No IPsec and no IP tunnel* was seen in {frames}.")));
+        lede.push(Sentence::new(&match report.has_unread_stream() {
+            true => format!("IKE or ESP in TCP begins in {frames} and *was not read*."),
+            false => format!("*No IPsec and no IP tunnel* was seen in {frames}."),
+        }));
     }
     if let Some(sized) = sized {
         lede.extend(pays(sized));

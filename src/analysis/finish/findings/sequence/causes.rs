@@ -1,0 +1,32 @@
+//! Likely causes, and what the order of frames and files leaves open.
+
+/// The likely cause where all missing numbers may have passed while nothing was captured.
+pub(super) const UNWATCHED: &str =
+    "The capture lost frames: a file of a rotation is not there, or the capturing host was overloaded.";
+
+/// The same where frames were cut before their number.
+pub(super) const CUT: &str =
+    "The snapshot length, or a TAP that slices frames, cut frames off before their sequence number.";
+
+/// The same where they do not fit into the time.
+pub(super) const SET_AHEAD: &str = "The counter was set ahead, as by a gateway that takes over and leaves room for what the other had sent; or a burst was lost.";
+
+/// The likely causes where TCP carries the SA.
+pub(super) const NOT_IN_TCP: &str = "TCP sends lost segments again, so the network lost none of these for good: the capture missed frames, or the sender dropped \
+                          packets that it had numbered.";
+pub(super) const SENT_AGAIN: &str = "TCP sent segments again. Its receiver takes each octet once: this is no replay.";
+
+/// The likely cause of numbers that come again around a border of files.
+pub(super) const IN_BOTH: &str =
+    "The later capture was begun before the other was ended, so that both hold the frames of that time.";
+
+/// Of files that hold the same numbers.
+pub(super) const UNPROVED: &str = " A file holds numbers of the one before it again (tap-layout): the counter began anew, or both show the same packets by clocks \
+                        that differ; nothing tells which.";
+
+/// Of an SA in several directions.
+pub(super) const AT_TWO_PLACES: &str = " It was seen between several pairs of MAC addresses: the TAP may show the same packets at two places of their way.";
+
+/// Of frames of several interfaces in turns.
+pub(super) const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
+                        came twice and where the count began anew is not known before the file is sorted (`reordercap IN OUT`).";
