@@ -258,6 +258,10 @@ impl Matcher {
         if lost > 0 && are_more_than_few(sa.overtaken, lost) {
             return Some(doubt::adrift(around + sa.overtaken, sa.alone + sa.overtaken));
         }
+        let fitting = self.order.lane_at(at).map_or(0, |lane| lane.fitting);
+        if lost > 0 && sa.is_by_order() && are_more_than_few(fitting, 0) && fitting * 2 >= lost {
+            return Some(doubt::fitting(fitting));
+        }
         let torn = self.order.torn(at).filter(|_| sa.is_by_order() && (missed > 0 || sa.alone > 0));
         torn.map(|(plain, tunnelled)| doubt::adrift(plain, tunnelled))
     }

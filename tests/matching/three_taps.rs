@@ -148,6 +148,36 @@ fn flows_that_lie_in_a_hole_of_the_exit_are_not_lost() {
     assert_eq!(lost(&report, "00001001")[2], Some(0));
 }
 
+/// The exit's tap shows one network of several behind the far gateway, or one way only: what it never shows is not lost.
+#[test]
+fn what_the_exit_does_not_look_at_is_not_lost() {
+    let elsewhere = Ipv4Addr::new(10, 0, 3, 20);
+    let mut trips = trips(21);
+    let mut noise = Noise(22);
+    for trip in trips.iter_mut().filter(|trip| trip.at % 3 == 1) {
+        let (src, dst) = if trip.there { (NEAR, elsewhere) } else { (elsewhere, NEAR) };
+        let bytes = 40 + noise.below(900) as usize;
+        trip.frame = build::udp(src, dst, (20_001, 20_002), trip.at as u16, &noise.bytes(bytes));
+        trip.shown[EXIT] = false;
+    }
+    let report = report("other-network", &trips, None);
+    assert_eq!(warnings(&report), Vec::<&str>::new(), "{:#}", report["ends"]);
+    let [_, behind, end_to_end] = lost(&report, "00001001");
+    assert_eq!((behind, end_to_end), (None, None));
+    let there = items(&report, "ends").iter().find(|own| text(own, "way") == "plain-to-exit").expect("a way");
+    assert!(there["loss_pct"].is_null(), "{there:#}");
+    assert_eq!(lost(&report, "00002001")[2], Some(0), "what arrived was not lost");
+
+    let mut trips = self::trips(23);
+    trips.iter_mut().filter(|trip| trip.there).for_each(|trip| trip.shown[EXIT] = false);
+    let report = self::report("exit-one-way", &trips, None);
+    assert_eq!(warnings(&report), Vec::<&str>::new(), "{:#}", report["ends"]);
+    // But a host that the exit shows got less than was sent to it.
+    let mut trips = self::trips(24);
+    trips.iter_mut().filter(|trip| trip.there && trip.at % 4 == 2).for_each(|trip| trip.shown[EXIT] = false);
+    assert_eq!(lost(&self::report("exit-loses", &trips, None), "00001001"), [Some(0), Some(150), Some(150)]);
+}
+
 /// What was lost before the exit was recording says nothing of what was lost behind the tunnel's tap later.
 #[test]
 fn losses_of_different_times_are_not_subtracted() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::json;
 use crate::support::build::{self, Noise, R1, R2, START};
 use crate::support::writer::{ETHERNET, Order, Out, Step, pcap};
-use crate::support::{items, number, scratch, text, write_file};
+use crate::support::{fixture, items, number, scratch, text, write_file};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 10);
 const LATE: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 11);
@@ -287,6 +287,18 @@ fn an_sa_of_which_no_packet_is_found_is_said() {
         let said = items(&report, "findings").iter().any(|own| text(own, "code") == "match-undetermined");
         assert!(said, "{name}: {:#}", report["findings"]);
     }
+}
+
+/// A download at an even pace, whose pairs may be shifted, and the answers to pings beside it, which are on their way for less time.
+#[test]
+fn answers_beside_a_download_are_not_lost() {
+    let [plain, tunnel] =
+        ["plain", "tunnel"].map(|side| fixture(&format!("situations/download-and-ping-{side}.pcap.gz")));
+    let report = json(&plain, &tunnel, &[]);
+    let back = items(&report, "directions").iter().find(|own| text(own, "way") == "decapsulated").expect("a direction");
+    assert!(back["lost_behind_tunnel"].as_u64().is_none_or(|lost| lost == 0), "{back:#}");
+    assert!(text(back, "undetermined.reason").contains("fit, by length and time"), "{back:#}");
+    assert!(items(&report, "outside").is_empty(), "{:#}", report["outside"]);
 }
 
 /// A gateway that fragments before it encrypts, at the beginning of a capture with many packets behind it.

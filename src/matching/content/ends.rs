@@ -53,6 +53,8 @@ pub(in crate::matching) enum OpenEnd {
     Changed,
     /// The tap that lacks them did not show as many others that passed it, as the other one proves.
     Unshown,
+    /// The tap that lacks them shows no packet from or to the host that they go to, or none of their way at all.
+    Elsewhere,
 }
 
 /// What became of the packets of one flow.
@@ -71,6 +73,8 @@ pub(in crate::matching) struct FlowEnds {
     /// Packets that one side lacks while its tap showed no frame at all, which nothing explains, or that repeat others.
     pub(in crate::matching) open: u64,
     pub(in crate::matching) why: OpenEnd,
+    /// Packets that only the plain side showed, and only the far one, of which it is not known whether they go to the other tap.
+    pub(in crate::matching) elsewhere: [u64; 2],
     /// Differences of the timestamps of its pairs.
     reach: Reach,
 }
@@ -298,6 +302,7 @@ impl EndToEnd {
         self.doubt_equal();
         self.doubt_changed();
         self.doubt_unshown();
+        self.doubt_elsewhere();
     }
 
     /// Packets seen on both sides so far.

@@ -11,8 +11,8 @@ mod unpaired;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::matching) use self::reasons::{
-    adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, guessed,
-    offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless, uncounted,
+    adrift, arrived, beside_silence, between, beyond, equal_at_an_edge, equal_on_both_sides, far_apart, fitting,
+    guessed, offloaded, partial, recounted, refused, repeated, restarted, shared, sparse, strange, timeless, uncounted,
     undirected, unproved, unread, unserved, unshown, untimely,
 };
 pub(crate) use self::silent::Silent;

@@ -113,6 +113,8 @@ pub(in crate::matching) struct Lane {
     pub(in crate::matching) partial: bool,
     /// Packets in the tunnel without counterpart, each beside a plaintext packet without one.
     pub(in crate::matching) crossed: u64,
+    /// The same, beside a plaintext packet of a flow that is taken for one outside the tunnel.
+    pub(in crate::matching) fitting: u64,
     /// Whether some plaintext packets are not in the order of their times.
     pub(in crate::matching) shuffled: bool,
     /// Whether the first block is settled.

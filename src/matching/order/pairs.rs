@@ -155,9 +155,7 @@ impl Order {
 
     /// Whether packets of the SA passed the plain tap first; `None` where that is not known.
     pub(in crate::matching) fn is_encapsulated(&self, sa: u32) -> Option<bool> {
-        let info = self.sas.get(sa as usize)?;
-        let lanes = self.lanes.as_ref()?;
-        let lane = lanes.get(self.lane_of(info)?)?;
+        let lane = self.lane_at(sa)?;
         lane.delay.map(|_| lane.encapsulated)
     }
 
@@ -172,6 +170,11 @@ impl Order {
         self.lane_of(self.sas.get(sa as usize)?)
     }
 
+    /// What is paired of an SA's direction.
+    pub(in crate::matching) fn lane_at(&self, sa: u32) -> Option<&Lane> {
+        self.lanes.as_ref()?.get(self.lane(sa)?)
+    }
+
     /// The delay by which a lane began.
     pub(in crate::matching) fn level(&self, lane: usize) -> Option<Level> {
         self.lanes.as_ref()?.get(lane)?.level
@@ -180,20 +183,17 @@ impl Order {
     /// Packets of the tunnel in an SA's direction that have no counterpart: whether many are expected, because the plain side does not see
     /// all that enters the tunnel, and how many stand beside a plaintext packet without one.
     pub(in crate::matching) fn strangers(&self, sa: u32) -> (bool, u64) {
-        let lane = self.sas.get(sa as usize).and_then(|info| self.lanes.as_ref()?.get(self.lane_of(info)?));
-        lane.map_or((false, 0), |lane| (lane.partial, lane.crossed))
+        self.lane_at(sa).map_or((false, 0), |lane| (lane.partial, lane.crossed))
     }
 
     /// Packets of both sides without counterpart at one end of the direction of an SA.
     pub(in crate::matching) fn torn(&self, sa: u32) -> Option<(u64, u64)> {
-        let info = self.sas.get(sa as usize)?;
-        self.lanes.as_ref()?.get(self.lane_of(info)?)?.torn()
+        self.lane_at(sa)?.torn()
     }
 
     /// The mapping that holds for an SA.
     pub(in crate::matching) fn mapping(&self, sa: u32) -> Option<Mapping> {
-        let info = self.sas.get(sa as usize)?;
-        let lane = self.lanes.as_ref()?.get(self.lane_of(info)?)?;
+        let lane = self.lane_at(sa)?;
         lane.delay?;
         lane.mappings.of(sa)
     }

@@ -291,6 +291,7 @@ impl Lane {
         }
         self.rescue(ledger, block, &alone, consumed);
         self.crossed += self.crossings(ledger, block, &alone, consumed);
+        self.fit_outside(ledger, block, &alone);
         self.overtaken.tunnelled(ledger, block, &alone);
         // The plaintext packets up to the last that was used: what was not paired was lost.
         let behind = consumed.checked_sub(1).and_then(|last| candidates.get(last)).map_or(0, |(at, _)| at + 1);

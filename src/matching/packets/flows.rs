@@ -52,6 +52,8 @@ pub(in crate::matching) struct Flow {
     pub(in crate::matching) stray: bool,
     /// Packets of a direction that could not be paired, because there is more than one way to do it.
     pub(in crate::matching) aside: u64,
+    /// Packets taken for others outside the tunnel, beside which one in the tunnel without counterpart fits.
+    pub(in crate::matching) fitting: u64,
     /// Differences of the timestamps of its pairs.
     pub(in crate::matching) reach: Reach,
 }
@@ -174,14 +176,14 @@ impl Flows {
         (is_found || flow.adopted) && flow.clear <= flow.matched
     }
 
-    /// Whether few of its packets were found in the tunnel, but these for sure: it is neither outside nor known to be lost.
+    /// Whether few of its packets were found in the tunnel, but these for sure, or most fit packets of the tunnel that were not found: it is neither
+    /// outside nor known to be lost.
     pub(in crate::matching) fn is_sparse(&self, id: FlowId) -> bool {
         /// Pairs that are no chance.
         const ENOUGH: u64 = 3;
         let flow = self.get(id);
-        !self.is_selected(id)
-            && flow.clear <= flow.matched
-            && flow.reach.sure() >= ENOUGH
-            && flow.reach.sure() * 2 > flow.matched
+        let is_found = flow.reach.sure() >= ENOUGH && flow.reach.sure() * 2 > flow.matched;
+        let is_fitting = flow.fitting >= ENOUGH && flow.fitting * 2 >= flow.unmatched;
+        !self.is_selected(id) && flow.clear <= flow.matched && (is_found || is_fitting)
     }
 }

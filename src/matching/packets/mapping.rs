@@ -249,9 +249,7 @@ impl Mappings {
         if self.of.len() <= sa as usize {
             self.of.resize(sa as usize + 1, None);
         }
-        if let Some(number) = self.of.get_mut(sa as usize) {
-            *number = Some(u8::try_from(at).unwrap_or(0));
-        }
+        self.of.get_mut(sa as usize).into_iter().for_each(|number| *number = Some(u8::try_from(at).unwrap_or(0)));
     }
 
     pub(in crate::matching) fn is_empty(&self) -> bool {
@@ -265,9 +263,8 @@ impl Mappings {
 
     /// SAs without a mapping of their own have this one.
     pub(in crate::matching) fn put_first(&mut self, usual: Mapping) {
-        let all: Vec<(u32, Mapping)> = self.sas().into_iter().filter_map(|sa| Some((sa, self.of(sa)?))).collect();
-        *self = Self { distinct: vec![usual], of: Vec::new() };
-        all.into_iter().for_each(|(sa, mapping)| self.insert(sa, mapping));
+        let before = std::mem::replace(self, Self { distinct: vec![usual], of: Vec::new() });
+        before.sas().into_iter().for_each(|sa| before.of(sa).into_iter().for_each(|own| self.insert(sa, own)));
     }
 
     /// The SAs that have one of their own.
@@ -283,6 +280,12 @@ impl Mappings {
     /// Whether the mapping with this number makes ESP of `esp` octets out of a packet of `inner`.
     pub(in crate::matching) fn makes(&self, number: u8, inner: u32, esp: u32) -> bool {
         self.distinct.get(usize::from(number)).is_some_and(|mapping| mapping.esp(inner) == Some(esp))
+    }
+
+    /// Whether it does but for a block: packets of one length leave several transforms, and of these another may be the right one.
+    pub(in crate::matching) fn nearly_makes(&self, number: u8, inner: u32, esp: u32) -> bool {
+        let mapping = self.distinct.get(usize::from(number));
+        mapping.and_then(|own| Mapping { floor: 0, ..*own }.esp(inner)).is_some_and(|made| made.abs_diff(esp) <= 16)
     }
 }
 

@@ -1,12 +1,15 @@
 //! What silences of the taps on the two plaintext sides were.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{EndToEnd, Gone, OpenEnd};
+use foldhash::fast::FixedState;
+
+use super::{EndToEnd, FlowEnds, Gone, OpenEnd};
 use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::silence::{Known, Verdict, WAYS};
 use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::progress::Progress;
+use crate::model::Address;
 
 impl EndToEnd {
     /// Silences of the plain tap that were holes of its capture for sure.
@@ -174,6 +177,40 @@ impl EndToEnd {
             flow.open += lost;
             if lost > 0 {
                 flow.why = flow.why.max(OpenEnd::Unshown);
+                doubtful.insert(at);
+            }
+        }
+        self.leave_open(&doubtful);
+    }
+
+    /// Leaves open how many packets were lost on their way to hosts that the tap there never shows, neither as senders nor as receivers: they may be
+    /// behind another gateway or in another network. So are all of a way of which the tap shows no packet: it may show the other way only.
+    pub(super) fn doubt_elsewhere(&mut self) {
+        let balances = self.balances();
+        let ways: Vec<i64> = self
+            .flows
+            .iter()
+            .map(|(key, _)| balances.get(&(key.src, key.dst)).copied().unwrap_or(0).signum())
+            .collect();
+        let hosts = |is_shown: fn(&FlowEnds) -> bool| -> HashSet<Address, FixedState> {
+            let shown = self.flows.iter().filter(|(_, flow)| is_shown(flow));
+            shown.flat_map(|(key, _)| [key.src, key.dst]).collect()
+        };
+        let near = hosts(|flow| flow.matched > 0 || flow.only_plain > 0);
+        let far = hosts(|flow| flow.matched > 0 || flow.only_exit > 0);
+        // A way that is not known may be either.
+        let is_seen =
+            |own: i64| self.flows.iter().zip(&ways).any(|((_, flow), way)| flow.matched > 0 && [own, 0].contains(way));
+        let (there, back) = (is_seen(1), is_seen(-1));
+        let mut doubtful = BTreeSet::new();
+        for (at, (key, flow)) in (0..).zip(&mut self.flows) {
+            if flow.matched > 0 {
+                continue;
+            }
+            let plain = if there && far.contains(&key.dst) { 0 } else { std::mem::take(&mut flow.only_plain) };
+            let exit = if back && near.contains(&key.dst) { 0 } else { std::mem::take(&mut flow.only_exit) };
+            if plain + exit > 0 {
+                flow.elsewhere = [plain, exit];
                 doubtful.insert(at);
             }
         }

@@ -27,6 +27,13 @@ pub(super) fn at_the_ends(why: OpenEnd, count: u64) -> Option<Undetermined> {
             ),
             "an exit capture on the same network, without fragmentation or translation of addresses in between",
         ),
+        OpenEnd::Elsewhere => (
+            format!(
+                "{count} packets are missing at one plaintext tap, which shows no packet from or to the hosts that they go to, or none of their way: \
+                 these may be behind another gateway or in another network, the tap may show one way only, or all were lost"
+            ),
+            "a tap that shows all networks behind the far gateway, both ways",
+        ),
         OpenEnd::Unshown => (
             format!(
                 "{count} packets are missing at one plaintext tap, which did not show packets of the other way either that were seen behind it: it shows \

@@ -197,6 +197,20 @@ pub(in crate::matching) fn arrived(count: u64, missed: u64) -> Undetermined {
     }
 }
 
+/// Packets in the tunnel without counterpart beside plaintext packets of flows that were not found there.
+pub(in crate::matching) fn fitting(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} packets in the tunnel without counterpart fit, by length and time, plaintext packets of flows that were not found in it: they \
+             are likely these, and pairs of the others may be shifted"
+        )
+        .into(),
+        decide: "packets of different sizes in the load, uneven gaps between packets, or the keys (--config)".into(),
+        missing_numbers: 0,
+    }
+}
+
 /// Pairs of packets that are equal to others, of which many are elsewhere in time.
 pub(in crate::matching) fn far_apart(count: u64, lost: u64) -> Undetermined {
     let left =

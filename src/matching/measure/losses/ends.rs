@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use foldhash::fast::FixedState;
 
 use super::{Counts, Losses, sas};
+use crate::matching::TunnelKey;
 use crate::matching::content::ends::{EndToEnd, FlowEnds, OpenEnd};
 use crate::matching::limits::{MAX_LOST, MAX_MISSED};
 use crate::matching::measure::tally::Tally;
@@ -17,6 +18,8 @@ use crate::model::{Address, FramePos};
 pub(in crate::matching) struct EndLosses {
     pub(in crate::matching) lost: BTreeMap<u32, u64>,
     pub(in crate::matching) sizes: BTreeMap<(u32, u32), u64>,
+    /// SAs to a gateway of whose packets the exit shows none, while it shows those of another one.
+    elsewhere: BTreeSet<u32>,
     /// SAs of which nothing tells how many of the packets of their flows they lost.
     pub(super) untold: BTreeSet<u32>,
     /// Packets that may have been lost or not, by SA and by way.
@@ -60,6 +63,23 @@ impl<'e> EndFlows<'e> {
         self.ways.get(flow as usize).copied().flatten()
     }
 
+    /// SAs to a gateway of whose packets the exit shows none, while it shows those of another one.
+    fn elsewhere(&self) -> BTreeSet<u32> {
+        let far = |sa: u32| {
+            self.tally.sas.get(sa as usize).map(|own| match own.key {
+                TunnelKey::Sa(key) => key.dst,
+                TunnelKey::Bare(_, _, dst) => dst,
+            })
+        };
+        let of_way = (0..).zip(&self.ends.flows).filter_map(|(at, (_, flow))| Some((self.way(at)?, flow)));
+        let there: Vec<(u32, u64)> =
+            of_way.filter_map(|((way, sa), flow)| Some((sa.filter(|_| way > 0)?, flow.matched))).collect();
+        let shown: BTreeSet<Address> =
+            there.iter().filter(|(_, matched)| *matched > 0).filter_map(|(sa, _)| far(*sa)).collect();
+        let is_elsewhere = |sa: &u32| !shown.is_empty() && far(*sa).is_some_and(|far| !shown.contains(&far));
+        there.into_iter().map(|(sa, _)| sa).filter(is_elsewhere).collect()
+    }
+
     /// The number of a flow that goes through several SAs, and all of them.
     fn several(&self, flow: u32) -> Option<(FlowId, &'e BTreeSet<u32>)> {
         let (key, _) = self.ends.flows.get(flow as usize)?;
@@ -72,8 +92,18 @@ impl EndLosses {
     fn of(flows: &EndFlows<'_>) -> Self {
         let ends = flows.ends;
         let mut own = Self { in_ticks: ends.hides_in_ticks(), not_arrived: ends.not_arrived(), ..Self::default() };
+        own.elsewhere = flows.elsewhere();
         for (at, (key, flow)) in (0..).zip(&ends.flows) {
             let Some((way, sa)) = flows.way(at) else { continue };
+            let mut flow = *flow;
+            let [there, back] = flow.elsewhere;
+            let mut elsewhere = if way > 0 { there } else { back };
+            if sa.is_some_and(|sa| own.elsewhere.contains(&sa)) && way > 0 {
+                elsewhere += std::mem::take(&mut flow.only_plain);
+            }
+            if elsewhere > 0 {
+                (flow.open, flow.why) = (flow.open + elsewhere, flow.why.max(OpenEnd::Elsewhere));
+            }
             let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
             if flow.matched > 0 {
                 *own.matched.entry(way).or_default() += flow.matched;
@@ -86,7 +116,7 @@ impl EndLosses {
             if flow.open > 0 {
                 *own.open_ways.entry(way).or_default() += flow.open;
                 if let Some(sa) = sa {
-                    own.leave_open(sa, flow);
+                    own.leave_open(sa, &flow);
                 }
             }
             match (sa, flows.several(at)) {
@@ -103,6 +133,7 @@ impl EndLosses {
         for ((flow, bytes, exit), count) in &ends.sizes {
             if let Some((way, Some(sa))) = flows.way(*flow)
                 && *exit == (way < 0)
+                && !own.elsewhere.contains(&sa)
                 && flows.several(*flow).is_none()
             {
                 *own.sizes.entry((sa, *bytes)).or_default() += count;
@@ -123,6 +154,9 @@ impl EndLosses {
         let mut behind = Counts::default();
         for gone in &flows.ends.gone {
             let Some((1, Some(sa))) = flows.way(gone.flow) else { continue };
+            if self.elsewhere.contains(&sa) {
+                continue;
+            }
             let several = flows.several(gone.flow);
             let turn = several.and_then(|(flow, _)| flows.tally.turns.at(flow, Some(gone.ns)));
             if let Some(sa) = turn {
