@@ -299,6 +299,7 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
             own.iter().filter_map(|member| shares.get(&member.bytes)).sum::<f64>() >= RARE
         };
         let usual = costs(own, jitter);
+        let most = most_for(&usual);
         let level = level.filter(|_| same);
         let needed = match (same, goes_on) {
             (true, true) => NOT_WORSE,
@@ -310,20 +311,25 @@ impl<M: Fn(u32, u32) -> Made> Stretches<'_, M> {
         let lengths = PartLengths::of(own);
         may_be_alone
             && SHIFTS.iter().all(|shift| {
-                if lengths.as_ref().is_some_and(|lengths| lengths.suffice(*shift, &usual, enough)) {
+                if lengths.as_ref().is_some_and(|lengths| lengths.suffice(*shift, most, enough)) {
                     return true;
                 }
-                let inside = self.against(own, &usual, *shift, jitter, enough);
+                let inside = self.against(own, (&usual, most), *shift, (jitter, enough));
                 inside >= enough
                     || level.is_some_and(|level| inside + self.by_level(range, level, off, *shift) >= needed)
             })
     }
 
     /// What lengths and changes of the delay say against the shifted stretch, as far as it takes to know that it is `enough`; `usual`: what
-    /// those of the stretch itself cost.
-    fn against(&self, own: &[PlacedPair], usual: &[f32; LONGEST], shift: isize, jitter: f64, enough: f64) -> f64 {
+    /// those of the stretch itself cost, and the most that they can say for the shifted one.
+    fn against(
+        &self,
+        own: &[PlacedPair],
+        (usual, mut rest): (&[f32; LONGEST], f64),
+        shift: isize,
+        (jitter, enough): (f64, f64),
+    ) -> f64 {
         let mut against = 0.0;
-        let mut rest = most_for(usual);
         let mut before: Option<(&PlacedPair, &PlacedPair)> = None;
         for ((at, member), usual) in own.iter().enumerate().zip(usual) {
             if against - rest >= enough {

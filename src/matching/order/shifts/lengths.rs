@@ -1,7 +1,7 @@
 //! What lengths alone say against a shifted part: of most parts it is enough.
 
 use super::pair::{LONGEST, Made, PlacedPair};
-use super::{CONTRADICTED, most_for};
+use super::CONTRADICTED;
 
 /// The lengths of a part of one SA, in the order of its pairs.
 pub(super) struct PartLengths {
@@ -25,14 +25,14 @@ impl PartLengths {
         Some(lengths)
     }
 
-    /// Whether the lengths that contradict the shift are enough to rule it out, whatever the times say. `usual`: the cost of each change of the
-    /// delay in the part as it is paired.
-    pub(super) fn suffice(&self, shift: isize, usual: &[f32; LONGEST], enough: f64) -> bool {
+    /// Whether the lengths that contradict the shift are enough to rule it out, whatever the times say. `most`: what these can
+    /// say for the shift.
+    pub(super) fn suffice(&self, shift: isize, most: f64, enough: f64) -> bool {
         let by = shift.unsigned_abs();
         let (Some(esp), Some(made)) = (self.esp.get(..self.count), self.made.get(..self.count)) else { return false };
         let (esp, made) = if shift < 0 { (esp.get(by..), Some(made)) } else { (Some(esp), made.get(by..)) };
         let (esp, made) = (esp.unwrap_or_default(), made.unwrap_or_default());
         let contradicted: u32 = esp.iter().zip(made).map(|(esp, made)| u32::from(esp != made)).sum();
-        CONTRADICTED * f64::from(contradicted) - most_for(usual) >= enough
+        CONTRADICTED * f64::from(contradicted) - most >= enough
     }
 }
