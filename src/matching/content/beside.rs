@@ -8,6 +8,7 @@ use crate::keys::Sight;
 use crate::matching::Matcher;
 use crate::matching::packets::flows::FlowKey;
 use crate::matching::packets::ledger::Crowded;
+use crate::matching::packets::numbers::Numbers;
 
 /// Flows whose packets are compared with the ESP in front of them, and pairs of MACs.
 const MAX_FLOWS: usize = 4_096;
@@ -28,7 +29,9 @@ type Macs = Option<([u8; 6], [u8; 6])>;
 pub(in crate::matching) struct Beside {
     /// Those that wait for their sight on the plain side.
     waiting: Queue<Option<i64>>,
-    lanes: BTreeMap<Macs, Lane>,
+    numbers: Numbers<Macs>,
+    /// By number of their MACs.
+    lanes: Vec<Lane>,
     /// By flow, packets behind ESP that they fit in, and others.
     flows: BTreeMap<FlowKey, (u64, u64)>,
 }
@@ -69,17 +72,26 @@ impl Lane {
 impl Beside {
     /// Takes in an opaque ESP packet: `bytes` is its length from header to ICV.
     pub(in crate::matching) fn esp(&mut self, macs: Macs, ns: i64, bytes: u32) {
-        if self.lanes.len() >= MAX_LANES && !self.lanes.contains_key(&macs) {
-            return;
+        let number = match self.numbers.get(macs) {
+            Some(number) => number,
+            None if self.lanes.len() >= MAX_LANES => return,
+            None => {
+                let number = self.lanes.len() as u32;
+                self.numbers.insert(macs, number);
+                self.lanes.push(Lane::default());
+                number
+            }
+        };
+        if let Some(lane) = self.lanes.get_mut(number as usize) {
+            lane.forget(ns);
+            lane.latest.push_back((ns, bytes));
         }
-        let lane = self.lanes.entry(macs).or_default();
-        lane.forget(ns);
-        lane.latest.push_back((ns, bytes));
     }
 
     /// Whether a packet of a flow is what came out of the ESP in front of it, as nearly all of its flow are.
     fn is_decapsulated(&mut self, (macs, flow): (Macs, FlowKey), ns: Option<i64>, bytes: u32) -> bool {
-        let Some(lane) = self.lanes.get_mut(&macs) else { return false };
+        let number = self.numbers.get(macs);
+        let Some(lane) = number.and_then(|number| self.lanes.get_mut(number as usize)) else { return false };
         let follows = ns.is_some_and(|ns| lane.follow(ns, bytes));
         if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&flow) {
             return false;
