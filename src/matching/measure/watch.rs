@@ -109,6 +109,14 @@ impl Run {
         before
     }
 
+    /// Notes the number behind the highest one, of whose place in the window an older one is forgotten.
+    fn go_on(&mut self) {
+        self.number += 1;
+        self.highest = self.number;
+        self.distinct += 1;
+        self.bit(self.number, |word, bit| *word |= bit);
+    }
+
     fn bit(&mut self, number: i64, with: impl FnOnce(&mut u64, u64)) {
         let at = number.rem_euclid(WINDOW);
         if let Some(word) = self.seen.get_mut((at / 64) as usize) {
@@ -126,6 +134,13 @@ impl Watch {
         };
         let before = run.ns;
         let step = i64::from(raw.wrapping_sub(run.raw).cast_signed());
+        // Most numbers are the next one.
+        if step == 1 && run.number == run.highest {
+            (run.raw, run.ns) = (raw, ns);
+            run.go_on();
+            self.step = Some(Step { ns: before, skipped: Some(0) });
+            return false;
+        }
         let jumps = step > i64::from(JUMP_STEP) || step < -i64::from(RUN_STEP);
         if (step < 0 && ns.saturating_sub(run.ns) >= RUN_GAP_NS) || jumps {
             self.missing += run.missing();
