@@ -127,7 +127,6 @@ pub(in crate::matching) struct Tally {
     pub(in crate::matching) untimed: u64,
     sizes: usize,
     pub(in crate::matching) flow_sa: HashMap<FlowId, u32, FixedState>,
-    last_flow: Option<(FlowId, u32)>,
     pub(in crate::matching) turns: Turns,
     pub(in crate::matching) strangers: Strangers,
     pub(in crate::matching) plain_pads: Pads,
@@ -307,13 +306,9 @@ impl Tally {
         sa.ambiguous += u64::from(confidence < SURE);
         sa.guessed += u64::from(confidence < TIMED);
         sa.header.add(packet.marks, plain.marks);
-        // Neighbours are mostly of one flow.
-        if self.last_flow != Some((plain.flow, packet.sa)) {
+        if self.turns.note(plain.flow, plain.time.ns(), packet.sa) {
             self.flow_sa.insert(plain.flow, packet.sa);
-            self.turns.note(plain.flow, plain.time.ns(), packet.sa);
-            self.last_flow = Some((plain.flow, packet.sa));
         }
-        self.turns.latest = Some((plain.flow, plain.time.ns()));
         self.plain_pads.add(plain.pad_bytes, plain.pattern);
         self.tunnel_pads.add(packet.pad_bytes, packet.pattern);
         let carried = carried(packet, &plain, mapping);
