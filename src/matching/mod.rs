@@ -44,7 +44,7 @@ use crate::matching::order::lane::PlainItem;
 use crate::matching::order::pairs::{Null, Order, SaInfo};
 use crate::matching::order::shifts::Proof;
 use crate::matching::packets::flows::FlowKey;
-use crate::matching::packets::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
+use crate::matching::packets::ledger::{Ledger, Serial, TunnelledFate};
 use crate::matching::packets::numbers::Numbers;
 use crate::matching::packets::progress::Progress;
 use crate::matching::packets::reach::Reach;
@@ -459,8 +459,8 @@ impl Matcher {
         };
         let id = self.number(key);
         let null = self.order.sas.get(id as usize).map_or(Null::default(), |own| own.null);
-        let packet = sight.tunnelled(outer, id, null);
-        let again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
+        let mut packet = sight.tunnelled(outer, id, null);
+        packet.again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
             (Some(raw), Some(ns), Some(watch)) => {
                 let again = watch.see(raw, ns);
                 let [_, silences] = &self.ledger.silences;
@@ -472,13 +472,13 @@ impl Matcher {
         if self.has_no_counterpart(&sight, id) {
             return;
         }
-        let serial = self.ledger.tunnel.push(Tunnelled { again, ..packet });
+        let serial = self.ledger.tunnel.push(packet);
         if outer.more_fragments {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
         if let Some(identity) = packet.identity {
             // A copy in the tunnel is the same packet under the same number.
-            if again && self.tunnel_index.is_latest(identity) {
+            if packet.again && self.tunnel_index.is_latest(identity) {
                 self.ledger.leave(serial, TunnelledFate::Repeated);
             } else {
                 self.find_plain(identity, serial);

@@ -166,25 +166,29 @@ impl Matcher {
     /// Takes settled packets off the front of both sides.
     pub(in crate::matching) fn retire(&mut self) {
         let Self { ledger, plain_index, tunnel_index, tally, order, held, .. } = self;
-        while let Some(packet) = ledger.plain.front().filter(|p| p.fate == PlainFate::Settled) {
+        let mut count = 0;
+        for (serial, packet) in ledger.plain.iter().take_while(|(_, p)| p.fate == PlainFate::Settled) {
             if let (Some(index), Some(identity)) = (&mut *plain_index, packet.identity) {
-                index.remove(identity, ledger.plain.first());
+                index.remove(identity, serial);
             }
-            ledger.plain.skip();
+            count += 1;
         }
+        ledger.plain.skip(count);
         // Neighbours are mostly of one SA, and what is known of it does not change here.
         let mut latest: Option<(u32, Option<bool>)> = None;
-        while let Some(packet) = ledger.tunnel.front().filter(|t| !matches!(t.fate, TunnelledFate::Waiting)) {
+        let mut count = 0;
+        for (serial, packet) in ledger.tunnel.iter().take_while(|(_, t)| !matches!(t.fate, TunnelledFate::Waiting)) {
             if let Some(identity) = packet.identity {
-                tunnel_index.remove(identity, ledger.tunnel.first());
+                tunnel_index.remove(identity, serial);
             }
             let own = latest.filter(|(sa, _)| *sa == packet.sa).map(|(_, own)| own);
             let encapsulated = own.unwrap_or_else(|| order.is_encapsulated(packet.sa));
             latest = Some((packet.sa, encapsulated));
             tally.vote(packet, encapsulated);
             held.push(*packet);
-            ledger.tunnel.skip();
+            count += 1;
         }
+        ledger.tunnel.skip(count);
     }
 
     /// Compares the clocks by the pairs held back, and counts them.

@@ -119,7 +119,11 @@ impl Matcher {
             let esp = packet.esp.filter(|_| packet.complete);
             let (bytes, made) = (plain.bytes, Made::by(mapping, plain.bytes));
             let member = PlacedPair { at, stretch: *stretch, plain_ns, tunnel_ns, bytes, esp, made, sa };
-            lanes.get_mut(lane).into_iter().for_each(|members| members.push(member));
+            let Some(members) = lanes.get_mut(lane) else { continue };
+            if members.is_empty() {
+                members.reserve(held.len() - at);
+            }
+            members.push(member);
         }
         (lanes, loose)
     }

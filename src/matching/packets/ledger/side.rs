@@ -45,17 +45,11 @@ impl<T> Side<T> {
         self.packets.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
     }
 
-    #[inline]
-    pub(in crate::matching) fn front(&self) -> Option<&T> {
-        self.packets.front()
-    }
-
-    /// Drops the front.
-    #[inline]
-    pub(in crate::matching) fn skip(&mut self) {
-        if self.packets.pop_front().is_some() {
-            self.first += 1;
-        }
+    /// Drops so many from the front.
+    pub(in crate::matching) fn skip(&mut self, count: usize) {
+        let count = count.min(self.packets.len());
+        self.packets.drain(..count);
+        self.first += count as u64;
     }
 
     pub(in crate::matching) fn iter(&self) -> impl DoubleEndedIterator<Item = (Serial, &T)> {
