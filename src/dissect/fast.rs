@@ -93,7 +93,9 @@ pub(super) fn ethernet_ipv4(data: &[u8], wire: usize, stack: &mut Stack) -> Opti
         }
     }
     stack.shape = Shape { layers: SHAPE, shell: 0 };
-    stack.layers.extend_from_slice(&LAYERS);
+    let [ethernet, ipv4] = LAYERS;
+    stack.layers.push(ethernet);
+    stack.layers.push(ipv4);
     stack.ips.push(ip);
     Some(ShortHead { protocol: ip.protocol, end })
 }

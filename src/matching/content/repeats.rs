@@ -45,10 +45,13 @@ impl Repeats {
             self.chains.remove_if(key, |chain| chain.latest() == Some(time));
         }
         let key = identity.key ^ identity.whole.unwrap_or_default();
-        let (own, _) = self.chains.entry(key, || Chain::EMPTY)?;
+        self.latest.push_back((ns, key));
+        let (own, is_known) = self.chains.entry(key, || Chain::EMPTY.then(ns))?;
+        if !is_known {
+            return None;
+        }
         let chain = own.before(ns);
         *own = chain.then(ns);
-        self.latest.push_back((ns, key));
         if !chain.is_copied_at(ns) {
             return None;
         }

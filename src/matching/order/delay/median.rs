@@ -110,8 +110,8 @@ pub(in crate::matching) fn median_in(values: &mut [i64]) -> Option<i64> {
     if values.len() < MANY {
         return Some(*values.select_nth_unstable(place).1);
     }
-    let least = values.iter().copied().min()?;
-    let most = values.iter().copied().max()?;
+    let (least, most) =
+        values.iter().fold((i64::MAX, i64::MIN), |(least, most), own| (least.min(*own), most.max(*own)));
     let shift = (u64::BITS - most.abs_diff(least).leading_zeros()).saturating_sub(RANGES.ilog2());
     let range = |value: i64| (value.abs_diff(least) >> shift) as usize;
     let mut counts = [0_u32; RANGES];
