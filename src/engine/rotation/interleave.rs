@@ -179,12 +179,13 @@ impl Member<'_> {
         if let Some(delivered) = first.checked_sub(1) {
             frames.nth(delivered);
         }
-        for frame in frames {
+        for mut frame in frames {
             open.time = placed(frame.time, open.time);
             if open.at > first && limit.is_some_and(|limit| (open.time, order) > limit) {
                 return;
             }
-            observe(&Frame { pos: FramePos::new(capture, frame.pos.number()), ..frame });
+            frame.pos = FramePos::new(capture, frame.pos.number());
+            observe(&frame);
             open.at += 1;
         }
         if !open.refill() {

@@ -183,7 +183,7 @@ impl Tally {
 
     /// What a pair says about which tap saw it first.
     pub(in crate::matching) fn vote(&mut self, packet: &Tunnelled, by_order: Option<bool>) {
-        let TunnelledFate::Paired(Pairing { plain, .. }) = packet.fate else { return };
+        let TunnelledFate::Paired(Pairing { plain, .. }) = &packet.fate else { return };
         let Some(sa) = self.sas.get_mut(packet.sa as usize) else { return };
         if let (Some(p), Some(t)) = (plain.time.ns(), packet.time.ns()) {
             sa.first_difference.get_or_insert(t.saturating_sub(p));
@@ -230,8 +230,8 @@ impl Tally {
 
     /// The two timestamps of a pair that is sure enough to compare clocks by.
     pub(in crate::matching) fn difference(&self, packet: &Tunnelled) -> Option<Difference> {
-        let TunnelledFate::Paired(Pairing { plain, basis, confidence, .. }) = packet.fate else { return None };
-        let by_order = basis == PairBasis::Order;
+        let TunnelledFate::Paired(Pairing { plain, basis, confidence, .. }) = &packet.fate else { return None };
+        let (by_order, confidence) = (*basis == PairBasis::Order, *confidence);
         let (plain_ns, tunnel_ns) = (plain.time.ns()?, packet.time.ns()?);
         let encapsulated = self.sas.get(packet.sa as usize)?.encapsulated?;
         let later_ns = tunnel_ns.saturating_sub(plain_ns);
@@ -250,7 +250,7 @@ impl Tally {
         wanted: bool,
     ) -> Option<Pair> {
         let sa = self.sas.get_mut(packet.sa as usize)?;
-        let pairing = match packet.fate {
+        let pairing = match &packet.fate {
             TunnelledFate::Paired(pairing) => pairing,
             TunnelledFate::Repeated => {
                 sa.repeated += 1;
@@ -271,6 +271,7 @@ impl Tally {
             TunnelledFate::Waiting | TunnelledFate::Part | TunnelledFate::Silent => return None,
         };
         let Pairing { plain, basis, confidence, .. } = pairing;
+        let (basis, confidence) = (*basis, *confidence);
         self.pairs += 1;
         sa.matched += 1;
         sa.overtaken += u64::from(pairing.overtaken);
@@ -290,7 +291,7 @@ impl Tally {
             sa.reordered += 1;
         }
         sa.furthest = sa.furthest.max(Some(plain.pos));
-        let delay = sa.delay(packet, &plain, clock);
+        let delay = sa.delay(packet, plain, clock);
         // No packet arrives before it was sent: the pair is wrong, or the clock is.
         let impossible = delay.is_some_and(|delay| (delay as f64) < -clock.uncertainty_ns.unwrap_or(0.0) - Clock::STEP);
         sa.backwards += u64::from(impossible);
@@ -299,7 +300,7 @@ impl Tally {
         let doubtful = if basis == PairBasis::Order { impossible || contradicted } else { impossible && alone };
         let confidence = if doubtful { confidence.min(IMPOSSIBLE) } else { confidence };
         let timed_delay = delay.filter(|_| confidence >= TIMED && !impossible);
-        let latency = timed_delay.map(|delay| sa.time(delay, packet, &plain, settings));
+        let latency = timed_delay.map(|delay| sa.time(delay, packet, plain, settings));
         let guess = delay.filter(|_| latency.is_none() && !doubtful && basis == PairBasis::Order);
         guess.into_iter().for_each(|delay| sa.guesses.add(delay.max(0)));
         sa.confidence += f64::from(confidence);
@@ -311,7 +312,7 @@ impl Tally {
         }
         self.plain_pads.add(plain.pad_bytes, plain.pattern);
         self.tunnel_pads.add(packet.pad_bytes, packet.pattern);
-        let carried = carried(packet, &plain, mapping);
+        let carried = carried(packet, plain, mapping);
         if let Some(pattern) = plain.pattern.filter(|_| plain.pad_bytes > 0) {
             self.carried_known += u64::from(carried.is_some());
             self.carried += u64::from(carried == Some(true));
@@ -334,7 +335,7 @@ impl Tally {
             }
         }
         let outer = u64::from(packet.outer_bytes);
-        self.spread.pair(packet, &plain, sa.encapsulated, known, latency);
+        self.spread.pair(packet, plain, sa.encapsulated, known, latency);
         wanted.then(|| Pair {
             plain: frame(plain.pos),
             tunnel: frame(packet.pos),

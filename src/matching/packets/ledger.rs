@@ -204,30 +204,27 @@ impl Ledger {
             return false;
         };
         p.fate = PlainFate::Settled;
-        let p = *p;
-        t.fate = TunnelledFate::Paired(Pairing { plain: p, basis, stretch: 0, confidence, overtaken: false });
-        let (p_flow, t_sa) = (p.flow, t.sa);
+        t.fate = TunnelledFate::Paired(Pairing { plain: *p, basis, stretch: 0, confidence, overtaken: false });
         if t.again {
-            *self.anew.entry(t_sa).or_default() += 1;
+            *self.anew.entry(t.sa).or_default() += 1;
         }
         self.services.found(p.flow, p.service);
-        if let (Some(p), Some(t)) = (p.time.ns(), t.time.ns())
+        let flow = self.flows.get_mut(p.flow).map(|flow| {
+            flow.matched += 1;
+            &mut flow.reach
+        });
+        if let (Some(plain_ns), Some(tunnel_ns)) = (p.time.ns(), t.time.ns())
             && confidence >= REACHES
         {
-            let (sa, difference, sure) = (t_sa, t.saturating_sub(p), confidence >= SURELY);
-            self.reaches(difference, sure);
-            if let Some(flow) = self.flows.get_mut(p_flow) {
-                flow.reach.add(difference, sure);
-            }
-            if let Some((reach, way)) = self.sas.get_mut(sa as usize) {
-                reach.add(difference, sure);
+            let (difference, sure) = (tunnel_ns.saturating_sub(plain_ns), confidence >= SURELY);
+            let sa = self.sas.get_mut(t.sa as usize);
+            let (sa, way) = sa.map(|(reach, way)| (reach, *way)).unzip();
+            [Some(&mut self.reach), flow, sa].into_iter().flatten().for_each(|reach| reach.add(difference, sure));
+            if let Some(way) = way {
                 let [plain, tunnel] = &mut self.silences;
-                plain.pair(*way, p);
-                tunnel.pair(*way, t);
+                plain.pair(way, plain_ns);
+                tunnel.pair(way, tunnel_ns);
             }
-        }
-        if let Some(flow) = self.flows.get_mut(p_flow) {
-            flow.matched += 1;
         }
         true
     }

@@ -28,18 +28,30 @@ struct Edge {
 pub(super) struct Evenness {
     width: i64,
     parts: Vec<[Edge; 2]>,
+    /// The part of the latest pair, and where it begins: most of the next ones are in it.
+    latest: (usize, i64),
 }
 
 impl Default for Evenness {
     fn default() -> Self {
-        Self { width: NARROWEST, parts: Vec::new() }
+        Self { width: NARROWEST, parts: Vec::new(), latest: (0, i64::MIN) }
     }
 }
 
 impl Evenness {
     /// Takes in a pair of a direction.
     pub(super) fn add(&mut self, direction: usize, x: i64, y: i64) {
-        let Ok(mut at) = usize::try_from(x / self.width) else { return };
+        let (latest, start) = self.latest;
+        let at = if (0..self.width).contains(&x.saturating_sub(start)) { latest } else { self.part(x) };
+        if let Some(own) = self.parts.get_mut(at).and_then(|part| part.get_mut(direction)) {
+            own.hull.add(x, y);
+            own.pairs += 1;
+        }
+    }
+
+    /// The part of a time, made if there is none yet; beyond all parts for one before the first.
+    fn part(&mut self, x: i64) -> usize {
+        let Ok(mut at) = usize::try_from(x / self.width) else { return usize::MAX };
         while at >= PARTS {
             let joined = self.parts.chunks(2).map(|two| two.iter().cloned().reduce(join).unwrap_or_default());
             self.parts = joined.collect();
@@ -49,10 +61,8 @@ impl Evenness {
         if self.parts.len() <= at {
             self.parts.resize_with(at + 1, Default::default);
         }
-        if let Some(own) = self.parts.get_mut(at).and_then(|part| part.get_mut(direction)) {
-            own.hull.add(x, y);
-            own.pairs += 1;
-        }
+        self.latest = (at, x - x % self.width);
+        at
     }
 
     /// By how much the edge of one direction is steeper than a line of this slope between parts that are far apart, at most, either way.

@@ -29,8 +29,8 @@ pub(in crate::matching) struct Edges {
 impl Edges {
     /// Takes note of a packet in the tunnel that is paired.
     pub(in crate::matching) fn pair(&mut self, packet: &Tunnelled) {
-        let TunnelledFate::Paired(Pairing { plain, confidence, .. }) = packet.fate else { return };
-        let (Some(plain), Some(tunnel), true) = (plain.time.ns(), packet.time.ns(), confidence >= SURELY) else {
+        let TunnelledFate::Paired(Pairing { plain, confidence, .. }) = &packet.fate else { return };
+        let (Some(plain), Some(tunnel), true) = (plain.time.ns(), packet.time.ns(), *confidence >= SURELY) else {
             return;
         };
         let at = packet.sa as usize;
