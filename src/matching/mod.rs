@@ -44,7 +44,7 @@ use crate::matching::order::lane::PlainItem;
 use crate::matching::order::pairs::{Null, Order, SaInfo};
 use crate::matching::order::shifts::Proof;
 use crate::matching::packets::flows::FlowKey;
-use crate::matching::packets::ledger::{Ledger, Serial, TunnelledFate};
+use crate::matching::packets::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
 use crate::matching::packets::numbers::Numbers;
 use crate::matching::packets::progress::Progress;
 use crate::matching::packets::reach::Reach;
@@ -472,18 +472,19 @@ impl Matcher {
         if self.has_no_counterpart(&sight, id) {
             return;
         }
+        let Tunnelled { identity, again, esp, sequence, time, .. } = packet;
         let serial = self.ledger.tunnel.push(packet);
         if outer.more_fragments {
             self.trains.first(&mut self.ledger, outer, serial, &sight);
         }
-        if let Some(identity) = packet.identity {
+        if let Some(identity) = identity {
             // A copy in the tunnel is the same packet under the same number.
-            if packet.again && self.tunnel_index.is_latest(identity) {
+            if again && self.tunnel_index.is_latest(identity) {
                 self.ledger.leave(serial, TunnelledFate::Repeated);
             } else {
                 self.find_plain(identity, serial);
             }
-        } else if let (Some(bytes), Some(raw), Some(ns)) = (packet.esp, packet.sequence, packet.time.ns()) {
+        } else if let (Some(bytes), Some(raw), Some(ns)) = (esp, sequence, time.ns()) {
             self.beside.esp(stack.macs, ns, bytes);
             self.iv(&sight, id, raw);
             self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);

@@ -5,6 +5,31 @@ use std::hash::Hash;
 
 use foldhash::fast::FixedState;
 
+/// What was answered for the two keys that came last: packets go both ways, and neighbours of one way are mostly alike.
+#[derive(Debug)]
+pub(in crate::matching) struct Lately<K, V>([Option<(K, V)>; 2]);
+
+impl<K, V> Default for Lately<K, V> {
+    fn default() -> Self {
+        Self([None, None])
+    }
+}
+
+impl<K: Copy + Eq, V: Copy> Lately<K, V> {
+    /// The answer for a key, by `answer` where it is none of the two.
+    #[inline]
+    pub(in crate::matching) fn of(&mut self, key: K, answer: impl FnOnce() -> V) -> V {
+        match &self.0 {
+            [Some((latest, own)), _] | [_, Some((latest, own))] if *latest == key => *own,
+            [latest, _] => {
+                let own = answer();
+                self.0 = [Some((key, own)), *latest];
+                own
+            }
+        }
+    }
+}
+
 /// Small numbers, given out in the order in which keys were first seen. The two keys that came last are compared first: packets go
 /// both ways.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! What leaves the ledger: packets that are settled, and those that have waited too long.
 
 use super::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
+use super::numbers::Lately;
 use super::progress::Progress;
 use crate::matching::Matcher;
 use crate::matching::content::identity::Kin;
@@ -174,16 +175,14 @@ impl Matcher {
             count += 1;
         }
         ledger.plain.skip(count);
-        // Neighbours are mostly of one SA, and what is known of it does not change here.
-        let mut latest: Option<(u32, Option<bool>)> = None;
+        // What is known of an SA does not change here.
+        let mut latest = Lately::default();
         let mut count = 0;
         for (serial, packet) in ledger.tunnel.iter().take_while(|(_, t)| !matches!(t.fate, TunnelledFate::Waiting)) {
             if let Some(identity) = packet.identity {
                 tunnel_index.remove(identity, serial);
             }
-            let own = latest.filter(|(sa, _)| *sa == packet.sa).map(|(_, own)| own);
-            let encapsulated = own.unwrap_or_else(|| order.is_encapsulated(packet.sa));
-            latest = Some((packet.sa, encapsulated));
+            let encapsulated = latest.of(packet.sa, || order.is_encapsulated(packet.sa));
             tally.vote(packet, encapsulated);
             held.push(*packet);
             count += 1;
@@ -204,7 +203,7 @@ impl Matcher {
         }
         let clock = self.clock();
         let contradicted = self.contradicted(&clock);
-        let mut latest = None;
+        let mut latest = Lately::default();
         for packet in &mut held {
             if matches!(packet.fate, TunnelledFate::Alone)
                 && let Some(ns) = packet.time.ns()
@@ -221,11 +220,7 @@ impl Matcher {
         self.temper(&mut held, contradicted);
         self.doubt_named(&mut held);
         for packet in &held {
-            let mapping = match latest {
-                Some((sa, mapping)) if sa == packet.sa => mapping,
-                _ => self.order.mapping(packet.sa),
-            };
-            latest = Some((packet.sa, mapping));
+            let mapping = latest.of(packet.sa, || self.order.mapping(packet.sa));
             let wanted = self.rows.is_some();
             let pair = self.tally.count(packet, &clock, contradicted, &self.settings, mapping, wanted);
             if let Some(rows) = &mut self.rows {

@@ -1,6 +1,6 @@
 //! Pairs by order where the order of their direction is in doubt as a whole: each may be its neighbour, however well it fits.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
@@ -8,6 +8,7 @@ use crate::matching::Matcher;
 use crate::matching::order::shifts::Proof;
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
+use crate::matching::packets::numbers::Lately;
 
 /// How sure such a pair is at most.
 const IN_DOUBT: f32 = 0.9;
@@ -49,27 +50,27 @@ impl Matcher {
     /// left over, or where times contradict each other.
     pub(in crate::matching) fn temper(&self, held: &mut [Tunnelled], contradicted: bool) {
         let mut lanes: HashMap<FlowId, usize, FixedState> = HashMap::default();
-        let mut left: BTreeMap<usize, LeftOfLane> = BTreeMap::new();
-        // Packets go both ways, and neighbours of one way are mostly of one flow.
-        let mut latest: [Option<(FlowId, usize)>; 2] = [None; 2];
+        let mut left = [LeftOfLane::default(); 2];
+        // Neighbours of one way are mostly of one flow.
+        let mut latest: [Option<FlowId>; 2] = [None; 2];
+        let mut of_sa = Lately::default();
         for packet in held.iter() {
+            let mut lane = || of_sa.of(packet.sa, || self.order.lane(packet.sa));
             match &packet.fate {
                 TunnelledFate::Alone => {
-                    if let Some(lane) = self.order.lane(packet.sa) {
-                        left.entry(lane).or_default().tunnelled += 1;
+                    if let Some(own) = lane().and_then(|lane| left.get_mut(lane)) {
+                        own.tunnelled += 1;
                     }
                 }
                 TunnelledFate::Paired(pairing @ Pairing { plain, basis: PairBasis::Order, confidence, .. }) => {
-                    let Some(lane) = self.order.lane(packet.sa) else { continue };
-                    let own = left.entry(lane).or_default();
+                    let Some(lane) = lane() else { continue };
+                    let (Some(own), Some(latest)) = (left.get_mut(lane), latest.get_mut(lane)) else { continue };
                     own.pairs += 1;
                     own.guesses += u64::from(*confidence < GUESSED);
                     // What others overtook was left over of both sides.
                     own.plain += u64::from(pairing.overtaken);
                     own.tunnelled += u64::from(pairing.overtaken);
-                    if let Some(latest) = latest.get_mut(lane)
-                        && latest.replace((plain.flow, lane)) != Some((plain.flow, lane))
-                    {
+                    if latest.replace(plain.flow) != Some(plain.flow) {
                         lanes.insert(plain.flow, lane);
                     }
                 }
@@ -80,8 +81,8 @@ impl Matcher {
             return;
         }
         for lost in self.ledger.lost.iter().filter(|lost| lost.hole.is_none() && lost.silence.is_none()) {
-            if let Some(lane) = lanes.get(&lost.flow) {
-                left.entry(*lane).or_default().plain += 1;
+            if let Some(own) = lanes.get(&lost.flow).and_then(|lane| left.get_mut(*lane)) {
+                own.plain += 1;
             }
         }
         // Which of the frames came first that share a timestamp, their order in the file does not tell.
@@ -90,7 +91,7 @@ impl Matcher {
             contradicted
                 || self.proofs.get(lane).is_some_and(Proof::is_open)
                 || shuffled
-                || left.get(&lane).is_some_and(|left| left.is_crossed() || left.is_guessed())
+                || left.get(lane).is_some_and(|left| left.is_crossed() || left.is_guessed())
         };
         let doubted = [0, 1].map(is_doubted);
         if doubted == [false; 2] {

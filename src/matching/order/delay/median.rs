@@ -113,11 +113,11 @@ pub(in crate::matching) fn median_in(values: &mut [i64]) -> Option<i64> {
     let (least, most) =
         values.iter().fold((i64::MAX, i64::MIN), |(least, most), own| (least.min(*own), most.max(*own)));
     let shift = (u64::BITS - most.abs_diff(least).leading_zeros()).saturating_sub(RANGES.ilog2());
-    let range = |value: i64| (value.abs_diff(least) >> shift) as usize;
+    let range = |value: i64| (value.wrapping_sub(least).cast_unsigned() >> shift) as usize;
     let mut counts = [0_u32; RANGES];
     for value in &*values {
         if let Some(count) = counts.get_mut(range(*value)) {
-            *count = count.saturating_add(1);
+            *count += 1;
         }
     }
     let mut below = 0_usize;

@@ -1,7 +1,7 @@
 //! What lengths alone say against a shifted part: of most parts it is enough.
 
-use super::pair::{LONGEST, Made, PlacedPair};
 use super::CONTRADICTED;
+use super::pair::{LONGEST, Made, PlacedPair};
 
 /// The lengths of a part of one SA, in the order of its pairs.
 pub(super) struct PartLengths {

@@ -4,6 +4,7 @@ use crate::matching::Matcher;
 use crate::matching::order::delay::{BLOCK, SortedBlock, median_of};
 use crate::matching::packets::ledger::{PairBasis, Pairing, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
+use crate::matching::packets::numbers::Lately;
 
 /// Pairs of a part, and the most that one may have.
 pub(super) const PART: usize = 32;
@@ -101,17 +102,16 @@ impl Matcher {
     /// The pairs by order of each lane, and the places of those that were made out of order.
     pub(super) fn members(&self, held: &[Tunnelled]) -> ([Vec<PlacedPair>; 2], [Vec<usize>; 2]) {
         let (mut lanes, mut loose): ([Vec<PlacedPair>; 2], [Vec<usize>; 2]) = Default::default();
-        // Neighbours are mostly of one SA.
-        let mut latest: Option<(u32, Option<usize>, Option<Mapping>)> = None;
+        let mut latest = Lately::default();
         for (at, packet) in held.iter().enumerate() {
             let TunnelledFate::Paired(Pairing { plain, basis: PairBasis::Order, stretch, .. }) = &packet.fate else {
                 continue;
             };
             let (Some(plain_ns), Some(tunnel_ns)) = (plain.time.ns(), packet.time.ns()) else { continue };
-            let own = latest.filter(|(sa, ..)| *sa == packet.sa);
-            let own = own.unwrap_or_else(|| (packet.sa, self.order.lane(packet.sa), self.order.mapping(packet.sa)));
-            latest = Some(own);
-            let (sa, Some(lane), mapping) = own else { continue };
+            let sa = packet.sa;
+            let (Some(lane), mapping) = latest.of(sa, || (self.order.lane(sa), self.order.mapping(sa))) else {
+                continue;
+            };
             if *stretch == 0 {
                 loose.get_mut(lane).into_iter().for_each(|loose| loose.push(at));
                 continue;
