@@ -30,7 +30,7 @@ fn fate(lane: &mut Lane, raw: u32) -> (TunnelledFate, u64) {
     let mut ledger = Ledger::default();
     ledger.tunnel.push(packet());
     lane.push(&mut ledger, 0, 0, 0, raw);
-    (ledger.tunnel.front().expect("it waits").fate, lane.late)
+    (ledger.tunnel.get(0).expect("it waits").fate, lane.late)
 }
 
 fn packet() -> Tunnelled {
