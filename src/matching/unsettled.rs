@@ -321,20 +321,22 @@ impl Matcher {
     fn partial(&self, at: u32, sa: &SaTally, (lost, losses): (u64, &Losses)) -> Option<Undetermined> {
         let (src, dst) = self.tunnel_of(at).filter(|_| sa.encapsulated == Some(false) && lost > 0)?;
         let (mut unseen, mut pairs) = (0, 0);
-        for (other, own) in (0..).zip(&self.tally.sas) {
-            if own.encapsulated == Some(true) && self.tunnel_of(other) == Some((dst, src)) {
+        let into =
+            |other: u32, own: &SaTally| own.encapsulated != Some(false) && self.tunnel_of(other) == Some((dst, src));
+        for (other, own) in (0..).zip(&self.tally.sas).filter(|(other, own)| into(*other, own)) {
+            let missed = match own.encapsulated {
+                // Without pairs any plaintext packet that was not found may be one of them.
+                None => losses.elsewhere + losses.unmatched_plain,
                 // By order these may be the plaintext packets without counterpart.
-                let missed = if own.is_by_order() || own.is_alike() {
-                    losses.missed.get(&other).copied().unwrap_or(0)
-                } else {
-                    0
-                };
-                unseen += own.alone.saturating_sub(missed);
-                pairs += own.matched;
-            }
+                _ if own.is_by_order() || own.is_alike() => losses.missed.get(&other).copied().unwrap_or(0),
+                _ => 0,
+            };
+            unseen += own.alone.saturating_sub(missed);
+            pairs += own.matched;
         }
-        // As large a share of the packets of this direction.
+        // As large a share of the packets of this direction, or as many: what gateways send each other does not grow with the traffic.
         let expected = (unseen.saturating_mul(sa.matched) / pairs.max(1)).max(unseen.min(1));
+        let expected = if unseen * 2 >= lost { expected.max(lost) } else { expected };
         (expected * 2 >= lost || are_more_than_few(expected, lost)).then(|| doubt::partial(unseen, lost))
     }
 

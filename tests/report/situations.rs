@@ -267,6 +267,20 @@ fn copies_are_found_at_any_short_distance_and_multiplicity() {
     }
 }
 
+#[test]
+fn a_third_copy_is_found_behind_two_of_one_timestamp() {
+    for apart in [[0, 5 * US], [0, 20 * US], [7, 10 * US], [5 * US, 5 * US], [0, 0]] {
+        let sightings = |n: u32| {
+            let first = u64::from(n) * MS;
+            [0, apart[0], apart[1]].map(|later| (first + later, esp(R1, R2, 7, n, &noise(n, 64))))
+        };
+        let report = report("span-of-three.pcap", &(1..200).flat_map(sightings).collect::<Vec<_>>());
+        let sa = &report.sas[0];
+        assert_eq!((sa.frames, sa.copies_removed), (199, 398), "{apart:?}");
+        silent(&report, &["sequence-duplicate", "sequence-late"]);
+    }
+}
+
 /// The fragments of an IP packet of this payload: octets behind the IP header in each but the last.
 fn fragments(id: u16, protocol: u8, payload: &[u8], each: usize) -> Vec<Vec<u8>> {
     let pieces: Vec<&[u8]> = payload.chunks(each).collect();

@@ -25,6 +25,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) known_sizes: u64,
     /// The same of all SAs.
     pub(in crate::matching) unmatched_plain: u64,
+    /// Plaintext packets of flows that were found in no SA.
+    pub(in crate::matching) elsewhere: u64,
     /// Plaintext packets from a time that the tunnel's capture does not cover.
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
     /// Packets of `missed` of which is not known which SA of several they would have gone through.
@@ -66,6 +68,8 @@ impl Losses {
                 *losses.repeated.entry(*sa).or_default() += counts.repeated;
             }
         }
+        let others = flows.iter().filter(|(flow, _)| !flows.is_selected(*flow));
+        losses.elsewhere = others.map(|(_, counts)| counts.unmatched + counts.aside + counts.uncovered).sum();
         for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_sparse(*flow)) {
             if let Some(sa) = tally.flow_sa.get(&flow) {
                 *losses.sparse.entry(*sa).or_default() += counts.unmatched;

@@ -13,6 +13,9 @@ pub(super) const VACANT: i64 = i64::MIN;
 /// No earlier time.
 pub(super) const NONE_OLDER: Older = [VACANT; DECIDE - 1];
 
+/// The step of most timestamps.
+const STEP_NS: u64 = 1_000;
+
 /// Equal frames, each at most the window behind the one before it: the times of the last few, latest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
@@ -77,8 +80,10 @@ impl Chain {
             return 1;
         }
         let starts = self.times.iter().zip(self.times.iter().skip(1)).take_while(|(start, _)| **start != VACANT);
-        // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so.
-        let even = second == VACANT || time.abs_diff(latest) <= latest.abs_diff(second).saturating_mul(RATIO * RATIO);
+        // At the beginning of a chain nothing tells how far its packets are apart, but that copies are about equally so, as far as a
+        // timestamp of microseconds shows.
+        let before = || latest.abs_diff(second).max(STEP_NS);
+        let even = second == VACANT || time.abs_diff(latest) <= before().saturating_mul(RATIO * RATIO);
         let ends = |(at, (start, before)): (usize, (&i64, &i64))| {
             let cluster = time.abs_diff(*start);
             let short = match *before {
