@@ -575,3 +575,29 @@ fn two_protocols_between_two_hosts_are_told_apart() {
     assert_eq!(sas(&report), [(0xc0de_0001, 100)]);
     assert_eq!(number(&report, "totals.ipsec_frames"), 100);
 }
+
+/// Real ESP whose packets are seen again much later than a TAP copies them, with nothing in between.
+#[test]
+fn esp_that_is_seen_twice_is_esp() {
+    for (packets, later_ms) in [(120_u32, 20), (120, 70), (4, 40)] {
+        let mut noise = Noise(5);
+        let packet = |number: u32| {
+            let payload = esp(&mut noise, 0x51c2_9a07, number, 80 + 4 * (number as usize % 40));
+            let ns = START + u64::from(number) * 100 * MILLISECOND;
+            let frame = build::udp(R1, R2, (4500, 4500), number as u16, &payload);
+            [0, later_ms].map(|later| Out::whole(ns + later * MILLISECOND, frame.clone()))
+        };
+        let frames: Vec<Out> = (1..=packets).flat_map(packet).collect();
+        let path = support::write_file(&support::scratch("natt-twice"), "made-up.pcap", &plain_pcap(&frames));
+        let report = support::report(&[&path]).json();
+        assert_eq!(sas(&report), [(0x51c2_9a07, 2 * u64::from(packets))], "{packets} {later_ms}");
+    }
+}
+
+/// A number that comes again with another content is no sequence number.
+#[test]
+fn numbers_that_come_twice_with_other_content_are_no_esp() {
+    let mut noise = Noise(6);
+    let datagrams = (0..240_u32).map(|n| (true, 4500, 4500, esp(&mut noise, 0x51c2_9a07, 1 + n / 2, 80)));
+    no_esp(&report("natt-pairs", datagrams.collect::<Vec<_>>()), "pairs");
+}

@@ -48,8 +48,9 @@ enum Conduct {
 
 fn conduct(state: &SaState) -> Conduct {
     let steps = state.steps.get();
-    // The second sighting of a copied packet is no step.
-    let copies = state.copies.get().frames.min(steps.still);
+    // The second sighting of a copied packet is no step, however much later it was seen.
+    let copies =
+        if state.evidence.repeats_packets() { steps.still } else { state.copies.get().frames.min(steps.still) };
     let still = steps.still - copies;
     let total = steps.packets.saturating_sub(1).saturating_sub(copies);
     let odd = total.saturating_sub(steps.small);

@@ -127,6 +127,14 @@ impl OpaqueEvidence {
         pairs.iter().zip(pairs.iter().skip(1)).any(|(one, next)| high(one) != high(next)).then_some(true)
     }
 
+    /// Whether a number that comes again comes with the same packet, as far as samples show: these hold each packet once.
+    pub(crate) fn repeats_packets(&self) -> bool {
+        let samples = self.ivs();
+        let is_new = |(at, own): (usize, &IvSample)| samples.iter().take(at).all(|b| b.sequence != own.sequence);
+        let differs = samples.iter().zip(samples.iter().skip(1)).any(|(own, next)| own.octets != next.octets);
+        differs && samples.iter().enumerate().all(is_new)
+    }
+
     /// Octets around ESP, where all packets have the same.
     pub(crate) fn around(&self) -> Option<u32> {
         self.seen.as_ref().filter(|seen| !seen.differs).and_then(|seen| seen.around)
