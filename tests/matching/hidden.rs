@@ -1,6 +1,8 @@
 //! What captures leave open: content that pairing cannot read, a plain tap that shows a part of the traffic, a service that a policy keeps out of
 //! the tunnel, equal packets in bursts, clocks that do not run evenly. Each beside the same without the trouble, where the figure is wanted.
 
+mod gateways;
+
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -356,28 +358,5 @@ fn a_slewed_clock_makes_no_latency() {
         let report = json(&plain, &tunnel, &[]);
         let own = direction(&report, true);
         assert!(at(own, "latency_ns.p50").is_i64() && at(own, "clock.offset_ns").is_i64(), "{own:#}");
-    }
-}
-
-/// What gateways say to each other inside the tunnel (hellos, BFD) ends at the gateway, as much of it as goes the other way, however much traffic there is.
-#[test]
-fn what_gateways_send_each_other_is_not_lost() {
-    // All traffic but theirs both ways, or out of the tunnel only.
-    for (name, both) in [("both", true), ("out", false)] {
-        let mut noise = Noise(41);
-        let mut sent = load(&mut noise, Shown::Opaque);
-        sent.retain(|own| if own.there { both } else { !both || noise.below(6) == 0 });
-        for hello in 0..12 {
-            for there in [true, false] {
-                let (src, dst) = if there { (R1, R2) } else { (R2, R1) };
-                let clear = build::ipv4(src, dst, 89, hello, &noise.bytes(44));
-                let ns = START + u64::from(hello) * 60 * GAP + if there { 0 } else { GAP / 3 };
-                sent.push(Sent { there, ns, clear, shown: Shown::Opaque, on_plain: false, lost: false, delay: WAY });
-            }
-        }
-        let (plain, tunnel) = captures(&format!("hellos-{name}"), sent, |ns| ns);
-        let report = json(&plain, &tunnel, &["--one-clock"]);
-        let found = items(&report, "findings").iter().any(|own| text(own, "code") == "match-loss");
-        assert!(!found, "{name}: {:#}", report["findings"]);
     }
 }

@@ -65,7 +65,8 @@ pub(in crate::matching) struct SaTally {
     /// Difference of the timestamps of its first pair: the later direction of two has the greater one.
     first_difference: Option<i64>,
     pub(in crate::matching) encapsulated: Option<bool>,
-    furthest: Option<FramePos>,
+    /// The plaintext packet of a pair that is furthest on in its capture.
+    pub(in crate::matching) furthest: Option<FramePos>,
     /// Pairs whose times contradict them.
     backwards: u64,
     pub(in crate::matching) reordered: u64,

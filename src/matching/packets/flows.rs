@@ -5,7 +5,7 @@ pub(in crate::matching) mod services;
 use super::numbers::Numbers;
 use super::reach::Reach;
 use crate::matching::limits::MAX_FLOWS;
-use crate::model::Address;
+use crate::model::{Address, FramePos};
 
 /// Source, destination and protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -44,6 +44,8 @@ pub(in crate::matching) struct Flow {
     pub(in crate::matching) repeated: u64,
     /// Packets that were seen beside the tunnel, in clear.
     pub(in crate::matching) clear: u64,
+    /// The first packet that was not found.
+    pub(in crate::matching) first: Option<FramePos>,
     /// Packets from before the tunnel's capture began or after it ended.
     pub(in crate::matching) uncovered: u64,
     /// A first look found most of its packets in the tunnel.

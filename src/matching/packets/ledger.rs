@@ -243,9 +243,11 @@ impl Ledger {
             return;
         }
         let Plain { pos, time, bytes, flow, refused, .. } = p;
-        if refused && let Some(own) = self.flows.get_mut(flow) {
-            own.refused += 1;
-        } else {
+        if let Some(own) = self.flows.get_mut(flow) {
+            own.refused += u64::from(refused);
+            own.first = Some(own.first.map_or(pos, |first| first.min(pos)));
+        }
+        if !refused {
             self.services.missed(flow, p.service);
         }
         let expected = self.expected_in_tunnel(&p).filter(|_| !self.is_refused(p.flow, p.bytes));

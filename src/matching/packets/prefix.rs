@@ -3,7 +3,7 @@
 use crate::model::Address;
 
 /// Addresses by the shortest prefix that covers all of them.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::matching) struct Prefix {
     address: Address,
     bits: u8,

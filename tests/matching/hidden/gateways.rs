@@ -1,0 +1,52 @@
+//! What gateways send on their own account, and what they carry no more.
+
+use super::*;
+
+/// What gateways say to each other inside the tunnel (hellos, BFD) ends at the gateway, as much of it as goes the other way, however much traffic there is.
+#[test]
+fn what_gateways_send_each_other_is_not_lost() {
+    // All traffic but theirs both ways, or out of the tunnel only.
+    for (name, both) in [("both", true), ("out", false)] {
+        let mut noise = Noise(41);
+        let mut sent = load(&mut noise, Shown::Opaque);
+        sent.retain(|own| if own.there { both } else { !both || noise.below(6) == 0 });
+        for hello in 0..12 {
+            for there in [true, false] {
+                let (src, dst) = if there { (R1, R2) } else { (R2, R1) };
+                let clear = build::ipv4(src, dst, 89, hello, &noise.bytes(44));
+                let ns = START + u64::from(hello) * 60 * GAP + if there { 0 } else { GAP / 3 };
+                sent.push(Sent { there, ns, clear, shown: Shown::Opaque, on_plain: false, lost: false, delay: WAY });
+            }
+        }
+        let (plain, tunnel) = captures(&format!("hellos-{name}"), sent, |ns| ns);
+        let report = json(&plain, &tunnel, &["--one-clock"]);
+        let found = items(&report, "findings").iter().any(|own| text(own, "code") == "match-loss");
+        assert!(!found, "{name}: {:#}", report["findings"]);
+    }
+}
+
+/// A tunnel that carries nothing any more, and hosts that begin to send when it does not.
+#[test]
+fn flows_that_begin_when_the_tunnel_is_dead_are_not_outside() {
+    let mut noise = Noise(51);
+    let mut sent = load(&mut noise, Shown::Opaque);
+    let dead = START + PACKETS / 2 * GAP;
+    for host in 0..12_u8 {
+        for packet in 0..8_u64 {
+            let src = Ipv4Addr::new(10, 0, 1, if host < 2 { 200 + host } else { 2 + host });
+            let from = if host < 2 { START } else { dead + 10 * GAP };
+            let clear = build::udp(src, FAR, (5_000, 53), packet as u16, &noise.bytes(60 + 7 * host as usize));
+            let ns = from + packet * 20 * GAP + noise.below(GAP);
+            sent.push(Sent { there: true, ns, clear, shown: Shown::Opaque, on_plain: true, lost: false, delay: WAY });
+        }
+    }
+    sent.iter_mut().for_each(|own| own.lost = own.ns > dead && own.there);
+    let (plain, tunnel) = captures("dead", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    assert!(items(&report, "outside").is_empty(), "{:#}", report["outside"]);
+    assert_eq!(number(&report, "pairs.undetermined_plain"), 80, "{:#}", report["pairs"]);
+    let there =
+        items(&report, "directions").iter().find(|own| text(own, "way") == "encapsulated").expect("a direction");
+    // What was known to go through the tunnel is lost for sure.
+    assert_eq!(number(there, "lost_before_tunnel"), PACKETS / 2, "{there:#}");
+}
