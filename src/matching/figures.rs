@@ -26,7 +26,6 @@ use crate::matching::packets::progress::Progress;
 use crate::model::pairs::{self, ByBasis, Direction, Ends, LossPlace, Padding, PaddingExample, PairBasis, Pairs};
 use crate::model::report::{FrameRef, Name, Rfc3339};
 use crate::transform::inference::Catalogue;
-use crate::transform::iv::IvPattern;
 
 /// Everything that a report of pairs holds besides captures and findings.
 #[derive(Debug)]
@@ -183,7 +182,7 @@ impl Matcher {
 
     /// What pairs say about the transform of an SA, or the user or the configurations do.
     fn known(&self, at: usize, sa: &SaTally, losses: &Losses, catalogue: &Catalogue) -> Known {
-        let ivs = self.order.sas.get(at).map_or(IvPattern::Unclear, |info| IvPattern::of(&info.ivs));
+        let ivs = self.order.sas.get(at).map_or(&[][..], |info| &info.ivs);
         let stated = match sa.key {
             TunnelKey::Sa(key) => self.given.esp(&key),
             TunnelKey::Bare(..) => None,

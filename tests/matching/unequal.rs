@@ -268,6 +268,9 @@ fn cut_packets_in_clear_are_read_like_whole_ones() {
     assert_eq!(losses(&report), lost.map(Some), "{:#}", report["directions"]);
     assert_eq!(number(&report, "pairs.by_basis.order"), 0);
     assert_eq!(direction(&report, true)["mode"], "tunnel");
+    // Of 60 octets too little of the content is there, and lengths do not tell it from ciphertext.
+    let report = self::report("cut-60", &load(8, &[]), &Taps { body: null, snaplen: 60, ..TAPS }, &[]);
+    assert!(text(direction(&report, true), "transform.evidence").contains("ESP-NULL"), "{:#}", report["directions"]);
 }
 
 /// After a rekey nothing comes out of the new SA: it is not passed over in silence.

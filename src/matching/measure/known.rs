@@ -10,7 +10,7 @@ use crate::model::Protocol;
 use crate::model::report::{Name, SaMode, TransformBasis, TransformReport};
 use crate::transform::Esp;
 use crate::transform::inference::{self, Catalogue, Family, family_name};
-use crate::transform::iv::IvPattern;
+use crate::transform::iv::{IvPattern, IvSample};
 
 /// What the pairs of an SA say about its transform.
 pub(in crate::matching) struct Known {
@@ -22,7 +22,9 @@ pub(in crate::matching) struct Known {
 }
 
 impl Known {
-    pub(in crate::matching) fn of(sa: &SaTally, missed: u64, catalogue: &Catalogue, iv: IvPattern) -> Self {
+    /// `ivs`: what stands behind the ESP header of the first packets.
+    pub(in crate::matching) fn of(sa: &SaTally, missed: u64, catalogue: &Catalogue, ivs: &[IvSample]) -> Self {
+        let iv = IvPattern::of(ivs);
         let Some(mapping) = sa.mapping.filter(|_| sa.sizes.iter().any(|(_, size)| size.esp.is_some())) else {
             return Self::visible(sa);
         };
@@ -33,6 +35,9 @@ impl Known {
             sa.sizes.iter().filter_map(|(inner, size)| Some((inner, size.esp.filter(|(a, b)| a == b)?.0))).collect();
         let fitting = Fitting::of(sa, mapping, &lengths, (catalogue, iv));
         let first = fitting.families.first().copied();
+        if first.is_some_and(|first| may_be_null(first, ivs, iv)) {
+            return Self::open(&fitting, lengths.len());
+        }
         let usual = first.filter(|first| !catalogue.is_rare(*first));
         let all = |same: &dyn Fn(&Family, &Family) -> bool| {
             first.is_some_and(|first| fitting.families.iter().all(|family| same(&first, family)))
@@ -54,6 +59,20 @@ impl Known {
             family: usual.filter(|_| fitting.single),
             inside: fitting.insides.first().copied(),
         }
+    }
+
+    /// Lengths that ESP which does not encrypt makes, too.
+    fn open(fitting: &Fitting, sizes: usize) -> Self {
+        let evidence = format!(
+            "{} So does ESP that does not encrypt (ESP-NULL), and what was captured of the content does not tell it from ciphertext.",
+            fitting.evidence(sizes, false)
+        );
+        let report = TransformReport {
+            basis: TransformBasis::Unknown,
+            evidence: Some(evidence.into()),
+            ..TransformReport::default()
+        };
+        Self { report, mode: fitting.mode(), family: None, inside: None }
     }
 
     /// What is stated of an SA, unless a length of its pairs is impossible for it.
@@ -175,6 +194,20 @@ impl Fitting {
         let only = if rare { " Only ciphers that are hardly ever met are among them." } else { "" };
         format!("{fit} {lengths}, {}.{only}", Inside::names(&self.insides))
     }
+}
+
+/// Whether ESP-NULL makes the lengths of a family, and the first octets are not those of ciphertext: they are constant, begin as IP does, or were not
+/// captured.
+fn may_be_null(family: Family, ivs: &[IvSample], iv: IvPattern) -> bool {
+    /// What ESP-NULL pads to, and the ICVs of the usual algorithms.
+    const BLOCK: u32 = 4;
+    const ICVS: [u32; 4] = [12, 16, 24, 32];
+    /// GRE in transport mode adds as much.
+    const BESIDES: [u32; 3] = [0, 4, 8];
+    let is_ipv6 = || ivs.iter().all(|sample| sample.octets >> 60 == 6);
+    let in_clear = iv == IvPattern::Repeated || IvPattern::is_clear(ivs) || is_ipv6();
+    let fits = |icv: &u32| BESIDES.iter().any(|more| (family.iv + family.icv).abs_diff(*icv) == *more);
+    family.block <= BLOCK && in_clear && ICVS.iter().any(fits)
 }
 
 /// What may be inside the ESP of this SA by the addresses of its pairs, besides what they were found with.
