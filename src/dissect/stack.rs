@@ -427,7 +427,7 @@ pub enum Note {
         /// Ports, source then destination.
         ports: (u16, u16),
     },
-    /// The segment begins a stream of IKE and ESP in TCP (RFC 9329 section 4), on a port where no other segment is read as one.
+    /// The segment begins a stream of IKE and ESP in TCP (RFC 9329 section 4).
     TcpStream {
         /// The destination's port.
         port: u16,

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
-use self::outside::{outside, undetermined};
+use self::outside::{open_by_answers, outside, undetermined};
 use super::by_size::size_rows;
 use super::degraded::LeftOut;
 use super::direction::{Found, direction};
@@ -98,10 +98,8 @@ impl Matcher {
             ..Pairs::default()
         };
         let (mut directions, mut sizes, left) = (Vec::new(), Vec::new(), self.left_over(&doubt));
-        let (mut doubtful, mut by_few) = (BTreeSet::<u32>::new(), BTreeSet::new());
+        let (mut doubtful, mut by_few, mut blocked) = (BTreeSet::<u32>::new(), BTreeSet::new(), self.blocked(&flows));
         let (mut order_lost, mut order_found) = (false, false);
-        let late = self.late(&flows);
-        let mut blocked = self.open_by_flows(&flows, &late, &losses);
         let mut order: Vec<usize> = (0..self.tally.sas.len()).collect();
         order.sort_by_key(|at| self.tally.sas.get(*at).map(|sa| sa.key));
         for at in order.iter().copied() {
@@ -118,7 +116,9 @@ impl Matcher {
                 doubtful.insert(at as u32);
             }
             let doubted = doubted || blocked.contains_key(&(at as u32));
-            let silent = reason.or_else(|| doubt.of(at as u32, &losses)).or_else(|| blocked.remove(&(at as u32)));
+            let silent = reason
+                .or_else(|| doubt.of(at as u32, &losses))
+                .or_else(|| Some(open_by_answers(blocked.remove(&(at as u32))?)));
             let known = self.known(at, sa, &losses, &catalogue);
             let counted = open.is_some() && !unseen && self.is_counted(at, sa, missing);
             let guessed = sa.is_by_order() && self.is_way_doubted(at as u32, sa, doubted, &clock);
@@ -142,7 +142,7 @@ impl Matcher {
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
         let unexplained = if order_lost { u64::MAX } else { self.unexplained() };
-        let unseen = self.unseen_ways(&flows, late);
+        let unseen = self.unseen_ways(&flows, &losses);
         pairs.undetermined_plain += undetermined(&flows, unexplained, &unseen);
         let (outside, outside_plain, more_outside) = outside(&flows, unexplained, &unseen);
         pairs.outside_plain = outside_plain;

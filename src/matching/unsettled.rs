@@ -326,7 +326,7 @@ impl Matcher {
         for (other, own) in (0..).zip(&self.tally.sas).filter(|(other, own)| into(*other, own)) {
             let missed = match own.encapsulated {
                 // Without pairs any plaintext packet that was not found may be one of them.
-                None => losses.elsewhere + losses.unmatched_plain,
+                None => losses.in_no_sa + losses.unmatched_plain,
                 // By order these may be the plaintext packets without counterpart.
                 _ if own.is_by_order() || own.is_alike() => losses.missed.get(&other).copied().unwrap_or(0),
                 _ => 0,
@@ -336,7 +336,7 @@ impl Matcher {
         }
         // As large a share of the packets of this direction, or as many: what gateways send each other does not grow with the traffic.
         let expected = (unseen.saturating_mul(sa.matched) / pairs.max(1)).max(unseen.min(1));
-        let expected = if unseen * 2 >= lost { expected.max(lost) } else { expected };
+        let expected = if sa.is_by_order() && unseen * 2 >= lost { expected.max(lost) } else { expected };
         (expected * 2 >= lost || are_more_than_few(expected, lost)).then(|| doubt::partial(unseen, lost))
     }
 

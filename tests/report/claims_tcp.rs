@@ -89,6 +89,14 @@ fn messages_that_a_stream_cuts_are_not_lost() {
 }
 
 #[test]
+fn a_stream_of_pieces_alone_is_ipsec() {
+    let pieces = stream(4500, Some(90)).into_iter().take(20).collect();
+    let report = report(&capture("tcp-pieces-alone", pieces), &[]);
+    assert_eq!(finding(&report, "no-ipsec"), None);
+    assert!(finding(&report, "tcp-continuation").is_some(), "{}", at(&report, "findings"));
+}
+
+#[test]
 fn what_is_missing_of_whole_messages_is_counted() {
     let mut frames = stream(4500, None);
     // The segments of numbers 20 to 22.

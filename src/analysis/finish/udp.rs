@@ -49,8 +49,8 @@ enum Conduct {
 fn conduct(state: &SaState) -> Conduct {
     let steps = state.steps.get();
     // The second sighting of a copied packet is no step, however much later it was seen.
-    let copies =
-        if state.evidence.repeats_packets() { steps.still } else { state.copies.get().frames.min(steps.still) };
+    let is_doubled = steps.still.saturating_mul(2) <= steps.packets && state.evidence.repeats_packets();
+    let copies = if is_doubled { steps.still } else { state.copies.get().frames.min(steps.still) };
     let still = steps.still - copies;
     let total = steps.packets.saturating_sub(1).saturating_sub(copies);
     let odd = total.saturating_sub(steps.small);

@@ -40,7 +40,7 @@ pub(in crate::dissect) fn tcp(walk: &mut Walk<'_, '_>) -> Next {
     let payload = walk.bytes();
     let begins = payload.starts_with(STREAM_PREFIX);
     let is_named = carries_esp(ports.0, walk.options) || carries_esp(ports.1, walk.options);
-    if begins && !is_named {
+    if begins {
         // The initiator writes it (RFC 9329 section 4): the port is that of the responder.
         walk.stack.notes.push(Note::TcpStream { port: ports.1 });
     }

@@ -4,6 +4,12 @@ use crate::model::pairs::{Direction, Pairs};
 
 /// Pairs that are guesses do not tell how long packets were on their way, and so not which of them the other capture covers.
 pub(super) fn leave_open(pairs: &mut Pairs, directions: &mut [Direction], one_clock: bool) {
+    // Without a pair nothing tells how long packets are on their way, nor which tap they pass first.
+    for own in directions.iter_mut().filter(|own| own.matched == 0 && own.undetermined.is_some()) {
+        let uncovered = std::mem::take(&mut own.uncovered_tunnel);
+        pairs.uncovered_tunnel -= uncovered;
+        pairs.undetermined_tunnel += uncovered;
+    }
     // By one clock the times of the captures alone decide.
     if one_clock {
         return;

@@ -13,11 +13,7 @@ use crate::model::{Address, FramePos};
 
 impl Matcher {
     /// The directions of tunnels that were never seen.
-    pub(super) fn unseen_ways(&self, flows: &Flows, late: BTreeMap<FlowId, u32>) -> UnseenWays {
-        let ends = |sa: &SaTally| match sa.key {
-            TunnelKey::Sa(key) => (key.src, key.dst),
-            TunnelKey::Bare(_, src, dst) => (src, dst),
-        };
+    pub(super) fn unseen_ways(&self, flows: &Flows, losses: &Losses) -> UnseenWays {
         let seen: BTreeSet<(Address, Address)> = self.tally.sas.iter().map(ends).collect();
         let answers = self.tally.flow_sa.iter().filter(|(flow, _)| flows.is_selected(**flow));
         let unseen = answers.filter_map(|(flow, sa)| {
@@ -31,8 +27,30 @@ impl Matcher {
         };
         let networks = self.tally.sas.iter().filter(turned).filter_map(|sa| sa.dst.zip(sa.src));
         let shown = self.tally.sas.iter().filter(|sa| sa.matched > 0).filter_map(|sa| sa.src.zip(sa.dst));
-        UnseenWays { pairs: unseen.collect(), networks: networks.collect(), shown: shown.collect(), late }
+        UnseenWays {
+            pairs: unseen.collect(),
+            networks: networks.collect(),
+            shown: shown.collect(),
+            late: self.late(flows, losses),
+        }
     }
+}
+
+/// Tunnel endpoints of an SA.
+fn ends(sa: &SaTally) -> (Address, Address) {
+    match sa.key {
+        TunnelKey::Sa(key) => (key.src, key.dst),
+        TunnelKey::Bare(_, src, dst) => (src, dst),
+    }
+}
+
+/// A tunnel that carried its last packet before others for it were lost.
+#[derive(Default)]
+struct DeadTunnel {
+    networks: Vec<(Prefix, Prefix)>,
+    /// Where the plaintext packet of its last pair is.
+    last: Option<FramePos>,
+    lost: u64,
 }
 
 /// Addresses of packets that belong to a direction of a tunnel which was never seen, as their answers go through it, or others between the same
@@ -42,8 +60,8 @@ pub(super) struct UnseenWays {
     networks: Vec<(Prefix, Prefix)>,
     /// Networks of the directions that were seen: what is between these, too, belongs to neither for sure.
     shown: Vec<(Prefix, Prefix)>,
-    /// Flows that began when nothing went through their SA any more.
-    late: BTreeMap<FlowId, u32>,
+    /// Flows that began when nothing went through their tunnel any more.
+    late: BTreeSet<FlowId>,
 }
 
 impl UnseenWays {
@@ -54,44 +72,32 @@ impl UnseenWays {
 }
 
 impl Matcher {
-    /// Flows that began behind the last pair of all SAs between their networks, by SA: what goes nowhere any more is not known to go elsewhere.
-    pub(super) fn late(&self, flows: &Flows) -> BTreeMap<FlowId, u32> {
-        // SAs that follow each other are between the same networks.
-        let mut last: BTreeMap<(Prefix, Prefix), (FramePos, u32)> = BTreeMap::new();
+    /// Flows that began behind the last pair of all SAs between two gateways, of which packets were lost since: what is between their networks goes nowhere
+    /// any more.
+    fn late(&self, flows: &Flows, losses: &Losses) -> BTreeSet<FlowId> {
+        let mut tunnels: BTreeMap<(Address, Address), DeadTunnel> = BTreeMap::new();
         for (at, sa) in (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true)) {
-            if let Some((networks, furthest)) = sa.src.zip(sa.dst).zip(sa.furthest) {
-                let own = last.entry(networks).or_insert((furthest, at));
-                *own = (furthest, at).max(*own);
-            }
+            let (Some(networks), Some(furthest)) = (sa.src.zip(sa.dst), sa.furthest) else { continue };
+            let own = tunnels.entry(ends(sa)).or_default();
+            own.networks.push(networks);
+            own.last = own.last.max(Some(furthest));
+            own.lost += losses.missed.get(&at).copied().unwrap_or(0);
         }
+        tunnels.retain(|_, own| own.lost > 0);
         let is_unknown = |flow: &Flow| flow.matched == 0 && flow.clear == 0 && flow.refused == 0;
-        let latest = |(id, flow): (FlowId, Flow)| {
-            let (key, first) = flows.key(id).zip(flow.first)?;
-            let between = last.iter().filter(|((from, to), _)| from.covers(key.src) && to.covers(key.dst));
-            let (furthest, at) = between.map(|(_, own)| *own).max()?;
-            (furthest.capture() == first.capture() && furthest < first).then_some((id, at))
+        let is_late = |id: FlowId, flow: &Flow| {
+            let Some(key) = flows.key(id) else { return false };
+            let is_between =
+                |own: &&DeadTunnel| own.networks.iter().any(|(a, b)| a.covers(key.src) && b.covers(key.dst));
+            let last = tunnels.values().filter(is_between).map(|own| own.last).max();
+            last.is_some_and(|last| flow.first > last)
         };
-        flows.iter().filter(|(id, flow)| !flows.is_selected(*id) && is_unknown(flow)).filter_map(latest).collect()
-    }
-
-    /// Why it is not known how many packets an SA lost, by flows of which it shows none.
-    pub(super) fn open_by_flows(
-        &self,
-        flows: &Flows,
-        late: &BTreeMap<FlowId, u32>,
-        losses: &Losses,
-    ) -> BTreeMap<u32, Undetermined> {
-        let mut began: BTreeMap<u32, u64> = BTreeMap::new();
-        late.iter().for_each(|(flow, sa)| *began.entry(*sa).or_default() += flows.get(*flow).unmatched);
-        // Beside lost packets these are more of the same; alone they make it a guess that none was lost.
-        began.retain(|sa, _| losses.missed.get(sa).is_none_or(|missed| *missed == 0));
-        let began = began.into_iter().map(|(sa, packets)| (sa, open_by_time(packets)));
-        let blocked = self.blocked(flows).into_iter().map(|(sa, packets)| (sa, open_by_answers(packets)));
-        began.chain(blocked).collect()
+        let unknown = flows.iter().filter(|(id, flow)| !flows.is_selected(*id) && is_unknown(flow));
+        unknown.filter(|(id, flow)| is_late(*id, flow)).map(|(id, _)| id).collect()
     }
 
     /// By SA that encapsulates, packets of flows of which it shows none, although their answers come out of the tunnel between its ends.
-    fn blocked(&self, flows: &Flows) -> BTreeMap<u32, u64> {
+    pub(super) fn blocked(&self, flows: &Flows) -> BTreeMap<u32, u64> {
         let ends = |sa: u32| match self.tally.sas.get(sa as usize)?.key {
             TunnelKey::Sa(key) => Some((key.src, key.dst)),
             TunnelKey::Bare(_, src, dst) => Some((src, dst)),
@@ -109,22 +115,8 @@ impl Matcher {
     }
 }
 
-/// Packets of flows that began when nothing went through their SA any more.
-fn open_by_time(plain: u64) -> Undetermined {
-    Undetermined {
-        alignments: 1,
-        reason: format!(
-            "{plain} plaintext packets are of flows that began when nothing between their networks went into the tunnel any more: they were lost as the \
-             others, or go another way"
-        )
-        .into(),
-        decide: "the gateway's policy and its counters for these addresses".into(),
-        missing_numbers: 0,
-    }
-}
-
 /// Packets of flows that are not in the tunnel, although their answers are.
-fn open_by_answers(plain: u64) -> Undetermined {
+pub(super) fn open_by_answers(plain: u64) -> Undetermined {
     Undetermined {
         alignments: 1,
         reason: format!(
@@ -157,7 +149,7 @@ fn answered(flows: &Flows) -> Vec<(FlowId, Flow, FlowId)> {
 /// Whether a flow belongs to a direction of a tunnel that was never seen, and nothing else says where it went.
 fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &UnseenWays) -> bool {
     let is_known = flow.matched > 0 || flow.clear > 0;
-    unseen.late.contains_key(&id) || !is_known && flows.key(id).is_some_and(|key| unseen.has(key.src, key.dst))
+    unseen.late.contains(&id) || !is_known && flows.key(id).is_some_and(|key| unseen.has(key.src, key.dst))
 }
 
 /// Packets of flows of which is not known whether they are in the tunnel: `unexplained` packets in it may be theirs, their direction was never

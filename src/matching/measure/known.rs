@@ -202,10 +202,17 @@ fn may_be_null(family: Family, ivs: &[IvSample], iv: IvPattern) -> bool {
     /// What ESP-NULL pads to, and the ICVs of the usual algorithms.
     const BLOCK: u32 = 4;
     const ICVS: [u32; 4] = [12, 16, 24, 32];
-    /// GRE in transport mode adds as much.
+    /// GRE in transport mode, with a key or without, adds as much.
     const BESIDES: [u32; 3] = [0, 4, 8];
-    let is_ipv6 = || ivs.iter().all(|sample| sample.octets >> 60 == 6);
-    let in_clear = iv == IvPattern::Repeated || IvPattern::is_clear(ivs) || is_ipv6();
+    /// Fewer do not begin like IPv6 by more than chance.
+    const ENOUGH: usize = 3;
+    let is_ipv6 = || ivs.len() >= ENOUGH && ivs.iter().all(|sample| sample.octets >> 60 == 6);
+    // An IV that counts is one.
+    let in_clear = match iv {
+        IvPattern::Repeated => true,
+        IvPattern::Unclear => ivs.is_empty() || IvPattern::is_clear(ivs) || is_ipv6(),
+        _ => false,
+    };
     let fits = |icv: &u32| BESIDES.iter().any(|more| (family.iv + family.icv).abs_diff(*icv) == *more);
     family.block <= BLOCK && in_clear && ICVS.iter().any(fits)
 }

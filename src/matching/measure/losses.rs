@@ -26,7 +26,7 @@ pub(in crate::matching) struct Losses {
     /// The same of all SAs.
     pub(in crate::matching) unmatched_plain: u64,
     /// Plaintext packets of flows that were found in no SA.
-    pub(in crate::matching) elsewhere: u64,
+    pub(in crate::matching) in_no_sa: u64,
     /// Plaintext packets from a time that the tunnel's capture does not cover.
     pub(in crate::matching) uncovered: BTreeMap<u32, u64>,
     /// Packets of `missed` of which is not known which SA of several they would have gone through.
@@ -69,7 +69,7 @@ impl Losses {
             }
         }
         let others = flows.iter().filter(|(flow, _)| !flows.is_selected(*flow));
-        losses.elsewhere = others.map(|(_, counts)| counts.unmatched + counts.aside + counts.uncovered).sum();
+        losses.in_no_sa = others.map(|(_, counts)| counts.unmatched + counts.aside + counts.uncovered).sum();
         for (flow, counts) in flows.iter().filter(|(flow, _)| flows.is_sparse(*flow)) {
             if let Some(sa) = tally.flow_sa.get(&flow) {
                 *losses.sparse.entry(*sa).or_default() += counts.unmatched;

@@ -20,8 +20,8 @@ impl Report {
         hidden
     }
 
-    /// Whether a stream of IKE and ESP in TCP begins whose segments were not read: then there is IPsec.
+    /// Whether a stream of IKE and ESP in TCP was seen whose segments were not read: then there is IPsec.
     pub(crate) fn has_unread_stream(&self) -> bool {
-        self.findings.iter().any(|finding| finding.code == "tcp-stream-unread")
+        self.findings.iter().any(|finding| ["tcp-stream-unread", "tcp-continuation"].contains(&&*finding.code))
     }
 }

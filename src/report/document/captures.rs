@@ -190,7 +190,7 @@ fn totals(section: &mut Section, report: &Report) {
             format!("None of {frames} could be read, so whether there is IPsec is not known.")
         } else {
             match report.has_unread_stream() {
-                true => format!("IKE or ESP in TCP begins in {frames} and was not read (tcp-stream-unread){but}."),
+                true => format!("IKE or ESP in TCP was seen in {frames} and not read{but}."),
                 false => format!("No IPsec or IP tunnel seen in {frames}{but}."),
             }
         });

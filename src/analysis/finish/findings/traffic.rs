@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Draft, Listed, SaView, Tap, filter, percent, plural};
+use super::{Draft, Listed, Tap, filter, percent, plural};
 use crate::analysis::finish::rows::sas::encapsulation;
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
@@ -17,7 +17,7 @@ const NAMED: usize = 3;
 
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
     add_foreign(findings, tap);
-    add_streams(findings, tap);
+    add_streams(findings, tap, settings);
     add_copies(findings, tap);
     // A filter by SPI leaves out the other direction and all that is in clear: nothing follows from their absence.
     if settings.spi.is_some() {
@@ -84,7 +84,9 @@ fn add_one_way(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         names.push(sa.name.to_string());
     }
     for ((protocol, src, dst), (seen, names)) in &ways {
-        if dst.is_multicast() || seen.count < ENOUGH || ways.contains_key(&(*protocol, *dst, *src)) {
+        // Of the way back in TCP only parts of messages may have been seen.
+        let is_cut = tap.stream.notices.tcp_continuations.contains_key(&(*dst, *src));
+        if dst.is_multicast() || seen.count < ENOUGH || is_cut || ways.contains_key(&(*protocol, *dst, *src)) {
             continue;
         }
         let title = protocol.title();
@@ -261,23 +263,26 @@ fn add_foreign(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
 }
 
 /// IKE and ESP in TCP that could not be read.
-fn add_streams(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
+fn add_streams(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings) {
+    /// The port whose streams are read anyway.
+    const NAT_TRAVERSAL: u16 = 4500;
     let notices = &tap.stream.notices;
-    for (&(address, port), seen) in &notices.tcp_streams {
+    let is_read = |port: u16| port == NAT_TRAVERSAL || settings.tcp_ports.contains(&port);
+    for (&(address, port), seen) in notices.tcp_streams.iter().filter(|((_, port), _)| !is_read(*port)) {
         let evidence = format!(
-            "{} to {address}, TCP port {port}, with the prefix of IKE and ESP in TCP (RFC 9329). No other segment on that port was read as such, so \
-             the SAs in it are not known, and its traffic counts as clear. --tcp-port {port} reads them.",
-            match seen.count {
-                1 => "A stream begins".to_owned(),
-                several => format!("{several} streams begin"),
-            }
+            "{} to {address}, TCP port {port}, with the prefix that streams of IKE and ESP in TCP begin with (RFC 9329). Segments without it were not \
+             read as such there, so the SAs in them are not known, and their traffic counts as clear. --tcp-port {port} reads them.",
+            plural(seen.count, "segment")
         );
-        findings.push(Draft::new("tcp-stream-unread", evidence).listed(tap, seen, "first octets of the stream").done());
+        findings.push(Draft::new("tcp-stream-unread", evidence).listed(tap, seen, "prefix of a stream").done());
     }
+    let carried = tap.sas.iter().filter(|sa| encapsulation(sa) == Encapsulation::Tcp);
+    let known: BTreeSet<(Address, Address)> =
+        carried.flat_map(|sa| [(sa.key.src, sa.key.dst), (sa.key.dst, sa.key.src)]).collect();
+    let begins = |address: Address| notices.tcp_streams.keys().any(|(own, port)| *own == address && is_read(*port));
     for (&(src, dst), seen) in &notices.tcp_continuations {
-        let own = |sa: &&SaView<'_>| (sa.key.src, sa.key.dst) == (src, dst);
-        let mut sas = tap.sas.iter().filter(own).filter(|sa| encapsulation(sa) == Encapsulation::Tcp);
-        if sas.next().is_none() {
+        // Else another protocol may use the port.
+        if !known.contains(&(src, dst)) && !begins(src) && !begins(dst) {
             continue;
         }
         let evidence = format!(

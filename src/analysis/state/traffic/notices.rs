@@ -27,7 +27,7 @@ pub(crate) struct Notices {
     pub(crate) malformed: BTreeMap<LayerKind, Listed>,
     /// Segments of TCP that are read as messages and do not begin and end with whole ones, from one address to another.
     pub(crate) tcp_continuations: BTreeMap<(Address, Address), Listed>,
-    /// Streams of IKE and ESP in TCP that were seen to begin on other ports, by the endpoint that they go to.
+    /// Beginnings of streams of IKE and ESP in TCP, by the endpoint that they go to.
     pub(crate) tcp_streams: BTreeMap<(Address, u16), Listed>,
     pub(crate) too_deep: Seen,
     /// Frames that end in their CRC-32 though no FCS is declared, and frames with four octets more than they need that are none.

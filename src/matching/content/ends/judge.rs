@@ -196,8 +196,8 @@ impl EndToEnd {
             let shown = self.flows.iter().filter(|(_, flow)| is_shown(flow));
             shown.flat_map(|(key, _)| [key.src, key.dst]).collect()
         };
-        let near = hosts(|flow| flow.matched > 0 || flow.only_plain > 0);
-        let far = hosts(|flow| flow.matched > 0 || flow.only_exit > 0);
+        let near = hosts(|flow| flow.matched > 0 || flow.only_plain > 0 || flow.open > 0);
+        let far = hosts(|flow| flow.matched > 0 || flow.only_exit > 0 || flow.open > 0);
         // A way that is not known may be either.
         let is_seen =
             |own: i64| self.flows.iter().zip(&ways).any(|((_, flow), way)| flow.matched > 0 && [own, 0].contains(way));

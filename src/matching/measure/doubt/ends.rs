@@ -29,8 +29,8 @@ pub(super) fn at_the_ends(why: OpenEnd, count: u64) -> Option<Undetermined> {
         ),
         OpenEnd::Elsewhere => (
             format!(
-                "{count} packets are missing at one plaintext tap, which shows no packet from or to the hosts that they go to, or none of their way: \
-                 these may be behind another gateway or in another network, the tap may show one way only, or all were lost"
+                "{count} packets are missing at one plaintext tap, which shows nothing of the hosts or of the gateway that they go to, or of their way: \
+                 these may be in another network, the tap may show one way only, or all were lost"
             ),
             "a tap that shows all networks behind the far gateway, both ways",
         ),

@@ -18,8 +18,11 @@ use crate::model::{Address, FramePos};
 pub(in crate::matching) struct EndLosses {
     pub(in crate::matching) lost: BTreeMap<u32, u64>,
     pub(in crate::matching) sizes: BTreeMap<(u32, u32), u64>,
-    /// SAs to a gateway of whose packets the exit shows none, while it shows those of another one.
+    /// SAs to a gateway of whose traffic the exit shows none.
     elsewhere: BTreeSet<u32>,
+    /// Packets that go to where the tap that lacks them may not look, by SA and by way.
+    unseen: BTreeMap<u32, u64>,
+    unseen_ways: BTreeMap<i8, u64>,
     /// SAs of which nothing tells how many of the packets of their flows they lost.
     pub(super) untold: BTreeSet<u32>,
     /// Packets that may have been lost or not, by SA and by way.
@@ -63,21 +66,38 @@ impl<'e> EndFlows<'e> {
         self.ways.get(flow as usize).copied().flatten()
     }
 
-    /// SAs to a gateway of whose packets the exit shows none, while it shows those of another one.
+    /// SAs to a gateway of whose traffic the exit shows none, neither way, while it shows that of another one.
     fn elsewhere(&self) -> BTreeSet<u32> {
-        let far = |sa: u32| {
+        let far = |way: i8, sa: u32| {
             self.tally.sas.get(sa as usize).map(|own| match own.key {
-                TunnelKey::Sa(key) => key.dst,
-                TunnelKey::Bare(_, _, dst) => dst,
+                TunnelKey::Sa(key) => {
+                    if way > 0 {
+                        key.dst
+                    } else {
+                        key.src
+                    }
+                }
+                TunnelKey::Bare(_, src, dst) => {
+                    if way > 0 {
+                        dst
+                    } else {
+                        src
+                    }
+                }
             })
         };
-        let of_way = (0..).zip(&self.ends.flows).filter_map(|(at, (_, flow))| Some((self.way(at)?, flow)));
-        let there: Vec<(u32, u64)> =
-            of_way.filter_map(|((way, sa), flow)| Some((sa.filter(|_| way > 0)?, flow.matched))).collect();
+        let of_sas = (0..).zip(&self.ends.flows).filter_map(|(at, (_, flow))| {
+            let (way, sa) = self.way(at)?;
+            Some((way, sa?, flow.matched))
+        });
+        let all: Vec<(i8, u32, u64)> = of_sas.collect();
         let shown: BTreeSet<Address> =
-            there.iter().filter(|(_, matched)| *matched > 0).filter_map(|(sa, _)| far(*sa)).collect();
-        let is_elsewhere = |sa: &u32| !shown.is_empty() && far(*sa).is_some_and(|far| !shown.contains(&far));
-        there.into_iter().map(|(sa, _)| sa).filter(is_elsewhere).collect()
+            all.iter().filter(|(.., matched)| *matched > 0).filter_map(|(way, sa, _)| far(*way, *sa)).collect();
+        let is_elsewhere = |way: i8, sa: u32| way > 0 && far(way, sa).is_some_and(|far| !shown.contains(&far));
+        if shown.is_empty() {
+            return BTreeSet::new();
+        }
+        all.iter().filter(|(way, sa, _)| is_elsewhere(*way, *sa)).map(|(_, sa, _)| *sa).collect()
     }
 
     /// The number of a flow that goes through several SAs, and all of them.
@@ -102,7 +122,8 @@ impl EndLosses {
                 elsewhere += std::mem::take(&mut flow.only_plain);
             }
             if elsewhere > 0 {
-                (flow.open, flow.why) = (flow.open + elsewhere, flow.why.max(OpenEnd::Elsewhere));
+                *own.unseen_ways.entry(way).or_default() += elsewhere;
+                sa.into_iter().for_each(|sa| *own.unseen.entry(sa).or_default() += elsewhere);
             }
             let lost = if way > 0 { flow.only_plain } else { flow.only_exit };
             if flow.matched > 0 {
@@ -130,6 +151,7 @@ impl EndLosses {
                 (None, _) => {}
             }
         }
+        own.leave_unseen_open();
         for ((flow, bytes, exit), count) in &ends.sizes {
             if let Some((way, Some(sa))) = flows.way(*flow)
                 && *exit == (way < 0)
@@ -140,6 +162,23 @@ impl EndLosses {
             }
         }
         own
+    }
+
+    /// Leaves open what SAs and ways lost where more packets of theirs go to where the tap does not look than were lost on the way to what it shows. Fewer
+    /// are left out: what is counted was lost for sure.
+    fn leave_unseen_open(&mut self) {
+        for (sa, unseen) in &self.unseen {
+            if *unseen > self.lost.get(sa).copied().unwrap_or(0) {
+                *self.open.entry(*sa).or_default() += unseen;
+                let why = self.why.entry(*sa).or_default();
+                *why = OpenEnd::Elsewhere.max(*why);
+            }
+        }
+        for (way, unseen) in &self.unseen_ways {
+            if *unseen > self.ways.get(way).map_or(0, |(lost, _)| *lost) {
+                *self.open_ways.entry(*way).or_default() += unseen;
+            }
+        }
     }
 
     /// Takes in the packets of a flow that may have been lost or not.

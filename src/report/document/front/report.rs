@@ -54,7 +54,7 @@ fn lede(report: &Report, sized: Option<&Sized<'_>>) -> Vec<Sentence> {
     } else if report.sas.is_empty() && report.tunnels.is_empty() && report.sizes.is_empty() {
         let frames = count(report.totals.frames, "frame");
         lede.push(Sentence::new(&match report.has_unread_stream() {
-            true => format!("IKE or ESP in TCP begins in {frames} and *was not read*."),
+            true => format!("IKE or ESP in TCP was seen in {frames} and *not read*."),
             false => format!("*No IPsec and no IP tunnel* was seen in {frames}."),
         }));
     }

@@ -12,9 +12,10 @@ pub(super) const CUT: &str =
 pub(super) const SET_AHEAD: &str = "The counter was set ahead, as by a gateway that takes over and leaves room for what the other had sent; or a burst was lost.";
 
 /// The likely causes where TCP carries the SA.
-pub(super) const NOT_IN_TCP: &str = "TCP sends lost segments again, so the network lost none of these for good: the capture missed frames, or the sender dropped \
+pub(super) const NOT_IN_TCP: &str = "TCP sends lost segments again, so the network likely lost none of these for good: the capture missed frames, the connection broke, or the sender dropped \
                           packets that it had numbered.";
-pub(super) const SENT_AGAIN: &str = "TCP sent segments again. Its receiver takes each octet once: this is no replay.";
+pub(super) const SENT_AGAIN: &str =
+    "TCP sent segments again, of which its receiver takes each octet once: then this is no replay.";
 
 /// The likely cause of numbers that come again around a border of files.
 pub(super) const IN_BOTH: &str =
