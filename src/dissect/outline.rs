@@ -50,7 +50,7 @@ struct Reached {
 }
 
 impl Outline {
-    /// Whether it ends in TCP, or in UDP with ports behind which dissection looks no further.
+    /// Whether it ends in TCP, or in UDP with ports behind which dissection looks no further. Of TCP it holds no ports: where some are asked for, none is.
     pub(crate) fn is_quiet(&self, udp_ports: &[u16], tcp_ports: &[u16]) -> bool {
         let [.., last] = self.words;
         let ports = [last as u16, (last >> 16) as u16].map(u16::swap_bytes);

@@ -282,7 +282,7 @@ impl Mappings {
         self.distinct.get(usize::from(number)).is_some_and(|mapping| mapping.esp(inner) == Some(esp))
     }
 
-    /// Whether it does but for a block: packets of one length leave several transforms, and of these another may be the right one.
+    /// Whether it does but for the 16 octets of a block, without filling up: of packets of one length several transforms are left, and another may be right.
     pub(in crate::matching) fn nearly_makes(&self, number: u8, inner: u32, esp: u32) -> bool {
         let mapping = self.distinct.get(usize::from(number));
         mapping.and_then(|own| Mapping { floor: 0, ..*own }.esp(inner)).is_some_and(|made| made.abs_diff(esp) <= 16)

@@ -127,7 +127,7 @@ impl OpaqueEvidence {
         pairs.iter().zip(pairs.iter().skip(1)).any(|(one, next)| high(one) != high(next)).then_some(true)
     }
 
-    /// Whether a number that comes again comes with the same packet, as far as samples show: these hold each packet once.
+    /// Whether a number that comes again comes with the same packet, as far as the few samples show: of equal packets these hold one.
     pub(crate) fn repeats_packets(&self) -> bool {
         let samples = self.ivs();
         let is_new = |(at, own): (usize, &IvSample)| samples.iter().take(at).all(|b| b.sequence != own.sequence);
