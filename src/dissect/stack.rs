@@ -343,7 +343,7 @@ pub struct StackFlags {
     pub fcs_absent: bool,
     /// A TCP segment on a port of RFC 9329 encapsulation that does not begin and end with whole messages.
     pub tcp_continuation: bool,
-    /// A TCP segment on such a port, or one that begins a stream, whatever it holds: an acknowledgement, or the prefix alone.
+    /// A TCP segment on such a port, or with the stream prefix, also one without a message (a bare ACK).
     pub tcp_encapsulation: bool,
 }
 

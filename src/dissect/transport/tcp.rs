@@ -51,7 +51,7 @@ pub(in crate::dissect) fn tcp(walk: &mut Walk<'_, '_>) -> Next {
     Next::Done
 }
 
-/// Whether streams from or to this port are read as encapsulated ones, whatever they begin with.
+/// Whether TCP from or to this port is read as IKE and ESP in TCP even without the stream prefix.
 pub(in crate::dissect) fn carries_esp(port: u16, options: &DissectOptions) -> bool {
     port == NAT_TRAVERSAL || options.tcp_ports.contains(&port)
 }

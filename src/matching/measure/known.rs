@@ -22,7 +22,7 @@ pub(in crate::matching) struct Known {
 }
 
 impl Known {
-    /// `ivs`: what stands behind the ESP header of the first packets.
+    /// `ivs`: the eight octets behind the ESP header, of the first packets.
     pub(in crate::matching) fn of(sa: &SaTally, missed: u64, catalogue: &Catalogue, ivs: &[IvSample]) -> Self {
         let iv = IvPattern::of(ivs);
         let Some(mapping) = sa.mapping.filter(|_| sa.sizes.iter().any(|(_, size)| size.esp.is_some())) else {

@@ -283,16 +283,8 @@ impl Notices {
         self.refused += refused;
         self.fcs.merge(fcs, shift);
         self.fcs_absent += fcs_absent;
-        for (key, seen) in too_big {
-            if let Some(own) = bounded(&mut self.too_big, key, &mut self.refused) {
-                own.merge(seen, shift);
-            }
-        }
-        for (key, seen) in ike {
-            if let Some(own) = bounded(&mut self.ike, key, &mut self.refused) {
-                own.merge(seen, shift);
-            }
-        }
+        merge_listed(&mut self.too_big, too_big, shift, &mut self.refused);
+        merge_listed(&mut self.ike, ike, shift, &mut self.refused);
         for ((direction, class), pauses) in pause {
             let key = (remap(directions, direction), class);
             self.pause.entry(key).or_default().merge(pauses, shift, link_rate_bps);
@@ -307,16 +299,8 @@ impl Notices {
         for (layer, seen) in malformed {
             self.malformed.entry(layer).or_default().merge(seen, shift);
         }
-        for (ends, seen) in tcp_continuations {
-            if let Some(own) = bounded(&mut self.tcp_continuations, ends, &mut self.refused) {
-                own.merge(seen, shift);
-            }
-        }
-        for (end, seen) in tcp_streams {
-            if let Some(own) = bounded(&mut self.tcp_streams, end, &mut self.refused) {
-                own.merge(seen, shift);
-            }
-        }
+        merge_listed(&mut self.tcp_continuations, tcp_continuations, shift, &mut self.refused);
+        merge_listed(&mut self.tcp_streams, tcp_streams, shift, &mut self.refused);
         self.too_deep.merge(too_deep, shift);
     }
 }
@@ -341,6 +325,15 @@ fn malformed(stack: &Stack) -> Option<LayerKind> {
             _ => None,
         }
     })
+}
+
+/// Adds the notices of the span that follows.
+fn merge_listed<K: Ord>(own: &mut BTreeMap<K, Listed>, later: BTreeMap<K, Listed>, shift: Shift, refused: &mut u64) {
+    for (key, theirs) in later {
+        if let Some(seen) = bounded(own, key, refused) {
+            seen.merge(theirs, shift);
+        }
+    }
 }
 
 /// The value of `key`, made if there is room.

@@ -25,8 +25,7 @@ impl PartLengths {
         Some(lengths)
     }
 
-    /// Whether the lengths that contradict the shift are enough to rule it out, whatever the times say. `most`: what these can
-    /// say for the shift.
+    /// Whether lengths alone rule the shift out. `most`: the most weight that changes of the delay can give in its favour.
     pub(super) fn suffice(&self, shift: isize, most: f64, enough: f64) -> bool {
         let by = shift.unsigned_abs();
         let (Some(esp), Some(made)) = (self.esp.get(..self.count), self.made.get(..self.count)) else { return false };

@@ -45,7 +45,7 @@ impl<T> Side<T> {
         self.packets.get_mut(usize::try_from(serial.checked_sub(self.first)?).ok()?)
     }
 
-    /// Drops so many from the front.
+    /// Removes the first packets, this many, without a copy of each.
     pub(in crate::matching) fn skip(&mut self, count: usize) {
         let count = count.min(self.packets.len());
         self.packets.drain(..count);
