@@ -11,7 +11,7 @@ use spiglass::model::{FramePos, LinkType, Timestamp};
 
 fuzz_target!(|input: &[u8]| {
     let [low, high, longer, choice, data @ ..] = input else { return };
-    let options = DissectOptions { udp_ports: vec![40_000], tcp_ports: vec![443], overlay: choice & 1 == 1 };
+    let options = DissectOptions { udp_ports: vec![40_000], tcp_ports: vec![443], overlay: choice & 1 == 1, innermost: choice & 2 == 2 };
     let link = LinkType(u16::from_le_bytes([*low, *high]));
     let wire = data.len() + usize::from(*longer);
     let read = |data: &[u8], wire: usize| {

@@ -104,7 +104,12 @@ impl<T> Settings<T> {
 
     /// What dissection is asked for.
     pub(crate) fn dissect_options(&self) -> DissectOptions {
-        DissectOptions { udp_ports: self.udp_ports.clone(), tcp_ports: self.tcp_ports.clone(), overlay: self.overlay }
+        DissectOptions {
+            udp_ports: self.udp_ports.clone(),
+            tcp_ports: self.tcp_ports.clone(),
+            overlay: self.overlay,
+            innermost: false,
+        }
     }
 }
 

@@ -155,8 +155,7 @@ pub(super) const PLAINTEXT_LEAK: Entry = Entry {
     severity: Severity::Warning,
     severity_note: "an error where no packet of the direction is protected; a note where the link may be inside the tunnel",
     title: "Packets of protected addresses travel in clear",
-    meaning: "Addresses that were also seen inside a tunnel, or that the configuration protects, appear in packets without IPsec on the same \
-              side of the gateway.",
+    meaning: "Packets that the configuration selects for a tunnel appear without IPsec. Without a configuration nothing tells which should be protected.",
     causes: &[
         "The access list selects only part of the traffic: one direction, one protocol, or only some hosts.",
         "A second path or a failed-over link has no crypto map.",

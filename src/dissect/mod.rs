@@ -62,6 +62,8 @@ pub struct DissectOptions {
     pub tcp_ports: Vec<u16>,
     /// VXLAN and GENEVE outside IPsec are overlay tunnels, not mirror shells.
     pub overlay: bool,
+    /// The encapsulated packet is the innermost one, not the first inside whose endpoints are not those of the tunnel around it.
+    pub innermost: bool,
 }
 
 /// Dissects one frame into `stack`, which is cleared first and keeps its memory.

@@ -235,7 +235,7 @@ impl<'a, 's> Walk<'a, 's> {
     }
 
     /// An IP header inside another was met and stands at `index` of the IP headers.
-    /// It is the encapsulated packet unless it shares its endpoints with the outermost and encapsulates further.
+    /// It is the encapsulated packet unless it encapsulates further and shares its endpoints with the outermost, or the innermost is asked for.
     pub(super) fn enter_inner_ip(&mut self, index: usize) {
         self.tunnelled = true;
         if self.settled {
@@ -244,7 +244,7 @@ impl<'a, 's> Walk<'a, 's> {
         self.stack.encapsulated = Some(index as u8);
         self.stack.costs = self.costs;
         if let (Some(outer), Some(inner)) = (self.stack.ips.first(), self.stack.ips.get(index)) {
-            self.settled = outer.src != inner.src || outer.dst != inner.dst;
+            self.settled = !self.options.innermost && (outer.src != inner.src || outer.dst != inner.dst);
         }
     }
 

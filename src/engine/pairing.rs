@@ -2,6 +2,7 @@
 
 mod copies;
 
+use std::collections::VecDeque;
 use std::io;
 
 use super::input::{Input, Progress, ProgressUpdate, Settings};
@@ -10,7 +11,7 @@ use super::start::first_time;
 use crate::analysis::Expectation;
 use crate::analysis::finish::CaptureFacts;
 use crate::capture::{CaptureReader, Frame, Source};
-
+use crate::dissect::DissectOptions;
 use crate::engine::rotation::interleave::Interleave;
 use crate::keys::Dissector;
 use crate::matching::{self, Given, Matcher, Once, PairSettings, Read, Side, Whole};
@@ -82,16 +83,37 @@ pub fn pair(
         }
     }
     let once = if repeatable { copies::left_out(inputs, settings, pairing, &attempts) } else { Once::default() };
-    let last = attempts.len() - 1;
-    for (at, supposed) in attempts.into_iter().enumerate() {
+    let mut further: Vec<Supposed> =
+        attempts.iter().filter(|_| repeatable).map(|ahead| Supposed { ahead: *ahead, innermost: true }).collect();
+    let mut attempts: VecDeque<Supposed> = attempts.into_iter().map(Supposed::ahead).collect();
+    while let Some(supposed) = attempts.pop_front() {
         let mut run = Run::new(inputs, settings, pairing, supposed, sink.is_some(), one, progress);
         run.matcher.leave_out_copies(once);
-        run.read(if at < last { Until::Hopeless } else { Until::End }, &mut sink)?;
-        if at == last || run.matcher.has_begun() || progress.interrupted() {
+        let is_last = attempts.is_empty();
+        run.read(if is_last { Until::End } else { Until::Hopeless }, &mut sink)?;
+        let interrupted = progress.interrupted();
+        if is_last && !interrupted && !further.is_empty() && run.matcher.may_be_further_inside() {
+            attempts.extend(further.drain(..));
+        } else if is_last || interrupted || run.matcher.has_begun() {
             return run.finish(&mut sink);
         }
     }
     Err(io::Error::other("no attempt was made"))
+}
+
+/// What an attempt supposes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Supposed {
+    /// By how much timestamps of the tunnel are ahead of plain ones, in nanoseconds.
+    ahead: i64,
+    /// The plain side shows the innermost packets: another device than the gateway ends a tunnel inside the SA.
+    innermost: bool,
+}
+
+impl Supposed {
+    const fn ahead(ahead: i64) -> Self {
+        Self { ahead, innermost: false }
+    }
 }
 
 /// How far captures are read.
@@ -151,16 +173,17 @@ impl<'r> Run<'r> {
         inputs: &'r PairInputs,
         settings: &'r Settings,
         pairing: PairSettings,
-        supposed: i64,
+        supposed: Supposed,
         rows: bool,
         one: bool,
         progress: &'r dyn Progress,
     ) -> Self {
         let mut errors = Vec::new();
-        let dissector = Dissector::new(&settings.expectation, settings.dissect_options());
+        let options = DissectOptions { innermost: supposed.innermost, ..settings.dissect_options() };
+        let dissector = Dissector::new(&settings.expectation, options);
         let sides = [&inputs.plain, &inputs.tunnel, &inputs.exit];
         let streams = sides.map(|side| Stream::open(side, &mut errors, progress));
-        let mut matcher = Matcher::new(pairing, supposed, rows, !inputs.exit.is_empty());
+        let mut matcher = Matcher::new(pairing, supposed.ahead, rows, !inputs.exit.is_empty());
         let transform = pairing.transform.as_ref().map(|(esp, mode)| (esp, *mode));
         matcher.expect(Given::new(settings.expectation.policies(), transform));
         if dissector.has_keys() {

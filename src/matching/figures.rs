@@ -141,10 +141,10 @@ impl Matcher {
         edges::leave_open(&mut pairs, &mut directions, self.settings.one_clock);
         directions.iter_mut().for_each(Direction::explain_latency);
         // What pairing by order does not find may be in the tunnel, where the order was lost.
-        let unexplained = if order_lost { u64::MAX } else { self.unexplained() };
+        let unexplained = self.unexplained(order_lost);
         let unseen = self.unseen_ways(&flows, &losses);
-        pairs.undetermined_plain += undetermined(&flows, unexplained, &unseen);
-        let (outside, outside_plain, more_outside) = outside(&flows, unexplained, &unseen);
+        pairs.undetermined_plain += undetermined(&flows, &unexplained, &unseen);
+        let (outside, outside_plain, more_outside) = outside(&flows, &unexplained, &unseen);
         pairs.outside_plain = outside_plain;
         let (lost, hidden) = self.lost(&flows, &losses, &doubtful);
         let (lost, lost_ways): (Vec<_>, Vec<_>) = lost.into_iter().unzip();
@@ -188,20 +188,6 @@ impl Matcher {
             TunnelKey::Bare(..) => None,
         };
         Known::of(sa, losses.missed_of(at as u32), catalogue, ivs).unless_stated(sa, stated)
-    }
-
-    /// Packets of SAs that were not found on the plain side: any flow without pairs may be in them. All there are where nothing was paired.
-    fn unexplained(&self) -> u64 {
-        if !self.tally.has_pairs() {
-            return u64::MAX;
-        }
-        let sas = self.tally.sas.iter().enumerate();
-        // Of equal packets the times may have paired none.
-        let alike = self.tunnel_index.has_repeats();
-        let is_unfound =
-            |at: u32, sa: &SaTally| sa.matched == 0 && (alike || self.order.is_unfound(at)) || sa.is_hardly_found();
-        let unfound = sas.filter(|(at, sa)| is_unfound(*at as u32, sa));
-        unfound.map(|(_, sa)| sa.alone + if sa.is_hardly_found() { sa.uncovered } else { 0 }).sum()
     }
 
     /// Lost packets with their direction, and how many are not named because it is not known which were lost.

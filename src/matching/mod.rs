@@ -32,6 +32,7 @@ use std::collections::BTreeMap;
 use crate::matching::content::alike::Usual;
 use crate::matching::content::beside::Beside;
 use crate::matching::content::ends::EndToEnd;
+use crate::matching::content::identity::Kin;
 use crate::matching::content::index::Index;
 use crate::matching::content::repeats::Repeats;
 pub(crate) use crate::matching::measure::checks::Checks;
@@ -136,6 +137,8 @@ pub(crate) struct Matcher {
     plain: Progress,
     tunnel: Progress,
     exit: Progress,
+    /// Whether packets in the tunnel carry others in a tunnel of their own.
+    nested: bool,
     /// Copies on the plain side and on the far one.
     copies: [Repeats; 2],
     /// Whether they are left out.
@@ -177,6 +180,7 @@ impl Matcher {
             plain: Progress::default(),
             tunnel: Progress::default(),
             exit: Progress { ended: !exit, ..Progress::default() },
+            nested: false,
             copies: Default::default(),
             once: Once::default(),
             ends: exit.then(EndToEnd::default),
@@ -253,6 +257,12 @@ impl Matcher {
             || self.order.has_begun()
             || self.held.iter().any(is_pair)
             || self.ahead.is_some_and(|_| !self.settings.one_clock)
+    }
+
+    /// Whether the plain side may show what is further inside: nothing was paired, and packets in the tunnel carry a tunnel of their own, which another
+    /// device than the gateway may end.
+    pub(crate) fn may_be_further_inside(&self) -> bool {
+        self.nested && !self.has_begun()
     }
 
     /// Whether so much was read in vain that this beginning is hopeless.
@@ -349,6 +359,7 @@ impl Matcher {
             ends.plain(&packet, outer, (self.exit.until(), again));
         }
         let serial = self.ledger.plain.push(packet);
+        self.ledger.has_fragments |= matches!(packet.kin, Kin::Fragments(_));
         if let Some(identity) = packet.identity {
             if self.beside.take(identity) {
                 self.ledger.clear(serial);
@@ -450,6 +461,7 @@ impl Matcher {
         let Some(outer) = stack.outer() else { return };
         self.tunnel.packets += 1;
         self.tunnel.tunnelled += 1;
+        self.nested |= stack.encapsulated.is_some_and(|at| usize::from(at) + 1 < stack.ips.len());
         let key = match stack.sas.last() {
             Some(header) => {
                 let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);

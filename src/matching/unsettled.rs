@@ -1,5 +1,6 @@
 //! Why a direction's loss is not known, where its pairs say so themselves.
 
+mod for_gateway;
 mod left_over;
 mod offloaded;
 
@@ -313,7 +314,7 @@ impl Matcher {
             return Some(doubt::offloaded(*count));
         }
         let told = unread(sa, plain, lost).or_else(|| self.partial(at, sa, (lost, losses)));
-        told.or_else(|| self.unshown(at, sa, (lost, losses)))
+        told.or_else(|| self.unshown(at, sa, (lost, losses))).or_else(|| self.for_gateway(sa, lost))
     }
 
     /// Why packets out of the tunnel that the plain tap did not show may not be lost: into the same tunnel go packets that it did not show either, so

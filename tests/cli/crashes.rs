@@ -37,7 +37,12 @@ fn replay(path: &Path, kind: &str) {
         // Link type, octets more on the wire, options, and the frame: what the fuzz target `frame` takes.
         "frame" => {
             let [low, high, longer, choice, data @ ..] = bytes.as_slice() else { panic!("no frame") };
-            let options = DissectOptions { udp_ports: vec![40_000], tcp_ports: vec![443], overlay: choice & 1 == 1 };
+            let options = DissectOptions {
+                udp_ports: vec![40_000],
+                tcp_ports: vec![443],
+                overlay: choice & 1 == 1,
+                innermost: choice & 2 == 2,
+            };
             for captured in 0..=data.len() {
                 let mut stack = Stack::default();
                 let frame = Frame {

@@ -103,7 +103,7 @@ proptest! {
             let at = at.index(frame.len());
             frame[at] = value;
         }
-        let options = DissectOptions { udp_ports: vec![40_000], tcp_ports: vec![443], overlay: wire % 2 == 0 };
+        let options = DissectOptions { udp_ports: vec![40_000], tcp_ports: vec![443], overlay: wire % 2 == 0, innermost: wire % 3 == 0 };
         sane(&read(&frame, wire, LinkType(link), &options), frame.len());
         sane(&read(&frame, wire, LinkType::ETHERNET, &options), frame.len());
     }

@@ -1,7 +1,9 @@
 //! What captures leave open: content that pairing cannot read, a plain tap that shows a part of the traffic, a service that a policy keeps out of
 //! the tunnel, equal packets in bursts, clocks that do not run evenly. Each beside the same without the trouble, where the figure is wanted.
 
+mod fragments;
 mod gateways;
+mod strangers;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -34,6 +36,7 @@ enum Shown {
 }
 
 /// A packet on its way.
+#[derive(Clone)]
 struct Sent {
     /// Into the tunnel, or out of it.
     there: bool,
@@ -81,7 +84,17 @@ fn body(noise: &mut Noise, own: &Sent) -> Vec<u8> {
 }
 
 /// The captures, the tunnel's by a clock.
-fn captures(name: &str, mut sent: Vec<Sent>, clock: impl Fn(u64) -> u64) -> (PathBuf, PathBuf) {
+fn captures(name: &str, sent: Vec<Sent>, clock: impl Fn(u64) -> u64) -> (PathBuf, PathBuf) {
+    captures_with(name, sent, clock, |frame| vec![frame])
+}
+
+/// The same; `shows`: the frames that the plain tap shows of a packet.
+fn captures_with(
+    name: &str,
+    mut sent: Vec<Sent>,
+    clock: impl Fn(u64) -> u64,
+    shows: impl Fn(Vec<u8>) -> Vec<Vec<u8>>,
+) -> (PathBuf, PathBuf) {
     let mut noise = Noise(77);
     let (mut plain, mut tunnel) = (Vec::new(), Vec::new());
     let mut numbers = [0_u32; 2];
@@ -90,7 +103,8 @@ fn captures(name: &str, mut sent: Vec<Sent>, clock: impl Fn(u64) -> u64) -> (Pat
         let clear = if own.there { own.clear.clone() } else { build::one_hop_further(&own.clear) };
         let (near, far) = if own.there { (own.ns, own.ns + own.delay) } else { (own.ns + own.delay, own.ns) };
         if own.on_plain && (own.there || !own.lost) {
-            plain.push(Out::whole(near, clear));
+            plain
+                .extend(shows(clear).into_iter().zip((near..).step_by(2_000)).map(|(frame, ns)| Out::whole(ns, frame)));
         }
         if own.lost && own.there {
             continue;

@@ -217,7 +217,7 @@ mod tests {
             }
             let wire = frame.len().saturating_sub(missing);
             let data = &frame[..wire - wire.min(cut) / (1 + cut % 3 * 8)];
-            let options = DissectOptions { udp_ports: vec![7000], tcp_ports: vec![7001], overlay: false };
+            let options = DissectOptions { udp_ports: vec![7000], tcp_ports: vec![7001], overlay: false, innermost: false };
             let (mut short, mut long) = (Stack::default(), Stack::default());
             begin(data, wire, &mut long);
             either_way(data, wire, LinkType::ETHERNET, &options, &mut short);

@@ -1,6 +1,6 @@
 //! Whether a plaintext side shows packets again that were sent once.
 
-use super::{PairInputs, Run, Until};
+use super::{PairInputs, Run, Supposed, Until};
 use crate::engine::input::{Quiet, Settings};
 use crate::matching::{FirstLook, Once, PairSettings};
 
@@ -17,7 +17,7 @@ const MISSING_OF: u64 = 50;
 /// once are in the tunnel twice, and at its far end.
 pub(super) fn left_out(inputs: &PairInputs, settings: &Settings, pairing: PairSettings, attempts: &[i64]) -> Once {
     let one = inputs.plain == inputs.tunnel;
-    let run = |supposed: i64| Run::new(inputs, settings, pairing, supposed, false, one, &Quiet);
+    let run = |supposed: i64| Run::new(inputs, settings, pairing, Supposed::ahead(supposed), false, one, &Quiet);
     let mut alone = run(0);
     alone.look_at_plain(LOOKED_AT);
     let counts = alone.matcher.frames().into_iter().zip(alone.matcher.counted().repeated);

@@ -69,31 +69,35 @@ pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, ident
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::matching) enum Kin {
     Nothing,
-    /// Digest of what its fragments share.
+    /// Of a plaintext packet, or of a fragment in the tunnel: digest of what its fragments share.
     Train(u64),
+    /// Of a plaintext fragment, or of a packet in the tunnel: the same, where the packet is whole in the tunnel alone.
+    Fragments(u64),
     /// Digest of a TCP segment that opens a connection, without its options: a gateway lowers the maximum segment size (RFC 4459 section 3.2).
     Opening(u64),
 }
 
 impl Kin {
-    /// What a packet keeps that a gateway has yet to divide.
+    /// What a plaintext packet keeps that a gateway may divide, or put together with others.
     pub(in crate::matching) fn of_whole(octets: &[u8], header: &IpHeader) -> Self {
+        let train = Self::train_of(header);
         if header.is_fragment() {
-            return Self::Nothing;
+            return Self::Fragments(train);
         }
-        Self::opening(octets, header).unwrap_or_else(|| Self::of_train(header))
+        Self::opening(octets, header).unwrap_or(Self::Train(train))
     }
 
-    /// What a packet has kept that a gateway may have divided.
+    /// What a packet in the tunnel has kept of such a one.
     pub(in crate::matching) fn of_part(octets: &[u8], header: &IpHeader) -> Self {
+        let train = Self::train_of(header);
         if header.is_fragment() {
-            return Self::of_train(header);
+            return Self::Train(train);
         }
-        Self::opening(octets, header).unwrap_or(Self::Nothing)
+        Self::opening(octets, header).unwrap_or(Self::Fragments(train))
     }
 
-    fn of_train(header: &IpHeader) -> Self {
-        Self::Train(train(header.src, header.dst, header.protocol, header.identification))
+    fn train_of(header: &IpHeader) -> u64 {
+        train(header.src, header.dst, header.protocol, header.identification)
     }
 
     fn opening(octets: &[u8], header: &IpHeader) -> Option<Self> {
@@ -104,8 +108,7 @@ impl Kin {
         let segment = octets.get(header.offset.checked_add(header.header_bytes)? as usize..)?;
         let (numbers, rest) = segment.split_first_chunk::<12>()?;
         let is_opening = rest.get(1)? & SYN != 0;
-        let train = || train(header.src, header.dst, header.protocol, header.identification);
-        is_opening.then(|| Self::Opening(mix_many(train(), numbers)))
+        is_opening.then(|| Self::Opening(mix_many(Self::train_of(header), numbers)))
     }
 }
 

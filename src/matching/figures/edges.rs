@@ -26,6 +26,12 @@ pub(super) fn leave_open(pairs: &mut Pairs, directions: &mut [Direction], one_cl
             tunnel += std::mem::take(&mut own.uncovered_tunnel);
         }
     }
+    // Packets of flows that were found nowhere were judged by all pairs, guesses among them.
+    let found: u64 = directions.iter().map(|own| own.uncovered_plain).sum();
+    let unfound = pairs.uncovered_plain.saturating_sub(found + plain);
+    if !all && directions.iter().any(Direction::is_guesswork) && is_many(unfound, pairs.matched) {
+        plain += unfound;
+    }
     if all && is_many(pairs.uncovered_plain, pairs.matched) {
         directions.iter_mut().for_each(|own| own.uncovered_plain = 0);
         plain = pairs.uncovered_plain;

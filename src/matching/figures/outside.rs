@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::matching::content::identity;
 use crate::matching::limits::MAX_OUTSIDE;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::tally::SaTally;
@@ -31,7 +32,7 @@ impl Matcher {
             pairs: unseen.collect(),
             networks: networks.collect(),
             shown: shown.collect(),
-            late: self.late(flows, losses),
+            gone: self.gone(flows, losses),
         }
     }
 }
@@ -44,13 +45,23 @@ fn ends(sa: &SaTally) -> (Address, Address) {
     }
 }
 
-/// A tunnel that carried its last packet before others for it were lost.
-#[derive(Default)]
-struct DeadTunnel {
-    networks: Vec<(Prefix, Prefix)>,
+/// Between which networks an SA carries packets, and what is known of its loss.
+struct Carried {
+    networks: (Prefix, Prefix),
     /// Where the plaintext packet of its last pair is.
-    last: Option<FramePos>,
+    last: FramePos,
     lost: u64,
+    matched: u64,
+}
+
+impl Carried {
+    /// Whether one of so many flows may have lost all of its packets by chance.
+    fn may_lose(&self, packets: u64, flows: u64) -> bool {
+        /// Such flows that are expected at the least.
+        const EXPECTED: f64 = 0.01;
+        let share = self.lost as f64 / (self.lost + self.matched).max(1) as f64;
+        share.powf(packets as f64) * flows as f64 > EXPECTED
+    }
 }
 
 /// Addresses of packets that belong to a direction of a tunnel which was never seen, as their answers go through it, or others between the same
@@ -60,8 +71,8 @@ pub(super) struct UnseenWays {
     networks: Vec<(Prefix, Prefix)>,
     /// Networks of the directions that were seen: what is between these, too, belongs to neither for sure.
     shown: Vec<(Prefix, Prefix)>,
-    /// Flows that began when nothing went through their tunnel any more.
-    late: BTreeSet<FlowId>,
+    /// Flows that a tunnel may have lost whole.
+    gone: BTreeSet<FlowId>,
 }
 
 impl UnseenWays {
@@ -72,28 +83,49 @@ impl UnseenWays {
 }
 
 impl Matcher {
-    /// Flows that began behind the last pair of all SAs between two gateways, of which packets were lost since: what is between their networks goes nowhere
-    /// any more.
-    fn late(&self, flows: &Flows, losses: &Losses) -> BTreeSet<FlowId> {
-        let mut tunnels: BTreeMap<(Address, Address), DeadTunnel> = BTreeMap::new();
-        for (at, sa) in (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true)) {
-            let (Some(networks), Some(furthest)) = (sa.src.zip(sa.dst), sa.furthest) else { continue };
-            let own = tunnels.entry(ends(sa)).or_default();
-            own.networks.push(networks);
-            own.last = own.last.max(Some(furthest));
-            own.lost += losses.missed.get(&at).copied().unwrap_or(0);
+    /// Packets in the tunnel that were not found on the plain side: those of SAs of which none or hardly any were, or whose content is hidden from
+    /// pairing by content. All are where nothing was paired, or the order of packets was lost.
+    pub(super) fn unexplained(&self, order_lost: bool) -> Unexplained {
+        let mut between = BTreeMap::new();
+        for ((_, ends), own) in &self.tally.strangers.0 {
+            *between.entry(*ends).or_default() += own.packets;
         }
-        tunnels.retain(|_, own| own.lost > 0);
+        if order_lost || !self.tally.has_pairs() {
+            return Unexplained { any: u64::MAX, between };
+        }
+        let sas = (0..).zip(&self.tally.sas);
+        // Of equal packets the times may have paired none.
+        let alike = self.tunnel_index.has_repeats();
+        let own = |(at, sa): (u32, &SaTally)| match () {
+            () if sa.is_hardly_found() => sa.alone + sa.uncovered,
+            () if sa.matched == 0 && (alike || self.order.is_unfound(at)) => sa.alone,
+            () if !sa.is_by_order() => sa.unread,
+            () => 0,
+        };
+        Unexplained { any: sas.map(own).sum(), between }
+    }
+
+    /// Flows between the networks of SAs of which packets were lost, all of whose packets may have been: those that began behind the last pair, as
+    /// these SAs carry nothing any more, and those of few packets.
+    fn gone(&self, flows: &Flows, losses: &Losses) -> BTreeSet<FlowId> {
+        let into = (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true));
+        let carried = into.filter_map(|(at, sa)| {
+            let lost = losses.missed.get(&at).copied().unwrap_or(0);
+            Some(Carried { networks: sa.src.zip(sa.dst)?, last: sa.furthest?, lost, matched: sa.matched })
+        });
+        let sas: Vec<Carried> = carried.collect();
+        let selected = flows.iter().filter(|(id, _)| flows.is_selected(*id)).count() as u64;
         let is_unknown = |flow: &Flow| flow.matched == 0 && flow.clear == 0 && flow.refused == 0;
-        let is_late = |id: FlowId, flow: &Flow| {
+        let is_gone = |id: FlowId, flow: &Flow| {
             let Some(key) = flows.key(id) else { return false };
-            let is_between =
-                |own: &&DeadTunnel| own.networks.iter().any(|(a, b)| a.covers(key.src) && b.covers(key.dst));
-            let last = tunnels.values().filter(is_between).map(|own| own.last).max();
-            last.is_some_and(|last| flow.first > last)
+            let covers = |own: &&Carried| own.networks.0.covers(key.src) && own.networks.1.covers(key.dst);
+            let between: Vec<&Carried> = sas.iter().filter(covers).collect();
+            let has_ended = between.iter().map(|own| own.last).max().is_some_and(|last| flow.first > Some(last));
+            let is_lossy = |own: &&Carried| own.lost > 0 && (has_ended || own.may_lose(flow.unmatched, selected));
+            between.iter().any(is_lossy)
         };
         let unknown = flows.iter().filter(|(id, flow)| !flows.is_selected(*id) && is_unknown(flow));
-        unknown.filter(|(id, flow)| is_late(*id, flow)).map(|(id, _)| id).collect()
+        unknown.filter(|(id, flow)| is_gone(*id, flow)).map(|(id, _)| id).collect()
     }
 
     /// By SA that encapsulates, packets of flows of which it shows none, although their answers come out of the tunnel between its ends.
@@ -149,16 +181,32 @@ fn answered(flows: &Flows) -> Vec<(FlowId, Flow, FlowId)> {
 /// Whether a flow belongs to a direction of a tunnel that was never seen, and nothing else says where it went.
 fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &UnseenWays) -> bool {
     let is_known = flow.matched > 0 || flow.clear > 0;
-    unseen.late.contains(&id) || !is_known && flows.key(id).is_some_and(|key| unseen.has(key.src, key.dst))
+    unseen.gone.contains(&id) || !is_known && flows.key(id).is_some_and(|key| unseen.has(key.src, key.dst))
+}
+
+/// Packets in the tunnel that flows without any pair may be in.
+pub(super) struct Unexplained {
+    /// Those that any flow may be in.
+    any: u64,
+    /// Those that are visible and have no counterpart, by what packets between two addresses share.
+    between: BTreeMap<u64, u64>,
+}
+
+impl Unexplained {
+    /// How many a flow may be in.
+    fn of(&self, flows: &Flows, id: FlowId) -> u64 {
+        let own = flows.key(id).and_then(|key| self.between.get(&identity::ends(key.src, key.dst)));
+        self.any.max(own.copied().unwrap_or(0))
+    }
 }
 
 /// Packets of flows of which is not known whether they are in the tunnel: `unexplained` packets in it may be theirs, their direction was never
 /// seen, few of them were found, or their answers come out of it.
-pub(super) fn undetermined(flows: &Flows, unexplained: u64, unseen: &UnseenWays) -> u64 {
+pub(super) fn undetermined(flows: &Flows, unexplained: &Unexplained, unseen: &UnseenWays) -> u64 {
     let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
     let is_open = |id: FlowId, flow: &Flow| {
         answered.contains(&id)
-            || flow.may_be_in(unexplained)
+            || flow.may_be_in(unexplained.of(flows, id))
             || is_unseen(flows, id, flow, unseen)
             || flows.is_sparse(id)
     };
@@ -168,7 +216,7 @@ pub(super) fn undetermined(flows: &Flows, unexplained: u64, unseen: &UnseenWays)
 
 /// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row. `unexplained`: packets in the tunnel
 /// that flows without any pair may be in; `unseen`: addresses of directions that were never seen.
-pub(super) fn outside(flows: &Flows, unexplained: u64, unseen: &UnseenWays) -> (Vec<Outside>, u64, u64) {
+pub(super) fn outside(flows: &Flows, unexplained: &Unexplained, unseen: &UnseenWays) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
     let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
     let mut all = 0;
@@ -178,10 +226,10 @@ pub(super) fn outside(flows: &Flows, unexplained: u64, unseen: &UnseenWays) -> (
         let is_open = answered.contains(&id)
             || is_sparse
             || flow.aside > 0
-            || flow.may_be_in(unexplained)
+            || flow.may_be_in(unexplained.of(flows, id))
             || is_unseen(flows, id, &flow, unseen);
         let known = if is_open { flow.clear } else { flow.unmatched + flow.clear };
-        let guessed = if is_open || unexplained == u64::MAX { 0 } else { flow.matched };
+        let guessed = if is_open || unexplained.any == u64::MAX { 0 } else { flow.matched };
         let packets = known + guessed;
         all += known;
         if let Some(key) = flows.key(id).filter(|_| packets > 0) {

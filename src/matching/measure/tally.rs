@@ -19,7 +19,7 @@ use super::forwarding::last_to_first;
 use super::quantiles::Quantiles;
 use super::sizes::{SizeTallies, SizedPair};
 use crate::analysis::limits::FIRST_LISTED;
-use crate::matching::limits::MAX_EXAMPLES;
+use crate::matching::limits::{MAX_EXAMPLES, MAX_SIZES};
 use crate::matching::packets::flows::FlowId;
 use crate::matching::packets::ledger::{Inner, PairBasis, Pairing, Plain, Tunnelled, TunnelledFate};
 use crate::matching::packets::mapping::Mapping;
@@ -93,6 +93,8 @@ pub(in crate::matching) struct SaTally {
 pub(crate) struct Alone {
     pub(crate) first: Vec<AloneFrame>,
     pub(crate) last: Option<AloneFrame>,
+    /// How many are of each length, of opaque ESP.
+    pub(in crate::matching) lengths: BTreeMap<u32, u64>,
 }
 
 /// One of them: its frame, its time, its number.
@@ -105,6 +107,11 @@ impl Alone {
             self.first.push(frame);
         } else {
             self.last = Some(frame);
+        }
+        if let Some(esp) = packet.esp
+            && (self.lengths.len() < MAX_SIZES || self.lengths.contains_key(&esp))
+        {
+            *self.lengths.entry(esp).or_default() += 1;
         }
     }
 }

@@ -20,6 +20,8 @@ use silences::holes;
 const SCALES: [i64; 4] = [20_000, 200_000, 2_000_000, 20_000_000];
 /// Pairs of packets whose offsets are compared.
 const OFFSETS: usize = 1 << 18;
+/// How many of them, of the rarest lengths, are looked at apart.
+const RARE: usize = 1 << 12;
 /// Alignments of one scale that are looked at closely.
 const PEAKS: usize = 12;
 /// Packets by which the best alignment is shifted to see what speaks against its neighbours.
@@ -200,8 +202,9 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         self.streams.plain.get(plain).map_or(0, |packet| packet.ns)
     }
 
-    /// Differences of timestamps of packets that fit by length, sorted. Packets with few choices come first: they say most.
-    fn differences(&self) -> Vec<i64> {
+    /// Differences of timestamps of packets that fit by length, sorted: of all packets, and of those of the rarest lengths. The former show where
+    /// captures have most in common; the latter, where all fit of what they have in common, however little that is.
+    fn differences(&self) -> [Vec<i64>; 2] {
         let mut order: Vec<usize> = (0..self.kind.len()).filter(|at| self.choices(*at) > 0).collect();
         order.sort_by_key(|at| self.choices(*at));
         let mut differences = Vec::new();
@@ -218,8 +221,10 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
                 differences.extend(offsets.take_while(|offset| *offset >= least));
             }
         }
+        let mut rare = differences.get(..RARE).unwrap_or(&differences).to_vec();
+        rare.sort_unstable();
         differences.sort_unstable();
-        differences
+        [differences, rare]
     }
 
     /// The offsets at which most differences lie, for windows of this half width.
@@ -352,7 +357,7 @@ impl<'s, M: Fn(u8, u32, u32) -> bool> Search<'s, M> {
         let differences = self.differences();
         let mut all: Vec<Alignment> = Vec::new();
         for half in SCALES {
-            for offset in Self::peaks(&differences, half) {
+            for offset in differences.iter().flat_map(|some| Self::peaks(some, half)) {
                 let alignment = self.refine(offset, half);
                 let same = |own: &Alignment| is_same(own, &alignment);
                 match all.iter_mut().find(|own| same(own)) {

@@ -79,10 +79,13 @@ pub(in crate::matching) fn succession(
     let overlaps = |shift: &isize| kinds.overlap(*shift) * 2 >= least;
     let fitting = shifts().filter(overlaps).filter_map(|shift| Some((kinds.fits(shift)?, shift)));
     let (weight, shift) = fitting.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
-    let rivals = || shifts().filter(|other| *other != shift);
+    // What no packet contradicts explains as much, however little the captures then have in common: traffic may be the same each second.
+    let explains = |other: isize| {
+        kinds.reaches(other, weight - DECISIVE) || kinds.fits(other).is_some_and(|weight| weight >= CERTAIN)
+    };
     if weight < CERTAIN
         || kinds.overlap(shift) * 10 < least * 9
-        || rivals().any(|other| kinds.reaches(other, weight - DECISIVE))
+        || shifts().filter(|other| *other != shift).any(explains)
         || kinds.comparisons.get() == 0
     {
         return None;
@@ -222,6 +225,10 @@ mod tests {
         let (plain, tunnelled) = sides(&periodic, 12, 388);
         assert_eq!(succession(&plain, &tunnelled, makes), None);
         let (plain, tunnelled) = sides(&periodic, 0, 400);
+        assert_eq!(succession(&plain, &tunnelled, makes), None);
+        // The captures have most in common where they are a long period apart.
+        let period = transfer(&[0, 1, 2, 57, 101, 230, 231, 390, 398, 399]);
+        let (plain, tunnelled) = sides(&period.repeat(3), 0, 1_200);
         assert_eq!(succession(&plain, &tunnelled, makes), None);
     }
 

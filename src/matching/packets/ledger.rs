@@ -56,6 +56,8 @@ pub(in crate::matching) struct Ledger {
     /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
     pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
     pub(in crate::matching) services: Services,
+    /// Whether there are plaintext fragments.
+    pub(in crate::matching) has_fragments: bool,
     /// Pairs of packets whose numbers were there before, by SA.
     pub(in crate::matching) anew: BTreeMap<u32, u64>,
     /// Plaintext packets of which the tunnel shows the parts, and, by SA, those that it may show in parts.
@@ -85,6 +87,7 @@ impl Default for Ledger {
             edges: Edges::default(),
             unpaired: None,
             services: Services::default(),
+            has_fragments: false,
             anew: BTreeMap::new(),
             divided: 0,
             offloaded: BTreeMap::new(),
@@ -306,6 +309,13 @@ impl Ledger {
             if let Some(flow) = self.flows.get_mut(flow) {
                 flow.aside += 1;
             }
+        }
+    }
+
+    /// A plaintext fragment is in the tunnel in a packet that is paired with another of its fragments.
+    pub(in crate::matching) fn belongs_to_another(&mut self, fragment: Serial) {
+        if let Some(p) = self.plain.get_mut(fragment) {
+            p.fate = PlainFate::Settled;
         }
     }
 

@@ -1,6 +1,8 @@
 //! What leaves the ledger: packets that are settled, and those that have waited too long.
 
-use super::ledger::{Plain, PlainFate, Serial, Tunnelled, TunnelledFate};
+mod reassembly;
+
+use super::ledger::{Plain, PlainFate, Serial, TunnelledFate};
 use super::numbers::Lately;
 use super::progress::Progress;
 use crate::matching::Matcher;
@@ -46,7 +48,7 @@ impl Matcher {
                 break;
             }
             let ns = t.time.ns();
-            if !self.rejoin(serial) && !self.count_alike(serial) && !self.reopen(serial) {
+            if !self.rejoin(serial) && !self.join(serial) && !self.count_alike(serial) && !self.reopen(serial) {
                 self.ledger.leave(serial, TunnelledFate::Alone);
                 if !(end || too_old) {
                     let read = ahead.map(|ahead| self.plain.until().saturating_add(ahead));
@@ -116,52 +118,6 @@ impl Matcher {
         let (basis, ns) = (t.basis(), t.time.ns());
         let plain = self.plain_about(ns, |p| p.kin == kin && p.bytes == bytes);
         plain.is_some_and(|plain| self.ledger.pair(plain, serial, basis, SURE))
-    }
-
-    /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.
-    fn rejoin(&mut self, serial: Serial) -> bool {
-        let Some(t) = self.ledger.tunnel.get(serial) else { return false };
-        let train @ Kin::Train(_) = t.kin else { return false };
-        let t_ns = t.time.ns();
-        let Some(whole) = self.plain_about(t_ns, |p| p.kin == train) else { return false };
-        // The fragments that wait belong to it, until they are as long as it is: one pair, its length that of all.
-        let is_own = |t: &Tunnelled| {
-            let later = t.time.ns().zip(t_ns).map_or(0, |(own, first)| own.saturating_sub(first));
-            t.kin == train && matches!(t.fate, TunnelledFate::Waiting) && later < ON_ITS_WAY_NS
-        };
-        let behind = self.ledger.tunnel.range(serial, serial.saturating_add(LOOKED_THROUGH));
-        let bytes = self.ledger.plain.get(whole).map_or(0, |p| p.bytes);
-        let (mut outer_bytes, mut inner_bytes, mut headers, mut count) = (0, 0, 0, 0_u16);
-        let mut pieces: Vec<Serial> = Vec::new();
-        for (piece, t) in behind.filter(|(_, t)| is_own(t)) {
-            // Every fragment but the first repeats the IP header.
-            headers = 20 * pieces.len() as u32;
-            outer_bytes += t.outer_bytes;
-            inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
-            count = count.saturating_add(t.pieces);
-            pieces.push(piece);
-            // What comes behind a packet that is whole is of another one.
-            if inner_bytes >= bytes + headers {
-                break;
-            }
-        }
-        let basis = t.basis();
-        if let Some(t) = self.ledger.tunnel.get_mut(serial) {
-            (t.outer_bytes, t.pieces) = (outer_bytes, count);
-            t.complete = t.complete && inner_bytes == bytes + headers;
-        }
-        let times = self.ledger.plain.get(whole).and_then(|p| p.time.ns()).zip(t_ns);
-        let paired = self.ledger.pair(whole, serial, basis, 0.95);
-        if let Some((plain, tunnelled)) = times.filter(|_| paired) {
-            self.ahead.get_or_insert(tunnelled.saturating_sub(plain));
-        }
-        for piece in pieces.into_iter().filter(|piece| *piece != serial) {
-            self.ledger.leave(piece, TunnelledFate::Repeated);
-            if let Some(t) = self.ledger.tunnel.get_mut(piece) {
-                t.fate = TunnelledFate::Part;
-            }
-        }
-        paired
     }
 
     /// Takes settled packets off the front of both sides.

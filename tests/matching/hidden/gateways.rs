@@ -2,6 +2,9 @@
 
 use super::*;
 
+const LOOPBACK: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
+const FAR_LOOPBACK: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 2);
+
 /// What gateways say to each other inside the tunnel (hellos, BFD) ends at the gateway, as much of it as goes the other way, however much traffic there is.
 #[test]
 fn what_gateways_send_each_other_is_not_lost() {
@@ -49,4 +52,48 @@ fn flows_that_begin_when_the_tunnel_is_dead_are_not_outside() {
         items(&report, "directions").iter().find(|own| text(own, "way") == "encapsulated").expect("a direction");
     // What was known to go through the tunnel is lost for sure.
     assert_eq!(number(there, "lost_before_tunnel"), PACKETS / 2, "{there:#}");
+}
+
+/// Traps and logs for the gateway itself end there: none is lost, however one-sided they are.
+#[test]
+fn datagrams_for_the_gateway_are_not_lost() {
+    let mut noise = Noise(62);
+    let mut sent = load(&mut noise, Shown::Opaque);
+    for trap in 0..20 {
+        let clear = build::udp(FAR, R1, (5_000, 162), trap, &noise.bytes(1_200));
+        let ns = START + u64::from(trap) * 30 * GAP + GAP / 3;
+        sent.push(Sent { there: false, ns, clear, shown: Shown::Opaque, on_plain: false, lost: false, delay: WAY });
+    }
+    let (plain, tunnel) = captures("traps", sent, |ns| ns);
+    let report = json(&plain, &tunnel, &["--one-clock"]);
+    let own = direction(&report, false);
+    assert!(own["loss_pct"].is_null() && number(own, "matched") == PACKETS, "{own:#}");
+    assert!(text(own, "undetermined.reason").contains("gateway itself") && !has_loss(&report), "{own:#}");
+}
+
+/// A tunnel inside the SA that another router ends: the plain tap is behind that router, or before it.
+#[test]
+fn tunnels_inside_the_tunnel_are_looked_into() {
+    let mut sent = load(&mut Noise(63), Shown::Clear);
+    for own in &mut sent {
+        let (src, dst) = if own.there { (LOOPBACK, FAR_LOOPBACK) } else { (FAR_LOOPBACK, LOOPBACK) };
+        let gre = [&[0, 0, 8, 0], &own.clear[14..]].concat();
+        own.clear = build::ipv4(src, dst, 47, 1, &gre);
+    }
+    let inside = |frame: Vec<u8>| vec![[&frame[..14], &frame[14 + 24..]].concat()];
+    let whole = |frame: Vec<u8>| vec![frame];
+    let least: Vec<u64> =
+        [captures_with("inside", sent.clone(), |ns| ns, inside), captures_with("gre", sent, |ns| ns, whole)]
+            .iter()
+            .map(|(plain, tunnel)| {
+                let report = json(plain, tunnel, &["--one-clock"]);
+                for there in [true, false] {
+                    let own = direction(&report, there);
+                    assert_eq!((number(own, "matched"), own["loss_pct"].as_f64()), (PACKETS, Some(0.0)), "{own:#}");
+                }
+                items(&report, "sizes").iter().map(|size| number(size, "inner_bytes")).min().expect("sizes")
+            })
+            .collect();
+    // The packet that is paired is the one that the plain tap shows.
+    assert_eq!(least[0] + 24, least[1]);
 }

@@ -37,3 +37,17 @@ pub(in crate::matching) fn absent(packets: u64, missing: u64) -> Undetermined {
         missing_numbers: missing,
     }
 }
+
+/// Packets out of the tunnel of lengths that no packet on the plain side has.
+pub(in crate::matching) fn for_gateway(count: u64, lost: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "{count} of {lost} packets out of the tunnel that the plain tap did not show have lengths of which it showed none: they may be for the gateway \
+             itself, or all packets of that size were lost"
+        )
+        .into(),
+        decide: "the keys (--config), or the gateway's counters for what it receives and drops".into(),
+        missing_numbers: 0,
+    }
+}

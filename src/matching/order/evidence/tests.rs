@@ -103,6 +103,30 @@ fn packets_closer_than_delays_vary_are_no_evidence_for_a_shift_by_bursts() {
 }
 
 #[test]
+fn rare_packets_show_alignments_that_are_a_long_period_apart() {
+    // Streams at 5 and 20 ms, and a packet each second; the captures have least in common where they belong together.
+    let stream = |gap: i64, bytes: u32| {
+        (0..7_000_000_000 / gap).map(move |at| Plain { ns: at * gap + i64::from(bytes), bytes, skip: 1.0 })
+    };
+    let mut all: Vec<Plain> =
+        stream(5_000_000, 128).chain(stream(20_000_000, 64)).chain(stream(1_000_000_000, 500)).collect();
+    all.sort_by_key(|own| own.ns);
+    let plain: Vec<Plain> = all.iter().filter(|own| own.ns < 5_000_000_000).copied().collect();
+    let late = |(at, own): (usize, &Plain)| Tunnelled {
+        ns: own.ns + 60_000 + (at as i64 * 7_919) % 9_000,
+        esp: Some((own.bytes + 2).next_multiple_of(16) + 36),
+        mapping: 0,
+        hole: false,
+        skip: 1.0,
+    };
+    let tunnelled: Vec<Tunnelled> =
+        all.iter().enumerate().filter(|(_, own)| own.ns >= 2_000_000_000).map(late).collect();
+    let streams = Streams { plain: &plain, tunnelled: &tunnelled, makes, within: (i64::MIN, i64::MAX) };
+    let verdict = Search::new(streams).verdict().expect("packets fit");
+    assert!(!verdict.is_decisive(), "{} {} rivals", verdict.best.offset, verdict.rivals);
+}
+
+#[test]
 fn few_packets_say_little() {
     let times: Vec<i64> = (0..4).map(scattered).collect();
     assert!(!verdict(&times, |_| 512).is_decisive());
