@@ -1,5 +1,8 @@
 //! From sums to the report: ratios, names and verdicts.
 
+mod by_size;
+mod degraded;
+mod direction;
 mod edges;
 mod ends;
 mod outside;
@@ -8,10 +11,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use foldhash::fast::FixedState;
 
+use self::by_size::size_rows;
+use self::degraded::LeftOut;
+use self::direction::{Found, direction};
 use self::outside::{open_by_answers, outside, undetermined};
-use super::by_size::size_rows;
-use super::degraded::LeftOut;
-use super::direction::{Found, direction};
 use super::{Matcher, TunnelKey};
 use crate::analysis::finish::fill_lengths;
 use crate::matching::measure::clock::{Basis, Clock};

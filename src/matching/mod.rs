@@ -12,12 +12,10 @@
 )]
 
 mod bins;
-mod by_size;
 mod content;
-mod degraded;
-mod direction;
 mod figures;
 mod given;
+mod intake;
 mod limits;
 mod measure;
 pub(crate) mod occurrences;
@@ -32,7 +30,6 @@ use std::collections::BTreeMap;
 use crate::matching::content::alike::Usual;
 use crate::matching::content::beside::Beside;
 use crate::matching::content::ends::EndToEnd;
-use crate::matching::content::identity::Kin;
 use crate::matching::content::index::Index;
 use crate::matching::content::repeats::Repeats;
 pub(crate) use crate::matching::measure::checks::Checks;
@@ -41,11 +38,9 @@ use crate::matching::measure::doubt::Jumps;
 pub(crate) use crate::matching::measure::doubt::Silent;
 use crate::matching::measure::tally::Tally;
 use crate::matching::measure::watch::Watch;
-use crate::matching::order::lane::PlainItem;
-use crate::matching::order::pairs::{Null, Order, SaInfo};
+use crate::matching::order::pairs::Order;
 use crate::matching::order::shifts::Proof;
-use crate::matching::packets::flows::FlowKey;
-use crate::matching::packets::ledger::{Ledger, Serial, Tunnelled, TunnelledFate};
+use crate::matching::packets::ledger::{Ledger, Tunnelled, TunnelledFate};
 use crate::matching::packets::numbers::Numbers;
 use crate::matching::packets::progress::Progress;
 use crate::matching::packets::reach::Reach;
@@ -54,14 +49,12 @@ pub(crate) use crate::matching::packets::trains::Whole;
 pub(crate) use crate::matching::packets::tunnel::Role;
 pub(crate) use figures::Read;
 pub(crate) use given::Given;
-use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS, MAX_SAS};
+use limits::{HELD_PAIRS, HOPELESS, HORIZON_NS};
 
-use crate::dissect::{Note, Stack};
 use crate::keys::Sight;
 use crate::model::pairs::Pair;
 use crate::model::{Address, SaKey};
 use crate::transform::Esp;
-use crate::transform::iv::IvSample;
 use crate::transform::size::path::Mode;
 
 /// What pairing is asked for.
@@ -150,7 +143,7 @@ pub(crate) struct Matcher {
     supposed: i64,
     differences: Differences,
     tally: Tally,
-    held: Vec<crate::matching::packets::ledger::Tunnelled>,
+    held: Vec<Tunnelled>,
     checks: Checks,
     given: Given,
     /// Numbers of each SA.
@@ -232,25 +225,6 @@ impl Matcher {
         self.trains.take_whole()
     }
 
-    /// Takes in a packet that was put together again and opened.
-    pub(crate) fn opened(&mut self, serial: Serial, sight: Sight<'_>) {
-        let Some(outer) = sight.stack.outer() else { return };
-        let Some(t) = self.ledger.tunnel.get(serial) else { return };
-        let inside = sight.tunnelled(outer, t.sa, Null::default());
-        let Some(identity) = inside.identity else { return };
-        let is_copy = t.again && self.tunnel_index.is_latest(identity);
-        if let Some(t) = self.ledger.tunnel.get_mut(serial) {
-            (t.inner, t.identity, t.kin, t.costs, t.esp) =
-                (inside.inner, inside.identity, inside.kin, inside.costs, None);
-        }
-        if is_copy {
-            self.ledger.leave(serial, TunnelledFate::Repeated);
-        } else {
-            self.find_plain(identity, serial);
-        }
-        self.order.opened();
-    }
-
     /// Whether any pair was found.
     pub(crate) fn has_begun(&self) -> bool {
         self.tally.has_pairs()
@@ -291,229 +265,6 @@ impl Matcher {
             Side::Plain => self.plain.ended = true,
             Side::Tunnel => self.tunnel.ended = true,
             Side::Exit => self.exit.ended = true,
-        }
-    }
-
-    fn number(&mut self, key: TunnelKey) -> u32 {
-        if let Some(id) = self.numbers.get(key) {
-            return id;
-        }
-        // Those beyond the limit share the first number.
-        if self.numbers.len() >= MAX_SAS {
-            self.tally.refused_sas += 1;
-            return 0;
-        }
-        let id = self.numbers.len() as u32;
-        self.numbers.insert(key, id);
-        let (src, dst) = key.ends();
-        if let TunnelKey::Sa(sa) = key
-            && let Some(mapping) = self.given.of(&sa)
-        {
-            self.order.given.insert(id, mapping);
-        }
-        self.watches.push(Watch::default());
-        self.ledger.sas.push((Reach::default(), usize::from(src < dst)));
-        self.usual.push(None);
-        self.order.sas.push(SaInfo { src, dst, ivs: Vec::new(), null: Null::default() });
-        self.tally.name(key);
-        id
-    }
-
-    /// Takes in a frame of the plain side.
-    pub(crate) fn plain(&mut self, sight: Sight<'_>) {
-        self.plain.see(sight.frame.time);
-        if let Some(ns) = sight.frame.time.ns() {
-            let [plain, _] = &mut self.ledger.silences;
-            plain.see(ns, sight.frame.pos.capture());
-            if let Some(ends) = &mut self.ends {
-                let [near, _] = &mut ends.silences;
-                near.see(ns, sight.frame.pos.capture());
-            }
-        }
-        if self.note_too_big(sight.stack) {
-            self.refuse(&sight);
-        }
-        self.plain_packet(sight);
-    }
-
-    fn plain_packet(&mut self, sight: Sight<'_>) {
-        let role = sight.role();
-        let Some(outer) = sight.stack.outer().filter(|_| role != Role::None) else { return };
-        let key = FlowKey { src: outer.src, dst: outer.dst, protocol: outer.protocol };
-        let flow = self.ledger.flows.number(key);
-        let link = self.order.link(sight.stack.macs, (key, flow), &mut self.ledger.flows);
-        let packet = sight.plain(outer, flow);
-        let [copies, _] = &mut self.copies;
-        let again = copies.repeats(&packet);
-        if again.is_some() && self.once.plain {
-            self.plain.copies += 1;
-            return;
-        }
-        let again = again == Some(true);
-        self.plain.packets += 1;
-        self.plain.tunnelled += u64::from(role == Role::Tunnelled);
-        if again && let Some(flow) = self.ledger.flows.get_mut(flow) {
-            flow.repeated += 1;
-        }
-        if let Some(ends) = &mut self.ends {
-            ends.plain(&packet, outer, (self.exit.until(), again));
-        }
-        let serial = self.ledger.plain.push(packet);
-        self.ledger.has_fragments |= matches!(packet.kin, Kin::Fragments(_));
-        if let Some(identity) = packet.identity {
-            if self.beside.take(identity) {
-                self.ledger.clear(serial);
-                return;
-            }
-            if let Some((tunnelled, more)) = self.tunnelled_with(identity, &packet) {
-                self.pair_content(serial, tunnelled, more, true);
-                if let Some(index) = &mut self.plain_index {
-                    index.note(identity);
-                }
-                return;
-            }
-            if let Some(index) = &mut self.plain_index {
-                index.insert(identity, serial);
-            }
-        }
-        // What is under IPsec on the plain side too passes through this gateway; it is not what this gateway protects.
-        if let Some(ns) = packet.time.ns().filter(|_| sight.stack.sas.is_empty()) {
-            self.order.plain(link, PlainItem { serial, ns, bytes: packet.bytes, flow });
-        }
-    }
-
-    /// Takes in a frame of the tunnel's side.
-    pub(crate) fn tunnel(&mut self, sight: Sight<'_>) {
-        self.tunnel.see(sight.frame.time);
-        if let Some(ns) = sight.frame.time.ns() {
-            let [_, tunnel] = &mut self.ledger.silences;
-            tunnel.see(ns, sight.frame.pos.capture());
-        }
-        self.note_too_big(sight.stack);
-        match sight.role() {
-            Role::None => {}
-            Role::Plain if sight.stack.outer().is_some_and(|outer| self.trains.awaits(outer)) => {
-                self.trains.piece(&mut self.ledger, sight);
-            }
-            Role::Plain => self.beside(&sight),
-            Role::Piece => self.trains.piece(&mut self.ledger, sight),
-            Role::Tunnelled => self.tunnelled(sight),
-        }
-    }
-
-    /// Takes in a frame of a capture that serves as both sides: what it is decides.
-    pub(crate) fn both(&mut self, sight: Sight<'_>) {
-        self.plain.see(sight.frame.time);
-        self.tunnel.see(sight.frame.time);
-        if self.note_too_big(sight.stack) {
-            self.refuse(&sight);
-        }
-        match sight.role() {
-            Role::None => {}
-            Role::Plain => self.plain_packet(sight),
-            Role::Piece => self.trains.piece(&mut self.ledger, sight),
-            Role::Tunnelled => self.tunnelled(sight),
-        }
-    }
-
-    /// Takes in a frame of the far plain side.
-    pub(crate) fn exit(&mut self, sight: Sight<'_>) {
-        self.exit.see(sight.frame.time);
-        if let (Some(ns), Some(ends)) = (sight.frame.time.ns(), &mut self.ends) {
-            let [_, far] = &mut ends.silences;
-            far.see(ns, sight.frame.pos.capture());
-        }
-        self.note_too_big(sight.stack);
-        if let Some(outer) = sight.stack.outer().filter(|_| sight.role() != Role::None)
-            && let Some(ends) = &mut self.ends
-        {
-            let packet = sight.plain(outer, 0);
-            let [_, copies] = &mut self.copies;
-            let again = copies.repeats(&packet);
-            if again.is_some() && self.once.exit {
-                self.exit.copies += 1;
-                return;
-            }
-            let again = again == Some(true);
-            self.exit.packets += 1;
-            ends.exit(&packet, outer, (self.plain.until(), again));
-        }
-    }
-
-    /// Takes note of an ICMP error that says a packet was too big; whether it is one.
-    fn note_too_big(&mut self, stack: &Stack) -> bool {
-        /// Pairs of addresses that are told apart.
-        const PAIRS: usize = 4_096;
-        let mut is_one = false;
-        for note in &stack.notes {
-            let Note::TooBig { mtu, src, dst, sa: None } = note else { continue };
-            is_one = true;
-            if *mtu > 0 && (self.ledger.too_big.len() < PAIRS || self.ledger.too_big.contains_key(&(*src, *dst))) {
-                let own = self.ledger.too_big.entry((*src, *dst)).or_insert(*mtu);
-                *own = (*own).min(*mtu);
-            }
-        }
-        is_one
-    }
-
-    fn tunnelled(&mut self, sight: Sight<'_>) {
-        let stack = sight.stack;
-        let Some(outer) = stack.outer() else { return };
-        self.tunnel.packets += 1;
-        self.tunnel.tunnelled += 1;
-        self.nested |= stack.encapsulated.is_some_and(|at| usize::from(at) + 1 < stack.ips.len());
-        let key = match stack.sas.last() {
-            Some(header) => {
-                let ip = stack.ips.get(usize::from(header.ip)).unwrap_or(outer);
-                TunnelKey::Sa(SaKey { protocol: header.protocol, src: ip.src, dst: ip.dst, spi: header.spi })
-            }
-            None => TunnelKey::Bare(outer.protocol, outer.src, outer.dst),
-        };
-        let id = self.number(key);
-        let null = self.order.sas.get(id as usize).map_or(Null::default(), |own| own.null);
-        let mut packet = sight.tunnelled(outer, id, null);
-        packet.again = match (packet.sequence, packet.time.ns(), self.watches.get_mut(id as usize)) {
-            (Some(raw), Some(ns), Some(watch)) => {
-                let again = watch.see(raw, ns);
-                let [_, silences] = &self.ledger.silences;
-                self.jumps.note(silences, id, raw, ns, watch.step());
-                again
-            }
-            _ => false,
-        };
-        if self.has_no_counterpart(&sight, id) {
-            return;
-        }
-        let Tunnelled { identity, again, esp, sequence, time, .. } = packet;
-        let serial = self.ledger.tunnel.push(packet);
-        if outer.more_fragments {
-            self.trains.first(&mut self.ledger, outer, serial, &sight);
-        }
-        if let Some(identity) = identity {
-            // A copy in the tunnel is the same packet under the same number.
-            if again && self.tunnel_index.is_latest(identity) {
-                self.ledger.leave(serial, TunnelledFate::Repeated);
-            } else {
-                self.find_plain(identity, serial);
-            }
-        } else if let (Some(bytes), Some(raw), Some(ns)) = (esp, sequence, time.ns()) {
-            self.beside.esp(stack.macs, ns, bytes);
-            self.iv(&sight, id, raw);
-            self.order.tunnelled(&mut self.ledger, serial, ns, id, raw);
-        } else {
-            self.ledger.leave(serial, TunnelledFate::Alone);
-        }
-    }
-
-    /// Keeps the first IVs of an SA: they tell counter modes from CBC.
-    fn iv(&mut self, sight: &Sight<'_>, id: u32, sequence: u32) {
-        /// Packets whose IV is kept.
-        const IVS: usize = 8;
-        let Some(info) = self.order.sas.get_mut(id as usize).filter(|info| info.ivs.len() < IVS) else { return };
-        let Some(header) = sight.stack.sas.last() else { return };
-        let behind = sight.octets.get(header.offset as usize + 8..).and_then(<[u8]>::first_chunk::<8>);
-        if let Some(octets) = behind {
-            info.ivs.push(IvSample { sequence, octets: u64::from_be_bytes(*octets) });
         }
     }
 
@@ -560,7 +311,7 @@ impl Matcher {
     }
 }
 
-fn is_pair(packet: &crate::matching::packets::ledger::Tunnelled) -> bool {
+fn is_pair(packet: &Tunnelled) -> bool {
     matches!(packet.fate, TunnelledFate::Paired(_))
 }
 

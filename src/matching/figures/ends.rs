@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::direction::times;
 use crate::matching::Matcher;
-use crate::matching::direction::times;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::doubt;
 use crate::matching::measure::losses::Losses;

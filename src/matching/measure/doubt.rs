@@ -3,6 +3,7 @@
 mod around;
 mod ends;
 mod named;
+mod parallel;
 mod reasons;
 mod silent;
 mod tempered;

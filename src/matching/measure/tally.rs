@@ -3,6 +3,7 @@
 mod found;
 mod headers;
 mod pads;
+mod times;
 mod turns;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,8 +15,7 @@ use self::found::Strangers;
 use self::headers::HeaderRuns;
 pub(in crate::matching) use self::pads::Pads;
 use self::turns::Turns;
-use super::clock::{Basis, Clock, Difference};
-use super::forwarding::last_to_first;
+use super::clock::{Clock, Difference};
 use super::quantiles::Quantiles;
 use super::sizes::{SizeTallies, SizedPair};
 use crate::analysis::limits::FIRST_LISTED;
@@ -421,53 +421,6 @@ impl SaTally {
     /// Whether more than a few pairs have times that contradict them.
     pub(in crate::matching) const fn is_untimely(&self) -> bool {
         self.backwards * STRAY > self.matched
-    }
-
-    /// Takes in the time of a pair between the taps: the latency that counts.
-    fn time(&mut self, delay: i64, packet: &Tunnelled, plain: &Plain, settings: &PairSettings) -> i64 {
-        let (first, last) = both(delay, packet, plain, settings, self.encapsulated != Some(false));
-        // No packet leaves before it came: what the clocks and the step of the timestamps make of it is none.
-        self.bounded += u64::from(last < 0);
-        let last = last.max(0);
-        self.times.add(last);
-        if let Some(first) = first {
-            self.cut_through.add(first.max(0));
-            let out = if self.encapsulated == Some(false) { plain.frame_bytes } else { packet.frame_bytes };
-            let rate = settings.link_rate_bps.unwrap_or(0);
-            self.store_and_forward.add(last_to_first(last, out, rate));
-        }
-        last
-    }
-
-    /// Time between the taps, clocks compared.
-    fn delay(&self, packet: &Tunnelled, plain: &Plain, clock: &Clock) -> Option<i64> {
-        let (p, t) = (plain.time.ns()?, packet.time.ns()?);
-        let later = t.saturating_sub(clock.ahead(p)).saturating_sub(p);
-        let delay = if self.encapsulated == Some(false) { later.saturating_neg() } else { later };
-        (clock.basis != Basis::Unknown).then_some(delay)
-    }
-}
-
-/// A time as it was measured, as first bit in to first bit out (where it is known) and as last to last.
-fn both(
-    delay: i64,
-    packet: &Tunnelled,
-    plain: &Plain,
-    settings: &PairSettings,
-    encapsulated: bool,
-) -> (Option<i64>, i64) {
-    let Some(rate) = settings.link_rate_bps.filter(|rate| *rate > 0) else { return (None, delay) };
-    // Preamble, SFD and FCS travel too.
-    let on_wire = |bytes: u32| {
-        let bits = (u64::from(bytes.max(60)) + 12) * 8;
-        (bits as f64 * 1e9 / rate as f64).round() as i64
-    };
-    let (near, far) = (on_wire(plain.frame_bytes), on_wire(packet.frame_bytes));
-    let (first, second) = if encapsulated { (near, far) } else { (far, near) };
-    if settings.stamped_at_start {
-        (Some(delay), delay.saturating_add(second - first))
-    } else {
-        (Some(delay.saturating_add(first - second)), delay)
     }
 }
 

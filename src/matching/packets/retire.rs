@@ -175,6 +175,7 @@ impl Matcher {
         }
         self.temper(&mut held, contradicted);
         self.doubt_named(&mut held);
+        self.doubt_parallel(&mut held);
         for packet in &held {
             let mapping = latest.of(packet.sa, || self.order.mapping(packet.sa));
             let wanted = self.rows.is_some();

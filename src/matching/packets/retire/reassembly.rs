@@ -9,6 +9,8 @@ use crate::matching::packets::ledger::{Plain, PlainFate, Serial, Tunnelled, Tunn
 
 /// How sure it is that fragments are those of a packet.
 const SURE: f32 = 0.95;
+/// Octets of an IPv4 header without options.
+const HEADER: u32 = 20;
 
 impl Matcher {
     /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.
@@ -28,7 +30,7 @@ impl Matcher {
         let mut pieces: Vec<Serial> = Vec::new();
         for (piece, t) in behind.filter(|(_, t)| is_own(t)) {
             // Every fragment but the first repeats the IP header.
-            headers = 20 * pieces.len() as u32;
+            headers = HEADER * pieces.len() as u32;
             outer_bytes += t.outer_bytes;
             inner_bytes += t.inner.map_or(0, |inner| inner.bytes);
             count = count.saturating_add(t.pieces);
@@ -70,8 +72,14 @@ impl Matcher {
             p.kin == kin && p.fate == PlainFate::Waiting && apart < ON_ITS_WAY_NS.unsigned_abs()
         };
         let around = self.ledger.plain.range(one.saturating_sub(LOOKED_THROUGH), one.saturating_add(LOOKED_THROUGH));
-        let mut pieces: Vec<Serial> = around.filter(|(_, p)| is_own(p)).map(|(piece, _)| piece).collect();
-        let Some(last) = pieces.pop() else { return false };
+        let (mut pieces, mut bytes) = (Vec::new(), 0_u32);
+        for (piece, p) in around.filter(|(_, p)| is_own(p)) {
+            // Every fragment but the first repeats the IP header.
+            bytes += p.bytes - if pieces.is_empty() { 0 } else { HEADER.min(p.bytes) };
+            pieces.push(piece);
+        }
+        // The plain tap may have missed one; more than there is inside are those of another packet, too.
+        let Some(last) = pieces.pop().filter(|_| bytes <= inner.bytes) else { return false };
         if let Some(p) = self.ledger.plain.get_mut(last) {
             p.bytes = inner.bytes;
         }

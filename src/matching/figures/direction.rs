@@ -1,13 +1,13 @@
 //! The figures of one direction, from sums to ratios and words.
 
-use super::bins::buckets;
-use super::{PairSettings, TunnelKey};
+use crate::matching::bins::buckets;
 use crate::matching::measure::clock::{Basis, Clock};
 use crate::matching::measure::known::Known;
 use crate::matching::measure::losses::Losses;
 use crate::matching::measure::quantiles::Quantiles;
 use crate::matching::measure::tally::SaTally;
 use crate::matching::packets::ledger::PairBasis;
+use crate::matching::{PairSettings, TunnelKey};
 use crate::model::pairs::{self, Direction, Latency, Times, TunnelWay, Undetermined};
 
 /// What is known of an SA besides its pairs.

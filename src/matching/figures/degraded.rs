@@ -1,12 +1,12 @@
 //! Which limits pairing hit, and what that did, in words. Nothing that a limit turns away is passed over in silence.
 
-use super::Matcher;
-use super::limits::{
+use crate::matching::Matcher;
+use crate::matching::content::ends::EndToEnd;
+use crate::matching::content::index::Index;
+use crate::matching::limits::{
     MAX_ALIKE, MAX_COLOURS, MAX_FLOWS, MAX_HOLES, MAX_HOLES_AT_ONCE, MAX_KEPT, MAX_LINKS, MAX_LOST, MAX_OUTSIDE,
     MAX_PIECES, MAX_SAS, MAX_SIZES, MAX_SPREAD_BINS, MAX_TIMED_SIZES, MAX_TRAINS, MAX_WAITING,
 };
-use crate::matching::content::ends::EndToEnd;
-use crate::matching::content::index::Index;
 use crate::matching::packets::progress::Progress;
 
 /// What is said of plaintext packets of which only the parts were found in the tunnel.
