@@ -18,6 +18,7 @@ mod digests;
 mod doubts;
 mod filters;
 mod frames;
+mod gateway;
 mod generated;
 mod holes;
 mod inference;

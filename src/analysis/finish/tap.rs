@@ -60,7 +60,7 @@ pub(crate) struct Tap<'a> {
     /// Numbers of SAs of ESP-NULL with packets whose size inside is not known.
     pub(crate) unsized_null: BTreeSet<u32>,
     /// Packets that a gateway's own capture shows twice, decapsulated: on the wire was only the first.
-    pub(crate) decapsulated: Option<Twice>,
+    pub(crate) decapsulated: Twice,
     /// SAs of which many pairs of addresses are one, with one counter.
     pub(crate) groups: Vec<GroupSa>,
     /// Octets behind the packet in every frame, by direction.
@@ -152,7 +152,7 @@ impl<'a> Tap<'a> {
             sizes,
             sas,
             unsized_null: BTreeSet::new(),
-            decapsulated: None,
+            decapsulated: Twice::default(),
             groups,
             trailers: BTreeMap::new(),
             foreign,
@@ -182,7 +182,7 @@ impl<'a> Tap<'a> {
     /// Sums of frames that were on the wire once: without copies of the TAP, and without what a gateway shows decapsulated.
     pub(crate) fn on_the_wire(&self, all: &Sums, copies: &Sums, again: &Again) -> Sums {
         let sums = if self.copying { all.without(copies) } else { *all };
-        if self.decapsulated.as_ref().is_some_and(|twice| twice.surely) { sums.without(&again.sums()) } else { sums }
+        sums.without(&self.decapsulated.surely_of(again).sums())
     }
 
     /// Whether frames of both directions bear one pair of MAC addresses: a mirror that writes its own.

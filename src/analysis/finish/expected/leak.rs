@@ -104,8 +104,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
     let ends = ends(view);
     for tap in taps {
         // On a tester's own link everything is in clear, as it should be. A gateway shows what it decapsulates.
-        let gateway = tap.decapsulated.as_ref();
-        if gateway.is_some_and(|twice| twice.surely) {
+        if tap.decapsulated.surely() {
             continue;
         }
         let known = findings.len();
@@ -124,7 +123,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
         let here: Vec<&Rule<'_>> = rules.iter().filter(|rule| !elsewhere(rule)).collect();
         add_tap(findings, tap, view, &here, &links);
         let own = findings.get_mut(known..).unwrap_or_default();
-        for finding in own.iter_mut().filter(|_| gateway.is_some()) {
+        for finding in own.iter_mut().filter(|_| tap.decapsulated.perhaps()) {
             finding.severity = Severity::Note;
             finding.evidence.push_str(" A gateway's own capture would show such packets, too (gateway-view).");
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Listed, Tap, filter, percent, plural};
 use crate::analysis::finish::rows::sas::encapsulation;
+use crate::analysis::finish::twice::{ShownTwice, Twice};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP};
@@ -41,8 +42,10 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Setting
         add_one_way(findings, tap);
         add_inner_one_way(findings, tap);
     }
-    let gateway = add_gateway_view(findings, tap);
-    if !gateway {
+    let Twice { in_clear, in_tunnels } = &tap.decapsulated;
+    add_gateway_view(findings, tap, in_clear, "in clear");
+    add_gateway_view(findings, tap, in_tunnels, "in a tunnel without IPsec");
+    if !in_clear.surely {
         add_clear(findings, tap);
     }
 }
@@ -219,25 +222,26 @@ fn copies_whole_directions(tap: &Tap<'_>) -> bool {
     })
 }
 
-/// A gateway's own capture shows what it decapsulates right behind the ESP packet; true if this is surely one.
-fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>) -> bool {
-    let Some(twice) = &tap.decapsulated else { return false };
-    let packets = plural(twice.listed.count, "packet");
-    let what = if twice.surely { "shown again, decapsulated" } else { "shown again, decapsulated, or in clear" };
-    let evidence = if twice.surely {
+/// A gateway's own capture shows what it decapsulates right behind the ESP packet.
+fn add_gateway_view(findings: &mut Vec<Finding>, tap: &Tap<'_>, shown: &ShownTwice, how: &str) {
+    if shown.listed.count == 0 {
+        return;
+    }
+    let packets = plural(shown.listed.count, "packet");
+    let evidence = if shown.surely {
         format!(
-            "{packets} in clear directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
-             which shows inbound packets twice. They were not on the wire in clear, and rates by MAC address are without them."
+            "{packets} {how} directly follow the encapsulated packet they came in, in the same direction: this capture was taken on a gateway, \
+             which shows inbound packets twice. They were not on the wire {how}, and rates by MAC address are without them."
         )
     } else {
         format!(
-            "{packets} in clear directly follow an encapsulated packet that they may have come in, in the same direction: this capture was taken on \
+            "{packets} {how} directly follow an encapsulated packet that they may have come in, in the same direction: this capture was taken on \
              a gateway, which shows inbound packets twice, or the sender left them unprotected. Packets of so few lengths do not show which, \
              so rates of that direction are not given. A capture beside the gateway would show it."
         )
     };
-    findings.push(Draft::new("gateway-view", evidence).listed(tap, &twice.listed, what).done());
-    twice.surely
+    let what = format!("shown again, decapsulated{}", if shown.surely { "" } else { ", or in clear" });
+    findings.push(Draft::new("gateway-view", evidence).listed(tap, &shown.listed, &what).done());
 }
 
 /// Datagrams on the ports of ESP in UDP that are no ESP.

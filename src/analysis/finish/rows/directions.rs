@@ -15,7 +15,7 @@ use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::{DirectionKey, GROUP, PathKey};
 use crate::analysis::state::traffic::notices::CutShort;
-use crate::analysis::state::traffic::rates::{BinSums, Direction, Sums};
+use crate::analysis::state::traffic::rates::{Again, BinSums, Direction, Sums};
 use crate::model::report::{Bin, DirectionRate, GoodputRange, LengthBasis, PauseRate, Peak, Report, TimeBasis};
 
 /// A direction with its group traffic folded in.
@@ -31,8 +31,8 @@ struct Folded {
     /// All frames, and those of IP.
     all_frames: u64,
     ip_frames: u64,
-    /// Frames that a gateway may show a second time.
-    again: u64,
+    /// What a gateway may show a second time.
+    again: Again,
     bins: BTreeMap<i64, BinSums>,
 }
 
@@ -49,6 +49,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
         for (&bin, sums) in &direction.bins {
             let all = tap.on_the_wire(&sums.all, &sums.copies, &sums.again);
             let copies = if tap.copying { sums.copies_goodput_bytes } else { 0 };
+            let again = tap.decapsulated.surely_of(&sums.again).in_tunnels.inner_bytes;
             report.rates.bins.push(Bin {
                 direction: index,
                 start_ns: bin.saturating_mul(width),
@@ -56,7 +57,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>, settings: &Settings) {
                 l1_bytes: all.l1_bytes,
                 l2_bytes: all.l2_bytes,
                 l3_bytes: all.l3_bytes,
-                goodput_bytes: complete.then(|| sums.goodput_bytes.saturating_sub(copies)),
+                goodput_bytes: complete.then(|| sums.goodput_bytes.saturating_sub(copies).saturating_sub(again)),
                 control_frames: all.control_frames,
             });
         }
@@ -148,7 +149,7 @@ impl Folded {
             assumed: 0,
             all_frames: 0,
             ip_frames: 0,
-            again: 0,
+            again: Again::default(),
             bins: BTreeMap::new(),
         };
         row.take_in(tap, id, direction);
@@ -165,7 +166,7 @@ impl Folded {
         self.assumed += direction.assumed;
         self.all_frames += direction.sums.frames;
         self.ip_frames += direction.ip_frames;
-        self.again += direction.again.sums().frames;
+        self.again.join(&direction.again);
         for (bin, sums) in &direction.bins {
             let mut sums = *sums;
             sums.all = sums.all.without_trailer(trailer);
@@ -234,7 +235,7 @@ fn hides_goodput(tap: &Tap<'_>, direction: &Folded) -> bool {
 fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) -> DirectionRate {
     let (from, to) = ends(direction.key);
     // What may have been on the wire once or twice has no rate.
-    let doubtful = direction.again > 0 && tap.decapsulated.as_ref().is_some_and(|twice| !twice.surely);
+    let doubtful = tap.decapsulated.doubts(&direction.again);
     let interfaces = tap.stream.interfaces.seen_on(direction.ids.iter().copied());
     let stepped = tap.clock.stepped(&direction.seen, interfaces);
     let ns = tap.clock.duration_ns(&direction.seen, interfaces).filter(|_| !doubtful);

@@ -5,6 +5,7 @@ use super::lane::{EspLane, LaneRest};
 use super::shown::ShownLanes;
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::stream::StreamState;
+use crate::analysis::state::traffic::flows::Passed;
 use crate::analysis::state::traffic::rates::Sums;
 use crate::dissect::Form;
 use crate::model::{FramePos, Timestamp};
@@ -150,7 +151,8 @@ impl DirectionSums {
             };
             if let Some((sa, l3_bytes, last)) = last {
                 sum.last = last;
-                state.flows.pass(sum.place, sa, l3_bytes, last.0, last.1);
+                let (pos, time) = last;
+                state.flows.pass(sum.place, Passed { sa, direction, bytes: l3_bytes, time, pos });
             }
         }
     }

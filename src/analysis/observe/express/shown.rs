@@ -43,6 +43,8 @@ pub(super) struct ShownLane {
     /// The number of its AH SA; [`NONE`] without.
     sa: u32,
     pub(super) direction: u32,
+    /// Where flows look for the neighbours of its frames.
+    place: u32,
     count: u64,
     first: (FramePos, Timestamp),
     last: (FramePos, Timestamp),
@@ -111,7 +113,7 @@ impl ShownLanes {
         let lane = self.lanes.get_mut(id as usize)?;
         let (here, time) = (brief.here(), brief.time.raw());
         let told = if lane.sa == NONE {
-            if !state.copies.pass_unlike(brief.digest, time) {
+            if state.flows.may_decapsulate(lane.place) || !state.copies.pass_unlike(brief.digest, time) {
                 return None;
             }
             NONE
@@ -187,9 +189,9 @@ impl ShownLanes {
             self.grow();
         }
         if self.note(&outline.words, self.lanes.len() as u32) {
-            let direction = o.direction;
+            let (direction, place) = (o.direction, o.lane);
             let (count, first, last) = (0, NOWHERE, NOWHERE);
-            self.lanes.push(ShownLane { words: outline.words, sa, direction, count, first, last });
+            self.lanes.push(ShownLane { words: outline.words, sa, direction, place, count, first, last });
             self.rests.push(ShownRest { o: *o, sight: sight.copied() });
         }
         full

@@ -1,16 +1,19 @@
 //! Who talks to whom, inside tunnels and in clear.
 
+mod decapsulation;
+
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
+pub(crate) use self::decapsulation::{Decapsulated, Decapsulation, Passed};
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::direction_set::DirectionSet;
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::listed::{Firsts, Listed};
 use crate::analysis::state::base::seen::Seen;
 use crate::analysis::state::base::tables::Remap;
-use crate::model::{Shift, Timestamp, all_bits};
+use crate::model::{Shift, all_bits};
 
 use crate::analysis::observe::observation::SaSight;
 
@@ -24,88 +27,14 @@ pub(crate) struct Flows {
     firsts: Vec<Firsts>,
     /// Frames with a tunnel in clear, by the number of their encapsulation.
     tunnels: BTreeMap<u32, Listed>,
-    /// Per lane: the first and the last packet, to recognise a gateway's own capture. A lane is a direction, or, on links
-    /// without MACs, all of the tap: there the packet that comes out has other addresses than the one it came in.
-    latest: Vec<Latest>,
     /// Packets of users in clear.
     pub(crate) clear: Seen,
     /// The first of them.
     pub(crate) clear_firsts: Firsts,
-    /// Per SA number: clear packets that directly follow, in their lane, the packet of the SA they could have come out of.
-    pub(crate) decapsulated: BTreeMap<u32, Following>,
-}
-
-/// Clear packets that directly follow packets of an SA.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Following {
-    pub(crate) listed: Listed,
-    /// The shortest and the longest of them.
-    lengths: Option<(u32, u32)>,
-    /// And of the packets that they follow.
-    before: Option<(u32, u32)>,
-}
-
-impl Following {
-    fn add(&mut self, before: &Passed, after: &Passed) {
-        self.listed.add(after.pos, after.time);
-        self.lengths = both(self.lengths, Some((after.bytes, after.bytes)));
-        self.before = both(self.before, Some((before.bytes, before.bytes)));
-    }
-
-    fn merge(&mut self, later: Self, shift: Shift) {
-        let Self { listed, lengths, before } = later;
-        self.listed.join(&listed.shifted(shift));
-        self.lengths = both(self.lengths, lengths);
-        self.before = both(self.before, before);
-    }
-
-    /// Whether they can have come out of the packets before them: what has one length has one length when it is encrypted, too.
-    pub(crate) fn fit(&self) -> bool {
-        let varies = |lengths: Option<(u32, u32)>| lengths.is_some_and(|(shortest, longest)| shortest < longest);
-        varies(self.lengths) || !varies(self.before)
-    }
-}
-
-/// The least and the most of two ranges.
-fn both(one: Option<(u32, u32)>, other: Option<(u32, u32)>) -> Option<(u32, u32)> {
-    match (one, other) {
-        (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-        _ => one.or(other),
-    }
-}
-
-/// The first and the last packet of a lane that matter to the gateway rule.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-struct Latest {
-    first: Option<Passed>,
-    last: Option<Passed>,
-    /// What the first took of the wire.
-    first_frame: Option<Surface>,
-}
-
-/// What a frame takes of the wire.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-struct Surface {
-    direction: u32,
-    l2_bytes: u32,
-}
-
-/// A frame that a gateway shows after the packet it came in.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Decapsulated {
-    pub(crate) direction: u32,
-    pub(crate) time: Timestamp,
-    pub(crate) l2_bytes: u32,
-    pub(crate) l3_bytes: u32,
-}
-
-/// A packet of a lane: of an SA, or clear ([`NONE`]).
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-struct Passed {
-    sa: u32,
-    bytes: u32,
-    time: Timestamp,
-    pos: crate::model::FramePos,
+    /// Packets of users in clear that a gateway's own capture may show again.
+    pub(crate) decapsulated: Decapsulation,
+    /// And packets in tunnels without IPsec.
+    pub(crate) decapsulated_tunnels: Decapsulation,
 }
 
 /// What is known of the clear packets of a flow.
@@ -160,11 +89,6 @@ impl Marks {
     }
 }
 
-/// Decapsulation shows within this time on a gateway's own interface.
-const GATEWAY_NS: i64 = 2_000_000;
-/// The least and the most that an encapsulation adds, TFC aside.
-const GATEWAY_ADDS: std::ops::RangeInclusive<i64> = 20..=160;
-
 impl Flows {
     /// Takes in a frame; it is returned where it may have come out of the packet before it.
     #[inline]
@@ -189,23 +113,13 @@ impl Flows {
         if o.path_in_clear {
             self.tunnels.entry(o.path).or_default().add(o.pos, o.time);
         }
-        let sa = sights.first().map_or(NONE, |s| s.sa);
-        if (sa != NONE || o.class.user) && o.lane != NONE {
-            let passed = Passed { sa, bytes: o.l3_bytes, time: o.time, pos: o.pos };
-            let latest = slot(&mut self.latest, o.lane);
-            let before = latest.last.replace(passed);
-            if latest.first.is_none() {
-                latest.first = Some(passed);
-                latest.first_frame = Some(Surface { direction: o.direction, l2_bytes: o.l2_bytes });
-            }
-            if let Some(before) = before.filter(|before| came_out_of(before, &passed)) {
-                self.decapsulated.entry(before.sa).or_default().add(&before, &passed);
-                let Observation { direction, time, l2_bytes, l3_bytes, .. } = *o;
-                // Without MACs the tap may show another interface, on whose wire the packet was.
-                return (o.lane != 0).then_some(Decapsulated { direction, time, l2_bytes, l3_bytes });
-            }
+        if o.lane == NONE {
+            return None;
         }
-        None
+        let sa = sights.first().map_or(NONE, |s| s.sa);
+        let in_tunnel = if sa != NONE || o.path_in_clear { self.decapsulated_tunnels.observe(o, sa) } else { None };
+        let in_clear = if sa != NONE || o.class.user { self.decapsulated.observe(o, sa) } else { None };
+        in_tunnel.or(in_clear)
     }
 
     /// Adds frames of no users in clear that were observed as `o` was: of its flow, and of a tunnel whose list of frames is full.
@@ -222,10 +136,15 @@ impl Flows {
 
     /// Notes a packet of an SA as the last of a lane that has had packets before.
     #[inline]
-    pub(crate) fn pass(&mut self, lane: u32, sa: u32, bytes: u32, pos: crate::model::FramePos, time: Timestamp) {
-        if let Some(latest) = self.latest.get_mut(lane as usize) {
-            latest.last = Some(Passed { sa, bytes, time, pos });
-        }
+    pub(crate) fn pass(&mut self, lane: u32, passed: Passed) {
+        self.decapsulated.pass(lane, passed);
+        self.decapsulated_tunnels.pass(lane, passed);
+    }
+
+    /// Whether a packet in a tunnel without IPsec may have come out of the one before it in its lane.
+    #[inline]
+    pub(crate) fn may_decapsulate(&self, lane: u32) -> bool {
+        self.decapsulated_tunnels.has_sas(lane)
     }
 
     fn make_room(&mut self, at: usize) {
@@ -253,14 +172,14 @@ impl Flows {
     /// How many frames are listed where each list has at most `most`.
     pub(crate) fn listed(&self, most: u64) -> u64 {
         let in_clear = self.flows.iter().zip(&self.firsts).map(|(flow, firsts)| firsts.listed(flow.count, most));
-        let shown = self.decapsulated.values().map(|following| &following.listed);
+        let shown = self.decapsulated.lists().chain(self.decapsulated_tunnels.lists());
         let others = self.tunnels.values().chain(shown).map(|listed| listed.count.min(most));
         in_clear.chain(others).sum()
     }
 
     pub(crate) fn truncate_lists(&mut self, most: usize) {
         self.firsts.iter_mut().for_each(|firsts| firsts.truncate(most));
-        let shown = self.decapsulated.values_mut().map(|following| &mut following.listed);
+        let shown = self.decapsulated.lists_mut().chain(self.decapsulated_tunnels.lists_mut());
         let others = self.tunnels.values_mut().chain(shown);
         others.for_each(|listed| listed.truncate(most));
     }
@@ -272,8 +191,7 @@ impl Flows {
 
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
-        let mut out = Vec::new();
-        let Self { flows, marks, firsts, tunnels, latest, clear, clear_firsts, decapsulated } = later;
+        let Self { flows, marks, firsts, tunnels, clear, clear_firsts, decapsulated, decapsulated_tunnels } = later;
         for (((flow, marks), firsts), &id) in flows.into_iter().zip(marks).zip(firsts).zip(&map.flows) {
             if id == NONE {
                 continue;
@@ -296,52 +214,8 @@ impl Flows {
         }
         self.clear_firsts.append(self.clear.count, clear_firsts, shift);
         self.clear.merge(clear, shift);
-        // The border's own packet comes before those the later span found.
-        let lanes = map.lanes();
-        for (theirs, lane) in latest.into_iter().zip(lanes) {
-            let Some(first) = theirs.first.filter(|_| lane != NONE) else { continue };
-            let moved = |p: Passed| Passed { pos: p.pos.shifted(shift), sa: remap(&map.sas, p.sa), ..p };
-            let own = slot(&mut self.latest, lane);
-            let after = moved(first);
-            let before = std::mem::replace(&mut own.last, theirs.last.map(moved));
-            let frame =
-                theirs.first_frame.map(|frame| Surface { direction: remap(&map.directions, frame.direction), ..frame });
-            if own.first.is_none() {
-                own.first = Some(after);
-                own.first_frame = frame;
-            }
-            if let Some(before) = before.filter(|before| came_out_of(before, &after)) {
-                self.decapsulated.entry(before.sa).or_default().add(&before, &after);
-                let decapsulated = |Surface { direction, l2_bytes }| Decapsulated {
-                    direction,
-                    time: after.time,
-                    l2_bytes,
-                    l3_bytes: after.bytes,
-                };
-                out.extend(frame.filter(|_| lane != 0).map(decapsulated));
-            }
-        }
-        for (sa, listed) in decapsulated {
-            self.decapsulated.entry(remap(&map.sas, sa)).or_default().merge(listed, shift);
-        }
+        let mut out = self.decapsulated.merge(decapsulated, shift, map);
+        out.extend(self.decapsulated_tunnels.merge(decapsulated_tunnels, shift, map));
         out
     }
-}
-
-/// The slot of a lane, made if it is new.
-#[expect(clippy::indexing_slicing, reason = "the vector was made long enough just before")]
-fn slot(latest: &mut Vec<Latest>, lane: u32) -> &mut Latest {
-    let at = lane as usize;
-    if at >= latest.len() {
-        latest.resize_with(at + 1, Latest::default);
-    }
-    &mut latest[at]
-}
-
-/// Whether the clear packet `after` can be what the encapsulated packet `before` carried.
-fn came_out_of(before: &Passed, after: &Passed) -> bool {
-    before.sa != NONE
-        && after.sa == NONE
-        && after.time.since(before.time).is_some_and(|ns| (0..=GATEWAY_NS).contains(&ns))
-        && GATEWAY_ADDS.contains(&(i64::from(before.bytes) - i64::from(after.bytes)))
 }

@@ -10,7 +10,7 @@ use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::sa::sizes::Cell;
 use crate::model::Protocol;
 
-/// Inner octets of every sized packet of the direction.
+/// Inner octets of every sized packet that was on the wire of the direction.
 pub(super) fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
     let is_here =
         |path: u32| tap.stream.tables.paths.get(path).is_some_and(|path| direction.ids.contains(&path.direction));
@@ -22,7 +22,8 @@ pub(super) fn goodput_bytes(tap: &Tap<'_>, direction: &Folded) -> u64 {
     let visible = visible.map(|(key, cell)| octets(key.inner_bytes, cell));
     let decrypted = decrypted.map(|(key, cell)| octets(key.inner_bytes, cell));
     let null = null.map(|(key, cell)| octets(key.inner_bytes, cell));
-    visible.chain(decrypted).chain(null).fold(0, u64::saturating_add)
+    let all = visible.chain(decrypted).chain(null).fold(0, u64::saturating_add);
+    all.saturating_sub(tap.decapsulated.surely_of(&direction.again).in_tunnels.inner_bytes)
 }
 
 /// Whether packets whose inside can be seen carry opaque ones: the packets of both are more than the frames. What is inside the inner
@@ -48,7 +49,8 @@ pub(super) fn shows_packets_twice(tap: &Tap<'_>, direction: &Folded) -> bool {
         .filter(one_a_frame)
         .map(|sa| sa.state.opaque.saturating_sub(if tap.copying { sa.state.copies.get().frames } else { 0 }))
         .sum();
-    let seen = visible.saturating_add(decrypted).saturating_add(null);
+    let again = tap.decapsulated.surely_of(&direction.again).in_tunnels.frames;
+    let seen = visible.saturating_add(decrypted).saturating_add(null).saturating_sub(again);
     seen > 0 && opaque > 0 && seen.saturating_add(opaque) > direction.sums.frames
 }
 

@@ -18,44 +18,71 @@ pub(crate) struct Sums {
     pub(crate) clear_bytes: u64,
 }
 
-/// Sums over frames in clear that directly follow the packet they may have come out of.
+/// Sums over frames without IPsec that directly follow the packet they may have come out of.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Again {
-    frames: u64,
+    pub(crate) in_clear: ShownSums,
+    pub(crate) in_tunnels: ShownSums,
+}
+
+/// Such frames of one kind.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ShownSums {
+    pub(crate) frames: u64,
     l2_bytes: u64,
-    l3_bytes: u64,
+    pub(crate) l3_bytes: u64,
+    /// Packets that their tunnels carry.
+    pub(crate) inner_bytes: u64,
 }
 
 impl Again {
     pub(super) fn add(&mut self, frame: &Decapsulated) {
-        self.frames += 1;
-        self.l2_bytes += u64::from(frame.l2_bytes);
-        self.l3_bytes += u64::from(frame.l3_bytes);
+        let own = if frame.inner_bytes == 0 { &mut self.in_clear } else { &mut self.in_tunnels };
+        own.join(&ShownSums {
+            frames: 1,
+            l2_bytes: frame.l2_bytes.into(),
+            l3_bytes: frame.l3_bytes.into(),
+            inner_bytes: frame.inner_bytes.into(),
+        });
     }
 
-    pub(super) fn join(&mut self, other: &Self) {
-        let Self { frames, l2_bytes, l3_bytes } = *other;
-        self.frames += frames;
-        self.l2_bytes += l2_bytes;
-        self.l3_bytes += l3_bytes;
+    pub(crate) fn join(&mut self, other: &Self) {
+        let Self { in_clear, in_tunnels } = other;
+        self.in_clear.join(in_clear);
+        self.in_tunnels.join(in_tunnels);
     }
 
     /// The sums of the same frames, each shorter by `bytes`.
-    pub(crate) fn without_trailer(mut self, bytes: u64) -> Self {
-        self.l2_bytes = self.l2_bytes.saturating_sub(self.frames.saturating_mul(bytes));
-        self
+    pub(crate) fn without_trailer(self, bytes: u64) -> Self {
+        let shorter = |shown: ShownSums| ShownSums {
+            l2_bytes: shown.l2_bytes.saturating_sub(shown.frames.saturating_mul(bytes)),
+            ..shown
+        };
+        Self { in_clear: shorter(self.in_clear), in_tunnels: shorter(self.in_tunnels) }
     }
 
-    /// The same as sums of frames in clear.
+    /// The same as sums of frames.
     pub(crate) fn sums(&self) -> Sums {
+        let mut all = self.in_clear;
+        all.join(&self.in_tunnels);
         Sums {
-            frames: self.frames,
-            l1_bytes: self.l2_bytes + self.frames * ethernet::PREAMBLE_AND_IFG,
-            l2_bytes: self.l2_bytes,
-            l3_bytes: self.l3_bytes,
-            clear_bytes: self.l3_bytes,
+            frames: all.frames,
+            l1_bytes: all.l2_bytes + all.frames * ethernet::PREAMBLE_AND_IFG,
+            l2_bytes: all.l2_bytes,
+            l3_bytes: all.l3_bytes,
+            clear_bytes: self.in_clear.l3_bytes,
             ..Sums::default()
         }
+    }
+}
+
+impl ShownSums {
+    fn join(&mut self, other: &Self) {
+        let Self { frames, l2_bytes, l3_bytes, inner_bytes } = *other;
+        self.frames += frames;
+        self.l2_bytes += l2_bytes;
+        self.l3_bytes += l3_bytes;
+        self.inner_bytes += inner_bytes;
     }
 }
 
