@@ -60,6 +60,48 @@ fn bursts_of_one_packet_are_no_copies() {
     assert_eq!(number(finding(&report, "tap-copies").expect("it is said"), "count"), 300);
 }
 
+/// A few frames of a generator: in turn, in bursts, or one packet after the other.
+#[test]
+fn few_equal_packets_are_no_copies() {
+    let packet = |n: u64| build::udp(R1, R2, (5_000 + n as u16, 7_000), 0, &[n as u8; 60]);
+    let mut noise = Noise(29);
+    for (frames, contents, burst) in [(6, 2, 1), (12, 2, 8), (12, 1, 4), (15, 3, 1), (24, 8, 8), (40, 5, 4)] {
+        for in_turn in [true, false] {
+            let what = format!("{frames} frames of {contents} packets, {burst} at once, in turn: {in_turn}");
+            let which = |n: u64| if in_turn { n % contents } else { n * contents / frames };
+            let time = |n: u64| (n / burst) * 3 * MS + (n % burst) * 6 * US;
+            let mut sent: Vec<_> = (0..frames).map(|n| (time(n), packet(which(n)))).collect();
+            let alone = report("few", sent.clone());
+            assert!(finding(&alone, "tap-copies").is_none(), "{what}: {}", at(&alone, "findings"));
+            assert_eq!(number(&alone, "rates.directions.0.frames"), frames, "{what}");
+            // A TAP would have copied the packets of an SA, too.
+            sent.extend((1..=4).map(|n| (u64::from(n) * 4 * MS, cbc(&mut noise, 7, n, 100, true))));
+            let beside = report("few-beside", sent);
+            assert!(finding(&beside, "tap-copies").is_none(), "{what}: {}", at(&beside, "findings"));
+        }
+    }
+}
+
+/// Few packets that a TAP copies: each is there just twice, or they bear sequence numbers.
+#[test]
+fn few_packets_may_have_copies() {
+    let mut noise = Noise(31);
+    let users: Vec<_> = (0..8_u64).map(|n| build::udp(R1, R2, (53, 53), n as u16, &noise.bytes(70))).collect();
+    let twice =
+        users.iter().zip(0..).flat_map(|(frame, n)| [0, 9 * US].map(|later| (n * 40 * MS + later, frame.clone())));
+    let twice = report("few-twice", twice.collect());
+    assert_eq!(number(finding(&twice, "tap-copies").expect("it is said"), "count"), 8);
+    for packets in [1_u64, 2, 5] {
+        let numbered = (1..=packets).flat_map(|n| {
+            let frame = cbc(&mut noise, 7, n as u32, 100, true);
+            [0, 9 * US, 30 * US].map(|later| (n * 40 * MS + later, frame.clone()))
+        });
+        let report = self::report("few-numbered", numbered.collect());
+        assert_eq!(number(finding(&report, "tap-copies").expect("it is said"), "count"), 2 * packets);
+        assert!(finding(&report, "sequence-duplicate").is_none());
+    }
+}
+
 /// Packets of one identification that a generator numbers at their end.
 #[test]
 fn packets_that_differ_behind_their_beginning_are_no_copies() {

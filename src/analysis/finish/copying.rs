@@ -53,9 +53,11 @@ fn are_of_a_tap(state: &StreamState, frames: u64) -> bool {
         let copies = direction.copies.frames;
         copies > 0 && copies.saturating_mul(10) >= direction.sums.frames.saturating_mul(9)
     };
-    // The same packets again and again are pairs of a TAP only where it makes pairs of all.
-    if state.copies.pattern.recurs() && (numbered >= FEW_NUMBERED && copied == 0 || !state.rates.iter().any(is_doubled))
-    {
+    // The same packets again and again, and few packets without numbers, are a TAP's only where it makes pairs of all.
+    let pattern = &state.copies.pattern;
+    let is_short = pattern.is_short() && copied == 0;
+    let are_pairs = state.rates.iter().any(is_doubled) && (!is_short || pattern.has_only_pairs());
+    if (pattern.recurs() || is_short) && (numbered >= FEW_NUMBERED && copied == 0 || !are_pairs) {
         return false;
     }
     copied > 0

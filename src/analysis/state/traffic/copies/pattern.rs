@@ -10,6 +10,8 @@ use crate::model::all_bits;
 const KEPT: usize = 64;
 /// As many copies as that for each content, and the contents come again and again.
 const OFTEN: u64 = 4;
+/// Fewer clusters than this may be the first packets of a generator that sends the same ones again.
+const ENOUGH: u64 = 20;
 
 /// How many frames have which place in clusters of equal ones, and how many contents they have.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -89,6 +91,18 @@ impl Pattern {
     pub(crate) fn recurs(&self) -> bool {
         let [second, ..] = self.places;
         second > self.distinct().saturating_mul(OFTEN)
+    }
+
+    /// Whether there are too few clusters to tell whether the same packets come again.
+    pub(crate) const fn is_short(&self) -> bool {
+        let [second, ..] = self.places;
+        second < ENOUGH
+    }
+
+    /// Whether each cluster is a pair of a packet of its own.
+    pub(crate) fn has_only_pairs(&self) -> bool {
+        let [second, third, ..] = self.places;
+        third == 0 && second == self.distinct()
     }
 
     /// Whether clusters can be those of a TAP: they do not go on, and where the same packets come again and again, each is there twice, and
