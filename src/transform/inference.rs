@@ -71,7 +71,8 @@ const WRONG_IV: i32 = -12;
 /// What a CBC or an implicit IV loses where IVs count: unpredictable octets count with a chance of 2^-40 at most.
 const COUNTING_IV: i32 = -40;
 
-/// Lengths that might have disagreed, and did not, from which on a counter in the place of the IV does not say that a counter mode is in use.
+/// Lengths that might have disagreed, and did not, from which on a counter in the place of the IV does not say that a counter mode is in use, and
+/// bits from which on they exclude ESP-NULL where packets share the octets of an IV.
 const CONTRADICTING: i32 = 10;
 
 /// All families of the catalogue, made once for many SAs.
@@ -156,7 +157,8 @@ impl Catalogue {
         let within =
             |margin: i32| fits.iter().filter(move |(evidence, fit)| fit.common > RARE && *evidence > best - margin);
         // What fits only ciphers that are hardly ever met fits no cipher.
-        let decided = first.common > RARE && within(MARGIN).all(|(_, fit)| same(fit));
+        let is_cipher = first.common > RARE && excludes_null(first, iv, grain, chances);
+        let decided = is_cipher && within(MARGIN).all(|(_, fit)| same(fit));
         let mut icvs: Vec<u32> = within(MARGIN).filter(|(_, fit)| same(fit)).map(|(_, fit)| fit.family.icv).collect();
         icvs.push(family.icv);
         icvs.sort_unstable();
@@ -315,6 +317,12 @@ pub fn is_unlike(esp: &Esp, iv: IvPattern) -> bool {
     iv_cost(esp, iv, WIDEST) < 0
 }
 
+/// Whether a family is told from ESP-NULL: packets that share their first octets may lie there in clear, with lengths that agree by chance.
+fn excludes_null(fit: &Fit, iv: IvPattern, grain: u32, chances: i32) -> bool {
+    let halvings = i32::try_from((grain / NARROWEST).ilog2()).unwrap_or(0);
+    iv != IvPattern::Repeated || iv_bits(fit, iv, grain) == 0 && halvings * chances >= CONTRADICTING
+}
+
 /// Bits that an IV pattern costs a family, where all lengths agree modulo the grain.
 fn iv_bits(fit: &Fit, iv: IvPattern, grain: u32) -> i32 {
     fit.members.iter().map(|(_, esp)| iv_cost(esp, iv, grain)).max().unwrap_or(0)
@@ -327,6 +335,8 @@ fn iv_cost(esp: &Esp, iv: IvPattern, grain: u32) -> i32 {
         (IvPattern::SequenceXor | IvPattern::Counter, Mode::Cbc | Mode::ImplicitIv | Mode::Stream) => COUNTING_IV,
         (IvPattern::Random | IvPattern::Repeated, Mode::Ctr | Mode::Aead) => WRONG_IV,
         (IvPattern::Repeated, Mode::ImplicitIv | Mode::Stream) => WRONG_IV,
+        // All of the IV is the same, and not the first half of one that counts.
+        (IvPattern::Repeated, Mode::Cbc) if esp.cipher.iv <= 8 => WRONG_IV,
         _ => 0,
     }
 }

@@ -76,14 +76,14 @@ impl IvPattern {
         if random == own.len() - 1 { Self::Random } else { Self::Unclear }
     }
 
-    /// Whether the first octets of every packet are those of an IPv4 packet or of GRE around IP: what ESP carries stands there in
+    /// Whether the first octets of every packet are those of an IPv4 packet or of GRE around IP or Ethernet: what ESP carries stands there in
     /// clear.
     #[must_use]
     pub fn is_clear(samples: &[IvSample]) -> bool {
         /// IPv4 without options.
         const IPV4: u64 = 0x45;
-        /// GRE without options (RFC 2784), with the protocol type of IPv4 or IPv6.
-        const GRE: [u64; 2] = [0x0800, 0x86dd];
+        /// GRE without options (RFC 2784), with the protocol type of IPv4, IPv6 or Ethernet.
+        const GRE: [u64; 3] = [0x0800, 0x86dd, 0x6558];
         let clear = |sample: &IvSample| sample.octets >> 56 == IPV4 || GRE.contains(&(sample.octets >> 32));
         !samples.is_empty() && samples.iter().all(clear)
     }

@@ -31,3 +31,4 @@ mod seeds;
 mod situations;
 mod tunnels;
 mod unarranged;
+mod unread;

@@ -382,6 +382,7 @@ fn behaves(candidate: &Candidate, back: Option<&Candidate>) -> bool {
         IvPattern::of(&samples) == IvPattern::Repeated
             && !IvPattern::is_clear(&samples)
             && !IvPattern::is_clear_udp(&samples, |length| has_length(suspect, length))
+            && !suspect.state.evidence.is_of_a_protocol()
     });
     let constant = both().any(|(_, suspect)| has_a_constant(&suspect.state, |length| has_length(suspect, length)));
     // An SPI is its receiver's choice: one word both ways is an identifier of another protocol. ESP counts from 1.

@@ -140,7 +140,10 @@ fn inferred(
     };
     // Packets that were read without keys were not encrypted.
     let read = sa.state.tunnel.saturating_add(sa.state.transport);
-    if is_clear || sa.state.keyed.is_none() && is_more_than_stray(read, sa.state.opaque) {
+    if is_clear
+        || sa.state.evidence.is_of_a_protocol()
+        || sa.state.keyed.is_none() && is_more_than_stray(read, sa.state.opaque)
+    {
         return None;
     }
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();

@@ -70,4 +70,5 @@ pub(super) fn has_a_constant(state: &SaState, is_length: impl Fn(u32) -> bool) -
         && !matches!(IvPattern::of(&samples), IvPattern::Counter | IvPattern::SequenceXor)
         && !IvPattern::is_clear(&samples)
         && !IvPattern::is_clear_udp(&samples, is_length)
+        && !state.evidence.is_of_a_protocol()
 }

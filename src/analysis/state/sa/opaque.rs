@@ -51,6 +51,16 @@ struct Seen {
     differs: bool,
 }
 
+/// Of one packet: the sequence number, the octets behind the ESP header, and the next headers where it was captured to its end.
+type Sample = (u32, u64, Option<u64>);
+
+impl Seen {
+    fn sample(&self, at: usize) -> Option<Sample> {
+        let next_headers = self.next_headers.get(at).filter(|_| self.ends >> at & 1 == 1);
+        Some((*self.sequences.get(at)?, *self.octets.get(at)?, next_headers.copied()))
+    }
+}
+
 impl OpaqueEvidence {
     /// How many more packets add something to the IVs.
     pub(crate) fn wanted(&self) -> u8 {
@@ -71,8 +81,8 @@ impl OpaqueEvidence {
         let seen = self.seen.get_or_insert_default();
         let at = usize::from(seen.count);
         // A copy shows nothing new.
-        let mut known = seen.sequences.iter().zip(&seen.octets).take(at);
-        if known.any(|own| own == (&sequence, &octets)) {
+        let own = (sequence, octets, next_headers);
+        if (0..at).any(|at| seen.sample(at) == Some(own)) {
             return;
         }
         if let (Some(own), Some(number)) = (seen.octets.get_mut(at), seen.sequences.get_mut(at)) {
@@ -107,11 +117,21 @@ impl OpaqueEvidence {
         }
     }
 
-    /// The IVs, in capture order.
+    /// The first packets, in capture order.
+    fn samples(&self) -> impl Iterator<Item = Sample> {
+        self.seen.iter().flat_map(|seen| (0..usize::from(seen.count)).filter_map(|at| seen.sample(at)))
+    }
+
+    /// The IVs, in capture order, each of a packet once.
     pub(crate) fn ivs(&self) -> Vec<IvSample> {
-        let Some(seen) = &self.seen else { return Vec::new() };
-        let samples = seen.sequences.iter().zip(&seen.octets).take(usize::from(seen.count));
-        samples.map(|(&sequence, &octets)| IvSample { sequence, octets }).collect()
+        let mut ivs = Vec::new();
+        for (sequence, octets, _) in self.samples() {
+            let own = IvSample { sequence, octets };
+            if !ivs.contains(&own) {
+                ivs.push(own);
+            }
+        }
+        ivs
     }
 
     /// Whether the packets with one number that both hold are the same ones. `None` where there are none, or where the octets may be a
@@ -145,17 +165,47 @@ impl OpaqueEvidence {
         self.seen.as_ref().is_some_and(|seen| seen.differs)
     }
 
+    /// Whether the first packets lie there in clear: they have one next header in front of an ICV, of a protocol that their first octets are
+    /// those of. So ESP-NULL is known in transport mode around protocols without a checksum.
+    pub(crate) fn is_of_a_protocol(&self) -> bool {
+        let samples = self.ivs();
+        let headers = |icv: &u8| self.next_headers_before(u32::from(*icv)).filter(|all| all.len() >= FEWEST);
+        let is_clear = |all: Vec<u8>| {
+            let first = all.first().copied().unwrap_or_default();
+            all.iter().all(|own| *own == first) && samples.iter().all(|sample| begins_as(first, sample.octets))
+        };
+        ICVS.iter().filter_map(headers).any(is_clear)
+    }
+
     /// Whether the first packets have nearly as many next headers as there are packets, if they end with an ICV of this length: that is
     /// ciphertext. `None` where too few packets were captured to their end, or no such length is known.
     pub(crate) fn is_next_header_random(&self, icv_bytes: u32) -> Option<bool> {
-        let seen = self.seen.as_ref()?;
-        let place = ICVS.iter().position(|icv| u32::from(*icv) == icv_bytes)?;
-        let whole = seen.next_headers.iter().enumerate().filter(|(at, _)| seen.ends >> at & 1 == 1);
-        let mut all: Vec<u8> = whole.filter_map(|(_, word)| word.to_be_bytes().get(place).copied()).collect();
+        let mut all = self.next_headers_before(icv_bytes)?;
         let count = all.len();
         all.sort_unstable();
         all.dedup();
         (count >= FEWEST).then_some(all.len() >= FEWEST)
+    }
+
+    /// The octets in front of an ICV of this length, of packets that were captured to their end; `None` for other lengths.
+    fn next_headers_before(&self, icv_bytes: u32) -> Option<Vec<u8>> {
+        let seen = self.seen.as_ref()?;
+        let place = ICVS.iter().position(|icv| u32::from(*icv) == icv_bytes)?;
+        let whole = seen.next_headers.iter().enumerate().filter(|(at, _)| seen.ends >> at & 1 == 1);
+        Some(whole.filter_map(|(_, word)| word.to_be_bytes().get(place).copied()).collect())
+    }
+}
+
+/// Whether eight octets are the first ones of a protocol that has no checksum to verify: RSVP (RFC 2205 section 3.1.1), EIGRP (RFC 7868
+/// section 6.1), EtherIP (RFC 3378 section 3), a session of L2TPv3 (RFC 3931 section 4.1.1).
+const fn begins_as(protocol: u8, octets: u64) -> bool {
+    let [first, second, third, fourth, ..] = octets.to_be_bytes();
+    match protocol {
+        46 => first >> 4 == 1 && matches!(second, 1..=20),
+        88 => first == 2 && matches!(second, 1..=11),
+        97 => matches!((first, second), (0x30, 0)),
+        115 => u32::from_be_bytes([first, second, third, fourth]) != 0,
+        _ => false,
     }
 }
 
