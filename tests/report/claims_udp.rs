@@ -601,3 +601,31 @@ fn numbers_that_come_twice_with_other_content_are_no_esp() {
     let datagrams = (0..240_u32).map(|n| (true, 4500, 4500, esp(&mut noise, 0x51c2_9a07, 1 + n / 2, 80)));
     no_esp(&report("natt-pairs", datagrams.collect::<Vec<_>>()), "pairs");
 }
+
+/// Behind port 4500, four zero octets are the marker of IKE (RFC 3948 section 2.2): whatever follows is no packet of an SA.
+#[test]
+fn what_begins_with_the_marker_of_ike_is_no_esp() {
+    let mut noise = Noise(41);
+    let payloads: [(&str, Payload<'_>); 5] = [
+        ("counter", &|n| [&[0; 4][..], &(n + 1).to_be_bytes(), &Noise(n.into()).bytes(60)].concat()),
+        ("random", &|n| [&[0; 4][..], &Noise(n.into()).bytes(80)].concat()),
+        ("constant", &|_| [[0; 4], [1, 2, 3, 4]].concat().repeat(8)),
+        ("zeros", &|_| vec![0; 64]),
+        ("version 3", &|n| {
+            let head = [&[0; 4][..], &[7; 8], &n.to_be_bytes(), &[9; 4], &[46, 0x30, 37, 8, 0, 0, 0, 1, 0, 0, 0, 76]];
+            [&head.concat()[..], &Noise(n.into()).bytes(48)].concat()
+        }),
+    ];
+    for (name, make) in payloads {
+        let alone = (0..40).map(|n| (n % 2 == 0, 4500, 4500, make(n)));
+        no_esp(&report("marked", alone), name);
+        // Beside ESP, also if there is more of it.
+        for (packets, marked) in [(60, 20), (60, 240)] {
+            let esp = (1..=packets).map(|n| (true, 4500, 4500, esp(&mut noise, 0xc0de_0001, n, 88)));
+            let mixed = esp.chain((0..marked).map(|n| (n % 2 == 0, 4500, 4500, make(n))));
+            let report = report("marked-beside", mixed.collect::<Vec<_>>());
+            assert_eq!(sas(&report), [(0xc0de_0001, packets.into())], "{name}: {marked} beside {packets}");
+            assert!(items(&report, "findings").iter().all(|finding| text(finding, "code") != "spi-zero"), "{name}");
+        }
+    }
+}

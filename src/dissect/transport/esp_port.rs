@@ -94,9 +94,9 @@ pub(in crate::dissect) fn kind(bytes: &[u8], wire: usize, fragmented: bool) -> K
     }
     let Some((word, rest)) = bytes.split_first_chunk::<MARKER_BYTES>() else { return Kind::Unclear };
     if *word == MARKER {
-        // An SPI of zero looks like the marker; what follows tells the two apart.
+        // No SPI is zero here: a receiver takes all of it for IKE.
         let is_ike = wire >= MARKER_BYTES && fits(rest, wire - MARKER_BYTES, fragmented);
-        return if is_ike { Kind::Ike(MARKER_BYTES) } else { Kind::Esp };
+        return if is_ike { Kind::Ike(MARKER_BYTES) } else { Kind::Foreign };
     }
     if u32::from_be_bytes(*word) == Wesp::UDP_IDENTIFIER
         && wesp_fits(rest, wire.saturating_sub(MARKER_BYTES), fragmented)
