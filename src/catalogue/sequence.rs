@@ -92,14 +92,15 @@ pub(super) const RESTART: Entry = Entry {
 pub(super) const INTERLEAVED: Entry = Entry {
     code: "sequence-interleaved",
     severity: Severity::Warning,
-    severity_note: "",
+    severity_note: "a note where only MAC addresses tell senders apart",
     title: "Several sequence counters on one SPI",
-    meaning: "The packets of an SA alternate between two or more counts, each of which goes on where it had stopped: likely several senders \
+    meaning: "The packets of an SA bear numbers of two or more counts, or one number is that of different packets: likely several senders \
               use the same SA. Then a receiver with anti-replay drops the packets of the lower count. The numbers do not tell what was lost, so no loss \
               is given.",
     causes: &[
         "Two gateways of a cluster, or an old and a new one, are active at the same time with the same keys and SPI.",
         "Two peers behind one NAT address have the same SPI to the same receiver, and the capture does not tell them apart.",
+        "The same addresses and SPIs are used in several VLANs or routing tables (VRFs), which the capture shows together.",
         "Several processes or hardware queues of one gateway number the packets of an SA each on their own.",
         "Captures of taps whose clocks differ by seconds were merged into one file: the counts are then parts of one. `capinfos` and the \
          interfaces of a pcapng tell.",

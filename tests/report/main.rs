@@ -28,6 +28,7 @@ mod random;
 mod sa_bins;
 mod schema;
 mod seeds;
+mod senders;
 mod situations;
 mod tunnels;
 mod unarranged;

@@ -7,12 +7,16 @@
 use std::collections::BTreeMap;
 
 use super::tap::SaView;
+use crate::analysis::StreamState;
 use crate::analysis::state::base::interval::IntervalSet;
 use crate::analysis::state::base::seen::Seen;
+use crate::analysis::state::base::tables::DirectionKey;
 use crate::model::{Address, Protocol, SaKey, Spi};
 
 /// Fewer packets show no habit.
 const FEWEST: u64 = 16;
+/// So many numbers that a pair skips and others have, each once, are no chance.
+const FILLED: u64 = 4;
 /// Pairs with one SPI that lose more than they show are one SA of several senders, from this number on.
 const SEVERAL: usize = 4;
 /// Loss of a group is counted where at most one number in eight is missing: with more, a receiver may be unknown.
@@ -36,14 +40,14 @@ pub(crate) struct GroupNumbers {
 }
 
 /// Finds groups, and takes the figures from their pairs that the common counter makes wrong.
-pub(super) fn take(sas: &mut [SaView<'_>]) -> Vec<GroupSa> {
+pub(super) fn take(sas: &mut [SaView<'_>], stream: &StreamState) -> Vec<GroupSa> {
     let mut by_spi: BTreeMap<(Protocol, Spi), Vec<usize>> = BTreeMap::new();
     for (at, sa) in sas.iter().enumerate().filter(|(_, sa)| sa.sequence.is_some()) {
         by_spi.entry((sa.key.protocol, sa.key.spi)).or_default().push(at);
     }
     let mut groups = Vec::new();
     for places in by_spi.into_values().filter(|places| places.len() > 1) {
-        for (members, counted) in senders(sas, &places) {
+        for (members, counted) in senders(sas, &places, stream) {
             let Some(key) = members.first().and_then(|&at| sas.get(at)).map(|sa| sa.key) else { continue };
             let mut seen = Seen::default();
             for &at in &members {
@@ -57,14 +61,17 @@ pub(super) fn take(sas: &mut [SaView<'_>]) -> Vec<GroupSa> {
     groups
 }
 
-/// The pairs of one SPI that are numbered together, with what they lost: all of them, those that travel one way, those of one source or to one
-/// destination. What is left and loses as much as members do has senders that this tap does not tell apart.
-fn senders(sas: &[SaView<'_>], places: &[usize]) -> Vec<(Vec<usize>, Option<GroupNumbers>)> {
+/// The pairs of one SPI that are numbered together, with what they lost: all of them, those that travel one way, those from one MAC address, those
+/// of one source or to one destination. What is left and loses as much as members do has senders that this tap does not tell apart.
+fn senders(sas: &[SaView<'_>], places: &[usize], stream: &StreamState) -> Vec<(Vec<usize>, Option<GroupNumbers>)> {
     type Part = (u64, Option<Address>);
-    let parts: [&dyn Fn(&SaView<'_>) -> Part; 4] =
-        [&|_| (0, None), &|sa| (sa.state.directions.first(), None), &|sa| (0, Some(sa.key.src)), &|sa| {
-            (0, Some(sa.key.dst))
-        }];
+    let parts: [&dyn Fn(&SaView<'_>) -> Part; 5] = [
+        &|_| (0, None),
+        &|sa| (sa.state.directions.first(), None),
+        &|sa| (sender_bits(stream, sa.state.directions.first()), None),
+        &|sa| (0, Some(sa.key.src)),
+        &|sa| (0, Some(sa.key.dst)),
+    ];
     let (mut left, mut found) = (places.to_vec(), Vec::new());
     for part in parts {
         let mut apart: BTreeMap<Part, Vec<usize>> = BTreeMap::new();
@@ -87,6 +94,18 @@ fn senders(sas: &[SaView<'_>], places: &[usize]) -> Vec<(Vec<usize>, Option<Grou
         found.push((left, None));
     }
     found
+}
+
+/// All of the first 64 directions of the tap that have a sender in common with these, a bit each: those of no MAC addresses have none.
+fn sender_bits(stream: &StreamState, directions: u64) -> u64 {
+    let sender = |bit: u32| match stream.tables.directions.get(bit) {
+        Some(DirectionKey::Mac(src, _)) => Some(*src),
+        _ => None,
+    };
+    let is_of = |bit: &u32| directions >> bit & 1 == 1;
+    let known: Vec<_> = (0..u64::BITS).filter(is_of).filter_map(sender).collect();
+    let same = |bit: &u32| is_of(bit) || sender(*bit).is_some_and(|sender| known.contains(&sender));
+    (0..u64::BITS).filter(same).fold(0, |bits, bit| bits | 1 << bit)
 }
 
 fn lost(sa: &SaView<'_>) -> u64 {
@@ -123,9 +142,8 @@ fn together(sas: &[SaView<'_>], members: &[usize]) -> Option<GroupNumbers> {
     // One end moves for a while: its numbers fill what the other addresses skip, and one address stays.
     let (again, filled) = (numbers - distinct, apart.saturating_sub(lost));
     let fills = filled >= FEWEST && again.saturating_mul(MISSING) <= filled && have_a_common_end(sas, members);
-    let is_one = frames >= FEWEST
-        && again.saturating_mul(50) <= numbers
-        && is_whole
-        && (apart.saturating_mul(4) >= numbers || fills);
-    is_one.then_some(GroupNumbers { lost, numbers: first.abs_diff(last) })
+    let fits = again == 0 && filled >= FILLED && (lost == 0 || frames < FEWEST);
+    let counts = frames >= FEWEST && again.saturating_mul(50) <= numbers;
+    let is_one = fits || counts && (apart.saturating_mul(4) >= numbers || fills);
+    (is_one && is_whole).then_some(GroupNumbers { lost, numbers: first.abs_diff(last) })
 }

@@ -15,6 +15,7 @@ pub(crate) mod findings;
 mod group;
 mod hidden;
 mod rows;
+mod several;
 mod tap;
 mod tcp;
 mod time;

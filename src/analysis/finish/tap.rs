@@ -8,6 +8,7 @@ use super::clock::Clock;
 use super::copying::is_copying;
 use super::group::{self, GroupSa};
 use super::hidden::{Hidden, Loose};
+use super::several::{self, Several};
 use super::tcp;
 use super::twice::Twice;
 use super::udp::{self, Found};
@@ -100,8 +101,8 @@ pub(crate) struct SaView<'a> {
     pub(crate) inferred: Option<Inferred>,
     /// Whether it shares its counter with other pairs of addresses: its own numbers tell nothing.
     pub(crate) grouped: bool,
-    /// The first number of each counter, where its packets alternate between several: then it has no figures of numbers.
-    pub(crate) counters: Vec<u32>,
+    /// What shows several counters, where there are: then it has no figures of numbers.
+    pub(crate) several: Option<Several>,
 }
 
 impl<'a> Tap<'a> {
@@ -130,7 +131,8 @@ impl<'a> Tap<'a> {
         fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
-        let groups = group::take(&mut sas);
+        let groups = group::take(&mut sas, stream);
+        several::take(&mut sas, stream, copying);
         tcp::take(&mut sas, &stream.notices);
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();
@@ -342,9 +344,8 @@ impl<'a> SaView<'a> {
     ) -> Self {
         let copies = if copying { state.copies.get().frames } else { 0 };
         let mut sequence = if key.protocol == Protocol::IpComp { None } else { state.sequence.finish(copies) };
-        let falls = sequence.as_ref().is_some_and(|own| own.late > 0 || own.outliers > 0 || !own.restarts().is_empty());
-        let counters = if falls { state.sequence.counters() } else { Vec::new() };
-        if !counters.is_empty() {
+        let several = sequence.as_ref().and_then(|own| Several::of(state, own));
+        if several.is_some() {
             sequence = None;
         }
         let told = sequence.as_ref().filter(|own| own.lost > 0 || own.late > 0 || own.duplicate > 0);
@@ -362,7 +363,7 @@ impl<'a> SaView<'a> {
             flow: None,
             inferred: None,
             grouped: false,
-            counters,
+            several,
         }
     }
 

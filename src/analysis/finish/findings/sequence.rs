@@ -1,16 +1,21 @@
 //! Losses, duplicates, lateness, restarts and wraps of sequence numbers.
 
 mod causes;
+mod interleaved;
 mod unwatched;
 
 use std::fmt;
 
-use self::causes::{AT_TWO_PLACES, CUT, IN_BOTH, IN_TURNS, NOT_IN_TCP, SENT_AGAIN, SET_AHEAD, UNPROVED, UNWATCHED};
+use self::causes::{
+    AT_TWO_PLACES, CUT, IN_BOTH, IN_TURNS, NOT_IN_TCP, ON_INTERFACES, SENT_AGAIN, SET_AHEAD, UNPROVED, UNWATCHED,
+};
+use self::interleaved::interleaved;
 use self::unwatched::{HoleSpan, Unwatched};
 use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
 use crate::analysis::finish::rows::sas::encapsulation;
+use crate::analysis::finish::several::is_at_two_places;
 use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP, RESTART_FALL};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
@@ -49,7 +54,7 @@ impl fmt::Display for Who<'_> {
 pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>, settings: &Settings, captures: &[Capture]) {
     let holes = HoleSpan::of(findings, tap);
     for sa in &tap.sas {
-        findings.extend((!sa.counters.is_empty()).then(|| alternating(tap, sa)));
+        findings.extend(sa.several.as_ref().map(|several| interleaved(tap, sa, several)));
         let Some(figures) = &sa.sequence else { continue };
         let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
         let numbered = sa.state.sequence.numbered();
@@ -132,9 +137,11 @@ impl Numbered<'_> {
         );
         let in_both = figures.duplicate <= in_overlaps(tap);
         if !tap.copying && !in_both && sa.state.copies.get().frames > 0 {
+            let whose = ": duplicated in the network or by the TAP, the capture does not show which";
             evidence.push_str(&format!(
-                " {} followed the same packet within 10 ms: duplicated in the network or by the TAP, the capture does not show which.",
-                sa.state.copies.get().frames
+                " {} followed the same packet within 10 ms{}.",
+                sa.state.copies.get().frames,
+                if self.is_copied_elsewhere() { "" } else { whose }
             ));
         }
         if in_both {
@@ -148,11 +155,9 @@ impl Numbered<'_> {
         let repeated =
             history.and_then(|own| filter::of_behind(tap, sa, &own.again, own.last_again.as_ref(), FIRST_LISTED));
         let again_total = history.filter(|history| history.is_whole_again).map(|history| history.again.len() as u64);
-        let at_two_places = self.is_at_two_places();
-        if at_two_places {
-            evidence.push_str(AT_TWO_PLACES);
-        }
-        let is_told = in_both || at_two_places || self.in_turns || self.in_tcp || self.is_unproved(None);
+        let twice_shown = self.twice_shown();
+        evidence.push_str(twice_shown.unwrap_or_default());
+        let is_told = in_both || twice_shown.is_some() || self.in_turns || self.in_tcp || self.is_unproved(None);
         let severity = if figures.duplicate == 1 || is_told { Severity::Note } else { Severity::Warning };
         evidence.push_str(self.order(None));
         let draft = Draft::new("sequence-duplicate", evidence);
@@ -181,16 +186,28 @@ impl Numbered<'_> {
         }
     }
 
-    /// Whether the TAP may show packets twice on their way, as before a router and behind it, in another tunnel there: nearly all numbers came again,
-    /// and two directions of the SA have room for all of its packets.
-    fn is_at_two_places(&self) -> bool {
-        /// Nine in ten, for a mirror may lose some.
-        const MOST: (u64, u64) = (9, 10);
-        let most = |part: u64| part.saturating_mul(MOST.1) >= self.distinct.saturating_mul(MOST.0);
-        let own = self.sa.state.directions.first();
-        let has_room =
-            |(id, direction): &(u32, &Direction)| *id < u64::BITS && own >> *id & 1 == 1 && most(direction.sums.frames);
-        most(self.figures.duplicate) && self.tap.stream.rates.iter().filter(has_room).count() > 1
+    /// Whether the tap shows its packets at two places, or on two interfaces; in words.
+    fn twice_shown(&self) -> Option<&'static str> {
+        let Self { tap, sa, figures, frames, distinct, .. } = self;
+        let interfaces = tap.interfaces_of(sa.state.directions.first()).count_ones();
+        if is_at_two_places(figures, *frames, sa.state, tap.stream) || self.is_copied_elsewhere() {
+            Some(AT_TWO_PLACES)
+        } else {
+            let all_twice = figures.duplicate.saturating_mul(10) >= distinct.saturating_mul(9);
+            (interfaces > 1 && all_twice).then_some(ON_INTERFACES)
+        }
+    }
+
+    /// Whether nearly all packets that came again did so as copies, in directions that show nothing else.
+    fn is_copied_elsewhere(&self) -> bool {
+        let most = |part: u64, all: u64| part.saturating_mul(10) >= all.saturating_mul(9);
+        let Self { tap, sa, figures, .. } = self;
+        let (copies, own) = (sa.state.copies.get().frames, sa.state.directions.first());
+        let is_own = |(id, _): &(u32, &Direction)| *id < u64::BITS && own >> *id & 1 == 1;
+        let only_copies = |(_, direction): &(u32, &Direction)| most(direction.copies.frames, direction.sums.frames);
+        let apart = tap.stream.rates.iter().filter(is_own).filter(only_copies);
+        let apart: u64 = apart.map(|(_, direction)| direction.copies.frames).sum();
+        copies > 0 && most(copies, figures.duplicate) && most(apart, copies)
     }
 
     /// Whether a file may show the packets of this SA that the one before it shows; of a restart, whether it is the first frame there.
@@ -323,22 +340,6 @@ impl Numbered<'_> {
         let filter = edges(tap, sa, figures.wrap_edges());
         draft.occurring(crossed, Some(figures.wraps)).filter(filter).done()
     }
-}
-
-/// Numbers of several counters.
-fn alternating(tap: &Tap<'_>, sa: &SaView<'_>) -> Finding {
-    let begins: Vec<String> = sa.counters.iter().map(u32::to_string).collect();
-    let evidence = format!(
-        "{} {} from {} to {}: the numbers alternate between {} counts, first seen at {}; each goes on where it had stopped. \
-         Loss, duplicates and order are not determined.",
-        sa.key.protocol.title(),
-        sa.key.spi,
-        sa.key.src,
-        sa.key.dst,
-        begins.len(),
-        begins.join(", ")
-    );
-    Draft::new("sequence-interleaved", evidence).about(tap, sa).count(begins.len() as u64).done()
 }
 
 /// A filter for frames at edges of runs.

@@ -134,6 +134,15 @@ impl OpaqueEvidence {
         ivs
     }
 
+    /// The first number that different packets bear.
+    pub(crate) fn number_of_several(&self) -> Option<u32> {
+        let differ = |one: Sample, other: Sample| {
+            one.1 != other.1 || one.2.zip(other.2).is_some_and(|(one, other)| one != other)
+        };
+        let of_several = |own: &Sample| self.samples().any(|other| own.0 == other.0 && differ(*own, other));
+        self.samples().find(of_several).map(|own| own.0)
+    }
+
     /// Whether the packets with one number that both hold are the same ones. `None` where there are none, or where the octets may be a
     /// counter, which is the same in other packets too.
     pub(crate) fn is_of_same_packets(&self, other: &Self) -> Option<bool> {

@@ -28,6 +28,9 @@ pub(super) const UNPROVED: &str = " A file holds numbers of the one before it ag
 /// Of an SA in several directions.
 pub(super) const AT_TWO_PLACES: &str = " It was seen between several pairs of MAC addresses: the TAP may show the same packets at two places of their way.";
 
+/// Of an SA on several interfaces, of which nearly all numbers came again.
+pub(super) const ON_INTERFACES: &str = " It was captured on several interfaces: each of them may show every packet.";
+
 /// Of frames of several interfaces in turns.
 pub(super) const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
                         came twice and where the count began anew is not known before the file is sorted (`reordercap IN OUT`).";
