@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod ah;
 mod arithmetic;
 mod claims;
 mod claims_cases;

@@ -35,10 +35,9 @@ pub(crate) fn add(findings: &mut Vec<Finding>, tap: &Tap<'_>) {
         );
     }
     for sa in &tap.sas {
-        let tail = sa.state.ah_tail.get();
-        if tail.is_padding() && tail.zero < tail.frames {
+        if let Some(tail) = sa.state.ah_padding().filter(|tail| tail.zero < tail.frames) {
             let evidence = format!(
-                "{} of {} have an AH whose last four bytes are padding and not zero; they repeat from packet to packet, so they are stale memory, not ICV.",
+                "{} of {} have an AH whose last four bytes are padding and not zero: stale memory, not ICV.",
                 plural(tail.frames.saturating_sub(tail.zero), "frame"),
                 sa.state.seen.count
             );

@@ -80,8 +80,7 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
                 longer_than_needed: trailers.longer_than_needed,
             });
         }
-        let tail = sa.state.ah_tail.get();
-        if tail.is_padding() {
+        if let Some(tail) = sa.state.ah_padding() {
             report.padding.ah.push(AhPadding {
                 tap: tap.name.clone(),
                 sa: sa.name.clone(),

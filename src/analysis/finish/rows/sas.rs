@@ -150,7 +150,7 @@ pub(crate) fn icv_bytes(sa: &SaView<'_>) -> Option<u32> {
     }
     let (&header, _) = sa.state.ah_lengths.iter().max_by_key(|(_, count)| **count)?;
     let field = header.checked_sub(AH_FIXED)?;
-    Some(if sa.state.ah_tail.get().is_padding() { field.saturating_sub(4) } else { field })
+    Some(if sa.state.ah_padding().is_some() { field.saturating_sub(4) } else { field })
 }
 
 fn transform(sa: &SaView<'_>) -> TransformReport {

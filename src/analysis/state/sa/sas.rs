@@ -131,14 +131,26 @@ impl AhTail {
         self.last = last.or(self.last);
     }
 
-    /// Whether the four octets are padding: at least half of the neighbours are equal, or all are zero.
-    /// A 32-bit part of a MAC repeats with a chance of 2^-32.
-    pub(crate) fn is_padding(&self) -> bool {
-        self.frames > 0 && (self.zero == self.frames || self.equal_neighbours * 2 >= self.frames && self.frames > 1)
+    /// Whether the four octets are padding: several are zero, or equal to those of the neighbour, or all are zero.
+    /// A 32-bit part of a MAC is so with a chance of 2^-32.
+    fn is_padding(&self) -> bool {
+        /// Fewer are chance, and one frame in so many.
+        const LEAST: u64 = 2;
+        const RARE: u64 = 1 << 16;
+        let often = |frames: u64| frames >= LEAST && frames.saturating_mul(RARE) >= self.frames;
+        self.frames > 0 && (self.zero == self.frames || often(self.zero) || often(self.equal_neighbours))
     }
 }
 
 impl SaState {
+    /// The last octets of its AH ICV fields, where they are padding. No algorithm makes an ICV of 28 or 36 octets.
+    pub(crate) fn ah_padding(&self) -> Option<AhTail> {
+        const UNKNOWN: [u32; 2] = [12 + 28, 12 + 36];
+        let tail = self.ah_tail.get();
+        let is_unknown = tail.frames > 0 && self.ah_lengths.keys().all(|length| UNKNOWN.contains(length));
+        Some(tail).filter(|tail| tail.is_padding() || is_unknown)
+    }
+
     /// Takes in a frame; true if its sequence number was not seen before.
     #[inline]
     pub(crate) fn observe(&mut self, o: &Observation, sight: &SaSight, l1_bytes: u64) -> bool {
