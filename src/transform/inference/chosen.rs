@@ -27,12 +27,17 @@ pub fn are_chosen(sizes: &[(u32, u64)]) -> bool {
 
 /// Whether all lengths agree modulo more than the largest block: then the sizes are in steps, whatever the cipher's block is.
 fn are_in_wide_steps(sizes: &[(u32, u64)]) -> bool {
-    /// Twice the block of AES.
-    const WIDE: u32 = 32;
+    /// The block of AES.
+    const WIDEST: u32 = 16;
     /// Of fewer lengths that is chance.
     const LEAST: usize = 6;
-    sizes.len() >= LEAST
-        && sizes.iter().all(|(length, _)| sizes.first().is_some_and(|(first, _)| length.abs_diff(*first) % WIDE == 0))
+    let first = sizes.first().map_or(0, |(length, _)| *length);
+    let step = sizes.iter().fold(0, |step, (length, _)| common_divisor(step, length.abs_diff(first)));
+    sizes.len() >= LEAST && step > WIDEST
+}
+
+fn common_divisor(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// Whether sizes were walked through: in the order of their lengths, packets that come first are first, or last, each time; or most times,

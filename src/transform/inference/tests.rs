@@ -123,6 +123,11 @@ fn chosen_sizes_do_not_decide_the_block() {
     let iiv: Vec<u32> = (3..60).map(|n| 8 + 16 * n + 4 + 16).collect();
     let found = infer(&iiv, IvPattern::Random).expect("something fits");
     assert!(!found.decided && found.weak.is_none(), "{}", found.evidence);
+    // Steps of other sizes hide the block as well.
+    for step in [24, 32, 48, 80] {
+        let sizes = lengths("3des-sha1", [0, 1, 3, 4, 7, 12, 20].map(|n| 61 + step * n));
+        assert!(are_chosen(&sizes.into_iter().map(|length| (length, 1)).collect::<Vec<_>>()), "{step}");
+    }
     // Lengths of single packets are no choice.
     assert!(!are_chosen(&[(84, 3), (100, 40), (148, 3), (340, 1), (356, 90)]));
 }
