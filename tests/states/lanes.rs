@@ -336,6 +336,33 @@ fn frames_in_udp_and_others_of_one_association_merge() {
     }
 }
 
+/// A gateway's own capture: packets of a tunnel follow those of the SA they came out of, after and before some that have no SA.
+#[test]
+fn tunnels_that_come_out_of_an_association_merge() {
+    for seed in 1..=12 {
+        let mut stream = Stream::new(seed, 1, &[50 * US], &[92], 0);
+        let (src, dst) = ends(0);
+        for at in 0..1_200_u32 {
+            stream.time += 50 * US;
+            let payload = stream.noise.bytes(40 + at as usize % 5 * 20);
+            let shown = if seed % 2 == 0 {
+                Carrier::Ipip.frame((src, dst), 0, at, &payload)
+            } else {
+                let (_, packet) = inner(at, &payload);
+                ipv4(src, dst, 47, at as u16, &[&[0, 0, 8, 0][..], &packet].concat())
+            };
+            if (400..800).contains(&at) && stream.random.below(20) > 0 {
+                let sealed = stream.noise.bytes(shown.len());
+                let packet = Carrier::Ipv4.frame((src, dst), 0x1000, at - 399, &sealed);
+                stream.push(stream.time, packet);
+                stream.time += 5 * US;
+            }
+            stream.push(stream.time, shown);
+        }
+        check(&settings(), &format!("shown again, seed {seed}"), &stream.frames);
+    }
+}
+
 /// The limits of time are within a stretch that lanes count.
 #[test]
 fn lanes_count_what_lies_between_two_times() {
