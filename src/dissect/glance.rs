@@ -61,6 +61,15 @@ pub(crate) fn behind_esp(data: &[u8], form: Form) -> &[u8] {
     data.get((form.link_bytes() + form.outer_bytes()) as usize + ESP_BYTES..).unwrap_or_default()
 }
 
+/// Type of service (IPv6: traffic class) of a frame of this form.
+pub(crate) fn tos(data: &[u8], form: Form) -> u8 {
+    match data.get(form.link_bytes() as usize..) {
+        Some(&[first, second, ..]) if form.is_ipv6() => first << 4 | second >> 4,
+        Some(&[_, second, ..]) => second,
+        _ => 0,
+    }
+}
+
 /// The addresses of an IPv6 packet with this form's link header, source first.
 #[inline(always)]
 pub(crate) fn ipv6_ends(data: &[u8], form: Form) -> Option<&[u8; 32]> {

@@ -28,27 +28,38 @@ pub(super) fn worth(bytes: u64, jobs: usize) -> usize {
 
 /// Reads and observes a regular file on `threads` threads. Returns a reader that knows of the file what one reader would,
 /// and the state, whose parts may take `room` octets of memory together; `None` where the file cannot be divided or the parts do not fit
-/// together: then it must be read as one.
+/// together: then it must be read as one. `alone`: no other capture comes before the file.
 pub(super) fn analyse(
     source: &Source,
     threads: usize,
-    settings: &Settings,
-    room: u64,
+    (settings, room): (&Settings, u64),
+    alone: bool,
     progress: &dyn Progress,
 ) -> Option<(CaptureReader, StreamState)> {
     let mut parts = Part::split(source, threads)?.into_iter();
     let first = parts.next()?;
     let done = Done::default();
-    let room = room / threads.max(1) as u64;
+    let begin = || {
+        let mut observer = Observer::new(settings);
+        observer.limit_memory(room / threads.max(1) as u64);
+        observer
+    };
     let (read, digest): (Vec<(Part, StreamState)>, _) = thread::scope(|scope| {
         let done = &done;
         // A digest is of the octets in order, which the parts are not read in.
         let digest =
             progress.digest().map(|request| (request, scope.spawn(move || digest_of(source, request, progress))));
-        let workers: Vec<_> =
-            parts.map(|part| scope.spawn(move || observe(part, true, (settings, room), done, progress))).collect();
+        let workers: Vec<_> = parts
+            .map(|part| {
+                let mut observer = begin();
+                observer.continue_capture();
+                scope.spawn(move || observe(part, observer, done, progress))
+            })
+            .collect();
         // The first part's state is the one that grows, so it is this thread's.
-        let first = observe(first, false, (settings, room), done, progress);
+        let mut observer = begin();
+        observer.begins_stream(alone);
+        let first = observe(first, observer, done, progress);
         let rest = workers.into_iter().map(|worker| match worker.join() {
             Ok(read) => read,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -110,19 +121,8 @@ impl Done {
     }
 }
 
-fn observe(
-    mut part: Part,
-    continues: bool,
-    (settings, room): (&Settings, u64),
-    done: &Done,
-    progress: &dyn Progress,
-) -> (Part, StreamState) {
+fn observe(mut part: Part, mut observer: Observer, done: &Done, progress: &dyn Progress) -> (Part, StreamState) {
     let mut chunk = Chunk::new();
-    let mut observer = Observer::new(settings);
-    observer.limit_memory(room);
-    if continues {
-        observer.continue_capture();
-    }
     let reader = &mut part.reader;
     let mut consumed = 0;
     while !progress.interrupted() && reader.next_chunk(&mut chunk) {
@@ -194,7 +194,7 @@ mod tests {
         assert!(digest.is_some());
         for threads in [2, 3, 5] {
             let (read, mut state) =
-                analyse(&source, threads, &settings, u64::MAX, &super::super::Quiet).expect("it is divided");
+                analyse(&source, threads, (&settings, u64::MAX), false, &super::super::Quiet).expect("it is divided");
             state.settle();
             assert_eq!(state.difference(&whole), None, "{threads} threads");
             assert_eq!((read.info().frames, read.ended_whole()), (1_250, true));

@@ -207,6 +207,7 @@ impl Run<'_> {
     fn begin(&mut self, first: Timestamp) -> Observer {
         let mut observer = Observer::new(&self.settings_from(first));
         observer.limit_memory(self.room());
+        observer.begins_stream(self.alone);
         observer
     }
 
@@ -246,7 +247,7 @@ impl Run<'_> {
         let threads = bytes.filter(|_| !compressed).map_or(1, |bytes| super::parts::worth(bytes, self.jobs));
         let in_parts = match &self.resolved {
             Some(settings) if threads > 1 => {
-                super::parts::analyse(&input.source, threads, settings, self.room(), self.progress)
+                super::parts::analyse(&input.source, threads, (settings, self.room()), self.alone, self.progress)
             }
             _ => None,
         };
@@ -334,8 +335,7 @@ impl Run<'_> {
     }
 
     fn tell(&self, reader: &CaptureReader) {
-        let info = reader.info();
-        self.progress.update(&ProgressUpdate::of(info));
+        self.progress.update(&ProgressUpdate::of(reader.info()));
     }
 
     fn keep(&mut self, tap: Option<String>, state: StreamState, readers: &[&CaptureReader]) {

@@ -39,6 +39,11 @@ impl Observer {
         self.state.span.continues = true;
     }
 
+    /// Declares whether the stream begins with the span: if so, no frame is kept as a possible copy of an earlier span's.
+    pub fn begins_stream(&mut self, is_first: bool) {
+        self.state.copies.begins_stream(is_first);
+    }
+
     /// Declares that frames will come from several captures of one tap, interleaved.
     pub fn interleave_captures(&mut self) {
         self.interleaved = true;

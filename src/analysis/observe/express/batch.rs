@@ -150,7 +150,7 @@ impl Express {
     /// Counts frames as long as each is the next of its lane and like the one before it; how many.
     #[inline(never)]
     pub(in crate::analysis) fn step(&mut self, briefs: &[Brief<'_>], copies: &mut CopyWindow) -> usize {
-        if briefs.first().is_none_or(|brief| brief.pos.capture() != self.passage.capture) {
+        if self.in_head || briefs.first().is_none_or(|brief| brief.pos.capture() != self.passage.capture) {
             return 0;
         }
         // What of the passage changes stays in memory: registers are needed for the rest.

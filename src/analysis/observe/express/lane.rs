@@ -57,6 +57,8 @@ pub(super) struct LaneRest {
     pub(super) stack: u32,
     /// Frames whose IV is still wanted.
     pub(super) young: u8,
+    /// The place in the head of the window of copies of the frame that opened the lane, if that one is there.
+    pub(super) kept: Option<usize>,
     /// The first of the frames of one size.
     pub(super) sized_first: (FramePos, Timestamp),
     /// Whether the lane is among those that count frames in the time bin of SAs.
@@ -75,6 +77,14 @@ pub(super) struct Pending {
 }
 
 pub(super) const NOTHING: Pending = Pending { count: 0, captured_bytes: 0, l2_bytes: 0, l3_bytes: 0, first: NOWHERE };
+
+impl LaneRest {
+    /// Whether a frame differs from the one that opened the lane, which the head of the window of copies has, in nothing but what tells
+    /// packets of an SA apart.
+    pub(super) fn is_kept_in_head(&self, lane: &EspLane, brief: &Brief<'_>) -> bool {
+        self.kept.is_some() && Form::of_word(lane.form) == brief.form
+    }
+}
 
 impl EspLane {
     /// The lane behind a frame.

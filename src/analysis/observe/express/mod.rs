@@ -7,6 +7,7 @@
 
 mod batch;
 mod directions;
+mod key;
 mod lane;
 mod outlined;
 mod shown;
@@ -14,6 +15,7 @@ mod shown;
 pub(in crate::analysis) use batch::{BATCH, Brief};
 
 use self::directions::DirectionSums;
+use self::key::{Ipv6Ends, LaneKey, lane_key};
 use self::lane::{EspLane, LAST, LaneRest, NOTHING};
 use self::shown::{BinStarts, ShownLanes};
 use super::observation::{Observation, SaSight};
@@ -22,8 +24,8 @@ use crate::analysis::state::base::intern::NONE;
 use crate::analysis::state::base::span::Passage;
 use crate::analysis::state::stream::StreamState;
 use crate::capture::Frame;
-use crate::dissect::{Glance, addresses_word, ipv6_ends};
-use crate::model::{FramePos, Protocol, SaKey, Timestamp};
+use crate::dissect::{Glance, ipv6_ends, tos};
+use crate::model::{FramePos, Timestamp};
 
 /// Lanes at the most. With all of them taken, all are given up and the SAs in flow open theirs anew.
 const MOST: usize = 1 << 17;
@@ -61,6 +63,8 @@ pub(in crate::analysis) struct Express {
     interface: u32,
     /// Times from here on are no part of the passage; the least of all times, where there is none.
     end: i64,
+    /// Whether frames of the passage can be copies of an earlier span's: each is kept in the head of the window of copies.
+    in_head: bool,
     /// Changes when a lane becomes another SA's or changes its stations: what was found before is void.
     generation: u32,
 }
@@ -83,6 +87,7 @@ impl Express {
             passage: Passage::default(),
             interface: 0,
             end: i64::MIN,
+            in_head: false,
             generation: 0,
         }
     }
@@ -172,6 +177,9 @@ impl Express {
             return false;
         }
         let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) else { return false };
+        if self.in_head && !rest.is_kept_in_head(lane, brief) {
+            return false;
+        }
         if !lane.goes_on_with(brief) && !lane.adapt(rest, brief, self.sa_bin.0, state) {
             return false;
         }
@@ -188,6 +196,10 @@ impl Express {
         self.passage.go_on_at(brief.time.raw());
         self.passage.frames += 1;
         state.copies.pass(brief.digest, brief.time.raw());
+        if self.in_head {
+            let told = (brief.digest, tos(brief.data, brief.form), brief.sequence);
+            state.copies.keep_like(rest.kept, here, told);
+        }
         true
     }
 
@@ -223,7 +235,9 @@ impl Express {
         }
         // Without fractions of a second so far, each other time is looked at.
         let end = if state.span.has_fractions() { self.bin.1 } else { time.saturating_add(1) };
-        self.end = end.min(to).min(self.sa_bin.1);
+        let head_end = state.copies.head_end(time);
+        self.in_head = head_end.is_some();
+        self.end = end.min(to).min(self.sa_bin.1).min(head_end.unwrap_or(i64::MAX));
         self.passage = Passage::begin(here);
         true
     }
@@ -274,16 +288,15 @@ impl Express {
         sight: &SaSight,
         state: &mut StreamState,
     ) {
-        let (Some(time), true) = (o.time.ns(), sight.sa != NONE && o.direction != NONE && o.stack != NONE) else {
+        if o.time.ns().is_none() || sight.sa == NONE || o.direction == NONE || o.stack == NONE {
             return;
-        };
+        }
         let Some(key) = state.tables.sas.get(sight.sa).and_then(lane_key) else { return };
         let Some(known) = state.sas.get(sight.sa) else { return };
         let last = known.sequence.extendable(o.time);
         let young = known.evidence.wanted();
         if last != Some(glance.sequence)
             || glance.sequence > LAST
-            || !state.copies.is_past_head(time)
             || known.wants_listing()
             || glance.form.is_cut() && state.totals.snaplen.wants()
         {
@@ -291,8 +304,8 @@ impl Express {
         }
         self.directions.open(o.direction, o.lane);
         let lane = EspLane::behind(glance, o.direction, young);
-        let mut rest =
-            LaneRest { sa: sight.sa, stack: o.stack, young, sized_first: NOWHERE, noted: false, pending: NOTHING };
+        let (sa, stack, kept) = (sight.sa, o.stack, state.copies.place_in_head(o.pos));
+        let mut rest = LaneRest { sa, stack, young, kept, sized_first: NOWHERE, noted: false, pending: NOTHING };
         let at = self.find_sa(&key) as usize;
         if let (Some(own), Some(own_rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
             own.add(own_rest, self.sa_bin.0, state);
@@ -369,31 +382,4 @@ fn note(index: &mut [u32], first: usize, id: u32) -> bool {
 fn hash(addresses: u64, spi: u32) -> usize {
     let word = addresses ^ u64::from(spi.swap_bytes()).rotate_left(20);
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36) as usize
-}
-
-/// Source and destination of an IPv6 packet as they stand in the frame.
-type Ipv6Ends = [u8; 32];
-
-/// Where the lane of an SA is looked for: addresses and SPI as a [`Glance`] has them, and what tells IPv6 addresses for certain.
-#[derive(Clone, Copy, Debug)]
-struct LaneKey {
-    addresses: u64,
-    spi: u32,
-    ipv6_ends: Option<Ipv6Ends>,
-}
-
-/// The lane of an SA; `None` for what has no lane.
-fn lane_key(key: &SaKey) -> Option<LaneKey> {
-    if key.protocol != Protocol::Esp || key.src.is_v4() != key.dst.is_v4() {
-        return None;
-    }
-    let ipv6_ends = (!key.src.is_v4()).then(|| {
-        let (src, dst) = (key.src.words(), key.dst.words());
-        let mut ends = [0; 32];
-        for (place, word) in ends.as_chunks_mut().0.iter_mut().zip([src.0, src.1, dst.0, dst.1]) {
-            *place = word.to_be_bytes();
-        }
-        ends
-    });
-    Some(LaneKey { addresses: addresses_word(key.src, key.dst), spi: key.spi.0.swap_bytes(), ipv6_ends })
 }

@@ -42,7 +42,7 @@ impl Express {
     pub(in crate::analysis) fn step_shown(&mut self, briefs: &[Brief<'_>], state: &mut StreamState) -> usize {
         let mut count = 0;
         for brief in briefs {
-            if !brief.is_shown() || !(self.goes_on_at(brief.here()) || self.ask(brief.here(), state)) {
+            if !brief.is_shown() || !(self.goes_on_at(brief.here()) || self.ask(brief.here(), state)) || self.in_head {
                 break;
             }
             let Some(direction) = self.shown.take(brief, state) else { break };

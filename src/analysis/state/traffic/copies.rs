@@ -30,9 +30,9 @@ use self::recent::Recent;
 use self::table::{Bucket, EMPTY};
 use crate::analysis::limits::{CLOCK_TOLERANCE_NS, COPY_WINDOW_NS, HEAD_FRAME_BYTES, MAX_COPY_HEAD, MAX_COPY_WINDOW};
 use crate::analysis::observe::observation::{Observation, SaSight};
-use crate::analysis::state::base::listed::Listed;
+use crate::analysis::state::base::listed::{At, Listed};
 use crate::dissect::{Costs, Note};
-use crate::model::Timestamp;
+use crate::model::{FramePos, Timestamp};
 
 /// How far behind its first frame a span's chains can begin and continue one of the span before: the window and a backward step at
 /// the border.
@@ -65,6 +65,7 @@ pub(crate) struct CopyWindow {
     first: Option<i64>,
     /// Frames of the first epoch whose chains begin near the start, with fewer than [`DECIDE`] equal ones before them.
     head: Vec<HeadFrame>,
+    /// Whether frames can be copies of an earlier span's: there may be one, and the clock has not stepped back since.
     first_epoch: bool,
     /// What equal frames look like as a whole.
     pub(crate) pattern: Pattern,
@@ -166,6 +167,11 @@ impl CopyWindow {
         copy
     }
 
+    /// Declares whether no span comes before this one: then it needs no head.
+    pub(crate) const fn begins_stream(&mut self, is_first: bool) {
+        self.first_epoch = !is_first;
+    }
+
     /// Octets of memory of the frames that are kept for the span before, about.
     pub(crate) fn weight(&self) -> usize {
         self.head.len().saturating_mul(HEAD_FRAME_BYTES)
@@ -219,16 +225,35 @@ impl CopyWindow {
         }
     }
 
-    /// Whether a frame of this time can be passed: the clock of the frames that are remembered has not stepped back, and no
-    /// earlier span can hold what it is a copy of.
+    /// Whether a frame of this time can be passed: the clock of the frames that are remembered has not stepped back. Up to
+    /// [`CopyWindow::head_end`] it must be kept besides.
     #[inline]
     pub(crate) fn admits(&self, time: i64) -> bool {
-        self.previous.is_some_and(|previous| time >= previous) && self.is_past_head(time) && !self.is_adrift(time)
+        self.previous.is_some_and(|previous| time >= previous) && !self.is_adrift(time)
     }
 
     /// Whether frames of this time on can no longer be copies of an earlier span's.
     pub(crate) fn is_past_head(&self, time: i64) -> bool {
         !self.first_epoch || self.first.is_some_and(|first| time > first.saturating_add(HEAD_NS))
+    }
+
+    /// The first time from which on no earlier span can hold what a frame is a copy of; `None` where that is no later than `time`.
+    pub(crate) fn head_end(&self, time: i64) -> Option<i64> {
+        let end = self.first?.saturating_add(HEAD_NS).saturating_add(1);
+        (self.first_epoch && time < end).then_some(end)
+    }
+
+    /// The place of the last frame of the head, if it is the one at `pos`.
+    pub(crate) fn place_in_head(&self, pos: FramePos) -> Option<usize> {
+        let last = self.head.len().checked_sub(1)?;
+        self.head.get(last).filter(|frame| frame.observation.pos == pos).map(|_| last)
+    }
+
+    /// Keeps a frame that was passed and is [like](HeadFrame::like) the one at a place of the head.
+    pub(crate) fn keep_like(&mut self, place: Option<usize>, here: At, told: (u64, u8, u32)) {
+        if let Some(known) = place.and_then(|place| self.head.get(place)) {
+            self.keep(known.like(here, told));
+        }
     }
 
     /// Remembers a frame that bears a new sequence number, behind frames that were passed and one that the window [admits](Self::admits).

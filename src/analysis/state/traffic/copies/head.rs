@@ -8,7 +8,7 @@ use super::chain::{Rank, VACANT};
 use super::{CopyWindow, HORIZON_NS};
 use crate::analysis::observe::observation::{Observation, SaSight};
 use crate::analysis::state::base::intern::{NONE, remap};
-use crate::analysis::state::base::listed::Listed;
+use crate::analysis::state::base::listed::{At, Listed};
 use crate::analysis::state::base::tables::Remap;
 use crate::dissect::{Costs, Note};
 use crate::model::Shift;
@@ -46,6 +46,15 @@ impl PartialEq for HeadFrame {
 }
 
 impl HeadFrame {
+    /// Another frame of the same SA with a new sequence number, where nothing else was observed that differs but its digest and type of service.
+    pub(super) fn like(&self, (pos, time): At, (digest, tos, sequence): (u64, u8, u32)) -> Self {
+        let observation = Observation { pos, time, digest, tos, ..self.observation };
+        let (copy, place, chained, apart) = (false, Rank::default(), VACANT, false);
+        let mut frame = Self { observation, copy, place, chained, apart, ..self.clone() };
+        frame.sights.iter_mut().for_each(|sight| sight.sequence = Some(sequence));
+        frame
+    }
+
     /// Adds it to a list.
     pub(super) fn list(&self, listed: &mut Listed) {
         listed.add(self.observation.pos, self.observation.time);
