@@ -40,6 +40,7 @@ impl Express {
     /// Counts frames as long as each shows what is in it and is the next of its lane; how many.
     #[inline(never)]
     pub(in crate::analysis) fn step_shown(&mut self, briefs: &[Brief<'_>], state: &mut StreamState) -> usize {
+        state.copies.fetch(briefs.iter().map(|brief| brief.digest));
         let mut count = 0;
         for brief in briefs {
             if !brief.is_shown() || !(self.goes_on_at(brief.here()) || self.ask(brief.here(), state)) || self.in_head {

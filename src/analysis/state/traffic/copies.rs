@@ -16,6 +16,7 @@ mod head;
 mod merge;
 pub(crate) mod pattern;
 mod recent;
+mod sieve;
 mod table;
 mod written;
 

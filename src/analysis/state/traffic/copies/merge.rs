@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::chain::{Chain, NONE_OLDER, VACANT};
+use super::chain::{Chain, NONE_OLDER, Older, VACANT};
 use super::head::HeadFrame;
+use super::sieve::Sieve;
 use super::{CopyWindow, Entry, HEAD_NS};
 use crate::analysis::limits::CLOCK_TOLERANCE_NS;
 use crate::analysis::state::base::listed::Listed;
@@ -25,7 +26,9 @@ impl CopyWindow {
     /// Appends the window of the span that follows; returns the frames of it that are copies for what came before them here, or
     /// are none for that, unlike what the later span took them for.
     pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<HeadFrame> {
-        let later_tail = later.tail();
+        // Digests without chains are appended as they came.
+        let is_plain = self.older.is_empty() && later.older.is_empty() && later.buckets.is_empty();
+        let later_tail = if is_plain { later.recent.iter().copied().collect() } else { later.tail() };
         let Self {
             recent: _,
             buckets: _,
@@ -71,18 +74,28 @@ impl CopyWindow {
             self.newest = newest;
         }
         let oldest = self.oldest_kept();
-        for entry in later_tail.into_iter().filter(|e| e.time >= oldest) {
-            let older = later_older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
-            // Only a chain of the first epoch with fewer frames than decide can have begun before this span; its latest frame is in
-            // the head, or too far behind it. The time alone does not tell: where the clock steps back, a chain has the same time twice.
-            let begun = if first_epoch && older.contains(&VACANT) { chains.get(&entry.digest) } else { None };
-            let [_, a, b, c] = match begun {
-                Some(chain) if chain.latest() == Some(entry.time) => chain.times,
-                _ => Chain::new(entry.time, older).times,
-            };
-            self.touch_latest(entry, [a, b, c]);
+        let kept = later_tail.into_iter().filter(|e| e.time >= oldest);
+        if is_plain && chains.is_empty() {
+            kept.for_each(|entry| self.remember(entry));
+        } else {
+            // Only chains of the first epoch can have begun before this span.
+            let chains = if first_epoch { chains } else { HashMap::new() };
+            kept.for_each(|entry| self.append(entry, &later_older, &chains));
         }
         changed
+    }
+
+    /// Appends a digest of the span that follows, with its chain: what that span knows of it, or one of `chains`, which begin in its head.
+    fn append(&mut self, entry: Entry, older: &HashMap<u64, Older>, chains: &HashMap<u64, Chain>) {
+        let older = older.get(&entry.digest).copied().unwrap_or(NONE_OLDER);
+        // A chain that began before that span has fewer frames than decide; its latest frame is in the head, or too far behind it. The
+        // time alone does not tell: where the clock steps back, a chain has the same time twice.
+        let begun = if older.contains(&VACANT) { chains.get(&entry.digest) } else { None };
+        let [_, a, b, c] = match begun {
+            Some(chain) if chain.latest() == Some(entry.time) => chain.times,
+            _ => Chain::new(entry.time, older).times,
+        };
+        self.touch_latest(entry, [a, b, c]);
     }
 
     /// Judges the head of a span that follows again, by what came before it here.
@@ -93,7 +106,8 @@ impl CopyWindow {
             head.iter().filter(|frame| frame.chained().is_some()).map(|frame| frame.observation.digest).collect();
         let limit = self.first.unwrap_or(later_first).saturating_add(HEAD_NS);
         // By digest, so that a search is a bisection.
-        let own = self.tail();
+        let sought = Sieve::of(head.iter().map(|frame| frame.observation.digest), head.len());
+        let own = self.tail_of(|digest| sought.may_hold(digest));
         for mut frame in head {
             let Some(time) = frame.observation.time.ns() else { continue };
             let digest = frame.observation.digest;

@@ -9,8 +9,9 @@ const WAYS: usize = 16;
 /// How many of the latest frames are searched before they are put into the table.
 const RECENT: usize = 32;
 
-/// Digests of one part of their range, with the times of their latest frames.
+/// Digests of one part of their range, with the times of their latest frames: four cache lines.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Bucket {
     digests: [u64; WAYS],
     /// `i64::MIN` where vacant.
@@ -63,6 +64,18 @@ impl CopyWindow {
         }
         self.tabulate();
         self.insert(entry)
+    }
+
+    /// Reads the buckets of digests that are looked up next, so that those that the cache lacks come at once.
+    #[inline]
+    pub(crate) fn fetch(&self, digests: impl Iterator<Item = u64>) {
+        let mask = self.buckets.len().wrapping_sub(1);
+        let buckets = digests.filter_map(|digest| self.buckets.get(digest as usize & mask));
+        // One place of each cache line.
+        let read = buckets.fold(0, |read, Bucket { digests: [a, .., b], times: [c, .., d] }| {
+            read ^ a ^ b ^ c.cast_unsigned() ^ d.cast_unsigned()
+        });
+        std::hint::black_box(read);
     }
 
     /// Records a digest that no frame of the window bears; false where one does, and nothing was done that matters.
@@ -155,6 +168,11 @@ impl CopyWindow {
 
     /// The digests that are kept, each with the time of its latest frame in capture order, in falling order of digest.
     pub(super) fn tail(&self) -> Vec<Entry> {
+        self.tail_of(|_| true)
+    }
+
+    /// Those of them that are wanted.
+    pub(super) fn tail_of(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<Entry> {
         let oldest = self.oldest_kept();
         let table = self.buckets.iter().flat_map(|b| b.digests.iter().zip(&b.times));
         // What waits for the table is later than what is in it. The sort is stable.
@@ -164,7 +182,7 @@ impl CopyWindow {
             .rev()
             .copied()
             .chain(table.map(|(&digest, &time)| Entry { digest, time }).filter(|e| e.time != VACANT))
-            .filter(|e| e.time >= oldest)
+            .filter(|e| e.time >= oldest && is_wanted(e.digest))
             .collect();
         entries.sort_by_key(|e| std::cmp::Reverse(e.digest));
         entries.dedup_by_key(|e| e.digest);
