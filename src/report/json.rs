@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::ser::Serializer;
 
 use crate::model::pairs::{MatchReport, MatchSchema, Pairs};
 use crate::model::report::diff::DiffReport;
@@ -10,16 +11,14 @@ use crate::model::report::{Exactness, Report, ReportSchema, RunSummary, Tool};
 use crate::model::trials::{Bench, TrialsReport};
 use crate::report::changes::Change;
 use crate::report::words::harmless::{Harmless, harmless};
+use crate::report::words::indented::Indented;
 
 /// The whole report as one object, indented, with a line end.
 ///
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = harmless(out);
-    serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
-    out.write_all(b"\n")?;
-    out.flush()
+    object(report, out)
 }
 
 /// Two reports compared, as one object, indented, with a line end.
@@ -27,10 +26,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_diff(diff: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = harmless(out);
-    serde_json::to_writer_pretty(&mut out, diff).map_err(io::Error::from)?;
-    out.write_all(b"\n")?;
-    out.flush()
+    object(diff, out)
 }
 
 /// A change as one object on a line, with `row` = `change`.
@@ -46,10 +42,7 @@ pub fn write_change(change: &Change, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_pairs(report: &MatchReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = harmless(out);
-    serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
-    out.write_all(b"\n")?;
-    out.flush()
+    object(report, out)
 }
 
 /// A report of pairs, one object per line: first `{"row":"match",...}` with the counts of pairs, then every row of every table with
@@ -105,10 +98,7 @@ pub fn write_pair_lines(report: &MatchReport, out: &mut dyn Write) -> io::Result
 /// # Errors
 /// Whatever `out` fails with.
 pub fn write_trials(report: &TrialsReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = harmless(out);
-    serde_json::to_writer_pretty(&mut out, report).map_err(io::Error::from)?;
-    out.write_all(b"\n")?;
-    out.flush()
+    object(report, out)
 }
 
 /// A report of trials, one object per line: first `{"row":"run",...}` with what the run was told, then every row of every table with
@@ -220,6 +210,14 @@ struct Line<'a, T> {
     row: &'static str,
     #[serde(flatten)]
     value: &'a T,
+}
+
+/// One object, indented, with a line end.
+fn object(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = harmless(out);
+    value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default())).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()
 }
 
 fn lines<T: Serialize>(out: &mut impl Write, row: &'static str, values: &[T]) -> io::Result<()> {

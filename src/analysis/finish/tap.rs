@@ -114,19 +114,15 @@ impl<'a> Tap<'a> {
         let fragments = fragmented::certain(stream, &mut sizes);
         let loose = Loose::of(&fragments);
         let votes = fragmented::votes(&fragments, &sizes);
-        let mut sas: Vec<SaView<'a>> = Vec::with_capacity(stream.sas.len());
-        sas.extend(
-            stream
-                .tables
-                .sas
-                .iter()
-                .filter_map(|(id, &key)| Some((id, key, stream.sas.get(id)?)))
-                .filter(|(_, _, state)| state.seen.count > 0)
-                .map(|(id, key, state)| {
-                    let null = state.null_verdict(votes.get(&id));
-                    SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
-                }),
-        );
+        let known = stream.tables.sas.iter().filter_map(|(id, &key)| Some((id, key, stream.sas.get(id)?)));
+        let mut known: Vec<_> = known.filter(|(_, _, state)| state.seen.count > 0).collect();
+        // In order before they are views, which are large.
+        known.sort_unstable_by_key(|(_, key, _)| *key);
+        let mut sas: Vec<SaView<'a>> = Vec::with_capacity(known.len());
+        sas.extend(known.into_iter().map(|(id, key, state)| {
+            let null = state.null_verdict(votes.get(&id));
+            SaView::new(id, key, state, copying, null, fragments.get(&id).cloned().map(Box::new))
+        }));
         let foreign = udp::take_foreign(&mut sas, stream, stated);
         fragmented::add_sizes(&mut sas, &mut sizes);
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));

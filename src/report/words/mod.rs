@@ -2,5 +2,6 @@
 
 pub mod escape;
 pub(super) mod harmless;
+pub(super) mod indented;
 pub mod names;
 pub mod number;

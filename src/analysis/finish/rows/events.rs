@@ -1,8 +1,10 @@
 //! What began, ended or changed.
 
+use std::collections::HashMap;
+
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::model::report::{Event, EventKind, Report, When};
-use crate::model::{FramePos, Protocol, Timestamp};
+use crate::model::{FramePos, Protocol, SaKey, Timestamp};
 
 /// A new SA this soon before or after the last packet of an old one may be its successor.
 const REKEY_NS: i64 = 30_000_000_000;
@@ -15,6 +17,11 @@ const POOL: usize = 1_000;
 
 pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
     report.events.reserve_exact(2 * tap.sas.len());
+    let mut pools = HashMap::new();
+    let mut is_pool = |key: &SaKey| {
+        let way = (key.protocol, key.src, key.dst);
+        *pools.entry(way).or_insert_with(|| tap.sas_between(key).nth(POOL).is_some())
+    };
     let mut push = |what, sa: &SaView<'_>, from: Option<&SaView<'_>>, pos: FramePos, time: Timestamp| {
         report.events.push(Event {
             when: When(time),
@@ -29,7 +36,10 @@ pub(crate) fn add(report: &mut Report, tap: &Tap<'_>) {
         let Some(ends) = sa.state.seen.ends() else { continue };
         push(EventKind::SaStart, sa, None, ends.first, ends.first_time);
         push(EventKind::SaStop, sa, None, ends.last, ends.last_time);
-        if let Some(old) = predecessor(tap, sa) {
+        // An SA among very many of the same endpoints is one of a pool, not a successor.
+        if !is_pool(&sa.key)
+            && let Some(old) = predecessor(tap, sa)
+        {
             push(EventKind::Rekey, sa, Some(old), ends.first, ends.first_time);
         }
         for restart in sa.sequence.iter().flat_map(|s| s.restarts()) {
@@ -47,10 +57,6 @@ pub(crate) fn predecessor<'t, 'a>(tap: &'t Tap<'a>, new: &SaView<'_>) -> Option<
         return None;
     }
     let (new_first, new_last) = (new.state.first_time().ns()?, new.state.last_time().ns()?);
-    // An SA among very many of the same endpoints is one of a pool, not a successor.
-    if tap.sas_between(&new.key).nth(POOL).is_some() {
-        return None;
-    }
     let candidates = tap.sas_between(&new.key).filter(|old| old.key.spi != new.key.spi).filter_map(|sa| {
         let (first, last) = (sa.state.first_time().ns()?, sa.state.last_time().ns()?);
         let overlap = last.saturating_sub(new_first);
