@@ -40,7 +40,18 @@ impl<'a> Header<'a> {
         (has_payload && flags & !flag_bits == 0 && is_known_exchange(version >> 4, exchange)).then_some(version >> 4)
     }
 
-    /// Initiator's SPI (IKEv1: cookie), never zero.
+    /// Whether the SPIs can be those of a message: the initiator's is never zero but in a notification outside any IKE SA, where neither means
+    /// anything (RFC 7296 section 1.5: INVALID_SPI).
+    #[must_use]
+    pub const fn has_possible_spi(self) -> bool {
+        const INFORMATIONAL: u8 = 37;
+        const NOTIFY: u8 = 41;
+        const INITIATOR: u8 = 0x08;
+        let is_outside = self.0[17] == 0x20 && self.exchange() == INFORMATIONAL && self.next_payload() == NOTIFY;
+        self.initiator() != 0 || is_outside && self.0[19] == INITIATOR
+    }
+
+    /// Initiator's SPI (IKEv1: cookie).
     #[must_use]
     pub const fn initiator(self) -> u64 {
         let b = self.0;

@@ -94,6 +94,14 @@ fn notifications_in_clear() {
     let stack = datagram(500, 500, &ike(2, 37, 0, 41, &both));
     let (invalid_spi, delete) = (Some(Some(Spi(0xdead_beef))), Some(Some(Spi(0xcafe_0001))));
     assert_eq!(stack.notes, [Note::Ike { version: 2, invalid_spi, delete }]);
+    // Outside any IKE SA its own SPIs mean nothing, and may be zero (RFC 7296 section 1.5).
+    let mut outside = ike(2, 37, 8, 41, &[0, 0, 0, 12, 0, 0, 0, 11, 0xde, 0xad, 0xbe, 0xef]);
+    outside[..16].fill(0);
+    let told = [Note::Ike { version: 2, invalid_spi: Some(Some(Spi(0xdead_beef))), delete: None }];
+    assert_eq!(datagram(500, 500, &outside).notes, told);
+    assert_eq!(datagram(4500, 4500, &marked(&outside)).notes, told);
+    outside[18] = 34;
+    assert!(datagram(500, 500, &outside).notes.is_empty());
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn fits(bytes: &[u8], wire: usize, fragmented: bool) -> bool {
     };
     let length = header.message_bytes() as usize;
     matches!(header.major_version(), 1 | 2)
-        && header.initiator() != 0
+        && header.has_possible_spi()
         && length >= Header::BYTES
         && (length <= wire || fragmented)
 }
@@ -153,7 +153,7 @@ pub(in crate::dissect) fn unmistakable_ike(bytes: &[u8], wire: usize) -> Option<
     let at = |offset: usize| {
         let header = bytes.get(offset..).and_then(Header::read)?;
         let exact = header.message_bytes() as usize == wire.checked_sub(offset)?;
-        (exact && header.known_exchange() && header.minor_version() == 0 && header.initiator() != 0).then_some(offset)
+        (exact && header.known_exchange() && header.minor_version() == 0 && header.has_possible_spi()).then_some(offset)
     };
     at(0).or_else(|| if bytes.first_chunk() == Some(&MARKER) { at(MARKER_BYTES) } else { None })
 }
