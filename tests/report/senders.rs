@@ -203,5 +203,7 @@ fn packets_of_two_interfaces_are_no_replays() {
         let repeats = items(&report, "findings").iter().find(|finding| text(finding, "code") == "sequence-duplicate");
         let said = repeats.map(|finding| text(finding, "evidence")).unwrap_or_default();
         assert!(said.contains("each of them may show every packet"), "{apart}: {}", at(&report, "findings"));
+        let rates = ["rates.directions.0.frames_per_s", "rates.directions.0.l1_bps", "sas.0.rate.frames_per_s"];
+        assert!(rates.iter().all(|rate| at(&report, rate).is_null()), "{apart}: {}", at(&report, "rates"));
     }
 }

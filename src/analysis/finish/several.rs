@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::tap::SaView;
+use super::tap::{SaView, Tap};
 use crate::analysis::StreamState;
 use crate::analysis::state::base::tables::DirectionKey;
 use crate::analysis::state::sa::sas::SaState;
@@ -74,6 +74,17 @@ pub(in crate::analysis::finish) fn is_at_two_places(
     let has_room =
         |(id, direction): &(u32, &Direction)| *id < u64::BITS && own >> *id & 1 == 1 && most(direction.sums.frames);
     most(figures.duplicate) && stream.rates.iter().filter(has_room).count() > 1
+}
+
+/// Whether nearly all of its numbers came twice, in a direction that several interfaces show: each of them may show every packet, later than copies
+/// are looked for.
+pub(in crate::analysis::finish) fn is_on_interfaces(tap: &Tap<'_>, sa: &SaView<'_>) -> bool {
+    let Some(figures) = &sa.sequence else { return false };
+    let copies = if tap.copying { sa.state.copies.get().frames } else { 0 };
+    let distinct = sa.state.sequence.numbered().saturating_sub(copies).saturating_sub(figures.duplicate);
+    figures.duplicate > 0
+        && figures.duplicate.saturating_mul(10) >= distinct.saturating_mul(9)
+        && (0..u64::BITS).any(|bit| tap.interfaces_of(sa.state.directions.first() & 1 << bit).count_ones() > 1)
 }
 
 /// Source MAC addresses of these directions.

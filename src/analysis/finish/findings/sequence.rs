@@ -15,7 +15,7 @@ use super::super::time::duration;
 use super::occurrences::{between, keep_first_and_last, occurrence, of_edges, of_gaps, of_late, of_repeats};
 use super::{Draft, SaView, Tap, filter, percent, plural};
 use crate::analysis::finish::rows::sas::encapsulation;
-use crate::analysis::finish::several::is_at_two_places;
+use crate::analysis::finish::several::{is_at_two_places, is_on_interfaces};
 use crate::analysis::limits::{FIRST_LISTED, JUMP_STEP, RESTART_FALL};
 use crate::analysis::settings::Settings;
 use crate::analysis::state::sa::sequence::{Edge, Jump, SequenceFigures, WINDOWS};
@@ -188,13 +188,11 @@ impl Numbered<'_> {
 
     /// Whether the tap shows its packets at two places, or on two interfaces; in words.
     fn twice_shown(&self) -> Option<&'static str> {
-        let Self { tap, sa, figures, frames, distinct, .. } = self;
-        let interfaces = tap.interfaces_of(sa.state.directions.first()).count_ones();
+        let Self { tap, sa, figures, frames, .. } = self;
         if is_at_two_places(figures, *frames, sa.state, tap.stream) || self.is_copied_elsewhere() {
             Some(AT_TWO_PLACES)
         } else {
-            let all_twice = figures.duplicate.saturating_mul(10) >= distinct.saturating_mul(9);
-            (interfaces > 1 && all_twice).then_some(ON_INTERFACES)
+            is_on_interfaces(tap, sa).then_some(ON_INTERFACES)
         }
     }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::goodput::{goodput_bytes, hidden_goodput, shows_packets_twice};
 use super::{carried, padding};
 use crate::analysis::finish::hidden::is_more_than_stray;
+use crate::analysis::finish::several::is_on_interfaces;
 use crate::analysis::finish::tap::Tap;
 use crate::analysis::finish::time::{bits_per_second, per_second};
 use crate::analysis::limits::REPORTED_DIRECTIONS;
@@ -234,9 +235,10 @@ fn hides_goodput(tap: &Tap<'_>, direction: &Folded) -> bool {
 
 fn rate_row(tap: &Tap<'_>, direction: &Folded, settings: &Settings, width: i64) -> DirectionRate {
     let (from, to) = ends(direction.key);
-    // What may have been on the wire once or twice has no rate.
-    let doubtful = tap.decapsulated.doubts(&direction.again);
     let interfaces = tap.stream.interfaces.seen_on(direction.ids.iter().copied());
+    // What may have been on the wire once or twice has no rate.
+    let doubled = interfaces.count_ones() > 1 && carries(tap, direction, |sa| is_on_interfaces(tap, sa));
+    let doubtful = doubled || tap.decapsulated.doubts(&direction.again);
     let stepped = tap.clock.stepped(&direction.seen, interfaces);
     let ns = tap.clock.duration_ns(&direction.seen, interfaces).filter(|_| !doubtful);
     let sums = &direction.sums;

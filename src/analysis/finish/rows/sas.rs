@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::inferred::Inferred;
 use super::padding::trailer_of_sa;
 use super::sizes::{OverheadSum, overheads};
+use crate::analysis::finish::several::is_on_interfaces;
 use crate::analysis::finish::tap::{SaView, Tap};
 use crate::analysis::finish::time::{bits_per_second, moment, per_second};
 use crate::analysis::state::sa::sequence::{SequenceFigures, WINDOWS};
@@ -34,6 +35,7 @@ fn sa_row(tap: &Tap<'_>, sa: &SaView<'_>, overhead: Option<&OverheadSum>) -> Sa 
     let state = sa.state;
     let copies = if tap.copying { state.copies.get() } else { Default::default() };
     let duration = tap.clock.duration_ns(&state.seen, tap.interfaces_of(state.directions.first()));
+    let duration = duration.filter(|_| !is_on_interfaces(tap, sa));
     let frames = state.seen.count.saturating_sub(copies.frames);
     let later = sa.fragments.as_ref().map_or((0, 0), |f| (f.later, f.later_bytes));
     let later_l1 = sa.fragments.as_ref().map_or(0, |f| f.later_l1_bytes);

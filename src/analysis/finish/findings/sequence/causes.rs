@@ -29,7 +29,8 @@ pub(super) const UNPROVED: &str = " A file holds numbers of the one before it ag
 pub(super) const AT_TWO_PLACES: &str = " It was seen between several pairs of MAC addresses: the TAP may show the same packets at two places of their way.";
 
 /// Of an SA on several interfaces, of which nearly all numbers came again.
-pub(super) const ON_INTERFACES: &str = " It was captured on several interfaces: each of them may show every packet.";
+pub(super) const ON_INTERFACES: &str = " It was captured on several interfaces: each of them may show every packet, so rates are not given. \
+                        One interface alone gives them: `tshark -r IN -Y \"frame.interface_id == 0\" -w OUT`.";
 
 /// Of frames of several interfaces in turns.
 pub(super) const IN_TURNS: &str = " It was captured on several interfaces, whose frames are in no order of time (capture-order): what came late, what \
