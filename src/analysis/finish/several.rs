@@ -28,8 +28,8 @@ impl Several {
         if !counts.is_empty() {
             return Some(Self::Counts(counts));
         }
-        // After a restart, numbers come again with other packets.
-        let repeats = figures.duplicate > 0 && !restarts;
+        // After a restart, numbers come again with other packets; after one packet, that is one number.
+        let repeats = figures.duplicate > 1 && !restarts;
         repeats.then(|| state.evidence.number_of_several()).flatten().map(Self::Number)
     }
 }
