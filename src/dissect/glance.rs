@@ -83,17 +83,6 @@ fn ipv6_addresses(ends: &[u8; 32]) -> (Address, Address) {
     (address(ends.first_chunk()), address(ends.last_chunk()))
 }
 
-/// What [`Glance::addresses`] is for these addresses.
-#[inline(always)]
-pub(crate) fn addresses_word(src: Address, dst: Address) -> u64 {
-    if src.is_v4() {
-        let [src, dst] = [src, dst].map(|address| (address.words().1 as u32).swap_bytes());
-        u64::from(src) | u64::from(dst) << 32
-    } else {
-        digest::pair(src, dst)
-    }
-}
-
 /// Looks at a frame; `None` for every frame that is not exactly of this kind.
 #[inline]
 #[must_use]
@@ -313,6 +302,7 @@ pub(super) fn word<const AT: usize, const N: usize>(head: &[u8; N]) -> u64 {
 }
 
 /// Whether dissection would find nothing in the payload of a frame of this form that a first look doubts; false where the form is unsound.
+#[inline]
 pub(crate) fn is_opaque(data: &[u8], form: Form) -> bool {
     let payload = behind_esp(data, form);
     form.is_sound() && (!look::worth_a_second_look(payload, !form.is_cut()) || is_opaque_at_length(data, form, payload))

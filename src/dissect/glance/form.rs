@@ -108,6 +108,7 @@ impl Form {
     }
 
     /// Whether a snapshot length cut the frame.
+    #[inline(always)]
     #[must_use]
     pub const fn is_cut(self) -> bool {
         self.captured_bytes() < self.wire_bytes()

@@ -7,7 +7,6 @@
 
 mod batch;
 mod directions;
-mod key;
 mod lane;
 mod outlined;
 mod shown;
@@ -15,7 +14,6 @@ mod shown;
 pub(in crate::analysis) use batch::{BATCH, Brief};
 
 use self::directions::DirectionSums;
-use self::key::{Ipv6Ends, LaneKey, lane_key};
 use self::lane::{EspLane, LAST, LaneRest, NOTHING};
 use self::shown::{BinStarts, ShownLanes};
 use super::observation::{Observation, SaSight};
@@ -25,7 +23,7 @@ use crate::analysis::state::base::span::Passage;
 use crate::analysis::state::stream::StreamState;
 use crate::capture::Frame;
 use crate::dissect::{Glance, ipv6_ends, tos};
-use crate::model::{FramePos, Timestamp};
+use crate::model::{FramePos, SaKey, Timestamp};
 
 /// Lanes at the most. With all of them taken, all are given up and the SAs in flow open theirs anew.
 const MOST: usize = 1 << 17;
@@ -44,6 +42,8 @@ pub(in crate::analysis) struct Express {
     lanes: Vec<EspLane>,
     /// What of each lane only some frames touch.
     rests: Vec<LaneRest>,
+    /// Numbers of lanes, by SA; [`NONE`] without one.
+    by_sa: Vec<u32>,
     /// Source and destination of the lanes of IPv6, by the same numbers, as they stand in the frame.
     ipv6_ends: Vec<Ipv6Ends>,
     /// The lanes of frames that show what is in them.
@@ -76,6 +76,7 @@ impl Express {
             index: vec![NONE; 64],
             lanes: Vec::new(),
             rests: Vec::new(),
+            by_sa: Vec::new(),
             ipv6_ends: Vec::new(),
             shown: ShownLanes::default(),
             directions: DirectionSums::default(),
@@ -128,13 +129,15 @@ impl Express {
     #[inline(never)]
     fn find_further(&self, glance: &Glance, data: &[u8]) -> u32 {
         let ends = if glance.form.is_ipv6() { ipv6_ends(data, glance.form) } else { None };
-        self.probe(glance.addresses, glance.spi, |id, lane| lane.is_of(glance) && self.has_ends(id, lane, ends))
+        let first = hash(glance.addresses, glance.spi);
+        let mut noted = (first..first + PROBES).map_while(|place| self.noted(place));
+        let found = noted.find(|&(id, lane)| lane.is_of(glance) && self.has_ends(id, lane, ends));
+        found.map_or(NONE, |(id, _)| id)
     }
 
-    fn find_sa(&self, key: &LaneKey) -> u32 {
-        self.probe(key.addresses, key.spi, |id, lane| {
-            lane.addresses == key.addresses && lane.spi == key.spi && self.has_ends(id, lane, key.ipv6_ends.as_ref())
-        })
+    /// The place of an SA's lane; beyond all of them, if it has none.
+    fn place_of(&self, sa: u32) -> usize {
+        self.by_sa.get(sa as usize).copied().unwrap_or(NONE) as usize
     }
 
     /// Whether a lane is of IPv6 with these ends, or of IPv4 where there are none.
@@ -144,14 +147,6 @@ impl Express {
             Some(ends) => lane.is_ipv6() && self.ipv6_ends.get(id as usize) == Some(ends),
             None => !lane.is_ipv6(),
         }
-    }
-
-    /// The number of the lane of an SA that `is_wanted`; [`NONE`] without one.
-    #[inline(always)]
-    fn probe(&self, addresses: u64, spi: u32, is_wanted: impl Fn(u32, &EspLane) -> bool) -> u32 {
-        let first = hash(addresses, spi);
-        let mut noted = (first..first + PROBES).map_while(|place| self.noted(place));
-        noted.find(|&(id, lane)| is_wanted(id, lane)).map_or(NONE, |(id, _)| id)
     }
 
     /// A frame with the lane that it is in.
@@ -273,8 +268,7 @@ impl Express {
     /// Adds what is pending of an SA, before a frame of it goes the long way, and closes its lanes.
     pub(in crate::analysis) fn give_way(&mut self, state: &mut StreamState, sa: u32) {
         self.shown.give_way(sa, self.bins(), state);
-        let Some(key) = state.tables.sas.get(sa).and_then(lane_key) else { return };
-        let at = self.find_sa(&key) as usize;
+        let at = self.place_of(sa);
         if let (Some(lane), Some(rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
             lane.close(rest, self.sa_bin.0, state);
         }
@@ -291,7 +285,6 @@ impl Express {
         if o.time.ns().is_none() || sight.sa == NONE || o.direction == NONE || o.stack == NONE {
             return;
         }
-        let Some(key) = state.tables.sas.get(sight.sa).and_then(lane_key) else { return };
         let Some(known) = state.sas.get(sight.sa) else { return };
         let last = known.sequence.extendable(o.time);
         let young = known.evidence.wanted();
@@ -306,32 +299,38 @@ impl Express {
         let lane = EspLane::behind(glance, o.direction, young);
         let (sa, stack, kept) = (sight.sa, o.stack, state.copies.place_in_head(o.pos));
         let mut rest = LaneRest { sa, stack, young, kept, sized_first: NOWHERE, noted: false, pending: NOTHING };
-        let at = self.find_sa(&key) as usize;
+        let at = self.place_of(sa);
         if let (Some(own), Some(own_rest)) = (self.lanes.get_mut(at), self.rests.get_mut(at)) {
             own.add(own_rest, self.sa_bin.0, state);
             rest.noted = own_rest.noted;
             self.generation = self.generation.wrapping_add(u32::from(!own.is_of(glance)));
             (*own, *own_rest) = (lane, rest);
         } else {
-            self.insert((lane, rest, key.ipv6_ends), state);
+            self.insert(lane, rest, state);
         }
     }
 
-    fn insert(&mut self, (lane, rest, ends): (EspLane, LaneRest, Option<Ipv6Ends>), state: &mut StreamState) {
+    fn insert(&mut self, lane: EspLane, rest: LaneRest, state: &mut StreamState) {
         if self.lanes.len() >= MOST {
             self.flush(state);
             self.generation = self.generation.wrapping_add(1);
             self.lanes.clear();
             self.rests.clear();
+            self.by_sa.clear();
             self.ipv6_ends.clear();
             self.index.fill(NONE);
         } else if self.lanes.len() * SPREAD >= self.index.len() {
             self.grow();
         }
         if self.note(lane.addresses, lane.spi, self.lanes.len() as u32) {
-            if let Some(ends) = ends {
+            let (at, sa) = (self.lanes.len(), rest.sa as usize);
+            self.by_sa.resize(self.by_sa.len().max(sa + 1), NONE);
+            if let Some(place) = self.by_sa.get_mut(sa) {
+                *place = at as u32;
+            }
+            if let Some(ends) = state.tables.sas.get(rest.sa).and_then(ipv6_ends_of) {
                 // As long as no lane is of IPv6, there are none.
-                self.ipv6_ends.resize(self.lanes.len(), [0; 32]);
+                self.ipv6_ends.resize(at, [0; 32]);
                 self.ipv6_ends.push(ends);
             }
             self.lanes.push(lane);
@@ -375,6 +374,19 @@ fn note(index: &mut [u32], first: usize, id: u32) -> bool {
     let vacant = places.find(|&place| index.get(place) == Some(&NONE));
     let slot = vacant.and_then(|place| index.get_mut(place));
     slot.map(|slot| *slot = id).is_some()
+}
+
+/// Source and destination of an IPv6 packet as they stand in the frame.
+type Ipv6Ends = [u8; 32];
+
+/// The ends of an SA of IPv6; `None` of IPv4.
+fn ipv6_ends_of(key: &SaKey) -> Option<Ipv6Ends> {
+    let (src, dst) = (key.src.words(), key.dst.words());
+    let mut ends = [0; 32];
+    for (place, word) in ends.as_chunks_mut().0.iter_mut().zip([src.0, src.1, dst.0, dst.1]) {
+        *place = word.to_be_bytes();
+    }
+    (!key.src.is_v4()).then_some(ends)
 }
 
 /// Where in the index the lane of an SA is looked for first.

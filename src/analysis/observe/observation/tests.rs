@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::dissect::{DissectOptions, addresses_word, behind_esp, dissect, glance};
-use crate::model::LinkType;
+use crate::dissect::{DissectOptions, behind_esp, dissect, glance, ipv6_ends};
+use crate::model::{Address, LinkType};
 
 /// What carries ESP in a frame that has a glance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +70,14 @@ fn agrees(frame: &Frame<'_>) -> bool {
     assert_eq!((outer.total_bytes, outer.offset), (glance.form.total_bytes(), glance.form.link_bytes()));
     assert_eq!((stack.frame_bytes, frame.wire_bytes), (glance.form.wire_bytes(), glance.form.wire_bytes()));
     assert_eq!(frame.data.len(), glance.form.captured_bytes() as usize);
-    assert_eq!(addresses_word(outer.src, outer.dst), glance.addresses);
+    let ends: (Address, Address) = if outer.version == 6 {
+        let ends = ipv6_ends(frame.data, glance.form).expect("two addresses");
+        (Address::v6(*ends.first_chunk().expect("16 octets")), Address::v6(*ends.last_chunk().expect("16 octets")))
+    } else {
+        let [src @ .., a, b, c, d] = glance.addresses.to_le_bytes();
+        (Address::v4(src), Address::v4([a, b, c, d]))
+    };
+    assert_eq!((outer.src, outer.dst), ends);
     assert_eq!(
         (sa.offset, sa.bytes + glance.form.outer_bytes()),
         (outer.offset + glance.form.outer_bytes(), outer.total_bytes)

@@ -182,7 +182,7 @@ impl<'r> Walk<'r> {
     fn behind(&mut self, from: Sighting, to: Sighting, history: &mut History) {
         let end = to.number.min(self.highest.number) + 1;
         let (mut late, all) = (self.run.late_between(from.number, end), end.abs_diff(from.number));
-        late = late.minus(&self.late);
+        late = late.minus(&self.late.between(from.number, end));
         self.late.union(&late);
         let highest = self.highest.number;
         let known = self.run.late_before.get()[0] == 0;
