@@ -59,7 +59,7 @@ impl Outline {
 }
 
 /// Looks at a frame; `None` for every frame that is not exactly of this kind.
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn outline(frame: &Frame<'_>) -> Option<Outline> {
     let data = frame.data;
     let ip_at = match data.get(12..TAGGED)? {

@@ -16,7 +16,7 @@ use crate::model::{FramePos, Timestamp};
 pub(in crate::analysis) const BATCH: usize = 64;
 
 /// The form of a frame without a glance.
-const NO_GLANCE: Form = Form::of_word(0);
+pub(super) const NO_GLANCE: Form = Form::of_word(0);
 
 /// A frame with what counting it takes: a cache line. What frames of a batch share is not in it.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +116,10 @@ impl Express {
             brief.note(&glance, found);
             return doubt;
         }
+        if KIND == OUTLINED && kind_of(&frame) == OUTLINED {
+            self.look_inside_here(&frame, brief);
+            return false;
+        }
         // A copy: what is handed on by reference would be kept in memory for all.
         self.look_further::<KIND>(&{ frame }, brief)
     }
@@ -126,7 +130,6 @@ impl Express {
         // Behind a tag there may be UDP; another look of the same kind sees nothing either.
         let is_other = KIND == TAGGED || kind_of(frame) != KIND;
         let Some((glance, doubt)) = is_other.then(|| any_look(frame)).flatten() else {
-            brief.form = NO_GLANCE;
             self.look_inside(frame, brief);
             return false;
         };

@@ -1,7 +1,7 @@
 //! The way of frames that have an outline through their lanes.
 
 use super::Express;
-use super::batch::Brief;
+use super::batch::{Brief, NO_GLANCE};
 use super::shown::{SHOWN, size_key};
 use crate::analysis::observe::observation::{Class, Observation, SaSight};
 use crate::analysis::state::base::intern::NONE;
@@ -20,9 +20,15 @@ impl Brief<'_> {
 
 impl Express {
     /// Looks at a frame that has no glance.
-    #[inline]
+    #[inline(never)]
     pub(super) fn look_inside(&self, frame: &Frame<'_>, brief: &mut Brief<'_>) {
-        brief.lane = NONE;
+        self.look_inside_here(frame, brief);
+    }
+
+    /// The same, in the loop over frames of which most have an outline.
+    #[inline(always)]
+    pub(super) fn look_inside_here(&self, frame: &Frame<'_>, brief: &mut Brief<'_>) {
+        (brief.form, brief.lane) = (NO_GLANCE, NONE);
         if let Some(outline) = outline(frame) {
             brief.lane = self.shown.lane_of(&outline);
             (brief.digest, brief.sequence) = (outline.digest, outline.sequence);

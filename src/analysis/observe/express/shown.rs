@@ -279,14 +279,12 @@ pub(super) const fn size_key(o: &Observation) -> VisibleKey {
 /// Where in the index the lane of an outline is looked for first.
 #[inline(always)]
 fn hash(words: &[u64; 6]) -> usize {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let [a, b, c, d, e, f] = *words;
-    // Pairs that do not wait for each other.
-    let one = (a ^ b.rotate_left(20)).wrapping_mul(FACTOR);
-    let two = (c ^ d.rotate_left(24)).wrapping_mul(FACTOR);
-    let three = (e ^ f.rotate_left(16)).wrapping_mul(FACTOR);
-    let all = one ^ two.rotate_left(21) ^ three.rotate_left(42);
-    (all.wrapping_mul(FACTOR) >> 36) as usize
+    // Products that do not wait for each other; the upper half of their sum depends on all bits.
+    let one = (a ^ b.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let two = (c ^ d.rotate_left(24)).wrapping_mul(0x2d35_8dcc_aa6c_78a5);
+    let three = (e ^ f.rotate_left(16)).wrapping_mul(0x8bb8_4b93_962e_acc9);
+    (one.wrapping_add(two).wrapping_add(three) >> 36) as usize
 }
 
 /// Whether two outlines agree.

@@ -273,8 +273,9 @@ impl CopyWindow {
     pub(crate) fn pass_unlike(&mut self, digest: u64, time: i64) -> bool {
         self.newest = self.newest.max(time);
         let is_new = self.touch_new(Entry { digest, time });
-        if is_new {
-            self.set_older(digest, NONE_OLDER);
+        // Asked first: where no frame is like another there are none, and looking for one takes a hash.
+        if is_new && !self.older.is_empty() {
+            self.older.remove(&digest);
         }
         is_new
     }
