@@ -294,6 +294,9 @@ impl Matcher {
         (missed, plain, lost): (u64, u64, u64),
         losses: &Losses,
     ) -> Option<Undetermined> {
+        if let Some(count) = losses.torn.get(&at) {
+            return Some(doubt::torn(*count));
+        }
         // What an ICMP error explains is dropped for its size, not kept out for its port.
         let unfound = losses.unfound.get(&at).filter(|_| !losses.mtus.contains_key(&at));
         if let Some((port, count)) = unfound.filter(|(_, count)| are_more_than_few(*count, missed)) {

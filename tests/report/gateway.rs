@@ -160,6 +160,19 @@ fn a_tunnel_beside_ipsec_is_not_what_comes_out_of_it() {
     }
 }
 
+/// A tunnel between others than the ends of the SA does not come out of it, however closely it follows.
+#[test]
+fn a_tunnel_between_others_is_not_what_comes_out_of_ipsec() {
+    let mut frames = shown_twice(LENGTHS, gre, ah);
+    for frame in frames.iter_mut().skip(1).step_by(2) {
+        let others = build::ipv4([172, 16, 0, 2].into(), [172, 16, 0, 1].into(), 47, 1, &frame.data[34..]);
+        frame.data = [&frame.data[..12], &others[12..]].concat();
+    }
+    let report = report("others", &plain_pcap(&frames));
+    assert!(said(&report).is_empty(), "{:?}", said(&report));
+    assert_eq!(number(at(&report, "rates.directions.0"), "frames"), 600);
+}
+
 /// Of one length, a tunnel beside the other in lock-step looks like what comes out of it.
 #[test]
 fn of_one_length_it_is_not_known_whether_a_tunnel_comes_out_of_ipsec() {

@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::copying::is_copying;
 use super::group::{self, GroupSa};
 use super::hidden::{Hidden, Loose};
-use super::several::{self, Several};
+use super::several::Several;
 use super::tcp;
 use super::twice::Twice;
 use super::udp::{self, Found};
@@ -128,7 +128,6 @@ impl<'a> Tap<'a> {
         sas.extend(found.iter().map(|found| SaView::found(found, copying)));
         sas.sort_by(|a, b| (&a.key, &a.flow).cmp(&(&b.key, &b.flow)));
         let groups = group::take(&mut sas, stream);
-        several::take(&mut sas, stream, copying);
         tcp::take(&mut sas, &stream.notices);
         let places = sas.iter().enumerate().filter(|(_, sa)| sa.id != NONE).map(|(at, sa)| (sa.id, at)).collect();
         let keys = sas.iter().enumerate().map(|(at, sa)| (sa.key, at)).collect();

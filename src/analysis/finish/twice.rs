@@ -38,16 +38,6 @@ impl Twice {
         }
     }
 
-    /// Whether there may be such packets.
-    pub(crate) fn perhaps(&self) -> bool {
-        self.in_clear.listed.count > 0 || self.in_tunnels.listed.count > 0
-    }
-
-    /// Whether there are.
-    pub(crate) const fn surely(&self) -> bool {
-        self.in_clear.surely || self.in_tunnels.surely
-    }
-
     /// Of the frames that may be shown a second time, those that surely are.
     pub(crate) fn surely_of(&self, again: &Again) -> Again {
         Again {

@@ -176,7 +176,7 @@ impl StreamState {
         self.rates.observe(o);
         self.padding.observe(o, stack, data);
         self.notices.observe(o, stack, self.settings.link_rate_bps);
-        if let Some(again) = self.flows.observe(o, sights) {
+        if let Some(again) = self.flows.observe(o, sights, &self.tables) {
             self.rates.count_again(&again);
         }
         if !stack.notes.is_empty() {
@@ -243,7 +243,7 @@ impl StreamState {
         self.rates.merge(rates, shift, &map.directions);
         self.padding.merge(padding, shift, &map.directions);
         self.notices.merge(notices, shift, &map.directions, self.settings.link_rate_bps);
-        for again in self.flows.merge(flows, shift, &map) {
+        for again in self.flows.merge(flows, shift, &map, &self.tables) {
             self.rates.count_again(&again);
         }
         self.candidates.merge(candidates, shift, &map);

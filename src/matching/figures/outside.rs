@@ -55,12 +55,10 @@ struct Carried {
 }
 
 impl Carried {
-    /// Whether one of so many flows may have lost all of its packets by chance.
-    fn may_lose(&self, packets: u64, flows: u64) -> bool {
-        /// Such flows that are expected at the least.
-        const EXPECTED: f64 = 0.01;
+    /// How many of so many flows, of so many packets each, lose all of them by chance.
+    fn loses_whole(&self, packets: u64, flows: u64) -> f64 {
         let share = self.lost as f64 / (self.lost + self.matched).max(1) as f64;
-        share.powf(packets as f64) * flows as f64 > EXPECTED
+        share.powf(packets as f64) * flows as f64
     }
 }
 
@@ -90,8 +88,9 @@ impl Matcher {
         for ((_, ends), own) in &self.tally.strangers.0 {
             *between.entry(*ends).or_default() += own.packets;
         }
+        let fragments = self.ledger.torn.keys().copied().collect();
         if order_lost || !self.tally.has_pairs() {
-            return Unexplained { any: u64::MAX, between };
+            return Unexplained { any: u64::MAX, between, fragments };
         }
         let sas = (0..).zip(&self.tally.sas);
         // Of equal packets the times may have paired none.
@@ -102,30 +101,46 @@ impl Matcher {
             () if !sa.is_by_order() => sa.unread,
             () => 0,
         };
-        Unexplained { any: sas.map(own).sum(), between }
+        Unexplained { any: sas.map(own).sum(), between, fragments }
     }
 
     /// Flows between the networks of SAs of which packets were lost, all of whose packets may have been: those that began behind the last pair, as
     /// these SAs carry nothing any more, and those of few packets.
     fn gone(&self, flows: &Flows, losses: &Losses) -> BTreeSet<FlowId> {
+        /// Flows that are lost whole, at the least, so that one may be; and how many more than expected are none.
+        const EXPECTED: f64 = 0.01;
+        const FEW: f64 = 2.0;
+        const TIMES: f64 = 3.0;
         let into = (0..).zip(&self.tally.sas).filter(|(_, sa)| sa.encapsulated == Some(true));
         let carried = into.filter_map(|(at, sa)| {
             let lost = losses.missed.get(&at).copied().unwrap_or(0);
             Some(Carried { networks: sa.src.zip(sa.dst)?, last: sa.furthest?, lost, matched: sa.matched })
         });
         let sas: Vec<Carried> = carried.collect();
-        let selected = flows.iter().filter(|(id, _)| flows.is_selected(*id)).count() as u64;
-        let is_unknown = |flow: &Flow| flow.matched == 0 && flow.clear == 0 && flow.refused == 0;
+        let is_unknown = |id: FlowId, flow: &Flow| {
+            !flows.is_selected(id) && flow.matched == 0 && flow.clear == 0 && flow.refused == 0
+        };
+        // Flows by how many packets they have: those that were found in the tunnel, and those of which nothing was.
+        let mut of_packets: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for (id, flow) in flows.iter() {
+            let (found, unknown) = of_packets.entry(flow.matched + flow.unmatched).or_default();
+            *found += u64::from(flows.is_selected(id));
+            *unknown += u64::from(is_unknown(id, &flow));
+        }
+        // One may be lost where a hundredth is expected, and no more than a few times as many as are.
+        let may_be_lost = |own: &Carried, packets: u64| {
+            let (found, unknown) = of_packets.get(&packets).copied().unwrap_or_default();
+            let expected = own.loses_whole(packets, found + unknown);
+            expected > EXPECTED && unknown as f64 <= FEW + TIMES * expected
+        };
         let is_gone = |id: FlowId, flow: &Flow| {
             let Some(key) = flows.key(id) else { return false };
             let covers = |own: &&Carried| own.networks.0.covers(key.src) && own.networks.1.covers(key.dst);
             let between: Vec<&Carried> = sas.iter().filter(covers).collect();
             let has_ended = between.iter().map(|own| own.last).max().is_some_and(|last| flow.first > Some(last));
-            let is_lossy = |own: &&Carried| own.lost > 0 && (has_ended || own.may_lose(flow.unmatched, selected));
-            between.iter().any(is_lossy)
+            between.iter().any(|own| own.lost > 0 && (has_ended || may_be_lost(own, flow.unmatched)))
         };
-        let unknown = flows.iter().filter(|(id, flow)| !flows.is_selected(*id) && is_unknown(flow));
-        unknown.filter(|(id, flow)| is_gone(*id, flow)).map(|(id, _)| id).collect()
+        flows.iter().filter(|(id, flow)| is_unknown(*id, flow) && is_gone(*id, flow)).map(|(id, _)| id).collect()
     }
 
     /// By SA that encapsulates, packets of flows of which it shows none, although their answers come out of the tunnel between its ends.
@@ -190,13 +205,18 @@ pub(super) struct Unexplained {
     any: u64,
     /// Those that are visible and have no counterpart, by what packets between two addresses share.
     between: BTreeMap<u64, u64>,
+    /// Flows of fragments: of how many packets is not known.
+    fragments: BTreeSet<FlowId>,
 }
 
 impl Unexplained {
     /// How many a flow may be in.
     fn of(&self, flows: &Flows, id: FlowId) -> u64 {
         let own = flows.key(id).and_then(|key| self.between.get(&identity::ends(key.src, key.dst)));
-        self.any.max(own.copied().unwrap_or(0))
+        match own.copied().unwrap_or(0) {
+            own if own > 0 && self.fragments.contains(&id) => self.any.max(flows.get(id).unmatched),
+            own => self.any.max(own),
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub(in crate::matching) struct Losses {
     pub(in crate::matching) ends: Option<EndLosses>,
     /// Packets of `missed` that are longer than any in the tunnel, while packets of their flows there have no counterpart.
     pub(in crate::matching) offloaded: BTreeMap<u32, u64>,
+    /// Fragments of the plain side that were not found where the tunnel carries packets that were put together of others.
+    pub(in crate::matching) torn: BTreeMap<u32, u64>,
     /// Packets of flows that were refused whole, by the smallest MTU that the errors state.
     pub(in crate::matching) refused: Option<(u32, u64)>,
     /// Smallest MTU that an ICMP error stated to a sender, by SA.
@@ -80,6 +82,11 @@ impl Losses {
             let is_single = |_: &&u32| flows.is_selected(*flow) && tally.turns.several(*flow).is_none();
             if let Some(sa) = tally.flow_sa.get(flow).filter(is_single) {
                 *losses.missed_sizes.entry((*sa, *bytes)).or_default() += count;
+            }
+        }
+        for (flow, count) in ledger.torn.iter().filter(|_| ledger.joins_fragments) {
+            if let Some(sa) = tally.flow_sa.get(flow) {
+                *losses.torn.entry(*sa).or_default() += count;
             }
         }
         losses.in_turns(tally, flows, ledger);

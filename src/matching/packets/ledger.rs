@@ -12,6 +12,7 @@ use foldhash::fast::FixedState;
 use super::flows::services::Services;
 use super::flows::{Class, FlowId, Flows};
 use super::reach::Reach;
+use crate::matching::content::identity::Kin;
 use crate::matching::limits::{MAX_LOST, MAX_MISSED, MAX_SIZES, ON_ITS_WAY_NS};
 use crate::matching::measure::silence::{Expected, Silences};
 use crate::model::{Address, FramePos, Timestamp};
@@ -56,8 +57,11 @@ pub(in crate::matching) struct Ledger {
     /// Plaintext packets that were not found in the tunnel, where a far side tells what became of them.
     pub(in crate::matching) unpaired: Option<HashSet<FramePos, FixedState>>,
     pub(in crate::matching) services: Services,
-    /// Whether there are plaintext fragments.
+    /// Whether there are plaintext fragments, and whether packets in the tunnel were put together of some.
     pub(in crate::matching) has_fragments: bool,
+    pub(in crate::matching) joins_fragments: bool,
+    /// Plaintext fragments that were not found, and packets of which some are missing, by flow.
+    pub(in crate::matching) torn: BTreeMap<FlowId, u64>,
     /// Pairs of packets whose numbers were there before, by SA.
     pub(in crate::matching) anew: BTreeMap<u32, u64>,
     /// Plaintext packets of which the tunnel shows the parts, and, by SA, those that it may show in parts.
@@ -88,6 +92,8 @@ impl Default for Ledger {
             unpaired: None,
             services: Services::default(),
             has_fragments: false,
+            joins_fragments: false,
+            torn: BTreeMap::new(),
             anew: BTreeMap::new(),
             divided: 0,
             offloaded: BTreeMap::new(),
@@ -246,6 +252,9 @@ impl Ledger {
             return;
         }
         let Plain { pos, time, bytes, flow, refused, .. } = p;
+        if matches!(p.kin, Kin::Fragments(_)) {
+            *self.torn.entry(flow).or_default() += 1;
+        }
         if let Some(own) = self.flows.get_mut(flow) {
             own.refused += u64::from(refused);
             own.first = Some(own.first.map_or(pos, |first| first.min(pos)));

@@ -20,7 +20,8 @@ impl Matcher {
         let mapping = sa.mapping?;
         let found: BTreeSet<u32> = sa.sizes.iter().filter_map(|(bytes, _)| mapping.esp(bytes)).collect();
         let is_apart = |(esp, count): &(&u32, &u64)| **count >= SEVERAL && !found.contains(esp);
-        let apart = sa.alone_frames.lengths.iter().filter(is_apart).map(|(_, count)| count).sum();
-        are_more_than_few(apart, lost).then(|| doubt::for_gateway(apart, lost))
+        let apart: u64 = sa.alone_frames.lengths.iter().filter(is_apart).map(|(_, count)| count).sum();
+        // Of others, of lengths that are found, enough are lost.
+        (apart.saturating_mul(2) >= lost && are_more_than_few(apart, 0)).then(|| doubt::for_gateway(apart, lost))
     }
 }

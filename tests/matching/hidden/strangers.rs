@@ -36,7 +36,7 @@ fn flows_whose_content_is_changed_are_not_outside() {
 /// Flows of one packet each, some of which a tunnel loses as it loses others: these are not outside.
 #[test]
 fn single_packets_that_were_lost_are_not_outside() {
-    let singles = |lossy: bool| {
+    let singles = |lossy: bool, gone: u8| {
         let mut noise = Noise(72);
         let mut sent = load(&mut noise, Shown::Clear);
         sent.iter_mut().skip(8).step_by(20).for_each(|own| own.lost = lossy);
@@ -44,14 +44,16 @@ fn single_packets_that_were_lost_are_not_outside() {
             let src = Ipv4Addr::new(10, 0, 1, 100 + host);
             let clear = build::udp(src, FAR, (5_140, 514), host.into(), &noise.bytes(120));
             let ns = START + u64::from(10 + host) * 3 * GAP + GAP / 3;
-            let lost = host % 20 == 9;
+            let lost = host % (100 / gone) == 1;
             sent.push(Sent { there: true, ns, clear, shown: Shown::Clear, on_plain: true, lost, delay: WAY });
         }
         let (plain, tunnel) = captures("singles", sent, |ns| ns);
         json(&plain, &tunnel, &["--one-clock"])
     };
-    let report = singles(true);
+    let report = singles(true, 5);
     assert!(items(&report, "outside").is_empty(), "{:#}", report["outside"]);
     // A tunnel that loses nothing else does not lose these.
-    assert_eq!(items(&singles(false), "outside").len(), 5);
+    assert_eq!(items(&singles(false, 5), "outside").len(), 5);
+    // Nor does one lose half of them that loses one of a hundred others.
+    assert_eq!(items(&singles(true, 50), "outside").len(), 50);
 }

@@ -103,8 +103,8 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
     let rules = rules(view);
     let ends = ends(view);
     for tap in taps {
-        // On a tester's own link everything is in clear, as it should be. A gateway shows what it decapsulates.
-        if tap.decapsulated.surely() {
+        // Of packets in clear a gateway's own capture does not tell which it decapsulated.
+        if tap.decapsulated.in_clear.surely {
             continue;
         }
         let known = findings.len();
@@ -123,7 +123,7 @@ pub(super) fn add(findings: &mut Vec<Finding>, taps: &[Tap<'_>], view: &View<'_>
         let here: Vec<&Rule<'_>> = rules.iter().filter(|rule| !elsewhere(rule)).collect();
         add_tap(findings, tap, view, &here, &links);
         let own = findings.get_mut(known..).unwrap_or_default();
-        for finding in own.iter_mut().filter(|_| tap.decapsulated.perhaps()) {
+        for finding in own.iter_mut().filter(|_| tap.decapsulated.in_clear.listed.count > 0) {
             finding.severity = Severity::Note;
             finding.evidence.push_str(" A gateway's own capture would show such packets, too (gateway-view).");
         }
@@ -259,6 +259,10 @@ fn gre(findings: &mut Vec<Finding>, tap: &Tap<'_>, taps: &[Tap<'_>], view: &View
             let Some(seen) = gre_between(tap, own, *far).filter(|_| selects(own, *far)) else { continue };
             let serves = |tap: &Tap<'_>| tap.sas.iter().any(|sa| (sa.key.src, sa.key.dst) == (own, *far));
             let served = serves(tap);
+            // What came out of an SA is in clear in a gateway's own capture, and was protected on the wire.
+            if served && tap.decapsulated.in_tunnels.surely {
+                continue;
+            }
             if !served && taps.iter().any(serves) {
                 continue;
             }

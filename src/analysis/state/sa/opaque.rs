@@ -4,6 +4,8 @@
 //! The figures are the first few packets in capture order, and a bounded set: both merge exactly. The lengths themselves are
 //! counted with the sizes.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::sas::Sas;
@@ -134,13 +136,14 @@ impl OpaqueEvidence {
         ivs
     }
 
-    /// The first number that different packets bear.
-    pub(crate) fn number_of_several(&self) -> Option<u32> {
+    /// The numbers that different packets bear, among the first packets.
+    pub(crate) fn numbers_of_several(&self) -> Vec<u32> {
         let differ = |one: Sample, other: Sample| {
             one.1 != other.1 || one.2.zip(other.2).is_some_and(|(one, other)| one != other)
         };
         let of_several = |own: &Sample| self.samples().any(|other| own.0 == other.0 && differ(*own, other));
-        self.samples().find(of_several).map(|own| own.0)
+        let numbers: BTreeSet<u32> = self.samples().filter(of_several).map(|own| own.0).collect();
+        numbers.into_iter().collect()
     }
 
     /// Whether the packets with one number that both hold are the same ones. `None` where there are none, or where the octets may be a

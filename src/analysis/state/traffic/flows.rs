@@ -12,7 +12,7 @@ use crate::analysis::state::base::direction_set::DirectionSet;
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::listed::{Firsts, Listed};
 use crate::analysis::state::base::seen::Seen;
-use crate::analysis::state::base::tables::Remap;
+use crate::analysis::state::base::tables::{Remap, Tables};
 use crate::model::{Shift, all_bits};
 
 use crate::analysis::observe::observation::SaSight;
@@ -92,7 +92,7 @@ impl Marks {
 impl Flows {
     /// Takes in a frame; it is returned where it may have come out of the packet before it.
     #[inline]
-    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight]) -> Option<Decapsulated> {
+    pub(crate) fn observe(&mut self, o: &Observation, sights: &[SaSight], tables: &Tables) -> Option<Decapsulated> {
         if o.class.user {
             self.clear_firsts.add(self.clear.count, (o.pos, o.time));
             self.clear.add(o.pos, o.time);
@@ -117,8 +117,9 @@ impl Flows {
             return None;
         }
         let sa = sights.first().map_or(NONE, |s| s.sa);
-        let in_tunnel = if sa != NONE || o.path_in_clear { self.decapsulated_tunnels.observe(o, sa) } else { None };
-        let in_clear = if sa != NONE || o.class.user { self.decapsulated.observe(o, sa) } else { None };
+        let is_tunnel = sa != NONE || o.path_in_clear;
+        let in_tunnel = if is_tunnel { self.decapsulated_tunnels.observe(o, sa, tables) } else { None };
+        let in_clear = if sa != NONE || o.class.user { self.decapsulated.observe(o, sa, tables) } else { None };
         in_tunnel.or(in_clear)
     }
 
@@ -190,7 +191,7 @@ impl Flows {
     }
 
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
-    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
+    pub(crate) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, tables: &Tables) -> Vec<Decapsulated> {
         let Self { flows, marks, firsts, tunnels, clear, clear_firsts, decapsulated, decapsulated_tunnels } = later;
         for (((flow, marks), firsts), &id) in flows.into_iter().zip(marks).zip(firsts).zip(&map.flows) {
             if id == NONE {
@@ -214,8 +215,8 @@ impl Flows {
         }
         self.clear_firsts.append(self.clear.count, clear_firsts, shift);
         self.clear.merge(clear, shift);
-        let mut out = self.decapsulated.merge(decapsulated, shift, map);
-        out.extend(self.decapsulated_tunnels.merge(decapsulated_tunnels, shift, map));
+        let mut out = self.decapsulated.merge(decapsulated, shift, map, tables);
+        out.extend(self.decapsulated_tunnels.merge(decapsulated_tunnels, shift, map, tables));
         out
     }
 }

@@ -51,3 +51,17 @@ pub(in crate::matching) fn for_gateway(count: u64, lost: u64) -> Undetermined {
         missing_numbers: 0,
     }
 }
+
+/// Fragments of packets that a gateway puts together.
+pub(in crate::matching) fn torn(count: u64) -> Undetermined {
+    Undetermined {
+        alignments: 1,
+        reason: format!(
+            "a gateway puts the plain side's fragments together or fragments what comes out, and {count} fragments were not found, or packets lack some: \
+             how many packets that are is not known"
+        )
+        .into(),
+        decide: "hosts that send no fragments (a smaller MTU or MSS)".into(),
+        missing_numbers: 0,
+    }
+}

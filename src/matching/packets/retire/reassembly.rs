@@ -80,8 +80,12 @@ impl Matcher {
         }
         // The plain tap may have missed one; more than there is inside are those of another packet, too.
         let Some(last) = pieces.pop().filter(|_| bytes <= inner.bytes) else { return false };
+        self.ledger.joins_fragments = true;
         if let Some(p) = self.ledger.plain.get_mut(last) {
             p.bytes = inner.bytes;
+            if bytes < inner.bytes {
+                *self.ledger.torn.entry(p.flow).or_default() += 1;
+            }
         }
         pieces.into_iter().for_each(|piece| self.ledger.belongs_to_another(piece));
         self.ledger.pair(last, serial, basis, SURE)

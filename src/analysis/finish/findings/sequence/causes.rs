@@ -26,7 +26,7 @@ pub(super) const UNPROVED: &str = " A file holds numbers of the one before it ag
                         that differ; nothing tells which.";
 
 /// Of an SA in several directions.
-pub(super) const AT_TWO_PLACES: &str = " It was seen between several pairs of MAC addresses: the TAP may show the same packets at two places of their way.";
+pub(super) const AT_TWO_PLACES: &str = " It was seen between several pairs of MAC addresses: the TAP may show the same packets at two places of their way, or another device sends them again.";
 
 /// Of an SA on several interfaces, of which nearly all numbers came again.
 pub(super) const ON_INTERFACES: &str = " It was captured on several interfaces: each of them may show every packet, so rates are not given. \

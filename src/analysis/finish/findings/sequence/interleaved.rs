@@ -2,29 +2,28 @@
 
 use super::{Draft, SaView, Tap, Who};
 use crate::analysis::finish::several::Several;
-use crate::model::report::{Finding, Severity};
+use crate::model::report::Finding;
 
 /// Numbers of several counters.
 pub(super) fn interleaved(tap: &Tap<'_>, sa: &SaView<'_>, several: &Several) -> Finding {
+    let listed = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let (shown, count) = match several {
         Several::Counts(begins) => {
-            let numbers: Vec<String> = begins.iter().map(u32::to_string).collect();
-            let counts = numbers.len();
-            let begin = numbers.join(", ");
+            let (counts, begin) = (begins.len(), listed(begins));
             let shown = format!(
                 "the numbers alternate between {counts} counts, first seen at {begin}; each goes on where it had stopped"
             );
             (shown, counts)
         }
-        Several::Number(number) => (format!("different packets bear number {number}, so none of them is a replay"), 2),
-        Several::Senders(senders) => {
+        Several::Numbers(numbers) => {
             let shown = format!(
-                "packets from {senders} MAC addresses bear numbers that overlap: several senders, or the same packets at several places of their way"
+                "different packets bear each of the numbers {}, among the first ones: several senders count at a time, and what \
+                 comes again is not told from a replay",
+                listed(numbers)
             );
-            (shown, *senders)
+            (shown, 2)
         }
     };
     let evidence = format!("{}: {shown}. Loss, duplicates and order are not determined.", Who(&sa.key));
-    let draft = Draft::new("sequence-interleaved", evidence).about(tap, sa).count(count as u64);
-    if matches!(several, Several::Senders(_)) { draft.severity(Severity::Note).done() } else { draft.done() }
+    Draft::new("sequence-interleaved", evidence).about(tap, sa).count(count as u64).done()
 }

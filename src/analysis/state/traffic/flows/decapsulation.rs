@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::analysis::observe::observation::Observation;
 use crate::analysis::state::base::intern::{NONE, remap};
 use crate::analysis::state::base::listed::Listed;
-use crate::analysis::state::base::tables::Remap;
+use crate::analysis::state::base::tables::{Remap, Tables};
 use crate::model::{FramePos, Shift, Timestamp};
 
 /// Packets of one kind without IPsec that directly follow, in their lane, the packet of an SA they could have come out of.
@@ -56,6 +56,8 @@ pub(crate) struct Passed {
 struct Surface {
     l2_bytes: u32,
     inner_bytes: u32,
+    /// The tunnel; [`NONE`] in clear.
+    path: u32,
 }
 
 /// A frame that a gateway shows after the packet it came in.
@@ -76,9 +78,10 @@ const GATEWAY_ADDS: std::ops::RangeInclusive<i64> = 20..=160;
 
 impl Decapsulation {
     /// Takes in a packet of an SA or of the kind that is looked for; it is returned where it may have come out of the packet before it.
-    pub(super) fn observe(&mut self, o: &Observation, sa: u32) -> Option<Decapsulated> {
+    pub(super) fn observe(&mut self, o: &Observation, sa: u32, tables: &Tables) -> Option<Decapsulated> {
         let passed = Passed { sa, direction: o.direction, bytes: o.l3_bytes, time: o.time, pos: o.pos };
-        let surface = Surface { l2_bytes: o.l2_bytes, inner_bytes: o.inner_bytes };
+        let path = if o.path_in_clear { o.path } else { NONE };
+        let surface = Surface { l2_bytes: o.l2_bytes, inner_bytes: o.inner_bytes, path };
         let latest = slot(&mut self.latest, o.lane);
         latest.first.get_or_insert((passed, surface));
         if sa != NONE {
@@ -86,7 +89,7 @@ impl Decapsulation {
             return None;
         }
         let before = latest.take_followed()?;
-        self.follow(o.lane, &before, &passed, surface)
+        self.follow(o.lane, &before, &passed, surface, tables)
     }
 
     /// Notes a packet of an SA as the last of a lane that has had packets before.
@@ -97,15 +100,22 @@ impl Decapsulation {
         }
     }
 
-    fn follow(&mut self, lane: u32, before: &Passed, after: &Passed, surface: Surface) -> Option<Decapsulated> {
-        if !came_out_of(before, after) {
+    fn follow(
+        &mut self,
+        lane: u32,
+        before: &Passed,
+        after: &Passed,
+        surface: Surface,
+        tables: &Tables,
+    ) -> Option<Decapsulated> {
+        if !came_out_of(before, after) || surface.path != NONE && !have_same_ends(before.sa, surface.path, tables) {
             return None;
         }
         self.by_sa.entry(before.sa).or_default().add(before, after);
         let Passed { direction, time, bytes: l3_bytes, .. } = *after;
-        let Surface { l2_bytes, inner_bytes } = surface;
-        // Without MACs the tap may show another interface, on whose wire a packet with other addresses was.
-        let is_again = lane != 0 || direction == before.direction;
+        let Surface { l2_bytes, inner_bytes, path } = surface;
+        // Without MACs the tap may show another interface, on whose wire a packet in clear was.
+        let is_again = lane != 0 || path != NONE;
         is_again.then_some(Decapsulated { direction, time, l2_bytes, l3_bytes, inner_bytes })
     }
 
@@ -128,7 +138,7 @@ impl Decapsulation {
     }
 
     /// Appends the state of the span that follows; returns what of it may have come out of this span's last packets.
-    pub(super) fn merge(&mut self, later: Self, shift: Shift, map: &Remap) -> Vec<Decapsulated> {
+    pub(super) fn merge(&mut self, later: Self, shift: Shift, map: &Remap, tables: &Tables) -> Vec<Decapsulated> {
         let mut out = Vec::new();
         let Self { latest, by_sa } = later;
         let direction = |direction: u32| remap(&map.directions, direction);
@@ -143,13 +153,14 @@ impl Decapsulation {
             let Latest { first, last, is_followed } = theirs;
             let Some((first, surface)) = first.filter(|_| lane != NONE) else { continue };
             let after = moved(first);
+            let surface = Surface { path: remap(&map.paths, surface.path), ..surface };
             let own = slot(&mut self.latest, lane);
             own.first.get_or_insert((after, surface));
             let before = own.take_followed();
             if last.is_some() {
                 (own.last, own.is_followed) = (last.map(moved), is_followed);
             }
-            out.extend(before.and_then(|before| self.follow(lane, &before, &after, surface)));
+            out.extend(before.and_then(|before| self.follow(lane, &before, &after, surface, tables)));
         }
         for (sa, following) in by_sa {
             self.by_sa.entry(remap(&map.sas, sa)).or_default().merge(following, shift);
@@ -211,4 +222,10 @@ fn came_out_of(before: &Passed, after: &Passed) -> bool {
         && after.sa == NONE
         && after.time.since(before.time).is_some_and(|ns| (0..=GATEWAY_NS).contains(&ns))
         && GATEWAY_ADDS.contains(&(i64::from(before.bytes) - i64::from(after.bytes)))
+}
+
+/// Whether a tunnel has the ends of an SA: what an SA of other gateways carried is nobody's to decapsulate here.
+fn have_same_ends(sa: u32, path: u32, tables: &Tables) -> bool {
+    let ends = tables.paths.get(path).and_then(|path| tables.pair_of(path));
+    ends.zip(tables.sas.get(sa)).is_some_and(|(ends, sa)| ends == (sa.src, sa.dst))
 }
