@@ -61,7 +61,7 @@ pub struct DissectOptions {
     pub tcp_ports: Vec<u16>,
     /// VXLAN and GENEVE outside IPsec are overlay tunnels, not mirror shells.
     pub overlay: bool,
-    /// The encapsulated packet is the innermost one, not the first inside whose endpoints are not those of the tunnel around it.
+    /// The encapsulated packet is the innermost one, not the first inside with other endpoints than the outermost header.
     pub innermost: bool,
 }
 

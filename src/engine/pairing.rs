@@ -83,8 +83,10 @@ pub fn pair(
         }
     }
     let once = if repeatable { copies::left_out(inputs, settings, pairing, &attempts) } else { Once::default() };
-    let mut further: Vec<Supposed> =
-        attempts.iter().filter(|_| repeatable).map(|ahead| Supposed { ahead: *ahead, innermost: true }).collect();
+    let mut further = Vec::new();
+    if repeatable {
+        further.extend(attempts.iter().map(|ahead| Supposed { ahead: *ahead, innermost: true }));
+    }
     let mut attempts: VecDeque<Supposed> = attempts.into_iter().map(Supposed::ahead).collect();
     while let Some(supposed) = attempts.pop_front() {
         let mut run = Run::new(inputs, settings, pairing, supposed, sink.is_some(), one, progress);
@@ -93,7 +95,7 @@ pub fn pair(
         run.read(if is_last { Until::End } else { Until::Hopeless }, &mut sink)?;
         let interrupted = progress.interrupted();
         if is_last && !interrupted && !further.is_empty() && run.matcher.may_be_further_inside() {
-            attempts.extend(further.drain(..));
+            attempts.extend(std::mem::take(&mut further));
         } else if is_last || interrupted || run.matcher.has_begun() {
             return run.finish(&mut sink);
         }

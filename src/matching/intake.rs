@@ -56,7 +56,7 @@ impl Matcher {
             ends.plain(&packet, outer, (self.exit.until(), again));
         }
         let serial = self.ledger.plain.push(packet);
-        self.ledger.has_fragments |= matches!(packet.kin, Kin::Fragments(_));
+        self.ledger.has_fragments |= matches!(packet.kin, Kin::Joined(_));
         if let Some(identity) = packet.identity {
             if self.beside.take(identity) {
                 self.ledger.clear(serial);

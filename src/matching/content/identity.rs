@@ -69,10 +69,10 @@ pub(in crate::matching) fn train(src: Address, dst: Address, protocol: u8, ident
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::matching) enum Kin {
     Nothing,
-    /// Of a plaintext packet, or of a fragment in the tunnel: digest of what its fragments share.
-    Train(u64),
-    /// Of a plaintext fragment, or of a packet in the tunnel: the same, where the packet is whole in the tunnel alone.
-    Fragments(u64),
+    /// Whole on the plain side, in fragments in the tunnel: digest of what its fragments share.
+    Divided(u64),
+    /// In fragments on the plain side, whole in the tunnel: the same.
+    Joined(u64),
     /// Digest of a TCP segment that opens a connection, without its options: a gateway lowers the maximum segment size (RFC 4459 section 3.2).
     Opening(u64),
 }
@@ -82,18 +82,18 @@ impl Kin {
     pub(in crate::matching) fn of_whole(octets: &[u8], header: &IpHeader) -> Self {
         let train = Self::train_of(header);
         if header.is_fragment() {
-            return Self::Fragments(train);
+            return Self::Joined(train);
         }
-        Self::opening(octets, header).unwrap_or(Self::Train(train))
+        Self::opening(octets, header).unwrap_or(Self::Divided(train))
     }
 
     /// What a packet in the tunnel has kept of such a one.
     pub(in crate::matching) fn of_part(octets: &[u8], header: &IpHeader) -> Self {
         let train = Self::train_of(header);
         if header.is_fragment() {
-            return Self::Train(train);
+            return Self::Divided(train);
         }
-        Self::opening(octets, header).unwrap_or(Self::Fragments(train))
+        Self::opening(octets, header).unwrap_or(Self::Joined(train))
     }
 
     fn train_of(header: &IpHeader) -> u64 {

@@ -14,7 +14,7 @@ use crate::model::{Address, FramePos};
 
 impl Matcher {
     /// The directions of tunnels that were never seen.
-    pub(super) fn unseen_ways(&self, flows: &Flows, losses: &Losses) -> UnseenWays {
+    pub(super) fn unseen_ways(&self, flows: &Flows, losses: &Losses) -> UnseenFlows {
         let seen: BTreeSet<(Address, Address)> = self.tally.sas.iter().map(ends).collect();
         let answers = self.tally.flow_sa.iter().filter(|(flow, _)| flows.is_selected(**flow));
         let unseen = answers.filter_map(|(flow, sa)| {
@@ -28,7 +28,7 @@ impl Matcher {
         };
         let networks = self.tally.sas.iter().filter(turned).filter_map(|sa| sa.dst.zip(sa.src));
         let shown = self.tally.sas.iter().filter(|sa| sa.matched > 0).filter_map(|sa| sa.src.zip(sa.dst));
-        UnseenWays {
+        UnseenFlows {
             pairs: unseen.collect(),
             networks: networks.collect(),
             shown: shown.collect(),
@@ -62,9 +62,10 @@ impl Carried {
     }
 }
 
-/// Addresses of packets that belong to a direction of a tunnel which was never seen, as their answers go through it, or others between the same
-/// networks: a tap that shows one direction only, and a tunnel that they do not take, look the same.
-pub(super) struct UnseenWays {
+/// Flows of which the tunnel's capture shows nothing although they may go through it: those of a direction of a tunnel which was never seen, as their
+/// answers go through it, or others between the same networks (a tap that shows one direction only, and a tunnel that they do not take, look the
+/// same); and those that a tunnel may have lost whole.
+pub(super) struct UnseenFlows {
     pairs: BTreeSet<(Address, Address)>,
     networks: Vec<(Prefix, Prefix)>,
     /// Networks of the directions that were seen: what is between these, too, belongs to neither for sure.
@@ -73,7 +74,7 @@ pub(super) struct UnseenWays {
     gone: BTreeSet<FlowId>,
 }
 
-impl UnseenWays {
+impl UnseenFlows {
     fn has(&self, src: Address, dst: Address) -> bool {
         let is_between = |(from, to): &(Prefix, Prefix)| from.covers(src) && to.covers(dst);
         self.pairs.contains(&(src, dst)) || self.networks.iter().any(is_between) && !self.shown.iter().any(is_between)
@@ -193,8 +194,8 @@ fn answered(flows: &Flows) -> Vec<(FlowId, Flow, FlowId)> {
     .collect()
 }
 
-/// Whether a flow belongs to a direction of a tunnel that was never seen, and nothing else says where it went.
-fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &UnseenWays) -> bool {
+/// Whether a flow may go through a tunnel whose capture shows nothing of it, and nothing else says where it went.
+fn is_unseen(flows: &Flows, id: FlowId, flow: &Flow, unseen: &UnseenFlows) -> bool {
     let is_known = flow.matched > 0 || flow.clear > 0;
     unseen.gone.contains(&id) || !is_known && flows.key(id).is_some_and(|key| unseen.has(key.src, key.dst))
 }
@@ -222,7 +223,7 @@ impl Unexplained {
 
 /// Packets of flows of which is not known whether they are in the tunnel: `unexplained` packets in it may be theirs, their direction was never
 /// seen, few of them were found, or their answers come out of it.
-pub(super) fn undetermined(flows: &Flows, unexplained: &Unexplained, unseen: &UnseenWays) -> u64 {
+pub(super) fn undetermined(flows: &Flows, unexplained: &Unexplained, unseen: &UnseenFlows) -> u64 {
     let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
     let is_open = |id: FlowId, flow: &Flow| {
         answered.contains(&id)
@@ -236,7 +237,7 @@ pub(super) fn undetermined(flows: &Flows, unexplained: &Unexplained, unseen: &Un
 
 /// Rows of flows outside the tunnel, how many packets there are outside, and how many flows are in no row. `unexplained`: packets in the tunnel
 /// that flows without any pair may be in; `unseen`: addresses of directions that were never seen.
-pub(super) fn outside(flows: &Flows, unexplained: &Unexplained, unseen: &UnseenWays) -> (Vec<Outside>, u64, u64) {
+pub(super) fn outside(flows: &Flows, unexplained: &Unexplained, unseen: &UnseenFlows) -> (Vec<Outside>, u64, u64) {
     let mut rows: Vec<Outside> = Vec::new();
     let answered: BTreeSet<FlowId> = answered(flows).into_iter().map(|(id, ..)| id).collect();
     let mut all = 0;

@@ -252,7 +252,7 @@ impl Ledger {
             return;
         }
         let Plain { pos, time, bytes, flow, refused, .. } = p;
-        if matches!(p.kin, Kin::Fragments(_)) {
+        if matches!(p.kin, Kin::Joined(_)) {
             *self.torn.entry(flow).or_default() += 1;
         }
         if let Some(own) = self.flows.get_mut(flow) {

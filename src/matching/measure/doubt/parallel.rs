@@ -25,7 +25,7 @@ struct TimedPair {
 
 impl TimedPair {
     /// The difference of its timestamps, were its plaintext packet that of `other`.
-    const fn later_than(&self, other: &Self) -> i64 {
+    const fn delay_from(&self, other: &Self) -> i64 {
         self.ns.saturating_sub(other.plain_ns)
     }
 }
@@ -70,7 +70,7 @@ impl Matcher {
         for lane in (0..2).filter(|lane| sas(*lane).nth(1).is_some()) {
             let pairs = self.timed_pairs(held, lane);
             let mut differences: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
-            pairs.iter().for_each(|own| differences.entry(own.sa).or_default().push(own.later_than(own)));
+            pairs.iter().for_each(|own| differences.entry(own.sa).or_default().push(own.delay_from(own)));
             let paths: BTreeMap<u32, Path> =
                 differences.into_iter().filter_map(|(sa, all)| Some((sa, Path::of(all)?))).collect();
             if paths.len() < 2 {
@@ -109,7 +109,7 @@ fn may_be_exchanged(one: &TimedPair, other: &TimedPair, paths: &BTreeMap<u32, Pa
     if !own.is_other_than(*others) {
         return false;
     }
-    let as_paired = own.off(one.later_than(one)).saturating_add(others.off(other.later_than(other)));
-    let exchanged = own.off(one.later_than(other)).saturating_add(others.off(other.later_than(one)));
+    let as_paired = own.off(one.delay_from(one)).saturating_add(others.off(other.delay_from(other)));
+    let exchanged = own.off(one.delay_from(other)).saturating_add(others.off(other.delay_from(one)));
     exchanged <= as_paired.saturating_add(own.spread.saturating_add(others.spread).saturating_mul(Path::ALIKE))
 }

@@ -39,7 +39,7 @@ impl RefusedPacket {
         let [_, _, l0, l1, i0, i1, _, _, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] =
             *quoted.first_chunk::<20>()?;
         let (src, dst) = (Address::v4([s0, s1, s2, s3]), Address::v4([d0, d1, d2, d3]));
-        let kin = Kin::Train(identity::train(src, dst, protocol, u16::from_be_bytes([i0, i1]).into()));
+        let kin = Kin::Divided(identity::train(src, dst, protocol, u16::from_be_bytes([i0, i1]).into()));
         let bytes = u16::from_be_bytes([l0, l1]).into();
         Some(Self { key: FlowKey { src, dst, protocol }, bytes, kin, ttl })
     }
@@ -49,7 +49,7 @@ impl RefusedPacket {
         let (src, rest) = rest.split_first_chunk::<16>()?;
         let (src, dst) = (Address::v6(*src), Address::v6(*rest.first_chunk::<16>()?));
         let bytes = 40 + u32::from(u16::from_be_bytes([l0, l1]));
-        let kin = Kin::Train(identity::train(src, dst, protocol, 0));
+        let kin = Kin::Divided(identity::train(src, dst, protocol, 0));
         Some(Self { key: FlowKey { src, dst, protocol }, bytes, kin, ttl })
     }
 }

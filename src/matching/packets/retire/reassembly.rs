@@ -16,7 +16,7 @@ impl Matcher {
     /// A fragment inside the tunnel whose packet came to the gateway in one piece: the gateway fragmented it before it encrypted.
     pub(super) fn rejoin(&mut self, serial: Serial) -> bool {
         let Some(t) = self.ledger.tunnel.get(serial) else { return false };
-        let train @ Kin::Train(_) = t.kin else { return false };
+        let train @ Kin::Divided(_) = t.kin else { return false };
         let t_ns = t.time.ns();
         let Some(whole) = self.plain_about(t_ns, |p| p.kin == train) else { return false };
         // The fragments that wait belong to it, until they are as long as it is: one pair, its length that of all.
@@ -60,10 +60,11 @@ impl Matcher {
     }
 
     /// A packet inside the tunnel of which the plain side shows the fragments: a gateway put them together before it encrypted (RFC 4303 section
-    /// 3.3.4), or fragments what comes out. It is paired with the last of them; what was encrypted is as long as it is.
+    /// 3.3.4), or fragments what comes out. It is paired with the last of them; what was encrypted is as long as it is. Of IPv4: an IPv6 packet
+    /// bears no identification once it is whole.
     pub(super) fn join(&mut self, serial: Serial) -> bool {
         let Some(t) = self.ledger.tunnel.get(serial).filter(|_| self.ledger.has_fragments) else { return false };
-        let (kin @ Kin::Fragments(_), Some(inner)) = (t.kin, t.inner) else { return false };
+        let (kin @ Kin::Joined(_), Some(inner)) = (t.kin, t.inner) else { return false };
         let (basis, ns) = (t.basis(), t.time.ns());
         let Some(one) = self.plain_about(ns, |p| p.kin == kin) else { return false };
         let Some(time) = self.ledger.plain.get(one).map(|p| p.time) else { return false };
