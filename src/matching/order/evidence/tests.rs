@@ -104,12 +104,12 @@ fn packets_closer_than_delays_vary_are_no_evidence_for_a_shift_by_bursts() {
 
 #[test]
 fn rare_packets_show_alignments_that_are_a_long_period_apart() {
-    // Streams at 5 and 20 ms, and a packet each second; the captures have least in common where they belong together.
+    // Streams at 5 and 20 ms, and three packets each second; the captures have least in common where they belong together.
     let stream = |gap: i64, bytes: u32| {
         (0..7_000_000_000 / gap).map(move |at| Plain { ns: at * gap + i64::from(bytes), bytes, skip: 1.0 })
     };
-    let mut all: Vec<Plain> =
-        stream(5_000_000, 128).chain(stream(20_000_000, 64)).chain(stream(1_000_000_000, 500)).collect();
+    let each_second = [500, 700, 900].into_iter().flat_map(|bytes| stream(1_000_000_000, bytes));
+    let mut all: Vec<Plain> = stream(5_000_000, 128).chain(stream(20_000_000, 64)).chain(each_second).collect();
     all.sort_by_key(|own| own.ns);
     let plain: Vec<Plain> = all.iter().filter(|own| own.ns < 5_000_000_000).copied().collect();
     let late = |(at, own): (usize, &Plain)| Tunnelled {
