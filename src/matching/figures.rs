@@ -139,7 +139,7 @@ impl Matcher {
         if order_lost && !order_found || self.contradicted(&clock) || impossible {
             leave_open(impossible, &pairs, &mut directions, (&mut sizes, &mut bins));
         }
-        let ends = ends::against(self.ends(&losses, step), &mut directions);
+        let ends = ends::against(self.ends(&losses, step), &mut directions, pairs.undetermined_tunnel);
         without_guesses(&mut directions, &by_few, (&mut sizes, &mut bins));
         edges::leave_open(&mut pairs, &mut directions, self.settings.one_clock);
         directions.iter_mut().for_each(Direction::explain_latency);

@@ -18,15 +18,15 @@ fn random(noise: &mut Noise, _: u64) -> [u8; 4] {
 }
 
 fn at_times_random(noise: &mut Noise, n: u64) -> [u8; 4] {
-    if n % 2 == 0 { [0; 4] } else { random(noise, n) }
+    if n.is_multiple_of(2) { [0; 4] } else { random(noise, n) }
 }
 
 fn at_times_stale(_: &mut Noise, n: u64) -> [u8; 4] {
-    if n % 2 == 0 { [0; 4] } else { STALE }
+    if n.is_multiple_of(2) { [0; 4] } else { STALE }
 }
 
 fn seldom_zero(noise: &mut Noise, n: u64) -> [u8; 4] {
-    if n % 20 == 0 { [0; 4] } else { random(noise, n) }
+    if n.is_multiple_of(20) { [0; 4] } else { random(noise, n) }
 }
 
 /// AH with an ICV of so many octets and four more, around packets of a user.

@@ -61,11 +61,37 @@ fn are_possible(times: &Times, clock: &Clock) -> bool {
     clock.basis != Basis::Unknown && times.min as f64 >= -clock.uncertainty_ns.unwrap_or(0.0) - Clock::STEP
 }
 
+/// By how many more numbers than packets may be missing at the ends of the captures.
+const FEW: u64 = 8;
+
+/// Takes back what missing numbers say of SAs whose packets could not be paired, where both plaintext sides show that fewer packets were lost: the
+/// tunnel's tap missed frames.
+fn unpaired(ends: &[Ends], directions: &mut [Direction], tunnelled: u64) {
+    let Some(lost) = ends.iter().map(|end| end.loss_pct.map(|_| end.lost)).sum::<Option<u64>>() else { return };
+    let matched: u64 = ends.iter().map(|end| end.matched).sum();
+    let is_open = |own: &Direction| own.matched == 0 && own.undetermined.is_some();
+    let numbers = |own: &Direction| own.undetermined.as_ref().map_or(0, |open| open.missing_numbers);
+    let missing: u64 = directions
+        .iter()
+        .filter(|own| is_open(own))
+        .map(|own| own.lost_before_tunnel.unwrap_or(0).max(numbers(own)))
+        .sum();
+    // The exit must cover most of what is in the tunnel.
+    if missing <= lost.saturating_mul(2).saturating_add(FEW) || matched.saturating_mul(2) <= tunnelled {
+        return;
+    }
+    for own in directions.iter_mut().filter(|own| is_open(own)) {
+        (own.lost_before_tunnel, own.loss_pct) = (None, None);
+        own.undetermined.iter_mut().for_each(|open| open.missing_numbers = 0);
+    }
+}
+
 /// Takes back losses before the tunnel's tap that missing numbers say, where both plaintext sides show that fewer packets were lost on all of their way.
-pub(super) fn against(ends: Vec<Ends>, directions: &mut [Direction]) -> Vec<Ends> {
-    /// By how many more numbers may be missing at the ends of the captures, and the share of packets that the exit may not cover, as 1 in N.
-    const FEW: u64 = 8;
+/// `tunnelled`: packets in the tunnel of which is not known which plaintext packets they are.
+pub(super) fn against(ends: Vec<Ends>, directions: &mut [Direction], tunnelled: u64) -> Vec<Ends> {
+    /// The share of packets that the exit may not cover, as 1 in N.
     const OF: u64 = 100;
+    unpaired(&ends, directions, tunnelled);
     let Some(end) = ends.iter().find(|end| end.way == EndsWay::ExitToPlain && end.loss_pct.is_some()) else {
         return ends;
     };
