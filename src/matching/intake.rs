@@ -139,7 +139,7 @@ impl Matcher {
 
     /// Takes note of an ICMP error that says a packet was too big; whether it is one.
     fn note_too_big(&mut self, stack: &Stack) -> bool {
-        /// Pairs of addresses that are told apart.
+        /// Pairs of addresses whose MTU is kept.
         const PAIRS: usize = 4_096;
         let mut is_one = false;
         for note in &stack.notes {

@@ -15,7 +15,7 @@ pub(crate) enum Several {
 }
 
 impl Several {
-    /// Of several counters at least one frame in so many bears a number again.
+    /// Where several senders count at a time, at least one frame in so many bears a number that was there before.
     const AGAIN: u64 = 8;
 
     /// What the packets of an SA show.

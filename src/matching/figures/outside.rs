@@ -55,7 +55,7 @@ struct Carried {
 }
 
 impl Carried {
-    /// How many of so many flows, of so many packets each, lose all of them by chance.
+    /// How many of `flows`, which have `packets` each, are expected to lose all of them.
     fn loses_whole(&self, packets: u64, flows: u64) -> f64 {
         let share = self.lost as f64 / (self.lost + self.matched).max(1) as f64;
         share.powf(packets as f64) * flows as f64

@@ -69,6 +69,16 @@ fn datagrams_for_the_gateway_are_not_lost() {
     let own = direction(&report, false);
     assert!(own["loss_pct"].is_null() && number(own, "matched") == PACKETS, "{own:#}");
     assert!(text(own, "undetermined.reason").contains("gateway itself") && !has_loss(&report), "{own:#}");
+    // Beside more packets that are lost, of lengths that the plain tap shows, they hide nothing.
+    let mut sent = load(&mut Noise(62), Shown::Opaque);
+    sent.iter_mut().filter(|own| !own.there).skip(7).step_by(10).for_each(|own| own.lost = true);
+    for trap in 0..4 {
+        let clear = build::udp(FAR, R1, (5_000, 162), trap, &noise.bytes(1_200));
+        let ns = START + (10 + u64::from(trap)) * 30 * GAP + GAP / 3;
+        sent.push(Sent { there: false, ns, clear, shown: Shown::Opaque, on_plain: false, lost: false, delay: WAY });
+    }
+    let (plain, tunnel) = captures("traps-and-losses", sent, |ns| ns);
+    assert!(has_loss(&json(&plain, &tunnel, &["--one-clock"])));
 }
 
 /// A tunnel inside the SA that another router ends: the plain tap is behind that router, or before it.

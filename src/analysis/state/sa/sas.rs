@@ -134,7 +134,7 @@ impl AhTail {
     /// Whether the four octets are padding: several are zero, or equal to those of the neighbour, or all are zero.
     /// A 32-bit part of a MAC is so with a chance of 2^-32.
     fn is_padding(&self) -> bool {
-        /// Fewer are chance, and one frame in so many.
+        /// Fewer such frames are chance, and so is a smaller share of all frames, as 1 in N.
         const LEAST: u64 = 2;
         const RARE: u64 = 1 << 16;
         let often = |frames: u64| frames >= LEAST && frames.saturating_mul(RARE) >= self.frames;

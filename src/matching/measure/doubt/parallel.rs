@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::matching::Matcher;
-use crate::matching::order::delay::median;
+use crate::matching::order::delay::Delay;
 use crate::matching::packets::ledger::{PairBasis, Tunnelled, TunnelledFate};
 
 /// Pairs that tell how long packets of an SA are on their way.
@@ -30,37 +30,9 @@ impl TimedPair {
     }
 }
 
-/// How long packets of an SA are on their way, but for what the clocks differ by.
-#[derive(Clone, Copy, Debug)]
-struct Path {
-    usual: i64,
-    spread: i64,
-}
-
-impl Path {
-    /// Usual deviations within which paths are one, and within which one pair fits as well as another.
-    const SAME: i64 = 6;
-    const ALIKE: i64 = 4;
-    /// The least deviation, in nanoseconds.
-    const LEAST: i64 = 1_000;
-
-    fn of(differences: Vec<i64>) -> Option<Self> {
-        if differences.len() < ENOUGH {
-            return None;
-        }
-        let usual = median(differences.clone())?;
-        let apart = differences.into_iter().map(|own| own.saturating_sub(usual).saturating_abs()).collect();
-        Some(Self { usual, spread: median(apart)?.max(Self::LEAST) })
-    }
-
-    const fn off(self, later: i64) -> i64 {
-        later.saturating_sub(self.usual).saturating_abs()
-    }
-
-    fn is_other_than(self, other: Self) -> bool {
-        self.off(other.usual) > self.spread.max(other.spread).saturating_mul(Self::SAME)
-    }
-}
+/// Usual deviations within which the paths of two SAs are one, and within which one pair fits as well as another.
+const SAME: f64 = 6.0;
+const ALIKE: f64 = 4.0;
 
 impl Matcher {
     /// Makes guesses of pairs of SAs whose paths take different times, where two of them fit as well with each other's plaintext packets: what goes
@@ -71,8 +43,9 @@ impl Matcher {
             let pairs = self.timed_pairs(held, lane);
             let mut differences: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
             pairs.iter().for_each(|own| differences.entry(own.sa).or_default().push(own.delay_from(own)));
-            let paths: BTreeMap<u32, Path> =
-                differences.into_iter().filter_map(|(sa, all)| Some((sa, Path::of(all)?))).collect();
+            differences.retain(|_, all| all.len() >= ENOUGH);
+            let paths: BTreeMap<u32, Delay> =
+                differences.into_iter().filter_map(|(sa, all)| Some((sa, Delay::of(&all)?))).collect();
             if paths.len() < 2 {
                 continue;
             }
@@ -101,15 +74,17 @@ impl Matcher {
 }
 
 /// Whether two pairs fit as well with each other's plaintext packets, or better.
-fn may_be_exchanged(one: &TimedPair, other: &TimedPair, paths: &BTreeMap<u32, Path>) -> bool {
+fn may_be_exchanged(one: &TimedPair, other: &TimedPair, paths: &BTreeMap<u32, Delay>) -> bool {
     if one.sa == other.sa || one.esp != other.esp {
         return false;
     }
     let Some((own, others)) = paths.get(&one.sa).zip(paths.get(&other.sa)) else { return false };
-    if !own.is_other_than(*others) {
+    let usual = |path: &Delay| path.base.unwrap_or(0.0);
+    if (usual(own) - usual(others)).abs() <= SAME * own.spread.max(others.spread) {
         return false;
     }
-    let as_paired = own.off(one.delay_from(one)).saturating_add(others.off(other.delay_from(other)));
-    let exchanged = own.off(one.delay_from(other)).saturating_add(others.off(other.delay_from(one)));
-    exchanged <= as_paired.saturating_add(own.spread.saturating_add(others.spread).saturating_mul(Path::ALIKE))
+    let off = |path: &Delay, delay: i64| (delay as f64 - usual(path)).abs();
+    let as_paired = off(own, one.delay_from(one)) + off(others, other.delay_from(other));
+    let exchanged = off(own, one.delay_from(other)) + off(others, other.delay_from(one));
+    exchanged <= as_paired + ALIKE * (own.spread + others.spread)
 }

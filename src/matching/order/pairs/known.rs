@@ -10,8 +10,7 @@ impl Order {
         self.links.refused
     }
 
-    /// Packets that came so late that nobody knows whether they were there before, and missing numbers in gaps that were not looked
-    /// into.
+    /// Packets that came too late to tell whether they were there before, and missing numbers in gaps too long to be looked into.
     pub(in crate::matching) fn late_and_jumped(&self) -> (u64, u64) {
         let lanes = self.lanes.iter().flat_map(|lanes| lanes.iter());
         lanes.fold((0, 0), |(late, jumped), lane| (late + lane.late, jumped + lane.jumped))

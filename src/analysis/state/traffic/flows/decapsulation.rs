@@ -224,7 +224,7 @@ fn came_out_of(before: &Passed, after: &Passed) -> bool {
         && GATEWAY_ADDS.contains(&(i64::from(before.bytes) - i64::from(after.bytes)))
 }
 
-/// Whether a tunnel has the ends of an SA: what an SA of other gateways carried is nobody's to decapsulate here.
+/// Whether a tunnel has the source and destination of an SA. A tunnel between other addresses did not come out of it.
 fn have_same_ends(sa: u32, path: u32, tables: &Tables) -> bool {
     let ends = tables.paths.get(path).and_then(|path| tables.pair_of(path));
     ends.zip(tables.sas.get(sa)).is_some_and(|(ends, sa)| ends == (sa.src, sa.dst))
