@@ -15,9 +15,28 @@ const FACTOR: u64 = 0x2d35_8dcc_aa6c_78a5;
 /// protocol. Type of service, TTL and header checksum are left out: they change on the way.
 #[inline(always)]
 pub(crate) fn begin(src: Address, dst: Address, total_bytes: u32, word: u32, protocol: u8) -> u64 {
+    if src.is_v4() && dst.is_v4() {
+        let [src, dst] = [src, dst].map(|address| u64::from((address.words().1 as u32).swap_bytes()));
+        let lengths = u64::from((total_bytes as u16).swap_bytes()) | u64::from(word.swap_bytes()) << 16;
+        // What no header can say: a packet that is longer.
+        return begin_ipv4(src | dst << 32, lengths | u64::from(total_bytes >> 16) << 48, protocol);
+    }
     // Two products that do not wait for each other.
     let identity = u64::from(word) | u64::from(protocol) << 32;
     pair(src, dst) ^ fold(u64::from(total_bytes) ^ FACTOR, identity ^ SEED)
+}
+
+/// The same of IPv4, in words as they stand in the header (the first octet weighs least): the addresses; and length, identification and
+/// place of the fragment, nothing above.
+#[inline(always)]
+pub(super) const fn begin_ipv4(addresses: u64, lengths: u64, protocol: u8) -> u64 {
+    fold(addresses ^ SEED, (lengths | (protocol as u64) << 56) ^ FACTOR)
+}
+
+/// Adds what tells packets of an SA apart: the words of the AH or ESP header and behind it.
+#[inline(always)]
+pub(crate) const fn mix_numbered(begun: u64, [header, first, second]: [u64; 3]) -> u64 {
+    mix(fold(begun ^ header, first ^ FACTOR), second)
 }
 
 /// A digest of two addresses.
@@ -29,7 +48,7 @@ pub(crate) fn pair(src: Address, dst: Address) -> u64 {
 
 /// Adds a word: a folded 64-bit product.
 #[inline(always)]
-pub(crate) fn mix(hash: u64, word: u64) -> u64 {
+pub(crate) const fn mix(hash: u64, word: u64) -> u64 {
     fold(hash ^ word, FACTOR).wrapping_add(SEED)
 }
 
@@ -97,8 +116,8 @@ pub(crate) fn content(bytes: &[u8]) -> u64 {
 
 /// Both halves of a product, folded.
 #[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
-    let wide = u128::from(a) * u128::from(b);
+const fn fold(a: u64, b: u64) -> u64 {
+    let wide = (a as u128) * (b as u128);
     wide as u64 ^ (wide >> 64) as u64
 }
 

@@ -28,6 +28,8 @@ const UDP: u8 = 17;
 const ESP: u8 = 50;
 const AH: u8 = 51;
 const IPV4: u8 = 4;
+/// Of the word that begins with the length of an IPv4 packet: length, identification and place of the fragment.
+const LENGTHS: u64 = 0x0000_ffff_ffff_ffff;
 /// Payload octets that must have been captured.
 const LEAST: usize = 16;
 /// The octets that a glance reads: those of a frame without tag, or what follows its first four.
@@ -174,7 +176,7 @@ fn look_at<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)> {
         return None;
     }
     let (addresses, esp) = (word::<26, _>(head), word::<34, _>(head));
-    let begun = begin_ipv4(addresses, total_bytes, (lengths >> 16) as u32, 50);
+    let begun = digest::begin_ipv4(addresses, lengths & LENGTHS, ESP);
     let words = [esp, word::<42, _>(head), word::<50, _>(head)];
     let form = Form::new(total_bytes, (IP_AT, IPV4_BYTES), data.len());
     Some(looked_at(frame, ends, (addresses, 0), form, begun, words))
@@ -201,7 +203,7 @@ fn look_in_udp(frame: &Frame<'_>, ip_at: usize) -> Option<(Glance, bool)> {
         return None;
     }
     let addresses = word::<12, _>(head);
-    let begun = begin_ipv4(addresses, total_bytes, (first >> 32) as u32, 17);
+    let begun = digest::begin_ipv4(addresses, first >> 16, UDP);
     let words = [esp, word::<36, _>(head), word::<44, _>(head)];
     let form = Form::new(total_bytes, (ip_at, IPV4_BYTES + UDP_BYTES), data.len());
     Some(looked_at(frame, data.first_chunk()?, (addresses, ports), form, begun, words))
@@ -223,7 +225,7 @@ fn look_in_ipv6<const IP_AT: usize>(frame: &Frame<'_>) -> Option<(Glance, bool)>
     }
     // Version and flow label, without the traffic class.
     let label = (first as u32).swap_bytes() & 0xf00f_ffff;
-    let begun = digest::begin(src, dst, total_bytes, label, 50);
+    let begun = digest::begin(src, dst, total_bytes, label, ESP);
     let words = [word::<40, _>(head), word::<48, _>(head), word::<56, _>(head)];
     let form = Form::new(total_bytes as u16, (IP_AT, IPV6_BYTES), data.len());
     Some(looked_at(frame, data.first_chunk()?, (digest::pair(src, dst), 0), form, begun, words))
@@ -260,14 +262,6 @@ fn misfits(frame: &Frame<'_>, ip_at: usize, total_bytes: u32) -> u32 {
         | u32::from(frame.fcs_bytes)
 }
 
-/// The digest of an IPv4 packet, begun.
-#[inline(always)]
-pub(super) fn begin_ipv4(addresses: u64, total_bytes: u16, identification: u32, protocol: u8) -> u64 {
-    let address = |word: u64| Address::v4((word as u32).to_le_bytes());
-    let (src, dst) = (address(addresses), address(addresses >> 32));
-    digest::begin(src, dst, u32::from(total_bytes), identification.swap_bytes(), protocol)
-}
-
 /// The glance at a frame, and whether its payload may lie in clear. `words`: the ESP header and the first octets behind it.
 #[inline(always)]
 fn looked_at(
@@ -287,7 +281,7 @@ fn looked_at(
         spi: esp as u32,
         sequence: ((esp >> 32) as u32).swap_bytes(),
         form,
-        digest: words.into_iter().fold(begun, digest::mix),
+        digest: digest::mix_numbered(begun, words),
     };
     let whole = frame.data.len() == frame.wire_bytes as usize;
     (glance, look::may_be_worth_a_look(behind_esp(frame.data, form), whole))

@@ -6,7 +6,7 @@
 //! Other frames have no outline.
 
 use super::digest;
-use super::glance::{begin_ipv4, is_bare, word};
+use super::glance::{is_bare, word};
 use super::transport::udp;
 use crate::capture::Frame;
 
@@ -80,10 +80,10 @@ pub(crate) fn outline(frame: &Frame<'_>) -> Option<Outline> {
     }
     let addresses = word::<12, _>(head);
     let inside = inside(packet, protocol, usize::from(total_bytes))?;
-    let begun = begin_ipv4(addresses, total_bytes, (first >> 32) as u32, protocol);
+    let begun = digest::begin_ipv4(addresses, first >> 16, protocol);
     let digest = if protocol == AH {
         let read: &[u8; AH_READ] = packet.get(IPV4_BYTES..)?.first_chunk()?;
-        [word::<0, _>(read), word::<8, _>(read), word::<16, _>(read)].into_iter().fold(begun, digest::mix)
+        digest::mix_numbered(begun, [word::<0, _>(read), word::<8, _>(read), word::<16, _>(read)])
     } else {
         digest::packet(begun, packet, ip_at, IPV4_BYTES, total_bytes.into())
     };

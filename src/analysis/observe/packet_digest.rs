@@ -23,7 +23,11 @@ pub(super) fn packet_digest(frame: &Frame<'_>, stack: &Stack, outer: &IpHeader) 
     if let Some(sa) = stack.sas.first().filter(|sa| sa.sequence_seen) {
         // Behind an AH or ESP header stand octets that differ between any two packets: sixteen of them decide.
         let at = (sa.offset as usize).saturating_sub(start);
-        digest::mix_octets(begun, bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default())
+        let read = bytes.get(at..(at + 24).min(bytes.len())).unwrap_or_default();
+        match *read.as_chunks().0 {
+            [header, first, second] => digest::mix_numbered(begun, [header, first, second].map(u64::from_le_bytes)),
+            _ => digest::mix_octets(begun, read),
+        }
     } else {
         digest::packet(begun, bytes, start, if outer.version == 4 { 20 } else { 40 }, total)
     }

@@ -34,15 +34,15 @@ const NEXT_HEADERS: [usize; NULL_ICVS.len()] = [34, 22, 18, 10, 2];
 #[inline(always)]
 #[expect(
     clippy::indexing_slicing,
-    reason = "`tail` has 35 octets and is asked for 34 at most; PLAUSIBLE has an entry for every octet"
+    reason = "there are 35 octets from `tail` on, and 34 at most are added to it; PLAUSIBLE has an entry for every octet"
 )]
 pub(in crate::dissect) fn may_be_worth_a_look(payload: &[u8], whole: bool) -> bool {
     if !whole {
         return true;
     }
-    let Some(tail) = payload.last_chunk::<TAIL>() else { return true };
+    let Some(tail) = payload.len().checked_sub(TAIL) else { return true };
     // Without a branch for each: one that goes wrong for a quarter of random payloads costs more than all of this.
-    NEXT_HEADERS.iter().fold(NOTHING, |found, &at| found | PLAUSIBLE[usize::from(tail[at])]) != NOTHING
+    NEXT_HEADERS.iter().fold(NOTHING, |found, &at| found | PLAUSIBLE[usize::from(payload[tail + at])]) != NOTHING
 }
 
 /// Whether a payload could be in clear at all, by a few single octets.
