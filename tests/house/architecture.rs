@@ -152,8 +152,6 @@ const LARGE: &[(&str, usize, &str)] = &[];
 const LINES: usize = 400;
 /// Longer files, and why: none may be added, and none may grow beyond the next hundred.
 const LONG: &[(&str, usize, &str)] = &[
-    ("analysis/state/sa/sas.rs", 600, "all that is kept of an SA, with its merge"),
-    ("analysis/state/sa/sizes.rs", 600, "histograms of one kind, with their merge"),
     ("cli/args.rs", 500, "the options in the order of the help"),
     ("decrypt/algorithm/vectors.rs", 600, "published test vectors"),
     ("dissect/stack.rs", 600, "the result of dissection, mostly documentation"),
